@@ -1,0 +1,56 @@
+/**
+ * What plans return for an OVSDB target: rows they own and contributions to rows that many owners fill.
+ * Plain data; resolved to uuids only when a transaction is built.
+ */
+import type { Atom } from 'ovsdb-client';
+
+/** Refers to a row of any owner (or of nobody) by its key within the table. */
+export interface Ref {
+  readonly ref: { readonly table: string; readonly key: string };
+}
+
+export type Wanted = Atom | Ref | null | readonly (Atom | Ref)[] | Readonly<Record<string, Atom | Ref>>;
+
+/**
+ * A row that exists because its owner's plan returned it.
+ *
+ * `key` is unique within the table. For tables with a `name` column that OVN looks up (switches, routers,
+ * ports, groups …) it is the name, so that a row of that name without an owner is adopted; elsewhere any
+ * string. Only the columns given are compared and written. `external_ids` given here are merged with the
+ * ownership ids.
+ */
+export interface DesiredRow {
+  readonly table: string;
+  readonly key: string;
+  readonly columns: Readonly<Record<string, Wanted>>;
+  /** For tables that are not roots: the row and column that hold this one. Inserted and taken out with it. */
+  readonly parent?: { readonly table: string; readonly key: string; readonly column: string };
+  /** Map columns in which others keep entries too: only the entries given here are compared and written. */
+  readonly shared?: readonly string[];
+  /** Set or map columns that hold exactly what `Contribution`s of any owner put there. Not in `columns`. */
+  readonly collects?: readonly string[];
+}
+
+/**
+ * Something added to a column of a row of any owner: `values` to a set, `entries` to a map (null: the entry
+ * is wanted absent), `value` to a scalar (the row has one contributor for it). Applied by `mutate` (a scalar by
+ * `update`), taken back when the owner's plan no longer returns it: members and entries go, a scalar is emptied.
+ * Several owners may give the same member. A row that is not there yet is waited for.
+ */
+export interface Contribution {
+  readonly table: string;
+  readonly key: string;
+  readonly column: string;
+  readonly values?: readonly (Atom | Ref)[];
+  readonly entries?: Readonly<Record<string, Atom | null>>;
+  readonly value?: Atom | Ref | null;
+}
+
+export interface Desired {
+  readonly rows: readonly DesiredRow[];
+  readonly contributions?: readonly Contribution[];
+}
+
+export function ref(table: string, key: string): Ref {
+  return { ref: { table, key } };
+}

@@ -1,0 +1,38 @@
+/** What the transaction builder must know of a database's schema. Pure. */
+import type { Atom, DatabaseSchema } from 'ovsdb-client';
+
+export interface ParentColumn {
+  readonly table: string;
+  readonly column: string;
+}
+
+export interface SchemaFacts {
+  hasColumn(table: string, column: string): boolean;
+  isRoot(table: string): boolean;
+  /** Columns that hold rows of this table by strong reference and may do without any. */
+  parentsOf(table: string): readonly ParentColumn[];
+  /** What an emptied scalar holds: null where it is optional, else its type's zero. */
+  emptyOf(table: string, column: string): Atom | null;
+}
+
+export function schemaFacts(schema: DatabaseSchema): SchemaFacts {
+  const parents = new Map<string, ParentColumn[]>();
+  for (const [table, { columns }] of Object.entries(schema.tables)) {
+    for (const [column, { key, value, min }] of Object.entries(columns)) {
+      for (const base of [key, value]) {
+        if (base?.refTable === undefined || base.refType === 'weak' || min > 0) continue;
+        parents.set(base.refTable, [...(parents.get(base.refTable) ?? []), { table, column }]);
+      }
+    }
+  }
+  const zero = { string: '', uuid: null, integer: 0, real: 0, boolean: false } as const;
+  return {
+    hasColumn: (table, column) => schema.tables[table]?.columns[column] !== undefined,
+    isRoot: (table) => schema.tables[table]?.isRoot === true,
+    parentsOf: (table) => parents.get(table) ?? [],
+    emptyOf: (table, column) => {
+      const type = schema.tables[table]?.columns[column];
+      return type === undefined || type.min === 0 ? null : zero[type.key.type];
+    },
+  };
+}
