@@ -273,6 +273,25 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.deepEqual(portNames('ls'), ['p']);
   });
 
+  it('gives way to another client that changes its rows back for ever, and says so', async () => {
+    target.set('subnet/ls', aSwitch('ls', { columns: { other_config: { by: 'us' } } }));
+    await target.untilApplied();
+    const fights = client.subscribe((changes) => {
+      if (changes.some(({ after }) => (after?.['other_config'] as { by?: string } | undefined)?.by === 'us')) {
+        void client.transact([
+          { op: 'update', table: 'Logical_Switch', where: [], row: { other_config: { by: 'them' } } },
+        ]);
+      }
+    });
+    await client.transact([
+      { op: 'update', table: 'Logical_Switch', where: [], row: { other_config: { by: 'them' } } },
+    ]);
+    while (problems.get('subnet/ls') === undefined) await client.transact([{ op: 'comment', comment: 'a round trip' }]);
+    fights();
+    assert.equal(problems.get('subnet/ls')?.code, 'ChangedByAnother');
+    assert.ok(transactions < 20, `${transactions} transactions`);
+  });
+
   it('gives a row to the next owner when the first lets go', async () => {
     target.set('subnet/first', aSwitch('ls', { columns: { other_config: { by: 'first' } } }));
     target.set('subnet/second', aSwitch('ls', { columns: { other_config: { by: 'second' } } }));

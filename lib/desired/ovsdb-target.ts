@@ -15,6 +15,7 @@ import { entryOf } from './entry-of.ts';
 import type { Problem } from './problem.ts';
 import { RetryDelays } from './retry-delays.ts';
 import type { Desired } from './row.ts';
+import { RewriteGuard } from './rewrite-guard.ts';
 import { RowIndex } from './row-index.ts';
 import { schemaFacts } from './schema-facts.ts';
 import { buildTransaction, rowId, type Database } from './transaction.ts';
@@ -84,6 +85,9 @@ class Target implements OvsdbTarget {
   readonly #dirtyColumns = new Set<ColumnId>();
   readonly #waiting = new Map<string, Set<string>>();
   readonly #retries: RetryDelays;
+  readonly #rewrites = new RewriteGuard();
+  /** Owners in a fight over their rows: left alone until their retry. */
+  readonly #held = new Set<string>();
   readonly #listeners = new Set<ResultListener>();
   readonly #idle: (() => void)[] = [];
   readonly #unsubscribe: (() => void)[] = [];
@@ -117,7 +121,10 @@ class Target implements OvsdbTarget {
       find: (table, key, owner) => this.#index.find(table, key, owner),
       ownedBy: (owner) => this.#index.ownedBy(owner),
     };
-    this.#retries = new RetryDelays((owner) => this.#touch(owner));
+    this.#retries = new RetryDelays((owner) => {
+      this.#held.delete(owner);
+      this.#touch(owner);
+    });
     this.#unsubscribe.push(options.client.subscribe((changes) => this.#changed(changes)));
     this.#unsubscribe.push(options.client.onState((state) => state === 'synced' && this.#schedule()));
   }
@@ -172,6 +179,8 @@ class Target implements OvsdbTarget {
       for (const column of row.collects ?? []) this.#collected.add(columnId(row.table, row.key, column));
     for (const id of this.#contributions.set(owner, desired?.contributions ?? [])) this.#dirtyColumns.add(id);
     this.#retries.forget(owner);
+    this.#rewrites.forget(owner);
+    this.#held.delete(owner);
     this.#touch(owner);
   }
 
@@ -187,13 +196,16 @@ class Target implements OvsdbTarget {
       for (const row of [change.before, change.after]) {
         if (row === undefined) continue;
         const owner = this.#database.ownerOf(change.table, row);
-        if (owner !== undefined && this.#isOurs(owner) && (this.#isSealed || this.#desired.has(owner)))
-          this.#dirtyOwners.add(owner);
+        if (owner !== undefined && this.#isToRepair(owner)) this.#dirtyOwners.add(owner);
         const key = this.#database.keyOf(change.table, row);
         if (key !== undefined) this.#wake(change, key);
       }
     }
     if (this.#dirtyOwners.size > 0 || this.#dirtyColumns.size > 0) this.#schedule();
+  }
+
+  #isToRepair(owner: string): boolean {
+    return this.#isOurs(owner) && !this.#held.has(owner) && (this.#isSealed || this.#desired.has(owner));
   }
 
   #wake({ table, before, after }: Change, key: string): void {
@@ -221,6 +233,7 @@ class Target implements OvsdbTarget {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (!this.#isClosed && this.#client.state === 'synced' && !this.#isSettled()) {
+      for (const owner of this.#held) this.#dirtyOwners.delete(owner);
       const owners = [...this.#dirtyOwners].slice(0, this.#options.batchSize ?? 500);
       const columns = [...this.#dirtyColumns];
       for (const owner of owners) this.#dirtyOwners.delete(owner);
@@ -253,7 +266,14 @@ class Target implements OvsdbTarget {
       return this.#apply(owners.slice(half), columns.slice(columnHalf));
     }
     for (const id of columns) this.#finishColumn(id, refused);
-    for (const [owner, { desired }] of wanted) this.#finish(owner, desired, built.problems.get(owner) ?? refused);
+    for (const [owner, { desired, applied }] of wanted) {
+      const rewritten = built.written.has(owner) && desired !== undefined && desired === applied;
+      this.#finish(
+        owner,
+        desired,
+        built.problems.get(owner) ?? refused ?? (rewritten ? this.#fought(owner) : undefined),
+      );
+    }
   }
 
   #column(id: ColumnId): ContributedColumn {
@@ -290,6 +310,16 @@ class Target implements OvsdbTarget {
     for (const id of columns) this.#dirtyColumns.add(id);
   }
 
+  #fought(owner: string): Problem | undefined {
+    if (!this.#rewrites.record(owner, performance.now())) return undefined;
+    this.#held.add(owner);
+    return {
+      code: 'ChangedByAnother',
+      message:
+        'its rows were changed back again and again by another client of the database; find and stop that client',
+    };
+  }
+
   #finishColumn(id: ColumnId, refused: Problem | undefined): void {
     if (refused === undefined) return this.#contributions.settle(id);
     this.#options.logger.warn({ column: id.replaceAll('\0', ' '), reason: refused.code }, refused.message);
@@ -304,7 +334,7 @@ class Target implements OvsdbTarget {
       this.#retries.forget(owner);
       if (desired === undefined) this.#applied.delete(owner);
       else this.#applied.set(owner, desired);
-    } else if (problem.code === 'DatabaseRefused') {
+    } else if (problem.code === 'DatabaseRefused' || problem.code === 'ChangedByAnother') {
       this.#options.logger.warn({ owner, reason: problem.code }, problem.message);
       this.#retries.retry(owner);
     }

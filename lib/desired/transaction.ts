@@ -45,6 +45,8 @@ export interface Batch {
 export interface BuiltTransaction {
   readonly operations: readonly Operation[];
   readonly problems: ReadonlyMap<string, Problem>;
+  /** Owners whose own rows are written. */
+  readonly written: ReadonlySet<string>;
   /** Rows waited for: `rowId` → owners and column ids that need it. */
   readonly waiting: ReadonlyMap<string, ReadonlySet<string>>;
 }
@@ -67,6 +69,8 @@ class TransactionBuilder {
   readonly #removals: Operation[] = [];
   readonly #problems = new Map<string, Problem>();
   readonly #waiting = new Map<string, Set<string>>();
+  /** Counts every write put into the transaction. */
+  #writes = 0;
 
   constructor(database: Database, batch: Batch) {
     this.#db = database;
@@ -75,12 +79,18 @@ class TransactionBuilder {
 
   build(): BuiltTransaction {
     const ready = this.#admit();
+    const written = new Set<string>();
+    const note = (owner: string, write: () => void): void => {
+      const before = this.#writes;
+      write();
+      if (this.#writes > before) written.add(owner);
+    };
     for (const [owner, { desired, applied }] of ready) {
-      for (const row of desired?.rows ?? []) this.#write(owner, row, applied);
+      for (const row of desired?.rows ?? []) note(owner, () => this.#write(owner, row, applied));
     }
-    for (const [owner, { desired }] of ready) this.#prune(owner, desired);
+    for (const [owner, { desired }] of ready) note(owner, () => this.#prune(owner, desired));
     for (const column of this.#batch.columns) this.#contribute(column);
-    return { operations: this.#operations(), problems: this.#problems, waiting: this.#waiting };
+    return { operations: this.#operations(), problems: this.#problems, written, waiting: this.#waiting };
   }
 
   /** Leaves out owners that may not have a row or that refer to one that is nowhere, and whoever needs theirs. */
@@ -150,8 +160,11 @@ class TransactionBuilder {
     const columns = this.#columnsOf(owner, wanted);
     const inserted = this.#inserts.get(rowId(wanted.table, wanted.key));
     const row = this.#db.find(wanted.table, wanted.key, owner);
-    if (inserted !== undefined) Object.assign(inserted.row, columns);
-    else if (row !== undefined) this.#align(row, wanted, columns, applied);
+    if (inserted !== undefined) {
+      this.#writes += 1;
+      Object.assign(inserted.row, columns);
+    }
+    if (inserted === undefined && row !== undefined) this.#align(row, wanted, columns, applied);
     if (wanted.parent !== undefined) this.#adopt(wanted, inserted === undefined ? row : undefined);
   }
 
@@ -233,6 +246,7 @@ class TransactionBuilder {
         this.#db.find(table, key, next)?._uuid === row._uuid
       )
         continue;
+      this.#writes += 1;
       if (this.#db.isRoot(table)) this.#removals.push({ op: 'delete', table, where: [['_uuid', '==', row._uuid]] });
       else this.#orphan(table, row._uuid, undefined);
     }
@@ -334,10 +348,12 @@ class TransactionBuilder {
   #update(table: string, uuid: string, column: string, value: WriteValue): void {
     const { row } = entryOf<string, RowWrite>(this.#updates, uuid, () => ({ table, row: {} }));
     row[column] = value;
+    this.#writes += 1;
   }
 
   #mutate(table: string, uuid: string, mutation: Mutation): void {
     entryOf(this.#mutations, uuid, () => ({ table, mutations: [] })).mutations.push(mutation);
+    this.#writes += 1;
   }
 
   #wait(table: string, key: string, who: string): void {
