@@ -1,0 +1,153 @@
+import { strict as assert } from 'node:assert';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { after, before, describe, test } from 'node:test';
+import { openKube } from './client.ts';
+import { KubeApiError, KubeUnreachable } from './errors.ts';
+import { refuse, startFaultServer } from './fault-server.ts';
+import type { FaultServer } from './fault-server.ts';
+import { nodes, pods } from './resources.ts';
+import type { KubeClient } from './types.ts';
+
+describe('client', () => {
+  let server: FaultServer;
+  let client: KubeClient;
+
+  before(async () => {
+    server = await startFaultServer();
+    for (let index = 0; index < 1200; index++) server.put(`n${index}`);
+    client = openKube({ kubeconfig: server.kubeconfig, userAgent: 'test' });
+  });
+  after(async () => {
+    await client.close();
+    await server.close();
+  });
+
+  test('requests one after the other share a connection', async () => {
+    for (let count = 0; count < 20; count++) await client.get(nodes, { name: 'n1' });
+    // A second one opens while the first still reads the end of an answer.
+    assert.ok(server.connections <= 2, `${server.connections} connections`);
+  });
+
+  test('requests at once are bounded to 16 connections, and open watches do not count', async () => {
+    const stop = new AbortController();
+    const watches = Array.from({ length: 20 }, async () => {
+      const lines = client.stream('/api/v1/nodes?watch=1', { silenceMs: 60_000, signal: stop.signal });
+      await assert.rejects(lines[Symbol.asyncIterator]().next(), { name: 'AbortError' });
+    });
+    while (server.requests.filter(({ kind }) => kind === 'watch').length < 20)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    const before = server.connections;
+    await Promise.all(Array.from({ length: 100 }, () => client.get(nodes, { name: 'n1' })));
+    assert.ok(server.connections - before <= 16, `${server.connections - before} connections`);
+    stop.abort();
+    await Promise.all(watches);
+  });
+
+  test('a list is read in pages', async () => {
+    const items = await client.list(nodes);
+    assert.equal(items.length, 1200);
+    assert.equal(items[1199]?.metadata.name, 'n1199');
+  });
+
+  test('an error answer carries status, reason, message and Retry-After', async () => {
+    server.breakNext((_, response) => refuse(response, 429, 'TooManyRequests', { 'retry-after': '3' }));
+    await assert.rejects(client.get(nodes, { name: 'n1' }), (error) => {
+      assert.ok(error instanceof KubeApiError);
+      assert.deepEqual(
+        [error.status, error.reason, error.retryAfterMs, error.retry],
+        [429, 'TooManyRequests', 3000, 'backoff'],
+      );
+      assert.match(error.message, /GET \/api\/v1\/nodes\/n1: 429 refused by the test/);
+      return true;
+    });
+  });
+
+  test('an error answer that is no Status object is quoted', async () => {
+    server.breakNext((_, response) => {
+      response.writeHead(502).end('<html>bad gateway</html>');
+      return true;
+    });
+    await assert.rejects(client.get(nodes, { name: 'n1' }), { status: 502, message: /bad gateway/ });
+  });
+
+  test('an answer cut off, an answer that is no JSON and silence are KubeUnreachable', async () => {
+    server.breakNext((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '100' });
+      response.write('{');
+      setTimeout(() => response.socket?.destroy(), 20);
+      return true;
+    });
+    await assert.rejects(client.get(nodes, { name: 'n1' }), KubeUnreachable);
+    server.breakNext((_, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{"half');
+      return true;
+    });
+    await assert.rejects(client.get(nodes, { name: 'n1' }), KubeUnreachable);
+    server.breakNext(() => true);
+    await assert.rejects(client.request('GET', '/version', undefined, { timeoutMs: 200 }), KubeUnreachable);
+  });
+
+  test('an abort rejects with the reason of the signal', async () => {
+    server.breakNext(() => true);
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    setTimeout(() => stop.abort(reason), 20);
+    await assert.rejects(client.get(nodes, { name: 'n1' }, { signal: stop.signal }), reason);
+  });
+
+  test('deleting what is not there, or by the uid of a former object, is no error', async () => {
+    for (const status of [404, 409]) {
+      server.breakNext((_, response) => refuse(response, status, 'x'));
+      await client.delete(nodes, { name: 'n1' }, { uid: 'u' });
+    }
+    server.breakNext((_, response) => refuse(response, 409, 'Conflict'));
+    await assert.rejects(client.delete(nodes, { name: 'n1' }), { status: 409 });
+  });
+
+  test('writes go to the right path with the right content type and field manager', async () => {
+    const seen: string[] = [];
+    const note = () =>
+      server.breakNext(({ url }, response) => {
+        seen.push(`${response.req.method} ${url.pathname}${url.search} ${response.req.headers['content-type']}`);
+        response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+        return true;
+      });
+    note();
+    await client.patch(nodes, { name: 'n1' }, 'merge', {}, { subresource: 'status' });
+    note();
+    await client.patch(pods, { namespace: 'x', name: 'p' }, 'apply', {});
+    note();
+    await client.create(pods, { metadata: { name: 'p', namespace: 'x' } }, { fieldManager: 'me' });
+    assert.deepEqual(seen, [
+      'PATCH /api/v1/nodes/n1/status?fieldManager=test application/merge-patch+json',
+      'PATCH /api/v1/namespaces/x/pods/p?fieldManager=test&force=true application/apply-patch+yaml',
+      'POST /api/v1/namespaces/x/pods?fieldManager=me application/json',
+    ]);
+  });
+
+  test('a certificate nobody trusts is an error, and a kubeconfig put right is not needed to be opened anew', async () => {
+    const other = await startFaultServer();
+    const file = `${server.kubeconfig}.rotated`;
+    const own = JSON.parse(readFileSync(server.kubeconfig, 'utf8')) as {
+      clusters: [{ cluster: Record<string, string> }];
+    };
+    const foreign = JSON.parse(readFileSync(other.kubeconfig, 'utf8')) as typeof own;
+    const { server: address, 'certificate-authority-data': ca = '' } = own.clusters[0].cluster;
+    const caFile = `${server.kubeconfig}.ca`;
+    writeFileSync(caFile, Buffer.from(foreign.clusters[0].cluster['certificate-authority-data'] ?? '', 'base64'));
+    own.clusters[0].cluster = { server: address ?? '', 'certificate-authority': caFile };
+    writeFileSync(file, JSON.stringify(own));
+    const rotating = openKube({ kubeconfig: file, userAgent: 'test' });
+    await assert.rejects(rotating.get(nodes, { name: 'n1' }), KubeUnreachable);
+    writeFileSync(caFile, Buffer.from(ca, 'base64'));
+    await rotating.get(nodes, { name: 'n1' });
+    await rotating.close();
+    await other.close();
+  });
+
+  test('a client that is closed says so', async () => {
+    const closed = openKube({ kubeconfig: server.kubeconfig, userAgent: 'test' });
+    await closed.close();
+    await assert.rejects(closed.get(nodes, { name: 'n1' }), KubeUnreachable);
+  });
+});

@@ -1,0 +1,25 @@
+import type { Condition } from '../api/kinds/shared.ts';
+
+export type { Condition } from '../api/kinds/shared.ts';
+
+/**
+ * The list with `condition` set by its type. `lastTransitionTime` moves to `nowIso` only when the status changed; the very
+ * same list comes back when nothing differs, so that nothing is written. Pure.
+ */
+export function setCondition(
+  conditions: readonly Condition[] | undefined,
+  condition: Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'>,
+  nowIso: string,
+): readonly Condition[] {
+  const list = conditions ?? [];
+  const before = list.find((item) => item.type === condition.type);
+  const isSame =
+    before !== undefined &&
+    (['status', 'reason', 'message', 'observedGeneration'] as const).every(
+      (field) => before[field] === condition[field],
+    );
+  if (isSame) return list;
+  const since = before?.status === condition.status ? before.lastTransitionTime : undefined;
+  const after: Condition = { ...condition, lastTransitionTime: since ?? nowIso };
+  return before === undefined ? [...list, after] : list.map((item) => (item === before ? after : item));
+}

@@ -1,0 +1,57 @@
+/** The kinds the rooms watch and write, and their paths in the API. */
+import type { ObjectName, Resource } from './types.ts';
+
+function resource(group: string, version: string, plural: string, kind: string, namespaced: boolean): Resource {
+  return { group, version, plural, kind, namespaced };
+}
+
+export const pods = resource('', 'v1', 'pods', 'Pod', true);
+export const nodes = resource('', 'v1', 'nodes', 'Node', false);
+export const namespaces = resource('', 'v1', 'namespaces', 'Namespace', false);
+export const secrets = resource('', 'v1', 'secrets', 'Secret', true);
+export const configMaps = resource('', 'v1', 'configmaps', 'ConfigMap', true);
+export const services = resource('', 'v1', 'services', 'Service', true);
+export const events = resource('', 'v1', 'events', 'Event', true);
+export const leases = resource('coordination.k8s.io', 'v1', 'leases', 'Lease', true);
+
+export const vpcs = resource('kubeovn.io', 'v1', 'vpcs', 'Vpc', false);
+export const subnets = resource('kubeovn.io', 'v1', 'subnets', 'Subnet', false);
+export const ips = resource('kubeovn.io', 'v1', 'ips', 'IP', false);
+
+export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
+export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);
+export const transitSwitches = resource('isthmus.network', 'v1alpha1', 'transitswitches', 'TransitSwitch', false);
+export const bgpInstances = resource('isthmus.network', 'v1alpha1', 'bgpinstances', 'BgpInstance', false);
+export const bgpPeers = resource('isthmus.network', 'v1alpha1', 'bgppeers', 'BgpPeer', false);
+export const bgpAdvertisements = resource(
+  'isthmus.network',
+  'v1alpha1',
+  'bgpadvertisements',
+  'BgpAdvertisement',
+  false,
+);
+
+/** `v1`, `kubeovn.io/v1`: the apiVersion of objects of this resource. */
+export function apiVersionOf(resource: Resource): string {
+  return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
+}
+
+/** The path of all objects, or of those of one namespace. */
+export function collectionPath(resource: Resource, namespace?: string): string {
+  const base = resource.group === '' ? `/api/${resource.version}` : `/apis/${resource.group}/${resource.version}`;
+  const scope = resource.namespaced && namespace !== undefined ? `/namespaces/${encodeURIComponent(namespace)}` : '';
+  return `${base}${scope}/${resource.plural}`;
+}
+
+/** The path of one object. @throws RangeError when a namespaced kind comes without a namespace: a defect of the caller */
+export function objectPath(resource: Resource, name: ObjectName, subresource?: string): string {
+  if (resource.namespaced && name.namespace === undefined)
+    throw new RangeError(`${resource.kind} "${name.name}" needs a namespace`);
+  const path = `${collectionPath(resource, name.namespace)}/${encodeURIComponent(name.name)}`;
+  return subresource === undefined ? path : `${path}/${subresource}`;
+}
+
+/** `namespace/name`, or `name` for cluster-scoped kinds: the key of an object among those of its kind. */
+export function keyOf(object: ObjectName): string {
+  return object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
+}

@@ -1,0 +1,199 @@
+/**
+ * Writes to Kubernetes, one at a time for each object. In comes the newest write for a key, out goes its outcome.
+ * Who calls: the rooms' `status/`, events. Rules: a newer write replaces one that has not started; what time can heal
+ * (429, 5xx, network, roles being installed) is tried again with back-off; a conflict or a vanished
+ * object is handed back, because only a new plan can tell what to write then.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { backoffMs } from '../run/backoff.ts';
+import type { BackoffLimits } from '../run/backoff.ts';
+import type { Logger } from '../run/logger.ts';
+import { isKubeError, KubeApiError } from './errors.ts';
+
+/** What became of a write: done, replaced by a newer one, dropped at the end, or refused with this error. */
+export type WriteOutcome = 'written' | 'superseded' | 'stopped' | KubeApiError;
+
+export interface WriterTiming extends BackoffLimits {
+  /** Token bucket over all keys. */
+  readonly qps: number;
+  readonly burst: number;
+  /** Writes in flight at once, of different keys. */
+  readonly parallel: number;
+  readonly random: () => number;
+  readonly nowMs: () => number;
+}
+
+export interface ObjectWriterOptions {
+  readonly signal?: AbortSignal;
+  readonly log?: Logger;
+  /** Told of every refused write, for those that plan anew by key. */
+  readonly onRefused?: (key: string, error: KubeApiError) => void;
+  readonly timing?: Partial<WriterTiming>;
+}
+
+interface Job {
+  readonly write: () => Promise<unknown>;
+  readonly settle: (outcome: WriteOutcome) => void;
+}
+
+const defaultTiming: WriterTiming = {
+  baseMs: 200,
+  maxMs: 30_000,
+  qps: 200,
+  burst: 400,
+  parallel: 8,
+  random: Math.random,
+  nowMs: () => performance.now(),
+};
+
+export class ObjectWriter {
+  readonly #options: ObjectWriterOptions;
+  readonly #timing: WriterTiming;
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  /** The newest write of each key that has not started, in the order the keys came. */
+  readonly #waiting = new Map<string, Job>();
+  /** Keys with a write in flight or pausing after a failure. */
+  readonly #busy = new Set<string>();
+  #inFlight = 0;
+  readonly #onIdle: (() => void)[] = [];
+  #tokens: number;
+  #tokensAtMs: number;
+  #refill: NodeJS.Timeout | undefined;
+
+  constructor(options: ObjectWriterOptions = {}) {
+    this.#options = options;
+    this.#timing = { ...defaultTiming, ...options.timing };
+    this.#signal =
+      options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
+    this.#tokens = this.#timing.burst;
+    this.#tokensAtMs = this.#timing.nowMs();
+    this.#signal.addEventListener('abort', () => this.#dropWaiting(), { once: true });
+  }
+
+  /** Takes the newest write for `key` (such as `Subnet/a`). The outcome never rejects: unknown errors of `write` crash the process. */
+  enqueue(key: string, write: () => Promise<unknown>): Promise<WriteOutcome> {
+    if (this.#signal.aborted) return Promise.resolve('stopped');
+    const { promise, resolve } = Promise.withResolvers<WriteOutcome>();
+    this.#waiting.get(key)?.settle('superseded');
+    this.#waiting.set(key, { write, settle: resolve });
+    this.#pump();
+    return promise;
+  }
+
+  /** Forgets the write of `key` that has not started yet. */
+  cancel(key: string): void {
+    this.#waiting.get(key)?.settle('superseded');
+    this.#waiting.delete(key);
+    this.#tellIdle();
+  }
+
+  /** Resolves when nothing waits and nothing is in flight. */
+  idle(): Promise<void> {
+    if (this.#isIdle()) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onIdle.push(resolve);
+    });
+  }
+
+  /** Drops what has not started and waits for what is in flight. */
+  async close(): Promise<void> {
+    this.#stop.abort();
+    await this.idle();
+  }
+
+  #pump(): void {
+    for (const key of this.#waiting.keys()) {
+      if (this.#inFlight >= this.#timing.parallel) return;
+      if (this.#busy.has(key)) continue;
+      if (!this.#takeToken()) return;
+      this.#busy.add(key);
+      this.#inFlight++;
+      // Not caught on purpose: what `#work` throws is a defect.
+      void this.#work(key);
+    }
+  }
+
+  async #work(key: string): Promise<void> {
+    for (let attempt = 0; ; attempt++) {
+      const job = this.#waiting.get(key);
+      // Replaced by nothing: cancelled or stopped during a pause.
+      if (job === undefined) break;
+      this.#waiting.delete(key);
+      const outcome = await this.#try(key, job, attempt);
+      if (outcome !== 'again') {
+        job.settle(outcome);
+        break;
+      }
+    }
+    this.#busy.delete(key);
+    this.#inFlight--;
+    this.#pump();
+    this.#tellIdle();
+  }
+
+  /** One attempt. After a failure that time can heal, the job waits again unless a newer one came. */
+  async #try(key: string, job: Job, attempt: number): Promise<WriteOutcome | 'again'> {
+    try {
+      await job.write();
+      return 'written';
+    } catch (error) {
+      if (this.#signal.aborted) return 'stopped';
+      if (!isKubeError(error)) throw error;
+      if (error instanceof KubeApiError && error.retry === 'never') {
+        this.#options.onRefused?.(key, error);
+        return error;
+      }
+      const retryAfterMs = error instanceof KubeApiError ? (error.retryAfterMs ?? 0) : 0;
+      const delayMs = Math.max(backoffMs(attempt, this.#timing, this.#timing.random), retryAfterMs);
+      this.#options.log?.warn({ object: key, attempt, delayMs, error: error.message }, 'write failed, trying again');
+      if (this.#waiting.has(key)) job.settle('superseded');
+      else this.#waiting.set(key, job);
+      await this.#pause(delayMs);
+      return 'again';
+    }
+  }
+
+  /** Other keys go on meanwhile: what is refused for one object for long must not hold up the rest. */
+  async #pause(delayMs: number): Promise<void> {
+    this.#inFlight--;
+    this.#pump();
+    // Only the end of the writer ends the pause early.
+    await sleep(delayMs, undefined, { signal: this.#signal }).catch(() => undefined);
+    this.#inFlight++;
+  }
+
+  #takeToken(): boolean {
+    const nowMs = this.#timing.nowMs();
+    const { qps, burst } = this.#timing;
+    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#tokensAtMs) * qps) / 1000);
+    this.#tokensAtMs = nowMs;
+    if (this.#tokens >= 1) {
+      this.#tokens--;
+      return true;
+    }
+    this.#refill ??= setTimeout(
+      () => {
+        this.#refill = undefined;
+        this.#pump();
+      },
+      Math.ceil(((1 - this.#tokens) * 1000) / qps),
+    );
+    return false;
+  }
+
+  #dropWaiting(): void {
+    for (const job of this.#waiting.values()) job.settle('stopped');
+    this.#waiting.clear();
+    clearTimeout(this.#refill);
+    this.#tellIdle();
+  }
+
+  #isIdle(): boolean {
+    return this.#waiting.size === 0 && this.#busy.size === 0;
+  }
+
+  #tellIdle(): void {
+    if (this.#isIdle()) for (const resolve of this.#onIdle.splice(0)) resolve();
+  }
+}

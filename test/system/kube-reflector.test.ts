@@ -1,0 +1,249 @@
+import { strict as assert } from 'node:assert';
+import { after, before, test } from 'node:test';
+import { pino } from 'pino';
+import { openKube } from '../../lib/kube/client.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import { EventRecorder } from '../../lib/kube/events.ts';
+import { runWithLease } from '../../lib/kube/leader.ts';
+import { reflect } from '../../lib/kube/reflector.ts';
+import { configMaps, events, leases, namespaces, nodes } from '../../lib/kube/resources.ts';
+import { startApiServer } from '../../lib/kube/testing.ts';
+import type { TestApiServer } from '../../lib/kube/testing.ts';
+import type { KubeClient, RawObject, Reflector, ReflectorOptions } from '../../lib/kube/types.ts';
+import { ObjectWriter } from '../../lib/kube/writer.ts';
+import { createLogger } from '../../lib/run/logger.ts';
+
+const log = createLogger('test', 'silent');
+const timing = { baseMs: 50, maxMs: 500 };
+const valueOf = (raw: RawObject) => (raw['data'] as Record<string, string> | undefined)?.['value'] ?? '';
+
+let server: TestApiServer;
+let client: KubeClient;
+
+before(async () => {
+  server = await startApiServer();
+  client = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-test' });
+});
+after(async () => {
+  await client.close();
+  await server.stop();
+});
+
+function mirror(options: Partial<ReflectorOptions<string>> = {}): Reflector<string> {
+  return reflect({
+    client,
+    resource: configMaps,
+    namespace: 'default',
+    labelSelector: 'mirror=yes',
+    parse: valueOf,
+    timing,
+    ...options,
+  });
+}
+
+async function holds(reflector: Reflector<string>, key: string, value: string | undefined): Promise<void> {
+  if (reflector.get(key) === value) return;
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`${key} is ${reflector.get(key)}, not ${value}`)), 20_000);
+    const unsubscribe = reflector.subscribe(() => {
+      if (reflector.get(key) !== value) return;
+      clearTimeout(timer);
+      unsubscribe();
+      resolve();
+    });
+  });
+}
+
+const write = (name: string, value: string) =>
+  client.patch(configMaps, { namespace: 'default', name }, 'apply', {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, labels: { mirror: 'yes' } },
+    data: { value },
+  });
+
+test('mirrors objects as they come, change and go, and only those selected', async () => {
+  const reflector = mirror();
+  await reflector.synced;
+  await write('a', '1');
+  await holds(reflector, 'default/a', '1');
+  await write('a', '2');
+  await holds(reflector, 'default/a', '2');
+  await client.patch(configMaps, { namespace: 'default', name: 'a' }, 'merge', {
+    metadata: { labels: { mirror: 'no' } },
+  });
+  await holds(reflector, 'default/a', undefined);
+  await write('b', '1');
+  await holds(reflector, 'default/b', '1');
+  await client.delete(configMaps, { namespace: 'default', name: 'b' });
+  await holds(reflector, 'default/b', undefined);
+  await reflector.stop();
+});
+
+test('reads more objects than a page holds', async () => {
+  await Promise.all(Array.from({ length: 700 }, (_, index) => write(`many-${index}`, String(index))));
+  const reflector = mirror();
+  await reflector.synced;
+  assert.equal(reflector.size, 700);
+  assert.equal(reflector.get('default/many-699'), '699');
+  await reflector.stop();
+});
+
+test('a watch that the server ends after its time goes on without a gap', async () => {
+  const reflector = mirror({ timing: { ...timing, watchSeconds: 1, random: () => 0 } });
+  await reflector.synced;
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  await write('ended', '1');
+  await holds(reflector, 'default/ended', '1');
+  await reflector.stop();
+});
+
+test('an API server killed and started again: changes from before and after arrive', async () => {
+  const reflector = mirror();
+  await reflector.synced;
+  await write('crash', '1');
+  await holds(reflector, 'default/crash', '1');
+  await server.kill();
+  await server.restart();
+  await write('crash', '2');
+  await holds(reflector, 'default/crash', '2');
+  await client.delete(configMaps, { namespace: 'default', name: 'crash' });
+  await holds(reflector, 'default/crash', undefined);
+  await reflector.stop();
+});
+
+test('a frozen API server is noticed by its silence', { timeout: 20_000 }, async () => {
+  const noticed = Promise.withResolvers<void>();
+  const log = pino({}, { write: () => noticed.resolve() });
+  const reflector = mirror({ log, timing: { ...timing, silenceMs: 1500 } });
+  await reflector.synced;
+  // An event shows that the watch is open.
+  await write('frozen', '0');
+  await holds(reflector, 'default/frozen', '0');
+  server.signal('SIGSTOP');
+  await noticed.promise;
+  server.signal('SIGCONT');
+  await write('frozen', '1');
+  await holds(reflector, 'default/frozen', '1');
+  await reflector.stop();
+});
+
+test('one of two candidates leads; its lease is handed over at once', async () => {
+  const run = (identity: string) => {
+    const stop = new AbortController();
+    const started = Promise.withResolvers<void>();
+    const ended = runWithLease({
+      client,
+      namespace: 'kube-system',
+      name: 'isthmus-test',
+      identity,
+      log,
+      signal: stop.signal,
+      lead: async (signal) => {
+        started.resolve();
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      },
+    });
+    return { started: started.promise, end: () => (stop.abort(), ended) };
+  };
+  const first = run('first');
+  await first.started;
+  const second = run('second');
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  const holder = async () =>
+    (
+      (await client.get(leases, { namespace: 'kube-system', name: 'isthmus-test' }))['spec'] as {
+        holderIdentity: string;
+      }
+    ).holderIdentity;
+  assert.equal(await holder(), 'first');
+  const endedMs = performance.now();
+  await first.end();
+  await second.started;
+  assert.ok(performance.now() - endedMs < 4000);
+  assert.equal(await holder(), 'second');
+  await second.end();
+  assert.equal(await holder(), '');
+});
+
+test('events are accepted for namespaced and for cluster-scoped objects and are counted up', async () => {
+  const recorder = new EventRecorder({ client, component: 'isthmus-test', instance: 'here' });
+  const kubeSystem = await client.get(namespaces, { name: 'kube-system' });
+  const subject = { apiVersion: 'v1', kind: 'Namespace', name: 'kube-system', uid: kubeSystem.metadata.uid };
+  const map = await write('subject', '1');
+  const mapSubject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    name: 'subject',
+    namespace: 'default',
+    uid: map.metadata.uid,
+  };
+  for (let count = 0; count < 2; count++) {
+    recorder.record(subject, 'Warning', 'Odd', 'something odd');
+    recorder.record(mapSubject, 'Normal', 'Fine', 'all well');
+    await recorder.idle();
+  }
+  const found = await client.list(events, { namespace: 'default', fieldSelector: 'source=isthmus-test' });
+  assert.deepEqual(found.map((event) => `${String(event['reason'])} ${String(event['count'])}`).sort(), [
+    'Fine 2',
+    'Odd 2',
+  ]);
+});
+
+test('a write against an old version is refused as a conflict and handed back', async () => {
+  const before = await write('conflict', '1');
+  await write('conflict', '2');
+  const writer = new ObjectWriter();
+  const outcome = await writer.enqueue('conflict', () =>
+    client.patch(configMaps, { namespace: 'default', name: 'conflict' }, 'merge', {
+      metadata: { resourceVersion: before.metadata.resourceVersion },
+      data: { value: '3' },
+    }),
+  );
+  assert.ok(outcome instanceof KubeApiError && outcome.status === 409);
+});
+
+test('deletion by the uid of a former object leaves the present one', async () => {
+  await write('again', '1');
+  await client.delete(
+    configMaps,
+    { namespace: 'default', name: 'again' },
+    { uid: '00000000-0000-0000-0000-000000000000' },
+  );
+  assert.equal(valueOf(await client.get(configMaps, { namespace: 'default', name: 'again' })), '1');
+});
+
+test('a kind that is not installed yet is waited for', async () => {
+  const widgets = {
+    group: 'test.isthmus.network',
+    version: 'v1',
+    plural: 'widgets',
+    kind: 'Widget',
+    namespaced: false,
+  };
+  const reflector = reflect({ client, resource: widgets, parse: (raw) => raw.metadata.name, timing });
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.test.isthmus.network' },
+    spec: {
+      group: widgets.group,
+      names: { plural: widgets.plural, kind: widgets.kind },
+      scope: 'Cluster',
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  });
+  await reflector.synced;
+  await client.create(widgets, { apiVersion: 'test.isthmus.network/v1', kind: 'Widget', metadata: { name: 'w' } });
+  await holds(reflector, 'w', 'w');
+  await reflector.stop();
+});
+
+test('nothing selected is a state too', async () => {
+  const reflector = mirror({ resource: nodes, labelSelector: 'no=such' });
+  await reflector.synced;
+  assert.equal(reflector.size, 0);
+  await reflector.stop();
+});
