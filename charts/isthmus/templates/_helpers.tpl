@@ -1,0 +1,149 @@
+{{- define "isthmus.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
+app.kubernetes.io/part-of: isthmus
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "isthmus.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "isthmus.ovnImage" -}}
+{{ .Values.ovnImage.repository }}:{{ .Values.ovnImage.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- /* Address for kubelet's probes of a process on the host network. */}}
+{{- define "isthmus.probeHost" -}}
+{{- if not (has .Values.metrics.bindAddress (list "0.0.0.0" "::")) }}
+host: {{ .Values.metrics.bindAddress }}
+{{- end }}
+{{- end }}
+
+{{- /* Probes of one of our programs. Use: dict "root" $ "port" 10660 */}}
+{{- define "isthmus.probes" -}}
+livenessProbe:
+  httpGet:
+    path: /healthz
+    port: {{ .port }}
+    {{- include "isthmus.probeHost" .root | nindent 4 }}
+  periodSeconds: 10
+  failureThreshold: 6
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: {{ .port }}
+    {{- include "isthmus.probeHost" .root | nindent 4 }}
+  periodSeconds: 5
+{{- end }}
+
+{{- define "isthmus.metricsAddress" -}}
+{{- $host := .root.Values.metrics.bindAddress -}}
+{{ contains ":" $host | ternary (printf "[%s]" $host) $host }}:{{ .port }}
+{{- end }}
+
+{{- /* The least a container needs; root only where a comment beside it says why. */}}
+{{- define "isthmus.restricted" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+capabilities: { drop: [ALL] }
+{{- end }}
+
+{{- define "isthmus.podDefaults" -}}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{ toJson . }}
+{{- end }}
+{{- end }}
+
+{{- define "isthmus.ovnScheme" -}}
+{{ if .Values.ovn.tls.secretName }}ssl{{ else }}tcp{{ end }}
+{{- end }}
+
+{{- /*
+Remotes of the databases. The Service's address comes from the environment the kubelet gives: name resolution would
+need the network that these very programs make.
+*/}}
+{{- define "isthmus.nb" -}}
+{{- if .Values.ovn.central.deploy -}}
+{{ include "isthmus.ovnScheme" . }}:$(ISTHMUS_OVN_NB_SERVICE_HOST):6641
+{{- else -}}
+{{ .Values.ovn.remotes.nb }}
+{{- end }}
+{{- end }}
+{{- define "isthmus.sb" -}}
+{{- if .Values.ovn.central.deploy -}}
+{{ include "isthmus.ovnScheme" . }}:$(ISTHMUS_OVN_SB_SERVICE_HOST):6642
+{{- else -}}
+{{ .Values.ovn.remotes.sb }}
+{{- end }}
+{{- end }}
+
+{{- /* Flags of our programs for TLS to OVN's databases. */}}
+{{- define "isthmus.ovnTlsArgs" -}}
+{{- if .Values.ovn.tls.secretName }}
+- --ovn-ca=/etc/isthmus/ovn-tls/ca.crt
+- --ovn-cert=/etc/isthmus/ovn-tls/tls.crt
+- --ovn-key=/etc/isthmus/ovn-tls/tls.key
+{{- end }}
+{{- end }}
+{{- /* The same for programs of OVN. */}}
+{{- define "isthmus.ovsTlsArgs" -}}
+{{- if .Values.ovn.tls.secretName }}
+- --ca-cert=/etc/isthmus/ovn-tls/ca.crt
+- --certificate=/etc/isthmus/ovn-tls/tls.crt
+- --private-key=/etc/isthmus/ovn-tls/tls.key
+{{- end }}
+{{- end }}
+{{- define "isthmus.ovnTlsMount" -}}
+{{- if .Values.ovn.tls.secretName }}
+- { name: ovn-tls, mountPath: /etc/isthmus/ovn-tls, readOnly: true }
+{{- end }}
+{{- end }}
+{{- define "isthmus.ovnTlsVolume" -}}
+{{- with .Values.ovn.tls.secretName }}
+- name: ovn-tls
+  secret: { secretName: {{ . }}, defaultMode: 0440 }
+{{- end }}
+{{- end }}
+
+{{- define "isthmus.spread" -}}
+podAntiAffinity:
+  requiredDuringSchedulingIgnoredDuringExecution:
+    - topologyKey: kubernetes.io/hostname
+      labelSelector:
+        matchLabels: { app.kubernetes.io/name: {{ . }} }
+{{- end }}
+
+{{- define "isthmus.interconnectSecret" -}}
+{{ .Values.interconnect.existingSecret | default "isthmus-interconnect-token" }}
+{{- end }}
+
+{{- /* Use: dict "name" "networking.podCIDR" "value" … */}}
+{{- define "isthmus.validateCidrs" -}}
+{{- $octet := "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])" }}
+{{- $v4 := printf "%s([.]%s){3}/(3[0-2]|[12]?[0-9])" $octet $octet }}
+{{- $v6 := "[0-9a-f:]*:[0-9a-f:]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])" }}
+{{- if not (regexMatch (printf "^(%s(,%s)?|%s(,%s)?)$" $v4 $v6 $v6 $v4) .value) }}
+{{- fail (printf "%s: %q is not an IPv4 CIDR, an IPv6 CIDR (lower case), or both separated by a comma, such as 10.16.0.0/16" .name .value) }}
+{{- end }}
+{{- end }}
+
+{{- define "isthmus.validate" -}}
+{{- include "isthmus.validateCidrs" (dict "name" "networking.podCIDR" "value" .Values.networking.podCIDR) }}
+{{- include "isthmus.validateCidrs" (dict "name" "networking.joinCIDR" "value" .Values.networking.joinCIDR) }}
+{{- include "isthmus.validateCidrs" (dict "name" "hub.transitCIDR" "value" .Values.hub.transitCIDR) }}
+{{- if gt (int .Values.ovn.central.replicas) 1 }}
+{{- fail "ovn.central.replicas: only 1 is supported in this version; for a raft cluster run OVN's databases yourself, set ovn.central.deploy=false and name them in ovn.remotes" }}
+{{- end }}
+{{- if not (or .Values.ovn.central.deploy (and .Values.ovn.remotes.nb .Values.ovn.remotes.sb)) }}
+{{- fail "ovn.remotes.nb and ovn.remotes.sb are needed when ovn.central.deploy is false" }}
+{{- end }}
+{{- if .Values.interconnect.enabled }}
+{{- if not .Values.clusterName }}{{ fail "clusterName is needed when interconnect.enabled: the name of this cluster among the members" }}{{ end }}
+{{- if not .Values.interconnect.hub }}{{ fail "interconnect.hub is needed when interconnect.enabled: host:port of the hub" }}{{ end }}
+{{- end }}
+{{- if and .Values.hub.enabled (not .Values.hub.address) }}{{ fail "hub.address is needed when hub.enabled: the host name or IP address by which all clusters reach it" }}{{ end }}
+{{- end }}

@@ -1,0 +1,51 @@
+/**
+ * Bundles each program of Isthmus into one file below `dist/isthmus` (or the folder given), with what cannot be bundled beside it: native
+ * addons and .proto files. `images/isthmus/Dockerfile` copies that folder to /opt/isthmus. Run on the architecture of
+ * the image: the addons of this checkout's node_modules are taken.
+ */
+import { cp, mkdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { build } from 'esbuild';
+
+const root = join(import.meta.dirname, '..');
+const out = resolve(process.argv[2] ?? join(root, 'dist/isthmus'));
+
+const programs = {
+  controller: 'controller/main.ts',
+  daemon: 'daemon/main.ts',
+  interconnect: 'interconnect/main.ts',
+  hub: 'interconnect/hub/main.ts',
+  speaker: 'speaker/main.ts',
+} as const;
+
+// They find their .node file by their own place on disk.
+const addons = ['koffi', 'netlink'];
+const addonPackages = [...addons, `@koromix/koffi-linux-${process.arch}`, 'node-gyp-build'];
+
+await rm(out, { recursive: true, force: true });
+await mkdir(out, { recursive: true });
+await build({
+  absWorkingDir: root,
+  entryPoints: Object.entries(programs).map(([name, path]) => ({ in: path, out: name })),
+  outdir: out,
+  outExtension: { '.js': '.mjs' },
+  bundle: true,
+  platform: 'node',
+  target: 'node24',
+  format: 'esm',
+  // One copy of what the programs share.
+  splitting: true,
+  chunkNames: 'shared/[hash]',
+  external: addons,
+  // CommonJS dependencies call require for what is built in.
+  banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+  legalComments: 'linked',
+  logLevel: 'warning',
+});
+await cp(join(root, 'proto'), join(out, 'proto'), { recursive: true });
+for (const name of addonPackages) {
+  const from = join(root, 'node_modules', name);
+  // What lies nested in an addon is type declarations only.
+  const isWanted = (path: string) => !path.slice(from.length).startsWith('/node_modules');
+  await cp(from, join(out, 'node_modules', name), { recursive: true, filter: isWanted });
+}

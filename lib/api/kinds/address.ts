@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { rules } from './shared.ts';
+
+const octet = '(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])';
+const ipv4 = `${octet}([.]${octet}){3}`;
+// RE2 cannot count the groups around `::`; the rooms' parser refuses what is left.
+const groups = '[0-9a-f]{1,4}(:[0-9a-f]{1,4}){0,6}';
+const ipv6 = `(([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(${groups})?::(${groups})?)`;
+const prefix4 = '/(3[0-2]|[12]?[0-9])';
+const prefix6 = '/(12[0-8]|1[01][0-9]|[1-9]?[0-9])';
+
+const cidr4 = `${ipv4}${prefix4}`;
+const cidr6 = `${ipv6}${prefix6}`;
+const ip = `(${ipv4}|${ipv6})`;
+const cidr = `(${cidr4}|${cidr6})`;
+const ipOrCidr = `(${ipv4}(${prefix4})?|${ipv6}(${prefix6})?)`;
+
+/** RE2 sources without anchors, for use in CEL raw strings. */
+export const pattern = { ipv4, ipv6, cidr4, cidr6, ip, cidr, ipOrCidr } as const;
+
+/** CEL: `subject` matches the whole pattern. */
+export function matchesWhole(subject: string, source: string): string {
+  return `${subject}.matches(r'^${source}$')`;
+}
+
+const maxListLength = 160;
+
+/** One address, or empty. `field` names it in the message. */
+export function addressField(field: string): z.ZodString {
+  return z
+    .string()
+    .max(64)
+    .meta(
+      rules({
+        rule: `self == '' || ${matchesWhole('self', ip)}`,
+        message: `${field} must be an IP address (IPv6 in lower case)`,
+      }),
+    );
+}
+
+/** At most one IPv4 and one IPv6 address separated by a comma, or empty. */
+export function addressPairField(field: string): z.ZodString {
+  return z
+    .string()
+    .max(maxListLength)
+    .meta(
+      rules(
+        {
+          rule: `self == '' || self.split(',').all(a, ${matchesWhole('a', ip)})`,
+          message: `${field} must be an IPv4 address, an IPv6 address (lower case), or one of each separated by a comma`,
+        },
+        {
+          rule: `self.split(',').filter(a, a.contains(':')).size() <= 1 && self.split(',').filter(a, !a.contains(':')).size() <= 1`,
+          message: `${field} takes at most one IPv4 and one IPv6 address`,
+        },
+      ),
+    );
+}
+
+/** One CIDR, or empty. */
+export function cidrField(field: string): z.ZodString {
+  return z
+    .string()
+    .max(64)
+    .meta(
+      rules({
+        rule: `self == '' || ${matchesWhole('self', cidr)}`,
+        message: `${field} must be a CIDR such as 10.16.0.0/16`,
+      }),
+    );
+}
+
+/** A comma list of CIDRs and addresses, or empty; a pattern, since CEL over lists of lists is beyond the cost budget. */
+export function cidrListField(): z.ZodString {
+  return z
+    .string()
+    .max(4096)
+    .regex(new RegExp(`^(${ipOrCidr}(, ?${ipOrCidr})*)?$`));
+}

@@ -1,0 +1,19 @@
+import { bgpAdvertisementKind, bgpInstanceKind, bgpPeerKind } from './bgp.ts';
+import { interconnectKind, remoteClusterKind, transitSwitchKind } from './interconnect.ts';
+import { ipKind } from './ip.ts';
+import type { Kind } from './shared.ts';
+import { subnetKind } from './subnet.ts';
+import { vpcKind } from './vpc.ts';
+
+/** Every kind Isthmus serves, in the order the documentation shows them. */
+export const allKinds: readonly Kind[] = [
+  vpcKind,
+  subnetKind,
+  ipKind,
+  interconnectKind,
+  remoteClusterKind,
+  transitSwitchKind,
+  bgpInstanceKind,
+  bgpPeerKind,
+  bgpAdvertisementKind,
+];

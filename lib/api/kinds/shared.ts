@@ -1,0 +1,96 @@
+/**
+ * The kinds of our API: one zod schema per kind gives the types the rooms parse into, the CRD in the chart and the page in
+ * docs/reference. A schema says only what a structural schema and cheap CEL of Kubernetes 1.30 can say (no CEL ip or cidr
+ * library, strings and arrays bounded so that the rules stay within the cost budget); the rooms check the rest and answer
+ * with a condition. Field names and accepted values of kubeovn.io kinds are Kube-OVN's: never make them stricter than the
+ * product could ever serve.
+ */
+import { z } from 'zod';
+
+/** A CEL rule with the sentence the user reads when it is broken. */
+export interface Rule {
+  readonly rule: string;
+  readonly message: string;
+}
+
+/** Metadata that puts CEL rules on a schema. */
+export function rules(...list: readonly Rule[]): { 'x-kubernetes-validations': Rule[] } {
+  return { 'x-kubernetes-validations': [...list] };
+}
+
+/** Metadata of an array whose items have an identity, so that several writers can own one item each. */
+export function mapList(...keys: readonly string[]): {
+  'x-kubernetes-list-type': 'map';
+  'x-kubernetes-list-map-keys': string[];
+} {
+  return { 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': [...keys] };
+}
+
+export const dateTime = z.string().meta({ format: 'date-time' });
+
+export const condition = z.object({
+  type: z.string().max(316),
+  status: z.enum(['True', 'False', 'Unknown']),
+  reason: z.string().max(1024).optional(),
+  message: z.string().max(32768).optional(),
+  observedGeneration: z.int().optional(),
+  lastTransitionTime: dateTime.optional(),
+  lastUpdateTime: dateTime.optional(),
+});
+export type Condition = z.infer<typeof condition>;
+
+export const conditions = z
+  .array(condition)
+  .max(32)
+  .meta(mapList('type'))
+  .describe('What is true of the object now, one entry per type.');
+
+export const labelSelector = z.object({
+  matchLabels: z.record(z.string(), z.string()).optional(),
+  matchExpressions: z
+    .array(
+      z.object({
+        key: z.string(),
+        operator: z.enum(['In', 'NotIn', 'Exists', 'DoesNotExist']),
+        values: z.array(z.string()).optional(),
+      }),
+    )
+    .optional(),
+});
+export type LabelSelector = z.infer<typeof labelSelector>;
+
+/** A column of `kubectl get`. */
+export interface Column {
+  readonly name: string;
+  readonly type: 'string' | 'boolean' | 'integer' | 'number' | 'date';
+  readonly path: string;
+  /** 1 is shown with `-o wide` only. */
+  readonly priority?: number;
+}
+
+/** One kind as the chart, the documentation and the rooms need it. */
+export interface Kind {
+  readonly group: string;
+  readonly version: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly singular: string;
+  readonly shortNames: readonly string[];
+  readonly scope: 'Cluster' | 'Namespaced';
+  /** Absent where the object is only a report. */
+  readonly spec?: z.ZodType;
+  readonly status?: z.ZodType;
+  /** With a status, whether it is a subresource. */
+  readonly hasStatusSubresource: boolean;
+  readonly columns: readonly Column[];
+  /** CEL rules over the whole object. */
+  readonly rules?: readonly Rule[];
+  readonly description: string;
+}
+
+export const ageColumn: Column = { name: 'Age', type: 'date', path: '.metadata.creationTimestamp' };
+
+/** The status of one condition as a column. */
+export function conditionColumn(type: string, name: string = type): Column {
+  return { name, type: 'string', path: `.status.conditions[?(@.type=="${type}")].status` };
+}

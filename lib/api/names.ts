@@ -1,0 +1,73 @@
+/** Names that rooms, users and other tools must agree on: annotations, labels, external_ids, OVN names. */
+
+export const kubeOvnGroup = 'kubeovn.io';
+export const isthmusGroup = 'isthmus.network';
+
+/** The namespace Isthmus is installed in by default. */
+export const systemNamespace = 'kube-system';
+
+export const defaultVpc = 'ovn-cluster';
+export const defaultSubnet = 'ovn-default';
+export const joinSubnet = 'join';
+
+/** Pod, node and namespace annotations, as Kube-OVN's users know them. */
+export const annotation = {
+  allocated: 'ovn.kubernetes.io/allocated',
+  routed: 'ovn.kubernetes.io/routed',
+  ipAddress: 'ovn.kubernetes.io/ip_address',
+  macAddress: 'ovn.kubernetes.io/mac_address',
+  cidr: 'ovn.kubernetes.io/cidr',
+  gateway: 'ovn.kubernetes.io/gateway',
+  logicalSwitch: 'ovn.kubernetes.io/logical_switch',
+  logicalRouter: 'ovn.kubernetes.io/logical_router',
+  podNicType: 'ovn.kubernetes.io/pod_nic_type',
+  excludeIps: 'ovn.kubernetes.io/exclude_ips',
+  portName: 'ovn.kubernetes.io/port_name',
+  chassis: 'ovn.kubernetes.io/chassis',
+  bgp: 'ovn.kubernetes.io/bgp',
+  tunnelInterface: 'ovn.kubernetes.io/tunnel_interface',
+} as const;
+
+export const label = {
+  /** On a node: this node runs a speaker. */
+  bgp: 'ovn.kubernetes.io/bgp',
+  /** On a node: this node is a gateway to other clusters. */
+  icGateway: 'ovn.kubernetes.io/ic-gw',
+  subnet: 'ovn.kubernetes.io/subnet',
+  nodeName: 'ovn.kubernetes.io/node-name',
+  ipReserved: 'ovn.kubernetes.io/ip_reserved',
+} as const;
+
+/** On objects whose removal needs work of ours first. */
+export const controllerFinalizer = 'isthmus.network/controller';
+export const interconnectFinalizer = 'isthmus.network/interconnect';
+
+/** external_ids of every row we own: `<room>/<feature>/<key>`, and the row's key where the table has no name column. */
+export const externalId = {
+  owner: 'isthmus-owner',
+  key: 'isthmus-key',
+  /** What Kube-OVN's tools look for. */
+  vendor: 'vendor',
+} as const;
+export const vendor = 'kube-ovn';
+
+/** The node's management port, an internal port of the integration bridge. */
+export const nodeInterface = 'ovn0';
+export const integrationBridge = 'br-int';
+
+/** `<pod>.<namespace>`: the port's, and the IP object's, name. */
+export function podPortName(namespace: string, pod: string): string {
+  return `${pod}.${namespace}`;
+}
+
+export function nodePortName(node: string): string {
+  return `node-${node}`;
+}
+
+/** Ports that join switch and router: `<switch>-<router>` on the switch, `<router>-<switch>` on the router. */
+export function switchRouterPort(switchName: string, router: string): string {
+  return `${switchName}-${router}`;
+}
+export function routerSwitchPort(router: string, switchName: string): string {
+  return `${router}-${switchName}`;
+}

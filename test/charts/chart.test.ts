@@ -1,0 +1,215 @@
+/** The chart without a cluster: what Helm renders, refuses and prints; the generated files; the rights it gives. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { stringify } from 'yaml';
+import { staleFiles } from '../../lib/api/generate.ts';
+import { allKinds } from '../../lib/api/kinds/all.ts';
+import { chart, everything, helm, type Manifest, parseManifests, renderChart } from './render.ts';
+
+interface Rule {
+  readonly apiGroups?: readonly string[];
+  readonly resources?: readonly string[];
+  readonly nonResourceURLs?: readonly string[];
+  readonly verbs: readonly string[];
+}
+
+interface Container {
+  readonly name: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly securityContext?: Readonly<Record<string, unknown>>;
+  readonly volumeMounts?: readonly { readonly name: string }[];
+}
+
+interface PodSpec {
+  readonly serviceAccountName?: string;
+  readonly automountServiceAccountToken?: boolean;
+  readonly initContainers?: readonly Container[];
+  readonly containers: readonly Container[];
+  readonly volumes: readonly { readonly name: string }[];
+}
+
+const defaults = parseManifests(renderChart([]));
+const whole = parseManifests(renderChart(everything));
+
+function ofKind(manifests: readonly Manifest[], ...kinds: readonly string[]): readonly Manifest[] {
+  return manifests.filter(({ kind }) => kinds.includes(kind));
+}
+
+function* workloads(manifests: readonly Manifest[]): Generator<readonly [name: string, PodSpec]> {
+  for (const { kind, metadata, spec } of ofKind(manifests, 'Deployment', 'DaemonSet', 'StatefulSet'))
+    yield [`${kind} ${metadata.name}`, (spec as { template: { spec: PodSpec } }).template.spec];
+}
+
+function containersOf(pod: PodSpec): readonly Container[] {
+  return [...(pod.initContainers ?? []), ...pod.containers];
+}
+
+test('generated files are what the sources say', async () => {
+  assert.deepEqual([...(await staleFiles()).keys()], [], 'run `npm run generate`');
+  const expected = allKinds.map(({ group, plural }) => `${group}_${plural}.yaml`).sort();
+  assert.deepEqual(readdirSync(join(chart, 'crds')).sort(), expected);
+});
+
+describe('rendered objects', () => {
+  test('the CRDs are printed byte for byte, unless switched off', () => {
+    const text = renderChart([]);
+    for (const file of readdirSync(join(chart, 'crds')))
+      assert.ok(text.includes(readFileSync(join(chart, 'crds', file), 'utf8').trimEnd()), file);
+    assert.equal(ofKind(defaults, 'CustomResourceDefinition').length, allKinds.length);
+    assert.equal(ofKind(parseManifests(renderChart(['crds.install=false'])), 'CustomResourceDefinition').length, 0);
+  });
+
+  // Rights and CRDs are judged by rules of their own; the rest is read by eye when it changes.
+  const judged = ['CustomResourceDefinition', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'];
+  for (const [name, manifests] of Object.entries({ defaults, whole }))
+    test(`${name} are as in testdata`, (t) => {
+      const text = manifests
+        .filter(({ kind }) => !judged.includes(kind))
+        .map((manifest) => stringify(manifest, { lineWidth: 0 }))
+        .join('---\n');
+      t.assert.fileSnapshot(text, join(import.meta.dirname, `testdata/${name}.out.yaml`), {
+        serializers: [(value) => String(value)],
+      });
+    });
+
+  test('no object comes twice', () => {
+    const names = whole.map(({ kind, metadata }) => `${kind} ${metadata.namespace ?? ''}/${metadata.name}`);
+    assert.deepEqual(
+      names.filter((name, index) => names.indexOf(name) !== index),
+      [],
+    );
+  });
+
+  test('every mount has its volume', () => {
+    for (const [name, pod] of [...workloads(whole), ...workloads(defaults)]) {
+      const volumes = new Set([...pod.volumes.map((volume) => volume.name), 'state']);
+      for (const container of containersOf(pod))
+        for (const mount of container.volumeMounts ?? [])
+          assert.ok(volumes.has(mount.name), `${name}/${container.name}: ${mount.name}`);
+    }
+  });
+
+  test('helm lint finds nothing', () => {
+    for (const values of [[], everything]) helm(['lint', chart, '--strict', '--kube-version', '1.34.0'], values);
+  });
+});
+
+test('values that cannot work are refused with a reason', () => {
+  const refused: readonly [values: readonly string[], reason: RegExp][] = [
+    [['controller.replica=3'], /additional properties 'replica' not allowed/],
+    [['networking.datapathType=dpdk'], /\/networking\/datapathType': value must be one of 'system', 'netdev'/],
+    [['networking.podCIDR=10.16.0.0'], /networking.podCIDR: "10.16.0.0" is not an IPv4 CIDR/],
+    [['networking.joinCIDR=100.64.0.0/33'], /networking.joinCIDR: "100.64.0.0\/33" is not an IPv4 CIDR/],
+    [['networking.mtu=100'], /\/networking\/mtu/],
+    [['ovn.central.replicas=3'], /ovn.central.replicas: only 1 is supported/],
+    [['ovn.central.deploy=false'], /ovn.remotes.nb and ovn.remotes.sb are needed when/],
+    [['clusterName=East'], /\/clusterName': 'East' does not match pattern/],
+    [['interconnect.enabled=true', 'interconnect.hub=192.0.2.1:6650'], /clusterName is needed/],
+    [['interconnect.enabled=true', 'clusterName=east'], /interconnect.hub is needed/],
+    [['interconnect.hub=192.0.2.1'], /\/interconnect\/hub': '192.0.2.1' does not match/],
+    [['hub.enabled=true'], /hub.address is needed/],
+  ];
+  for (const [values, reason] of refused) assert.throws(() => renderChart(values), reason, values.join(' '));
+});
+
+describe('rights', () => {
+  const roles = ofKind(whole, 'ClusterRole', 'Role');
+  const bindings = ofKind(whole, 'ClusterRoleBinding', 'RoleBinding');
+  const accounts = ofKind(whole, 'ServiceAccount').map(({ metadata }) => metadata.name);
+
+  test('no role has a wildcard or a verb that gives rights', () => {
+    assert.ok(roles.length > 0);
+    for (const { metadata, rules } of roles)
+      for (const rule of rules as readonly Rule[]) {
+        const words = [
+          ...rule.verbs,
+          ...(rule.apiGroups ?? []),
+          ...(rule.resources ?? []),
+          ...(rule.nonResourceURLs ?? []),
+        ];
+        const bad = words.filter((word) => word.includes('*') || /^(escalate|bind|impersonate)$/.test(word));
+        assert.deepEqual(bad, [], `${metadata.name}: ${JSON.stringify(rule)}`);
+      }
+  });
+
+  test('secrets are read in the namespace of the release only, and only by the interconnect', () => {
+    const readers = roles.filter(({ rules }) =>
+      (rules as readonly Rule[]).some(({ resources }) => resources?.includes('secrets')),
+    );
+    for (const { kind, metadata } of readers) {
+      assert.equal(kind, 'Role', metadata.name);
+      assert.match(metadata.name, /interconnect/);
+    }
+  });
+
+  test('every binding joins a role and an account that exist', () => {
+    for (const binding of bindings) {
+      const { kind, name } = binding['roleRef'] as { kind: string; name: string };
+      assert.ok(
+        roles.some((role) => role.kind === kind && role.metadata.name === name),
+        `${binding.metadata.name}: ${kind} ${name}`,
+      );
+      for (const subject of binding['subjects'] as readonly { name: string; namespace: string }[]) {
+        assert.ok(accounts.includes(subject.name), `${binding.metadata.name}: ${subject.name}`);
+        assert.equal(subject.namespace, 'kube-system');
+      }
+    }
+  });
+
+  test('every room with a token has rights, and nothing else has a token', () => {
+    const bound = new Set(bindings.flatMap(({ subjects }) => (subjects as { name: string }[]).map(({ name }) => name)));
+    for (const [name, pod] of workloads(whole))
+      if (pod.automountServiceAccountToken === true) assert.ok(bound.has(pod.serviceAccountName ?? ''), name);
+      else assert.equal(pod.automountServiceAccountToken, false, name);
+  });
+});
+
+test('only the daemon is privileged; every container drops what it does not need', () => {
+  for (const manifests of [defaults, whole])
+    for (const [name, pod] of workloads(manifests))
+      for (const container of containersOf(pod)) {
+        const where = `${name}/${container.name}`;
+        const context = container.securityContext ?? {};
+        assert.equal(context['readOnlyRootFilesystem'], true, where);
+        if (where === 'DaemonSet isthmus-daemon/daemon') continue;
+        assert.notEqual(context['privileged'], true, where);
+        assert.equal(context['allowPrivilegeEscalation'], false, where);
+        assert.deepEqual((context['capabilities'] as { drop: string[] }).drop, ['ALL'], where);
+      }
+});
+
+describe('flags', () => {
+  const sources: Readonly<Record<string, string>> = {
+    'controller.mjs': 'controller/main.ts',
+    'daemon.mjs': 'daemon/main.ts',
+    'interconnect.mjs': 'interconnect/main.ts',
+    'hub.mjs': 'interconnect/hub/main.ts',
+    'speaker.mjs': 'speaker/main.ts',
+  };
+  for (const [name, pod] of workloads(whole))
+    for (const container of containersOf(pod)) {
+      const [program, bundle = '', ...subcommand] = container.command ?? [];
+      if (program !== 'node') continue;
+      test(`${name}/${container.name} gives each flag its program needs and no other`, () => {
+        const source = join(chart, '../..', sources[bundle.replace('/opt/isthmus/', '')] ?? 'unknown');
+        const help = execFileSync(process.execPath, [source, ...subcommand, '--help'], { encoding: 'utf8' });
+        const blocks = help.split(/^ {2}(?=--)/m).slice(1);
+        const known = new Map(
+          blocks.map((text) => [/^--[a-z0-9-]+/.exec(text)?.[0] ?? '', text.includes('(required)')]),
+        );
+        const given = (container.args ?? []).map((argument) => argument.replace(/=.*/s, ''));
+        assert.deepEqual(
+          given.filter((flag) => !known.has(flag)),
+          [],
+        );
+        assert.deepEqual(
+          [...known].filter(([flag, isRequired]) => isRequired && !given.includes(flag)),
+          [],
+        );
+      });
+    }
+});

@@ -1,0 +1,233 @@
+/** The CRDs on a real API server: what users' manifests hold is accepted, what the rules refuse is refused with a sentence. */
+import assert from 'node:assert/strict';
+import { readFile, readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parse } from 'yaml';
+import { openKube } from '../../lib/kube/client.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import { bgpPeers, collectionPath, interconnects, subnets, vpcs } from '../../lib/kube/resources.ts';
+import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
+import type { KubeClient, Resource } from '../../lib/kube/types.ts';
+
+const crdFolder = join(import.meta.dirname, '../../charts/isthmus/crds');
+
+let server: TestApiServer;
+let kube: KubeClient;
+
+before(async () => {
+  server = await startApiServer();
+  kube = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-test' });
+  for (const file of await readdir(crdFolder))
+    await kube.request(
+      'POST',
+      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+      parse(await readFile(join(crdFolder, file), 'utf8')),
+    );
+  await untilServed([subnets, vpcs, interconnects, bgpPeers]);
+});
+
+after(async () => {
+  await kube.close();
+  await server.stop();
+});
+
+async function untilServed(resources: readonly Resource[]): Promise<void> {
+  for (const resource of resources)
+    for (let attempt = 0; ; attempt++)
+      try {
+        await kube.list(resource);
+        break;
+      } catch (error) {
+        if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 100) throw error;
+        await sleep(50);
+      }
+}
+
+function object(resource: Resource, name: string, spec: unknown): object {
+  return { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, metadata: { name }, spec };
+}
+
+/** A dry run: nothing stays. */
+async function tryCreate(resource: Resource, name: string, spec: unknown): Promise<string> {
+  try {
+    const path = `${collectionPath(resource)}?dryRun=All&fieldValidation=Strict`;
+    await kube.request('POST', path, object(resource, name, spec));
+    return 'accepted';
+  } catch (error) {
+    if (error instanceof KubeApiError) return error.message;
+    throw error;
+  }
+}
+
+describe('Subnet', () => {
+  const accepted: Record<string, object> = {
+    'one IPv4 CIDR': { cidrBlock: '10.66.0.0/16' },
+    'host bits, which the controller clears': { cidrBlock: '10.66.1.7/16' },
+    'the smallest ranges': { cidrBlock: '10.66.0.0/30,fd00:66::/126' },
+    'both families': { cidrBlock: '10.66.0.0/16,fd00:10:66::/112', gateway: '10.66.0.1,fd00:10:66::1', mtu: 1400 },
+    'an IPv6 CIDR without shortening': { cidrBlock: 'fd00:0:0:0:0:0:0:0/64' },
+    'a manifest with everything a Kube-OVN user writes': {
+      protocol: 'IPv4',
+      default: false,
+      vpc: 'ovn-cluster',
+      namespaces: ['ns1', 'ns2'],
+      namespaceSelectors: [{ matchLabels: { a: 'b' } }],
+      cidrBlock: '10.66.0.0/16',
+      gateway: '10.66.0.1',
+      excludeIps: ['10.66.0.1', '10.66.0.101..10.66.0.151'],
+      provider: 'ovn',
+      gatewayType: 'centralized',
+      gatewayNode: 'node1,node2:192.0.2.1',
+      natOutgoing: true,
+      private: true,
+      allowSubnets: ['10.16.0.0/16', '10.18.0.0/16'],
+      enableEcmp: true,
+      enableLb: true,
+      logicalGateway: false,
+      u2oInterconnection: false,
+      enableDHCP: true,
+      dhcpV4Options: 'lease_time=3600,router=10.66.0.1,server_id=169.254.0.254',
+      acls: [{ direction: 'to-lport', priority: 1001, match: 'ip4.dst == 10.66.0.0/16', action: 'allow-related' }],
+      natOutgoingPolicyRules: [
+        { action: 'forward', match: { srcIPs: '10.66.0.0/30,10.66.0.254', dstIPs: '192.0.2.0/24' } },
+      ],
+      vips: ['10.66.0.9'],
+      mtu: 0,
+      gatewayNodeSelectors: [{ matchExpressions: [{ key: 'x', operator: 'Exists' }] }],
+      u2oFeatures: { overlayOnlyRouting: false },
+    },
+    'an underlay subnet by vlan only': { vlan: 'vlan1', provider: 'p' },
+    'empty strings of a serialised Go struct': { cidrBlock: '10.66.0.0/16', gateway: '', gatewayType: '', vlan: '' },
+  };
+  for (const [what, spec] of Object.entries(accepted))
+    test(`accepts ${what}`, async () => assert.equal(await tryCreate(subnets, 'sub', spec), 'accepted'));
+
+  const refused: readonly [what: string, spec: object | undefined, message: RegExp][] = [
+    ['no spec', undefined, /spec is needed, with a cidrBlock/],
+    ['no CIDR', {}, /cidrBlock is needed/],
+    ['an address without prefix', { cidrBlock: '10.66.0.0' }, /cidrBlock must be an IPv4 CIDR, an IPv6 CIDR/],
+    ['an octet above 255', { cidrBlock: '10.66.0.256/16' }, /cidrBlock must be an IPv4 CIDR/],
+    ['an octet with a leading zero', { cidrBlock: '10.066.0.0/16' }, /cidrBlock must be an IPv4 CIDR/],
+    ['three octets', { cidrBlock: '10.66.0/16' }, /cidrBlock must be an IPv4 CIDR/],
+    ['a prefix above 32', { cidrBlock: '10.66.0.0/33' }, /cidrBlock must be an IPv4 CIDR/],
+    ['a trailing comma', { cidrBlock: '10.66.0.0/16,' }, /cidrBlock must be an IPv4 CIDR/],
+    ['two double colons', { cidrBlock: 'fd00::1::/64' }, /cidrBlock must be an IPv4 CIDR/],
+    ['upper case', { cidrBlock: 'FD00::/64' }, /cidrBlock must be an IPv4 CIDR, an IPv6 CIDR \(lower case\)/],
+    ['two IPv4 CIDRs', { cidrBlock: '10.66.0.0/16,10.67.0.0/16' }, /at most one IPv4 and one IPv6 CIDR/],
+    ['two IPv6 CIDRs', { cidrBlock: 'fd00:1::/64,fd00:2::/64' }, /at most one IPv4 and one IPv6 CIDR/],
+    ['a /31', { cidrBlock: '10.66.0.0/31' }, /too small: the prefix may be at most \/30/],
+    ['a /32', { cidrBlock: '10.66.0.1/32' }, /too small/],
+    ['a /128', { cidrBlock: 'fd00::1/128' }, /too small/],
+    ['loopback', { cidrBlock: '127.1.0.0/16' }, /loopback, link-local, multicast or unspecified/],
+    ['multicast', { cidrBlock: '239.0.0.0/16' }, /loopback, link-local, multicast/],
+    ['IPv6 link-local', { cidrBlock: 'fe80::/64' }, /loopback, link-local, multicast/],
+    ['0.0.0.0/0', { cidrBlock: '0.0.0.0/0' }, /unspecified/],
+    ['a malformed gateway', { cidrBlock: '10.66.0.0/16', gateway: '10.66.0' }, /gateway must be an IPv4 address/],
+    ['a gateway of the other family', { cidrBlock: '10.66.0.0/16', gateway: 'fd00::1' }, /gateway has an address of a/],
+    [
+      'a malformed excludeIps',
+      { cidrBlock: '10.66.0.0/16', excludeIps: ['10.66.0.5-9'] },
+      /spec.excludeIps\[0\].*ranges/,
+    ],
+    [
+      'an open range',
+      { cidrBlock: '10.66.0.0/16', excludeIps: ['10.66.0.5..'] },
+      /excludeIps takes addresses and ranges/,
+    ],
+    ['an unknown gatewayType', { cidrBlock: '10.66.0.0/16', gatewayType: 'local' }, /gatewayType.*"distributed"/],
+    ['an unknown protocol', { cidrBlock: '10.66.0.0/16', protocol: 'ipv4' }, /protocol.*Unsupported value/],
+    ['an MTU too small for IPv6', { cidrBlock: 'fd00::/64', mtu: 1200 }, /mtu must be at least 1280/],
+    [
+      'egress gateway with NAT',
+      { cidrBlock: '10.66.0.0/16', natOutgoing: true, externalEgressGateway: '192.0.2.1' },
+      /externalEgressGateway and natOutgoing exclude each other/,
+    ],
+    ['a field that does not exist', { cidrBlock: '10.66.0.0/16', cidr: 'x' }, /unknown field "spec.cidr"/],
+    ['the name of its VPC', { cidrBlock: '10.66.0.0/16', vpc: 'sub' }, /must not have the name of its vpc/],
+  ];
+  for (const [what, spec, message] of refused)
+    test(`refuses ${what}`, async () => assert.match(await tryCreate(subnets, 'sub', spec), message));
+
+  test('vpc is fixed once set, but may be defaulted', async () => {
+    await kube.create(subnets, object(subnets, 'fixed', { cidrBlock: '10.70.0.0/16' }));
+    const patch = (spec: object) => kube.patch(subnets, { name: 'fixed' }, 'merge', { spec });
+    await patch({ vpc: 'ovn-cluster', gateway: '10.70.0.1' });
+    await patch({ vpc: null });
+    await assert.rejects(patch({ vpc: 'other' }), /vpc is fixed once set/);
+    await kube.delete(subnets, { name: 'fixed' });
+  });
+
+  test('status is written through the subresource only, conditions are a map by type', async () => {
+    await kube.create(subnets, object(subnets, 'status', { cidrBlock: '10.71.0.0/16' }));
+    const apply = (manager: string, type: string) =>
+      kube.patch(
+        subnets,
+        { name: 'status' },
+        'apply',
+        { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', status: { conditions: [{ type, status: 'True' }] } },
+        { subresource: 'status', fieldManager: manager },
+      );
+    await apply('one', 'Ready');
+    const { status } = await apply('two', 'Validated');
+    assert.deepEqual(status, {
+      conditions: [
+        { type: 'Ready', status: 'True' },
+        { type: 'Validated', status: 'True' },
+      ],
+    });
+    await kube.delete(subnets, { name: 'status' });
+  });
+});
+
+test('a Vpc as Kube-OVN users write it is accepted; a reroute without next hop is not', async () => {
+  const spec = {
+    namespaces: ['ns1'],
+    enableExternal: true,
+    staticRoutes: [
+      { cidr: '0.0.0.0/0', nextHopIP: '10.0.1.254', policy: 'policyDst' },
+      { cidr: '172.31.0.7', nextHopIP: '10.0.1.253', policy: 'policySrc', routeTable: 't' },
+    ],
+    policyRoutes: [{ priority: 10, match: 'ip4.src==10.0.1.0/24', action: 'reroute', nextHopIP: '10.0.1.252' }],
+    vpcPeerings: [{ remoteVpc: 'b', localConnectIP: '169.254.0.1/30' }],
+  };
+  assert.equal(await tryCreate(vpcs, 'a', spec), 'accepted');
+  const lost = { policyRoutes: [{ priority: 10, match: 'ip4', action: 'reroute' }] };
+  assert.match(await tryCreate(vpcs, 'a', lost), /action reroute needs nextHopIP/);
+  const bad = { staticRoutes: [{ cidr: '10.0.0.0/99', nextHopIP: '10.0.1.254' }] };
+  assert.match(await tryCreate(vpcs, 'a', bad), /must be a CIDR or an IP address/);
+});
+
+describe('Interconnect', () => {
+  const spec = { clusterName: 'east', hub: '192.0.2.1:6650', tokenSecretRef: { name: 'token' } };
+
+  test('is named default and names a hub', async () => {
+    assert.equal(await tryCreate(interconnects, 'default', spec), 'accepted');
+    assert.match(await tryCreate(interconnects, 'second', spec), /one Interconnect, named default/);
+    assert.match(await tryCreate(interconnects, 'default', { ...spec, hub: 'hub' }), /hub must be host:port/);
+    assert.match(await tryCreate(interconnects, 'default', { ...spec, clusterName: 'East' }), /spec.clusterName/);
+    assert.match(await tryCreate(interconnects, 'default', undefined), /spec: Required value/);
+  });
+
+  test('keeps its cluster name once joined, defaults its gateway nodes', async () => {
+    const created = await kube.create(interconnects, object(interconnects, 'default', spec));
+    const { gatewayNodeSelector } = created['spec'] as Record<string, unknown>;
+    assert.deepEqual(gatewayNodeSelector, { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } });
+    const rename = (clusterName: string) =>
+      kube.patch(interconnects, { name: 'default' }, 'merge', { spec: { clusterName } });
+    await rename('west');
+    const status = { conditions: [{ type: 'Joined', status: 'True' }] };
+    await kube.patch(interconnects, { name: 'default' }, 'merge', { status }, { subresource: 'status' });
+    await assert.rejects(rename('east'), /clusterName is fixed once joined/);
+    await kube.delete(interconnects, { name: 'default' });
+  });
+});
+
+test('a BgpPeer needs an address and a keepalive below the hold time', async () => {
+  const spec = { instance: 'default', address: '192.0.2.1', asn: 65000 };
+  assert.equal(await tryCreate(bgpPeers, 'tor', spec), 'accepted');
+  assert.match(await tryCreate(bgpPeers, 'tor', { ...spec, address: 'tor' }), /address must be an IP address/);
+  assert.match(await tryCreate(bgpPeers, 'tor', { ...spec, holdTimeSeconds: 9 }), /keepaliveSeconds must be below/);
+  assert.match(await tryCreate(bgpPeers, 'tor', { ...spec, asn: 0 }), /spec.asn/);
+});

@@ -1,0 +1,133 @@
+/** What the images are made of, without a container engine: the bundles start, the scripts do what the chart expects. */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { toolsFolder } from '../../lib/kube/testing.ts';
+
+const root = join(import.meta.dirname, '../..');
+let dir: string;
+
+before(() => {
+  dir = mkdtempSync(join(tmpdir(), 'isthmus-images-'));
+});
+after(() => rmSync(dir, { recursive: true, force: true }));
+
+/** Runs a program while `use` looks at it; it is gone afterwards. */
+async function during(program: string, args: readonly string[], use: () => Promise<void>): Promise<void> {
+  const child = spawn(program, args, {
+    stdio: 'ignore',
+    env: { ...process.env, PATH: `${toolsFolder()}:${process.env['PATH'] ?? ''}`, OVS_RUNDIR: dir },
+  });
+  const gone = new Promise((resolve) => {
+    child.once('exit', resolve);
+  });
+  try {
+    await use();
+  } finally {
+    child.kill('SIGKILL');
+    await gone;
+  }
+}
+
+async function untilSucceeds(program: string, args: readonly string[]): Promise<string> {
+  for (let attempt = 0; ; attempt++) {
+    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+    if (status === 0) return stdout;
+    if (attempt === 100) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
+    await sleep(50);
+  }
+}
+
+describe('bundles', () => {
+  test('every program starts from its bundle, far from the checkout', () => {
+    const out = join(dir, 'opt/isthmus');
+    execFileSync(process.execPath, [join(root, 'images/bundle.ts'), out], { stdio: 'pipe' });
+    for (const [program, ...args] of [['controller'], ['daemon'], ['interconnect'], ['speaker'], ['hub', 'serve']]) {
+      const command = [join(out, `${program}.mjs`), ...args, '--help'];
+      const help = execFileSync(process.execPath, command, { cwd: dir, encoding: 'utf8', stdio: 'pipe' });
+      assert.match(help, /--metrics-address/, program);
+    }
+    assert.ok(statSync(join(out, 'proto/gobgp/v4/gobgp.proto')).isFile());
+    assert.ok(statSync(join(out, 'proto/hub/v1/hub.proto')).isFile());
+  });
+});
+
+describe('install-cni', () => {
+  test('puts plugin and configuration, keeps a portmap that is there', () => {
+    const [plugins, bin, conf] = ['plugins', 'bin', 'conf'].map((name) => join(dir, name)) as [string, string, string];
+    for (const folder of [plugins, bin, conf]) mkdirSync(folder);
+    writeFileSync(join(plugins, 'isthmus'), 'new');
+    writeFileSync(join(plugins, 'portmap'), 'ours');
+    writeFileSync(join(bin, 'isthmus'), 'old');
+    writeFileSync(join(bin, 'portmap'), 'theirs');
+    writeFileSync(join(dir, '01-isthmus.conflist'), '{}');
+    const script = join(root, 'images/isthmus/install-cni');
+    const env = { ...process.env, ISTHMUS_CNI_PLUGINS: plugins };
+    execFileSync(script, [bin, conf, join(dir, '01-isthmus.conflist')], { env });
+    assert.equal(readFileSync(join(bin, 'isthmus'), 'utf8'), 'new');
+    assert.equal(statSync(join(bin, 'isthmus')).mode & 0o777, 0o755);
+    assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), 'theirs');
+    assert.deepEqual(readdirSync(conf), ['01-isthmus.conflist']);
+    rmSync(join(bin, 'portmap'));
+    execFileSync(script, [bin, conf, join(dir, '01-isthmus.conflist')], { env });
+    assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), 'ours');
+    assert.deepEqual(readdirSync(bin).sort(), ['isthmus', 'portmap']);
+  });
+});
+
+describe('run-ovn', () => {
+  const script = join(root, 'images/ovn/run-ovn');
+  const schema = '/usr/share/openvswitch/vswitch.ovsschema';
+
+  test('makes a database, serves it again as it was', async () => {
+    const [file, socket] = [join(dir, 'conf.db'), join(dir, 'db.sock')];
+    const args = ['database', schema, file, `--remote=punix:${socket}`, `--unixctl=${join(dir, 'ctl')}`];
+    const vsctl = ['--no-wait', `--db=unix:${socket}`];
+    await during(script, args, async () => {
+      await untilSucceeds('ovs-vsctl', [...vsctl, 'init']);
+      await untilSucceeds('ovs-vsctl', [...vsctl, 'set', 'Open_vSwitch', '.', 'external_ids:a=kept']);
+    });
+    await during(script, args, async () => {
+      assert.match(await untilSucceeds('ovs-vsctl', [...vsctl, 'get', 'Open_vSwitch', '.', 'external_ids:a']), /kept/);
+    });
+  });
+
+  test('converts a database of an older schema and keeps a copy of it', async () => {
+    const older = join(dir, 'older.ovsschema');
+    const definition = JSON.parse(readFileSync(schema, 'utf8')) as { version: string; tables: Record<string, unknown> };
+    const { AutoAttach: _, ...tables } = definition.tables;
+    const bridge = tables['Bridge'] as { columns: Record<string, unknown> };
+    delete bridge.columns['auto_attach'];
+    writeFileSync(older, JSON.stringify({ ...definition, version: '1.0.0', tables, cksum: undefined }));
+    const file = join(dir, 'older.db');
+    execFileSync('ovsdb-tool', ['create', file, older]);
+    const socket = join(dir, 'older.sock');
+    const args = ['database', schema, file, `--remote=punix:${socket}`, `--unixctl=${join(dir, 'older.ctl')}`];
+    await during(script, args, async () => {
+      const version = await untilSucceeds('ovsdb-client', ['get-schema-version', `unix:${socket}`, 'Open_vSwitch']);
+      assert.equal(version.trim(), definition.version);
+    });
+    assert.ok(statSync(`${file}.before-1.0.0`).isFile());
+  });
+
+  test('refuses what it does not know', () => {
+    const { status, stderr } = spawnSync(script, ['northd'], { encoding: 'utf8' });
+    assert.equal(status, 2);
+    assert.match(stderr, /"northd" is not database or vswitchd/);
+  });
+});
+
+test('run-gobgpd starts where an older socket lies, and the group may connect', async () => {
+  const socket = join(dir, 'gobgpd.sock');
+  const script = join(root, 'images/isthmus/run-gobgpd');
+  const gobgp = join(toolsFolder(), 'gobgp');
+  for (let start = 0; start < 2; start++)
+    await during(script, [socket], async () => {
+      await untilSucceeds(gobgp, ['--target', `unix://${socket}`, 'global']);
+      assert.equal(statSync(socket).mode & 0o770, 0o770);
+    });
+});
