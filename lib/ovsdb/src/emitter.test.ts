@@ -1,0 +1,19 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { test } from 'node:test';
+
+test('what a listener throws ends the process, and the other listeners are told before', () => {
+  const program = `
+    const { Emitter } = await import(${JSON.stringify(new URL('emitter.ts', import.meta.url).href)});
+    const emitter = new Emitter();
+    emitter.on(() => { throw new Error('fault of a listener'); });
+    emitter.on((news) => console.log('told', news));
+    emitter.emit(1);
+    setTimeout(() => console.log('alive'), 1000);`;
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
+    encoding: 'utf8',
+  });
+  assert.equal(stdout, 'told 1\n');
+  assert.match(stderr, /fault of a listener/);
+  assert.notEqual(status, 0);
+});

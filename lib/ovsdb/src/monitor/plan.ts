@@ -1,0 +1,55 @@
+import type { OvsdbOptions } from '../client-types.ts';
+import { type Decode, decoderOf, defaultOf } from '../notation/decode.ts';
+import type { DatabaseSchema, TableSchema } from '../schema/schema.ts';
+import type { Row, Value } from '../value.ts';
+
+export interface MonitoredColumn {
+  readonly name: string;
+  readonly decode: Decode;
+  readonly byDefault: Value;
+  /** Whether a `modify` tells this column's difference instead of its new value. */
+  readonly tellsDifference: boolean;
+}
+
+export interface MonitoredTable {
+  readonly name: string;
+  readonly columns: readonly MonitoredColumn[];
+}
+
+/** The tables and columns asked for that this server's schema has. */
+export type MonitorPlan = ReadonlyMap<string, MonitoredTable>;
+
+export function planMonitor(schema: DatabaseSchema, asked: OvsdbOptions['monitor']): MonitorPlan {
+  const plan = new Map<string, MonitoredTable>();
+  for (const [name, columns] of Object.entries(asked)) {
+    const table = schema.tables[name];
+    if (table !== undefined)
+      plan.set(name, { name, columns: planColumns(table, columns ?? Object.keys(table.columns)) });
+  }
+  return plan;
+}
+
+function planColumns(table: TableSchema, names: readonly string[]): readonly MonitoredColumn[] {
+  return [...new Set(names)].flatMap((name) => {
+    const column = table.columns[name];
+    if (column === undefined) return [];
+    return [{ name, decode: decoderOf(column), byDefault: defaultOf(column), tellsDifference: column.max > 1 }];
+  });
+}
+
+/** <monitor-requests> for any of the monitor methods. Columns are always named: left out, they would include `_version`. */
+export function monitorRequests(plan: MonitorPlan): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    [...plan.values()].map(({ name, columns }) => [name, [{ columns: columns.map((column) => column.name) }]]),
+  );
+}
+
+/** A whole row; columns left out of `wire` have their default. */
+export function decodeRow(table: MonitoredTable, uuid: string, wire: Readonly<Record<string, unknown>>): Row {
+  const row: Record<string, Value> & { _uuid: string } = { _uuid: uuid };
+  for (const { name, decode, byDefault } of table.columns) {
+    const value = wire[name];
+    row[name] = value === undefined ? byDefault : decode(value);
+  }
+  return row;
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import {
+  type Change,
+  type ConnectionState,
+  openOvsdb,
+  type OvsdbClient,
+  OvsdbConnectionLost,
+  type OvsdbOptions,
+} from './index.ts';
+import { startProxy, type TestProxy } from './testing-proxy.ts';
+import { startOvsdbServer, type TestServer, type TestServerOptions } from './testing.ts';
+
+const schema = '/usr/share/ovn/ovn-nb.ovsschema';
+
+async function start(
+  t: TestContext,
+  options: Partial<TestServerOptions> = {},
+): Promise<{ server: TestServer; proxy: TestProxy }> {
+  const server = await startOvsdbServer({ schema, ...options });
+  t.after(() => server.stop());
+  const proxy = await startProxy(server.remote);
+  t.after(() => proxy.stop());
+  return { server, proxy };
+}
+
+async function open(t: TestContext, remote: string, options: Partial<OvsdbOptions> = {}): Promise<OvsdbClient> {
+  const client = await openOvsdb({
+    remotes: [remote],
+    database: 'OVN_Northbound',
+    monitor: { Address_Set: undefined },
+    ...options,
+  });
+  t.after(() => client.close());
+  return client;
+}
+
+async function insert(client: OvsdbClient, ...names: readonly string[]): Promise<void> {
+  await client.transact(names.map((name) => ({ op: 'insert', table: 'Address_Set', row: { name } })));
+}
+
+function state(client: OvsdbClient, wanted: ConnectionState): Promise<Error | undefined> {
+  return new Promise((resolve) => {
+    const stop = client.onState((now, reason) => {
+      if (now !== wanted) return;
+      stop();
+      resolve(reason);
+    });
+  });
+}
+
+function namesOf(client: OvsdbClient): readonly string[] {
+  return [...client.cache.table('Address_Set').rows.values()].map((row) => String(row['name'])).toSorted();
+}
+
+/** Changes as `-gone`, `+come`, `~changed`. */
+function told(client: OvsdbClient): string[] {
+  const list: string[] = [];
+  const text = ({ before, after }: Change): string =>
+    before === undefined
+      ? `+${String(after?.['name'])}`
+      : after === undefined
+        ? `-${String(before['name'])}`
+        : `~${String(after['name'])}`;
+  client.subscribe((changes) => list.push(...changes.map(text).toSorted()));
+  return list;
+}
+
+/** Replies to monitor_cond_since, as the proxy saw them: `found` and the number of rows told of. */
+function sinceReplies(proxy: TestProxy): readonly [found: unknown, rows: number][] {
+  const asked = new Set(proxy.fromClient.filter(({ method }) => method === 'monitor_cond_since').map(({ id }) => id));
+  return proxy.fromServer.flatMap(({ id, result }): [unknown, number][] => {
+    if (!asked.has(id) || !Array.isArray(result) || result.length !== 3) return [];
+    return [[result[0], Object.keys((result[2] as { Address_Set?: object }).Address_Set ?? {}).length]];
+  });
+}
+
+test('a server that was killed and comes back with other rows: subscribers are told the difference', async (t) => {
+  const { server, proxy } = await start(t);
+  const client = await open(t, proxy.remote);
+  const other = await open(t, server.remote);
+  await insert(client, 'stays', 'goes', 'changes');
+  const changes = told(client);
+
+  proxy.refuse = true;
+  const down = state(client, 'disconnected');
+  proxy.cut();
+  assert.ok((await down) instanceof OvsdbConnectionLost);
+  await other.transact([
+    { op: 'delete', table: 'Address_Set', where: [['name', '==', 'goes']] },
+    { op: 'update', table: 'Address_Set', where: [['name', '==', 'changes']], row: { addresses: ['10.0.0.1'] } },
+    { op: 'insert', table: 'Address_Set', row: { name: 'new' } },
+  ]);
+  await server.kill('SIGKILL');
+  await server.restart();
+  proxy.refuse = false;
+  await client.synced();
+  assert.deepEqual(changes, ['+new', '-goes', '~changes']);
+  assert.deepEqual(namesOf(client), ['changes', 'new', 'stays']);
+  assert.deepEqual(
+    sinceReplies(proxy).map(([found]) => found),
+    [false, false],
+  );
+});
+
+test('a clustered server still knows the last transaction: only what came after it is sent', async (t) => {
+  const { server, proxy } = await start(t, { cluster: { address: 'unix:raft' } });
+  const client = await open(t, proxy.remote);
+  const other = await open(t, server.remote);
+  // A server remembers no more of the past than it holds in the present, hence the ballast.
+  await other.transact(
+    Array.from({ length: 20 }, (_, index) => ({
+      op: 'insert',
+      table: 'Logical_Switch',
+      row: { name: `ballast${index}` },
+    })),
+  );
+  await insert(client, 'a', 'b', 'c');
+  const changes = told(client);
+
+  const down = state(client, 'disconnected');
+  proxy.refuse = true;
+  proxy.cut();
+  await down;
+  await insert(other, 'd');
+  await other.transact([{ op: 'delete', table: 'Address_Set', where: [['name', '==', 'a']] }]);
+  proxy.refuse = false;
+  await client.synced();
+  assert.deepEqual(sinceReplies(proxy), [
+    [false, 0],
+    [true, 2],
+  ]);
+  assert.deepEqual(changes, ['+d', '-a']);
+  assert.deepEqual(namesOf(client), ['b', 'c', 'd']);
+});
+
+test('a transaction under way when the connection goes is reported lost, and is not sent again', async (t) => {
+  const { server, proxy } = await start(t);
+  const client = await open(t, proxy.remote);
+  proxy.hold = true;
+  const lost = insert(client, 'once');
+  const other = await open(t, server.remote, { probeIntervalMs: 0 });
+  while (!namesOf(other).includes('once')) await new Promise<void>((resolve) => other.subscribe(() => resolve()));
+  proxy.cut();
+  proxy.hold = false;
+  await assert.rejects(lost, (error) => error instanceof OvsdbConnectionLost && error.sent);
+  await client.synced();
+  assert.deepEqual(namesOf(client), ['once']);
+  assert.equal(proxy.fromClient.filter(({ method }) => method === 'transact').length, 1);
+});
+
+test('while there is no connection, a transaction is refused unsent', async (t) => {
+  const { proxy } = await start(t);
+  const client = await open(t, proxy.remote);
+  const down = state(client, 'disconnected');
+  proxy.refuse = true;
+  proxy.cut();
+  await down;
+  await assert.rejects(insert(client, 'a'), (error) => error instanceof OvsdbConnectionLost && !error.sent);
+});
+
+test('a server that is stopped is found out by the probe; it is taken up again when it goes on', async (t) => {
+  const { server } = await start(t);
+  const client = await open(t, server.remote, { probeIntervalMs: 100 });
+  const down = state(client, 'disconnected');
+  await server.kill('SIGSTOP');
+  assert.match((await down)?.message ?? '', /no answer within 100 ms/);
+  await server.kill('SIGCONT');
+  await client.synced();
+  await insert(client, 'a');
+});
+
+test('a quiet server that answers probes is kept', async (t) => {
+  const { proxy } = await start(t);
+  const states: ConnectionState[] = [];
+  await open(t, proxy.remote, { probeIntervalMs: 20, onState: (now) => states.push(now) });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  assert.deepEqual(states, ['connecting', 'synced']);
+  assert.ok(proxy.fromClient.filter(({ method }) => method === 'echo').length >= 2);
+});
+
+test('of several remotes the first that answers is taken; a database that does not exist is waited for', async (t) => {
+  const { server } = await start(t);
+  const client = await openOvsdb({
+    remotes: ['unix:/nowhere/db.sock', 'tcp:127.0.0.1:1', server.remote],
+    database: 'OVN_Northbound',
+    monitor: {},
+    probeIntervalMs: 0,
+  });
+  t.after(() => client.close());
+  assert.equal(client.state, 'synced');
+
+  const abort = new AbortController();
+  const reasons: string[] = [];
+  const absent = openOvsdb({
+    remotes: [server.remote],
+    database: 'Nope',
+    monitor: {},
+    signal: abort.signal,
+    onState: (_, reason) => {
+      if (reason === undefined) return;
+      reasons.push(reason.message);
+      abort.abort();
+    },
+  });
+  await assert.rejects(absent, OvsdbConnectionLost);
+  assert.match(reasons[0] ?? '', /no use for Nope: it does not have it/);
+});
