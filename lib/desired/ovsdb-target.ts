@@ -7,8 +7,8 @@
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { OvsdbError, TransactionRejected, type Change, type OvsdbClient, type Row } from 'ovsdb-client';
-import { externalId } from '../api/names.ts';
-import { isSingleton, keyColumn, singletonKey } from '../ovn/identity.ts';
+import { keyColumn } from '../ovn/identity.ts';
+import { keyOf as keyIn, ownerIdOf } from '../ovn/owner.ts';
 import { Claims } from './claims.ts';
 import { columnId, Contributions, type ColumnId, type ContributedColumn } from './contributions.ts';
 import { entryOf } from './entry-of.ts';
@@ -100,17 +100,10 @@ class Target implements OvsdbTarget {
     this.#options = options;
     this.#client = options.client;
     const facts = schemaFacts(options.client.schema);
-    const keyOf = (table: string, row: Row): string | undefined => {
-      if (isSingleton(table)) return singletonKey;
-      const column = keyColumn(table);
-      const key = column === undefined ? idsOf(row)[externalId.key] : row[column];
-      return typeof key === 'string' ? key : options.keyOf?.(table, row);
-    };
+    const keyOf = (table: string, row: Row): string | undefined => keyIn(table, row) ?? options.keyOf?.(table, row);
     const ownerOf = (table: string, row: Row): string | undefined => {
-      const owner = idsOf(row)[externalId.owner];
-      if (typeof owner === 'string') return owner;
       const known = options.ownerOf?.(table, row);
-      return known === undefined ? undefined : this.#full(known);
+      return ownerIdOf(row) ?? (known === undefined ? undefined : this.#full(known));
     };
     this.#index = new RowIndex(options.client.cache, Object.keys(options.client.schema.tables), { keyOf, ownerOf });
     this.#database = {
@@ -353,11 +346,4 @@ class Target implements OvsdbTarget {
   #isOurs(owner: string): boolean {
     return owner.startsWith(`${this.#options.room}/`);
   }
-}
-
-function idsOf(row: Row): Readonly<Record<string, unknown>> {
-  const ids = row['external_ids'];
-  return typeof ids === 'object' && ids !== null && !Array.isArray(ids)
-    ? (ids as Readonly<Record<string, unknown>>)
-    : {};
 }
