@@ -1,0 +1,57 @@
+/**
+ * The node's own network: facts → plans → the local OVS database and the kernel. In: a call of `changed` after
+ * any fact changed. Out: what both targets said, as `problems`. Called by main.ts; pods' ports go their own way in cni/.
+ */
+import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { HostLoop } from '../host/loop.ts';
+import { planHostNetwork } from '../plan/host-network.ts';
+import { planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
+import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+
+export interface NodeNetworkOptions {
+  readonly settings: ChassisSettings;
+  readonly target: OvsdbTarget;
+  readonly host: Pick<HostLoop, 'set'>;
+  readonly node: () => NodeFacts | undefined;
+  readonly subnets: () => readonly SubnetFacts[];
+}
+
+export class NodeNetwork {
+  readonly #options: NodeNetworkOptions;
+  readonly #portProblems = new Map<string, Problem>();
+
+  #pending: NodeJS.Immediate | undefined;
+
+  constructor(options: NodeNetworkOptions) {
+    this.#options = options;
+    options.target.onResult((owner, problem) => {
+      if (!owner.startsWith('node/')) return;
+      if (problem === undefined) this.#portProblems.delete(owner);
+      else this.#portProblems.set(owner, problem);
+    });
+  }
+
+  /** Owner → why its rows are not in the local OVS database. */
+  get portProblems(): ReadonlyMap<string, Problem> {
+    return this.#portProblems;
+  }
+
+  /** To be called after any fact changed; a burst of changes is one refresh. */
+  changed(): void {
+    this.#pending ??= setImmediate(() => this.refresh());
+  }
+
+  /** Plans everything anew; what agrees already is not written. */
+  refresh(): void {
+    clearImmediate(this.#pending);
+    this.#pending = undefined;
+    const { settings, target, host } = this.#options;
+    const node = this.#options.node();
+    for (const [owner, desired] of planLocalOvs(settings, node)) {
+      if (desired === undefined) target.drop(owner);
+      else target.set(owner, desired);
+    }
+    host.set(planHostNetwork({ node, subnets: this.#options.subnets(), mtu: settings.mtu }));
+  }
+}

@@ -1,0 +1,218 @@
+/**
+ * ADD and DEL of one node: the order of steps, and their undoing. In: parsed requests. Out: attachments or CniErrors.
+ *
+ * Requests for one container run one after the other; so do the steps of all sandboxes of one pod, because they share
+ * the logical port. A failed or abandoned ADD leaves nothing behind. A DEL only ever takes what its own container has.
+ */
+import type { Reflector } from '../../lib/kube/types.ts';
+import { LinkExists, type PodLinks } from '../host/pod-links.ts';
+import { NetnsError, openNetns, type Netns } from '../host/netns.ts';
+import { NetlinkError } from '../host/rtnetlink.ts';
+import { PortRefused, type SandboxPorts } from '../ovs/sandbox-ports.ts';
+import { hostInterfaceName, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
+import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
+import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
+import { CniError, errorCode } from './error.ts';
+import { KeyedLock } from './keyed-lock.ts';
+import { untilAddressed, type AddressedPod } from './pod-address.ts';
+import type { AddRequest, DelRequest } from './request.ts';
+import type { Attachment } from './result.ts';
+
+export interface AttachmentsOptions {
+  readonly pods: Pick<Reflector<PodFacts>, 'get' | 'subscribe'>;
+  readonly subnetOf: (name: string) => SubnetFacts | undefined;
+  readonly links: PodLinks;
+  readonly ports: SandboxPorts;
+  readonly sandboxes: Sandboxes;
+  readonly nodeMtu: number;
+  readonly isUserspaceDatapath: boolean;
+  /** Folder of ovn-controller's control socket, for hints. */
+  readonly controllerSockets: string;
+  /** Why the controller gives a pod no address, as far as can be seen; asked only after a failure. */
+  readonly findCause: (pod: Pick<AddRequest, 'podNamespace' | 'podName'>) => Promise<string>;
+  readonly addressTimeoutMs?: number;
+  readonly portTimeoutMs?: number;
+}
+
+/** Together below the shim's 90 s. */
+const defaultAddressTimeoutMs = 25_000;
+const defaultPortTimeoutMs = 20_000;
+
+export class Attachments {
+  readonly #options: AttachmentsOptions;
+  readonly #locks = new KeyedLock();
+
+  constructor(options: AttachmentsOptions) {
+    this.#options = options;
+  }
+
+  /** @throws CniError. When `signal` aborts, everything done so far is undone before. */
+  async add(request: AddRequest, signal: AbortSignal): Promise<Attachment> {
+    return this.#locks.run(`container ${request.containerId}`, async () => {
+      const known = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
+      if (known !== undefined) {
+        throw new CniError(
+          errorCode.interfaceExists,
+          `container ${request.containerId} has interface ${request.ifname} already`,
+          'a runtime must send DEL before it sends ADD again',
+        );
+      }
+      const netns = openSandboxNetns(request.netns);
+      try {
+        const addressed = await this.#untilAddressed(request, signal);
+        return await this.#locks.run(`pod ${request.podNamespace}/${request.podName}`, () =>
+          this.#attach(request, addressed, netns, signal),
+        );
+      } finally {
+        netns.close();
+      }
+    });
+  }
+
+  /** Nothing there is no error. @throws CniError */
+  async del(request: DelRequest): Promise<void> {
+    await this.#locks.run(`container ${request.containerId}`, async () => {
+      const sandbox = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
+      if (sandbox === undefined) return this.#removeStray(request);
+      await this.#locks.run(`pod ${sandbox.podNamespace}/${sandbox.podName}`, () => this.#detach(sandbox));
+    });
+  }
+
+  /** A daemon that was killed between making the interface and recording it left the interface. */
+  async #removeStray({ containerId, ifname }: DelRequest): Promise<void> {
+    const name = hostInterfaceName(containerId, ifname);
+    if (this.#options.sandboxes.byHostInterface(name) === undefined) await this.#options.links.remove(name);
+  }
+
+  async #untilAddressed(request: AddRequest, signal: AbortSignal): Promise<AddressedPod> {
+    const { pods, findCause, addressTimeoutMs = defaultAddressTimeoutMs } = this.#options;
+    try {
+      return await untilAddressed(pods, request, AbortSignal.any([signal, AbortSignal.timeout(addressTimeoutMs)]));
+    } catch (error) {
+      if (!(error instanceof CniError) || error.details !== undefined || signal.aborted) throw error;
+      throw new CniError(error.code, error.message, await findCause(request), { cause: error });
+    }
+  }
+
+  async #attach(
+    request: AddRequest,
+    { pod, network }: AddressedPod,
+    netns: Netns,
+    signal: AbortSignal,
+  ): Promise<Attachment> {
+    const { nodeMtu, isUserspaceDatapath, subnetOf, sandboxes } = this.#options;
+    const { link, sandbox } = planPodInterface({
+      request,
+      pod,
+      network,
+      subnet: subnetOf(network.subnet),
+      nodeMtu,
+      isUserspaceDatapath,
+    });
+    const holder = sandboxes.byHostInterface(sandbox.hostInterface);
+    if (holder !== undefined)
+      throw new CniError(
+        errorCode.interfaceExists,
+        `interface ${sandbox.hostInterface} of the node belongs to container ${holder.containerId}`,
+      );
+    for (const rival of sandboxes.ofPod(pod.namespace, pod.name)) {
+      if (rival.containerId === request.containerId) {
+        throw new CniError(
+          errorCode.interfaceExists,
+          `pod ${pod.namespace}/${pod.name} has interface ${rival.ifname} already; a pod has one interface of this network`,
+        );
+      }
+      // The runtime made a new sandbox for the pod: the old one is dead, and two ports with one iface-id would take turns.
+      await this.#detach(rival);
+    }
+    try {
+      return await this.#connect(link, sandbox, netns, signal);
+    } catch (error) {
+      throw explainFailure(error, sandbox, signal, this.#options.controllerSockets);
+    }
+  }
+
+  async #connect(link: PodInterface, sandbox: Sandbox, netns: Netns, signal: AbortSignal): Promise<Attachment> {
+    const { links, ports, sandboxes, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+    const host = await links.create(link, netns);
+    sandboxes.add(sandbox);
+    try {
+      ports.add(sandbox);
+      const installed = ports.untilInstalled(sandbox, AbortSignal.any([signal, AbortSignal.timeout(portTimeoutMs)]));
+      // Both are awaited to their end: undoing must not run beside work that goes on.
+      const [configured, ready] = await Promise.allSettled([links.configure(link, netns), installed]);
+      if (configured.status === 'rejected') throw configured.reason;
+      if (ready.status === 'rejected') throw ready.reason;
+      signal.throwIfAborted();
+    } catch (error) {
+      await this.#detach(sandbox);
+      throw error;
+    }
+    return {
+      hostInterface: { name: link.hostName, mac: host.mac },
+      podInterface: { name: link.name, mac: link.mac, netns: sandbox.netns },
+      addresses: link.addresses.map((address) => ({
+        address,
+        gateway: link.routes.find((route) => route.gateway.includes(':') === address.includes(':'))?.gateway,
+      })),
+      routes: link.routes,
+    };
+  }
+
+  /** The port first: Open vSwitch complains of ports whose device has gone. */
+  async #detach(sandbox: Sandbox): Promise<void> {
+    const { links, ports, sandboxes, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+    ports.remove(sandbox);
+    try {
+      await ports.untilGone(sandbox, AbortSignal.timeout(portTimeoutMs));
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      throw new CniError(
+        errorCode.tryAgainLater,
+        `the local Open vSwitch database did not remove port ${sandbox.hostInterface} within ${portTimeoutMs / 1000} s`,
+        'look at ovsdb-server on this node',
+      );
+    }
+    await links.remove(sandbox.hostInterface);
+    sandboxes.remove(sandbox);
+  }
+}
+
+function openSandboxNetns(path: string): Netns {
+  try {
+    return openNetns(path);
+  } catch (error) {
+    if (!(error instanceof NetnsError)) throw error;
+    // 3 tells the runtime that no DEL is needed: the sandbox is gone.
+    const code = error.code === 'missing' ? errorCode.unknownContainer : errorCode.invalidEnvironment;
+    throw new CniError(code, `CNI_NETNS: ${error.message}`, undefined, { cause: error });
+  }
+}
+
+function explainFailure(error: unknown, sandbox: Sandbox, signal: AbortSignal, controllerSockets: string): unknown {
+  const pod = `pod ${sandbox.podNamespace}/${sandbox.podName}`;
+  if (error instanceof LinkExists)
+    return new CniError(errorCode.interfaceExists, `${pod}: ${error.message}`, undefined, { cause: error });
+  if (error instanceof PortRefused)
+    return new CniError(errorCode.portRefused, `${pod}: ${error.message}`, undefined, { cause: error });
+  if (error instanceof NetlinkError)
+    return new CniError(errorCode.internal, `${pod}: the kernel refused ${error.message}`, undefined, { cause: error });
+  if (error instanceof Error && 'syscall' in error)
+    return new CniError(errorCode.internal, `${pod}: ${error.message}`, undefined, { cause: error });
+  if (signal.aborted)
+    return new CniError(errorCode.tryAgainLater, `${pod}: the request was given up`, String(signal.reason));
+  if (isTimeout(error)) {
+    const message = `${pod}: ovn-controller did not install port ${sandbox.hostInterface} in time`;
+    return new CniError(
+      errorCode.tryAgainLater,
+      message,
+      `ovn-controller must run on this node and be connected to the southbound database: ovn-appctl -t ${controllerSockets}/ovn-controller.<pid>.ctl connection-status`,
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError';
+}

@@ -1,0 +1,70 @@
+/** One request of the shim → its answer: parse, do, render; every CniError becomes JSON on stdout and exit status 1. */
+import type { Attachments } from './attachments.ts';
+import { CniError, errorCode, renderError } from './error.ts';
+import type { ShimAnswer, ShimRequest } from './protocol.ts';
+import { answerVersion, parseCniRequest, type CniRequest } from './request.ts';
+import { renderResult, renderVersion } from './result.ts';
+
+/** How one request went, for logs and metrics. */
+export interface Outcome {
+  readonly command: string;
+  readonly request: CniRequest | undefined;
+  /** 0 when it succeeded. */
+  readonly code: number;
+  readonly error: CniError | undefined;
+  readonly ms: number;
+}
+
+export interface CommandsOptions {
+  readonly attachments: Pick<Attachments, 'add' | 'del'>;
+  readonly onOutcome: (outcome: Outcome) => void;
+  /** The daemon ends: requests under way are given up and undone. */
+  readonly stopping: AbortSignal;
+  /** Milliseconds of a monotonic clock. */
+  readonly now: () => number;
+}
+
+export function cniCommands({
+  attachments,
+  onOutcome,
+  now,
+  stopping,
+}: CommandsOptions): (request: ShimRequest, signal: AbortSignal) => Promise<ShimAnswer> {
+  return async (raw, gone) => {
+    const signal = AbortSignal.any([gone, stopping]);
+    const start = now();
+    const command = raw.environment.get('CNI_COMMAND') ?? '';
+    let request: CniRequest | undefined;
+    try {
+      request = parseCniRequest(raw);
+      const stdout = await perform(attachments, request, signal);
+      onOutcome({ command, request, code: 0, error: undefined, ms: now() - start });
+      return { exitStatus: 0, stdout };
+    } catch (thrown) {
+      const error = asCniError(thrown, signal);
+      onOutcome({ command, request, code: error.code, error, ms: now() - start });
+      return { exitStatus: 1, stdout: renderError(answerVersion(raw.stdin), error) };
+    }
+  };
+}
+
+async function perform(
+  attachments: CommandsOptions['attachments'],
+  request: CniRequest,
+  signal: AbortSignal,
+): Promise<string> {
+  if (request.command === 'VERSION') return renderVersion(request.cniVersion);
+  if (request.command === 'ADD') {
+    return renderResult(request.cniVersion, await attachments.add(request, signal), request.prevResult);
+  }
+  await attachments.del(request);
+  return '';
+}
+
+/** Anything else is a defect: it is thrown on and ends the process; the shim tells the runtime to try again. */
+function asCniError(error: unknown, signal: AbortSignal): CniError {
+  if (error instanceof CniError) return error;
+  if (signal.aborted && error === signal.reason)
+    return new CniError(errorCode.tryAgainLater, 'the request was given up', String(signal.reason));
+  throw error;
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ReflectorChange } from '../../lib/kube/types.ts';
+import type { Attachable, PodFacts } from '../state/facts.ts';
+import { CniError } from './error.ts';
+import { untilAddressed } from './pod-address.ts';
+
+const network: Attachable = {
+  mac: '02:00:00:00:00:01',
+  addresses: [{ ip: '10.16.0.5', prefix: 16, gateway: '10.16.0.1' }],
+  networks: ['10.16.0.0/16'],
+  subnet: 'ovn-default',
+};
+const request = { podNamespace: 'default', podName: 'web', podUid: 'u1' };
+
+function podOf(changes: Partial<PodFacts>): PodFacts {
+  return { namespace: 'default', name: 'web', uid: 'u1', network: undefined, ...changes };
+}
+
+/** A reflector of one pod. */
+function fakePods(first?: PodFacts) {
+  let current = first;
+  const listeners = new Set<(change: ReflectorChange<PodFacts>) => void>();
+  return {
+    get: () => current,
+    subscribe: (listener: (change: ReflectorChange<PodFacts>) => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    set: (after: PodFacts) => {
+      const change = { key: 'default/web', before: current, after };
+      current = after;
+      for (const listener of listeners) listener(change);
+    },
+    listeners,
+  };
+}
+
+test('an address that is there is taken at once, one that comes later when it comes', async () => {
+  const { signal } = new AbortController();
+  assert.equal((await untilAddressed(fakePods(podOf({ network })), request, signal)).network, network);
+  const pods = fakePods();
+  const waiting = untilAddressed(pods, request, signal);
+  pods.set(podOf({}));
+  pods.set(podOf({ uid: 'older', network }));
+  pods.set(podOf({ network }));
+  assert.equal((await waiting).pod.uid, 'u1');
+  assert.equal(pods.listeners.size, 0);
+});
+
+const late: readonly [what: string, pod: PodFacts | undefined, details: RegExp | undefined][] = [
+  ['no such pod', undefined, /knows no pod of that name/],
+  ['a pod of that name with another uid', podOf({ uid: 'u2', network }), /uid u2 now, the request is for u1/],
+  ['annotations that make no sense', podOf({ network: 'annotation x is wrong' }), /annotation x is wrong/],
+  ['no annotations yet: only the controller knows why', podOf({}), undefined],
+];
+
+for (const [what, pod, details] of late) {
+  test(`too late: ${what}`, async () => {
+    const deadline = new AbortController();
+    const pods = fakePods(pod);
+    const waiting = untilAddressed(pods, request, deadline.signal);
+    deadline.abort();
+    await assert.rejects(waiting, (error) => {
+      assert.ok(error instanceof CniError);
+      assert.equal(error.code, 11);
+      if (details === undefined) assert.equal(error.details, undefined);
+      else assert.match(error.details ?? '', details);
+      return true;
+    });
+    assert.equal(pods.listeners.size, 0);
+  });
+}

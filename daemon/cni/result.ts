@@ -1,0 +1,47 @@
+/** A finished attachment → the result JSON in the version the runtime asked for. */
+import { supportedVersions, type CniVersion } from './protocol.ts';
+import type { PreviousResult } from './request.ts';
+
+export interface Attachment {
+  readonly hostInterface: { readonly name: string; readonly mac: string };
+  readonly podInterface: { readonly name: string; readonly mac: string; readonly netns: string };
+  /** One per family: `10.16.0.5/16` and the gateway. */
+  readonly addresses: readonly { readonly address: string; readonly gateway: string | undefined }[];
+  readonly routes: readonly { readonly destination: string; readonly gateway: string }[];
+}
+
+/** `prevResult` of a chain is kept in front; our interface indexes move accordingly. */
+export function renderResult(cniVersion: CniVersion, attachment: Attachment, prevResult?: PreviousResult): string {
+  const before = prevResult?.interfaces ?? [];
+  const podIndex = before.length + 1;
+  const { hostInterface, podInterface } = attachment;
+  const result = {
+    cniVersion,
+    interfaces: [
+      ...before,
+      { name: hostInterface.name, mac: hostInterface.mac },
+      { name: podInterface.name, mac: podInterface.mac, sandbox: podInterface.netns },
+    ],
+    ips: [...(prevResult?.ips ?? []), ...attachment.addresses.map((ip) => renderIp(cniVersion, ip, podIndex))],
+    routes: [
+      ...(prevResult?.routes ?? []),
+      ...attachment.routes.map(({ destination, gateway }) => ({ dst: destination, gw: gateway })),
+    ],
+    dns: prevResult?.dns ?? {},
+  };
+  return `${JSON.stringify(result)}\n`;
+}
+
+function renderIp(cniVersion: CniVersion, ip: Attachment['addresses'][number], podIndex: number): object {
+  const body = {
+    interface: podIndex,
+    address: ip.address,
+    ...(ip.gateway === undefined ? {} : { gateway: ip.gateway }),
+  };
+  // `version` is required up to 0.4 and gone since 1.0.
+  return cniVersion === '1.0.0' ? body : { version: ip.address.includes(':') ? '6' : '4', ...body };
+}
+
+export function renderVersion(cniVersion: string): string {
+  return `${JSON.stringify({ cniVersion, supportedVersions })}\n`;
+}

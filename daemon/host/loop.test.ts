@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
+import { HostLoop } from './loop.ts';
+
+const empty = planHostNetwork({ node: undefined, subnets: [], mtu: 1400 });
+
+/** A host that records what it is asked for and answers with `problems`. */
+function fakeHost(): { loop: HostLoop; asked: HostNetwork[]; problems: Problem[]; kernelChanged: () => void } {
+  const asked: HostNetwork[] = [];
+  const problems: Problem[] = [];
+  let kernelChanged = (): void => undefined;
+  const loop = new HostLoop({
+    host: { set: (wanted) => (asked.push(wanted), Promise.resolve([...problems])) },
+    watch: (onChange) => {
+      kernelChanged = onChange;
+      return () => undefined;
+    },
+  });
+  return { loop, asked, problems, kernelChanged: () => kernelChanged() };
+}
+
+async function pass(ms: number): Promise<void> {
+  mock.timers.tick(ms);
+  for (let i = 0; i < 5; i++) await Promise.resolve();
+}
+
+test('applies what is wanted, again after a change of the kernel, and retries what was refused', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.mock.method(performance, 'now', () => now);
+  t.after(() => mock.timers.reset());
+  let now = 0;
+  const advance = async (ms: number): Promise<void> => {
+    now += ms;
+    await pass(ms);
+  };
+  const { loop, asked, problems, kernelChanged } = fakeHost();
+  kernelChanged();
+  await advance(1000);
+  assert.equal(asked.length, 0, 'nothing is wanted yet');
+
+  problems.push({ code: 'LinkMissing', message: 'x' });
+  loop.set(empty);
+  await advance(0);
+  assert.equal(asked.length, 1);
+  assert.equal(loop.problems?.[0]?.code, 'LinkMissing');
+
+  problems.length = 0;
+  for (let i = 0; i < 100; i++) kernelChanged();
+  await advance(60);
+  assert.equal(asked.length, 2, 'a burst of kernel messages is one application, without waiting for the retry');
+  assert.deepEqual(loop.problems, []);
+
+  await advance(10_000);
+  assert.equal(asked.length, 2, 'nothing to do');
+  problems.push({ code: 'RulesetRefused', message: 'x' });
+  loop.set(empty);
+  await advance(0);
+  await advance(2500);
+  assert.equal(asked.length, 4, 'the refused is tried again');
+  loop.close();
+  await advance(10_000);
+  assert.equal(asked.length, 4);
+});

@@ -1,0 +1,86 @@
+/** rtnetlink messages as bytes: rtattr(7) attributes and the three fixed headers that are used. Pure. */
+import { endianness } from 'node:os';
+import { parseIp } from '../../lib/net/ip.ts';
+
+const isLittle = endianness() === 'LE';
+
+export function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  if (isLittle) bytes.writeUInt32LE(value >>> 0);
+  else bytes.writeUInt32BE(value >>> 0);
+  return bytes;
+}
+
+function u16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  if (isLittle) bytes.writeUInt16LE(value);
+  else bytes.writeUInt16BE(value);
+  return bytes;
+}
+
+export function readU32(bytes: Buffer, offset = 0): number {
+  return isLittle ? bytes.readUInt32LE(offset) : bytes.readUInt32BE(offset);
+}
+
+export function readU16(bytes: Buffer, offset: number): number {
+  return isLittle ? bytes.readUInt16LE(offset) : bytes.readUInt16BE(offset);
+}
+
+export function text(value: string): Buffer {
+  return Buffer.from(`${value}\0`, 'utf8');
+}
+
+export function macBytes(mac: string): Buffer {
+  return Buffer.from(mac.replaceAll(':', ''), 'hex');
+}
+
+/** 4 or 16 bytes. @throws RangeError where it is no address: callers pass parsed ones. */
+export function ipBytes(address: string): Buffer {
+  const ip = parseIp(address);
+  if (ip === undefined) throw new RangeError(`${address} is not an IP address`);
+  return Buffer.from(ip.value.toString(16).padStart(ip.family === 4 ? 8 : 32, '0'), 'hex');
+}
+
+export function attribute(type: number, ...payload: readonly Buffer[]): Buffer {
+  const body = Buffer.concat(payload);
+  const length = 4 + body.length;
+  return Buffer.concat([u16(length), u16(type), body, Buffer.alloc((4 - (length % 4)) % 4)]);
+}
+
+/** type → payload. Of a repeated attribute the last counts. */
+export function readAttributes(bytes: Buffer): ReadonlyMap<number, Buffer> {
+  const attributes = new Map<number, Buffer>();
+  for (let offset = 0; offset + 4 <= bytes.length;) {
+    const length = readU16(bytes, offset);
+    if (length < 4) break;
+    // The two top bits flag nesting and byte order.
+    attributes.set(readU16(bytes, offset + 2) & 0x3fff, bytes.subarray(offset + 4, offset + length));
+    offset += (length + 3) & ~3;
+  }
+  return attributes;
+}
+
+/** struct ifinfomsg */
+export function linkHeader(index: number, flags = 0, change = 0): Buffer {
+  return Buffer.concat([Buffer.alloc(4), u32(index), u32(flags), u32(change)]);
+}
+
+/** struct ifaddrmsg */
+export function addressHeader(family: number, prefix: number, flags: number, index: number): Buffer {
+  return Buffer.concat([Buffer.from([family, prefix, flags, 0]), u32(index)]);
+}
+
+/** struct rtmsg */
+export function routeHeader(route: {
+  family: number;
+  prefix: number;
+  table: number;
+  protocol: number;
+  scope: number;
+  type: number;
+}): Buffer {
+  return Buffer.concat([
+    Buffer.from([route.family, route.prefix, 0, 0, route.table, route.protocol, route.scope, route.type]),
+    u32(0),
+  ]);
+}

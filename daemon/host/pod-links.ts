@@ -1,0 +1,81 @@
+/**
+ * The veth pair of one sandbox: made, configured, taken away. `create` and `remove` are the node's side,
+ * `configure` the pod's.
+ */
+import type { PodInterface } from '../plan/pod-interface.ts';
+import { disableTransmitChecksum } from './ethtool.ts';
+import type { Netns } from './netns.ts';
+import { routeProtocol } from './network.ts';
+import type { Link } from './rtnetlink-codec.ts';
+import { NetlinkError, Rtnetlink } from './rtnetlink.ts';
+import { hasIpv6, setSysctl } from './sysctl.ts';
+
+/** An interface of that name is there already, in the pod or on the node. */
+export class LinkExists extends Error {
+  readonly code = 'LinkExists';
+}
+
+const loopbackIndex = 1;
+
+export class PodLinks {
+  readonly #netlink: Rtnetlink;
+
+  constructor(netlink: Rtnetlink) {
+    this.#netlink = netlink;
+  }
+
+  /** The node's end, up. @throws LinkExists, NetlinkError */
+  async create(wanted: PodInterface, netns: Netns): Promise<Link> {
+    const veth = {
+      name: wanted.hostName,
+      mtu: wanted.mtu,
+      peer: { name: wanted.name, mac: wanted.mac, netnsFd: netns.fd },
+    };
+    try {
+      await this.#netlink.addVeth(veth);
+    } catch (error) {
+      if (!(error instanceof NetlinkError) || error.code !== 'EEXIST') throw error;
+      const onNode = await this.#netlink.findLink(wanted.hostName);
+      const where =
+        onNode === undefined
+          ? `${wanted.name} exists already in ${netns.path}`
+          : `${wanted.hostName} exists already on the node`;
+      throw new LinkExists(`interface ${where}`, { cause: error });
+    }
+    // The node itself has no business on this wire: no address, no router advertisement from a pod.
+    if (hasIpv6()) setSysctl(`net/ipv6/conf/${wanted.hostName}/disable_ipv6`, '1');
+    const link = await this.#netlink.link(wanted.hostName);
+    await this.#netlink.setLink(link.index, { isUp: true });
+    return link;
+  }
+
+  /** The pod's end: lo and the interface up, addresses, routes. @throws NetlinkError */
+  async configure(wanted: PodInterface, netns: Netns): Promise<void> {
+    const inside = netns.run(() => new Rtnetlink());
+    try {
+      if (wanted.isChecksumFinished) disableTransmitChecksum(netns, wanted.name);
+      if (wanted.addresses.some((address) => address.includes(':')))
+        netns.run(() => setSysctl(`net/ipv6/conf/${wanted.name}/disable_ipv6`, '0'));
+      const { index } = await inside.link(wanted.name);
+      await Promise.all([inside.setLink(loopbackIndex, { isUp: true }), inside.setLink(index, { isUp: true })]);
+      await Promise.all(wanted.addresses.map((cidr) => inside.addAddress({ index, ...splitAddress(cidr) })));
+      await Promise.all(
+        wanted.routes.map(({ destination, gateway }) =>
+          inside.setRoute({ destination, gateway, source: undefined, index, protocol: routeProtocol }),
+        ),
+      );
+    } finally {
+      inside.close();
+    }
+  }
+
+  /** Both ends; nothing where they are gone. */
+  async remove(hostName: string): Promise<void> {
+    await this.#netlink.deleteLink(hostName);
+  }
+}
+
+function splitAddress(cidr: string): { readonly address: string; readonly prefix: number } {
+  const [address = '', prefix] = cidr.split('/');
+  return { address, prefix: Number(prefix) };
+}

@@ -1,0 +1,22 @@
+/** Runs a program with its arguments as an array, never through a shell. */
+import { execFile } from 'node:child_process';
+
+const timeoutMs = 10_000;
+
+export class ProgramError extends Error {
+  readonly code = 'ProgramFailed';
+}
+
+/** Its stdout. @throws ProgramError with its stderr when it fails or takes longer than 10 s. */
+export function run(program: string, args: readonly string[], input = ''): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = execFile(program, args, { timeout: timeoutMs, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
+      if (error === null) resolve(stdout);
+      else
+        reject(new ProgramError(`${program} ${args.join(' ')}: ${stderr.trim() || error.message}`, { cause: error }));
+    });
+    // The program may end before it has read everything; its exit status tells why.
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
+  });
+}

@@ -1,0 +1,198 @@
+/**
+ * Links, addresses and routes of one network namespace over rtnetlink(7).
+ *
+ * A socket belongs to the namespace it was opened in. Dumps have a socket of their own: the netlink package keeps one
+ * multipart state per socket, so a dump and a request on the same one could be mixed up.
+ */
+import { getSystemErrorName } from 'node:util';
+import { createNetlink, parseError, Protocol, type NetlinkMessage, type NetlinkSocket } from 'netlink';
+import * as wire from './netlink-message.ts';
+import {
+  addressAttributes,
+  encodeRoute,
+  familyOf,
+  IFA_F_NODAD,
+  IFF_UP,
+  IFLA,
+  NLM,
+  readAddress,
+  readLink,
+  readRoute,
+  RTM,
+  type Address,
+  type Link,
+  type Route,
+  type VethPair,
+} from './rtnetlink-codec.ts';
+
+/** The kernel's answer to one request; `code` is the errno's name: `EEXIST`, `ENODEV` … */
+export class NetlinkError extends Error {
+  readonly code: string;
+
+  constructor(code: string, what: string) {
+    super(`${what}: ${code}`);
+    this.code = code;
+  }
+}
+
+const requestTimeoutMs = 5000;
+
+export class Rtnetlink {
+  readonly #requests: NetlinkSocket;
+  readonly #dumps: NetlinkSocket;
+  #lastDump: Promise<unknown> = Promise.resolve();
+
+  /** To be made inside the namespace it shall configure. */
+  constructor() {
+    this.#requests = openSocket();
+    this.#dumps = openSocket();
+  }
+
+  close(): void {
+    this.#requests.close();
+    this.#dumps.close();
+  }
+
+  /** @throws NetlinkError ENODEV where there is none of that name. */
+  async link(name: string): Promise<Link> {
+    const [message] = await this.#request(
+      RTM.GETLINK,
+      0,
+      [wire.linkHeader(0), wire.attribute(IFLA.IFNAME, wire.text(name))],
+      `link ${name}`,
+    );
+    if (message === undefined) throw new NetlinkError('ENODEV', `link ${name}`);
+    return readLink(message.data);
+  }
+
+  /** undefined where there is none of that name. */
+  async findLink(name: string): Promise<Link | undefined> {
+    return this.link(name).catch((error: unknown) => {
+      if (error instanceof NetlinkError && error.code === 'ENODEV') return undefined;
+      throw error;
+    });
+  }
+
+  /** Makes both ends at once, the peer directly in the other namespace. */
+  async addVeth(veth: VethPair): Promise<void> {
+    const peer = wire.attribute(
+      IFLA.VETH_INFO_PEER,
+      wire.linkHeader(0),
+      wire.attribute(IFLA.IFNAME, wire.text(veth.peer.name)),
+      wire.attribute(IFLA.ADDRESS, wire.macBytes(veth.peer.mac)),
+      wire.attribute(IFLA.MTU, wire.u32(veth.mtu)),
+      wire.attribute(IFLA.NET_NS_FD, wire.u32(veth.peer.netnsFd)),
+    );
+    const info = wire.attribute(
+      IFLA.LINKINFO,
+      wire.attribute(IFLA.INFO_KIND, wire.text('veth')),
+      wire.attribute(IFLA.INFO_DATA, peer),
+    );
+    const body = [
+      wire.linkHeader(0),
+      wire.attribute(IFLA.IFNAME, wire.text(veth.name)),
+      wire.attribute(IFLA.MTU, wire.u32(veth.mtu)),
+      info,
+    ];
+    await this.#request(RTM.NEWLINK, NLM.CREATE | NLM.EXCL, body, `veth ${veth.name} with peer ${veth.peer.name}`);
+  }
+
+  async setLink(
+    index: number,
+    change: { readonly mac?: string; readonly mtu?: number; readonly isUp?: boolean },
+  ): Promise<void> {
+    const flags = change.isUp === true ? IFF_UP : 0;
+    const body = [wire.linkHeader(index, flags, change.isUp === undefined ? 0 : IFF_UP)];
+    if (change.mac !== undefined) body.push(wire.attribute(IFLA.ADDRESS, wire.macBytes(change.mac)));
+    if (change.mtu !== undefined) body.push(wire.attribute(IFLA.MTU, wire.u32(change.mtu)));
+    await this.#request(RTM.NEWLINK, 0, body, `link ${index}`);
+  }
+
+  /** A link that is not there is no error. */
+  async deleteLink(name: string): Promise<void> {
+    await this.#delete(RTM.DELLINK, [wire.linkHeader(0), wire.attribute(IFLA.IFNAME, wire.text(name))], `link ${name}`);
+  }
+
+  async addAddress({ index, address, prefix }: Address): Promise<void> {
+    // Without duplicate address detection, which would hold the first IPv6 packets back for a second.
+    const flags = address.includes(':') ? IFA_F_NODAD : 0;
+    const body = [wire.addressHeader(familyOf(address), prefix, flags, index), ...addressAttributes(address)];
+    await this.#request(RTM.NEWADDR, NLM.CREATE | NLM.REPLACE, body, `address ${address}/${prefix}`);
+  }
+
+  async deleteAddress({ index, address, prefix }: Address): Promise<void> {
+    const body = [wire.addressHeader(familyOf(address), prefix, 0, index), ...addressAttributes(address)];
+    await this.#delete(RTM.DELADDR, body, `address ${address}/${prefix}`);
+  }
+
+  /** A route to the same destination that is not to be replaced is another's: NetlinkError EEXIST. */
+  async setRoute(route: Route, isReplacing = false): Promise<void> {
+    const flags = NLM.CREATE | (isReplacing ? NLM.REPLACE : NLM.EXCL);
+    await this.#request(RTM.NEWROUTE, flags, encodeRoute(route), `route ${route.destination}`);
+  }
+
+  async deleteRoute(route: Route): Promise<void> {
+    await this.#delete(RTM.DELROUTE, encodeRoute(route), `route ${route.destination}`);
+  }
+
+  async links(): Promise<readonly Link[]> {
+    return (await this.#dump(RTM.GETLINK, wire.linkHeader(0))).map(({ data }) => readLink(data));
+  }
+
+  /** All but link-local ones. */
+  async addresses(): Promise<readonly Address[]> {
+    return (await this.#dump(RTM.GETADDR, wire.addressHeader(0, 0, 0, 0))).flatMap(({ data }) => readAddress(data));
+  }
+
+  /** Those of the main table with one next hop. */
+  async routes(): Promise<readonly Route[]> {
+    const header = wire.routeHeader({ family: 0, prefix: 0, table: 0, protocol: 0, scope: 0, type: 0 });
+    return (await this.#dump(RTM.GETROUTE, header)).flatMap(({ data }) => readRoute(data));
+  }
+
+  /** Links with the addresses they have. */
+  async addressedLinks(): Promise<readonly { readonly mtu: number; readonly addresses: readonly string[] }[]> {
+    const [links, addresses] = [await this.links(), await this.addresses()];
+    return links.map(({ index, mtu }) => ({
+      mtu,
+      addresses: addresses.filter((address) => address.index === index).map(({ address }) => address),
+    }));
+  }
+
+  #dump(type: number, header: Buffer): Promise<readonly NetlinkMessage[]> {
+    const next = this.#lastDump.then(() => exchange(this.#dumps, type, NLM.DUMP, [header], 'dump'));
+    // A failed dump reaches its own caller; the next one starts either way.
+    this.#lastDump = next.catch(() => undefined);
+    return next;
+  }
+
+  #request(type: number, flags: number, body: readonly Buffer[], what: string): Promise<readonly NetlinkMessage[]> {
+    return exchange(this.#requests, type, flags, body, what);
+  }
+
+  async #delete(type: number, body: readonly Buffer[], what: string): Promise<void> {
+    await this.#request(type, 0, body, what).catch((error: unknown) => {
+      const isGone = error instanceof NetlinkError && ['ENODEV', 'EADDRNOTAVAIL', 'ESRCH'].includes(error.code);
+      if (!isGone) throw error;
+    });
+  }
+}
+
+function openSocket(): NetlinkSocket {
+  return createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
+}
+
+async function exchange(
+  socket: NetlinkSocket,
+  type: number,
+  flags: number,
+  body: readonly Buffer[],
+  what: string,
+): Promise<readonly NetlinkMessage[]> {
+  const [messages] = await socket.request(type, [...body], { flags, timeout: requestTimeoutMs, checkError: false });
+  const first = messages[0];
+  if (first?.type !== NLM.ERROR) return messages;
+  const { errno } = parseError(first.data, first.flags);
+  if (errno !== 0) throw new NetlinkError(getSystemErrorName(errno), what);
+  return [];
+}

@@ -1,0 +1,175 @@
+/**
+ * isthmus-daemon, one per node: wires the parts in the order data flows.
+ *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
+ *   CNI requests of the shim (cni) → veth and port of a pod → ready when ovn-controller says so
+ *   what both report → the Node's condition, events, metrics (status)
+ * Nothing is kept in files: what must survive a restart stands in the OVS database.
+ */
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { nodeInterface } from '../lib/api/names.ts';
+import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
+import { openKube } from '../lib/kube/client.ts';
+import { EventRecorder } from '../lib/kube/events.ts';
+import { reflect } from '../lib/kube/reflector.ts';
+import * as resources from '../lib/kube/resources.ts';
+import { ObjectWriter } from '../lib/kube/writer.ts';
+import { parseFlags } from '../lib/run/flags.ts';
+import { createRegistry, serveHealth } from '../lib/run/health.ts';
+import type { Logger } from '../lib/run/logger.ts';
+import { runRoom } from '../lib/run/room.ts';
+import { NodeNetwork } from './apply/node.ts';
+import { Attachments } from './cni/attachments.ts';
+import { cniCommands, type Outcome } from './cni/commands.ts';
+import { openCniServer } from './cni/server.ts';
+import { hasNetns } from './host/netns.ts';
+import { HostLoop } from './host/loop.ts';
+import { KernelHost } from './host/network.ts';
+import { PodLinks } from './host/pod-links.ts';
+import { Rtnetlink } from './host/rtnetlink.ts';
+import { watchLink } from './host/watch-link.ts';
+import { ensureSystemId, isInstalled, openLocalOvs } from './ovs/local.ts';
+import { SandboxPorts } from './ovs/sandbox-ports.ts';
+import { planNodeStatus } from './plan/node-status.ts';
+import { isAbandoned } from './plan/sandbox.ts';
+import { encapAddress, flagSpec, podMtu } from './settings.ts';
+import { Sandboxes } from './state/sandboxes.ts';
+import { findAddressCause } from './status/cause.ts';
+import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
+import { NodeStatusWriter } from './status/node.ts';
+import { parseNode, untilRegistered } from './watch/node.ts';
+import { parsePod } from './watch/pod.ts';
+import { parseSubnet } from './watch/subnet.ts';
+
+async function main(signal: AbortSignal, log: Logger): Promise<void> {
+  const settings = parseFlags(flagSpec, process.argv.slice(2), process.env);
+  const registry = createRegistry('daemon');
+  const sandboxes = new Sandboxes();
+  const metrics = openMetrics(registry, sandboxes);
+
+  // watch
+  const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
+  const nodes = reflect({
+    client: kube,
+    resource: resources.nodes,
+    fieldSelector: `metadata.name=${settings.node}`,
+    parse: parseNode,
+    signal,
+    log,
+  });
+  const pods = reflect({
+    client: kube,
+    resource: resources.pods,
+    fieldSelector: `spec.nodeName=${settings.node}`,
+    parse: parsePod,
+    signal,
+    log,
+  });
+  const subnets = reflect({ client: kube, resource: resources.subnets, parse: parseSubnet, signal, log });
+  await Promise.all([nodes.synced, pods.synced, subnets.synced]);
+  const self = await untilRegistered(nodes, settings.node, signal);
+
+  // targets
+  const netlink = new Rtnetlink();
+  const encapIp = encapAddress(settings, self);
+  const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
+  const ovs = await openLocalOvs(settings.ovs, signal);
+  const chassis = await ensureSystemId(ovs, randomUUID);
+  const target = openOvsdbTarget({
+    client: ovs,
+    room: 'daemon',
+    logger: log,
+    // A pod waits for each transaction; bursts on one node are small.
+    batchDelayMs: 1,
+    onTransaction: (done) => metrics.onTransaction(done),
+  });
+  const host = new HostLoop({ host: new KernelHost(netlink), watch: (onChange) => watchLink(nodeInterface, onChange) });
+
+  // the node's own network, and the sandboxes of an earlier run
+  const { encapType, datapathType } = settings;
+  const network = new NodeNetwork({
+    settings: { nodeName: settings.node, southbound: settings.sb, encapType, encapIp, datapathType, mtu },
+    target,
+    host,
+    node: () => nodes.get(settings.node),
+    subnets: () => [...subnets.entries()].flatMap(([, subnet]) => subnet ?? []),
+  });
+  const ports = new SandboxPorts(ovs, target);
+  for (const sandbox of ports.recorded()) {
+    const hasPod = pods.get(`${sandbox.podNamespace}/${sandbox.podName}`)?.uid === sandbox.podUid;
+    if (isAbandoned({ hasNetns: hasNetns(sandbox.netns), hasPod })) continue;
+    sandboxes.add(sandbox);
+    ports.add(sandbox);
+  }
+  network.refresh();
+  target.seal();
+  await target.untilApplied();
+  nodes.subscribe(() => network.changed());
+  subnets.subscribe(() => network.changed());
+
+  // CNI
+  const attachments = new Attachments({
+    pods,
+    subnetOf: (name) => subnets.get(name),
+    links: new PodLinks(netlink),
+    ports,
+    sandboxes,
+    nodeMtu: mtu,
+    isUserspaceDatapath: datapathType === 'netdev',
+    controllerSockets: settings.ovsRundir,
+    findCause: (pod) => findAddressCause(kube, pod),
+  });
+  const answer = cniCommands({
+    attachments,
+    onOutcome: (outcome) => report(outcome, metrics, log),
+    now: () => performance.now(),
+    stopping: signal,
+  });
+  const server = await openCniServer({
+    socketPath: settings.socket,
+    answer,
+    onMalformed: (error) => log.warn({ err: error }, 'a client of the CNI socket does not speak its protocol'),
+  });
+
+  // status
+  const writer = new ObjectWriter({ signal, log });
+  const events = new EventRecorder({ client: kube, component: 'isthmus-daemon', instance: settings.node, signal, log });
+  const status = new NodeStatusWriter({ client: kube, writer, events, log, now: () => new Date() });
+  const tell = (): void => {
+    const node = nodes.get(settings.node);
+    const facts = {
+      hostProblems: host.problems,
+      portProblems: network.portProblems,
+      isInstalled: isInstalled(ovs, nodeInterface),
+    };
+    if (node !== undefined) status.tell(node, chassis, planNodeStatus({ node, ...facts }));
+  };
+  nodes.subscribe(tell);
+  host.onResult(tell);
+  target.onResult(tell);
+  ovs.subscribe(tell);
+  tell();
+  const health = await serveHealth({ address: settings.metricsAddress, ready: () => status.isReady, registry });
+
+  if (!signal.aborted) await once(signal, 'abort');
+  await server.close();
+  host.close();
+  target.close();
+  await Promise.all([health.close(), writer.close(), events.close(), ovs.close(), kube.close()]);
+}
+
+/** Failures are the runtime's business, and an administrator's: one line each. */
+function report(outcome: Outcome, metrics: DaemonMetrics, log: Logger): void {
+  metrics.onOutcome(outcome);
+  const { command, request, error, code } = outcome;
+  const fields = {
+    command,
+    code,
+    ms: Math.round(outcome.ms),
+    ...(request?.command === 'ADD' ? { pod: `${request.podNamespace}/${request.podName}` } : {}),
+  };
+  if (error === undefined) log.debug(fields, 'CNI request done');
+  else log.warn({ ...fields, details: error.details }, error.message);
+}
+
+runRoom('daemon', main);

@@ -1,0 +1,62 @@
+/**
+ * The node's Open_vSwitch database. In: its socket. Out: a mirror of the few columns the daemon reads and writes, and
+ * the node's chassis name. All writes but the chassis name go through the reconciler of lib/desired.
+ */
+import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
+import { externalIdOf } from '../../lib/ovn/owner.ts';
+
+/** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
+export async function openLocalOvs(remote: string, signal: AbortSignal): Promise<OvsdbClient> {
+  const opening = new AbortController();
+  const giveUp = (): void => opening.abort(signal.reason);
+  signal.addEventListener('abort', giveUp, { once: true });
+  const client = await openOvsdb({
+    remotes: [remote],
+    database: 'Open_vSwitch',
+    monitor: {
+      Open_vSwitch: ['bridges', 'external_ids'],
+      Bridge: ['name', 'ports', 'datapath_type', 'fail_mode', 'other_config', 'external_ids'],
+      Port: ['name', 'interfaces', 'external_ids'],
+      Interface: ['name', 'type', 'mac', 'mtu_request', 'error', 'external_ids'],
+    },
+    indexes: { Interface: [['name']] },
+    signal: opening.signal,
+  });
+  signal.removeEventListener('abort', giveUp);
+  return client;
+}
+
+/** Whether ovn-controller has the flows of this interface in place. */
+export function isInstalled(client: OvsdbClient, name: string): boolean {
+  return client.cache
+    .table('Interface')
+    .byIndex(['name'], [name])
+    .some((row) => externalIdOf(row, 'ovn-installed') === 'true');
+}
+
+/**
+ * The chassis name, `external_ids:system-id`. Where Open vSwitch's start-up scripts have set none, `propose` gives
+ * one, which stays for good: ovn-controller registers the node under it.
+ */
+export async function ensureSystemId(client: OvsdbClient, propose: () => string): Promise<string> {
+  const current = systemId(client);
+  if (current !== undefined) return current;
+  await client.transact([
+    {
+      op: 'mutate',
+      table: 'Open_vSwitch',
+      where: [],
+      mutations: [['external_ids', 'insert', { 'system-id': propose() }]],
+    },
+  ]);
+  const written = systemId(client);
+  if (written === undefined) throw new Error('the Open_vSwitch database has no Open_vSwitch row; run "ovs-vsctl init"');
+  return written;
+}
+
+function systemId(client: OvsdbClient): string | undefined {
+  const [row] = client.cache.table('Open_vSwitch').rows.values();
+  const ids = row?.['external_ids'] as Readonly<Record<string, unknown>> | undefined;
+  const value = ids?.['system-id'];
+  return typeof value === 'string' && value !== '' ? value : undefined;
+}

@@ -1,0 +1,98 @@
+/**
+ * Node and settings → the rows of the local Open_vSwitch database that make this node a chassis: the integration
+ * bridge, ovn-controller's settings and the node's own port ovn0. Pure. One owner each, so that a setting that the
+ * database refuses does not keep the others out.
+ */
+import { integrationBridge, nodeInterface, nodePortName, vendor } from '../../lib/api/names.ts';
+import { ref, type Desired } from '../../lib/desired/row.ts';
+import type { NodeFacts } from '../state/facts.ts';
+
+export interface ChassisSettings {
+  readonly nodeName: string;
+  /** ovn-controller's `ovn-remote`. */
+  readonly southbound: readonly string[];
+  readonly encapType: string;
+  readonly encapIp: string;
+  readonly datapathType: 'system' | 'netdev';
+  readonly mtu: number;
+}
+
+/** Owner (without the room) → what it wants; undefined where it wants nothing. */
+export type DesiredByOwner = ReadonlyMap<string, Desired | undefined>;
+
+export function planLocalOvs(settings: ChassisSettings, node: NodeFacts | undefined): DesiredByOwner {
+  return new Map([
+    ['node/bridge', planBridge(settings)],
+    ['node/chassis', planChassis(settings, node)],
+    ['node/ovn0', planNodePort(settings, node)],
+  ]);
+}
+
+function planBridge({ datapathType }: ChassisSettings): Desired {
+  return {
+    rows: [
+      {
+        table: 'Bridge',
+        key: integrationBridge,
+        parent: { table: 'Open_vSwitch', key: '.', column: 'bridges' },
+        columns: {
+          datapath_type: datapathType,
+          fail_mode: 'secure',
+          other_config: { 'disable-in-band': 'true' },
+          external_ids: { vendor },
+        },
+        shared: ['other_config', 'external_ids'],
+      },
+      // A bridge's local port, as `ovs-vsctl add-br` makes it.
+      ...portRows(integrationBridge, { type: 'internal' }, {}),
+    ],
+  };
+}
+
+function planChassis(settings: ChassisSettings, node: NodeFacts | undefined): Desired {
+  const entries = {
+    hostname: settings.nodeName,
+    'ovn-bridge': integrationBridge,
+    'ovn-bridge-datapath-type': settings.datapathType,
+    'ovn-remote': settings.southbound.join(','),
+    'ovn-encap-type': settings.encapType,
+    'ovn-encap-ip': settings.encapIp,
+    'ovn-is-interconn': String(node?.isInterconnectGateway === true),
+  };
+  return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };
+}
+
+function planNodePort({ nodeName, mtu }: ChassisSettings, node: NodeFacts | undefined): Desired | undefined {
+  const network = node?.network;
+  if (network === undefined || typeof network === 'string') return undefined;
+  const ids = {
+    'iface-id': nodePortName(nodeName),
+    attached_mac: network.mac,
+    ip_addresses: network.addresses.map(({ ip }) => ip).join(','),
+  };
+  return { rows: portRows(nodeInterface, { type: 'internal', mac: network.mac, mtu_request: mtu }, ids) };
+}
+
+/** A port of the integration bridge with one interface of the same name. */
+export function portRows(
+  name: string,
+  columns: Readonly<Record<string, string | number>>,
+  externalIds: Readonly<Record<string, string>>,
+): Desired['rows'] {
+  return [
+    {
+      table: 'Port',
+      key: name,
+      parent: { table: 'Bridge', key: integrationBridge, column: 'ports' },
+      columns: { interfaces: [ref('Interface', name)], external_ids: { vendor } },
+      shared: ['external_ids'],
+    },
+    // ovn-controller keeps ovn-installed beside our ids.
+    {
+      table: 'Interface',
+      key: name,
+      columns: { ...columns, external_ids: { ...externalIds, vendor } },
+      shared: ['external_ids'],
+    },
+  ];
+}

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NodeFacts } from '../state/facts.ts';
+import { isSameCondition, planNodeStatus, type NodeStatusInput } from './node-status.ts';
+
+const node: NodeFacts = {
+  name: 'n1',
+  uid: 'u',
+  network: { mac: '02:00:00:00:00:01', addresses: [], networks: [], subnet: 'join' },
+  internalIps: [],
+  isInterconnectGateway: false,
+  chassis: undefined,
+  unavailable: undefined,
+};
+const well: NodeStatusInput = { node, hostProblems: [], portProblems: new Map(), isInstalled: true };
+const problem = { code: 'RouteRefused', message: 'route 10.16.0.0/16: EEXIST' };
+
+const cases: readonly [reason: string, status: 'True' | 'False', input: Partial<NodeStatusInput>][] = [
+  ['NetworkReady', 'False', {}],
+  ['NodeAddressMissing', 'True', { node: { ...node, network: undefined } }],
+  ['NodeAnnotationsInvalid', 'True', { node: { ...node, network: 'annotation x is wrong' } }],
+  ['HostNetworkPending', 'True', { hostProblems: undefined }],
+  ['RouteRefused', 'True', { hostProblems: [problem] }],
+  ['DatabaseRefused', 'True', { portProblems: new Map([['node/ovn0', { code: 'DatabaseRefused', message: 'x' }]]) }],
+  ['NodePortNotInstalled', 'True', { isInstalled: false }],
+];
+
+for (const [reason, status, input] of cases) {
+  test(`NetworkUnavailable=${status}, ${reason}`, () => {
+    const { condition, isReady } = planNodeStatus({ ...well, ...input });
+    assert.deepEqual([condition.reason, condition.status, isReady], [reason, status, status === 'False']);
+    assert.ok(isSameCondition({ ...condition, lastTransitionTime: 'x' }, condition));
+    assert.ok(!isSameCondition({ ...condition, message: 'other', lastTransitionTime: 'x' }, condition));
+  });
+}

@@ -1,0 +1,56 @@
+/** What the daemon knows of itself → what its Node says: the NetworkUnavailable condition and the chassis name. Pure. */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { NodeCondition, NodeFacts } from '../state/facts.ts';
+
+export interface NodeStatusInput {
+  readonly node: NodeFacts;
+  /** Of the last application of the host network; undefined before the first. */
+  readonly hostProblems: readonly Problem[] | undefined;
+  /** Owner → why the local OVS database lacks its rows. */
+  readonly portProblems: ReadonlyMap<string, Problem>;
+  /** Whether ovn-controller has the flows of the node's own port in place. */
+  readonly isInstalled: boolean;
+}
+
+export type WantedCondition = Omit<NodeCondition, 'lastTransitionTime'>;
+
+export interface NodeStatus {
+  readonly condition: WantedCondition;
+  readonly isReady: boolean;
+}
+
+export function planNodeStatus(input: NodeStatusInput): NodeStatus {
+  const problem = findProblem(input);
+  if (problem !== undefined)
+    return { condition: { status: 'True', reason: problem.code, message: problem.message }, isReady: false };
+  return {
+    condition: { status: 'False', reason: 'NetworkReady', message: 'ovn0 and the CNI server of this node are ready' },
+    isReady: true,
+  };
+}
+
+function findProblem({ node, hostProblems, portProblems, isInstalled }: NodeStatusInput): Problem | undefined {
+  if (node.network === undefined)
+    return {
+      code: 'NodeAddressMissing',
+      message: 'the node has no address in the join subnet yet; isthmus-controller gives it one',
+    };
+  if (typeof node.network === 'string') return { code: 'NodeAnnotationsInvalid', message: node.network };
+  const [refused] = portProblems.values();
+  if (refused !== undefined) return refused;
+  if (hostProblems === undefined) return { code: 'HostNetworkPending', message: 'the host network is being set up' };
+  const [first] = hostProblems;
+  if (first !== undefined) return first;
+  if (!isInstalled)
+    return {
+      code: 'NodePortNotInstalled',
+      message:
+        'ovn-controller has not installed the flows of ovn0; it must run and be connected to the southbound database',
+    };
+  return undefined;
+}
+
+/** Whether the node's object says this already: then nothing is written. */
+export function isSameCondition(observed: NodeCondition | undefined, wanted: WantedCondition): boolean {
+  return observed?.status === wanted.status && observed.reason === wanted.reason && observed.message === wanted.message;
+}

@@ -1,0 +1,119 @@
+/** Goldens: objects as users and the controller write them → wanted host network and OVS rows. `--test-update-snapshots` rewrites them. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse, stringify } from 'yaml';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { renderHostNetwork } from '../host/printable.ts';
+import type { Sandbox, SubnetFacts } from '../state/facts.ts';
+import { parseNode } from '../watch/node.ts';
+import { parsePod } from '../watch/pod.ts';
+import { parseSubnet } from '../watch/subnet.ts';
+import { planHostNetwork } from './host-network.ts';
+import { planLocalOvs } from './local-ovs.ts';
+import { hostInterfaceName, planPodInterface } from './pod-interface.ts';
+import { isAbandoned, parseSandbox, planSandbox } from './sandbox.ts';
+
+interface Case {
+  readonly node: RawObject;
+  readonly subnets: readonly RawObject[];
+  readonly pods?: readonly RawObject[];
+  readonly datapath: 'system' | 'netdev';
+}
+
+const folder = join(import.meta.dirname, 'testdata');
+const settings = {
+  nodeName: 'n1',
+  southbound: ['tcp:172.30.1.10:6642'],
+  encapType: 'geneve',
+  encapIp: '172.30.1.11',
+  mtu: 1400,
+};
+
+function planAll(input: Case): { host: string; ovs: unknown; pods: unknown } {
+  const node = parseNode(input.node);
+  const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is SubnetFacts => subnet !== undefined);
+  const pods = (input.pods ?? []).map(parsePod).map((pod) => {
+    if (pod.network === undefined || typeof pod.network === 'string')
+      return { pod: pod.name, waits: pod.network ?? 'for the controller' };
+    const subnet = subnets.find(({ name }) => name === (pod.network as { subnet: string }).subnet);
+    const request = { containerId: '0123456789abcdef', ifname: 'eth0', netns: '/var/run/netns/x' };
+    const { link, sandbox } = planPodInterface({
+      request,
+      pod,
+      network: pod.network,
+      subnet,
+      nodeMtu: 1400,
+      isUserspaceDatapath: input.datapath === 'netdev',
+    });
+    return { pod: pod.name, link, rows: planSandbox(sandbox) };
+  });
+  return {
+    host: renderHostNetwork(planHostNetwork({ node, subnets, mtu: settings.mtu })),
+    ovs: Object.fromEntries(planLocalOvs({ ...settings, datapathType: input.datapath }, node)),
+    pods,
+  };
+}
+
+for (const file of readdirSync(folder).filter((name) => name.endsWith('.in.yaml'))) {
+  test(`golden ${file}`, (t) => {
+    const input = parse(readFileSync(join(folder, file), 'utf8')) as Case;
+    t.assert.fileSnapshot(planAll(input), join(folder, file.replace('.in.', '.out.')), {
+      serializers: [(value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })],
+    });
+    assert.deepEqual(
+      planAll({ ...input, subnets: input.subnets.toReversed() }),
+      planAll(input),
+      'the order of objects must not matter',
+    );
+  });
+}
+
+const sandbox: Sandbox = {
+  containerId: 'c1',
+  ifname: 'eth0',
+  netns: '/var/run/netns/x',
+  podNamespace: 'default',
+  podName: 'web',
+  podUid: 'u1',
+  hostInterface: 'abc_h',
+  mac: '02:00:00:00:00:01',
+  ips: ['10.16.0.5', 'fd00::5'],
+};
+
+test('a sandbox is read back from its rows as it was written', () => {
+  const row = planSandbox(sandbox).rows.find(({ table }) => table === 'Interface');
+  const ids = {
+    ...(row?.columns['external_ids'] as Record<string, string>),
+    'isthmus-owner': 'x',
+    'ovn-installed': 'true',
+  };
+  assert.deepEqual(parseSandbox('abc_h', ids), sandbox);
+  assert.equal(parseSandbox('ovn0', { 'iface-id': 'node-n1' }), undefined);
+});
+
+test('only a sandbox without namespace and without pod is abandoned', () => {
+  const seen = [
+    [true, true],
+    [true, false],
+    [false, true],
+    [false, false],
+  ] as const;
+  assert.deepEqual(
+    seen.map(([hasNetns, hasPod]) => isAbandoned({ hasNetns, hasPod })),
+    [false, false, false, true],
+  );
+});
+
+test('names of host interfaces: unique, at most 15 characters', () => {
+  const hex = 'a1b2c3d4e5f60718293a4b5c6d7e8f90';
+  assert.equal(hostInterfaceName(hex, 'eth0'), 'a1b2c3d4e5f6_h');
+  const others = [
+    hostInterfaceName(hex, 'net1'),
+    hostInterfaceName('demo-east-default-web-1', 'eth0'),
+    hostInterfaceName('demo-east-default-web-2', 'eth0'),
+  ];
+  assert.equal(new Set(others).size, 3);
+  for (const name of others) assert.match(name, /^[0-9a-f]{12}_h$/);
+});

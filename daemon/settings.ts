@@ -1,0 +1,56 @@
+/** The daemon's flags, and what follows from them and from the node for the rest of the process's life. */
+import { choice, integer, list, text, UsageError, type FlagValues } from '../lib/run/flags.ts';
+import { parseIp } from '../lib/net/ip.ts';
+import { defaultSocket } from './cni/protocol.ts';
+import type { NodeFacts } from './state/facts.ts';
+
+export const flagSpec = {
+  kubeconfig: text("path of a kubeconfig; without it the pod's service account is used", undefined),
+  node: text('name of the Node this process runs on'),
+  ovs: text('the local Open_vSwitch database', 'unix:/var/run/openvswitch/db.sock'),
+  sb: list('southbound database for ovn-controller: tcp:HOST:6642 or ssl:HOST:6642, several of one cluster'),
+  socket: text('unix socket to serve the CNI plugin on', defaultSocket),
+  'encap-ip': text("address for tunnels; the Node's first InternalIP where absent", undefined),
+  'encap-type': choice('tunnels between nodes', ['geneve', 'vxlan'], 'geneve'),
+  'datapath-type': choice(
+    'system: the kernel module openvswitch; netdev: ovs-vswitchd itself',
+    ['system', 'netdev'],
+    'system',
+  ),
+  mtu: integer('MTU of pods; 0: that of the interface with the tunnel address, less the overhead of a tunnel', 0),
+  'ovs-rundir': text("folder of ovn-controller's control socket, named in hints of error messages", '/var/run/ovn'),
+  'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
+};
+export type Settings = FlagValues<typeof flagSpec>;
+
+/** @throws UsageError where there is neither a usable flag nor an InternalIP */
+export function encapAddress(settings: Settings, node: NodeFacts): string {
+  const address = settings.encapIp ?? node.internalIps[0];
+  if (address === undefined)
+    throw new UsageError(`Node ${node.name} has no InternalIP; give the tunnel address with --encap-ip`, 2);
+  if (parseIp(address) === undefined)
+    throw new UsageError(`--encap-ip: ${JSON.stringify(address)} is not an IP address`, 2);
+  return address;
+}
+
+/** Bytes a tunnel adds in front of a pod's IP packet: outer IP, UDP, tunnel header with OVN's option, inner Ethernet. */
+const tunnelOverhead = { geneve: 38, vxlan: 30 } as const;
+
+/**
+ * MTU of pods and ovn0. `links` are the node's, with their addresses. @throws UsageError where it has to be derived and
+ * no interface has the tunnel address
+ */
+export function podMtu(
+  settings: Settings,
+  encapIp: string,
+  links: readonly { readonly mtu: number; readonly addresses: readonly string[] }[],
+): number {
+  if (settings.mtu !== 0) return settings.mtu;
+  const uplink = links.find(({ addresses }) => addresses.includes(encapIp));
+  if (uplink === undefined)
+    throw new UsageError(
+      `no interface of this node has the tunnel address ${encapIp}; correct --encap-ip or give --mtu`,
+      2,
+    );
+  return uplink.mtu - tunnelOverhead[settings.encapType] - (encapIp.includes(':') ? 40 : 20);
+}

@@ -1,0 +1,44 @@
+/** The node's sandboxes by attachment. The OVS database is their lasting copy; this is the index over it. */
+import type { Sandbox } from './facts.ts';
+
+export type AttachmentKey = string;
+
+/** An attachment is a container id and an interface name: the specification's key. */
+export function attachmentKey(containerId: string, ifname: string): AttachmentKey {
+  return `${containerId}/${ifname}`;
+}
+
+export class Sandboxes {
+  readonly #byKey = new Map<AttachmentKey, Sandbox>();
+
+  get size(): number {
+    return this.#byKey.size;
+  }
+
+  all(): MapIterator<Sandbox> {
+    return this.#byKey.values();
+  }
+
+  get(key: AttachmentKey): Sandbox | undefined {
+    return this.#byKey.get(key);
+  }
+
+  add(sandbox: Sandbox): void {
+    this.#byKey.set(attachmentKey(sandbox.containerId, sandbox.ifname), sandbox);
+  }
+
+  remove(sandbox: Sandbox): void {
+    this.#byKey.delete(attachmentKey(sandbox.containerId, sandbox.ifname));
+  }
+
+  /** Two sandboxes of one pod on one node would fight for its logical port. */
+  ofPod(namespace: string, name: string): readonly Sandbox[] {
+    return [...this.#byKey.values()].filter(
+      ({ podNamespace, podName }) => podNamespace === namespace && podName === name,
+    );
+  }
+
+  byHostInterface(name: string): Sandbox | undefined {
+    return this.#byKey.values().find((sandbox) => sandbox.hostInterface === name);
+  }
+}

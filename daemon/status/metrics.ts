@@ -1,0 +1,45 @@
+/** The daemon's figures for Prometheus; no series per pod. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { Outcome } from '../cni/commands.ts';
+
+export interface DaemonMetrics {
+  onOutcome(outcome: Outcome): void;
+  onTransaction(transaction: { readonly operations: number; readonly ms: number }): void;
+}
+
+export function openMetrics(registry: Registry, sandboxes: { readonly size: number }): DaemonMetrics {
+  const registers = [registry];
+  const requests = new Histogram({
+    name: 'isthmus_daemon_cni_request_seconds',
+    help: 'Time from the receipt of a CNI request to its answer; code is the CNI error code, 0 for success.',
+    labelNames: ['command', 'code'] as const,
+    buckets: [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 15, 30, 60],
+    registers,
+  });
+  const transactions = new Histogram({
+    name: 'isthmus_daemon_transact_seconds',
+    help: 'Time of one transaction with the local Open vSwitch database.',
+    buckets: [0.001, 0.002, 0.005, 0.01, 0.05, 0.2, 1, 5],
+    registers,
+  });
+  const operations = new Counter({
+    name: 'isthmus_daemon_operations_total',
+    help: 'Operations sent to the local Open vSwitch database.',
+    registers,
+  });
+  const attached: Gauge = new Gauge({
+    name: 'isthmus_daemon_sandboxes',
+    help: 'Pod sandboxes attached on this node.',
+    registers: [],
+    collect: () => attached.set(sandboxes.size),
+  });
+  registry.registerMetric(attached);
+  return {
+    onOutcome: ({ command, code, ms }) =>
+      requests.observe({ command: ['ADD', 'DEL', 'VERSION'].includes(command) ? command : 'other', code }, ms / 1000),
+    onTransaction: (transaction) => {
+      transactions.observe(transaction.ms / 1000);
+      operations.inc(transaction.operations);
+    },
+  };
+}

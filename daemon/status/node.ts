@@ -1,0 +1,92 @@
+/**
+ * What Kubernetes is told of this node: the NetworkUnavailable condition, the chassis annotation, an event when
+ * something is wrong. In: the planned status after each change. Only what differs from the observed object is written.
+ */
+import { annotation } from '../../lib/api/names.ts';
+import type { EventRecorder } from '../../lib/kube/events.ts';
+import { nodes } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { isSameCondition, type NodeStatus } from '../plan/node-status.ts';
+import type { NodeFacts } from '../state/facts.ts';
+import { networkUnavailable } from '../watch/node.ts';
+
+export interface NodeStatusOptions {
+  readonly client: KubeClient;
+  readonly writer: ObjectWriter;
+  readonly events: EventRecorder;
+  readonly log: Logger;
+  readonly now: () => Date;
+}
+
+/** Reasons that every start passes through; an event would only be noise. */
+const passing = new Set([
+  'NodeAddressMissing',
+  'HostNetworkPending',
+  'NodePortNotInstalled',
+  'LinkMissing',
+  'WaitingForRow',
+]);
+const fieldManager = 'isthmus-daemon';
+
+export class NodeStatusWriter {
+  readonly #options: NodeStatusOptions;
+  #isReady = false;
+  /** What was written last, until the node's object shows it. */
+  #lastCondition = '';
+  #lastChassis = '';
+
+  constructor(options: NodeStatusOptions) {
+    this.#options = options;
+  }
+
+  /** Of the last status told. */
+  get isReady(): boolean {
+    return this.#isReady;
+  }
+
+  tell(node: NodeFacts, chassis: string, { condition, isReady }: NodeStatus): void {
+    if (isReady !== this.#isReady)
+      this.#options.log.info({ node: node.name, reason: condition.reason }, condition.message);
+    this.#isReady = isReady;
+    if (node.chassis !== chassis) this.#writeChassis(node, chassis);
+    if (!isSameCondition(node.unavailable, condition)) this.#writeCondition(node, condition);
+  }
+
+  #writeChassis(node: NodeFacts, chassis: string): void {
+    const key = `${node.uid} ${node.chassis} ${chassis}`;
+    if (this.#lastChassis === key) return;
+    this.#lastChassis = key;
+    const { client, writer } = this.#options;
+    const body = { metadata: { annotations: { [annotation.chassis]: chassis } } };
+    void writer.enqueue(`Node/${node.name}`, () => client.patch(nodes, { name: node.name }, 'merge', body));
+  }
+
+  #writeCondition(node: NodeFacts, condition: NodeStatus['condition']): void {
+    const key = JSON.stringify([node.uid, node.unavailable, condition]);
+    if (this.#lastCondition === key) return;
+    this.#lastCondition = key;
+    const { client, writer, events, now } = this.#options;
+    const isWrong = condition.status === 'True' && !passing.has(condition.reason);
+    if (isWrong)
+      events.record(
+        { apiVersion: 'v1', kind: 'Node', name: node.name, uid: node.uid },
+        'Warning',
+        condition.reason,
+        condition.message,
+      );
+    const time = now()
+      .toISOString()
+      .replace(/\.\d+Z$/, 'Z');
+    const since = node.unavailable?.status === condition.status ? node.unavailable.lastTransitionTime : time;
+    const conditions = [
+      { type: networkUnavailable, ...condition, lastHeartbeatTime: time, lastTransitionTime: since || time },
+    ];
+    // By server-side apply: the other conditions are kubelet's.
+    const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: node.name }, status: { conditions } };
+    void writer.enqueue(`Node/${node.name}/status`, () =>
+      client.patch(nodes, { name: node.name }, 'apply', body, { subresource: 'status', fieldManager }),
+    );
+  }
+}

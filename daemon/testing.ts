@@ -1,0 +1,231 @@
+/**
+ * One real node for tests: OVN central, Open vSwitch with the userspace datapath, ovn-controller and the daemon, all in a
+ * network namespace of the test process itself. Root is needed. Who calls: test/system/daemon.test.ts only.
+ * The test process moves into a fresh namespace for good, so it must be a process of its own.
+ */
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { libc, systemError } from './host/libc.ts';
+
+const CLONE_NEWNET = 0x40000000;
+const checkout = join(import.meta.dirname, '..');
+
+/** Runs a program to its end; its stdout. @throws with its stderr */
+export function exec(program: string, ...args: readonly string[]): string {
+  return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+/** Waits until `probe` gives something; for what has no event to wait for. */
+export async function eventually<T>(
+  what: string,
+  probe: () => T | undefined | false | Promise<T | undefined | false>,
+  timeoutMs = 15_000,
+): Promise<T> {
+  for (const end = performance.now() + timeoutMs; ;) {
+    const found = await probe();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > end) throw new Error(`${what}: not within ${timeoutMs} ms`);
+    await sleep(25);
+  }
+}
+
+export interface CniAnswer {
+  readonly status: number;
+  readonly json: Record<string, unknown>;
+}
+
+export class TestNode {
+  readonly dir = mkdtempSync(join(tmpdir(), 'dn-'));
+  /** Namespace of the host beyond the uplink; it has no route to pods. */
+  readonly outside = `dn${process.pid}-outside`;
+  readonly #children = new Map<string, ChildProcess>();
+  readonly #namespaces = new Set<string>();
+  readonly #shim = join(this.dir, 'isthmus-cni');
+
+  /** Leaves the root namespace, with loopback and an uplink `up0` of 172.30.9.11 to a host 172.30.9.1. */
+  enterNamespace(): void {
+    const unshare = libc.func('int unshare(int flags)') as (flags: number) => number;
+    if (unshare(CLONE_NEWNET) !== 0) throw systemError('unshare');
+    exec('ip', 'link', 'set', 'lo', 'up');
+    const outside = this.outside;
+    this.addNamespace('outside');
+    exec('ip', 'link', 'add', 'up0', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', outside);
+    exec('ip', 'link', 'set', 'up0', 'up', 'mtu', '1500');
+    exec('ip', 'addr', 'add', '172.30.9.11/24', 'dev', 'up0');
+    exec('ip', '-n', outside, 'addr', 'add', '172.30.9.1/24', 'dev', 'eth0');
+    exec('ip', '-n', outside, 'link', 'set', 'eth0', 'up');
+  }
+
+  /** A namespace that is removed with the node; returns its full name. */
+  addNamespace(name: string): string {
+    const full = `dn${process.pid}-${name}`;
+    exec('ip', 'netns', 'add', full);
+    exec('ip', '-n', full, 'link', 'set', 'lo', 'up');
+    this.#namespaces.add(full);
+    return full;
+  }
+
+  deleteNamespace(full: string): void {
+    exec('ip', 'netns', 'del', full);
+    this.#namespaces.delete(full);
+  }
+
+  startOvn(): void {
+    mkdirSync(join(this.dir, 'run'));
+    const [share, ovs] = ['/usr/share/ovn', '/usr/share/openvswitch'];
+    for (const [name, schema] of [
+      ['nb', `${share}/ovn-nb`],
+      ['sb', `${share}/ovn-sb`],
+      ['db', `${ovs}/vswitch`],
+    ] as const) {
+      exec('ovsdb-tool', 'create', this.#path(`${name}.conf`), `${schema}.ovsschema`);
+      this.start(
+        name,
+        'ovsdb-server',
+        this.#path(`${name}.conf`),
+        `--remote=punix:${this.#path(`${name}.sock`)}`,
+        `--unixctl=${this.#path(`${name}.ctl`)}`,
+      );
+    }
+    this.start(
+      'northd',
+      'ovn-northd',
+      `--ovnnb-db=${this.remote('nb')}`,
+      `--ovnsb-db=${this.remote('sb')}`,
+      `--unixctl=${this.#path('northd.ctl')}`,
+    );
+  }
+
+  async startOvs(): Promise<void> {
+    await eventually('ovsdb-server', () => existsSync(this.#path('db.sock')));
+    this.vsctl('--no-wait', 'init', '--', 'set', 'open', '.', 'external_ids:system-id=chassis-1');
+    this.startVswitchd();
+    this.start('ovn-controller', 'ovn-controller', this.remote('db'));
+  }
+
+  startVswitchd(): void {
+    this.start(
+      'vswitchd',
+      'ovs-vswitchd',
+      this.remote('db'),
+      '--disable-system',
+      `--unixctl=${this.#path('vswitchd.ctl')}`,
+    );
+  }
+
+  async startDaemon(kubeconfig: string, ...flags: readonly string[]): Promise<void> {
+    if (!existsSync(this.#shim)) exec('cc', '-static', '-Os', '-o', this.#shim, join(checkout, 'daemon/shim/shim.c'));
+    // What a killed daemon left would look as if this one listened already.
+    rmSync(this.#path('daemon.sock'), { force: true });
+    this.start(
+      'daemon',
+      process.execPath,
+      join(checkout, 'daemon/main.ts'),
+      '--kubeconfig',
+      kubeconfig,
+      '--node',
+      'n1',
+      '--ovs',
+      this.remote('db'),
+      '--sb',
+      this.remote('sb'),
+      '--socket',
+      this.#path('daemon.sock'),
+      '--datapath-type',
+      'netdev',
+      '--encap-ip',
+      '172.30.9.11',
+      '--metrics-address',
+      '127.0.0.1:0',
+      ...flags,
+    );
+    await this.untilServing();
+  }
+
+  async untilServing(): Promise<void> {
+    await eventually('the daemon', () => {
+      const child = this.#children.get('daemon');
+      if (child?.exitCode != null) throw new Error(`the daemon ended: ${this.log('daemon')}`);
+      return existsSync(this.#path('daemon.sock'));
+    });
+  }
+
+  start(name: string, program: string, ...args: readonly string[]): void {
+    const log = openSync(this.#path(`${name}.log`), 'a');
+    const run = join(this.dir, 'run');
+    const env = { ...process.env, OVS_RUNDIR: run, OVN_RUNDIR: run, OVS_DBDIR: run, OVS_SYSCONFDIR: run };
+    this.#children.set(name, spawn(program, args, { cwd: this.dir, env, stdio: ['ignore', log, log] }));
+    closeSync(log);
+  }
+
+  async kill(name: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    const child = this.#children.get(name);
+    this.#children.delete(name);
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await once(child, 'exit');
+  }
+
+  log(name: string): string {
+    return readFileSync(this.#path(`${name}.log`), 'utf8')
+      .split('\n')
+      .slice(-20)
+      .join('\n');
+  }
+
+  remote(name: 'nb' | 'sb' | 'db'): string {
+    return `unix:${this.#path(`${name}.sock`)}`;
+  }
+
+  /** Several commands in one transaction; one with spaces in an argument comes as a list. */
+  nbctl(...commands: readonly (string | readonly string[])[]): void {
+    const args = commands.flatMap((command) => ['--', ...(typeof command === 'string' ? command.split(' ') : command)]);
+    exec('ovn-nbctl', `--db=${this.remote('nb')}`, ...args);
+  }
+
+  vsctl(...args: readonly string[]): string {
+    return exec('ovs-vsctl', `--db=${this.remote('db')}`, ...args).trim();
+  }
+
+  /** Runs the shim as a runtime does; `signal` kills it in the middle. */
+  cni(
+    command: string,
+    environment: Readonly<Record<string, string>>,
+    config: object = {},
+    signal?: AbortSignal,
+  ): Promise<CniAnswer> {
+    const env = {
+      ISTHMUS_SOCKET: this.#path('daemon.sock'),
+      CNI_COMMAND: command,
+      CNI_IFNAME: 'eth0',
+      CNI_PATH: this.dir,
+      ...environment,
+    };
+    return new Promise((resolve) => {
+      const child = execFile(
+        this.#shim,
+        [],
+        { env, ...(signal === undefined ? {} : { signal, killSignal: 'SIGKILL' }) },
+        (error, stdout) => {
+          const status = error === null ? 0 : typeof error.code === 'number' ? error.code : -1;
+          resolve({ status, json: stdout.trim() === '' ? {} : (JSON.parse(stdout) as Record<string, unknown>) });
+        },
+      );
+      child.stdin?.end(JSON.stringify({ cniVersion: '1.0.0', name: 'isthmus', type: 'isthmus', ...config }));
+    });
+  }
+
+  async stop(): Promise<void> {
+    for (const name of [...this.#children.keys()].toReversed()) await this.kill(name);
+    for (const name of this.#namespaces) this.deleteNamespace(name);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  #path(name: string): string {
+    return join(this.dir, name);
+  }
+}

@@ -1,0 +1,86 @@
+/** This daemon's Node → NodeFacts. */
+import { z } from 'zod';
+import { annotation, label } from '../../lib/api/names.ts';
+import type { RawObject, Reflector } from '../../lib/kube/types.ts';
+import { parseIp } from '../../lib/net/ip.ts';
+import type { NodeCondition, NodeFacts } from '../state/facts.ts';
+import { parseAttachable } from './address.ts';
+
+export const networkUnavailable = 'NetworkUnavailable';
+
+const shape = z.looseObject({
+  status: z
+    .looseObject({
+      addresses: z.array(z.looseObject({ type: z.string(), address: z.string() })).optional(),
+      conditions: z
+        .array(
+          z.looseObject({
+            type: z.string(),
+            status: z.enum(['True', 'False', 'Unknown']),
+            reason: z.string().optional(),
+            message: z.string().optional(),
+            lastTransitionTime: z.string().nullish(),
+          }),
+        )
+        .optional(),
+    })
+    .optional(),
+});
+
+export function parseNode(raw: RawObject): NodeFacts {
+  const { metadata } = raw;
+  const status = shape.safeParse(raw).data?.status;
+  const annotations = metadata.annotations ?? {};
+  const addresses = (status?.addresses ?? []).filter(
+    ({ type, address }) => type === 'InternalIP' && parseIp(address) !== undefined,
+  );
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    network: parseAttachable(annotations),
+    internalIps: addresses.map(({ address }) => address),
+    isInterconnectGateway: metadata.labels?.[label.icGateway] === 'true',
+    chassis: annotations[annotation.chassis],
+    unavailable: parseCondition(status?.conditions?.find(({ type }) => type === networkUnavailable)),
+  };
+}
+
+/** The node once the API server has it: a kubelet registers it at its own time. @throws the signal's reason */
+export function untilRegistered(
+  nodes: Pick<Reflector<NodeFacts>, 'get' | 'subscribe'>,
+  name: string,
+  signal: AbortSignal,
+): Promise<NodeFacts> {
+  return new Promise((resolve, reject) => {
+    const check = (): void => {
+      const node = nodes.get(name);
+      if (node === undefined && !signal.aborted) return;
+      unsubscribe();
+      signal.removeEventListener('abort', check);
+      if (node === undefined) reject(signal.reason as Error);
+      else resolve(node);
+    };
+    const unsubscribe = nodes.subscribe(check);
+    signal.addEventListener('abort', check);
+    check();
+  });
+}
+
+function parseCondition(
+  raw:
+    | {
+        readonly status: NodeCondition['status'];
+        readonly reason?: string | undefined;
+        readonly message?: string | undefined;
+        readonly lastTransitionTime?: string | null | undefined;
+      }
+    | undefined,
+): NodeCondition | undefined {
+  if (raw === undefined) return undefined;
+  return {
+    status: raw.status,
+    reason: raw.reason ?? '',
+    message: raw.message ?? '',
+    lastTransitionTime: raw.lastTransitionTime ?? '',
+  };
+}
