@@ -1,0 +1,122 @@
+/** What a user can write wrong: refused by the API where a rule can say it, else a condition and an event with the cause. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openLab } from '../lab/lib/lab.ts';
+import { waitFor } from '../lab/run.ts';
+import { addWorkload, applyObjects, conditionsOf, removeWorkload, subnetManifest, waitForPods } from './workload.ts';
+
+describe('bad input', () => {
+  const lab = openLab();
+  const made = ['bad-overlap', 'bad-overlap-default', 'bad-vpc', 'bad-tiny', 'bad-field'];
+
+  before(async () => {
+    await addWorkload(lab, 'east', {
+      namespace: 'bystander',
+      cidr: '10.50.0.0/24',
+      pods: [{ name: 'calm', node: 'n1' }],
+    });
+    await waitForPods(lab, 'east', 'bystander', 1);
+  });
+  after(async () => {
+    await lab.kubectl('east', ['delete', 'subnet', ...made, '--ignore-not-found', '--timeout=60s']);
+    await removeWorkload(lab, 'east', 'cramped');
+    await removeWorkload(lab, 'east', 'bystander');
+  });
+
+  for (const [what, cidrBlock] of [
+    ['letters', 'ten.sixteen'],
+    ['an address above 255', '10.300.0.0/16'],
+    ['no mask', '10.60.0.0'],
+    ['a mask of 33', '10.60.0.0/33'],
+    ['two IPv4 blocks', '10.60.0.0/24,10.61.0.0/24'],
+    ['a single address', '10.60.0.1/32'],
+  ]) {
+    it(`the API refuses a CIDR with ${what ?? ''}`, async () => {
+      const answer = await lab.tryKubectl(
+        'east',
+        ['apply', '-f', '-'],
+        JSON.stringify(subnetManifest('bad-cidr', { cidrBlock })),
+      );
+      assert.notEqual(answer.code, 0, answer.stdout);
+      assert.match(answer.stderr, /cidrBlock/);
+    });
+  }
+
+  const late = [
+    ['bad-overlap', { cidrBlock: '10.50.0.128/25' }, /bystander/],
+    ['bad-overlap-default', { cidrBlock: '10.16.4.0/24' }, /ovn-default/],
+    ['bad-vpc', { cidrBlock: '10.61.0.0/24', vpc: 'nowhere' }, /nowhere/],
+    ['bad-field', { cidrBlock: '10.62.0.0/24', private: true }, /private/],
+  ] as const;
+  for (const [name, spec, cause] of late) {
+    it(`condition and event of ${name} name the cause`, async () => {
+      await applyObjects(lab, 'east', [subnetManifest(name, spec)]);
+      await waitFor(`a condition on ${name}`, async () => {
+        const conditions = await conditionsOf(lab, 'east', 'subnet', name);
+        const ready = conditions.find(({ type }) => type === 'Ready');
+        return (ready?.status === 'False' && cause.test(ready.message ?? '')) || JSON.stringify(conditions);
+      });
+      await waitFor(`an event on ${name}`, async () => {
+        const events = await lab.kubectl('east', [
+          'get',
+          'events',
+          '-A',
+          '--field-selector',
+          `involvedObject.name=${name},type=Warning`,
+        ]);
+        return cause.test(events) || events;
+      });
+      assert.ok(!(await lab.nbctl('east', ['ls-list'])).includes(name));
+    });
+  }
+
+  it('a subnet heals when the cause goes away', async () => {
+    await lab.kubectl('east', [
+      'patch',
+      'subnet',
+      'bad-overlap',
+      '--type=merge',
+      '-p',
+      JSON.stringify({ spec: { cidrBlock: '10.63.0.0/24', gateway: '', excludeIps: [] } }),
+    ]);
+    await waitFor('bad-overlap to be ready', async () => {
+      const conditions = await conditionsOf(lab, 'east', 'subnet', 'bad-overlap');
+      return conditions.some(({ type, status }) => type === 'Ready' && status === 'True') || JSON.stringify(conditions);
+    });
+  });
+
+  it('nobody else noticed', async () => {
+    const address = await lab.addressOf('east', 'bystander/calm');
+    await lab.ping(lab.router('tor').netns, address);
+    const conditions = await conditionsOf(lab, 'east', 'subnet', 'bystander');
+    assert.ok(conditions.some(({ type, status }) => type === 'Ready' && status === 'True'));
+  });
+
+  it('a pod without an address says why, and starts when there is one', async () => {
+    await addWorkload(lab, 'east', {
+      namespace: 'cramped',
+      cidr: '10.64.0.0/30',
+      pods: [{ name: 'first', node: 'n1' }],
+    });
+    await waitForPods(lab, 'east', 'cramped', 1);
+    await addWorkload(lab, 'east', {
+      namespace: 'cramped',
+      cidr: '10.64.0.0/30',
+      pods: [{ name: 'second', node: 'n2' }],
+    });
+    await waitFor('an event on cramped/second', async () => {
+      const events = await lab.kubectl('east', [
+        'get',
+        'events',
+        '-n',
+        'cramped',
+        '--field-selector',
+        'involvedObject.name=second,reason=AcquireAddressFailed',
+      ]);
+      return /NoAvailableAddress/.test(events) || events;
+    });
+    await lab.kubectl('east', ['delete', 'pod', '-n', 'cramped', 'first', '--timeout=60s']);
+    await waitForPods(lab, 'east', 'cramped', 1);
+    await lab.ping(lab.router('tor').netns, await lab.addressOf('east', 'cramped/second'));
+  });
+});

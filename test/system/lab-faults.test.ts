@@ -1,0 +1,117 @@
+/** Any process may die: traffic goes on, the process picks up, and a start against what is already there writes nothing. */
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { openLab } from '../lab/lib/lab.ts';
+import { waitFor } from '../lab/run.ts';
+import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
+
+describe('faults', () => {
+  const lab = openLab();
+  const namespace = 'steady';
+  const place = (pod: string): string => `${namespace}/${pod}`;
+  /** A database file grows by every transaction, whoever sent it. */
+  const writesTo = (cluster: string): number => statSync(join(lab.cluster(cluster).dir, 'nb.db')).size;
+  let near: string;
+  let far: string;
+
+  const gapFor = async (action: () => Promise<unknown>): Promise<number> => {
+    const [local, remote] = await Promise.all([
+      longestGapMs(lab.ns('east', place('one')), near, action),
+      longestGapMs(lab.ns('east', place('one')), far, () => Promise.resolve(), 3000),
+    ]);
+    return Math.max(local, remote);
+  };
+  const works = async (pod: string): Promise<void> => {
+    await addWorkload(lab, 'east', { namespace, pods: [{ name: pod, node: 'n1' }] });
+    await waitForPods(lab, 'east', namespace, 3);
+    await lab.ping(lab.ns('east', place(pod)), far);
+    await lab.kubectl('east', ['delete', 'pod', '-n', namespace, pod, '--timeout=60s']);
+  };
+
+  before(async () => {
+    await addWorkload(lab, 'east', {
+      namespace,
+      pods: [
+        { name: 'one', node: 'n1' },
+        { name: 'two', node: 'n3' },
+      ],
+    });
+    await addWorkload(lab, 'west', { namespace, pods: [{ name: 'three', node: 'n3' }] });
+    await waitForPods(lab, 'east', namespace, 2);
+    await waitForPods(lab, 'west', namespace, 1);
+    near = await lab.addressOf('east', place('two'));
+    far = await lab.addressOf('west', place('three'));
+    await lab.ping(lab.ns('east', place('one')), near);
+    await lab.ping(lab.ns('east', place('one')), far);
+  });
+  after(async () => {
+    await lab.heal();
+    await Promise.all(['east', 'west'].map((cluster) => removeWorkload(lab, cluster, namespace)));
+  });
+
+  const ours = [
+    ['east', 'controller'],
+    ['east', 'interconnect'],
+    ['hub', 'hub'],
+    ['east/n1', 'daemon'],
+    ['east/n1', 'speaker'],
+    ['east/n1', 'gobgpd'],
+  ] as const;
+  for (const [where, component] of ours) {
+    it(`${where}/${component} killed: no packet lost, back by itself, nothing written`, async () => {
+      const before = writesTo('east');
+      const gap = await gapFor(async () => {
+        const pid = lab.pid(where, component);
+        await lab.kill(where, component);
+        await lab.waitForRestart(where, component, pid);
+      });
+      assert.ok(gap < 500, `a gap of ${gap.toFixed(0)} ms`);
+      await waitFor('the router to have both paths', async () => {
+        const route = await lab.vtysh('tor', `show ip route ${lab.cluster('east').podCidr}`);
+        return [...route.matchAll(/172\.30\.1\.1[12]/g)].length >= 2 || route;
+      });
+      assert.equal(writesTo('east'), before, 'the northbound database was written to');
+      await works('late');
+    });
+  }
+
+  const theirs = [
+    ['east', 'northd'],
+    ['east', 'nb'],
+    ['east', 'sb'],
+    ['east/n1', 'ovsdb-server'],
+  ] as const;
+  for (const [where, component] of theirs) {
+    it(`${where}/${component} killed: no packet lost, and everything works once it is back`, async () => {
+      const gap = await gapFor(() => lab.kill(where, component));
+      assert.ok(gap < 500, `a gap of ${gap.toFixed(0)} ms`);
+      await lab.heal();
+      await works('late');
+    });
+  }
+
+  it('a peer keeps the routes while gobgpd starts again', async () => {
+    const lost: string[] = [];
+    const over = new AbortController();
+    const watching = (async () => {
+      while (!over.signal.aborted) {
+        const route = await lab.vtysh('tor', `show ip route ${lab.cluster('east').podCidr}`);
+        if (!route.includes('172.30.1.12')) lost.push(route);
+      }
+    })();
+    const pid = lab.pid('east/n2', 'gobgpd');
+    await lab.kill('east/n2', 'gobgpd');
+    await lab.waitForRestart('east/n2', 'gobgpd', pid);
+    await waitFor('the session', async () => {
+      const summary = await lab.vtysh('tor', 'show bgp summary json');
+      const peers = (JSON.parse(summary) as { ipv4Unicast: { peers: Record<string, { state: string }> } }).ipv4Unicast
+        .peers;
+      return peers['172.30.1.12']?.state === 'Established' || JSON.stringify(peers['172.30.1.12']);
+    });
+    over.abort();
+    await watching;
+    assert.deepEqual(lost, []);
+  });
+});

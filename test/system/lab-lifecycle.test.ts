@@ -1,0 +1,70 @@
+/** What a user creates works within seconds, here and in the other cluster; what he deletes leaves nothing behind. */
+import assert from 'node:assert/strict';
+import { after, describe, it } from 'node:test';
+import { openLab } from '../lab/lib/lab.ts';
+import { waitFor } from '../lab/run.ts';
+import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
+
+describe('a namespace with a subnet of its own', () => {
+  const lab = openLab();
+  const namespace = 'orchard';
+  const cidr = '10.40.0.0/24';
+  const workload = {
+    namespace,
+    cidr,
+    pods: [
+      { name: 'apple', node: 'n1' },
+      { name: 'pear', node: 'n2' },
+    ],
+  };
+
+  after(() => Promise.all(['east', 'west'].map((cluster) => removeWorkload(lab, cluster, namespace))));
+
+  for (const round of ['created', 'created again after it was deleted']) {
+    it(`works within seconds when ${round}`, async () => {
+      await addWorkload(lab, 'west', { namespace, pods: [{ name: 'plum', node: 'n3' }] });
+      const start = performance.now();
+      await addWorkload(lab, 'east', workload);
+      await waitForPods(lab, 'east', namespace, 2);
+      await waitForPods(lab, 'west', namespace, 1);
+      const apple = lab.ns('east', `${namespace}/apple`);
+      const pear = await lab.addressOf('east', `${namespace}/pear`);
+      assert.match(pear, /^10\.40\.0\./);
+      await lab.ping(apple, pear);
+      await lab.ping(lab.ns('west', `${namespace}/plum`), pear);
+      await lab.ping(apple, await lab.addressOf('west', `${namespace}/plum`));
+      await lab.ping(apple, outsideOf(lab));
+      await lab.ping(lab.router('tor').netns, pear);
+      const seconds = (performance.now() - start) / 1000;
+      assert.ok(seconds < 30, `everything answered after ${seconds.toFixed(1)} s`);
+    });
+
+    it('leaves nothing behind when deleted', async () => {
+      await removeWorkload(lab, 'east', namespace);
+      await removeWorkload(lab, 'west', namespace);
+      await waitFor('the northbound database to hold nothing of it', async () => {
+        const dump = await lab.nbctl('east', ['show']);
+        const policies = await lab.nbctl('east', ['lr-policy-list', 'ovn-cluster']);
+        const groups = await lab.nbctl('east', ['--bare', '--columns=name', 'list', 'Port_Group']);
+        return (
+          (!`${dump}${policies}${groups}`.includes(namespace) && !policies.includes(cidr)) ||
+          `${dump}\n${policies}\n${groups}`
+        );
+      });
+      for (const node of lab.cluster('east').nodes) {
+        const ports = await lab.vsctl('east', node.name, ['--bare', '--columns=external_ids', 'list', 'Interface']);
+        assert.ok(!ports.includes(namespace), ports);
+      }
+      assert.ok(!(await lab.kubectl('east', ['get', 'ips'])).includes(namespace));
+      await waitFor('the other cluster to forget the route', async () => {
+        const routes = await lab.nbctl('west', ['lr-route-list', 'ovn-cluster']);
+        return !routes.includes('10.40.0.0') || routes;
+      });
+      await waitFor('the router to forget the route', async () => {
+        const routes = await lab.vtysh('tor', 'show ip route bgp');
+        return !routes.includes('10.40.0.0') || routes;
+      });
+      assert.ok(!(await lab.exec('', ['ip', 'netns', 'list']).catch(() => '')).includes(namespace));
+    });
+  }
+});

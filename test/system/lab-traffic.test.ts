@@ -1,0 +1,81 @@
+/** Packets between every pair of places a user cares about, on the shared lab. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { openLab } from '../lab/lib/lab.ts';
+import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
+
+describe('traffic', () => {
+  const lab = openLab();
+  const pods = [
+    { name: 'a', node: 'n1' },
+    { name: 'b', node: 'n1' },
+    { name: 'c', node: 'n3' },
+  ];
+  const address = (cluster: string, pod: string): Promise<string> => lab.addressOf(cluster, `traffic/${pod}`);
+
+  before(async () => {
+    await Promise.all(['east', 'west'].map((cluster) => addWorkload(lab, cluster, { namespace: 'traffic', pods })));
+    await Promise.all(['east', 'west'].map((cluster) => waitForPods(lab, cluster, 'traffic', 3)));
+  });
+  after(() => Promise.all(['east', 'west'].map((cluster) => removeWorkload(lab, cluster, 'traffic'))));
+
+  const pairs = [
+    ['on one node', 'east', 'a', 'east', 'b'],
+    ['across nodes', 'east', 'a', 'east', 'c'],
+    ['from east to west', 'east', 'c', 'west', 'a'],
+    ['from west to east', 'west', 'c', 'east', 'b'],
+  ] as const;
+  for (const [where, fromCluster, from, toCluster, to] of pairs) {
+    it(`goes ${where}, by ping and by TCP`, async () => {
+      const netns = lab.ns(fromCluster, `traffic/${from}`);
+      const target = await address(toCluster, to);
+      await lab.ping(netns, target);
+      assert.equal(await lab.fetchName(netns, target), to);
+    });
+  }
+
+  it('goes between pod and node, both ways', async () => {
+    for (const node of lab.cluster('east').nodes) {
+      await lab.ping(lab.ns('east', 'traffic/a'), node.address);
+      await lab.ping(lab.ns('east', node.name), await address('east', 'c'));
+    }
+  });
+
+  it('leaves through the address of the pod’s own node', async () => {
+    const router = lab.router('tor');
+    await lab.ping(lab.ns('east', 'traffic/c'), outsideOf(lab));
+    const seen = lab.exec(router.netns, [
+      'timeout',
+      '5',
+      'tcpdump',
+      '-nli',
+      'any',
+      '-c',
+      '1',
+      'icmp[icmptype] == icmp-echo',
+    ]);
+    await lab.ping(lab.ns('east', 'traffic/c'), outsideOf(lab));
+    const node = lab.cluster('east').nodes.find(({ name }) => name === 'n3');
+    assert.match(await seen, new RegExp(`${node?.address ?? 'no node'} > ${outsideOf(lab)}`));
+  });
+
+  it('comes in by the routes that speakers announced, without translation', async () => {
+    const router = lab.router('tor');
+    for (const cluster of ['east', 'west']) {
+      const { podCidr, nodes } = lab.cluster(cluster);
+      const route = await lab.vtysh('tor', `show ip route ${podCidr}`);
+      const speakers = nodes.filter(({ labels }) => labels['ovn.kubernetes.io/bgp'] === 'true');
+      for (const { address: nextHop } of speakers)
+        assert.ok(route.includes(nextHop), `${podCidr} by ${nextHop}:\n${route}`);
+      for (const pod of ['a', 'c']) await lab.ping(router.netns, await address(cluster, pod));
+      assert.equal(await lab.fetchName(router.netns, await address(cluster, 'c')), 'c');
+    }
+  });
+
+  it('keeps the source address between clusters', async () => {
+    const netns = lab.ns('west', 'traffic/a');
+    const seen = lab.exec(netns, ['timeout', '5', 'tcpdump', '-nli', 'eth0', '-c', '1', 'icmp[icmptype] == icmp-echo']);
+    await lab.ping(lab.ns('east', 'traffic/a'), await address('west', 'a'));
+    assert.match(await seen, new RegExp(`${await address('east', 'a')} > `));
+  });
+});

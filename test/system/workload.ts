@@ -1,0 +1,124 @@
+/** Namespaces with pods for the scenario tests, and what is left of them. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { inNetns, waitFor } from '../lab/run.ts';
+import type { LabHandle } from '../lab/lib/lab.ts';
+
+export interface Workload {
+  readonly namespace: string;
+  readonly pods: readonly {
+    readonly name: string;
+    readonly node?: string;
+    readonly annotations?: Readonly<Record<string, string>>;
+  }[];
+  /** A subnet for the namespace, named like it. */
+  readonly cidr?: string;
+}
+
+export function subnetManifest(name: string, spec: Readonly<Record<string, unknown>>): object {
+  return { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', metadata: { name }, spec };
+}
+
+function manifests({ namespace, pods, cidr }: Workload): object[] {
+  const subnet =
+    cidr === undefined
+      ? []
+      : [subnetManifest(namespace, { cidrBlock: cidr, namespaces: [namespace], natOutgoing: true })];
+  return [
+    ...subnet,
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } },
+    ...pods.map(({ name, node, annotations }) => ({
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name, namespace, annotations: annotations ?? {} },
+      spec: {
+        containers: [{ name: 'main', image: 'registry.k8s.io/e2e-test-images/agnhost:2.53' }],
+        ...(node === undefined ? {} : { nodeSelector: { 'kubernetes.io/hostname': node } }),
+      },
+    })),
+  ];
+}
+
+export async function applyObjects(lab: LabHandle, cluster: string, objects: readonly object[]): Promise<void> {
+  await lab.kubectl(cluster, ['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items: objects }));
+}
+
+export function addWorkload(lab: LabHandle, cluster: string, workload: Workload): Promise<void> {
+  return applyObjects(lab, cluster, manifests(workload));
+}
+
+export async function removeWorkload(lab: LabHandle, cluster: string, namespace: string): Promise<void> {
+  await lab.kubectl(cluster, ['delete', 'namespace', namespace, '--ignore-not-found', '--timeout=60s']);
+  await lab.kubectl(cluster, ['delete', 'subnet', namespace, '--ignore-not-found', '--timeout=60s']);
+}
+
+export async function waitForPods(
+  lab: LabHandle,
+  cluster: string,
+  namespace: string,
+  count: number,
+  timeoutMs = 60_000,
+): Promise<void> {
+  await waitFor(
+    `${String(count)} ready pods in ${cluster} ${namespace}`,
+    async () => {
+      const list = JSON.parse(await lab.kubectl(cluster, ['get', 'pods', '-n', namespace, '-o', 'json'])) as {
+        items: { metadata: { name: string }; status: { conditions?: { type: string; status: string }[] } }[];
+      };
+      const ready = list.items.filter(({ status }) =>
+        status.conditions?.some(({ type, status: value }) => type === 'Ready' && value === 'True'),
+      );
+      return ready.length === count || `${String(ready.length)} of ${String(list.items.length)} are ready`;
+    },
+    timeoutMs,
+  );
+}
+
+/** The address behind the router that stands for the rest of the world. */
+export function outsideOf(lab: LabHandle): string {
+  return lab.router('tor').outside.replace(/\/.*$/, '');
+}
+
+export interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export async function conditionsOf(
+  lab: LabHandle,
+  cluster: string,
+  kind: string,
+  name: string,
+): Promise<readonly Condition[]> {
+  const object = JSON.parse(await lab.kubectl(cluster, ['get', kind, name, '-o', 'json'])) as {
+    status?: { conditions?: Condition[] };
+  };
+  return object.status?.conditions ?? [];
+}
+
+/** Pings every 50 ms while `action` runs and for `settleMs` after it; the longest time between two answers, in ms. */
+export async function longestGapMs(
+  netns: string,
+  address: string,
+  action: () => Promise<unknown>,
+  settleMs = 1500,
+): Promise<number> {
+  const [command = '', ...args] = inNetns(netns, ['ping', '-n', '-D', '-i', '0.05', address]);
+  const ping = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  ping.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const ended = once(ping, 'close');
+  await pause(500);
+  await action();
+  await pause(settleMs);
+  ping.kill('SIGINT');
+  await ended;
+  const answersMs = [...output.matchAll(/^\[(\d+\.\d+)\] \d+ bytes/gm)].map(([, seconds]) => Number(seconds) * 1000);
+  if (answersMs.length < 10)
+    throw new Error(`${netns} → ${address}: only ${String(answersMs.length)} answers\n${output}`);
+  // Also the time since the last answer counts: traffic that stopped for good must not look like a short gap.
+  return Math.max(...[...answersMs, Date.now()].map((at, index) => at - (answersMs[index - 1] ?? at)));
+}
