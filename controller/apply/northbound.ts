@@ -1,0 +1,62 @@
+/**
+ * The northbound database as this room sees it: opened with the tables and columns it writes, and asked what is
+ * there before Kubernetes is told that it is.
+ */
+import { openOvsdb } from 'ovsdb-client';
+import type { OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
+import { externalId, joinSubnet } from '../../lib/api/names.ts';
+import { recordOfRow } from '../state/records.ts';
+import type { PortRecord } from '../state/records.ts';
+
+const common = ['name', 'external_ids'];
+const monitor: Readonly<Record<string, readonly string[]>> = {
+  Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes'],
+  Logical_Router_Port: [...common, 'mac', 'networks'],
+  Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'external_ids'],
+  Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
+  Logical_Switch: [...common, 'ports'],
+  Logical_Switch_Port: [...common, 'type', 'addresses', 'port_security', 'options'],
+  Port_Group: [...common, 'ports'],
+};
+
+export interface Northbound {
+  readonly client: OvsdbClient;
+  /** Whether a port is there with exactly these addresses. */
+  hasPort(name: string, addresses?: string): boolean;
+  hasSwitch(name: string): boolean;
+  /** Addresses of the ports of this room, by port name. */
+  portRecords(room: string): ReadonlyMap<string, PortRecord>;
+}
+
+function idOf(row: Row, key: string): string {
+  const ids = row['external_ids'] as Readonly<Record<string, unknown>> | undefined;
+  const id = ids?.[key];
+  return typeof id === 'string' ? id : '';
+}
+
+export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>): Promise<Northbound> {
+  const indexes = { Logical_Switch_Port: [['name']], Logical_Switch: [['name']] };
+  const client = await openOvsdb({ ...options, database: 'OVN_Northbound', monitor, indexes });
+  const find = (table: string, name: string): Row | undefined => client.cache.table(table).byIndex(['name'], [name])[0];
+  return {
+    client,
+    hasPort: (name, addresses) => {
+      const row = find('Logical_Switch_Port', name);
+      if (row === undefined || addresses === undefined) return row !== undefined;
+      const there = row['addresses'];
+      return Array.isArray(there) && there.length === 1 && there[0] === addresses;
+    },
+    hasSwitch: (name) => find('Logical_Switch', name) !== undefined,
+    portRecords: (room) => {
+      const records = new Map<string, PortRecord>();
+      for (const row of client.cache.table('Logical_Switch_Port').rows.values()) {
+        const [first] = Array.isArray(row['addresses']) ? row['addresses'] : [];
+        const isOurs = idOf(row, externalId.owner).startsWith(`${room}/`);
+        const record =
+          isOurs && typeof first === 'string' ? recordOfRow(first, idOf(row, 'ls') || joinSubnet) : undefined;
+        if (record !== undefined && typeof row['name'] === 'string') records.set(row['name'], record);
+      }
+      return records;
+    },
+  };
+}

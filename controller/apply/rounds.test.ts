@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import { startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
+import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
+import { Cluster } from '../state/cluster.ts';
+import { parseNamespace, parseNode, parsePod, parseSubnet, parseVpc } from '../watch/parse.ts';
+import { openNorthbound } from './northbound.ts';
+import type { Northbound } from './northbound.ts';
+import { Rounds } from './rounds.ts';
+
+const quiet = { info: () => undefined, warn: () => undefined };
+const meta = (name: string): never => ({ name, namespace: 'ns', uid: `uid-${name}`, resourceVersion: '1' }) as never;
+
+let server: TestServer;
+let northbound: Northbound;
+let changes = 0;
+before(async () => {
+  server = await startOvsdbServer({ schema: '/usr/share/ovn/ovn-nb.ovsschema' });
+  northbound = await openNorthbound({ remotes: [server.remote] });
+  northbound.client.subscribe((all) => {
+    changes += all.length;
+  });
+});
+after(async () => {
+  await northbound.client.close();
+  await server.stop();
+});
+
+function clusterWith(pods: readonly string[]): Cluster {
+  const cluster = new Cluster();
+  cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));
+  cluster.change('subnets', 'join', parseSubnet({ metadata: meta('join'), spec: { cidrBlock: '100.64.0.0/16' } }));
+  cluster.change(
+    'subnets',
+    'ovn-default',
+    parseSubnet({ metadata: meta('ovn-default'), spec: { cidrBlock: '10.16.0.0/16' } }),
+  );
+  cluster.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns') }));
+  cluster.change(
+    'nodes',
+    'n1',
+    parseNode({ metadata: meta('n1'), status: { addresses: [{ type: 'InternalIP', address: '172.30.0.1' }] } }),
+  );
+  for (const name of pods) addPod(cluster, name);
+  return cluster;
+}
+
+function addPod(cluster: Cluster, name: string): void {
+  cluster.change('pods', `ns/${name}`, parsePod({ metadata: meta(name), spec: { nodeName: 'n1' } }));
+}
+
+interface Running {
+  readonly cluster: Cluster;
+  readonly target: OvsdbTarget;
+  readonly rounds: Rounds;
+  /** Keys published, with whether their port was in the database then. */
+  readonly published: Map<string, boolean>;
+}
+
+function run(cluster: Cluster): Running {
+  const target = openOvsdbTarget({ client: northbound.client, room: 'controller', logger: quiet });
+  const published = new Map<string, boolean>();
+  const publish = (key: string): void => {
+    const [, namespace = '', name = ''] = key.split('/');
+    published.set(key, northbound.hasPort(`${name}.${namespace}`));
+  };
+  const rounds = new Rounds({ cluster, target, publish });
+  cluster.restore(northbound.portRecords('controller'));
+  rounds.start();
+  return { cluster, target, rounds, published };
+}
+
+const portNames = (): string[] =>
+  [...northbound.client.cache.table('Logical_Switch_Port').rows.values()].map((row) => String(row['name'])).sort();
+const transactions = async (running: Running): Promise<number> => {
+  const start = changes;
+  await running.target.untilApplied();
+  return changes - start;
+};
+
+test('rounds on a real northbound database', async (context) => {
+  let first: Running;
+  await context.test('an empty database is filled, and keys are published once their rows are there', async () => {
+    first = run(clusterWith(['a', 'b']));
+    await first.target.untilApplied();
+    assert.deepEqual(portNames(), ['a.ns', 'b.ns', 'join-ovn-cluster', 'node-n1', 'ovn-default-ovn-cluster']);
+    assert.equal(first.published.get('pod/ns/a'), true);
+  });
+
+  await context.test('a later pod is one round; a pod that goes leaves nothing', async () => {
+    addPod(first.cluster, 'c');
+    first.rounds.request();
+    await new Promise(setImmediate);
+    assert.equal(first.published.has('pod/ns/c'), false);
+    await first.target.untilApplied();
+    assert.equal(first.published.get('pod/ns/c'), true);
+    first.cluster.change('pods', 'ns/c', undefined);
+    first.rounds.request();
+    await new Promise(setImmediate);
+    await first.target.untilApplied();
+    assert.equal(first.published.get('pod/ns/c'), false);
+    assert.ok(!portNames().includes('c.ns'));
+  });
+
+  await context.test('a start against a database that agrees writes nothing, and addresses come from it', async () => {
+    const before = first.cluster.allocation('b.ns', 'uid-b');
+    first.target.close();
+    // The other way round, the allocator alone would give the other addresses.
+    const second = run(clusterWith(['b', 'a']));
+    assert.equal(await transactions(second), 0);
+    assert.deepEqual(second.cluster.allocation('b.ns', 'uid-b'), before);
+    second.target.close();
+  });
+
+  await context.test('rows of a pod that went meanwhile are pruned, foreign rows are left', async () => {
+    await northbound.client.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'foreign' } }]);
+    const third = run(clusterWith(['b']));
+    await third.target.untilApplied();
+    assert.ok(!portNames().includes('a.ns'));
+    assert.equal(third.published.get('pod/ns/a'), false);
+    assert.ok(northbound.hasSwitch('foreign'));
+    third.target.close();
+  });
+
+  await context.test('what somebody breaks is mended', async () => {
+    const fourth = run(clusterWith(['b']));
+    await fourth.target.untilApplied();
+    await northbound.client.transact([
+      { op: 'update', table: 'Logical_Switch_Port', where: [['name', '==', 'b.ns']], row: { port_security: [] } },
+    ]);
+    await fourth.target.untilApplied();
+    const row = [...northbound.client.cache.table('Logical_Switch_Port').rows.values()].find(
+      ({ name }) => name === 'b.ns',
+    );
+    assert.deepEqual(row?.['port_security'], row?.['addresses']);
+    fourth.target.close();
+  });
+});

@@ -1,0 +1,167 @@
+import { formatIp } from '../../lib/net/ip.ts';
+import { deriveMac } from '../../lib/net/mac.ts';
+import type { Family, Ip } from '../../lib/net/ip.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { FamilyPool } from './family-pool.ts';
+import type { FamilyNet, Refusal } from './family-pool.ts';
+
+/** What a subnet consists of; at least one family. */
+export interface SubnetNet {
+  readonly v4?: FamilyNet;
+  readonly v6?: FamilyNet;
+}
+
+/** What a port has been given. Canonical texts. */
+export interface Allocation {
+  readonly subnet: string;
+  readonly v4?: string;
+  readonly v6?: string;
+  readonly mac: string;
+}
+
+export interface AddressRequest {
+  /** The port's name; an owner has one allocation in a subnet. */
+  readonly owner: string;
+  /** Addresses that must be given, at most one of a family. */
+  readonly addresses?: readonly Ip[];
+  readonly mac?: string;
+  /** Families to give; all of the subnet where absent. */
+  readonly families?: readonly Family[];
+}
+
+export type Granted = { readonly allocation: Allocation } | { readonly problem: Problem };
+
+const families: readonly Family[] = [4, 6];
+/** First octet of derived addresses of ports; routers' ports have another. */
+const portMacSpace = 0x0a;
+
+export class SubnetPool {
+  readonly name: string;
+  #pools = new Map<Family, FamilyPool>();
+  #macs = new Map<string, string>();
+  #allocations = new Map<string, Allocation>();
+  #values = new Map<string, readonly Ip[]>();
+
+  constructor(name: string, net: SubnetNet) {
+    this.name = name;
+    this.redefine(net);
+  }
+
+  /** Takes over a changed definition. A family that goes keeps its pool while addresses of it are in use. */
+  redefine(net: SubnetNet): void {
+    for (const family of families) {
+      const wanted = family === 4 ? net.v4 : net.v6;
+      const pool = this.#pools.get(family);
+      if (wanted === undefined) {
+        if (pool?.used.count === 0n) this.#pools.delete(family);
+      } else if (pool === undefined) this.#pools.set(family, new FamilyPool(wanted));
+      else pool.redefine(wanted);
+    }
+  }
+
+  pool(family: Family): FamilyPool | undefined {
+    return this.#pools.get(family);
+  }
+
+  /** Ports with an allocation here, in the order they got it. */
+  allocations(): ReadonlyMap<string, Allocation> {
+    return this.#allocations;
+  }
+
+  /** Gives what is asked for, wholly or not at all. Who has an allocation keeps it. */
+  allocate(request: AddressRequest): Granted {
+    const held = this.#allocations.get(request.owner);
+    if (held !== undefined) return { allocation: held };
+    const wanted = families.filter(
+      (family) => this.#pools.has(family) && (request.families ?? families).includes(family),
+    );
+    const refusal = this.#refusalOf(request, wanted);
+    if (refusal !== undefined) return { problem: refusal };
+    const taken: Ip[] = [];
+    for (const family of wanted) {
+      const pool = this.#pools.get(family);
+      if (pool === undefined) continue;
+      const asked = request.addresses?.find((ip) => ip.family === family);
+      const code = asked === undefined ? undefined : pool.claim(request.owner, asked.value);
+      const value = asked === undefined ? pool.take(request.owner) : asked.value;
+      if (value === undefined || code !== undefined) {
+        for (const ip of taken) this.#pools.get(ip.family)?.release(ip.value);
+        return { problem: this.#refused(code, family, asked) };
+      }
+      taken.push({ family, value });
+    }
+    return { allocation: this.#record(request, taken) };
+  }
+
+  /** What can be said without taking anything. */
+  #refusalOf(request: AddressRequest, wanted: readonly Family[]): Problem | undefined {
+    if (wanted.length === 0) {
+      return { code: 'InvalidIPFamily', message: `subnet ${this.name} has no addresses of the IP family asked for` };
+    }
+    const stray = request.addresses?.find((ip) => !wanted.includes(ip.family));
+    if (stray !== undefined) return this.#refused('AddressOutOfRange', stray.family, stray);
+    // Before anything is taken, so that a port that keeps asking does not use up addresses of the other family.
+    const full = wanted.find((family) => {
+      const isAsked = request.addresses?.some((ip) => ip.family === family) ?? false;
+      return !isAsked && this.#pools.get(family)?.availableCount === 0n;
+    });
+    if (full !== undefined) return this.#refused(undefined, full, undefined);
+    const holder = request.mac === undefined ? undefined : this.#macs.get(request.mac);
+    if (holder === undefined || holder === request.owner) return undefined;
+    return {
+      code: 'AddressConflict',
+      message: `MAC address ${request.mac} in subnet ${this.name} is used by ${holder}`,
+    };
+  }
+
+  #refused(code: Refusal | undefined, family: Family, asked: Ip | undefined): Problem {
+    if (asked === undefined || code === undefined) {
+      return {
+        code: 'NoAvailableAddress',
+        message: `subnet ${this.name} has no free IPv${family} address: delete pods, enlarge it, or bind a further subnet to the namespace`,
+      };
+    }
+    const text = formatIp(asked);
+    if (code === 'AddressOutOfRange')
+      return { code, message: `address ${text} is not a host address of subnet ${this.name}` };
+    const pool = this.#pools.get(family);
+    const holder =
+      pool?.net.gateway === asked.value
+        ? 'the gateway of the subnet'
+        : `used by ${pool?.owner(asked.value) ?? 'another port'}`;
+    return { code, message: `address ${text} in subnet ${this.name} is ${holder}` };
+  }
+
+  #record(request: AddressRequest, taken: readonly Ip[]): Allocation {
+    const v4 = taken.find((ip) => ip.family === 4);
+    const v6 = taken.find((ip) => ip.family === 6);
+    const allocation: Allocation = {
+      subnet: this.name,
+      ...(v4 === undefined ? {} : { v4: formatIp(v4) }),
+      ...(v6 === undefined ? {} : { v6: formatIp(v6) }),
+      mac: request.mac ?? this.#deriveMac(taken),
+    };
+    this.#macs.set(allocation.mac, request.owner);
+    this.#allocations.set(request.owner, allocation);
+    this.#values.set(request.owner, taken);
+    return allocation;
+  }
+
+  /** From the address, so that neighbours of a port's successor at it have nothing to relearn. */
+  #deriveMac(taken: readonly Ip[]): string {
+    const seed = `${this.name}/${taken.map(formatIp).join(',')}`;
+    for (let attempt = 0; ; attempt += 1) {
+      const mac = deriveMac(portMacSpace, attempt === 0 ? seed : `${seed}/${attempt}`);
+      if (!this.#macs.has(mac)) return mac;
+    }
+  }
+
+  release(owner: string): void {
+    const allocation = this.#allocations.get(owner);
+    if (allocation === undefined) return;
+    for (const ip of this.#values.get(owner) ?? []) this.#pools.get(ip.family)?.release(ip.value);
+    this.#macs.delete(allocation.mac);
+    this.#allocations.delete(owner);
+    this.#values.delete(owner);
+  }
+}

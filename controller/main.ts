@@ -1,0 +1,147 @@
+/**
+ * The controller: one per cluster, Kubernetes in, the OVN northbound database and statuses out. Wiring only, in the
+ * order the data flows. Standbys wait for the lease and have nothing open but it; who loses the lease ends.
+ */
+import type { Registry } from 'prom-client';
+import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
+import { openKube } from '../lib/kube/client.ts';
+import { EventRecorder } from '../lib/kube/events.ts';
+import { runWithLease } from '../lib/kube/leader.ts';
+import type { KubeClient } from '../lib/kube/types.ts';
+import { ObjectWriter } from '../lib/kube/writer.ts';
+import { list, parseFlags, text } from '../lib/run/flags.ts';
+import type { FlagValues } from '../lib/run/flags.ts';
+import { createRegistry, serveHealth } from '../lib/run/health.ts';
+import type { Logger } from '../lib/run/logger.ts';
+import { runRoom } from '../lib/run/room.ts';
+import { openNorthbound } from './apply/northbound.ts';
+import { Rounds } from './apply/rounds.ts';
+import { Cluster } from './state/cluster.ts';
+import { Bootstrap } from './status/bootstrap.ts';
+import { openMetrics } from './status/metrics.ts';
+import { openPublisher } from './status/publisher.ts';
+import { Told } from './status/told.ts';
+import { openWatches } from './watch/watches.ts';
+
+const room = 'controller';
+
+const flags = {
+  kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
+  nb: list('remotes of the OVN northbound database'),
+  sb: list('remotes of the OVN southbound database; this release has no use for them', []),
+  'ovn-ca': text('CA certificate for ssl: remotes', undefined),
+  'ovn-cert': text('certificate for ssl: remotes', undefined),
+  'ovn-key': text('private key for ssl: remotes', undefined),
+  namespace: text('namespace of the lease', 'kube-system'),
+  identity: text('name of this process among the candidates for the lease; unique'),
+  'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10660'),
+  'default-cidr': text('CIDRs of the Subnet ovn-default, where it is absent', '10.16.0.0/16'),
+  'join-cidr': text('CIDRs of the Subnet join, where it is absent', '100.64.0.0/16'),
+} as const;
+
+/** A burst of pods is two writes each; the API server's own fairness is the limit that counts. */
+const writeLimits = { qps: 1000, burst: 1000, parallel: 16 } as const;
+
+type Settings = FlagValues<typeof flags>;
+
+interface Leadership {
+  readonly settings: Settings;
+  readonly client: KubeClient;
+  readonly registry: Registry;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly onStarted: () => void;
+}
+
+async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
+  const { nb: remotes, ovnCa: ca, ovnCert: cert, ovnKey: key } = settings;
+  const tls = ca !== undefined && cert !== undefined && key !== undefined ? { tls: { ca, cert, key } } : {};
+  const northbound = await openNorthbound({ remotes, signal, ...tls });
+
+  const cluster = new Cluster();
+  const metrics = openMetrics(registry, cluster);
+  const bootstrap = new Bootstrap({ client, defaultCidr: settings.defaultCidr, joinCidr: settings.joinCidr });
+  const target = openOvsdbTarget({
+    client: northbound.client,
+    room,
+    logger: log,
+    onTransaction: (figures) => metrics.transaction(figures),
+  });
+  const writer = new ObjectWriter({
+    signal,
+    log,
+    timing: writeLimits,
+    onRefused: (object, error) => log.info({ object, reason: error.reason, error: error.message }, 'write refused'),
+  });
+  const publisher = openPublisher({
+    view: cluster,
+    client,
+    told: new Told(writer),
+    events: new EventRecorder({ client, component: 'isthmus-controller', instance: settings.identity, signal, log }),
+    database: northbound,
+    refused: (owner) => rounds.refused(owner),
+    nowMs: Date.now,
+  });
+  const rounds = new Rounds({
+    cluster,
+    target,
+    publish: (owner) => publisher.publish(owner),
+    onRound: (figures) => metrics.round(figures),
+  });
+
+  await openWatches({
+    client,
+    signal,
+    log,
+    onChange(kind, name, after) {
+      cluster.change(kind, name, after);
+      bootstrap.seen(kind, name);
+      rounds.request();
+    },
+  });
+  await bootstrap.run(cluster, signal);
+  cluster.restore(northbound.portRecords(room));
+  rounds.start();
+  log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
+  onStarted();
+
+  await untilAborted(signal);
+  target.close();
+  publisher.close();
+  await writer.close();
+  await northbound.client.close();
+}
+
+function untilAborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+runRoom(room, async (signal, log) => {
+  const settings = parseFlags(flags, process.argv.slice(2), process.env);
+  const { namespace, identity, metricsAddress: address } = settings;
+  const registry = createRegistry(room);
+  const client = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-controller' });
+  // A standby is ready to take over; a leader is ready once its first round is done.
+  const state = { isReady: true };
+  const health = await serveHealth({ address, ready: () => state.isReady, registry });
+  await runWithLease({
+    client,
+    namespace,
+    name: 'isthmus-controller',
+    identity,
+    signal,
+    log,
+    lead: (leading) => {
+      state.isReady = false;
+      const onStarted = (): void => {
+        state.isReady = true;
+      };
+      return lead({ settings, client, registry, signal: leading, log, onStarted });
+    },
+  });
+  await health.close();
+  await client.close();
+});

@@ -1,0 +1,200 @@
+/**
+ * Which Subnets are in force. In: all Subnets, what was in force before and what is in use. Out: a verdict for
+ * each. Called when a Subnet, Vpc or node address changes. Rules: who is in force stays so against newcomers, of
+ * newcomers the older wins; an edit that cannot be accepted leaves pods with the network they have.
+ */
+import { portGroupPart } from './names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { cidrContains, formatCidr, lastOf } from '../../lib/net/cidr.ts';
+import type { Cidr } from '../../lib/net/cidr.ts';
+import { parseIp } from '../../lib/net/ip.ts';
+import type { Family } from '../../lib/net/ip.ts';
+import type { FamilyNet } from '../ipam/family-pool.ts';
+import type { SubnetNet } from '../ipam/subnet-pool.ts';
+import { byAge } from '../state/objects.ts';
+import type { Node, Subnet, Vpc } from '../state/objects.ts';
+import { cidrText } from './accepted-note.ts';
+import { defineSubnet } from './subnet-net.ts';
+import type { SpecDefaults } from './subnet-net.ts';
+
+export interface Verdict {
+  /** The network in force; rows exist for it. */
+  readonly net: SubnetNet | undefined;
+  /** The spec with defaults, where it was accepted. */
+  readonly spec: SpecDefaults | undefined;
+  /** Whether new addresses are given. */
+  readonly isOpen: boolean;
+  /** Why the spec as it is was not accepted. */
+  readonly problem: Problem | undefined;
+}
+
+export interface Evidence {
+  readonly subnets: Iterable<Subnet>;
+  readonly vpcs: ReadonlyMap<string, Vpc>;
+  readonly nodes: Iterable<Node>;
+  readonly inForce: ReadonlyMap<string, SubnetNet>;
+  /** Lowest and highest address in use, and whether one that is in use is this address. */
+  readonly usage: (subnet: string, family: Family) => Usage | undefined;
+  readonly defaultSubnet: string;
+}
+
+export interface Usage {
+  readonly first: bigint;
+  readonly last: bigint;
+  has(value: bigint): boolean;
+}
+
+interface Place {
+  readonly owner: string;
+  readonly cidr: Cidr;
+}
+
+function partsOf(net: SubnetNet): readonly FamilyNet[] {
+  return [net.v4, net.v6].filter((part) => part !== undefined);
+}
+
+/** Networks given to somebody, in order, so that an overlap is found by a binary search. */
+class Places {
+  readonly #sorted = new Map<Family, Place[]>();
+
+  #index(list: readonly Place[], network: bigint): number {
+    let low = 0;
+    let high = list.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if ((list[middle]?.cidr.network ?? 0n) < network) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  add(owner: string, net: SubnetNet): void {
+    for (const { cidr } of partsOf(net)) {
+      const list = this.#sorted.get(cidr.family) ?? [];
+      list.splice(this.#index(list, cidr.network), 0, { owner, cidr });
+      this.#sorted.set(cidr.family, list);
+    }
+  }
+
+  /** Somebody else's network that overlaps. */
+  overlap(owner: string, net: SubnetNet): Place | undefined {
+    for (const { cidr } of partsOf(net)) {
+      const list = this.#sorted.get(cidr.family) ?? [];
+      const at = this.#index(list, cidr.network);
+      // CIDRs nest or are apart: what overlaps begins inside, or is the nearest before that is not our own.
+      for (let index = at; (list[index]?.cidr.network ?? lastOf(cidr) + 1n) <= lastOf(cidr); index += 1) {
+        if (list[index]?.owner !== owner) return list[index];
+      }
+      for (let index = at - 1; index >= 0; index -= 1) {
+        const place = list[index];
+        if (place === undefined || place.owner === owner) continue;
+        if (lastOf(place.cidr) >= cidr.network) return place;
+        break;
+      }
+    }
+    return undefined;
+  }
+}
+
+class Judge {
+  readonly #evidence: Evidence;
+  readonly #places = new Places();
+  readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), 'the port groups of nodes']]);
+  readonly #nodes: readonly Node[];
+
+  constructor(evidence: Evidence) {
+    this.#evidence = evidence;
+    this.#nodes = [...evidence.nodes];
+  }
+
+  all(): ReadonlyMap<string, Verdict> {
+    const subnets = [...this.#evidence.subnets];
+    const changed = subnets.filter((subnet) => !this.#isIncumbent(subnet) && this.#isInUse(subnet.name));
+    for (const { name } of changed) this.#hold(name);
+    // Of a Subnet that is gone while pods are still in it, by whoever's hand, nobody else gets the addresses.
+    const names = new Set(subnets.map(({ name }) => name));
+    for (const name of this.#evidence.inForce.keys()) if (!names.has(name) && this.#isInUse(name)) this.#hold(name);
+    const rank = (subnet: Subnet): number => (this.#isIncumbent(subnet) ? 0 : 1);
+    subnets.sort((a, b) => rank(a) - rank(b) || byAge(a, b));
+    return new Map(subnets.map((subnet) => [subnet.name, this.#judge(subnet)]));
+  }
+
+  #hold(name: string): void {
+    const net = this.#evidence.inForce.get(name);
+    if (net !== undefined) this.#places.add(name, net);
+  }
+
+  #isIncumbent(subnet: Subnet): boolean {
+    const net = this.#evidence.inForce.get(subnet.name);
+    return net !== undefined && cidrText(net) === subnet.spec.cidrBlock;
+  }
+
+  #isInUse(name: string): boolean {
+    return this.#evidence.usage(name, 4) !== undefined || this.#evidence.usage(name, 6) !== undefined;
+  }
+
+  #judge(subnet: Subnet): Verdict {
+    const defined = defineSubnet(subnet, this.#evidence.vpcs, this.#evidence.defaultSubnet);
+    const problem = 'problem' in defined ? defined.problem : this.#conflictOf(subnet.name, defined.value.net);
+    if (problem === undefined && 'value' in defined) {
+      const { net, spec } = defined.value;
+      this.#places.add(subnet.name, net);
+      this.#portGroupNames.set(portGroupPart(subnet.name), `subnet ${subnet.name}`);
+      return { net, spec, isOpen: !subnet.isDeleting, problem: undefined };
+    }
+    const net = this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
+    if (net !== undefined && this.#isIncumbent(subnet)) this.#places.add(subnet.name, net);
+    return { net, spec: undefined, isOpen: false, problem };
+  }
+
+  #conflictOf(name: string, net: SubnetNet): Problem | undefined {
+    const holder = this.#portGroupNames.get(portGroupPart(name));
+    if (holder !== undefined) {
+      return {
+        code: 'NameConflict',
+        message: `the name ${name} makes the same OVN port group names as ${holder}: choose another name`,
+      };
+    }
+    const place = this.#places.overlap(name, net);
+    if (place !== undefined) {
+      return {
+        code: 'CIDROverlap',
+        message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(place.cidr)} of subnet ${place.owner}: choose a free CIDR`,
+      };
+    }
+    return this.#nodeConflictOf(net) ?? this.#usageConflictOf(name, net);
+  }
+
+  #nodeConflictOf(net: SubnetNet): Problem | undefined {
+    for (const node of this.#nodes) {
+      for (const address of node.addresses) {
+        const ip = parseIp(address);
+        if (ip === undefined || !partsOf(net).some(({ cidr }) => cidrContains(cidr, ip))) continue;
+        return {
+          code: 'CIDROverlap',
+          message: `spec.cidrBlock ${cidrText(net)} contains ${address}, the address of node ${node.name}: choose a free CIDR`,
+        };
+      }
+    }
+    return undefined;
+  }
+
+  #usageConflictOf(name: string, net: SubnetNet): Problem | undefined {
+    for (const family of [4, 6] as const) {
+      const usage = this.#evidence.usage(name, family);
+      if (usage === undefined) continue;
+      const part = family === 4 ? net.v4 : net.v6;
+      const isInside = part !== undefined && usage.first > part.cidr.network && usage.last < lastOf(part.cidr);
+      if (isInside && !usage.has(part.gateway)) continue;
+      return {
+        code: 'AddressesInUse',
+        message: `addresses in use do not fit spec.cidrBlock ${cidrText(net)} with its gateway: delete those pods first, or go back`,
+      };
+    }
+    return undefined;
+  }
+}
+
+export function judgeSubnets(evidence: Evidence): ReadonlyMap<string, Verdict> {
+  return new Judge(evidence).all();
+}

@@ -1,0 +1,77 @@
+import { annotation, defaultVpc, joinSubnet, nodePortName } from '../../lib/api/names.ts';
+import type { Desired, DesiredRow } from '../../lib/desired/row.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import type { Allocation } from '../ipam/subnet-pool.ts';
+import type { Node } from '../state/objects.ts';
+import { cidrText, gatewayText } from './accepted-note.ts';
+import { matchFamily, nodePortGroup, policyPriority, vendorIds } from './names.ts';
+import type { View } from './view.ts';
+
+/** `0a:… 10.16.0.2 fd00::2`: the form OVN wants. */
+export function portAddresses({ mac, v4, v6 }: Allocation): string {
+  return [mac, v4, v6].filter((text) => text !== undefined).join(' ');
+}
+
+/** `10.16.0.2,fd00::2`: the form annotations and IP objects have. */
+export function addressText({ v4, v6 }: Allocation): string {
+  return [v4, v6].filter((text) => text !== undefined).join(',');
+}
+
+/** A node's port in the join subnet, and the policies that send traffic for the node's own addresses there. */
+export function planNode(view: View, name: string): Desired {
+  const node = view.nodes.get(name);
+  if (node === undefined) return { rows: [] };
+  const group: DesiredRow = {
+    table: 'Port_Group',
+    key: nodePortGroup(name),
+    columns: { external_ids: { ...vendorIds, node: name, np: `node/${name}` } },
+  };
+  const allocation = view.allocation(nodePortName(name), node.uid);
+  if (allocation === undefined) return { rows: [group] };
+  const port: DesiredRow = {
+    table: 'Logical_Switch_Port',
+    key: nodePortName(name),
+    columns: { addresses: [portAddresses(allocation)], external_ids: vendorIds },
+    parent: { table: 'Logical_Switch', key: joinSubnet, column: 'ports' },
+  };
+  return { rows: [group, port, ...nodePolicies(node, allocation)] };
+}
+
+function nodePolicies(node: Node, allocation: Allocation): readonly DesiredRow[] {
+  return node.addresses.flatMap((text): DesiredRow[] => {
+    const ip = parseIp(text);
+    const hop = ip?.family === 4 ? allocation.v4 : allocation.v6;
+    if (ip === undefined || hop === undefined) return [];
+    const address = formatIp(ip);
+    return [
+      {
+        table: 'Logical_Router_Policy',
+        key: `node/${node.name}/${address}`,
+        columns: {
+          priority: policyPriority.nodeLocal,
+          match: `${matchFamily(ip.family)}.dst == ${address}`,
+          action: 'reroute',
+          nexthops: [hop],
+          external_ids: { ...vendorIds, node: node.name, 'address-family': String(ip.family) },
+        },
+        parent: { table: 'Logical_Router', key: defaultVpc, column: 'policies' },
+      },
+    ];
+  });
+}
+
+/** What the node's daemon reads; undefined while the node has no address. */
+export function planNodeAnnotations(view: View, name: string): Readonly<Record<string, string>> | undefined {
+  const allocation = view.allocation(nodePortName(name), view.nodes.get(name)?.uid);
+  const net = view.verdicts.get(joinSubnet)?.net;
+  if (allocation === undefined || net === undefined) return undefined;
+  return {
+    [annotation.allocated]: 'true',
+    [annotation.ipAddress]: addressText(allocation),
+    [annotation.macAddress]: allocation.mac,
+    [annotation.cidr]: cidrText(net),
+    [annotation.gateway]: gatewayText(net),
+    [annotation.logicalSwitch]: joinSubnet,
+    [annotation.portName]: nodePortName(name),
+  };
+}

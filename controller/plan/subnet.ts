@@ -1,0 +1,67 @@
+import { defaultVpc, routerSwitchPort, switchRouterPort } from '../../lib/api/names.ts';
+import type { Desired, DesiredRow } from '../../lib/desired/row.ts';
+import { formatCidr } from '../../lib/net/cidr.ts';
+import { deriveMac } from '../../lib/net/mac.ts';
+import type { FamilyNet } from '../ipam/family-pool.ts';
+import type { SubnetNet } from '../ipam/subnet-pool.ts';
+import { matchFamily, policyPriority, vendorIds } from './names.ts';
+import { gatewayIp } from './subnet-net.ts';
+import type { View } from './view.ts';
+
+/** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
+const routerMacSpace = 0x06;
+
+/** The network of a subnet that has rows: in force, and not one that is deleted and empty. */
+export function servedNet(view: View, name: string): SubnetNet | undefined {
+  const isLeaving = view.subnets.get(name)?.isDeleting === true && (view.pool(name)?.allocations().size ?? 0) === 0;
+  return isLeaving ? undefined : view.verdicts.get(name)?.net;
+}
+
+/** A switch, its patch to the router, and the policy that keeps traffic to it from being sent to a node. */
+export function planSubnet(view: View, name: string): Desired {
+  const net = servedNet(view, name);
+  if (net === undefined) return { rows: [] };
+  const parts = [net.v4, net.v6].filter((part) => part !== undefined);
+  const port = routerSwitchPort(defaultVpc, name);
+  return {
+    rows: [
+      { table: 'Logical_Switch', key: name, columns: { external_ids: vendorIds } },
+      {
+        table: 'Logical_Switch_Port',
+        key: switchRouterPort(name, defaultVpc),
+        columns: {
+          type: 'router',
+          addresses: ['router'],
+          options: { 'router-port': port },
+          external_ids: { ...vendorIds, ls: name },
+        },
+        parent: { table: 'Logical_Switch', key: name, column: 'ports' },
+      },
+      {
+        table: 'Logical_Router_Port',
+        key: port,
+        columns: {
+          mac: deriveMac(routerMacSpace, port),
+          networks: parts.map((part) => `${gatewayIp(part)}/${part.cidr.prefix}`),
+          external_ids: vendorIds,
+        },
+        parent: { table: 'Logical_Router', key: defaultVpc, column: 'ports' },
+      },
+      ...parts.map((part) => localPolicy(name, part)),
+    ],
+  };
+}
+
+function localPolicy(name: string, { cidr }: FamilyNet): DesiredRow {
+  return {
+    table: 'Logical_Router_Policy',
+    key: `subnet/${name}/ipv${cidr.family}`,
+    columns: {
+      priority: policyPriority.subnetLocal,
+      match: `${matchFamily(cidr.family)}.dst == ${formatCidr(cidr)}`,
+      action: 'allow',
+      external_ids: vendorIds,
+    },
+    parent: { table: 'Logical_Router', key: defaultVpc, column: 'policies' },
+  };
+}

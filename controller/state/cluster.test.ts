@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { planSubnetConditions } from '../plan/conditions.ts';
+import { planNodeIp, planPodIp } from '../plan/ip-object.ts';
+import { planNamespaceAnnotations } from '../plan/namespace.ts';
+import { planNodeAnnotations } from '../plan/node.ts';
+import { planKey } from '../plan/plan.ts';
+import { planPodAnnotations } from '../plan/pod.ts';
+import { planSubnetUsage } from '../plan/subnet-status.ts';
+import { planVpcStatus } from '../plan/vpc.ts';
+import { parseIp, parseNamespace, parseNode, parsePod, parseSubnet, parseVpc } from '../watch/parse.ts';
+import { Cluster } from './cluster.ts';
+import { recordOfRow } from './records.ts';
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+function meta(name: string, more: Metadata = {}): never {
+  return { name, uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...more } as never;
+}
+
+const subnet = (name: string, spec: object, more: Metadata = {}) => parseSubnet({ metadata: meta(name, more), spec });
+const node = (name: string, address: string) =>
+  parseNode({ metadata: meta(name), status: { addresses: [{ type: 'InternalIP', address }] } });
+const pod = (name: string, nodeName: string | undefined, more: Metadata = {}, status = {}) =>
+  parsePod({ metadata: meta(name, { namespace: 'ns', ...more }), spec: { nodeName }, status });
+
+function basic(): Cluster {
+  const cluster = new Cluster();
+  cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));
+  cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/16' }));
+  cluster.change('subnets', 'ovn-default', subnet('ovn-default', { cidrBlock: '10.16.0.0/24' }));
+  cluster.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns') }));
+  cluster.change('nodes', 'n1', node('n1', '172.30.0.1'));
+  return cluster;
+}
+
+/** Everything a plan gives for a key, as one comparable text. */
+function planned(cluster: Cluster, key: string): string {
+  const [feature, first = '', second = ''] = key.split('/', 3);
+  const namespace = cluster.namespaces.get(first);
+  const told: Readonly<Record<string, () => unknown>> = {
+    pod: () => [
+      planPodAnnotations(cluster, `${first}/${second}`),
+      planPodIp(cluster, `${first}/${second}`),
+      cluster.addressProblem(key),
+    ],
+    node: () => [planNodeAnnotations(cluster, first), planNodeIp(cluster, first)],
+    namespace: () => namespace && planNamespaceAnnotations(cluster, namespace),
+    subnet: () => [
+      planSubnetUsage(cluster, first),
+      planSubnetConditions(cluster, first, undefined),
+      cluster.verdicts.get(first)?.spec,
+    ],
+    vpc: () => planVpcStatus(cluster),
+  };
+  return JSON.stringify([planKey(cluster, key), told[feature ?? '']?.()]);
+}
+
+describe('addresses', () => {
+  test('one event makes few keys dirty', () => {
+    const cluster = basic();
+    cluster.restore(new Map());
+    cluster.settle();
+    cluster.change('pods', 'ns/a', pod('a', 'n1'));
+    assert.deepEqual([...cluster.settle()].sort(), ['pod/ns/a', 'subnet/ovn-default']);
+    assert.equal(cluster.allocation('a.ns', 'uid-a')?.v4, '10.16.0.2');
+    cluster.change('pods', 'ns/a', pod('a', 'n1', {}, { phase: 'Running' }));
+    assert.deepEqual([...cluster.settle()], ['pod/ns/a']);
+  });
+
+  test('a pod that is being deleted keeps its address, one that finished does not', () => {
+    const cluster = basic();
+    cluster.change('pods', 'ns/a', pod('a', 'n1'));
+    cluster.restore(new Map());
+    cluster.settle();
+    cluster.change('pods', 'ns/a', pod('a', 'n1', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    cluster.settle();
+    assert.ok(cluster.allocation('a.ns', 'uid-a'));
+    cluster.change('pods', 'ns/a', pod('a', 'n1', {}, { phase: 'Failed' }));
+    cluster.settle();
+    assert.equal(cluster.allocation('a.ns', 'uid-a'), undefined);
+  });
+
+  test('another pod of the same name is another pod', () => {
+    const cluster = basic();
+    cluster.change('pods', 'ns/a', pod('a', 'n1'));
+    cluster.restore(new Map());
+    cluster.settle();
+    cluster.change('pods', 'ns/a', pod('a', 'n1', { uid: 'second' }));
+    cluster.settle();
+    assert.equal(cluster.allocation('a.ns', 'second')?.v4, '10.16.0.3');
+  });
+
+  test('a port in the database keeps its address although nothing else tells of it', () => {
+    const cluster = basic();
+    cluster.change('pods', 'ns/a', pod('a', 'n1'));
+    cluster.change('pods', 'ns/b', pod('b', 'n1'));
+    const row = recordOfRow('0a:00:00:00:00:07 10.16.0.7', 'ovn-default');
+    assert.ok(row);
+    cluster.restore(new Map([['b.ns', row]]));
+    cluster.settle();
+    assert.deepEqual(cluster.allocation('b.ns', 'uid-b'), {
+      subnet: 'ovn-default',
+      v4: '10.16.0.7',
+      mac: '0a:00:00:00:00:07',
+    });
+    assert.equal(cluster.allocation('a.ns', 'uid-a')?.v4, '10.16.0.2');
+  });
+
+  test('a reserved IP object holds its address for the pod of its name, before and after', () => {
+    const cluster = basic();
+    const spec = {
+      podName: 'a',
+      namespace: 'ns',
+      subnet: 'ovn-default',
+      v4IpAddress: '10.16.0.2',
+      macAddress: '0a:00:00:00:00:02',
+    };
+    const labels = { 'ovn.kubernetes.io/subnet': 'ovn-default', 'ovn.kubernetes.io/ip_reserved': 'true' };
+    cluster.change('ips', 'a.ns', parseIp({ metadata: meta('a.ns', { labels }), spec }));
+    cluster.restore(new Map());
+    cluster.change('pods', 'ns/b', pod('b', 'n1'));
+    cluster.settle();
+    assert.equal(cluster.allocation('b.ns', 'uid-b')?.v4, '10.16.0.3');
+    cluster.change('pods', 'ns/a', pod('a', 'n1'));
+    cluster.settle();
+    assert.equal(cluster.allocation('a.ns', 'uid-a')?.v4, '10.16.0.2');
+    cluster.change('pods', 'ns/a', undefined);
+    cluster.settle();
+    cluster.change('pods', 'ns/c', pod('c', 'n1', { annotations: { 'ovn.kubernetes.io/ip_address': '10.16.0.2' } }));
+    cluster.settle();
+    assert.equal(cluster.addressProblem('pod/ns/c')?.code, 'AddressConflict');
+    cluster.change('ips', 'a.ns', undefined);
+    cluster.settle();
+    assert.equal(cluster.allocation('c.ns', 'uid-c')?.v4, '10.16.0.2');
+  });
+
+  test('a pod and a node whose ports would have one name', () => {
+    const cluster = basic();
+    cluster.change('nodes', 'x.ns', node('x.ns', '172.30.0.9'));
+    cluster.change('pods', 'ns/node-x', pod('node-x', 'n1'));
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.equal(cluster.allocation('node-x.ns', 'uid-x.ns')?.subnet, 'join');
+    assert.deepEqual(planKey(cluster, 'pod/ns/node-x').rows, []);
+    assert.equal(cluster.addressProblem('pod/ns/node-x')?.code, 'NameConflict');
+  });
+});
+
+describe('verdicts', () => {
+  test('who is in force stays so, even against an older one that is edited', () => {
+    const cluster = basic();
+    const older = { creationTimestamp: '2026-01-01T00:00:00Z' };
+    cluster.change('subnets', 'old', subnet('old', { cidrBlock: '10.20.0.0/24' }, older));
+    cluster.change(
+      'subnets',
+      'new',
+      subnet('new', { cidrBlock: '10.21.0.0/24' }, { creationTimestamp: '2026-01-02T00:00:00Z' }),
+    );
+    cluster.restore(new Map());
+    cluster.settle();
+    cluster.change('subnets', 'old', subnet('old', { cidrBlock: '10.21.0.0/16' }, older));
+    cluster.settle();
+    assert.equal(cluster.verdicts.get('new')?.problem, undefined);
+    assert.equal(cluster.verdicts.get('old')?.problem?.code, 'CIDROverlap');
+    assert.equal(cluster.verdicts.get('old')?.net, undefined);
+    cluster.change('subnets', 'new', undefined);
+    cluster.settle();
+    assert.equal(cluster.verdicts.get('old')?.problem, undefined);
+  });
+
+  test('a network in use is kept, closed, until what is wrong is mended', () => {
+    const cluster = basic();
+    cluster.change('pods', 'ns/a', pod('a', 'n1'));
+    cluster.restore(new Map());
+    cluster.settle();
+    const before = planned(cluster, 'pod/ns/a');
+    cluster.change('subnets', 'ovn-default', subnet('ovn-default', { cidrBlock: '10.99.0.0/24' }));
+    cluster.change('pods', 'ns/b', pod('b', 'n1'));
+    cluster.settle();
+    assert.equal(cluster.verdicts.get('ovn-default')?.problem?.code, 'AddressesInUse');
+    assert.equal(planned(cluster, 'pod/ns/a'), before);
+    assert.equal(cluster.addressProblem('pod/ns/b')?.code, 'SubnetNotReady');
+    cluster.change('subnets', 'ovn-default', subnet('ovn-default', { cidrBlock: '10.16.0.0/16' }));
+    cluster.settle();
+    assert.equal(cluster.allocation('b.ns', 'uid-b')?.v4, '10.16.0.3');
+  });
+
+  test('names that make the same port group names', () => {
+    const cluster = basic();
+    cluster.change(
+      'subnets',
+      'a-b',
+      subnet('a-b', { cidrBlock: '10.20.0.0/24' }, { creationTimestamp: '2026-01-01T00:00:00Z' }),
+    );
+    cluster.change(
+      'subnets',
+      'a.b',
+      subnet('a.b', { cidrBlock: '10.21.0.0/24' }, { creationTimestamp: '2026-01-02T00:00:00Z' }),
+    );
+    cluster.change('subnets', 'node', subnet('node', { cidrBlock: '10.22.0.0/24' }));
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.equal(cluster.verdicts.get('a-b')?.problem, undefined);
+    assert.equal(cluster.verdicts.get('a.b')?.problem?.code, 'NameConflict');
+    assert.equal(cluster.verdicts.get('node')?.problem?.code, 'NameConflict');
+  });
+});
+
+describe('dependencies', () => {
+  test('after random changes every plan is what was planned last: nothing that matters was left clean', () => {
+    let state = 99;
+    const random = (limit: number): number => {
+      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+      return Math.floor((state / 4294967296) * limit);
+    };
+    const cluster = basic();
+    cluster.restore(new Map());
+    const last = new Map<string, string>();
+    const cidrs = [
+      '10.30.0.0/29',
+      '10.30.0.0/24',
+      '10.31.0.0/30',
+      '10.16.0.0/25',
+      '172.30.0.0/24',
+      'bad',
+      '10.32.0.0/24,fd00::/120',
+    ];
+    for (let round = 0; round < 3000; round += 1) {
+      const index = random(6);
+      const act = random(12);
+      if (act < 5) {
+        const annotations = random(8) === 0 ? { 'ovn.kubernetes.io/ip_address': `10.30.0.${2 + random(5)}` } : {};
+        const value =
+          random(3) === 0
+            ? undefined
+            : pod(
+                `p${index}`,
+                random(5) === 0 ? undefined : `n${random(4)}`,
+                { uid: `u${random(2)}`, annotations },
+                random(8) === 0 ? { phase: 'Succeeded' } : {},
+              );
+        cluster.change('pods', `ns/p${index}`, value);
+      } else if (act < 7) {
+        cluster.change(
+          'nodes',
+          `n${index % 4}`,
+          random(4) === 0 ? undefined : node(`n${index % 4}`, `172.30.${random(2)}.${index % 4}`),
+        );
+      } else if (act < 10) {
+        const deleting = random(5) === 0 ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+        const spec = {
+          cidrBlock: cidrs[random(cidrs.length)],
+          namespaces: random(2) === 0 ? ['ns'] : [],
+          ...(random(10) === 0 ? { private: true } : {}),
+        };
+        cluster.change(
+          'subnets',
+          `s${index % 3}`,
+          random(4) === 0 ? undefined : subnet(`s${index % 3}`, spec, deleting),
+        );
+      } else if (act === 10) {
+        const labels = random(2) === 0 ? {} : { 'ovn.kubernetes.io/subnet': 's0' };
+        const spec = { podName: `p${index}`, namespace: 'ns', subnet: 's0', v4IpAddress: `10.30.0.${2 + random(5)}` };
+        cluster.change(
+          'ips',
+          `p${index}.ns`,
+          random(2) === 0 ? undefined : parseIp({ metadata: meta(`p${index}.ns`, { labels }), spec }),
+        );
+      } else
+        cluster.change(
+          'namespaces',
+          'ns',
+          parseNamespace({ metadata: meta('ns', { labels: { round: String(random(2)) } }) }),
+        );
+      if (random(3) === 0) continue;
+      for (const key of cluster.settle()) last.set(key, planned(cluster, key));
+      for (const [key, text] of last) assert.equal(planned(cluster, key), text, `${key} in round ${round}`);
+      const taken = [...cluster.pods.values()].flatMap(
+        ({ name, uid }) => cluster.allocation(`${name}.ns`, uid)?.v4 ?? [],
+      );
+      assert.equal(new Set(taken).size, taken.length);
+    }
+  });
+});
+
+test('parsing survives whatever it is given', () => {
+  for (const junk of [
+    undefined,
+    null,
+    1,
+    'x',
+    [],
+    [null],
+    { cidrBlock: 5, excludeIps: 'x', namespaces: [1, null], namespaceSelectors: [3], addresses: 7 },
+  ]) {
+    const raw = { metadata: meta('x'), spec: junk, status: junk };
+    for (const parse of [parsePod, parseNode, parseNamespace, parseSubnet, parseVpc, parseIp])
+      assert.equal(parse(raw).name, 'x');
+    const cluster = basic();
+    cluster.change('subnets', 'x', parseSubnet(raw));
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.ok(cluster.verdicts.get('x')?.problem);
+  }
+});

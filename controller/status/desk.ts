@@ -1,0 +1,29 @@
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { EventRecorder } from '../../lib/kube/events.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { View } from '../plan/view.ts';
+import type { Told } from './told.ts';
+
+/** What everybody who writes to Kubernetes works with. */
+export interface Desk {
+  readonly view: View;
+  readonly client: KubeClient;
+  readonly told: Told;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly database: {
+    hasPort(name: string, addresses?: string): boolean;
+    hasSwitch(name: string): boolean;
+  };
+  /** What the database said to a key's rows. */
+  readonly refused: (key: string) => Problem | undefined;
+  readonly nowMs: () => number;
+}
+
+/** The entries of `wanted` that `observed` does not have so; null wants an entry absent. */
+export function differing<T>(
+  wanted: Readonly<Record<string, T | null>>,
+  observed: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, T | null>> | undefined {
+  const entries = Object.entries(wanted).filter(([key, value]) => (observed[key] ?? null) !== value);
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
+}

@@ -1,0 +1,52 @@
+import { Gauge, Histogram } from 'prom-client';
+import type { Registry } from 'prom-client';
+import type { View } from '../plan/view.ts';
+
+export interface Metrics {
+  round(figures: { readonly keys: number; readonly ms: number; readonly lagMs: number }): void;
+  transaction(figures: { readonly operations: number; readonly ms: number }): void;
+}
+
+const seconds = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+const counts = [1, 5, 10, 50, 100, 500, 1000, 5000, 10000];
+
+/** The room's figures; those of subnets are read when asked for. */
+export function openMetrics(registry: Registry, view: View): Metrics {
+  const registers = [registry];
+  const histogram = (name: string, help: string, buckets: number[]): Histogram =>
+    new Histogram({ name: `isthmus_controller_${name}`, help, buckets, registers });
+  const plan = histogram('plan_seconds', 'time to plan the dirty keys of a round', seconds);
+  const keys = histogram('round_keys', 'dirty keys of a round', counts);
+  const lag = histogram('event_lag_seconds', 'time from an event to the round that plans it', seconds);
+  const transaction = histogram('transaction_seconds', 'time from sending a transaction to its reply', seconds);
+  const operations = histogram('transaction_operations', 'operations of a transaction', counts);
+  const usage = new Gauge({
+    name: 'isthmus_controller_subnet_addresses',
+    help: 'addresses of a subnet by state',
+    labelNames: ['subnet', 'family', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const subnet of view.subnets.keys()) {
+        for (const family of [4, 6] as const) {
+          const pool = view.pool(subnet)?.pool(family);
+          if (pool === undefined) continue;
+          this.set({ subnet, family: `v${family}`, state: 'using' }, Number(pool.used.count));
+          this.set({ subnet, family: `v${family}`, state: 'available' }, Number(pool.availableCount));
+        }
+      }
+    },
+  });
+  usage.reset();
+  return {
+    round({ keys: count, ms, lagMs }) {
+      keys.observe(count);
+      plan.observe(ms / 1000);
+      lag.observe(lagMs / 1000);
+    },
+    transaction({ operations: count, ms }) {
+      operations.observe(count);
+      transaction.observe(ms / 1000);
+    },
+  };
+}

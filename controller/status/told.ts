@@ -1,0 +1,66 @@
+/**
+ * Writes to Kubernetes, each once. In: what an object should hold and the version it was seen in. Out: a write,
+ * unless the same was written already and its echo has not come back. Rule: whoever asks has compared with what
+ * is observed; this only bridges the time between a write and its echo.
+ */
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { ObjectWriter, WriteOutcome } from '../../lib/kube/writer.ts';
+
+interface Written {
+  readonly content: string;
+  /** Undefined while in flight. */
+  readonly version: string | undefined;
+}
+
+/** Versions are to be compared for equality only, but those of one object that are numbers do grow. */
+function isBefore(observed: string | undefined, written: string): boolean {
+  if (observed === undefined) return true;
+  return /^\d+$/.test(observed) && /^\d+$/.test(written) && BigInt(observed) < BigInt(written);
+}
+
+export class Told {
+  readonly #writer: ObjectWriter;
+  readonly #written = new Map<string, Written>();
+
+  constructor(writer: ObjectWriter) {
+    this.#writer = writer;
+  }
+
+  /** Writes `content` (anything that names what is written) to the object `key`, seen in version `observed`. */
+  write(
+    key: string,
+    observed: string | undefined,
+    content: unknown,
+    write: () => Promise<RawObject | void>,
+    done?: () => void,
+  ): void {
+    const text = JSON.stringify(content);
+    const last = this.#written.get(key);
+    if (last?.content === text && (last.version === undefined || isBefore(observed, last.version))) return;
+    const entry: Written = { content: text, version: undefined };
+    this.#written.set(key, entry);
+    let version = '';
+    const run = async (): Promise<void> => {
+      version = (await write())?.metadata.resourceVersion ?? '';
+    };
+    void this.#settle(key, entry, this.#writer.enqueue(key, run), () => {
+      this.#written.set(key, { content: text, version });
+      done?.();
+    });
+  }
+
+  async #settle(key: string, entry: Written, write: Promise<WriteOutcome>, done: () => void): Promise<void> {
+    const outcome = await write;
+    if (this.#written.get(key) !== entry) return;
+    // What was refused is tried again when the object changes, which a conflict says it did.
+    if (outcome instanceof KubeApiError) this.#written.delete(key);
+    else if (outcome === 'written') done();
+  }
+
+  /** The object is gone: nothing that was written to it counts. */
+  forget(key: string): void {
+    this.#written.delete(key);
+    this.#writer.cancel(key);
+  }
+}

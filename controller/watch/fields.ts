@@ -1,0 +1,56 @@
+/** Reading single fields of raw objects: what has another type than expected counts as absent. */
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { ObjectFacts } from '../state/objects.ts';
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function fieldsOf(value: unknown): Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function textsOf(value: unknown): readonly string[] {
+  return Array.isArray(value) ? value.filter((part) => typeof part === 'string') : [];
+}
+
+export function factsOf(raw: RawObject): ObjectFacts {
+  const { name, uid, resourceVersion, creationTimestamp, deletionTimestamp } = raw.metadata;
+  const createdMs = Date.parse(creationTimestamp ?? '');
+  return {
+    name,
+    uid,
+    resourceVersion,
+    createdMs: Number.isNaN(createdMs) ? 0 : createdMs,
+    isDeleting: deletionTimestamp !== undefined,
+  };
+}
+
+/** Names of `candidates` that hold something; false, zero, empty text, lists and objects are nothing. */
+export function namesSet(spec: Fields, candidates: readonly string[]): readonly string[] {
+  return candidates.filter((name) => {
+    const value = spec[name];
+    if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
+    return value !== undefined && value !== null && value !== false && value !== '' && value !== 0;
+  });
+}
+
+export function pick(
+  all: Readonly<Record<string, string>> | undefined,
+  names: readonly string[],
+): Readonly<Record<string, string>> {
+  const picked: Record<string, string> = {};
+  for (const name of names) {
+    const value = all?.[name];
+    if (value !== undefined) picked[name] = value;
+  }
+  return picked;
+}
+
+export function conditionsOf(status: Fields): readonly Condition[] {
+  const conditions = Array.isArray(status['conditions']) ? status['conditions'] : [];
+  return conditions.filter((one): one is Condition => typeof fieldsOf(one)['type'] === 'string');
+}

@@ -1,0 +1,44 @@
+import { bitsOf, formatIp, parseIp } from './ip.ts';
+import type { Family, Ip } from './ip.ts';
+
+/** A network: `network` has no host bits set. */
+export interface Cidr {
+  readonly family: Family;
+  readonly network: bigint;
+  readonly prefix: number;
+}
+
+/** `address/prefix`; host bits are cleared. Undefined where the text is not exactly that. */
+export function parseCidr(text: string): Cidr | undefined {
+  const slash = text.indexOf('/');
+  if (slash < 0) return undefined;
+  const ip = parseIp(text.slice(0, slash));
+  const prefixText = text.slice(slash + 1);
+  if (ip === undefined || !/^(0|[1-9]\d{0,2})$/.test(prefixText)) return undefined;
+  const prefix = Number(prefixText);
+  if (prefix > bitsOf(ip.family)) return undefined;
+  const hostBits = BigInt(bitsOf(ip.family) - prefix);
+  return { family: ip.family, network: (ip.value >> hostBits) << hostBits, prefix };
+}
+
+export function formatCidr(cidr: Cidr): string {
+  return `${formatIp({ family: cidr.family, value: cidr.network })}/${cidr.prefix}`;
+}
+
+/** How many addresses it spans, network and broadcast among them. */
+export function cidrSize(cidr: Cidr): bigint {
+  return 1n << BigInt(bitsOf(cidr.family) - cidr.prefix);
+}
+
+/** The highest address; the broadcast address of an IPv4 network. */
+export function lastOf(cidr: Cidr): bigint {
+  return cidr.network + cidrSize(cidr) - 1n;
+}
+
+export function cidrContains(cidr: Cidr, ip: Ip): boolean {
+  return ip.family === cidr.family && ip.value >= cidr.network && ip.value <= lastOf(cidr);
+}
+
+export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
+  return a.family === b.family && a.network <= lastOf(b) && b.network <= lastOf(a);
+}

@@ -1,0 +1,363 @@
+/**
+ * A bed for the controller: a real API server with the chart's CRDs and the controller's own roles, a real northbound
+ * database, and the controller as a process of its own that can be killed.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { appendFileSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOvsdb } from 'ovsdb-client';
+import type { OvsdbClient, Row } from 'ovsdb-client';
+import { parse, parseAllDocuments } from 'yaml';
+import { openKube } from '../../lib/kube/client.ts';
+import {
+  collectionPath,
+  events,
+  ips,
+  namespaces,
+  nodes,
+  objectPath,
+  pods,
+  subnets,
+  vpcs,
+} from '../../lib/kube/resources.ts';
+import { startApiServer } from '../../lib/kube/testing.ts';
+import type { TestApiServer } from '../../lib/kube/testing.ts';
+import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
+import { startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
+import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
+
+const root = join(import.meta.dirname, '../..');
+const system = 'kube-system';
+const tables = [
+  'Logical_Router',
+  'Logical_Router_Port',
+  'Logical_Router_Policy',
+  'Logical_Router_Static_Route',
+  'Logical_Switch',
+  'Logical_Switch_Port',
+  'Port_Group',
+];
+
+export interface PodOptions {
+  readonly namespace?: string;
+  readonly node?: string | null;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly hostNetwork?: boolean;
+}
+
+/** Tries until `check` gives something; what it last threw or gave tells why it never did. */
+export async function eventually<T>(
+  what: string,
+  check: () => Promise<T> | T,
+  timeoutMs = 15_000,
+): Promise<NonNullable<T>> {
+  const deadlineMs = performance.now() + timeoutMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const value = await check();
+      if (value !== undefined && value !== null && value !== false) return value;
+      last = value;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > deadlineMs) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: last });
+    await sleep(40);
+  }
+}
+
+export function nameOf(row: Row | undefined): string {
+  return typeof row?.['name'] === 'string' ? row['name'] : '';
+}
+
+export class ControllerBed {
+  readonly api: TestApiServer;
+  readonly kube: KubeClient;
+  readonly server: TestServer;
+  readonly nb: OvsdbClient;
+  /** Rows changed by anybody since the start. */
+  changes = 0;
+  #controller: ChildProcess | undefined;
+  #starts = 0;
+
+  private constructor(api: TestApiServer, server: TestServer, nb: OvsdbClient) {
+    this.api = api;
+    this.kube = openKube({ kubeconfig: api.kubeconfig, userAgent: 'isthmus-test' });
+    this.server = server;
+    this.nb = nb;
+    nb.subscribe((changes) => {
+      this.changes += changes.length;
+    });
+  }
+
+  static async open(): Promise<ControllerBed> {
+    const [api, server] = await Promise.all([
+      startApiServer(),
+      startOvsdbServer({ schema: '/usr/share/ovn/ovn-nb.ovsschema' }),
+    ]);
+    const monitor = Object.fromEntries(tables.map((table) => [table, undefined]));
+    const nb = await openOvsdb({ remotes: [server.remote], database: 'OVN_Northbound', monitor });
+    const bed = new ControllerBed(api, server, nb);
+    await bed.#install();
+    return bed;
+  }
+
+  async close(): Promise<void> {
+    await this.kill();
+    await this.nb.close();
+    await this.kube.close();
+    await Promise.all([this.server.stop(), this.api.stop()]);
+  }
+
+  async #install(): Promise<void> {
+    for (const file of globSync(join(root, 'charts/isthmus/crds/kubeovn.io_*.yaml'))) {
+      await this.#post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(file, 'utf8')));
+    }
+    for (const resource of [vpcs, subnets, ips]) {
+      await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
+    }
+    const account = {
+      apiVersion: 'v1',
+      kind: 'ServiceAccount',
+      metadata: { name: 'isthmus-controller', namespace: system },
+    };
+    await eventually('kube-system', () => this.#post(`/api/v1/namespaces/${system}/serviceaccounts`, account));
+    const rbac = readFileSync(join(root, 'charts/isthmus/templates/controller-rbac.yaml'), 'utf8')
+      .replaceAll('{{ .Release.Namespace }}', system)
+      .replaceAll(/^.*\{\{.*\}\}.*$/gm, '');
+    for (const document of parseAllDocuments(rbac)) {
+      const object = document.toJS() as RawObject;
+      const scope = object.metadata.namespace === undefined ? '' : `/namespaces/${object.metadata.namespace}`;
+      await this.#post(`/apis/rbac.authorization.k8s.io/v1${scope}/${object.kind?.toLowerCase()}s`, object);
+    }
+    const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: { expirationSeconds: 3600 } };
+    const answer = (await this.#post(
+      `/api/v1/namespaces/${system}/serviceaccounts/isthmus-controller/token`,
+      request,
+    )) as { status: { token: string } };
+    const config = JSON.parse(readFileSync(this.api.kubeconfig, 'utf8')) as { users: unknown[] };
+    config.users = [{ name: 'admin', user: { token: answer.status.token } }];
+    writeFileSync(this.#kubeconfig, JSON.stringify(config), { mode: 0o600 });
+  }
+
+  get #kubeconfig(): string {
+    return join(this.api.dir, 'controller.kubeconfig');
+  }
+
+  #post(path: string, body: unknown): Promise<unknown> {
+    return this.kube.request('POST', path, body);
+  }
+
+  /** Starts the controller; resolves once its first round is done. */
+  async start(): Promise<void> {
+    this.#starts += 1;
+    const log = join(this.api.dir, `controller-${this.#starts}.log`);
+    const args = [
+      'controller/main.ts',
+      '--kubeconfig',
+      this.#kubeconfig,
+      '--nb',
+      this.server.remote,
+      '--identity',
+      `test-${this.#starts}`,
+    ];
+    const child = spawn(process.execPath, [...args, '--metrics-address', '127.0.0.1:0'], {
+      cwd: root,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    this.#controller = child;
+    let output = '';
+    child.stderr.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+      appendFileSync(log, chunk);
+    });
+    await eventually(
+      'the first round of the controller',
+      () => {
+        if (child.exitCode !== null) throw new Error(`the controller ended: ${output}`);
+        return output.includes('first round done');
+      },
+      40_000,
+    );
+  }
+
+  /** Ends the controller at once, as a crash would. */
+  async kill(): Promise<void> {
+    await this.#end('SIGKILL');
+    // A dead leader's lease would have to run out first.
+    await this.kube.delete(
+      { group: 'coordination.k8s.io', version: 'v1', plural: 'leases', kind: 'Lease', namespaced: true },
+      { namespace: system, name: 'isthmus-controller' },
+    );
+  }
+
+  /** Ends the controller in order. */
+  async stop(): Promise<void> {
+    await this.#end('SIGTERM');
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#controller;
+    this.#controller = undefined;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill(signal);
+    await once(child, 'exit');
+  }
+
+  get isRunning(): boolean {
+    return this.#controller !== undefined && this.#controller.exitCode === null;
+  }
+
+  rows(table: string): readonly Row[] {
+    return [...this.nb.cache.table(table).rows.values()];
+  }
+
+  row(table: string, name: string): Row | undefined {
+    return this.rows(table).find((row) => row['name'] === name);
+  }
+
+  policy(match: string): Row | undefined {
+    return this.rows('Logical_Router_Policy').find((row) => row['match'] === match);
+  }
+
+  /** Names of the ports in a port group. */
+  members(group: string): readonly string[] {
+    const uuids = (this.row('Port_Group', group)?.['ports'] ?? []) as readonly string[];
+    return uuids.map((uuid) => nameOf(this.nb.cache.table('Logical_Switch_Port').rows.get(uuid))).sort();
+  }
+
+  async createNode(name: string, address: string): Promise<void> {
+    await this.kube.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name } });
+    const status = { addresses: [{ type: 'InternalIP', address }] };
+    await this.kube.request(
+      'PATCH',
+      objectPath(nodes, { name }, 'status'),
+      { status },
+      { contentType: 'application/merge-patch+json' },
+    );
+  }
+
+  async createNamespace(name: string): Promise<void> {
+    await this.kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
+  }
+
+  async createSubnet(name: string, spec: object): Promise<void> {
+    await this.kube.create(subnets, { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', metadata: { name }, spec });
+  }
+
+  async createPod(
+    name: string,
+    { namespace = 'default', node = 'n1', annotations = {}, hostNetwork }: PodOptions = {},
+  ): Promise<void> {
+    const spec = {
+      containers: [{ name: 'c', image: 'none' }],
+      ...(node === null ? {} : { nodeName: node }),
+      ...(hostNetwork === undefined ? {} : { hostNetwork }),
+    };
+    await this.kube.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, annotations }, spec });
+  }
+
+  /** As the kubelet does when the containers have ended. */
+  async deletePod(name: string, namespace = 'default'): Promise<void> {
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
+    await this.kube.request('DELETE', objectPath(pods, { namespace, name }), body);
+  }
+
+  async annotations(resource: Resource, name: string, namespace?: string): Promise<Readonly<Record<string, string>>> {
+    const object = await this.kube.get(resource, namespace === undefined ? { name } : { namespace, name });
+    return object.metadata.annotations ?? {};
+  }
+
+  /** The pod's address once it is told. */
+  address(name: string, namespace = 'default'): Promise<string> {
+    return eventually(`an address of ${namespace}/${name}`, async () => {
+      const annotations = await this.annotations(pods, name, namespace);
+      return annotations['ovn.kubernetes.io/allocated'] === 'true'
+        ? annotations['ovn.kubernetes.io/ip_address']
+        : undefined;
+    });
+  }
+
+  /** The message of an event of this reason about an object. */
+  event(reason: string, name: string, pattern: RegExp): Promise<string> {
+    return eventually(`an event ${reason} about ${name} like ${pattern}`, async () => {
+      const found = (await this.kube.list(events)).find((event) => {
+        const about = event['involvedObject'] as { name?: string };
+        return event['reason'] === reason && about.name === name && pattern.test(String(event['message']));
+      });
+      return found === undefined ? undefined : String(found['message']);
+    });
+  }
+
+  async condition(
+    name: string,
+    type: string,
+  ): Promise<{ status: string; reason: string; message: string } | undefined> {
+    const subnet = await this.kube.get(subnets, { name });
+    const status = subnet['status'] as
+      | { conditions?: { type: string; status: string; reason: string; message: string }[] }
+      | undefined;
+    return status?.conditions?.find((condition) => condition.type === type);
+  }
+
+  async untilCondition(name: string, type: string, status: string, reason?: string): Promise<string> {
+    return eventually(`${type}=${status} ${reason ?? ''} of subnet ${name}`, async () => {
+      const condition = await this.condition(name, type);
+      const isSo = condition?.status === status && (reason === undefined || condition.reason === reason);
+      if (!isSo) throw new Error(JSON.stringify(condition));
+      return condition.message === '' ? ' ' : condition.message;
+    });
+  }
+
+  /** Versions of every object the controller may write. */
+  async versions(): Promise<Readonly<Record<string, string>>> {
+    const versions: Record<string, string> = {};
+    for (const resource of [pods, nodes, namespaces, subnets, vpcs, ips, events]) {
+      const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };
+      for (const { metadata } of answer.items)
+        versions[`${resource.kind}/${metadata.namespace ?? ''}/${metadata.name}`] = metadata.resourceVersion;
+    }
+    return versions;
+  }
+
+  /** Waits until nothing has been written anywhere for a while. */
+  async quiet(): Promise<void> {
+    let before = '';
+    await eventually(
+      'quiet',
+      async () => {
+        const now = JSON.stringify([await this.versions(), this.changes]);
+        const isQuiet = now === before;
+        before = now;
+        if (!isQuiet) await sleep(700);
+        return isQuiet;
+      },
+      30_000,
+    );
+  }
+
+  /** No address is used twice, and what pods, IP objects and rows say is the same. */
+  async assertConsistent(): Promise<void> {
+    const ports = this.rows('Logical_Switch_Port').filter((row) => row['type'] === '');
+    const addresses = ports.map((row) => String((row['addresses'] as string[])[0]));
+    const all = addresses.flatMap((text) => text.split(' '));
+    assert.equal(new Set(all).size, all.length, `an address twice: ${all.sort().join(' ')}`);
+    const objects = await this.kube.list(ips);
+    const told = objects.map((ip) => {
+      const spec = ip['spec'] as Record<string, string>;
+      return `${ip.metadata.name} ${spec['macAddress']} ${spec['ipAddress']?.replace(',', ' ')}`;
+    });
+    assert.deepEqual(told.sort(), ports.map((row, index) => `${nameOf(row)} ${addresses[index]}`).sort());
+    for (const pod of await this.kube.list(pods)) {
+      const { name, namespace, annotations = {} } = pod.metadata;
+      const isFinished = (pod['status'] as { phase?: string }).phase === 'Succeeded';
+      if (isFinished || annotations['ovn.kubernetes.io/allocated'] !== 'true') continue;
+      const text = `${annotations['ovn.kubernetes.io/mac_address']} ${annotations['ovn.kubernetes.io/ip_address']?.replace(',', ' ')}`;
+      assert.deepEqual(this.row('Logical_Switch_Port', `${name}.${namespace}`)?.['addresses'], [text]);
+    }
+  }
+}
