@@ -1,0 +1,286 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { canonicalAddress } from './address.ts';
+import { attributesFingerprint, encodeAttributes, type PathAttributes } from './attributes.ts';
+import { GobgpInvalidArgument, type GobgpError } from './errors.ts';
+import { type AddressFamily, decodePrefix, encodePrefix, familyNumber, familyOfPrefix } from './nlri.ts';
+import { type Peer, type PeerConfig, type PeerMessage, peerMessage, peerOfMessage } from './peers.ts';
+import {
+  assignmentMessage,
+  type AssignmentMessage,
+  type DefinedSetMessage,
+  policiesMessage,
+  policiesOfMessages,
+  type PolicyMessage,
+  type RoutingPolicies,
+} from './policies.ts';
+import { type ApiGeneration, openTransport, type Transport, type TransportOptions } from './transport.ts';
+
+/** The settings of a running gobgpd that only a new process can change. */
+export interface BgpGlobal {
+  readonly asn: number;
+  /** An IPv4 address. */
+  readonly routerId: string;
+  /** -1 does not listen. */
+  readonly listenPort: number;
+}
+
+/** One prefix to announce. */
+export interface BgpPath {
+  readonly prefix: string;
+  readonly attributes: PathAttributes;
+}
+
+/** One path gobgpd has; two paths with equal fingerprints say the same to a peer. */
+export interface ListedPath {
+  readonly prefix: string;
+  readonly family: AddressFamily;
+  readonly fingerprint: string;
+  /** Whether it came in through this API rather than from a neighbour. */
+  readonly isLocal: boolean;
+  readonly isStale: boolean;
+}
+
+export type PathTable = { readonly table: 'global' } | { readonly table: 'adj-in' | 'adj-out'; readonly peer: string };
+
+/** What happened to a neighbour; ask listPeers for the details. */
+export interface PeerEvent {
+  readonly address: string;
+}
+
+/** The API of one gobgpd process. It does not reconnect: a client lives as long as the process it was opened for. */
+export interface GobgpClient {
+  readonly generation: ApiGeneration;
+  /** Undefined before startBgp. */
+  getBgp(): Promise<BgpGlobal | undefined>;
+  /** @throws GobgpInvalidArgument when it runs already */
+  startBgp(wanted: BgpGlobal): Promise<void>;
+  /** @param options.advertised counts what each peer was told, a walk over the whole table. */
+  listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]>;
+  /** @param options.isRestarting only when this very peer had a session with a gobgpd that died. */
+  addPeer(peer: PeerConfig, options?: { readonly isRestarting?: boolean }): Promise<void>;
+  /** Resets the session where a changed field needs a new OPEN message. */
+  updatePeer(peer: PeerConfig): Promise<void>;
+  /** Ends a session with a Cease first, so that the neighbour drops our routes at once instead of keeping them for a restart. */
+  deletePeer(address: string): Promise<void>;
+  /** Applies the policies anew; `soft` keeps the session. */
+  resetPeer(
+    address: string,
+    options: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
+  ): Promise<void>;
+  /** Adds paths or replaces those with the same prefix. */
+  addPaths(paths: readonly BgpPath[]): Promise<void>;
+  withdrawPaths(prefixes: readonly string[]): Promise<void>;
+  listPaths(family: AddressFamily, from?: PathTable): Promise<ListedPath[]>;
+  listPolicies(): Promise<RoutingPolicies>;
+  /** Replaces all policies; paths already sent are judged anew only by resetPeer. */
+  setPolicies(wanted: RoutingPolicies): Promise<void>;
+  /** `ready` resolves when changes are being reported; `ended` when they no longer are. */
+  watchPeers(listener: (event: PeerEvent) => void): {
+    readonly ready: Promise<void>;
+    readonly ended: Promise<GobgpError>;
+    close(): void;
+  };
+  close(): void;
+}
+
+/** gobgpd's management loop takes one message at a time; this many paths keep it responsive to other calls. */
+const pathsPerMessage = 500;
+/** Longest wait for a session to end before its peer is removed. */
+const ceaseMs = 1000;
+
+/** @throws GobgpUnreachable | GobgpIncompatible */
+export async function openGobgp(options: TransportOptions): Promise<GobgpClient> {
+  return new Client(await openTransport(options));
+}
+
+/** What a listed path's fingerprint is when gobgpd has this path. @throws GobgpInvalidArgument */
+export function pathFingerprint(path: BgpPath): string {
+  return attributesFingerprint(encodeAttributes(familyOfPrefix(path.prefix), path.prefix, path.attributes));
+}
+
+class Client implements GobgpClient {
+  readonly #transport: Transport;
+
+  constructor(transport: Transport) {
+    this.#transport = transport;
+  }
+
+  get generation(): ApiGeneration {
+    return this.#transport.generation;
+  }
+
+  async getBgp(): Promise<BgpGlobal | undefined> {
+    const { global } = (await this.#transport.unary('GetBgp', {})) as {
+      global?: { asn: number; router_id: string; listen_port: number } | null;
+    };
+    return global?.asn ? { asn: global.asn, routerId: global.router_id, listenPort: global.listen_port } : undefined;
+  }
+
+  async startBgp({ asn, routerId, listenPort }: BgpGlobal): Promise<void> {
+    if (!canonicalAddress(routerId).includes('.'))
+      throw new GobgpInvalidArgument(`router id '${routerId}' is not an IPv4 address`);
+    // A second StartBgp would empty the table of a running gobgpd, or fail on the port; it never changes the settings cleanly.
+    if (await this.getBgp())
+      throw new GobgpInvalidArgument('this gobgpd is started already; only a new process takes other settings');
+    await this.#transport.unary('StartBgp', { global: { asn, router_id: routerId, listen_port: listenPort } });
+  }
+
+  async listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]> {
+    const answers = (await this.#transport.collect('ListPeer', {
+      enable_advertised: options?.advertised ?? false,
+    })) as { peer: PeerMessage }[];
+    return answers.map(({ peer }) => peerOfMessage(peer));
+  }
+
+  async addPeer(peer: PeerConfig, options?: { readonly isRestarting?: boolean }): Promise<void> {
+    await this.#transport.unary('AddPeer', { peer: peerMessage(peer, options?.isRestarting ?? false) });
+  }
+
+  async updatePeer(peer: PeerConfig): Promise<void> {
+    await this.#transport.unary('UpdatePeer', { peer: peerMessage(peer, false) });
+  }
+
+  async deletePeer(address: string): Promise<void> {
+    // gobgpd 4.8 dies of an address it cannot parse; canonicalAddress throws before that.
+    const known = canonicalAddress(address);
+    if (await this.#hasSession(known)) {
+      // DeletePeer alone may close the connection before its NOTIFICATION is out.
+      await this.#transport.unary('DisablePeer', { address: known });
+      for (let waitedMs = 0; waitedMs < ceaseMs && (await this.#hasSession(known)); waitedMs += 10) await sleep(10);
+    }
+    await this.#transport.unary('DeletePeer', { address: known });
+  }
+
+  async resetPeer(
+    address: string,
+    { soft, direction }: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
+  ): Promise<void> {
+    const directions = { in: 'RESET_IN', out: 'RESET_OUT', both: 'RESET_BOTH' } as const;
+    await this.#transport.unary('ResetPeer', {
+      address: canonicalAddress(address),
+      soft,
+      direction: directions[direction],
+    });
+  }
+
+  async addPaths(paths: readonly BgpPath[]): Promise<void> {
+    await this.#sendPaths(
+      paths.map(({ prefix, attributes }) => {
+        const family = familyOfPrefix(prefix);
+        return {
+          family: familyNumber(family),
+          nlri_binary: encodePrefix(prefix),
+          pattrs_binary: encodeAttributes(family, prefix, attributes),
+        };
+      }),
+    );
+  }
+
+  async withdrawPaths(prefixes: readonly string[]): Promise<void> {
+    await this.#sendPaths(
+      prefixes.map((prefix) => {
+        const family = familyOfPrefix(prefix);
+        const nextHop = family === 'ipv4-unicast' ? '0.0.0.0' : '::';
+        return {
+          is_withdraw: true,
+          family: familyNumber(family),
+          nlri_binary: encodePrefix(prefix),
+          pattrs_binary: encodeAttributes(family, prefix, { nextHop }),
+        };
+      }),
+    );
+  }
+
+  async listPaths(family: AddressFamily, from: PathTable = { table: 'global' }): Promise<ListedPath[]> {
+    const tables = { global: 'TABLE_GLOBAL', 'adj-in': 'TABLE_ADJ_IN', 'adj-out': 'TABLE_ADJ_OUT' } as const;
+    const answers = (await this.#transport.collect('ListPath', {
+      table_type: tables[from.table],
+      name: from.table === 'global' ? '' : canonicalAddress(from.peer),
+      family: familyNumber(family),
+      enable_only_binary: true,
+    })) as {
+      destination: { paths: { nlri_binary: Buffer; pattrs_binary: Buffer[]; neighbor_ip: string; stale: boolean }[] };
+    }[];
+    return answers.flatMap(({ destination }) =>
+      destination.paths.map((path) => ({
+        prefix: decodePrefix(family, path.nlri_binary),
+        family,
+        fingerprint: attributesFingerprint(path.pattrs_binary),
+        isLocal: isOwnSource(path.neighbor_ip),
+        isStale: path.stale,
+      })),
+    );
+  }
+
+  async listPolicies(): Promise<RoutingPolicies> {
+    const [prefixSets, neighborSets, policies, assignments] = await Promise.all([
+      this.#transport.collect('ListDefinedSet', { defined_type: 'DEFINED_PREFIX' }) as Promise<
+        { defined_set: DefinedSetMessage }[]
+      >,
+      this.#transport.collect('ListDefinedSet', { defined_type: 'DEFINED_NEIGHBOR' }) as Promise<
+        { defined_set: DefinedSetMessage }[]
+      >,
+      this.#transport.collect('ListPolicy', {}) as Promise<{ policy: PolicyMessage }[]>,
+      this.#transport.collect('ListPolicyAssignment', { name: 'global' }) as Promise<
+        { assignment: AssignmentMessage }[]
+      >,
+    ]);
+    return policiesOfMessages(
+      prefixSets.map((answer) => answer.defined_set),
+      neighborSets.map((answer) => answer.defined_set),
+      policies.map((answer) => answer.policy),
+      assignments.map((answer) => answer.assignment),
+    );
+  }
+
+  async setPolicies(wanted: RoutingPolicies): Promise<void> {
+    await this.#transport.unary('SetPolicies', policiesMessage(wanted));
+    await this.#transport.unary('SetPolicyAssignment', assignmentMessage('import', wanted.import));
+    await this.#transport.unary('SetPolicyAssignment', assignmentMessage('export', wanted.export));
+  }
+
+  watchPeers(listener: (event: PeerEvent) => void): {
+    readonly ready: Promise<void>;
+    readonly ended: Promise<GobgpError>;
+    close(): void;
+  } {
+    const ready = Promise.withResolvers<void>();
+    const stream = this.#transport.follow('WatchEvent', { peer: {} }, (message) => {
+      const { peer: event } = message as { peer?: { type: string; peer?: PeerMessage | null } };
+      if (event?.type === 'EVENT_END_OF_INIT') ready.resolve();
+      else if (event?.peer?.conf) listener({ address: event.peer.conf.neighbor_address });
+    });
+    return {
+      ready: Promise.race([ready.promise, stream.ended.then(() => {})]),
+      ended: stream.ended,
+      close: () => stream.cancel(),
+    };
+  }
+
+  close(): void {
+    this.#transport.close();
+  }
+
+  async #hasSession(address: string): Promise<boolean> {
+    const answers = (await this.#transport.collect('ListPeer', { address })) as { peer: PeerMessage }[];
+    return answers.some(({ peer }) => peerOfMessage(peer).session.state === 'Established');
+  }
+
+  async #sendPaths(paths: readonly object[]): Promise<void> {
+    if (paths.length === 0) return;
+    await this.#transport.upload('AddPathStream', inMessages(paths));
+  }
+}
+
+function* inMessages(paths: readonly object[]): Generator<object> {
+  for (let at = 0; at < paths.length; at += pathsPerMessage) {
+    yield { table_type: 'TABLE_GLOBAL', paths: paths.slice(at, at + pathsPerMessage) };
+  }
+}
+
+/** Paths of this API carry no neighbour; which spelling of none depends on the version. */
+function isOwnSource(neighbor: string): boolean {
+  return (
+    neighbor === '' || neighbor === '<nil>' || neighbor === '0.0.0.0' || neighbor === '::' || neighbor === 'invalid IP'
+  );
+}

@@ -1,0 +1,27 @@
+// gobgp-js: gobgpd over gRPC. In come peers, prefixes and policies as plain values; out go calls in whichever API generation the process
+// speaks, found by one probe. Paths travel as bytes of the wire, which both generations read alike. Every address and prefix is
+// checked before a call, because gobgpd dies of some that are not. Errors are the classes of errors.ts.
+export { canonicalAddress } from './address.ts';
+export type { PathAttributes } from './attributes.ts';
+export {
+  type BgpGlobal,
+  type BgpPath,
+  type GobgpClient,
+  type ListedPath,
+  openGobgp,
+  pathFingerprint,
+  type PathTable,
+  type PeerEvent,
+} from './client.ts';
+export { GobgpError, GobgpIncompatible, GobgpInvalidArgument, GobgpRejected, GobgpUnreachable } from './errors.ts';
+export {
+  addressFamilies,
+  type AddressFamily,
+  canonicalPrefix,
+  decodePrefix,
+  encodePrefix,
+  familyOfPrefix,
+} from './nlri.ts';
+export { isSamePeer, type Peer, type PeerConfig, type PeerSession, type SessionState } from './peers.ts';
+export { isSamePolicies, type PolicyAssignment, type PolicyStatement, type RoutingPolicies } from './policies.ts';
+export type { ApiGeneration, TransportOptions } from './transport.ts';

@@ -1,0 +1,84 @@
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { GobgpUnreachable } from './errors.ts';
+import { openTransport } from './transport.ts';
+
+/** A real gobgpd for tests, in a temporary folder of its own. */
+export interface TestGobgpd {
+  readonly target: string;
+  readonly pid: number;
+  /** Ends it as a crash would. */
+  kill(): Promise<void>;
+  /** Starts it again at the same target. */
+  restart(): Promise<void>;
+  /** Ends it and removes the folder. */
+  stop(): Promise<void>;
+}
+
+export interface GobgpdBinary {
+  readonly name: string;
+  readonly path: string;
+  /** Keep it from listening on anything but its socket. */
+  readonly flags: readonly string[];
+}
+
+/** The gobgpd binaries of this machine by name: the pinned 4.x, and Debian's 3.x where it is installed. */
+export function gobgpdBinaries(): GobgpdBinary[] {
+  const tools = process.env['ISTHMUS_TOOLS'] ?? execFileSync('make', ['-s', 'tools-path'], { encoding: 'utf8' }).trim();
+  return [
+    { name: 'gobgpd 4', path: join(tools, 'gobgpd'), flags: ['--pprof-disable', '--metrics-path', ''] },
+    { name: 'gobgpd 3', path: '/usr/bin/gobgpd', flags: ['--pprof-disable'] },
+  ];
+}
+
+/** Starts a gobgpd and waits until its API answers. @param prefix words before the command, as `ip netns exec x` */
+export async function startGobgpd(binary: GobgpdBinary, prefix: readonly string[] = []): Promise<TestGobgpd> {
+  if (!existsSync(binary.path)) throw new Error(`no gobgpd at ${binary.path}`);
+  const dir = mkdtempSync(join(tmpdir(), 'isthmus-gobgp-'));
+  const socket = join(dir, 'gobgpd.sock');
+  const start = async (): Promise<ChildProcess> => {
+    rmSync(socket, { force: true });
+    const args = [...prefix, binary.path, '--api-hosts', `unix://${socket}`, ...binary.flags];
+    const child = spawn(args[0] ?? binary.path, args.slice(1), { stdio: 'ignore' });
+    await untilAnswering(`unix:${socket}`);
+    return child;
+  };
+  let child = await start();
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    child.once('exit', () => resolve());
+    child.kill('SIGKILL');
+    await promise;
+  };
+  return {
+    target: `unix:${socket}`,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    kill,
+    restart: async () => {
+      await kill();
+      child = await start();
+    },
+    stop: async () => {
+      await kill();
+      rmSync(dir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function untilAnswering(target: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      (await openTransport({ target })).close();
+      return;
+    } catch (error) {
+      if (!(error instanceof GobgpUnreachable) || attempt === 100) throw error;
+      await sleep(30);
+    }
+  }
+}

@@ -1,0 +1,191 @@
+import { fileURLToPath } from 'node:url';
+import * as grpc from '@grpc/grpc-js';
+import { loadSync, type MethodDefinition, type PackageDefinition, type ServiceDefinition } from '@grpc/proto-loader';
+import { type GobgpError, GobgpIncompatible, GobgpRejected, GobgpUnreachable } from './errors.ts';
+
+/** Which API gobgpd speaks; the two share neither service name nor enum values. */
+export type ApiGeneration = 'v3' | 'v4';
+
+/** gRPC calls of one gobgpd, in its own generation. Enums are the names of the .proto files, bytes are Buffers. */
+export interface Transport {
+  readonly generation: ApiGeneration;
+  unary(method: string, request: object): Promise<object>;
+  collect(method: string, request: object): Promise<object[]>;
+  upload(method: string, messages: Iterable<object>): Promise<void>;
+  /** Calls `onMessage` until the stream ends, which is always an error. */
+  follow(
+    method: string,
+    request: object,
+    onMessage: (message: object) => void,
+  ): { readonly ended: Promise<GobgpError>; cancel(): void };
+  close(): void;
+}
+
+export interface TransportOptions {
+  /** `unix:/path`, `host:port`. */
+  readonly target: string;
+  /** The folder with v3/gobgp.proto and v4/gobgp.proto; by default the repository's. */
+  readonly protoDir?: string;
+  /** Deadline of every call. */
+  readonly timeoutMs?: number;
+}
+
+const services = { v4: 'api.GoBgpService', v3: 'apipb.GobgpApi' } as const;
+
+const channelOptions: grpc.ChannelOptions = {
+  'grpc.max_receive_message_length': 64 * 1024 * 1024,
+  'grpc.enable_http_proxy': 0,
+  // A shared subchannel would carry the back-off of an earlier, closed client into this one.
+  'grpc.use_local_subchannel_pool': 1,
+};
+
+/** @throws GobgpUnreachable | GobgpIncompatible */
+export async function openTransport(options: TransportOptions): Promise<Transport> {
+  const client = new grpc.Client(options.target, grpc.credentials.createInsecure(), channelOptions);
+  try {
+    for (const generation of ['v4', 'v3'] as const) {
+      const transport = new GrpcTransport(client, generation, options);
+      // The wrong generation answers UNIMPLEMENTED to every call, so this cannot be misread.
+      if (await transport.isSpoken()) return transport;
+    }
+    throw new GobgpIncompatible(options.target);
+  } catch (error) {
+    client.close();
+    throw error;
+  }
+}
+
+class GrpcTransport implements Transport {
+  readonly generation: ApiGeneration;
+  readonly #client: grpc.Client;
+  readonly #service: ServiceDefinition;
+  readonly #target: string;
+  readonly #timeoutMs: number;
+
+  constructor(client: grpc.Client, generation: ApiGeneration, options: TransportOptions) {
+    this.generation = generation;
+    this.#client = client;
+    this.#target = options.target;
+    this.#timeoutMs = options.timeoutMs ?? 5000;
+    const protoDir = options.protoDir ?? fileURLToPath(new URL('../../../proto/gobgp', import.meta.url));
+    const loaded = loadSync(`${protoDir}/${generation}/gobgp.proto`, {
+      keepCase: true,
+      longs: Number,
+      enums: String,
+      defaults: true,
+      arrays: true,
+    });
+    this.#service = serviceOf(loaded, services[generation]);
+  }
+
+  async isSpoken(): Promise<boolean> {
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>();
+    this.#request('GetBgp', {}, (error) => {
+      if (!error) resolve(true);
+      else if (error.code === grpc.status.UNIMPLEMENTED) resolve(false);
+      else reject(this.#errorOf('GetBgp', error));
+    });
+    return promise;
+  }
+
+  async unary(method: string, request: object): Promise<object> {
+    const { promise, resolve, reject } = Promise.withResolvers<object>();
+    this.#request(method, request, (error, response) =>
+      error ? reject(this.#errorOf(method, error)) : resolve(response ?? {}),
+    );
+    return promise;
+  }
+
+  async collect(method: string, request: object): Promise<object[]> {
+    const definition = this.#method(method);
+    const { promise, resolve, reject } = Promise.withResolvers<object[]>();
+    const messages: object[] = [];
+    this.#client
+      .makeServerStreamRequest(
+        definition.path,
+        definition.requestSerialize,
+        definition.responseDeserialize,
+        request,
+        this.#callOptions(),
+      )
+      .on('data', (message: object) => messages.push(message))
+      .on('error', (error: grpc.ServiceError) => reject(this.#errorOf(method, error)))
+      .on('end', () => resolve(messages));
+    return promise;
+  }
+
+  async upload(method: string, messages: Iterable<object>): Promise<void> {
+    const definition = this.#method(method);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const call = this.#client.makeClientStreamRequest(
+      definition.path,
+      definition.requestSerialize,
+      definition.responseDeserialize,
+      this.#callOptions(),
+      (error: grpc.ServiceError | null) => (error ? reject(this.#errorOf(method, error)) : resolve()),
+    );
+    for (const message of messages) call.write(message);
+    call.end();
+    return promise;
+  }
+
+  follow(
+    method: string,
+    request: object,
+    onMessage: (message: object) => void,
+  ): { readonly ended: Promise<GobgpError>; cancel(): void } {
+    const definition = this.#method(method);
+    const { promise, resolve } = Promise.withResolvers<GobgpError>();
+    const call = this.#client.makeServerStreamRequest(
+      definition.path,
+      definition.requestSerialize,
+      definition.responseDeserialize,
+      request,
+    );
+    call
+      .on('data', onMessage)
+      .on('error', (error: grpc.ServiceError) => resolve(this.#errorOf(method, error)))
+      .on('end', () => resolve(new GobgpUnreachable(this.#target, 'it ended the stream of events')));
+    return { ended: promise, cancel: () => call.cancel() };
+  }
+
+  close(): void {
+    this.#client.close();
+  }
+
+  #request(method: string, request: object, done: (error: grpc.ServiceError | null, response?: object) => void): void {
+    const definition = this.#method(method);
+    this.#client.makeUnaryRequest(
+      definition.path,
+      definition.requestSerialize,
+      definition.responseDeserialize,
+      request,
+      this.#callOptions(),
+      done,
+    );
+  }
+
+  #callOptions(): grpc.CallOptions {
+    return { deadline: Date.now() + this.#timeoutMs };
+  }
+
+  #method(name: string): MethodDefinition<object, object> {
+    const definition = this.#service[name];
+    if (!definition) throw new TypeError(`no rpc ${name} in ${services[this.generation]}`);
+    return definition;
+  }
+
+  #errorOf(method: string, error: grpc.ServiceError): GobgpError {
+    const { UNAVAILABLE, DEADLINE_EXCEEDED, CANCELLED } = grpc.status;
+    if (error.code === UNAVAILABLE || error.code === DEADLINE_EXCEEDED || error.code === CANCELLED) {
+      return new GobgpUnreachable(this.#target, error.details, { cause: error });
+    }
+    return new GobgpRejected(method, error.details, { cause: error });
+  }
+}
+
+function serviceOf(loaded: PackageDefinition, name: string): ServiceDefinition {
+  const service = loaded[name];
+  if (!service || 'format' in service) throw new TypeError(`no service ${name} in the .proto file`);
+  return service;
+}

@@ -1,0 +1,41 @@
+import type { Problem } from '../../lib/desired/problem.ts';
+import { type GobgpClient, GobgpRejected } from 'gobgp-js';
+import { renderPath } from './render.ts';
+import type { Steps } from './steps.ts';
+
+/**
+ * Brings gobgpd through the steps; each is safe to repeat after a failure in the middle.
+ * @param wasEstablished whether a session with this address existed before gobgpd was restarted
+ * @returns peers gobgpd refused, by address; the others are in place
+ * @throws GobgpUnreachable, GobgpRejected for a step that is not about one peer
+ */
+export async function applySteps(
+  client: GobgpClient,
+  steps: Steps,
+  wasEstablished: (address: string) => boolean,
+): Promise<ReadonlyMap<string, Problem>> {
+  const refused = new Map<string, Problem>();
+  const onePeer = async (address: string, call: Promise<void>): Promise<void> => {
+    try {
+      await call;
+    } catch (error) {
+      if (!(error instanceof GobgpRejected)) throw error;
+      refused.set(address, { code: 'Rejected', message: error.message });
+    }
+  };
+  const isFresh = steps.startBgp !== undefined;
+  if (steps.startBgp) await client.startBgp(steps.startBgp);
+  for (const address of steps.deletePeers) await client.deletePeer(address);
+  // Judging anew, gobgpd 3 sends what is allowed but takes nothing back; only a withdrawal, which goes to all peers, does.
+  const takenBack = client.generation === 'v3' ? steps.takenBack : [];
+  await client.withdrawPaths([...steps.withdraw, ...takenBack]);
+  if (steps.setPolicies) await client.setPolicies(steps.setPolicies);
+  await client.addPaths([...steps.addPaths, ...takenBack.map(renderPath)]);
+  for (const address of steps.resendTo) await client.resetPeer(address, { soft: true, direction: 'out' });
+  for (const peer of steps.updatePeers) await onePeer(peer.address, client.updatePeer(peer));
+  for (const peer of steps.addPeers) {
+    // The flag makes gobgpd hold routes back until the peer is through, so it must not be set for peers that never were up.
+    await onePeer(peer.address, client.addPeer(peer, { isRestarting: isFresh && wasEstablished(peer.address) }));
+  }
+  return refused;
+}

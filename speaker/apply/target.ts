@@ -1,0 +1,205 @@
+// The one place that changes gobgpd: a plan comes in by `set`, calls to gobgpd go out, and what gobgpd then says is handed to `onObserved`.
+// A fresh gobgpd is started with its peers last; a living one gets only differences, so that a restart of the speaker sends no UPDATE.
+// gobgpd may end at any time: everything is read anew after each connect. Rule: never stop or restart gobgpd from here.
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { type GobgpClient, GobgpIncompatible, GobgpRejected, GobgpUnreachable, openGobgp } from 'gobgp-js';
+import { backoffMs } from '../../lib/run/backoff.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import type { SpeakerPlan } from '../plan/plan.ts';
+import type { Observed } from '../state/observed.ts';
+import { applySteps } from './apply.ts';
+import { programmedByPlan, readProgrammed } from './programmed.ts';
+import { readSessions } from './sessions.ts';
+import { diffSteps, isSameGlobal, type Programmed } from './steps.ts';
+import { Wakeup } from './wakeup.ts';
+
+export interface TargetOptions {
+  /** gobgpd's API: `unix:/path` or `host:port`. */
+  readonly gobgpd: string;
+  readonly protoDir?: string | undefined;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly monotonicMs: () => number;
+  readonly onObserved: (observed: Observed) => void;
+}
+
+const auditMs = 30_000;
+const readyMs = 5000;
+const connectBackoff = { baseMs: 250, maxMs: 2000 } as const;
+const rejectedBackoff = { baseMs: 1000, maxMs: 30_000 } as const;
+
+export class GobgpTarget {
+  readonly #options: TargetOptions;
+  readonly #wakeup = new Wakeup();
+  /** Addresses that had a session when gobgpd was last seen. */
+  readonly #established = new Set<string>();
+  #plan: SpeakerPlan | undefined;
+  #isReachable = true;
+
+  constructor(options: TargetOptions) {
+    this.#options = options;
+  }
+
+  /** Wants this from now on. */
+  set(plan: SpeakerPlan): void {
+    const isSame = this.#plan !== undefined && isDeepStrictEqual(effectOf(this.#plan), effectOf(plan));
+    this.#plan = plan;
+    if (!isSame) this.#wakeup.wake('plan');
+  }
+
+  /** Sessions an earlier speaker process saw, for the case that gobgpd is found restarted. */
+  remember(addresses: Iterable<string>): void {
+    for (const address of addresses) this.#established.add(address);
+  }
+
+  /** Works until the signal aborts; gobgpd stays as it is then. */
+  async run(signal: AbortSignal): Promise<void> {
+    signal.addEventListener('abort', () => this.#wakeup.wake('stop'), { once: true });
+    while (!signal.aborted) {
+      const client = await this.#connect(signal);
+      if (!client) return;
+      try {
+        await this.#serve(client, signal);
+      } catch (error) {
+        if (!(error instanceof GobgpUnreachable)) throw error;
+        this.#reportUnreachable(error);
+      } finally {
+        client.close();
+      }
+    }
+  }
+
+  async #connect(signal: AbortSignal): Promise<GobgpClient | undefined> {
+    const { gobgpd, protoDir, random } = this.#options;
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        return await openGobgp({ target: gobgpd, ...(protoDir !== undefined && { protoDir }) });
+      } catch (error) {
+        if (!(error instanceof GobgpUnreachable || error instanceof GobgpIncompatible)) throw error;
+        this.#reportUnreachable(error);
+      }
+      const delayMs = Math.max(connectBackoff.baseMs, backoffMs(attempt, connectBackoff, random));
+      await sleep(delayMs, undefined, { signal }).catch(() => {});
+    }
+    return undefined;
+  }
+
+  /** One gobgpd process, from connect to its end. */
+  async #serve(client: GobgpClient, signal: AbortSignal): Promise<void> {
+    const watch = client.watchPeers(() => this.#wakeup.wake('session'));
+    let lost: GobgpUnreachable | GobgpRejected | undefined;
+    void watch.ended.then((error) => {
+      lost = error instanceof GobgpUnreachable ? error : new GobgpUnreachable(this.#options.gobgpd, error.message);
+      this.#wakeup.wake('lost');
+    });
+    // A gobgpd that froze just now never gets ready; the calls that follow have deadlines and will tell.
+    await Promise.race([watch.ready, sleep(readyMs, undefined, { signal }).catch(() => {})]);
+    if (!this.#isReachable) this.#options.log.info({ api: client.generation }, 'gobgpd answers');
+    this.#isReachable = true;
+    const round = new Round(client, this.#options, this.#established);
+    this.#wakeup.wake('plan');
+    for (;;) {
+      const reasons = await this.#wakeup.next(this.#plan ? round.untilAuditMs : auditMs);
+      if (signal.aborted) return;
+      if (lost) throw lost;
+      if (!this.#plan) continue;
+      const isAudit = round.untilAuditMs === 0;
+      this.#options.onObserved(
+        isAudit || reasons.has('plan') ? await round.apply(this.#plan, isAudit) : await round.observe(),
+      );
+    }
+  }
+
+  #reportUnreachable(error: GobgpUnreachable | GobgpIncompatible): void {
+    if (this.#isReachable) this.#options.log.warn({ err: error.message }, 'gobgpd does not answer; trying again');
+    this.#isReachable = false;
+    const problem = { code: 'DaemonUnreachable', message: `${error.message}; see the log of the gobgpd container` };
+    this.#options.onObserved({ daemon: { isReachable: false, problem }, sessions: new Map(), refused: new Map() });
+  }
+}
+
+/** The work on one gobgpd process, which has what `#programmed` says since the last look. */
+class Round {
+  readonly #client: GobgpClient;
+  readonly #options: TargetOptions;
+  readonly #established: Set<string>;
+  #programmed: Programmed | undefined;
+  #refused: ReadonlyMap<string, Problem> = new Map();
+  #problem: Problem | undefined;
+  #failures = 0;
+  #auditAt = 0;
+
+  constructor(client: GobgpClient, options: TargetOptions, established: Set<string>) {
+    this.#client = client;
+    this.#options = options;
+    this.#established = established;
+  }
+
+  /** 0 when it is time to look at everything again without being asked. */
+  get untilAuditMs(): number {
+    return Math.max(0, this.#auditAt - this.#options.monotonicMs());
+  }
+
+  /** @param isAudit reads everything anew, which finds what others changed */
+  async apply(plan: SpeakerPlan, isAudit: boolean): Promise<Observed> {
+    try {
+      const before = isAudit || !this.#programmed ? await readProgrammed(this.#client) : this.#programmed;
+      this.#programmed = undefined;
+      const steps = diffSteps(plan, before);
+      if (steps) {
+        this.#refused = await applySteps(this.#client, steps, (address) => this.#established.has(address));
+        this.#programmed = programmedByPlan(plan, before, new Set(this.#refused.keys()));
+      }
+      this.#problem = restartNeeded(plan, this.#programmed);
+      this.#failures = this.#refused.size > 0 ? this.#failures + 1 : 0;
+    } catch (error) {
+      if (!(error instanceof GobgpRejected)) throw error;
+      this.#options.log.error({ err: error.message }, 'gobgpd refused a call; trying again');
+      this.#problem = { code: 'Rejected', message: error.message };
+      this.#failures += 1;
+    }
+    if (isAudit || this.#failures > 0) this.#scheduleAudit();
+    return this.observe();
+  }
+
+  #scheduleAudit(): void {
+    const { monotonicMs, random } = this.#options;
+    this.#auditAt =
+      monotonicMs() +
+      (this.#failures === 0 ? auditMs : rejectedBackoff.baseMs + backoffMs(this.#failures, rejectedBackoff, random));
+  }
+
+  async observe(): Promise<Observed> {
+    const sessions = await readSessions(this.#client);
+    for (const [address, { state }] of sessions) {
+      if (state === 'Established') this.#established.add(address);
+      else this.#established.delete(address);
+    }
+    const version = this.#client.generation === 'v4' ? '4.x' : '3.x';
+    return {
+      daemon: { isReachable: true, version, ...(this.#problem && { problem: this.#problem }) },
+      sessions,
+      refused: this.#refused,
+    };
+  }
+}
+
+/** The part of a plan that gobgpd sees; most changes of objects are of their statuses and change nothing here. */
+function effectOf({ instance, peers, prefixes }: SpeakerPlan): object {
+  return { instance, peers, prefixes };
+}
+
+/** gobgpd takes AS, router ID and port once in its life, and ending it drops every session: that moment is the operator's choice. */
+function restartNeeded(plan: SpeakerPlan, programmed: Programmed | undefined): Problem | undefined {
+  const { instance } = plan;
+  const running = programmed?.global;
+  if (!instance || !running || isSameGlobal(instance, running)) return undefined;
+  const text = (global: { asn: number; routerId: string; listenPort: number }) =>
+    `AS ${global.asn}, router ID ${global.routerId}, port ${global.listenPort}`;
+  return {
+    code: 'RestartNeeded',
+    message: `gobgpd runs with ${text(running)}, wanted is ${text(instance)}; restart gobgpd on this node (delete its speaker pod) to change it`,
+  };
+}

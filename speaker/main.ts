@@ -1,0 +1,82 @@
+// The speaker of one node: BGP objects and subnets come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
+// Read it top to bottom: watch → plan → apply → status. gobgpd is a process of its own and outlives this one.
+import { EventRecorder } from '../lib/kube/events.ts';
+import { openKube } from '../lib/kube/client.ts';
+import { ObjectWriter } from '../lib/kube/writer.ts';
+import { parseFlags, text } from '../lib/run/flags.ts';
+import { createRegistry, serveHealth } from '../lib/run/health.ts';
+import type { Logger } from '../lib/run/logger.ts';
+import { runRoom } from '../lib/run/room.ts';
+import { GobgpTarget } from './apply/target.ts';
+import { SpeakerMetrics } from './metrics.ts';
+import { planSpeaker, type SpeakerPlan } from './plan/plan.ts';
+import { planStatus } from './plan/status.ts';
+import { joined } from './state/joined.ts';
+import { establishedBefore } from './state/established.ts';
+import type { Observed } from './state/observed.ts';
+import { SpeakerEvents } from './status/events.ts';
+import { StatusWriter } from './status/status-writer.ts';
+import { watchCluster } from './watch/cluster.ts';
+
+const flags = {
+  kubeconfig: text('path of the kubeconfig; without it the service account of the pod is used', undefined),
+  node: text('name of the node this runs on'),
+  gobgpd: text("address of gobgpd's API, unix:/path or host:port"),
+  namespace: text('the namespace Isthmus is installed in', 'kube-system'),
+  'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10667'),
+  'proto-dir': text('folder with v3/gobgp.proto and v4/gobgp.proto; by default the one beside the source', undefined),
+};
+
+/** Bursts of changes are joined for so long. */
+const joinMs = 5;
+
+runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
+  const options = parseFlags(flags, process.argv.slice(2), process.env);
+  const client = openKube({ kubeconfig: options.kubeconfig, userAgent: 'isthmus-speaker' });
+  const registry = createRegistry('speaker');
+  const metrics = new SpeakerMetrics(registry);
+
+  const recorder = new EventRecorder({ client, component: 'isthmus-speaker', instance: options.node, signal, log });
+  const events = new SpeakerEvents(recorder, options.node);
+  const writer = new ObjectWriter({ signal, log });
+  const status = new StatusWriter({ client, writer, events, node: options.node, now: () => new Date().toISOString() });
+
+  let plan: SpeakerPlan | undefined;
+  let observed: Observed | undefined;
+  const tell = joined(joinMs, () => {
+    if (!plan || !observed) return;
+    const state = cluster.state();
+    metrics.set(plan, observed);
+    status.write(state, planStatus(state, plan, observed));
+  });
+  const target = new GobgpTarget({
+    gobgpd: options.gobgpd,
+    protoDir: options.protoDir,
+    log,
+    random: Math.random,
+    monotonicMs: () => performance.now(),
+    onObserved: (next) => {
+      observed = next;
+      tell();
+    },
+  });
+  let isSynced = false;
+  const replan = joined(joinMs, () => {
+    if (!isSynced) return;
+    plan = planSpeaker(cluster.state());
+    target.set(plan);
+    tell();
+  });
+  const cluster = watchCluster(client, options.node, log, signal, replan);
+
+  const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
+  await cluster.synced;
+  target.remember(establishedBefore(cluster.state()));
+  isSynced = true;
+  replan();
+  log.info({ node: options.node, gobgpd: options.gobgpd }, 'the cluster is known; working');
+  await target.run(signal);
+
+  await Promise.all([health.close(), cluster.stop(), recorder.close(), writer.close()]);
+  await client.close();
+});

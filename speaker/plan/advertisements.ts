@@ -1,0 +1,34 @@
+import { defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import type { BgpAdvertisement, SpeakerState, Subnet } from '../state/objects.ts';
+import type { AcceptedPeer } from './peers.ts';
+import { matchesSelector } from './selector.ts';
+
+/** Prefixes by advertisement, sorted; an advertisement that selects nothing is there with none. */
+export function planAdvertisements(state: SpeakerState): ReadonlyMap<string, readonly string[]> {
+  const subnets = [...state.subnets.values()].filter(isAnnounceable);
+  const advertised = new Map<string, readonly string[]>();
+  for (const { name, spec } of state.advertisements.values()) {
+    if ('problem' in spec) continue;
+    const selected = subnets.filter((subnet) => matchesSelector(subnet.labels, spec.value.selector));
+    advertised.set(name, [...new Set(selected.flatMap((subnet) => subnet.prefixes))].toSorted());
+  }
+  return advertised;
+}
+
+/** What one peer is told: the prefixes of its own family from the advertisements it selects, sorted. */
+export function prefixesFor(
+  peer: AcceptedPeer,
+  advertisements: ReadonlyMap<string, BgpAdvertisement>,
+  advertised: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
+  const prefixes = [...advertised]
+    .filter(([name]) => matchesSelector(advertisements.get(name)?.labels ?? {}, peer.advertisements))
+    .flatMap(([, each]) => each);
+  // An IPv6 prefix told over an IPv4 session would carry a mapped IPv4 next hop, which no router can use.
+  return [...new Set(prefixes)].filter((prefix) => prefix.includes(':') === (peer.family === 6)).toSorted();
+}
+
+/** The join subnet is plumbing; what is outside the default VPC is not reachable by the node's address. */
+function isAnnounceable(subnet: Subnet): boolean {
+  return subnet.name !== joinSubnet && subnet.vpc === defaultVpc && subnet.isReady && !subnet.isDeleting;
+}

@@ -1,0 +1,80 @@
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { BgpInstance, Node, SpeakerState } from '../state/objects.ts';
+import { byAge } from './order.ts';
+import { matchesSelector } from './selector.ts';
+
+/** The local side of BGP on this node. */
+export interface WantedInstance {
+  readonly name: string;
+  readonly asn: number;
+  /** An IPv4 address of the node. */
+  readonly routerId: string;
+  /** -1 does not listen. */
+  readonly listenPort: number;
+  /** Undefined: not offered to peers. */
+  readonly restartTimeSeconds: number | undefined;
+}
+
+export interface InstanceChoice {
+  readonly instance: WantedInstance | undefined;
+  readonly problems: ReadonlyMap<string, Problem>;
+}
+
+/** The oldest of the instances that select the node; every other one of them, and every unusable one, has a problem. */
+export function chooseInstance(state: SpeakerState): InstanceChoice {
+  const problems = new Map<string, Problem>();
+  for (const { name, spec } of state.instances.values()) if ('problem' in spec) problems.set(name, spec.problem);
+  const node = state.nodes.get(state.node);
+  const [winner, ...losers] = [...state.instances.values()]
+    .filter((each) => isInstanceSelecting(each, node))
+    .toSorted(byAge);
+  for (const loser of losers) problems.set(loser.name, conflict(state.node, winner?.name ?? ''));
+  return { instance: winner && instanceOf(state, winner, problems), problems };
+}
+
+/** The instance of every node that has one, by node name. */
+export function instancesByNode(state: SpeakerState): ReadonlyMap<string, string> {
+  const oldestFirst = [...state.instances.values()].toSorted(byAge);
+  const winners = new Map<string, string>();
+  for (const node of state.nodes.values()) {
+    const winner = oldestFirst.find((instance) => isInstanceSelecting(instance, node));
+    if (winner) winners.set(node.name, winner.name);
+  }
+  return winners;
+}
+
+/** Whether the instance's selector takes the node, whoever wins it. */
+export function isInstanceSelecting({ spec }: BgpInstance, node: Node | undefined): boolean {
+  return node !== undefined && 'value' in spec && matchesSelector(node.labels, spec.value.nodeSelector);
+}
+
+function instanceOf(
+  state: SpeakerState,
+  { name, spec }: BgpInstance,
+  problems: Map<string, Problem>,
+): WantedInstance | undefined {
+  if ('problem' in spec) return undefined;
+  const routerId = state.nodes.get(state.node)?.addresses.find((address) => !address.includes(':'));
+  if (routerId === undefined) {
+    problems.set(name, {
+      code: 'NoRouterID',
+      message: `node ${state.node} has no IPv4 InternalIP to take the router ID from; give the node one`,
+    });
+    return undefined;
+  }
+  const { localASN, listenPort, gracefulRestart } = spec.value;
+  return {
+    name,
+    asn: localASN,
+    routerId,
+    listenPort,
+    restartTimeSeconds: gracefulRestart.enabled ? gracefulRestart.restartTimeSeconds : undefined,
+  };
+}
+
+function conflict(node: string, winner: string): Problem {
+  return {
+    code: 'Conflicting',
+    message: `node ${node} is already selected by the older BgpInstance ${winner}; make the nodeSelectors of the two disjoint`,
+  };
+}

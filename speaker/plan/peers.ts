@@ -1,0 +1,116 @@
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
+import { type Ip, parseIp } from '../../lib/net/ip.ts';
+import type { BgpPeer, Node, SpeakerState } from '../state/objects.ts';
+import type { WantedInstance } from './instance.ts';
+import { byAge } from './order.ts';
+import { matchesSelector } from './selector.ts';
+
+/** A neighbour this node has a session with. */
+export interface AcceptedPeer {
+  /** Name of the BgpPeer. */
+  readonly name: string;
+  readonly address: string;
+  readonly family: 4 | 6;
+  readonly asn: number;
+  readonly port: number;
+  readonly ebgpMultihopTtl: number;
+  readonly holdTimeSeconds: number;
+  readonly keepaliveSeconds: number;
+  readonly advertisements: LabelSelector;
+}
+
+/** Peers of this node by address, and why others are not among them. A peer that other nodes have is neither. */
+export function planPeers(
+  state: SpeakerState,
+  instance: WantedInstance | undefined,
+): { readonly peers: ReadonlyMap<string, AcceptedPeer>; readonly problems: ReadonlyMap<string, Problem> } {
+  const peers = new Map<string, AcceptedPeer>();
+  const problems = new Map<string, Problem>();
+  for (const peer of [...state.peers.values()].toSorted(byAge)) {
+    const problem = objectProblem(state, peer);
+    if (problem) {
+      problems.set(peer.name, problem);
+    } else if ('value' in peer.spec && isPeerSelecting(peer, state.nodes.get(state.node), instance?.name)) {
+      const { value } = peer.spec;
+      const taken = nodeProblem(state, value.address) ?? duplicate(peers.get(value.address), value.address, state.node);
+      if (taken) problems.set(peer.name, taken);
+      else peers.set(value.address, acceptedPeer(peer.name, value));
+    }
+  }
+  return { peers, problems };
+}
+
+/** What is wrong with a peer on every node alike. */
+export function objectProblem(state: SpeakerState, { spec }: BgpPeer): Problem | undefined {
+  if ('problem' in spec) return spec.problem;
+  const { address, instance } = spec.value;
+  const ip = parseIp(address);
+  if (!ip) return { code: 'InvalidAddress', message: `address '${address}' is not an IP address` };
+  const unusable = unusableRange(ip);
+  if (unusable)
+    return {
+      code: 'InvalidAddress',
+      message: `address ${address} is ${unusable} and cannot be a neighbour; give the router's own address`,
+    };
+  if (!state.instances.has(instance)) {
+    return {
+      code: 'UnknownInstance',
+      message: `there is no BgpInstance '${instance}'; create it or change spec.instance`,
+    };
+  }
+  return undefined;
+}
+
+const unusableRanges = [
+  ['0.0.0.0/32', 'unspecified'],
+  ['::/128', 'unspecified'],
+  ['224.0.0.0/4', 'a multicast address'],
+  ['ff00::/8', 'a multicast address'],
+  ['255.255.255.255/32', 'the broadcast address'],
+  ['fe80::/10', 'a link-local address'],
+] as const;
+
+function unusableRange(ip: Ip): string | undefined {
+  return unusableRanges.find(([range]) => {
+    const cidr = parseCidr(range);
+    return cidr && cidrContains(cidr, ip);
+  })?.[1];
+}
+
+/** Whether the peer belongs to the node, given the instance that holds the node. */
+export function isPeerSelecting({ spec }: BgpPeer, node: Node | undefined, instance: string | undefined): boolean {
+  if (!node || 'problem' in spec) return false;
+  return spec.value.instance === instance && matchesSelector(node.labels, spec.value.nodeSelector);
+}
+
+function nodeProblem(state: SpeakerState, address: string): Problem | undefined {
+  if (!state.nodes.get(state.node)?.addresses.includes(address)) return undefined;
+  return {
+    code: 'OwnAddress',
+    message: `address ${address} is node ${state.node} itself; give the router's address or leave the node out by nodeSelector`,
+  };
+}
+
+function duplicate(taken: AcceptedPeer | undefined, address: string, node: string): Problem | undefined {
+  if (!taken) return undefined;
+  return {
+    code: 'DuplicateAddress',
+    message: `node ${node} already has ${address} by the older BgpPeer ${taken.name}; delete one of the two or make their nodeSelectors disjoint`,
+  };
+}
+
+function acceptedPeer(name: string, spec: Extract<BgpPeer['spec'], { value: unknown }>['value']): AcceptedPeer {
+  return {
+    name,
+    address: spec.address,
+    family: spec.address.includes(':') ? 6 : 4,
+    asn: spec.asn,
+    port: spec.port,
+    ebgpMultihopTtl: spec.ebgpMultihopTTL,
+    holdTimeSeconds: spec.holdTimeSeconds,
+    keepaliveSeconds: spec.keepaliveSeconds,
+    advertisements: spec.advertisements,
+  };
+}

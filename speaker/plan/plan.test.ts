@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { planSpeaker } from './plan.ts';
+import { matchesSelector } from './selector.ts';
+import { advertisementOf, instanceOf, nodeOf, peerOf, stateOf, subnetOf } from './testing.ts';
+
+const codes = (problems: ReadonlyMap<string, { readonly code: string }>) =>
+  Object.fromEntries([...problems].map(([name, { code }]) => [name, code]));
+
+test('ready subnets of the default VPC are announced, each address family to the peers that speak it', () => {
+  const plan = planSpeaker(
+    stateOf({
+      peers: [peerOf('v4', '10.0.0.254'), peerOf('v6', 'fd00::fe')],
+      subnets: [
+        subnetOf('b', ['10.17.0.0/16', 'fd00:10:17::/64']),
+        subnetOf('a', ['10.16.0.0/16']),
+        subnetOf('join', ['100.64.0.0/16']),
+        subnetOf('other', ['10.18.0.0/16'], { vpc: 'tenant' }),
+        subnetOf('unready', ['10.19.0.0/16'], { isReady: false }),
+        subnetOf('going', ['10.20.0.0/16'], { isDeleting: true }),
+      ],
+    }),
+  );
+  assert.deepEqual(plan.prefixes, ['10.16.0.0/16', '10.17.0.0/16', 'fd00:10:17::/64']);
+  assert.deepEqual(plan.peers.get('10.0.0.254')?.prefixes, ['10.16.0.0/16', '10.17.0.0/16']);
+  assert.deepEqual(plan.peers.get('fd00::fe')?.prefixes, ['fd00:10:17::/64']);
+  assert.deepEqual(plan.instance, {
+    name: 'rack',
+    asn: 65001,
+    routerId: '10.0.0.1',
+    listenPort: 179,
+    restartTimeSeconds: 120,
+  });
+});
+
+test('a peer is told what the advertisements it selects announce, and nothing else', () => {
+  const plan = planSpeaker(
+    stateOf({
+      peers: [
+        peerOf('all', '10.0.0.254'),
+        peerOf('public', '10.0.0.253', { advertisements: { matchLabels: { scope: 'public' } } }),
+      ],
+      advertisements: [
+        advertisementOf('a', { matchLabels: { tier: 'db' } }),
+        advertisementOf('b', { matchLabels: { tier: 'web' } }, { scope: 'public' }),
+      ],
+      subnets: [
+        subnetOf('db', ['10.16.0.0/24'], { labels: { tier: 'db' } }),
+        subnetOf('web', ['10.17.0.0/24'], { labels: { tier: 'web' } }),
+      ],
+    }),
+  );
+  assert.deepEqual(plan.peers.get('10.0.0.254')?.prefixes, ['10.16.0.0/24', '10.17.0.0/24']);
+  assert.deepEqual(plan.peers.get('10.0.0.253')?.prefixes, ['10.17.0.0/24']);
+  assert.deepEqual(
+    [...plan.advertised],
+    [
+      ['a', ['10.16.0.0/24']],
+      ['b', ['10.17.0.0/24']],
+    ],
+  );
+});
+
+test('of two instances on one node the older wins and the other is told', () => {
+  const [old, young] = [
+    instanceOf('z', {}, '2024-01-01T00:00:00Z'),
+    instanceOf('a', { localASN: 65002 }, '2024-01-02T00:00:00Z'),
+  ];
+  for (const instances of [
+    [old, young],
+    [young, old],
+  ]) {
+    const plan = planSpeaker(stateOf({ instances, peers: [peerOf('tor', '10.0.0.254', { instance: 'a' })] }));
+    assert.equal(plan.instance?.name, 'z');
+    assert.deepEqual(codes(plan.problems.instances), { a: 'Conflicting' });
+    assert.equal(plan.peers.size, 0);
+  }
+});
+
+test('a node without IPv4 address has no router ID; a node without label has no instance', () => {
+  const noV4 = planSpeaker(stateOf({ nodes: [nodeOf('n1', ['fd00::1'])] }));
+  assert.equal(noV4.instance, undefined);
+  assert.deepEqual(codes(noV4.problems.instances), { rack: 'NoRouterID' });
+  const unlabelled = planSpeaker(
+    stateOf({
+      nodes: [nodeOf('n1', ['10.0.0.1'], {})],
+      subnets: [subnetOf('a', ['10.16.0.0/16'])],
+      peers: [peerOf('tor', '10.0.0.254')],
+    }),
+  );
+  assert.equal(unlabelled.instance, undefined);
+  assert.deepEqual([unlabelled.prefixes, unlabelled.peers.size, unlabelled.problems.peers.size], [[], 0, 0]);
+});
+
+test('each bad peer has its reason and the good one stays', () => {
+  const younger = '2024-02-01T00:00:00Z';
+  const plan = planSpeaker(
+    stateOf({
+      peers: [
+        peerOf('good', '10.0.0.254'),
+        peerOf('again', '10.0.0.254', {}, younger),
+        peerOf('self', '10.0.0.1'),
+        peerOf('self6', 'fd00::1'),
+        peerOf('any', '0.0.0.0'),
+        peerOf('any6', '::'),
+        peerOf('multicast', '224.0.0.5'),
+        peerOf('local', 'fe80::1'),
+        peerOf('zone', 'fe80::1%eth0'),
+        peerOf('text', 'router'),
+        peerOf('stray', '10.0.0.253', { instance: 'nowhere' }),
+        peerOf('elsewhere', '10.0.0.252', { nodeSelector: { matchLabels: { rack: '2' } } }),
+        { ...peerOf('broken', '10.0.0.251'), spec: { problem: { code: 'InvalidSpec', message: 'spec.asn: too big' } } },
+      ],
+    }),
+  );
+  assert.deepEqual([...plan.peers.keys()], ['10.0.0.254']);
+  assert.equal(plan.peers.get('10.0.0.254')?.name, 'good');
+  assert.deepEqual(codes(plan.problems.peers), {
+    again: 'DuplicateAddress',
+    self: 'OwnAddress',
+    self6: 'OwnAddress',
+    any: 'InvalidAddress',
+    any6: 'InvalidAddress',
+    multicast: 'InvalidAddress',
+    local: 'InvalidAddress',
+    zone: 'InvalidAddress',
+    text: 'InvalidAddress',
+    stray: 'UnknownInstance',
+    broken: 'InvalidSpec',
+  });
+});
+
+test('selectors read as Kubernetes reads them', () => {
+  const labels = { a: '1', b: '2' };
+  const is = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', key: string, values?: string[]) =>
+    matchesSelector(labels, { matchExpressions: [{ key, operator, ...(values && { values }) }] });
+  assert.ok(matchesSelector({}, {}));
+  assert.ok(matchesSelector(labels, { matchLabels: { a: '1' } }));
+  assert.ok(!matchesSelector(labels, { matchLabels: { a: '1', c: '3' } }));
+  assert.deepEqual([is('In', 'a', ['1', '9']), is('In', 'a', ['9']), is('In', 'c', ['1'])], [true, false, false]);
+  assert.deepEqual([is('NotIn', 'a', ['1']), is('NotIn', 'a', ['9']), is('NotIn', 'c', ['1'])], [false, true, true]);
+  assert.deepEqual(
+    [is('Exists', 'a'), is('Exists', 'c'), is('DoesNotExist', 'a'), is('DoesNotExist', 'c')],
+    [true, false, false, true],
+  );
+});

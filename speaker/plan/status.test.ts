@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NodeSession, SpeakerState } from '../state/objects.ts';
+import type { Observed, ObservedSession } from '../state/observed.ts';
+import { planSpeaker } from './plan.ts';
+import type { PlannedCondition } from './planned.ts';
+import { planStatus, type StatusPlan } from './status.ts';
+import { instanceOf, nodeOf, peerOf, stateOf } from './testing.ts';
+
+const nodes = [nodeOf('n1', ['10.0.0.1']), nodeOf('n2', ['10.0.0.2']), nodeOf('n3', ['10.0.0.3'], {})];
+
+function seen(sessions: Record<string, ObservedSession>, daemon: Partial<Observed['daemon']> = {}): Observed {
+  return {
+    daemon: { isReachable: true, version: '4.x', ...daemon },
+    sessions: new Map(Object.entries(sessions)),
+    refused: new Map(),
+  };
+}
+
+function statusOf(state: SpeakerState, observed: Observed): StatusPlan {
+  return planStatus(state, planSpeaker(state), observed);
+}
+
+function conditions(status: { readonly conditions: readonly PlannedCondition[] } | undefined) {
+  return Object.fromEntries(
+    (status?.conditions ?? []).map(({ type, status: value, reason }) => [type, `${value} ${reason}`]),
+  );
+}
+
+function withSessions(...sessions: NodeSession[]): SpeakerState {
+  const peer = peerOf('tor', '10.0.0.254');
+  return stateOf({ nodes, peers: [{ ...peer, status: { ...peer.status, nodes: sessions } }] });
+}
+
+const up: NodeSession = { node: 'n2', state: 'Established', advertised: 1, since: '2024-01-01T00:00:00Z' };
+
+test('n of m counts the entries of selected nodes, this node by what gobgpd says now', () => {
+  const state = withSessions(up, { ...up, node: 'n3' }, { ...up, node: 'gone' });
+  const before = statusOf(state, seen({ '10.0.0.254': { state: 'Active', reason: 'HoldTimerExpired' } })).peers.get(
+    'tor',
+  );
+  assert.equal(before?.summary.established, '1/2');
+  assert.deepEqual(before?.leftOver, ['gone', 'n3']);
+  assert.deepEqual(conditions(before), { Accepted: 'True Accepted', Established: 'False HoldTimerExpired' });
+  const after = statusOf(state, seen({ '10.0.0.254': { state: 'Established', advertised: 3 } })).peers.get('tor');
+  assert.equal(after?.summary.established, '2/2');
+  assert.deepEqual(after?.entry, { node: 'n1', state: 'Established', advertised: 3 });
+  assert.deepEqual(conditions(after), { Accepted: 'True Accepted', Established: 'True Established' });
+});
+
+test('a session that is still coming up keeps the state it was first shown with', () => {
+  const state = withSessions({ node: 'n1', state: 'Active', since: '2024-01-01T00:00:00Z' });
+  const turning = statusOf(state, seen({ '10.0.0.254': { state: 'OpenSent' } })).peers.get('tor');
+  assert.equal(turning?.entry?.state, 'Active');
+});
+
+test('gobgpd out of reach is said at the peer and at the instance', () => {
+  const problem = { code: 'DaemonUnreachable', message: 'gobgpd does not answer' };
+  const status = statusOf(withSessions(), seen({}, { isReachable: false, problem }));
+  assert.deepEqual(status.peers.get('tor')?.entry, {
+    node: 'n1',
+    state: 'Unreachable',
+    reason: problem.code,
+    message: problem.message,
+  });
+  assert.deepEqual(conditions(status.instances.get('rack')), {
+    Accepted: 'True Accepted',
+    Ready: 'False DaemonUnreachable',
+    DaemonOutdated: 'False Current',
+  });
+});
+
+test('a refused peer has an entry only where the cause is this node', () => {
+  const state = stateOf({ nodes, peers: [peerOf('self', '10.0.0.1'), peerOf('any', '0.0.0.0')] });
+  const { peers } = statusOf(state, seen({}));
+  assert.equal(peers.get('self')?.entry?.state, 'Refused');
+  assert.deepEqual(conditions(peers.get('self')), { Accepted: 'False OwnAddress', Established: 'False OwnAddress' });
+  assert.equal(peers.get('any')?.entry, undefined);
+  assert.equal(peers.get('any')?.summary.established, '0/0');
+  assert.deepEqual(conditions(peers.get('any')), {
+    Accepted: 'False InvalidAddress',
+    Established: 'False NotAccepted',
+  });
+});
+
+test('an old gobgpd and a second instance are conditions of the instances', () => {
+  const state = stateOf({
+    nodes: nodes.slice(0, 1),
+    instances: [instanceOf('rack'), instanceOf('second', {}, '2024-02-01T00:00:00Z')],
+  });
+  const { instances } = statusOf(state, seen({}, { version: '3.x' }));
+  assert.deepEqual(conditions(instances.get('rack')), {
+    Accepted: 'True Accepted',
+    Ready: 'True Ready',
+    DaemonOutdated: 'True DaemonOutdated',
+  });
+  assert.equal(conditions(instances.get('second'))['Accepted'], 'False Conflicting');
+});

@@ -1,0 +1,26 @@
+import type { Problem } from '../../lib/desired/problem.ts';
+
+/** One session as gobgpd reports it. */
+export interface ObservedSession {
+  readonly state: 'Idle' | 'Connect' | 'Active' | 'OpenSent' | 'OpenConfirm' | 'Established';
+  /** Why the last session ended, CamelCase. */
+  readonly reason?: string;
+  readonly message?: string;
+  /** Prefixes the peer was told; only of an established session, and only where gobgpd counts right. */
+  readonly advertised?: number;
+}
+
+/** What is known of gobgpd on this node after a round, or after a failed try to reach it. */
+export interface Observed {
+  readonly daemon: {
+    readonly isReachable: boolean;
+    /** `3.x` or `4.x`; undefined while unreachable. */
+    readonly version?: string;
+    /** Why the instance is not as wanted. */
+    readonly problem?: Problem;
+  };
+  /** By address. */
+  readonly sessions: ReadonlyMap<string, ObservedSession>;
+  /** Peers gobgpd refused, by address. */
+  readonly refused: ReadonlyMap<string, Problem>;
+}

@@ -1,0 +1,165 @@
+// What Kubernetes is told: planned statuses come in, server-side applies of those that differ go out. Every speaker applies the entry of
+// its own node under a field manager of its own, and the summary under one all speakers share, so two speakers never undo each other.
+// Times are stamped here and only where a state changed: a start against objects that already say the same writes nothing.
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import { setCondition } from '../../lib/kube/conditions.ts';
+import { apiVersionOf, bgpAdvertisements, bgpInstances, bgpPeers } from '../../lib/kube/resources.ts';
+import type { KubeClient, Resource } from '../../lib/kube/types.ts';
+import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import type { PlannedStatus } from '../plan/planned.ts';
+import type { StatusPlan } from '../plan/status.ts';
+import type { SpeakerState } from '../state/objects.ts';
+import type { SpeakerEvents } from './events.ts';
+
+interface Entry {
+  readonly node: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+interface StatusObject {
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  readonly status: { readonly conditions: readonly Condition[]; readonly nodes?: readonly Entry[] };
+}
+
+export interface StatusWriterOptions {
+  readonly client: KubeClient;
+  readonly writer: ObjectWriter;
+  readonly events: SpeakerEvents;
+  readonly node: string;
+  /** RFC 3339. */
+  readonly now: () => string;
+}
+
+const summaryManager = 'isthmus-speaker';
+
+export class StatusWriter {
+  readonly #options: StatusWriterOptions;
+  /** The text last sent by key, and the object it was sent for: until the object changes, the same need not be sent again. */
+  readonly #sent = new Map<string, { readonly object: StatusObject; readonly text: string }>();
+  /** Entries of this node as last told, which the objects may not show yet. */
+  readonly #told = new Map<string, Entry>();
+
+  constructor(options: StatusWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Sends what differs between the objects and the plan of their statuses. */
+  write(state: SpeakerState, planned: StatusPlan): void {
+    for (const [name, status] of planned.instances)
+      this.#writeObject(bgpInstances, state.instances.get(name), status, {});
+    for (const [name, status] of planned.peers) {
+      const peer = state.peers.get(name);
+      this.#writeObject(bgpPeers, peer, status, { established: peer?.status.established });
+    }
+    for (const [name, status] of planned.advertisements) {
+      const advertisement = state.advertisements.get(name);
+      this.#writeObject(bgpAdvertisements, advertisement, status, { prefixes: advertisement?.status.prefixes });
+    }
+  }
+
+  #writeObject(
+    resource: Resource,
+    object: StatusObject | undefined,
+    planned: PlannedStatus<Entry, object>,
+    summary: object,
+  ): void {
+    if (!object) return;
+    this.#writeEntry(resource, object, planned.entry);
+    this.#writeSummary(resource, object, planned, summary);
+    for (const node of planned.leftOver) this.#removeEntry(resource, object, node);
+  }
+
+  #writeEntry(resource: Resource, object: StatusObject, planned: Entry | undefined): void {
+    const { node, events } = this.#options;
+    const key = `${resource.kind}/${object.uid}`;
+    const shown = object.status.nodes?.find((entry) => entry.node === node);
+    const before = this.#told.get(key) ?? shown;
+    const entry = planned && resource === bgpPeers ? this.#withSince(planned, before) : planned;
+    if (entry) this.#told.set(key, entry);
+    else this.#told.delete(key);
+    if (JSON.stringify(sorted(entry)) !== JSON.stringify(sorted(before)))
+      events.onEntry(resource, object, before, entry);
+    if (JSON.stringify(sorted(entry)) === JSON.stringify(sorted(shown))) return;
+    this.#apply(resource, object, 'entry', `${summaryManager}-${node}`, entry ? { nodes: [entry] } : {});
+  }
+
+  #withSince(entry: Entry, before: Entry | undefined): Entry {
+    const known = before as { state?: string; since?: string } | undefined;
+    const isSame = known?.since !== undefined && known.state === (entry as { state?: string }).state;
+    return { ...entry, since: isSame ? known.since : this.#options.now() } as Entry;
+  }
+
+  #writeSummary(
+    resource: Resource,
+    object: StatusObject,
+    planned: PlannedStatus<Entry, object>,
+    summary: object,
+  ): void {
+    const now = this.#options.now();
+    let conditions = object.status.conditions;
+    for (const condition of planned.conditions) {
+      conditions = setCondition(conditions, { ...condition, observedGeneration: object.generation }, now);
+    }
+    const isSame =
+      conditions === object.status.conditions && JSON.stringify(summary) === JSON.stringify(planned.summary);
+    if (isSame) return;
+    const ours = conditions.filter(({ type }) => planned.conditions.some((condition) => condition.type === type));
+    // The times are no reason to send again.
+    const text = JSON.stringify([planned.conditions, planned.summary, object.generation]);
+    if (this.#apply(resource, object, 'summary', summaryManager, { ...planned.summary, conditions: ours }, text)) {
+      this.#options.events.onConditions(resource, object, planned.conditions);
+    }
+  }
+
+  /** An entry of a node that is gone has no owner any more; the test keeps the patch off an entry that moved meanwhile. */
+  #removeEntry(resource: Resource, object: StatusObject, node: string): void {
+    const at = object.status.nodes?.findIndex((entry) => entry.node === node) ?? -1;
+    if (at < 0) return;
+    const path = `/status/nodes/${at}`;
+    const patch = [
+      { op: 'test', path: `${path}/node`, value: node },
+      { op: 'remove', path },
+    ];
+    this.#send(resource, object, 'leftover', JSON.stringify(patch), () =>
+      this.#options.client.patch(resource, object, 'json', patch, { subresource: 'status' }),
+    );
+  }
+
+  #apply(
+    resource: Resource,
+    object: StatusObject,
+    part: string,
+    fieldManager: string,
+    status: object,
+    text = JSON.stringify(status),
+  ): boolean {
+    const body = {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      metadata: { name: object.name, uid: object.uid },
+      status,
+    };
+    return this.#send(resource, object, part, text, () =>
+      this.#options.client.patch(resource, object, 'apply', body, { subresource: 'status', fieldManager }),
+    );
+  }
+
+  #send(resource: Resource, object: StatusObject, part: string, text: string, write: () => Promise<unknown>): boolean {
+    const key = `${resource.kind}/${object.name}/${part}`;
+    const last = this.#sent.get(key);
+    if (last?.object === object && last.text === text) return false;
+    this.#sent.set(key, { object, text });
+    void this.#options.writer.enqueue(key, write).then((outcome) => {
+      // Refused: the object changed or went meanwhile, and its next change plans anew.
+      if (outcome instanceof Error) this.#sent.delete(key);
+    });
+    return true;
+  }
+}
+
+function sorted(entry: Entry | undefined): unknown {
+  return entry && Object.entries(entry).toSorted(([a], [b]) => (a < b ? -1 : 1));
+}

@@ -1,0 +1,68 @@
+// Our own kinds at the edge: raw objects come in, values with a usable spec or a problem go out. The schema that made the CRD reads the
+// spec, so defaults and limits are those of the documentation, also for objects older than the CRD.
+import type { z } from 'zod';
+import { bgpAdvertisementSpec, bgpInstanceSpec, bgpPeerSpec } from '../../lib/api/kinds/bgp.ts';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { BgpAdvertisement, BgpInstance, BgpPeer, NodeInstance, NodeSession } from '../state/objects.ts';
+import { canonicalIp } from './node.ts';
+
+export function parseBgpInstance(raw: RawObject): BgpInstance {
+  const status = statusOf(raw) as { nodes?: readonly NodeInstance[]; conditions?: readonly Condition[] };
+  return {
+    ...headOf(raw),
+    spec: parseSpec(bgpInstanceSpec, raw),
+    status: { nodes: status.nodes ?? [], conditions: status.conditions ?? [] },
+  };
+}
+
+export function parseBgpPeer(raw: RawObject): BgpPeer {
+  const status = statusOf(raw) as {
+    nodes?: readonly NodeSession[];
+    established?: string;
+    conditions?: readonly Condition[];
+  };
+  const spec = parseSpec(bgpPeerSpec, raw);
+  return {
+    ...headOf(raw),
+    spec:
+      'value' in spec
+        ? { value: { ...spec.value, address: canonicalIp(spec.value.address) ?? spec.value.address } }
+        : spec,
+    status: { nodes: status.nodes ?? [], conditions: status.conditions ?? [], established: status.established ?? '' },
+  };
+}
+
+export function parseBgpAdvertisement(raw: RawObject): BgpAdvertisement {
+  const status = statusOf(raw) as { prefixes?: readonly string[]; conditions?: readonly Condition[] };
+  return {
+    ...headOf(raw),
+    spec: parseSpec(bgpAdvertisementSpec, raw),
+    status: { prefixes: status.prefixes ?? [], conditions: status.conditions ?? [] },
+  };
+}
+
+function headOf({ metadata }: RawObject): Pick<BgpPeer, 'name' | 'uid' | 'generation' | 'createdAt' | 'labels'> {
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    generation: metadata.generation ?? 0,
+    createdAt: metadata.creationTimestamp ?? '',
+    labels: metadata.labels ?? {},
+  };
+}
+
+function statusOf(raw: RawObject): object {
+  return raw['status'] ?? {};
+}
+
+function parseSpec<Schema extends z.ZodType>(schema: Schema, raw: RawObject): SpecOf<z.output<Schema>> {
+  const parsed = schema.safeParse(raw['spec'] ?? {});
+  if (parsed.success) return { value: parsed.data };
+  const faults = parsed.error.issues.map((issue) => `spec.${issue.path.join('.')}: ${issue.message}`);
+  return { problem: { code: 'InvalidSpec', message: `${faults.join('; ')}; correct the object` } };
+}
+
+type SpecOf<Value> =
+  | { readonly value: Value }
+  | { readonly problem: { readonly code: string; readonly message: string } };
