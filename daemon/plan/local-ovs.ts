@@ -49,6 +49,12 @@ function planBridge({ datapathType }: ChassisSettings): Desired {
   };
 }
 
+/**
+ * How long a starting ovn-controller leaves the flows of its predecessor in place: by default it clears them before it
+ * has computed its own, and every restart is a short outage of the node.
+ */
+const flowsKeptMs = '2000';
+
 function planChassis(settings: ChassisSettings, node: NodeFacts | undefined): Desired {
   const entries = {
     hostname: settings.nodeName,
@@ -58,6 +64,7 @@ function planChassis(settings: ChassisSettings, node: NodeFacts | undefined): De
     'ovn-encap-type': settings.encapType,
     'ovn-encap-ip': settings.encapIp,
     'ovn-is-interconn': String(node?.isInterconnectGateway === true),
+    'ovn-ofctrl-wait-before-clear': flowsKeptMs,
   };
   return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };
 }

@@ -33,6 +33,8 @@ function manifests({ namespace, pods, cidr }: Workload): object[] {
       kind: 'Pod',
       metadata: { name, namespace, annotations: annotations ?? {} },
       spec: {
+        // Deleting a namespace takes half of the longest grace of its pods at the least.
+        terminationGracePeriodSeconds: 1,
         containers: [{ name: 'main', image: 'registry.k8s.io/e2e-test-images/agnhost:2.53' }],
         ...(node === undefined ? {} : { nodeSelector: { 'kubernetes.io/hostname': node } }),
       },
