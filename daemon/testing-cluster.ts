@@ -86,7 +86,11 @@ export class TestCluster {
 
   async makeSubnet(name: string, cidrBlock: string, natOutgoing: boolean): Promise<void> {
     const spec = { cidrBlock, natOutgoing, vpc: 'ovn-cluster' };
-    await this.admin.create(subnets, { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', metadata: { name }, spec });
+    const metadata = {
+      name,
+      annotations: { [annotation.accepted]: `${cidrBlock} ${cidrBlock.replace(/\d+\/.*/, '1')}` },
+    };
+    await this.admin.create(subnets, { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', metadata, spec });
   }
 
   /** Node and Subnets as they are once the controller has run. */

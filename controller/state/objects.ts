@@ -5,12 +5,6 @@
  */
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 
-/**
- * Annotation of a Subnet: the CIDRs and gateways that were accepted last. A later edit that cannot be accepted
- * must not take the network from the pods that are in it, not even when the controller starts anew.
- */
-export const acceptedNote = 'isthmus.network/accepted';
-
 export interface ObjectFacts {
   readonly name: string;
   readonly uid: string;

@@ -1,5 +1,5 @@
 /** What Subnets are told: defaults in the spec, the finalizer, counts, conditions and events. */
-import { controllerFinalizer } from '../../lib/api/names.ts';
+import { annotation, controllerFinalizer } from '../../lib/api/names.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { setCondition } from '../../lib/kube/conditions.ts';
 import { apiVersionOf, subnets } from '../../lib/kube/resources.ts';
@@ -8,7 +8,6 @@ import { planSubnetConditions } from '../plan/conditions.ts';
 import type { Verdict } from '../plan/judge.ts';
 import { planSubnetUsage } from '../plan/subnet-status.ts';
 import { servedNet } from '../plan/subnet.ts';
-import { acceptedNote } from '../state/objects.ts';
 import type { Subnet } from '../state/objects.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
@@ -68,7 +67,7 @@ export class Subnets {
     const { finalizers } = subnet;
     const note = verdict.net === undefined ? null : renderAcceptedNote(verdict.net);
     const metadata: Record<string, unknown> = {};
-    if (note !== (subnet.acceptedNote ?? null)) metadata['annotations'] = { [acceptedNote]: note };
+    if (note !== (subnet.acceptedNote ?? null)) metadata['annotations'] = { [annotation.accepted]: note };
     if (verdict.net !== undefined && !finalizers.includes(controllerFinalizer))
       metadata['finalizers'] = [...finalizers, controllerFinalizer];
     const spec = specPatchOf(subnet, verdict);

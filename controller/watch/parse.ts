@@ -5,7 +5,6 @@
 import { annotation } from '../../lib/api/names.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import { acceptedNote } from '../state/objects.ts';
 import type { IpObject, Namespace, Node, Pod, Subnet, Vpc } from '../state/objects.ts';
 import { conditionsOf, factsOf, fieldsOf, namesSet, pick, textOf, textsOf } from './fields.ts';
 import { unsupportedPodAnnotations, unsupportedSubnetFields, unsupportedVpcFields } from './unsupported.ts';
@@ -83,7 +82,7 @@ export function parseSubnet(raw: RawObject): Subnet {
       gatewayType: textOf(spec['gatewayType']),
     },
     unsupported: namesSet(spec, unsupportedSubnetFields),
-    acceptedNote: raw.metadata.annotations?.[acceptedNote],
+    acceptedNote: raw.metadata.annotations?.[annotation.accepted],
     conditions: conditionsOf(fieldsOf(raw['status'])),
     status,
   };

@@ -26,6 +26,11 @@ export const annotation = {
   chassis: 'ovn.kubernetes.io/chassis',
   bgp: 'ovn.kubernetes.io/bgp',
   tunnelInterface: 'ovn.kubernetes.io/tunnel_interface',
+  /**
+   * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`). A later edit that
+   * is refused takes the network from nobody.
+   */
+  accepted: 'isthmus.network/accepted',
 } as const;
 
 export const label = {

@@ -16,7 +16,7 @@ test('ready subnets of the default VPC are announced, each address family to the
         subnetOf('a', ['10.16.0.0/16']),
         subnetOf('join', ['100.64.0.0/16']),
         subnetOf('other', ['10.18.0.0/16'], { vpc: 'tenant' }),
-        subnetOf('unready', ['10.19.0.0/16'], { isReady: false }),
+        subnetOf('refused', []),
         subnetOf('going', ['10.20.0.0/16'], { isDeleting: true }),
       ],
     }),

@@ -60,8 +60,8 @@ export interface Subnet {
   readonly name: string;
   readonly labels: Labels;
   readonly vpc: string;
+  /** Of the networks in force; none where the controller accepted none. */
   readonly prefixes: readonly string[];
-  readonly isReady: boolean;
   readonly isDeleting: boolean;
 }
 

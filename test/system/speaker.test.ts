@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { customResourceDefinition } from '../../lib/api/generate/crd.ts';
+import { annotation } from '../../lib/api/names.ts';
 import { allKinds } from '../../lib/api/kinds/all.ts';
 import { openGobgp } from '../../lib/gobgp/src/index.ts';
 import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../lib/gobgp/src/testing.ts';
@@ -98,15 +99,20 @@ async function createNode(name: string, address: string, labels: Record<string, 
   await kube.patch(nodes, { name }, 'merge', { status }, { subresource: 'status' });
 }
 
+/** As the controller notes it. */
+async function accept(name: string, cidrBlock: string): Promise<void> {
+  const annotations = { [annotation.accepted]: `${cidrBlock} ${cidrBlock.replace(/[^.:]+\/.*/, '1')}` };
+  await kube.patch(subnets, { name }, 'merge', { metadata: { annotations } });
+}
+
 async function createSubnet(
   name: string,
   cidrBlock: string,
   labels: Record<string, string>,
-  isReady = true,
+  isAccepted = true,
 ): Promise<void> {
   await create(subnets, name, { cidrBlock, vpc: 'ovn-cluster' }, labels);
-  const status = { conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] };
-  await kube.patch(subnets, { name }, 'merge', { status }, { subresource: 'status' });
+  if (isAccepted) await accept(name, cidrBlock);
 }
 
 interface Status {
@@ -218,15 +224,9 @@ test('nothing of a neighbour is imported', async () => {
   gobgp.close();
 });
 
-test('a subnet that becomes ready is announced; a deleted one, or a changed label, takes only its own route away', async () => {
+test('a subnet that is accepted is announced; a deleted one, or a changed label, takes only its own route away', async () => {
   const [tor1, tor2] = lab.routers;
-  await kube.patch(
-    subnets,
-    { name: 'broken' },
-    'merge',
-    { status: { conditions: [{ type: 'Ready', status: 'True' }] } },
-    { subresource: 'status' },
-  );
+  await accept('broken', '10.30.0.0/24');
   await eventually(() => assert.deepEqual(Object.keys(routesOf(tor2)), ['10.20.0.0/24', '10.30.0.0/24']));
   await kube.delete(subnets, { name: 'broken' });
   await eventually(() => assert.deepEqual(Object.keys(routesOf(tor2)), ['10.20.0.0/24']));
