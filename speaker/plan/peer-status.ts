@@ -17,6 +17,8 @@ export function peerEntry(
   const problem = plan.problems.peers.get(peer.name);
   const next = problem ? stateOf('Refused', problem) : sessionOf(observed, peer.spec.value.address);
   const before = peer.status.nodes.find((entry) => entry.node === state.node);
+  // A peer newer than the plan: the session of that address may be another's.
+  if (!problem && plan.peers.get(peer.spec.value.address)?.name !== peer.name) return before;
   return { node: state.node, ...next, ...(before && isSettling(before, next) && { state: before.state }) };
 }
 
