@@ -1,0 +1,83 @@
+/** This cluster's key and certificate, kept in a Secret so that any agent of the cluster can go on with them. */
+import { z } from 'zod';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import { secrets } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+
+export const identitySecret = 'isthmus-interconnect-identity';
+
+/** What is known of this cluster's membership; without a certificate it has not joined yet. */
+export interface StoredIdentity {
+  readonly key: string;
+  readonly certificate?: string;
+  readonly ca?: string;
+  /** Id of the token that was redeemed. */
+  readonly token?: string;
+}
+
+export interface IdentityStore {
+  load(): Promise<StoredIdentity | undefined>;
+  save(identity: StoredIdentity): Promise<void>;
+  remove(): Promise<void>;
+}
+
+const secretData = z.object({
+  'tls.key': z.string(),
+  'tls.crt': z.string().optional(),
+  'ca.crt': z.string().optional(),
+  token: z.string().optional(),
+});
+
+export function secretStore(client: KubeClient, namespace: string): IdentityStore {
+  const name = { namespace, name: identitySecret };
+  return {
+    load: async () => {
+      const raw = await orAbsent(client.get(secrets, name));
+      const { data } = secretData.safeParse(decode(raw?.['data']));
+      if (data === undefined) return undefined;
+      const { 'tls.key': key, 'tls.crt': certificate, 'ca.crt': ca, token } = data;
+      return {
+        key,
+        ...(certificate === undefined ? {} : { certificate }),
+        ...(ca === undefined ? {} : { ca }),
+        ...(token === undefined ? {} : { token }),
+      };
+    },
+    save: async ({ key, certificate, ca, token }) => {
+      const data = encode({ 'tls.key': key, 'tls.crt': certificate, 'ca.crt': ca, token });
+      if ((await orAbsent(client.patch(secrets, name, 'merge', { data }))) !== undefined) return;
+      await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data });
+    },
+    remove: () => client.delete(secrets, name),
+  };
+}
+
+/** A value of a Secret as text; undefined where the Secret or the key is not there. */
+export async function readSecret(
+  client: KubeClient,
+  namespace: string,
+  name: string,
+  key: string,
+): Promise<string | undefined> {
+  const raw = await orAbsent(client.get(secrets, { namespace, name }));
+  return decode(raw?.['data'])[key];
+}
+
+async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof KubeApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
+function decode(data: unknown): Readonly<Record<string, string>> {
+  const entries = Object.entries((data ?? {}) as Record<string, string>);
+  return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
+}
+
+function encode(data: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  const entries = Object.entries(data).filter((entry): entry is [string, string] => entry[1] !== undefined);
+  return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')]));
+}

@@ -1,0 +1,40 @@
+/** Whether a join token may be redeemed by a key. Pure. */
+import type { Problem } from '../../../lib/desired/problem.ts';
+
+export interface EnrolmentFacts {
+  readonly claims: {
+    readonly id: string;
+    readonly cluster: string;
+    readonly expiresMs: number;
+    readonly replace: boolean;
+  };
+  /** Public key of the request. */
+  readonly fingerprint: string;
+  /** By whom the token was redeemed before. */
+  readonly redeemed: { readonly fingerprint: string; readonly spent: boolean } | undefined;
+  /** Who has the name now. */
+  readonly member: { readonly fingerprint: string; readonly joinedMs: number } | undefined;
+  /** Whether an availability zone of that name exists that is no member of ours. */
+  readonly isForeign: boolean;
+  readonly nowMs: number;
+}
+
+/** Undefined: it may. */
+export function refuseEnrolment(facts: EnrolmentFacts): Problem | undefined {
+  const { claims, fingerprint, redeemed, member, nowMs } = facts;
+  const anew = 'make a new one with `hub token`';
+  if (redeemed !== undefined && redeemed.fingerprint !== fingerprint)
+    return { code: 'TokenRedeemed', message: `join token ${claims.id} was redeemed before by another key; ${anew}` };
+  if (redeemed?.spent === true)
+    return { code: 'TokenSpent', message: `join token ${claims.id} belongs to a membership that has ended; ${anew}` };
+  // A key that redeemed it in time may ask again: its first answer was lost.
+  if (redeemed === undefined && nowMs > claims.expiresMs)
+    return { code: 'TokenExpired', message: `join token ${claims.id} expired; ${anew}` };
+  if (facts.isForeign) {
+    const message = `an availability zone ${claims.cluster} that runs its own ovn-ic has this name; choose another`;
+    return { code: 'ClusterNameTaken', message };
+  }
+  if (member === undefined || member.fingerprint === fingerprint || claims.replace) return undefined;
+  const message = `cluster ${claims.cluster} has joined already with another key; let it leave first, or use a token made with --replace`;
+  return { code: 'ClusterNameTaken', message };
+}

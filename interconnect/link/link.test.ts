@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Problem } from '../../lib/desired/problem.ts';
+import {
+  createAuthority,
+  createKey,
+  createRequest,
+  issueHub,
+  issueMember,
+  keyFingerprint,
+  validityOf,
+  verifyRequest,
+} from './certificate.ts';
+import { joinHub, openHubLink } from './client.ts';
+import type { HubUpdate, MemberState } from './messages.ts';
+import { HubRefused, HubUnreachable } from './protocol.ts';
+import { serveHub, type HubCalls } from './server.ts';
+import { createToken, readToken, verifyToken } from './token.ts';
+
+const now = Date.now();
+
+test('a token is read by all, believed only from its own hub, and cannot be altered', async () => {
+  const [ours, theirs] = [await createAuthority(now), await createAuthority(now)];
+  const token = createToken(ours, { cluster: 'east', hub: 'h:1', expiresMs: now, replace: false });
+  assert.equal((verifyToken(ours, token) as { cluster: string }).cluster, 'east');
+  assert.equal((verifyToken(theirs, token) as Problem).code, 'TokenForeign');
+  const [head, body, signature] = token.split('.');
+  const altered = Buffer.from(
+    Buffer.from(body ?? '', 'base64url')
+      .toString()
+      .replace('east', 'west'),
+  ).toString('base64url');
+  assert.equal((readToken(`${head}.${altered}.${signature}`) as { cluster: string }).cluster, 'west');
+  assert.equal((verifyToken(ours, `${head}.${altered}.${signature}`) as Problem).code, 'TokenForeign');
+  assert.equal((readToken('hello') as Problem).code, 'TokenMalformed');
+});
+
+test('a request must be signed by the key it carries', async () => {
+  const request = await createRequest(await createKey(), 'east');
+  assert.ok(await verifyRequest(request));
+  assert.equal(
+    await verifyRequest('-----BEGIN CERTIFICATE REQUEST-----\nAAAA\n-----END CERTIFICATE REQUEST-----'),
+    undefined,
+  );
+  const lines = request.split('\n');
+  const der = Buffer.from(lines.slice(1, -1).join(''), 'base64');
+  der[der.length - 1] = (der.at(-1) ?? 0) ^ 1;
+  const forged = [
+    '-----BEGIN CERTIFICATE REQUEST-----',
+    der.toString('base64'),
+    '-----END CERTIFICATE REQUEST-----',
+  ].join('\n');
+  assert.equal(await verifyRequest(forged), undefined);
+});
+
+const state: MemberState = {
+  revision: 3,
+  gateways: [
+    { chassis: 'a1', hostname: 'n1', encaps: [{ type: 'geneve', ip: '172.30.0.11', options: { csum: 'true' } }] },
+  ],
+  activeGateway: 'a1',
+  prefixes: ['10.16.0.0/16'],
+  routerId: 'r',
+};
+const update: HubUpdate = {
+  revision: 3,
+  full: true,
+  switches: [
+    {
+      name: 'ts',
+      cidr: '100.100.0.0/16',
+      tunnelKey: 16_711_681,
+      port: {
+        transitSwitch: 'ts',
+        logicalPort: 'ts-east',
+        mac: '0a:58:64:64:00:01',
+        networks: ['100.100.0.1/16'],
+        tunnelKey: 1,
+        gateway: 'a1',
+      },
+    },
+  ],
+  members: [
+    {
+      name: 'west',
+      foreign: false,
+      connected: false,
+      lastSeenMs: now,
+      gateways: state.gateways,
+      ports: [],
+      routes: [{ transitSwitch: 'ts', prefix: '10.17.0.0/16', nexthop: '100.100.0.2', origin: 'connected' }],
+    },
+  ],
+  removed: ['south'],
+  rejections: [{ kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west' }],
+};
+
+/** Runs a hub that issues to anyone and answers each state with `update`. */
+async function withHub(
+  run: (hub: { address: string; ca: string; token: string; seen: MemberState[] }) => Promise<void>,
+): Promise<void> {
+  const authority = await createAuthority(now);
+  const seen: MemberState[] = [];
+  const calls: HubCalls = {
+    join: async (_, pem) => {
+      const request = await verifyRequest(pem);
+      if (request === undefined) return { code: 'RequestInvalid', message: 'not a request' };
+      return { certificate: await issueMember(authority, request.publicKey, 'east', now), ca: authority.certificate };
+    },
+    renew: (caller) => Promise.resolve({ code: 'Tested', message: `${caller.cluster} ${caller.fingerprint}` }),
+    leave: () => Promise.resolve(undefined),
+    session: (session) => {
+      session.onState((told) => {
+        seen.push(told);
+        if (told.activeGateway === 'refuse me')
+          session.refuse({ code: 'Refused', message: `${session.caller.cluster} asked for it` });
+        else session.send(update);
+      });
+    },
+  };
+  const server = await serveHub({
+    listen: '127.0.0.1:0',
+    calls,
+    authority: authority.certificate,
+    endpoint: await issueHub(authority, now),
+  });
+  try {
+    const address = `127.0.0.1:${server.port}`;
+    const token = createToken(authority, { cluster: 'east', hub: address, expiresMs: now + 1000, replace: false });
+    await run({ address, ca: (readToken(token) as { ca: string }).ca, token, seen });
+  } finally {
+    server.close();
+  }
+}
+
+test('joining pins the hub, the session carries every field both ways, refusals keep their code', async () => {
+  await withHub(async ({ address, ca, token, seen }) => {
+    const key = await createKey();
+    const identity = await joinHub(address, ca, token, await createRequest(key, 'east'));
+    assert.ok(validityOf(identity.certificate).notAfterMs > now + 80 * 86_400_000);
+    const link = openHubLink(address, { ...identity, key });
+    const received = await new Promise<HubUpdate>((resolve, reject) => {
+      const session = link.session({ onUpdate: resolve, onEnd: (error) => reject(error ?? new Error('ended')) });
+      session.send(state);
+    });
+    assert.deepEqual(structuredClone(seen), [state]);
+    assert.deepEqual(structuredClone(received), update);
+    await assert.rejects(link.renew('x'), (error: HubRefused) => {
+      assert.equal(error.code, 'Tested');
+      assert.equal(error.message, `east ${keyFingerprint(identity.certificate)}`);
+      return true;
+    });
+    const ended = await new Promise<unknown>((resolve) => {
+      const session = link.session({ onUpdate: () => {}, onEnd: resolve });
+      session.send({ ...state, activeGateway: 'refuse me' });
+    });
+    assert.ok(ended instanceof HubRefused);
+    assert.equal(ended.code, 'Refused');
+    await link.leave();
+    link.close();
+  });
+});
+
+test('another hub is not trusted with the token, another authority not with a session, a dead one is unreachable', async () => {
+  let dead = '';
+  await withHub(async ({ address, token, ca }) => {
+    dead = address;
+    const key = await createKey();
+    const request = await createRequest(key, 'east');
+    await assert.rejects(
+      joinHub(address, '0'.repeat(64), token, request),
+      (error: HubRefused) => error.code === 'HubNotTrusted',
+    );
+    const { ca: realCa } = await joinHub(address, ca, token, request);
+    const stranger = await createAuthority(now);
+    const publicKey = (await verifyRequest(request))?.publicKey;
+    assert.ok(publicKey);
+    const forged = { key, certificate: await issueMember(stranger, publicKey, 'east', now), ca: realCa };
+    const link = openHubLink(address, forged);
+    await assert.rejects(link.leave(), (error: HubRefused) => error.code === 'CertificateInvalid');
+    link.close();
+  });
+  await assert.rejects(joinHub(dead, '0'.repeat(64), 'x', 'y'), HubUnreachable);
+});

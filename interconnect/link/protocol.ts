@@ -1,0 +1,65 @@
+/** Loads the hub's protocol and turns its wire form into the types of `messages.ts`. */
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import * as grpc from '@grpc/grpc-js';
+import { loadSync } from '@grpc/proto-loader';
+import type { Problem } from '../../lib/desired/problem.ts';
+
+const file = 'proto/hub/v1/hub.proto';
+/** Trailer that carries a refusal's code, so that a member can put it in a condition. */
+const codeTrailer = 'isthmus-code';
+
+/** The hub answered and said no: the member's user has to act. */
+export class HubRefused extends Error {
+  readonly code: string;
+  constructor(problem: Problem, options?: ErrorOptions) {
+    super(problem.message, options);
+    this.name = 'HubRefused';
+    this.code = problem.code;
+  }
+}
+
+/** The hub could not be reached or the connection broke. */
+export class HubUnreachable extends Error {
+  readonly code = 'HubUnreachable';
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'HubUnreachable';
+  }
+}
+
+/** The service of the .proto file. The file lies above this module, both in the source tree and beside a bundle. */
+export function hubService(): grpc.ServiceDefinition {
+  const definition = loadSync(find(import.meta.dirname), {
+    longs: Number,
+    defaults: true,
+    arrays: true,
+    objects: true,
+  });
+  const service = definition['isthmus.hub.v1.Hub'];
+  if (service === undefined || 'format' in service) throw new Error(`${file} has no service isthmus.hub.v1.Hub`);
+  return service;
+}
+
+function find(from: string): string {
+  for (let directory = from; ; directory = dirname(directory)) {
+    if (existsSync(join(directory, file))) return join(directory, file);
+    if (dirname(directory) === directory)
+      throw new Error(`${file} is not in any folder above ${from}; it is shipped beside the program`);
+  }
+}
+
+/** As a gRPC error: refusals keep their code in a trailer. */
+export function refusal(problem: Problem): Partial<grpc.StatusObject> {
+  const metadata = new grpc.Metadata();
+  metadata.set(codeTrailer, problem.code);
+  return { code: grpc.status.FAILED_PRECONDITION, details: problem.message, metadata };
+}
+
+/** The other direction: a gRPC error as one of this package's errors. */
+export function hubError(hub: string, error: Partial<grpc.ServiceError>): HubRefused | HubUnreachable {
+  const code = error.metadata?.get(codeTrailer)[0];
+  const details = error.details ?? error.message ?? 'no reason given';
+  if (typeof code === 'string') return new HubRefused({ code, message: details }, { cause: error });
+  return new HubUnreachable(`the hub at ${hub} did not answer: ${details}`, { cause: error });
+}

@@ -1,0 +1,164 @@
+/**
+ * The hub's endpoint: gRPC over TLS 1.3. Who calls is read from the client certificate, never from a message.
+ * In: the four calls of hub.proto. Out: calls on `HubCalls`; a returned Problem is told to the member as a refusal.
+ * Called by hub/main.ts. Join is the one call that needs no certificate.
+ */
+import { promisify } from 'node:util';
+import * as grpc from '@grpc/grpc-js';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { commonNameOf, keyFingerprint, type KeyAndCertificate } from './certificate.ts';
+import type { HubUpdate, IssuedIdentity, MemberState } from './messages.ts';
+import { hubService, refusal } from './protocol.ts';
+
+/** Who a client certificate was issued to. */
+export interface Caller {
+  readonly cluster: string;
+  /** SHA-256 of its public key, hex. */
+  readonly fingerprint: string;
+}
+
+/** One open session, as the hub sees it. */
+export interface MemberSession {
+  readonly caller: Caller;
+  onState(listener: (state: MemberState) => void): void;
+  /** Called once, however the session ended. */
+  onEnd(listener: () => void): void;
+  send(update: HubUpdate): void;
+  /** Ends the session and tells the member why. */
+  refuse(problem: Problem): void;
+}
+
+export interface HubCalls {
+  join(token: string, certificateRequest: string): Promise<IssuedIdentity | Problem>;
+  renew(caller: Caller, certificateRequest: string): Promise<IssuedIdentity | Problem>;
+  leave(caller: Caller): Promise<Problem | undefined>;
+  session(session: MemberSession): void;
+}
+
+export interface HubServerOptions {
+  /** `host:port`. */
+  readonly listen: string;
+  readonly calls: HubCalls;
+  readonly authority: string;
+  readonly endpoint: KeyAndCertificate;
+}
+
+export interface HubServer {
+  readonly port: number;
+  /** New connections get this certificate. */
+  renewEndpoint(endpoint: KeyAndCertificate): void;
+  close(): void;
+}
+
+/** The protocol's own: a client certificate is asked for but only needed where a call needs it. */
+class EndpointCredentials extends grpc.ServerCredentials {
+  readonly #authority: string;
+
+  constructor(authority: string, endpoint: KeyAndCertificate) {
+    super(
+      { requestCert: true, rejectUnauthorized: false, minVersion: 'TLSv1.3' },
+      { ca: authority, cert: endpoint.certificate, key: endpoint.key },
+    );
+    this.#authority = authority;
+  }
+
+  renew(endpoint: KeyAndCertificate): void {
+    this.updateSecureContextOptions({ ca: this.#authority, cert: endpoint.certificate, key: endpoint.key });
+  }
+
+  override _equals(other: grpc.ServerCredentials): boolean {
+    return this === other;
+  }
+}
+
+/** Listens and serves. @throws the system's error when the address cannot be bound. */
+export async function serveHub(options: HubServerOptions): Promise<HubServer> {
+  const server = new grpc.Server({
+    // A member that vanished without a FIN is noticed within ten seconds.
+    'grpc.keepalive_time_ms': 5000,
+    'grpc.keepalive_timeout_ms': 5000,
+  });
+  const { calls } = options;
+  server.addService(hubService(), {
+    Join: unary((call) => calls.join(String(call.request['token']), String(call.request['certificateRequest']))),
+    Renew: unary(async (call) => {
+      const caller = callerOf(call);
+      return 'code' in caller ? caller : await calls.renew(caller, String(call.request['certificateRequest']));
+    }),
+    Leave: unary(async (call) => {
+      const caller = callerOf(call);
+      return 'code' in caller ? caller : ((await calls.leave(caller)) ?? {});
+    }),
+    Session: (call: grpc.ServerDuplexStream<MemberState, HubUpdate>) => openSession(call, calls),
+  });
+  const credentials = new EndpointCredentials(options.authority, options.endpoint);
+  const port = await promisify(server.bindAsync.bind(server))(options.listen, credentials);
+  return {
+    port: port ?? 0,
+    renewEndpoint: (endpoint) => credentials.renew(endpoint),
+    close: () => server.forceShutdown(),
+  };
+}
+
+type Reply = IssuedIdentity | Record<string, never>;
+type UnaryCall = grpc.ServerUnaryCall<Record<string, unknown>, Reply>;
+
+function unary(
+  answer: (call: UnaryCall) => Promise<Reply | Problem>,
+): grpc.handleUnaryCall<Record<string, unknown>, Reply> {
+  const reply = async (call: UnaryCall, callback: grpc.sendUnaryData<Reply>): Promise<void> => {
+    const value = await answer(call);
+    if (isProblem(value)) callback(refusal(value));
+    else callback(null, value);
+  };
+  // An error nobody expected becomes an unhandled rejection, which ends the process: gRPC must not swallow it.
+  return (call, callback) => void reply(call, callback);
+}
+
+function isProblem(value: Reply | Problem): value is Problem {
+  return 'code' in value;
+}
+
+function callerOf(call: Pick<grpc.ServerUnaryCall<unknown, unknown>, 'getAuthContext'>): Caller | Problem {
+  const raw = call.getAuthContext().sslPeerCertificate?.raw;
+  if (raw === undefined)
+    return {
+      code: 'CertificateInvalid',
+      message: 'the hub wants a member certificate of its own, in date; join again with a new token',
+    };
+  const pem = `-----BEGIN CERTIFICATE-----\n${raw.toString('base64')}\n-----END CERTIFICATE-----`;
+  const cluster = commonNameOf(pem);
+  if (cluster === undefined) return { code: 'CertificateInvalid', message: 'the member certificate names no cluster' };
+  return { cluster, fingerprint: keyFingerprint(raw) };
+}
+
+function openSession(call: grpc.ServerDuplexStream<MemberState, HubUpdate>, calls: HubCalls): void {
+  const caller = callerOf(call);
+  const refuse = (problem: Problem): void => {
+    call.emit('error', refusal(problem));
+  };
+  if ('code' in caller) return refuse(caller);
+  let isOpen = true;
+  let onEnd: (() => void) | undefined;
+  const end = (): void => {
+    if (!isOpen) return;
+    isOpen = false;
+    onEnd?.();
+  };
+  // 'cancelled' covers a broken connection; 'end' a member that closed its half: both are the end here.
+  call.on('cancelled', end);
+  call.on('end', () => {
+    call.end();
+    end();
+  });
+  calls.session({
+    caller,
+    onState: (listener) => call.on('data', (state: MemberState) => isOpen && listener(state)),
+    onEnd: (listener) => (onEnd = listener),
+    send: (update) => isOpen && call.write(update),
+    refuse: (problem) => {
+      if (isOpen) refuse(problem);
+      end();
+    },
+  });
+}

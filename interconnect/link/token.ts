@@ -1,0 +1,71 @@
+/** Join tokens: a line of text that lets one cluster join one hub once. Signed by the hub's authority. */
+import { createPrivateKey, randomBytes, sign, verify, X509Certificate } from 'node:crypto';
+import { z } from 'zod';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { certificateFingerprint, type KeyAndCertificate } from './certificate.ts';
+
+const prefix = 'isthmus1';
+
+const claims = z.object({
+  /** Names the token in the hub's records. */
+  id: z.string().regex(/^[0-9a-f]{16}$/),
+  cluster: z.string().min(1),
+  /** `host:port` of the hub. */
+  hub: z.string().min(1),
+  /** SHA-256 of the authority's certificate. */
+  ca: z.string().regex(/^[0-9a-f]{64}$/),
+  expiresMs: z.int(),
+  /** The cluster's present membership, if it has one, ends when this token is redeemed. */
+  replace: z.boolean().default(false),
+});
+export type TokenClaims = z.infer<typeof claims>;
+
+export interface TokenWish {
+  readonly cluster: string;
+  readonly hub: string;
+  readonly expiresMs: number;
+  readonly replace: boolean;
+}
+
+export function createToken(authority: KeyAndCertificate, wish: TokenWish): string {
+  const body: TokenClaims = {
+    ...wish,
+    id: randomBytes(8).toString('hex'),
+    ca: certificateFingerprint(authority.certificate),
+  };
+  const text = Buffer.from(JSON.stringify(body)).toString('base64url');
+  const signature = sign('sha256', Buffer.from(`${prefix}.${text}`), createPrivateKey(authority.key));
+  return `${prefix}.${text}.${signature.toString('base64url')}`;
+}
+
+/** What a token says, unverified: enough for a member to find the hub and to check that it is the right one. */
+export function readToken(token: string): TokenClaims | Problem {
+  const malformed: Problem = {
+    code: 'TokenMalformed',
+    message: 'this is no join token; paste the whole line that `hub token` printed',
+  };
+  const [head, body, signature, rest] = token.trim().split('.');
+  if (head !== prefix || body === undefined || signature === undefined || rest !== undefined) return malformed;
+  let json: unknown;
+  try {
+    json = JSON.parse(Buffer.from(body, 'base64url').toString('utf8'));
+  } catch {
+    return malformed;
+  }
+  const parsed = claims.safeParse(json);
+  return parsed.success ? parsed.data : malformed;
+}
+
+/** What a token says, if this authority signed it. Expiry is the caller's matter. */
+export function verifyToken(authority: Pick<KeyAndCertificate, 'certificate'>, token: string): TokenClaims | Problem {
+  const read = readToken(token);
+  if ('code' in read) return read;
+  const [head, body, signature] = token.trim().split('.');
+  const { publicKey } = new X509Certificate(authority.certificate);
+  const isOurs = verify('sha256', Buffer.from(`${head}.${body}`), publicKey, Buffer.from(signature ?? '', 'base64url'));
+  if (isOurs) return read;
+  return {
+    code: 'TokenForeign',
+    message: `the token for ${read.cluster} was not made by this hub; make one with \`hub token\` on the hub that listens here`,
+  };
+}

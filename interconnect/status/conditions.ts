@@ -1,0 +1,45 @@
+/** The conditions of this room's objects, from what the plans and the link say. Pure: the time comes by parameter. */
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { setCondition } from '../../lib/kube/conditions.ts';
+
+export type Verdict = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime' | 'observedGeneration'>;
+
+export function good(type: string, reason: string, message: string): Verdict {
+  return { type, status: 'True', reason, message };
+}
+
+export function bad(type: string, { code, message }: Problem): Verdict {
+  return { type, status: 'False', reason: code, message };
+}
+
+/** The list with all verdicts in it and none of other types; times of those that did not change are kept. */
+export function withVerdicts(
+  before: readonly Condition[] | undefined,
+  verdicts: readonly Verdict[],
+  nowIso: string,
+  generation?: number,
+): Condition[] {
+  const types = new Set(verdicts.map(({ type }) => type));
+  let list: readonly Condition[] = (before ?? []).filter(({ type }) => types.has(type));
+  for (const verdict of verdicts) {
+    list = setCondition(
+      list,
+      generation === undefined ? verdict : { ...verdict, observedGeneration: generation },
+      nowIso,
+    );
+  }
+  return [...list];
+}
+
+const shown = 3;
+
+/** Some of many, so that a message stays readable. */
+export function summary(problems: readonly Problem[]): string {
+  const rest = problems.length - shown;
+  const text = problems
+    .slice(0, shown)
+    .map(({ message }) => message)
+    .join('; ');
+  return rest > 0 ? `${text}; and ${rest} more` : text;
+}

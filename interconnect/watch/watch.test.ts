@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { buildLocal, type LocalParts } from './local.ts';
+import { isSelected, parseInterconnect, parseNode, parseSubnet } from './objects.ts';
+
+const raw = (name: string, fields: object, metadata: object = {}): RawObject => ({
+  metadata: { name, uid: `uid-${name}`, resourceVersion: '1', ...metadata },
+  ...fields,
+});
+const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+
+describe('parsing', () => {
+  it('fills in the defaults of an Interconnect and keeps what is wrong as a problem', () => {
+    const good = parseInterconnect(
+      raw('default', { spec: { clusterName: 'east', hub: 'h:6650', tokenSecretRef: { name: 't' } } }),
+    );
+    assert.deepEqual(good.spec, {
+      clusterName: 'east',
+      hub: 'h:6650',
+      tokenSecretRef: { name: 't', key: 'token' },
+      vpc: 'ovn-cluster',
+      gatewayNodeSelector: { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } },
+    });
+    const bad = parseInterconnect(raw('default', { spec: { clusterName: 'East' } }));
+    assert.equal((bad.spec as { code: string }).code, 'SpecInvalid');
+  });
+
+  it('shares a subnet only when it is ready, routed by OVN, open and not going', () => {
+    const shared = (fields: object, name = 'a', metadata: object = {}) =>
+      parseSubnet(raw(name, { spec: { cidrBlock: '10.16.0.0/16', ...fields }, status: ready }, metadata)).isShared;
+    assert.equal(shared({}), true);
+    assert.equal(shared({ vlan: 'v' }), false);
+    assert.equal(shared({ vlan: 'v', logicalGateway: true }), true);
+    assert.equal(shared({ disableInterConnection: true }), false);
+    assert.equal(shared({}, 'join'), false);
+    assert.equal(shared({}, 'a', { deletionTimestamp: 'now' }), false);
+    assert.equal(parseSubnet(raw('a', { spec: { cidrBlock: '10.16.0.0/16' } })).isShared, false);
+    assert.deepEqual(parseSubnet(raw('a', { spec: { cidrBlock: 'nonsense' } })).cidrs, []);
+  });
+
+  it('selects nodes as Kubernetes does', () => {
+    const is = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', labels: Record<string, string>) =>
+      isSelected({ matchExpressions: [{ key: 'k', operator, values: ['a'] }] }, labels);
+    assert.deepEqual([is('In', { k: 'a' }), is('In', { k: 'b' }), is('In', {})], [true, false, false]);
+    assert.deepEqual([is('NotIn', { k: 'a' }), is('NotIn', { k: 'b' }), is('NotIn', {})], [false, true, true]);
+    assert.deepEqual([is('Exists', { k: '' }), is('Exists', {})], [true, false]);
+    assert.deepEqual([is('DoesNotExist', { k: '' }), is('DoesNotExist', {})], [false, true]);
+    assert.equal(isSelected({ matchLabels: { k: 'a' } }, { k: 'b' }), false);
+  });
+});
+
+describe('the local view', () => {
+  const spec: InterconnectSpec = {
+    clusterName: 'east',
+    hub: 'h:1',
+    tokenSecretRef: { name: 't', key: 'token' },
+    vpc: 'ovn-cluster',
+    gatewayNodeSelector: { matchLabels: { gw: 'true' } },
+  };
+  const subnet = (name: string, cidrBlock: string, vpc = '') =>
+    [name, parseSubnet(raw(name, { spec: { cidrBlock, vpc }, status: ready }))] as const;
+  const node = (name: string, labels: Record<string, string>, chassis?: string) =>
+    [
+      name,
+      parseNode(
+        raw(name, {}, { labels, annotations: chassis === undefined ? {} : { 'ovn.kubernetes.io/chassis': chassis } }),
+      ),
+    ] as const;
+  const parts = (): LocalParts => ({
+    spec,
+    routerId: 'r',
+    subnets: [
+      subnet('b', '10.17.0.0/16'),
+      subnet('a', '10.16.0.0/16'),
+      subnet('other', '10.99.0.0/16', 'vpc2'),
+      subnet('join', '100.64.0.0/16'),
+    ],
+    nodes: [node('n1', { gw: 'true' }, 'c1'), node('n2', { gw: 'true' }), node('n3', {}), node('n4', { gw: 'true' })],
+    chassis: new Map([['c2', { gateway: { chassis: 'c2', hostname: 'n2', encaps: [] }, isInterconnect: true }]]),
+  });
+
+  it('has the prefixes and ranges of its VPC, and gateways whose chassis is known', () => {
+    const local = buildLocal(parts(), undefined);
+    assert.deepEqual(local.prefixes, ['10.16.0.0/16', '10.17.0.0/16']);
+    assert.deepEqual(
+      local.ranges.map(({ name }) => name),
+      ['subnet a', 'subnet b', 'subnet join'],
+    );
+    assert.deepEqual(local.gatewayNodes, [
+      { node: 'n1', chassis: 'c1' },
+      { node: 'n2', chassis: 'c2' },
+    ]);
+  });
+
+  it('is the same object for the same parts, another for others', () => {
+    const first = buildLocal(parts(), undefined);
+    assert.equal(buildLocal(parts(), first), first);
+    assert.notEqual(buildLocal({ ...parts(), routerId: 'other' }, first), first);
+  });
+});

@@ -1,0 +1,287 @@
+/**
+ * Clusters joined by OVN for interconnect.test.ts: real ovsdb-servers, northd, ovn-controllers and OVS in network
+ * namespaces, a real API server each, a hub and agents as processes that can be killed. What other rooms would write
+ * (routers, ports, Nodes, Subnets) is written here. Everything has the bed's prefix and ends with `down`.
+ */
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { parse } from 'yaml';
+import { openKube } from '../../lib/kube/client.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import { interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
+import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { type ClusterPlan, OvnBed, words } from './ovn-bed.ts';
+
+export type { ClusterPlan } from './ovn-bed.ts';
+
+const run = promisify(execFile);
+const root = join(import.meta.dirname, '../..');
+
+export class Bed {
+  readonly dir = mkdtempSync(join(tmpdir(), 'ic-'));
+  readonly prefix = `ic${process.pid.toString(36)}`;
+  readonly #ovn = new OvnBed(this.dir, this.prefix);
+  readonly #children = new Map<string, ChildProcess>();
+  readonly #apiServers = new Map<string, TestApiServer>();
+  readonly #starting: Promise<unknown>[] = [];
+  readonly #clients = new Map<string, KubeClient>();
+  hubPort = 0;
+
+  netns(name: string): string {
+    return `${this.prefix}-${name}`;
+  }
+  socket(where: string, name: string): string {
+    return `unix:${join(this.dir, where, `${name}.sock`)}`;
+  }
+  kube(cluster: string): KubeClient {
+    const client = this.#clients.get(cluster);
+    if (client === undefined) throw new Error(`no cluster ${cluster}`);
+    return client;
+  }
+  kubeconfig(cluster: string): string {
+    return this.#apiServers.get(cluster)?.kubeconfig ?? '';
+  }
+
+  nb(cluster: string, ...argv: string[]): string {
+    return this.#ovn.nb(cluster, ...argv);
+  }
+  sb(cluster: string, ...argv: string[]): string {
+    return words(`ovn-sbctl --db=${this.socket(cluster, 'sb')}`, ...argv);
+  }
+
+  async up(plans: readonly ClusterPlan[]): Promise<void> {
+    this.#ovn.underlay();
+    mkdirSync(join(this.dir, 'hub'));
+    this.#ovn.database('hub', 'icnb', 'ovn-ic-nb');
+    this.#ovn.database('hub', 'icsb', 'ovn-ic-sb');
+    await Promise.all(plans.map((plan) => this.#cluster(plan)));
+    await this.startHub('init', '--address=127.0.0.1');
+    await once(this.#children.get('hub-init') as ChildProcess, 'exit');
+    await this.serveHub();
+  }
+
+  async #cluster(plan: ClusterPlan): Promise<void> {
+    const api = plan.isForeign === true ? undefined : this.#apiServer(plan.name);
+    this.#ovn.cluster(plan);
+    const server = await api;
+    if (server === undefined) return;
+    const client = openKube({ kubeconfig: server.kubeconfig, userAgent: 'test' });
+    this.#clients.set(plan.name, client);
+    await applyDefinitions(client);
+    for (const node of plan.nodes) {
+      const labels = plan.gateways.includes(node) ? { 'ovn.kubernetes.io/ic-gw': 'true' } : {};
+      await client.create(nodes, {
+        apiVersion: 'v1',
+        kind: 'Node',
+        metadata: { name: node, labels, annotations: { 'ovn.kubernetes.io/chassis': node } },
+      });
+    }
+    await this.subnet(plan.name, 'ovn-default', `10.${plan.octet}.0.0/16`);
+  }
+
+  #apiServer(name: string): Promise<TestApiServer> {
+    const api = startApiServer().then((server) => {
+      this.#apiServers.set(name, server);
+      return server;
+    });
+    this.#starting.push(api);
+    return api;
+  }
+
+  /** Attaches a foreign zone as its administrator would. */
+  async attachForeign(plan: ClusterPlan, address: string): Promise<void> {
+    this.#ovn.startForeign(plan);
+    await until('ovn-ic makes the transit switch', 10_000, () => this.nb(plan.name, 'ls-list').includes('(ts)'));
+    this.#ovn.attachForeign(plan, address);
+  }
+
+  /** A Subnet as the controller would leave it. */
+  async subnet(cluster: string, name: string, cidrBlock: string): Promise<void> {
+    const client = this.kube(cluster);
+    await client.create(subnets, {
+      apiVersion: 'kubeovn.io/v1',
+      kind: 'Subnet',
+      metadata: { name },
+      spec: { cidrBlock, vpc: 'ovn-cluster' },
+    });
+    const status = { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }] };
+    await client.patch(subnets, { name }, 'merge', { status }, { subresource: 'status' });
+  }
+
+  async serveHub(): Promise<void> {
+    const port = this.hubPort === 0 ? 20_000 + (process.pid % 20_000) : this.hubPort;
+    this.hubPort = port;
+    const databases = [`--icnb=${this.socket('hub', 'icnb')}`, `--icsb=${this.socket('hub', 'icsb')}`];
+    await this.startHub('serve', `--listen=127.0.0.1:${port}`, ...databases, '--metrics-address=127.0.0.1:0');
+  }
+
+  async startHub(command: string, ...argv: string[]): Promise<void> {
+    this.#start(`hub-${command}`, 'interconnect/hub/main.ts', [
+      command,
+      `--state-dir=${join(this.dir, 'hub/state')}`,
+      ...argv,
+    ]);
+  }
+
+  async token(cluster: string, ...argv: string[]): Promise<string> {
+    const flags = [
+      `--state-dir=${join(this.dir, 'hub/state')}`,
+      `--hub=127.0.0.1:${this.hubPort}`,
+      `--cluster=${cluster}`,
+    ];
+    const { stdout } = await run(process.execPath, [
+      join(root, 'interconnect/hub/main.ts'),
+      'token',
+      ...flags,
+      ...argv,
+    ]);
+    return stdout.trim();
+  }
+
+  /** As the chart would: the Secret, the Interconnect, then the agent. */
+  async join(cluster: string, token: string): Promise<void> {
+    const client = this.kube(cluster);
+    const name = 'isthmus-interconnect-token';
+    await client.create(secrets, {
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name, namespace: 'kube-system' },
+      stringData: { token },
+    });
+    const spec = { clusterName: cluster, hub: `127.0.0.1:${this.hubPort}`, tokenSecretRef: { name, key: 'token' } };
+    await client.create(interconnects, {
+      apiVersion: 'isthmus.network/v1alpha1',
+      kind: 'Interconnect',
+      metadata: { name: 'default' },
+      spec,
+    });
+    this.startAgent(cluster);
+  }
+
+  startAgent(cluster: string): void {
+    const databases = [`--nb=${this.socket(cluster, 'nb')}`, `--sb=${this.socket(cluster, 'sb')}`];
+    this.#start(`agent-${cluster}`, 'interconnect/main.ts', [
+      `--kubeconfig=${this.kubeconfig(cluster)}`,
+      ...databases,
+      `--identity=${cluster}`,
+      '--metrics-address=127.0.0.1:0',
+    ]);
+  }
+
+  /** Ends one of our processes as a crash would and waits for its end. */
+  async kill(name: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    const child = this.#children.get(name);
+    if (child === undefined || child.exitCode !== null) return;
+    const exit = once(child, 'exit');
+    child.kill(signal);
+    await exit;
+  }
+
+  killOvs(node: string): void {
+    process.kill(Number(readFileSync(join(this.dir, node, 'vswitchd.pid'), 'utf8')), 'SIGKILL');
+  }
+
+  startOvs(node: string): void {
+    this.#ovn.startOvs(node);
+  }
+
+  async down(): Promise<void> {
+    for (const name of this.#children.keys()) await this.kill(name);
+    for (const client of this.#clients.values()) await client.close();
+    await Promise.allSettled(this.#starting);
+    await Promise.all([...this.#apiServers.values()].map((server) => server.stop()));
+    for (const part of readdirSync(this.dir, { recursive: true, encoding: 'utf8' })) {
+      if (part.endsWith('.pid')) end(Number(readFileSync(join(this.dir, part), 'utf8')));
+    }
+    await sleep(200);
+    const spaces = words('ip netns list')
+      .split('\n')
+      .map((line) => line.split(' ')[0] ?? '');
+    for (const name of spaces) if (name.startsWith(`${this.prefix}-`)) words(`ip netns del ${name}`);
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  /** How often a line with this text is in the log of one of our processes. */
+  count(name: string, text: string): number {
+    return readFileSync(join(this.dir, `${name}.log`), 'utf8').split(text).length - 1;
+  }
+
+  /** What our processes wrote and who holds which port, for failures. */
+  logs(): string {
+    const logs = [...this.#children.keys()].map(
+      (name) => `== ${name}\n${readFileSync(join(this.dir, `${name}.log`), 'utf8').slice(-3000)}`,
+    );
+    const ports = [...this.#clients.keys()].map((cluster) => `== ports of ${cluster}\n${this.#ports(cluster)}`);
+    return [...logs, ...ports].join('\n');
+  }
+
+  #ports(cluster: string): string {
+    const find = (table: string, columns: string, condition: string): string =>
+      this.sb(cluster, '--format=table', `--columns=${columns}`, 'find', table, condition);
+    const bindings = ['chassisredirect', 'remote'].map((type) =>
+      find('Port_Binding', 'logical_port,chassis', `type=${type}`),
+    );
+    const chassis = this.sb(cluster, '--format=table', '--columns=_uuid,name', 'list', 'Chassis');
+    return [...bindings, chassis, this.nb(cluster, 'list', 'Gateway_Chassis')].join('\n');
+  }
+
+  #start(name: string, file: string, argv: readonly string[]): void {
+    const log = openSync(join(this.dir, `${name}.log`), 'a');
+    this.#children.set(name, spawn(process.execPath, [join(root, file), ...argv], { stdio: ['ignore', log, log] }));
+    closeSync(log);
+  }
+}
+
+/** Repeats until the function neither throws nor returns undefined or false. */
+export async function until<T>(
+  what: string,
+  timeoutMs: number,
+  look: () => T | undefined | false | Promise<T | undefined | false>,
+): Promise<T> {
+  const deadline = performance.now() + timeoutMs;
+  for (let last: unknown = 'nothing yet'; ; await sleep(100)) {
+    try {
+      const found = await look();
+      if (found !== undefined && found !== false) return found;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: last });
+  }
+}
+
+async function applyDefinitions(client: KubeClient): Promise<void> {
+  const folder = join(root, 'charts/isthmus/crds');
+  for (const file of readdirSync(folder)) {
+    const definition: unknown = parse(readFileSync(join(folder, file), 'utf8'));
+    await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
+  }
+  for (const resource of [subnets, interconnects]) {
+    await until(`${resource.plural} served`, 20_000, async () => {
+      try {
+        return await client.list(resource);
+      } catch (error) {
+        if (error instanceof KubeApiError) return undefined;
+        throw error;
+      }
+    });
+  }
+  const systemNamespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'kube-system' } };
+  await client.request('POST', '/api/v1/namespaces', systemNamespace).catch((error: KubeApiError) => {
+    if (error.status !== 409) throw error;
+  });
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
