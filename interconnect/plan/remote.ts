@@ -127,7 +127,8 @@ function refuse(
       message: `${prefix} of ${member.name}: no node of this cluster is a gateway; label one with ovn.kubernetes.io/ic-gw=true`,
     };
   }
-  const range = local.ranges.find((candidate) => cidrsOverlap(candidate.cidr, cidr));
+  // A local range inside the prefix keeps its own traffic by its longer mask, and must not take the rest from the others.
+  const range = local.ranges.find((held) => held.cidr.prefix <= cidr.prefix && cidrsOverlap(held.cidr, cidr));
   if (range !== undefined) return overlap(prefix, member, `${formatCidr(range.cidr)} (${range.name}) of this cluster`);
   const node = local.nodeAddresses.find(({ ip }) => cidrContains(cidr, ip));
   if (node !== undefined) return overlap(prefix, member, `the address of node ${node.node}`);

@@ -3,7 +3,7 @@ import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Ip } from '../../lib/net/ip.ts';
 import type { Gateway } from '../link/messages.ts';
 
-/** Something local that no remote prefix may overlap. */
+/** Something local that no remote prefix may equal or lie in. */
 export interface LocalRange {
   /** For messages: `subnet ovn-default`. */
   readonly name: string;

@@ -2,10 +2,11 @@
 import { z } from 'zod';
 import { interconnectSpec, type InterconnectSpec, type InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import { networksInForce } from '../../lib/api/in-force.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import type { Cidr } from '../../lib/net/cidr.ts';
 import { parseIp, type Ip } from '../../lib/net/ip.ts';
 
 /** The one Interconnect that counts. */
@@ -44,26 +45,25 @@ const subnetFields = z.object({
   spec: z
     .object({
       vpc: z.string().optional(),
-      cidrBlock: z.string().optional(),
       vlan: z.string().optional(),
       logicalGateway: z.boolean().optional(),
       disableInterConnection: z.boolean().optional(),
     })
     .default({}),
-  status: z.object({ conditions: z.array(z.object({ type: z.string(), status: z.string() })).optional() }).default({}),
 });
 
 export function parseSubnet(raw: RawObject): Subnet {
-  // Another room tells the user of a malformed Subnet; here it has no addresses.
   const { data } = subnetFields.safeParse(raw);
-  const { spec, status } = data ?? { spec: {}, status: {} };
-  const cidrs = (spec.cidrBlock ?? '').split(',').flatMap((text) => parseCidr(text.trim()) ?? []);
-  const isReady = status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true;
+  const spec = data?.spec ?? {};
   // An underlay network is reached through the physical one, unless OVN is its gateway.
   const isRouted = (spec.vlan ?? '') === '' || spec.logicalGateway === true;
   const isOpen = spec.disableInterConnection !== true && raw.metadata.name !== joinSubnet;
-  const isShared = isReady && isRouted && isOpen && raw.metadata.deletionTimestamp === undefined;
-  return { vpc: spec.vpc === undefined || spec.vpc === '' ? defaultVpc : spec.vpc, cidrs, isShared };
+  const isShared = isRouted && isOpen && raw.metadata.deletionTimestamp === undefined;
+  return {
+    vpc: spec.vpc === undefined || spec.vpc === '' ? defaultVpc : spec.vpc,
+    cidrs: networksInForce(raw.metadata.annotations),
+    isShared,
+  };
 }
 
 export interface Node {

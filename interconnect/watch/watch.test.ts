@@ -9,7 +9,7 @@ const raw = (name: string, fields: object, metadata: object = {}): RawObject => 
   metadata: { name, uid: `uid-${name}`, resourceVersion: '1', ...metadata },
   ...fields,
 });
-const ready = { conditions: [{ type: 'Ready', status: 'True' }] };
+const accepted = (cidr: string) => ({ annotations: { 'isthmus.network/accepted': `${cidr} ${cidr}` } });
 
 describe('parsing', () => {
   it('fills in the defaults of an Interconnect and keeps what is wrong as a problem', () => {
@@ -27,17 +27,16 @@ describe('parsing', () => {
     assert.equal((bad.spec as { code: string }).code, 'SpecInvalid');
   });
 
-  it('shares a subnet only when it is ready, routed by OVN, open and not going', () => {
+  it('shares a subnet only when it is in force, routed by OVN, open and not going', () => {
     const shared = (fields: object, name = 'a', metadata: object = {}) =>
-      parseSubnet(raw(name, { spec: { cidrBlock: '10.16.0.0/16', ...fields }, status: ready }, metadata)).isShared;
+      parseSubnet(raw(name, { spec: fields }, { ...accepted('10.16.0.0/16'), ...metadata })).isShared;
     assert.equal(shared({}), true);
     assert.equal(shared({ vlan: 'v' }), false);
     assert.equal(shared({ vlan: 'v', logicalGateway: true }), true);
     assert.equal(shared({ disableInterConnection: true }), false);
     assert.equal(shared({}, 'join'), false);
     assert.equal(shared({}, 'a', { deletionTimestamp: 'now' }), false);
-    assert.equal(parseSubnet(raw('a', { spec: { cidrBlock: '10.16.0.0/16' } })).isShared, false);
-    assert.deepEqual(parseSubnet(raw('a', { spec: { cidrBlock: 'nonsense' } })).cidrs, []);
+    assert.deepEqual(parseSubnet(raw('a', { spec: { cidrBlock: '10.16.0.0/16' } })).cidrs, []);
   });
 
   it('selects nodes as Kubernetes does', () => {
@@ -60,7 +59,7 @@ describe('the local view', () => {
     gatewayNodeSelector: { matchLabels: { gw: 'true' } },
   };
   const subnet = (name: string, cidrBlock: string, vpc = '') =>
-    [name, parseSubnet(raw(name, { spec: { cidrBlock, vpc }, status: ready }))] as const;
+    [name, parseSubnet(raw(name, { spec: { vpc } }, accepted(cidrBlock)))] as const;
   const node = (name: string, labels: Record<string, string>, chassis?: string) =>
     [
       name,

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { parse } from 'yaml';
+import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
@@ -107,11 +108,9 @@ export class Bed {
     await client.create(subnets, {
       apiVersion: 'kubeovn.io/v1',
       kind: 'Subnet',
-      metadata: { name },
+      metadata: { name, annotations: { [annotation.accepted]: `${cidrBlock} ${cidrBlock}` } },
       spec: { cidrBlock, vpc: 'ovn-cluster' },
     });
-    const status = { conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }] };
-    await client.patch(subnets, { name }, 'merge', { status }, { subresource: 'status' });
   }
 
   async serveHub(): Promise<void> {
