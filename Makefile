@@ -1,0 +1,67 @@
+# Everything a newcomer and the CI need. Each target does its own set-up; see test/setup/setup.sh.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+NODE := node_modules/.bin/node
+SETUP := test/setup/setup.sh
+LAB ?= demo
+ENGINE ?= docker
+VERSION = $(shell sed -n 's/^appVersion: *"\{0,1\}\([^"]*\)"\{0,1\}$$/\1/p' charts/isthmus/Chart.yaml)
+export LAB
+export NODE_COMPILE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isthmus/node
+IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)" $(NODE)
+
+.PHONY: help demo test test-all bench check generate lab-up lab-down lab-status lab-heal setup tools tools-path images clean
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+
+demo: setup ## two clusters and a router on this machine, with measured pings between them
+	@$(IN_LAB) test/lab/demo.ts
+
+test: setup ## types, lint, unit tests and system tests on real OVN, Kubernetes and FRR
+	@test/setup/run-tests.sh
+
+test-all: test bench ## the tests, then the benchmarks
+
+bench: setup ## benchmarks, each with its floor beside it
+	@if compgen -G 'test/bench/*.bench.ts' >/dev/null; then for file in test/bench/*.bench.ts; do $(IN_LAB) "$$file"; done; \
+	else echo 'test/bench holds no benchmark'; fi
+
+check: ## types, lint, format; and that what is generated is fresh
+	@$(SETUP) modules
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" npm run --silent check
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" npm run --silent test:unit
+
+generate: ## OVN table types, CRDs and reference pages from their sources
+	@$(SETUP) modules
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" npm run --silent generate
+
+lab-up: setup ## start the lab (LAB=name, TOPOLOGY=file.yaml, LAB_WITHOUT=room,room)
+	@$(IN_LAB) test/lab/main.ts up
+
+lab-down: ## take the lab away
+	@if [ -x $(NODE) ]; then $(NODE) test/lab/main.ts down; else echo 'no lab: npm packages were never installed'; fi
+
+lab-status: ## what runs in the lab
+	@$(NODE) test/lab/main.ts status
+
+lab-heal: ## start again what was killed in the lab, continue what was frozen
+	@$(IN_LAB) test/lab/main.ts heal
+
+setup:
+	@$(SETUP)
+
+tools: ## build the pinned Go programs into the cache
+	@$(SETUP) tools
+
+tools-path: ## print the folder of the pinned Go programs
+	@$(SETUP) tools-path
+
+images: ## the two container images; ENGINE=podman for another engine than docker
+	@command -v $(ENGINE) >/dev/null || { echo 'cannot build images: $(ENGINE) is not on PATH (ENGINE=podman?)' >&2; exit 1; }
+	$(ENGINE) build -f images/isthmus/Dockerfile -t isthmus:$(VERSION) .
+	$(ENGINE) build -f images/ovn/Dockerfile -t isthmus-ovn:$(VERSION) .
+
+clean: ## remove what builds left in the checkout
+	@rm -rf dist daemon/shim/isthmus-cni

@@ -1,0 +1,71 @@
+/**
+ * What the chart gives to a cluster of the lab: CRDs, service accounts, RBAC and the objects made from its values, but
+ * no workloads: the lab runs those processes itself, with the very accounts that the chart makes for them.
+ */
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { writeKubeconfig } from './control-plane.ts';
+import { writeWhole } from './component.ts';
+import { checkout, type ClusterLayout } from './layout.ts';
+import { applyAll, isLabKind, type Manifest, parseManifests } from './objects.ts';
+import { run } from './run.ts';
+import { tool } from './tools.ts';
+
+const namespace = 'kube-system';
+const tokenLifetimeSeconds = 365 * 24 * 3600;
+
+export interface JoinValues {
+  readonly hub: string;
+  readonly token: string;
+}
+
+/** The objects of the chart for one cluster; with `join` it becomes a member of the hub. */
+export async function renderChart(cluster: ClusterLayout, join?: JoinValues): Promise<Manifest[]> {
+  const values = {
+    clusterName: cluster.name,
+    interconnect: join ? { enabled: true, hub: join.hub, token: join.token } : { enabled: false },
+  };
+  const file = `${cluster.dir}/values.json`;
+  writeWhole(file, JSON.stringify(values), 0o600);
+  const text = await run([
+    tool('helm'),
+    'template',
+    'isthmus',
+    `${checkout}/charts/isthmus`,
+    '--kube-version',
+    '1.34.4',
+    '--namespace',
+    namespace,
+    '--values',
+    file,
+  ]);
+  // It holds the join token, which nothing needs after this.
+  rmSync(file);
+  return parseManifests(text, 'helm template charts/isthmus').filter(isLabKind);
+}
+
+/** Applies the chart's objects. */
+export async function installChart(kube: KubeClient, manifests: readonly Manifest[]): Promise<void> {
+  await applyAll(kube, [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, ...manifests]);
+}
+
+/** Where the kubeconfig of a service account lies. */
+export function accountKubeconfig(cluster: ClusterLayout, account: string): string {
+  return join(cluster.dir, `${account}.kubeconfig`);
+}
+
+/** Writes a kubeconfig that has exactly the rights of a service account of the chart. @throws KubeApiError if the chart has no such account. */
+export async function writeAccountKubeconfig(kube: KubeClient, cluster: ClusterLayout, account: string): Promise<void> {
+  const answer = (await kube.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: { expirationSeconds: tokenLifetimeSeconds },
+  })) as { status: { token: string } };
+  writeKubeconfig(
+    accountKubeconfig(cluster, account),
+    `https://${cluster.address}:6443`,
+    join(cluster.dir, 'pki'),
+    answer.status.token,
+  );
+}

@@ -1,0 +1,145 @@
+/**
+ * A cluster's control plane: etcd, kube-apiserver and the controllers that make namespaces end and Deployments work,
+ * in the cluster's namespace. A pair of socat processes leads from a loopback port of the root namespace to the API.
+ */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { openKube } from '../../lib/kube/client.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { startAndWait, startComponent } from './component.ts';
+import type { ClusterLayout } from './layout.ts';
+import { writePki } from './pki.ts';
+import { tool } from './tools.ts';
+
+const controllers = [
+  'namespace-controller',
+  'garbage-collector-controller',
+  'serviceaccount-controller',
+  'deployment-controller',
+  'replicaset-controller',
+  'statefulset-controller',
+  'daemonset-controller',
+  'job-controller',
+  'endpointslice-controller',
+];
+
+/** Starts the control plane and writes `kubeconfig`; gives a client with all rights once the API is ready. */
+export async function startControlPlane(cluster: ClusterLayout): Promise<KubeClient> {
+  const { dir } = cluster;
+  const pki = join(dir, 'pki');
+  mkdirSync(pki, { recursive: true });
+  const token = randomBytes(24).toString('hex');
+  await writePki(pki, ['127.0.0.1', cluster.address]);
+  writeFileSync(join(pki, 'tokens.csv'), `${token},admin,admin,system:masters\n`, { mode: 0o600 });
+  writeKubeconfig(join(dir, 'kubeconfig'), `https://127.0.0.1:${String(cluster.apiPort)}`, pki, token);
+  writeKubeconfig(join(dir, 'internal.kubeconfig'), 'https://127.0.0.1:6443', pki, token);
+  await startEtcd(cluster);
+  await startForward(cluster);
+  const kube = openKube({ kubeconfig: join(dir, 'kubeconfig'), userAgent: 'lab' });
+  await startAndWait(apiServer(cluster, pki), () => isReady(kube), 60_000);
+  await startComponent(controllerManager(cluster));
+  return kube;
+}
+
+/** A kubeconfig with one context, its authority inside, for the holder of a token. */
+export function writeKubeconfig(file: string, server: string, pki: string, token: string): void {
+  const config = {
+    apiVersion: 'v1',
+    kind: 'Config',
+    'current-context': 'lab',
+    contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'lab' } }],
+    clusters: [{ name: 'lab', cluster: { server, 'certificate-authority': join(pki, 'ca.crt') } }],
+    users: [{ name: 'lab', user: { token } }],
+  };
+  writeFileSync(file, `${JSON.stringify(config, null, 1)}\n`, { mode: 0o600 });
+}
+
+async function isReady(kube: KubeClient): Promise<true | string> {
+  try {
+    await kube.request('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin');
+    return true;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+async function startEtcd(cluster: ClusterLayout): Promise<void> {
+  const { dir, netns } = cluster;
+  const data = join(dir, 'etcd');
+  rmSync(data, { recursive: true, force: true });
+  const peer = 'http://127.0.0.1:2380';
+  const client = 'http://127.0.0.1:2379';
+  await startComponent({
+    dir,
+    name: 'etcd',
+    netns,
+    argv: [
+      'etcd',
+      '--name=lab',
+      `--data-dir=${data}`,
+      '--unsafe-no-fsync',
+      '--log-level=warn',
+      '--snapshot-count=5000',
+      `--listen-client-urls=${client}`,
+      `--advertise-client-urls=${client}`,
+      `--listen-peer-urls=${peer}`,
+      `--initial-advertise-peer-urls=${peer}`,
+      `--initial-cluster=lab=${peer}`,
+    ],
+  });
+}
+
+async function startForward(cluster: ClusterLayout): Promise<void> {
+  const { dir, netns } = cluster;
+  const socket = join(dir, 'api.sock');
+  const inside = `UNIX-LISTEN:${socket},fork,unlink-early,mode=600`;
+  const outside = `TCP4-LISTEN:${String(cluster.apiPort)},bind=127.0.0.1,fork,reuseaddr`;
+  await startComponent({ dir, name: 'api-inside', netns, argv: ['socat', inside, 'TCP4:127.0.0.1:6443,nodelay'] });
+  await startComponent({ dir, name: 'api-outside', argv: ['socat', `${outside},nodelay`, `UNIX-CONNECT:${socket}`] });
+}
+
+function apiServer(cluster: ClusterLayout, pki: string): Parameters<typeof startComponent>[0] {
+  return {
+    dir: cluster.dir,
+    name: 'kube-apiserver',
+    netns: cluster.netns,
+    argv: [
+      tool('kube-apiserver'),
+      '--etcd-servers=http://127.0.0.1:2379',
+      '--bind-address=0.0.0.0',
+      '--secure-port=6443',
+      `--advertise-address=${cluster.address}`,
+      `--service-cluster-ip-range=${cluster.serviceCidr}`,
+      '--authorization-mode=Node,RBAC',
+      `--tls-cert-file=${pki}/apiserver.crt`,
+      `--tls-private-key-file=${pki}/apiserver.key`,
+      `--token-auth-file=${pki}/tokens.csv`,
+      '--service-account-issuer=https://kubernetes.default.svc',
+      `--service-account-key-file=${pki}/service-account.pub`,
+      `--service-account-signing-key-file=${pki}/service-account.key`,
+      // The lab's pods get no service-account volume; without this the API would refuse pods until a token exists.
+      '--disable-admission-plugins=ServiceAccount',
+      '--enable-priority-and-fairness=false',
+      '--profiling=false',
+    ],
+  };
+}
+
+function controllerManager(cluster: ClusterLayout): Parameters<typeof startComponent>[0] {
+  const { dir, netns } = cluster;
+  return {
+    dir,
+    name: 'kube-controller-manager',
+    netns,
+    argv: [
+      tool('kube-controller-manager'),
+      `--kubeconfig=${join(dir, 'internal.kubeconfig')}`,
+      '--leader-elect=false',
+      '--secure-port=0',
+      `--controllers=${controllers.join(',')}`,
+      '--concurrent-gc-syncs=4',
+      '--profiling=false',
+    ],
+  };
+}

@@ -1,0 +1,61 @@
+/**
+ * Gives a lab back what a user killed or froze: dead processes start with their recorded command line, stopped ones
+ * continue. Supervised ones are labd's work, and labd itself is healed here.
+ */
+import { type Component, componentsIn, pidOf, startComponent, stateOf } from './component.ts';
+import type { Lab, NodeLayout } from './layout.ts';
+import { configureNodeAddress } from './network.ts';
+import { waitForBridge } from './ovn.ts';
+
+/** Databases before their clients, so that nobody starts into a refusal. */
+const order = [
+  'etcd',
+  'nb',
+  'sb',
+  'icnb',
+  'icsb',
+  'ovsdb-server',
+  'zebra',
+  'api-inside',
+  'api-outside',
+  'kube-apiserver',
+];
+
+/** Every directory that holds components. */
+export function directoriesOf(lab: Lab): string[] {
+  const clusters = lab.clusters.flatMap((cluster) => [cluster.dir, ...cluster.nodes.map((node) => node.dir)]);
+  return [lab.dir, ...clusters, ...(lab.hub ? [lab.hub.dir] : []), ...lab.routers.map((router) => router.dir)];
+}
+
+export function allComponents(lab: Lab): Component[] {
+  return directoriesOf(lab).flatMap(componentsIn);
+}
+
+/** Gives what was started or continued, as `<directory>/<name>` without the lab's own directory. */
+export async function healLab(lab: Lab): Promise<string[]> {
+  const healed: string[] = [];
+  const ranked = allComponents(lab).toSorted((a, b) => rank(a) - rank(b));
+  for (const component of ranked) {
+    const state = stateOf(component);
+    if (state === 'running' || (state === 'dead' && component.isSupervised)) continue;
+    if (state === 'stopped') process.kill(pidOf(component) ?? 0, 'SIGCONT');
+    else await startAgain(lab, component);
+    healed.push(`${component.dir.slice(lab.dir.length + 1)}/${component.name}`.replace(/^\//, ''));
+  }
+  return healed;
+}
+
+function rank(component: Component): number {
+  const at = order.indexOf(component.name);
+  return at === -1 ? order.length : at;
+}
+
+async function startAgain(lab: Lab, component: Component): Promise<void> {
+  await startComponent(component);
+  const node = lab.clusters
+    .flatMap((cluster): readonly NodeLayout[] => cluster.nodes)
+    .find((n) => n.dir === component.dir);
+  if (component.name !== 'ovs-vswitchd' || node === undefined) return;
+  await waitForBridge(node);
+  await configureNodeAddress(lab, node);
+}

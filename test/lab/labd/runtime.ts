@@ -1,0 +1,234 @@
+/**
+ * The pod runtime of one cluster: scheduler, kubelet and container runtime in one, as far as the network can tell. In:
+ * pods and nodes of the API; out: sandboxes, pod statuses, events. Works by pod key; a failed sandbox is taken away
+ * whole and made anew with another container id, as kubelet does.
+ */
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { KubeApiError } from '../../../lib/kube/errors.ts';
+import { reflect } from '../../../lib/kube/reflector.ts';
+import { nodes, objectPath, pods } from '../../../lib/kube/resources.ts';
+import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
+import type { Logger } from '../../../lib/run/logger.ts';
+import type { ClusterLayout, Lab, NodeLayout } from '../layout.ts';
+import { chooseNode, type Node, parseNode, parsePod, type Pod, runningStatus } from './pod.ts';
+import { KeyedQueue } from './queue.ts';
+import {
+  addressesOf,
+  createSandbox,
+  ensureListener,
+  planSandbox,
+  readSandboxes,
+  removeSandbox,
+  type Sandbox,
+} from './sandbox.ts';
+
+export interface RuntimeOptions {
+  readonly lab: Lab;
+  readonly cluster: ClusterLayout;
+  readonly kube: KubeClient;
+  readonly log: Logger;
+}
+
+export class PodRuntime {
+  readonly #lab: Lab;
+  readonly #cluster: ClusterLayout;
+  readonly #kube: KubeClient;
+  readonly #log: Logger;
+  readonly #pods: Reflector<Pod>;
+  readonly #nodes: Reflector<Node>;
+  readonly #sandboxes: Map<string, Sandbox>;
+  readonly #queue: KeyedQueue;
+  /** Bindings that the mirror does not show yet, so that a burst is spread. */
+  readonly #bound = new Map<string, string>();
+  readonly #eventCounts = new Map<string, number>();
+
+  constructor({ lab, cluster, kube, log }: RuntimeOptions) {
+    this.#lab = lab;
+    this.#cluster = cluster;
+    this.#kube = kube;
+    this.#log = log;
+    this.#sandboxes = readSandboxes(cluster);
+    this.#pods = reflect({ client: kube, resource: pods, parse: parsePod });
+    this.#nodes = reflect({ client: kube, resource: nodes, parse: parseNode });
+    this.#queue = new KeyedQueue({
+      run: (key) => this.#reconcile(key),
+      onFailure: (key, error) =>
+        this.#log.warn(
+          {
+            pod: key,
+            err: error,
+          },
+          'will be tried again',
+        ),
+      parallel: 16,
+      firstPauseMs: 500,
+      longestPauseMs: 5e3,
+    });
+  }
+
+  /** Resumes with the sandboxes that exist and follows the API from then on. */
+  async start(): Promise<void> {
+    // Nothing may run before the pods are known: a sandbox without a pod is removed.
+    await Promise.all([this.#pods.synced, this.#nodes.synced]);
+    this.#pods.subscribe(({ key }) => this.#queue.add(key));
+    this.#nodes.subscribe(() => this.#retryUnscheduled());
+    for (const key of new Set([...this.#sandboxes.keys(), ...[...this.#pods.entries()].map(([podKey]) => podKey)]))
+      this.#queue.add(key);
+    this.#log.info({ sandboxes: this.#sandboxes.size, pods: this.#pods.size }, 'following pods');
+  }
+
+  #retryUnscheduled(): void {
+    for (const [key, pod] of this.#pods.entries()) if (pod.node === undefined) this.#queue.add(key);
+  }
+
+  async #reconcile(key: string): Promise<void> {
+    const pod = this.#pods.get(key);
+    const sandbox = this.#sandboxes.get(key);
+    if (sandbox && !isWanted(sandbox, pod)) await this.#remove(key, sandbox);
+    if (pod === undefined) {
+      this.#bound.delete(key);
+      return;
+    }
+    if (pod.isDeleting) return this.#finishDeletion(pod);
+    if (pod.isFinished) return;
+    if (pod.node === undefined) return this.#schedule(key, pod);
+    this.#bound.delete(key);
+    const node = this.#nodeOf(pod.node);
+    if (node) await this.#runOn(key, pod, node);
+  }
+
+  #nodeOf(name: string): NodeLayout | undefined {
+    return this.#cluster.nodes.find((node) => node.name === name);
+  }
+
+  async #runOn(key: string, pod: Pod, node: NodeLayout): Promise<void> {
+    if (pod.isHostNetwork) return this.#report(pod, [node.address], node);
+    const sandbox = this.#sandboxes.get(key) ?? (await this.#create(key, pod, node));
+    await ensureListener(this.#cluster, sandbox);
+    await this.#report(pod, addressesOf(sandbox), node);
+  }
+
+  async #create(key: string, pod: Pod, node: NodeLayout): Promise<Sandbox> {
+    try {
+      const planned = planSandbox(this.#lab, this.#cluster, pod, node.name);
+      this.#sandboxes.set(key, planned);
+      const started = performance.now();
+      const sandbox = await createSandbox(this.#cluster, node, planned);
+      this.#sandboxes.set(key, sandbox);
+      this.#log.info({ pod: key, node: node.name, ms: Math.round(performance.now() - started) }, 'sandbox created');
+      return sandbox;
+    } catch (error) {
+      await this.#recordFailure(pod, error);
+      const planned = this.#sandboxes.get(key);
+      if (planned) await this.#remove(key, planned);
+      throw error;
+    }
+  }
+
+  async #remove(key: string, sandbox: Sandbox): Promise<void> {
+    await removeSandbox(this.#cluster, this.#nodeOf(sandbox.node), sandbox);
+    this.#sandboxes.delete(key);
+    this.#log.info({ pod: key }, 'sandbox removed');
+  }
+
+  async #schedule(key: string, pod: Pod): Promise<void> {
+    const podsOn = new Map<string, number>();
+    for (const [otherKey, other] of this.#pods.entries()) {
+      const node = other.node ?? this.#bound.get(otherKey);
+      if (node !== undefined && !other.isFinished) podsOn.set(node, (podsOn.get(node) ?? 0) + 1);
+    }
+    const node = chooseNode(
+      pod,
+      [...this.#nodes.entries()].map(([, value]) => value).filter(({ name }) => this.#nodeOf(name)),
+      podsOn,
+    );
+    if (node === undefined)
+      return this.#event(pod, 'FailedScheduling', 'no node of the lab is Ready and matches the node selector');
+    this.#bound.set(key, node);
+    await this.#unlessGone(`${objectPath(pods, pod)}/binding`, 'POST', {
+      apiVersion: 'v1',
+      kind: 'Binding',
+      metadata: {
+        name: pod.name,
+        uid: pod.uid,
+      },
+      target: {
+        apiVersion: 'v1',
+        kind: 'Node',
+        name: node,
+      },
+    });
+  }
+
+  async #report(pod: Pod, addresses: readonly string[], node: NodeLayout): Promise<void> {
+    if (pod.isRunning && pod.address === addresses[0]) return;
+    const body = {
+      metadata: { uid: pod.uid },
+      status: runningStatus(pod, addresses, node.address, new Date().toISOString()),
+    };
+    await this.#unlessGone(`${objectPath(pods, pod)}/status`, 'PATCH', body, 'application/merge-patch+json');
+  }
+
+  async #finishDeletion(pod: Pod): Promise<void> {
+    if (pod.isReleased) return;
+    const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0, preconditions: { uid: pod.uid } };
+    await this.#unlessGone(objectPath(pods, pod), 'DELETE', body);
+  }
+
+  async #recordFailure(pod: Pod, error: unknown): Promise<void> {
+    await this.#event(
+      pod,
+      'FailedCreatePodSandBox',
+      `Failed to create pod sandbox: ${error instanceof Error ? error.message : String(error)}`,
+    );
+  }
+
+  /** The same message again is counted on the same Event. */
+  async #event(pod: Pod, reason: string, message: string): Promise<void> {
+    const id = createHash('sha256').update(`${pod.uid} ${reason} ${message}`).digest('hex').slice(0, 16);
+    const count = (this.#eventCounts.get(id) ?? 0) + 1;
+    this.#eventCounts.set(id, count);
+    const name = `${pod.name}.${id}`;
+    const path = `/api/v1/namespaces/${pod.namespace}/events/${name}?fieldManager=lab&force=true`;
+    const involvedObject = { apiVersion: 'v1', kind: 'Pod', namespace: pod.namespace, name: pod.name, uid: pod.uid };
+    const body = {
+      apiVersion: 'v1',
+      kind: 'Event',
+      metadata: { name, namespace: pod.namespace },
+      involvedObject,
+      reason,
+      type: 'Warning',
+      count,
+    };
+    await this.#unlessGone(
+      path,
+      'PATCH',
+      {
+        ...body,
+        message: message.slice(0, 1000),
+        source: { component: 'lab' },
+        lastTimestamp: new Date().toISOString(),
+      },
+      'application/apply-patch+yaml',
+    );
+  }
+
+  /** Writes about an object that may be gone, or be another of that name, by now; its end arrives as a change. */
+  async #unlessGone(path: string, method: string, body: object, contentType?: string): Promise<void> {
+    try {
+      await this.#kube.request(method, path, body, contentType === undefined ? {} : { contentType });
+    } catch (error) {
+      const isGone =
+        error instanceof KubeApiError && (error.status === 404 || error.status === 409 || error.status === 403);
+      if (!isGone) throw error;
+      this.#log.debug({ path, err: error }, 'object is gone or has changed');
+    }
+  }
+}
+
+function isWanted(sandbox: Sandbox, pod: Pod | undefined): boolean {
+  if (pod === undefined || pod.uid !== sandbox.uid || pod.isDeleting || pod.isFinished) return false;
+  // Without a result an ADD was cut short: what it left is taken away before the next.
+  return sandbox.result !== undefined && existsSync(`/run/netns/${sandbox.netns}`);
+}

@@ -1,0 +1,185 @@
+/**
+ * Where everything of a lab is: directories, namespaces, addresses. In: a lab's name and topology; out: one immutable
+ * value that every other file here and the tests read. Nothing is created here, and the same input gives the same
+ * output, so a second process (labd, a test, lab-down) finds what the first one made.
+ */
+import { accessSync, constants, existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { dirname, join, resolve } from 'node:path';
+import { checkTopology, type Topology } from './topology.ts';
+
+export interface NodeLayout {
+  readonly name: string;
+  readonly cluster: string;
+  readonly dir: string;
+  readonly netns: string;
+  readonly address: string;
+  readonly labels: Readonly<Record<string, string>>;
+}
+export interface ClusterLayout {
+  readonly name: string;
+  readonly dir: string;
+  readonly netns: string;
+  readonly address: string;
+  readonly podCidr: string;
+  readonly joinCidr: string;
+  readonly serviceCidr: string;
+  readonly asn: number;
+  readonly nodes: readonly NodeLayout[];
+  /** Loopback port of the root namespace that leads to the API server. */
+  readonly apiPort: number;
+}
+export interface RouterLayout {
+  readonly name: string;
+  readonly dir: string;
+  readonly netns: string;
+  readonly address: string;
+  readonly asn: number;
+  readonly outside: string;
+}
+export interface HubLayout {
+  readonly dir: string;
+  readonly netns: string;
+  readonly address: string;
+  readonly transitCidr: string;
+}
+export interface Lab {
+  readonly name: string;
+  /** Real directory of the state, without symlinks. */
+  readonly dir: string;
+  readonly netns: string;
+  readonly clusters: readonly ClusterLayout[];
+  readonly routers: readonly RouterLayout[];
+  readonly hub: HubLayout | undefined;
+  /** Rooms that this lab runs without: the user starts them by hand. */
+  readonly without: readonly Room[];
+}
+
+export const rooms = ['controller', 'daemon', 'interconnect', 'speaker'] as const;
+export type Room = (typeof rooms)[number];
+
+/** What lab.json keeps: all that the layout is derived from. */
+export interface LabRecord {
+  readonly name: string;
+  readonly topology: Topology;
+  readonly without: readonly Room[];
+  readonly apiPorts: readonly number[];
+  /** False while the lab is being made; such a lab is taken down before it is made again. */
+  readonly isComplete: boolean;
+}
+
+export const checkout: string = resolve(import.meta.dirname, '../..');
+export const underlayPrefixLength = 16;
+
+/** The lab's name from LAB, `demo` by default. @throws Error on a name that namespaces cannot carry. */
+export function labName(env: NodeJS.ProcessEnv = process.env): string {
+  const name = env['LAB'] ?? 'demo';
+  if (!/^[a-z][a-z0-9]{0,11}$/.test(name))
+    throw new Error(`LAB=${name}: a lab's name is 1 to 12 characters a-z0-9, beginning with a letter`);
+  return name;
+}
+
+/** `.lab/<lab>` of the checkout: the documented place, which may be a symlink. */
+export function publicStateDir(name: string): string {
+  return join(checkout, '.lab', name);
+}
+
+/**
+ * Where the state really lies. Unix socket paths end at 107 bytes, and FRR gives up root before it opens its own,
+ * so a long or private checkout keeps the state in a short temporary directory behind a symlink.
+ */
+export function realStateDir(name: string): string {
+  const wanted = publicStateDir(name);
+  if (existsSync(wanted)) return realpathSync(wanted);
+  if (wanted.length <= 60 && isTraversable(checkout)) return wanted;
+  const id = createHash('sha256').update(wanted).digest('hex').slice(0, 8);
+  return join('/tmp', `isthmus-${name}-${id}`);
+}
+
+function isTraversable(dir: string): boolean {
+  for (let at = dir; ; at = dirname(at)) {
+    accessSync(at, constants.X_OK);
+    if ((statSync(at).mode & 0o001) === 0) return false;
+    if (at === '/') return true;
+  }
+}
+
+export function layOut(record: LabRecord): Lab {
+  const { name, topology } = record;
+  const dir = realStateDir(name);
+  return {
+    name,
+    dir,
+    netns: `${name}-net`,
+    clusters: topology.clusters.map((cluster, index) => layOutCluster(record, dir, cluster, index)),
+    routers: topology.routers.map((router, index) => ({
+      ...router,
+      dir: join(dir, router.name),
+      netns: `${name}-${router.name}`,
+      address: `172.30.0.${String(index + 1)}`,
+    })),
+    hub: topology.hub && {
+      dir: join(dir, 'hub'),
+      netns: `${name}-hub`,
+      address: '172.30.0.5',
+      transitCidr: topology.hub.transitCidr,
+    },
+    without: record.without,
+  };
+}
+
+function layOutCluster(
+  record: LabRecord,
+  dir: string,
+  cluster: Topology['clusters'][number],
+  index: number,
+): ClusterLayout {
+  const subnet = `172.30.${String(index + 1)}`;
+  const clusterDir = join(dir, cluster.name);
+  return {
+    ...cluster,
+    dir: clusterDir,
+    netns: `${record.name}-${cluster.name}`,
+    address: `${subnet}.10`,
+    apiPort: record.apiPorts[index] ?? 0,
+    nodes: cluster.nodes.map((node, at) => ({
+      ...node,
+      cluster: cluster.name,
+      dir: join(clusterDir, node.name),
+      netns: `${record.name}-${cluster.name}-${node.name}`,
+      address: `${subnet}.${String(at + 11)}`,
+    })),
+  };
+}
+
+/** The namespace of a pod. */
+export function podNetns(lab: Lab, cluster: string, namespace: string, pod: string): string {
+  return `${lab.name}-${cluster}-${namespace}-${pod}`;
+}
+
+export function isGateway(node: NodeLayout): boolean {
+  return node.labels['ovn.kubernetes.io/ic-gw'] === 'true';
+}
+export function isSpeaker(node: NodeLayout): boolean {
+  return node.labels['ovn.kubernetes.io/bgp'] === 'true';
+}
+
+export function recordFile(name: string): string {
+  return join(publicStateDir(name), 'lab.json');
+}
+
+/** The record of a lab that exists, or undefined. @throws Error if the record is damaged. */
+export function readRecord(name: string): LabRecord | undefined {
+  const file = recordFile(name);
+  if (!existsSync(file)) return undefined;
+  const record = JSON.parse(readFileSync(file, 'utf8')) as LabRecord;
+  return { ...record, topology: checkTopology(record.topology, file) };
+}
+
+/** @throws Error if there is no such lab. */
+export function openLayout(name: string): Lab {
+  const record = readRecord(name);
+  if (record === undefined)
+    throw new Error(`there is no lab ${name}: start it with \`make lab-up${name === 'demo' ? '' : ` LAB=${name}`}\``);
+  return layOut(record);
+}

@@ -1,0 +1,156 @@
+/** Isthmus's own processes in a lab: their command lines, as the chart's workloads would have them. All are supervised. */
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { accountKubeconfig } from './chart.ts';
+import type { Component } from './component.ts';
+import {
+  checkout,
+  type ClusterLayout,
+  type HubLayout,
+  isSpeaker,
+  type Lab,
+  type NodeLayout,
+  type Room,
+} from './layout.ts';
+import { tool } from './tools.ts';
+
+export const node24: string = join(checkout, 'node_modules/.bin/node');
+const systemNamespace = 'kube-system';
+const roomEnv = {
+  NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'isthmus/node'),
+  NODE_OPTIONS: `--import=${join(import.meta.dirname, 'keep-compiled.mjs')}`,
+};
+
+function roomArgv(main: string, flags: Readonly<Record<string, string>>): string[] {
+  return [node24, join(checkout, main), ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value])];
+}
+
+/** The processes of one cluster, for the rooms this lab runs. */
+export function clusterRooms(lab: Lab, cluster: ClusterLayout): Component[] {
+  const found: Component[] = [];
+  if (runs(lab, 'controller')) found.push(controller(cluster));
+  if (lab.hub && runs(lab, 'interconnect')) found.push(interconnect(cluster));
+  for (const node of cluster.nodes) {
+    if (runs(lab, 'daemon')) found.push(daemon(cluster, node));
+    if (isSpeaker(node) && runs(lab, 'speaker')) found.push(gobgpd(node), speaker(cluster, node));
+  }
+  return found;
+}
+
+export function runs(lab: Lab, room: Room): boolean {
+  return !lab.without.includes(room);
+}
+
+/** Rooms whose code is absent, so that a lab says at once what it cannot run. */
+export function missingRooms(lab: Lab): Room[] {
+  const wanted: Room[] = ['controller', 'daemon', 'speaker', ...(lab.hub ? (['interconnect'] as const) : [])];
+  return wanted.filter((room) => runs(lab, room) && !existsSync(join(checkout, room, 'main.ts')));
+}
+
+function controller(cluster: ClusterLayout): Component {
+  const { dir, netns } = cluster;
+  const argv = roomArgv('controller/main.ts', {
+    kubeconfig: accountKubeconfig(cluster, 'isthmus-controller'),
+    nb: `unix:${dir}/nb.sock`,
+    sb: `unix:${dir}/sb.sock`,
+    namespace: systemNamespace,
+    identity: `${cluster.netns}-controller`,
+    'metrics-address': '127.0.0.1:10660',
+    'default-cidr': cluster.podCidr,
+    'join-cidr': cluster.joinCidr,
+  });
+  return { dir, name: 'controller', netns, argv, env: roomEnv, isSupervised: true };
+}
+
+function interconnect(cluster: ClusterLayout): Component {
+  const { dir, netns } = cluster;
+  const argv = roomArgv('interconnect/main.ts', {
+    kubeconfig: accountKubeconfig(cluster, 'isthmus-interconnect'),
+    nb: `unix:${dir}/nb.sock`,
+    sb: `unix:${dir}/sb.sock`,
+    namespace: systemNamespace,
+    identity: `${cluster.netns}-interconnect`,
+    'metrics-address': '127.0.0.1:10669',
+  });
+  return { dir, name: 'interconnect', netns, argv, env: roomEnv, isSupervised: true };
+}
+
+function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
+  const { dir, netns } = node;
+  const argv = roomArgv('daemon/main.ts', {
+    kubeconfig: accountKubeconfig(cluster, 'isthmus-daemon'),
+    node: node.name,
+    ovs: `unix:${dir}/db.sock`,
+    sb: `tcp:${cluster.address}:6642`,
+    socket: cniSocket(node),
+    'encap-ip': node.address,
+    'encap-type': 'geneve',
+    'datapath-type': 'netdev',
+    mtu: '1400',
+    'metrics-address': '127.0.0.1:10665',
+    'ovs-rundir': dir,
+  });
+  return { dir, name: 'daemon', netns, argv, env: roomEnv, isSupervised: true };
+}
+
+/** Where a node's daemon answers the CNI shim. */
+export function cniSocket(node: NodeLayout): string {
+  return join(node.dir, 'daemon.sock');
+}
+
+function gobgpd(node: NodeLayout): Component {
+  const { dir, netns } = node;
+  const socket = join(dir, 'gobgpd.sock');
+  const argv = [tool('gobgpd'), '--api-hosts', `unix://${socket}`, '--pprof-disable', '--metrics-path', ''];
+  return { dir, name: 'gobgpd', netns, argv, isSupervised: true, staleFiles: [socket] };
+}
+
+function speaker(cluster: ClusterLayout, node: NodeLayout): Component {
+  const { dir, netns } = node;
+  const argv = roomArgv('speaker/main.ts', {
+    kubeconfig: accountKubeconfig(cluster, 'isthmus-speaker'),
+    node: node.name,
+    gobgpd: `unix:${dir}/gobgpd.sock`,
+    namespace: systemNamespace,
+    'metrics-address': '127.0.0.1:10667',
+  });
+  return { dir, name: 'speaker', netns, argv, env: roomEnv, isSupervised: true };
+}
+
+/** The hub's server. */
+export function hubServer(hub: HubLayout): Component {
+  const { dir, netns } = hub;
+  const [node = '', main = '', ...flags] = roomArgv('interconnect/hub/main.ts', {
+    'state-dir': hubState(hub),
+    listen: '0.0.0.0:6650',
+    icnb: `unix:${dir}/icnb.sock`,
+    icsb: `unix:${dir}/icsb.sock`,
+    'transit-cidr': hub.transitCidr,
+    'metrics-address': '127.0.0.1:10668',
+  });
+  return { dir, name: 'hub', netns, argv: [node, main, 'serve', ...flags], env: roomEnv, isSupervised: true };
+}
+
+/** The command that makes the hub's authority. */
+export function hubInit(hub: HubLayout): string[] {
+  return [
+    node24,
+    join(checkout, 'interconnect/hub/main.ts'),
+    'init',
+    '--state-dir',
+    hubState(hub),
+    '--address',
+    hub.address,
+  ];
+}
+
+/** The command that prints a join token for a cluster. */
+export function hubToken(hub: HubLayout, cluster: string): string[] {
+  const flags = ['--state-dir', hubState(hub), '--hub', `${hub.address}:6650`, '--cluster', cluster, '--ttl', '1h'];
+  return [node24, join(checkout, 'interconnect/hub/main.ts'), 'token', ...flags];
+}
+
+function hubState(hub: HubLayout): string {
+  return join(hub.dir, 'state');
+}

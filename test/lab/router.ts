@@ -1,0 +1,82 @@
+/** A physical router, as FRR plays it: eBGP to the speaker nodes of every cluster, and one address that is "the outside". */
+import { chmodSync, chownSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Component, fileExists, startAndWait } from './component.ts';
+import { isSpeaker, type Lab, type RouterLayout } from './layout.ts';
+import { run } from './run.ts';
+
+/** Starts zebra and bgpd; `vtysh --vty_socket <router dir>` works once it returns. */
+export async function startRouter(lab: Lab, router: RouterLayout): Promise<void> {
+  const { dir } = router;
+  writeFileSync(join(dir, 'zebra.conf'), `hostname ${router.name}\nlog stdout informational\n`);
+  writeFileSync(join(dir, 'bgpd.conf'), renderBgp(lab, router));
+  // FRR gives up root before it makes its sockets and reads its configuration.
+  const [uid, gid] = await frrIds();
+  chownSync(dir, uid, gid);
+  chmodSync(dir, 0o755);
+  await startAndWait(frr(router, 'zebra', []), fileExists(join(dir, 'zserv.api')));
+  await startAndWait(frr(router, 'bgpd', ['-l', router.address]), fileExists(join(dir, 'bgpd.vty')));
+}
+
+async function frrIds(): Promise<[number, number]> {
+  const ids = await Promise.all([run(['id', '-u', 'frr']), run(['id', '-g', 'frr'])]);
+  return [Number(ids[0]), Number(ids[1])];
+}
+
+function frr(router: RouterLayout, name: 'zebra' | 'bgpd', more: readonly string[]): Component {
+  const { dir } = router;
+  return {
+    dir,
+    name,
+    netns: router.netns,
+    argv: [
+      `/usr/lib/frr/${name}`,
+      '-f',
+      join(dir, `${name}.conf`),
+      '-z',
+      join(dir, 'zserv.api'),
+      '--vty_socket',
+      dir,
+      '-i',
+      join(dir, `${name}.lock`),
+      '-P',
+      '0',
+      '--log',
+      'stdout',
+      ...more,
+    ],
+    staleFiles: [join(dir, name === 'zebra' ? 'zserv.api' : 'bgpd.vty')],
+  };
+}
+
+function renderBgp(lab: Lab, router: RouterLayout): string {
+  const neighbours = lab.clusters.flatMap((cluster) =>
+    cluster.nodes.filter(isSpeaker).map((node) => ({ address: node.address, asn: cluster.asn, text: node.netns })),
+  );
+  return [
+    `hostname ${router.name}`,
+    'log stdout informational',
+    `router bgp ${String(router.asn)}`,
+    ` bgp router-id ${router.address}`,
+    // Otherwise FRR drops what an eBGP neighbour without a policy sends, and says so nowhere but in `show bgp summary`.
+    ' no bgp ebgp-requires-policy',
+    ' bgp bestpath as-path multipath-relax',
+    ...neighbours.flatMap(({ address, asn, text }) => [
+      ` neighbor ${address} remote-as ${String(asn)}`,
+      ` neighbor ${address} description ${text}`,
+      ` neighbor ${address} timers 3 9`,
+      ` neighbor ${address} timers connect 1`,
+      ` neighbor ${address} advertisement-interval 0`,
+    ]),
+    ' address-family ipv4 unicast',
+    '  maximum-paths 16',
+    ...neighbours.map(({ address }) => `  neighbor ${address} soft-reconfiguration inbound`),
+    ' exit-address-family',
+    '',
+  ].join('\n');
+}
+
+/** What a show command answers. @throws Error with what vtysh said. */
+export function vtysh(router: RouterLayout, command: string): Promise<string> {
+  return run(['vtysh', '--vty_socket', router.dir, '-c', command]);
+}

@@ -1,0 +1,78 @@
+/** Running programs to their end: arguments as arrays, their standard error in the message when they fail. */
+import { spawn } from 'node:child_process';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface RunOptions {
+  /** Network namespace to run in; the root namespace by default. */
+  readonly netns?: string;
+  readonly input?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly timeoutMs?: number;
+}
+
+export interface RunResult {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** `nsenter` changes only the network; `ip netns exec` would also remount /sys and hide later namespaces. */
+export function inNetns(netns: string | undefined, argv: readonly string[]): readonly string[] {
+  return netns === undefined ? argv : ['nsenter', `--net=/run/netns/${netns}`, '--', ...argv];
+}
+
+/** Runs a program and gives its exit code and output, whatever the code. @throws Error if it cannot start or exceeds its time. */
+export async function tryRun(argv: readonly string[], options: RunOptions = {}): Promise<RunResult> {
+  const [command = '', ...args] = inNetns(options.netns, argv);
+  const child = spawn(command, args, {
+    env: { ...process.env, ...options.env },
+    stdio: 'pipe',
+    timeout: options.timeoutMs ?? 60_000,
+    killSignal: 'SIGKILL',
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text));
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
+  // A program that ends without reading its input is judged by its exit code, not by our broken pipe.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(options.input ?? '');
+  const code = await new Promise<number>((resolve, reject) => {
+    child.on('error', (cause) => reject(new Error(`cannot run ${argv.join(' ')}: ${cause.message}`, { cause })));
+    child.on('close', (exit, signal) => {
+      if (exit === null)
+        reject(
+          new Error(`${argv.join(' ')}: ended by ${String(signal)}${signal === 'SIGKILL' ? ' (took too long)' : ''}`),
+        );
+      else resolve(exit);
+    });
+  });
+  return { code, stdout, stderr };
+}
+
+/** Runs a program and gives its standard output. @throws Error with the command and its standard error unless it exits with 0. */
+export async function run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
+  const result = await tryRun(argv, options);
+  if (result.code === 0) return result.stdout;
+  const said = (result.stderr || result.stdout).trim();
+  throw new Error(`${inNetns(options.netns, argv).join(' ')}: exit ${String(result.code)}${said ? `: ${said}` : ''}`);
+}
+
+/**
+ * Asks again, at growing intervals up to `everyMs`, until the answer is `true`; any other answer says what is missing.
+ * @throws Error with the description and the last answer when the time is over.
+ */
+export async function waitFor(
+  description: string,
+  ask: () => Promise<true | string> | true | string,
+  timeoutMs = 30_000,
+  everyMs = 250,
+): Promise<void> {
+  const end = Date.now() + timeoutMs;
+  for (let pauseMs = 10; ; pauseMs = Math.min(pauseMs * 1.5, everyMs)) {
+    const answer = await ask();
+    if (answer === true) return;
+    if (Date.now() > end) throw new Error(`waited ${String(timeoutMs / 1000)} s for ${description}: ${answer}`);
+    await delay(pauseMs);
+  }
+}

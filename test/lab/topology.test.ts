@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { layOut, podNetns } from './layout.ts';
+import { checkTopology, readTopology } from './topology.ts';
+
+const cluster = { name: 'east', podCidr: '10.16.0.0/16', asn: 65001, nodes: [{ name: 'n1' }] };
+
+test('the topologies that come with the lab are usable', () => {
+  for (const file of ['default.yaml', 'single.yaml']) readTopology(join(import.meta.dirname, 'topologies', file));
+});
+
+test('every field at fault is named', () => {
+  const bad = { clusters: [{ ...cluster, name: 'east-1', podCidr: '10.16', nodes: [] }], colour: 'red' };
+  assert.throws(
+    () => checkTopology(bad, 'mine.yaml'),
+    (error: Error) =>
+      ['mine.yaml', 'clusters.0.name', 'clusters.0.podCidr', 'clusters.0.nodes', 'colour'].every((part) =>
+        error.message.includes(part),
+      ),
+  );
+});
+
+test('a name that would give two hosts one namespace or directory is refused', () => {
+  assert.throws(() => checkTopology({ clusters: [cluster, cluster] }, 'x'), /east is used twice/);
+  assert.throws(
+    () => checkTopology({ clusters: [cluster], routers: [{ name: 'hub', asn: 1 }] }, 'x'),
+    /hub is used twice/,
+  );
+  assert.throws(
+    () => checkTopology({ clusters: [{ ...cluster, nodes: [{ name: 'pods' }] }] }, 'x'),
+    /pods is used twice/,
+  );
+});
+
+test('every host has a namespace, a directory and an address of its own', () => {
+  const topology = readTopology(join(import.meta.dirname, 'topologies/default.yaml'));
+  const lab = layOut({ name: 'demo', topology, without: [], apiPorts: [1, 2], isComplete: true });
+  const hosts = [
+    ...lab.clusters,
+    ...lab.clusters.flatMap((c) => c.nodes),
+    ...lab.routers,
+    ...(lab.hub ? [lab.hub] : []),
+  ];
+  for (const field of ['netns', 'dir', 'address'] as const) {
+    assert.equal(new Set(hosts.map((host) => host[field])).size, hosts.length, field);
+  }
+  assert.equal(lab.clusters[1]?.nodes[0]?.netns, 'demo-west-n1');
+  assert.equal(podNetns(lab, 'east', 'default', 'web'), 'demo-east-default-web');
+});

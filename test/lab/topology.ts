@@ -1,0 +1,59 @@
+/**
+ * What a lab consists of, as its user writes it in YAML. In: a topology file; out: a checked value, or one error
+ * that names every field at fault. Addresses are not part of it: layout.ts derives them.
+ */
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+// No dash: namespaces are named <lab>-<cluster>-<node>, and the parts must stay apart.
+const name = z.string().regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1 to 12 characters a-z0-9, beginning with a letter');
+const cidr = z.string().regex(/^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/, 'must be an IPv4 CIDR such as 10.16.0.0/16');
+const asn = z.int().min(1).max(4294967295);
+const labels = z.record(z.string(), z.string()).default({});
+
+const cluster = z.strictObject({
+  name,
+  podCidr: cidr,
+  joinCidr: cidr.default('100.64.0.0/16'),
+  serviceCidr: cidr.default('10.96.0.0/16'),
+  asn,
+  nodes: z.array(z.strictObject({ name, labels })).min(1).max(200),
+});
+
+const topology = z
+  .strictObject({
+    clusters: z.array(cluster).min(1).max(100),
+    hub: z.strictObject({ transitCidr: cidr.default('100.100.0.0/16') }).optional(),
+    routers: z
+      .array(z.strictObject({ name, asn, outside: cidr.default('192.0.2.1/32') }))
+      .max(3)
+      .default([]),
+  })
+  .superRefine((value, context) => {
+    const places = [...value.clusters.map((c) => c.name), ...value.routers.map((r) => r.name), 'hub', 'net'];
+    reportDuplicates(places, 'clusters and routers (hub and net are taken)', context);
+    for (const c of value.clusters)
+      reportDuplicates(c.nodes.map((n) => n.name).concat('pods'), `nodes of ${c.name} (pods is taken)`, context);
+  });
+
+export type Topology = z.infer<typeof topology>;
+
+function reportDuplicates(names: readonly string[], where: string, context: z.RefinementCtx): void {
+  for (const twice of new Set(names.filter((n, i) => names.indexOf(n) !== i))) {
+    context.addIssue({ code: 'custom', message: `name ${twice} is used twice among the ${where}` });
+  }
+}
+
+/** Reads and checks a topology file. @throws Error naming the file and each field at fault. */
+export function readTopology(file: string): Topology {
+  return checkTopology(parse(readFileSync(file, 'utf8')) as unknown, file);
+}
+
+/** @throws Error naming the source and each field at fault. */
+export function checkTopology(value: unknown, source: string): Topology {
+  const result = topology.safeParse(value);
+  if (result.success) return result.data;
+  const issues = result.error.issues.map((issue) => `  ${issue.path.join('.') || '(top)'}: ${issue.message}`);
+  throw new Error(`topology ${source} is not usable:\n${issues.join('\n')}`);
+}

@@ -1,0 +1,198 @@
+/**
+ * Makes a lab: namespaces, control planes, OVN, nodes, hub, routers, then Isthmus's processes. In: name, topology, rooms
+ * to leave out; out: a lab whose every process runs. All that does not depend on each other starts at once.
+ */
+import { createServer } from 'node:net';
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { bgpManifests, registerNodes } from './cluster-objects.ts';
+import { installChart, renderChart, writeAccountKubeconfig } from './chart.ts';
+import { startComponent, writeWhole } from './component.ts';
+import { startControlPlane } from './control-plane.ts';
+import { takeDown } from './down.ts';
+import { directoriesOf, healLab } from './heal.ts';
+import { startHub } from './hub.ts';
+import {
+  checkout,
+  type ClusterLayout,
+  type Lab,
+  type LabRecord,
+  layOut,
+  publicStateDir,
+  readRecord,
+  realStateDir,
+  recordFile,
+  type Room,
+} from './layout.ts';
+import { makeNetwork, namespacesOf } from './network.ts';
+import { applyAll, type Manifest } from './objects.ts';
+import { startCentral, startNode } from './ovn.ts';
+import { clusterRooms, missingRooms, node24 } from './rooms.ts';
+import { startRouter } from './router.ts';
+import { readTopology } from './topology.ts';
+
+export interface UpOptions {
+  readonly name: string;
+  /** A path; the default topology if absent. */
+  readonly topology: string | undefined;
+  readonly without: readonly Room[];
+  /** Told of each step when it is done. */
+  readonly say: (step: string) => void;
+}
+
+export const defaultTopology: string = join(import.meta.dirname, 'topologies/default.yaml');
+
+/** Starts a lab, or what is dead of one that is up already. Readiness is awaited by ready.ts. @throws Error saying what could not be started. */
+export async function bringUp(options: UpOptions): Promise<Lab> {
+  const record = readRecord(options.name);
+  // After a reboot the record is there and the namespaces are not.
+  if (record?.isComplete && namespacesOf(options.name).length > 0) return resume(record, options);
+  await takeDown(options.name);
+  const strangers = namespacesOf(options.name);
+  if (strangers.length > 0) {
+    throw new Error(
+      `namespaces ${strangers.slice(0, 3).join(', ')}… exist, but not from this checkout: choose another name with LAB=…`,
+    );
+  }
+  return make(options);
+}
+
+async function resume(record: LabRecord, options: UpOptions): Promise<Lab> {
+  const isOther =
+    options.topology !== undefined &&
+    JSON.stringify(readTopology(options.topology)) !== JSON.stringify(record.topology);
+  if (isOther)
+    throw new Error(
+      `lab ${record.name} is up with another topology: \`make lab-down\` first, or choose another name with LAB=…`,
+    );
+  const lab = layOut(record);
+  const healed = await healLab(lab);
+  options.say(healed.length === 0 ? 'the lab is up already' : `the lab was up; started again: ${healed.join(', ')}`);
+  return lab;
+}
+
+async function make(options: UpOptions): Promise<Lab> {
+  const topology = readTopology(options.topology ?? defaultTopology);
+  const apiPorts = await freePorts(topology.clusters.length);
+  const record: LabRecord = { name: options.name, topology, without: options.without, apiPorts, isComplete: false };
+  const lab = layOut(record);
+  const missing = missingRooms(lab);
+  if (missing.length > 0)
+    throw new Error(
+      `there is no ${missing.join('/main.ts, no ')}/main.ts: leave rooms out with LAB_WITHOUT=${missing.join(',')}`,
+    );
+  makeStateDir(options.name);
+  for (const dir of directoriesOf(lab)) mkdirSync(dir, { recursive: true });
+  writeRecord(record);
+  await makeNetwork(lab);
+  options.say('namespaces and links');
+  const tokens = lab.hub
+    ? startHub(lab, lab.hub).then(announce(options, 'hub'))
+    : Promise.resolve(new Map<string, string>());
+  await Promise.all([
+    ...lab.routers.map((router) => startRouter(lab, router).then(announce(options, `router ${router.name}`))),
+    ...lab.clusters.map((cluster) => startCluster(lab, cluster, tokens, options.say)),
+    tokens,
+  ]);
+  await startComponent({
+    dir: lab.dir,
+    name: 'labd',
+    argv: [node24, join(checkout, 'test/lab/labd/main.ts'), lab.name],
+  });
+  writeRecord({ ...record, isComplete: true });
+  return lab;
+}
+
+function announce<T>(options: UpOptions, step: string): (value: T) => T {
+  return (value) => {
+    options.say(step);
+    return value;
+  };
+}
+
+async function startCluster(
+  lab: Lab,
+  cluster: ClusterLayout,
+  tokens: Promise<ReadonlyMap<string, string>>,
+  say: (step: string) => void,
+): Promise<void> {
+  await Promise.all([
+    startCentral(cluster).then(() => say(`${cluster.name}: OVN central`)),
+    Promise.all(cluster.nodes.map((node) => startNode(lab, node))).then(() =>
+      say(`${cluster.name}: Open vSwitch on the nodes`),
+    ),
+    startKubernetes(lab, cluster, tokens, say),
+  ]);
+  await Promise.all(clusterRooms(lab, cluster).map(startComponent));
+  say(`${cluster.name}: Isthmus's processes started`);
+}
+
+async function startKubernetes(
+  lab: Lab,
+  cluster: ClusterLayout,
+  tokens: Promise<ReadonlyMap<string, string>>,
+  say: (step: string) => void,
+): Promise<void> {
+  const [kube, manifests] = await Promise.all([
+    startControlPlane(cluster).then((client) => {
+      say(`${cluster.name}: Kubernetes API`);
+      return client;
+    }),
+    chartOf(lab, cluster, tokens),
+  ]);
+  await installChart(kube, manifests);
+  const accounts = manifests
+    .filter((manifest) => manifest.kind === 'ServiceAccount')
+    .map((manifest) => manifest.metadata.name);
+  await Promise.all([
+    registerNodes(kube, cluster),
+    ...accounts.map((account) => writeAccountKubeconfig(kube, cluster, account)),
+    applyAll(kube, bgpManifests(lab, cluster)),
+  ]);
+  await kube.close();
+  say(`${cluster.name}: chart, accounts and nodes`);
+}
+
+async function chartOf(
+  lab: Lab,
+  cluster: ClusterLayout,
+  tokens: Promise<ReadonlyMap<string, string>>,
+): Promise<Manifest[]> {
+  const token = (await tokens).get(cluster.name);
+  return renderChart(cluster, token !== undefined && lab.hub ? { hub: `${lab.hub.address}:6650`, token } : undefined);
+}
+
+function makeStateDir(name: string): void {
+  const real = realStateDir(name);
+  const shown = publicStateDir(name);
+  mkdirSync(dirname(shown), { recursive: true });
+  mkdirSync(real, { recursive: true });
+  if (real !== shown) symlinkSync(real, shown);
+  writeFileSync(
+    join(real, 'README'),
+    'State of one lab: pid files, logs, sockets, databases. `make lab-down` removes it.\n',
+  );
+}
+
+function writeRecord(record: LabRecord): void {
+  writeWhole(recordFile(record.name), `${JSON.stringify(record, null, 1)}\n`);
+}
+
+/** Ports that are free on loopback now; all are held until the last is known, so that none is given twice. */
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer());
+  const ports = await Promise.all(
+    servers.map(
+      (server) =>
+        new Promise<number>((resolve, reject) => {
+          server.once('error', reject);
+          server.listen(0, '127.0.0.1', () => {
+            const address = server.address();
+            resolve(typeof address === 'object' && address !== null ? address.port : 0);
+          });
+        }),
+    ),
+  );
+  for (const server of servers) server.close();
+  return ports;
+}

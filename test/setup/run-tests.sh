@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Check, unit tests and system tests, the latter against one lab of their own, which goes away whatever happens.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+PATH=$PWD/node_modules/.bin:$PATH
+ISTHMUS_TOOLS=$(test/setup/setup.sh tools-path)
+LAB=t$(printf '%x' $((($(date +%s) ^ $$) & 0xffffff)))
+export PATH ISTHMUS_TOOLS LAB
+unset TOPOLOGY LAB_WITHOUT KUBECONFIG
+
+started=${EPOCHREALTIME/./}
+say() { local us=$((${EPOCHREALTIME/./} - started)); printf '%4d.%d s  %s\n' $((us / 1000000)) $((us / 100000 % 10)) "$*"; }
+end() {
+  local code=$?
+  trap - EXIT INT TERM
+  if [ "$code" != 0 ] && [ -n "${KEEP_LAB:-}" ]; then say "lab $LAB is kept: make lab-down LAB=$LAB"; exit "$code"; fi
+  node test/lab/main.ts down || code=1
+  exit "$code"
+}
+trap end EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+say 'types, lint, format'
+npm run --silent check
+say 'unit tests'
+npm run --silent test:unit
+node --test --test-isolation=none 'test/lab/**/*.test.ts'
+if compgen -G 'test/system/*.test.ts' >/dev/null; then
+  say "lab $LAB"
+  node test/lab/main.ts up
+  say 'system tests'
+  npm run --silent test:system
+fi
+say 'all tests passed'

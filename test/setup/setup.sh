@@ -1,0 +1,151 @@
+#!/usr/bin/env bash
+# Makes a bare Debian machine with Node 20, npm, Go and gcc ready for the lab and the tests. Every part looks first whether its
+# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path] …   (all parts by default)
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr etcd-server
+  iproute2 iputils-ping ethtool nftables conntrack socat tcpdump procps jq curl)
+programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp)
+kubernetes=v1.34.4
+
+started=${EPOCHREALTIME/./}
+say() { local us=$((${EPOCHREALTIME/./} - started)); printf '%4d.%d s  %s\n' $((us / 1000000)) $((us / 100000 % 10)) "$*"; }
+stop() { printf 'cannot go on: %s\n' "$*" >&2; exit 1; }
+
+need_root() {
+  [ "$(id -u)" = 0 ] || stop 'not root. The lab makes network namespaces; run make as root (sudo make …).'
+  unshare --net true 2>/dev/null || stop 'this machine does not allow network namespaces (unshare --net fails). In a container: start it privileged.'
+}
+
+# --- Debian packages -------------------------------------------------------------------------------------------------
+missing_packages() {
+  local name
+  for name in "${packages[@]}"; do
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null || true)" = installed ] || echo "$name"
+  done
+}
+
+setup_packages() {
+  need_root
+  command -v dpkg-query >/dev/null || stop "no dpkg here. Install by hand what Debian 12 has as: ${packages[*]}"
+  local missing; mapfile -t missing < <(missing_packages)
+  if [ ${#missing[@]} = 0 ]; then say 'Debian packages: present'; return; fi
+  say "Debian packages: installing ${missing[*]}"
+  local log; log=$(mktemp); refuse_services
+  export DEBIAN_FRONTEND=noninteractive
+  { with_progress "$log" apt-get update && with_progress "$log" apt-get install -y --no-install-recommends "${missing[@]}"; } ||
+    { tail -20 "$log" >&2; stop "apt-get could not install ${missing[*]} (see above)"; }
+  rm -f "$log"
+  disable_services "${missing[@]}"
+  say 'Debian packages: installed'
+}
+
+# The lab runs its own servers; the packages must not start theirs, neither now nor at the next boot.
+refuse_services() {
+  [ -e /usr/sbin/policy-rc.d ] && return
+  trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+  printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d
+}
+disable_services() {
+  command -v systemctl >/dev/null || return 0
+  local units; mapfile -t units < <(dpkg -L "$@" | sed -n 's|.*/systemd/system/\([^/@]*\.service\)$|\1|p' | sort -u)
+  [ ${#units[@]} = 0 ] || systemctl disable --quiet "${units[@]}" 2>/dev/null || true
+}
+
+# --- npm packages ----------------------------------------------------------------------------------------------------
+setup_modules() {
+  command -v node >/dev/null && command -v npm >/dev/null || stop 'node and npm are not on PATH. Debian: apt-get install nodejs npm (18 or newer).'
+  if node test/setup/modules-are-current.mjs; then say 'npm packages: present'; return; fi
+  say 'npm packages: installing'
+  local log; log=$(mktemp)
+  with_progress "$log" npm ci --no-audit --no-fund || { tail -20 "$log" >&2; stop 'npm ci failed (see above)'; }
+  rm -f "$log"
+  [ -x node_modules/.bin/node ] || stop "npm has no Node 24 for this platform ($(uname -sm)); the project runs on Linux, x64 and arm64"
+  say 'npm packages: installed'
+}
+
+# --- Go programs -----------------------------------------------------------------------------------------------------
+go_present() { command -v go >/dev/null || stop 'go is not on PATH. It builds kube-apiserver, kubectl, helm and gobgpd: install Go 1.24 or newer.'; }
+
+tools_path() {
+  go_present
+  local id
+  id=$( (cd test/tools && cat go.mod go.sum tools.go && go version && echo "$kubernetes ${KUBEBUILDER_ASSETS:-}") | sha256sum | cut -c1-16)
+  echo "${XDG_CACHE_HOME:-$HOME/.cache}/isthmus/tools/$id"
+}
+
+setup_tools() {
+  local folder; folder=$(tools_path)
+  if tools_complete "$folder"; then say 'Go tools: present'; return; fi
+  mkdir -p "$(dirname "$folder")"
+  exec 9>"$folder.lock"
+  flock -n 9 || { say 'Go tools: another build is under way, waiting for it'; flock 9; }
+  if tools_complete "$folder"; then say 'Go tools: present'; return; fi
+  say 'Go tools: building (once; ten minutes on two cores)'
+  build_tools "$folder"
+  say 'Go tools: built'
+}
+tools_complete() { local name; for name in "${programs[@]}"; do [ -x "$1/$name" ] || return 1; done; }
+
+build_tools() {
+  local folder=$1 next log name skip=
+  next=$(mktemp -d "$folder.XXXXXX"); log=$next.log
+  for name in kube-apiserver kubectl; do
+    if [ -x "${KUBEBUILDER_ASSETS:-/nonexistent}/$name" ]; then ln -s "$KUBEBUILDER_ASSETS/$name" "$next/$name"; skip="$skip $name"; fi
+  done
+  local version=k8s.io/component-base/version wanted=() path
+  for path in $(sed -n 's/^\t_ "\(.*\)"$/\1/p' test/tools/tools.go); do
+    case "$skip " in *" ${path##*/} "*) ;; *) wanted+=("$path") ;; esac
+  done
+  # Helm takes the Kubernetes it renders for from its build, and from an untagged build something ancient.
+  local helm=helm.sh/helm/v3/pkg/chartutil.k8sVersion
+  (cd test/tools && CGO_ENABLED=0 with_progress "$log" go build -v -trimpath -o "$next/" \
+    -ldflags "-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=34 -X ${helm}Major=1 -X ${helm}Minor=34" "${wanted[@]}") ||
+    { tail -20 "$log" >&2; rm -rf "$next"; stop 'go build of the tools failed (see above)'; }
+  chmod 755 "$next"
+  rm -rf "$folder"; mv "$next" "$folder"; rm -f "$log"
+}
+
+# --- CNI shim --------------------------------------------------------------------------------------------------------
+setup_shim() {
+  local source=daemon/shim/shim.c target=daemon/shim/isthmus-cni compiler
+  if [ -x "$target" ] && [ "$target" -nt "$source" ]; then say 'CNI shim: present'; return; fi
+  compiler=$(command -v musl-gcc || command -v cc || command -v gcc) || stop 'no C compiler on PATH: install gcc and libc6-dev'
+  "$compiler" -static -Os -Wall -Wextra -Werror -o "$target.new" "$source" || stop "$compiler could not build $source"
+  mv "$target.new" "$target"
+  say 'CNI shim: built'
+}
+
+# --- progress --------------------------------------------------------------------------------------------------------
+# with_progress LOG COMMAND…: output goes to LOG; its last line is shown from time to time with the time that has passed.
+with_progress() {
+  local log=$1 begun=$SECONDS pid shown=0 every=15; shift
+  [ -t 1 ] && every=1
+  "$@" >>"$log" 2>&1 </dev/null &
+  pid=$!
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.5
+    [ $((SECONDS - begun - shown)) -ge "$every" ] || continue
+    shown=$((SECONDS - begun)); show_progress "$log" "$shown"
+  done
+  if [ -t 1 ]; then printf '\r\033[K'; fi
+  wait "$pid"
+}
+show_progress() {
+  local last line; last=$(tail -n 1 "$1" | tr -d '\r' | cut -c1-80)
+  line=$(printf '%4s s  … %s lines of output, last: %s' "$2" "$(wc -l <"$1")" "${last:-none yet}")
+  if [ -t 1 ]; then printf '\r\033[K%s' "$line"; else printf '%s\n' "$line"; fi
+}
+
+[ $# -gt 0 ] || set -- packages modules tools shim
+for part in "$@"; do
+  case $part in
+    packages) setup_packages ;;
+    modules) setup_modules ;;
+    tools) setup_tools ;;
+    shim) setup_shim ;;
+    tools-path) tools_path ;;
+    *) stop "setup.sh knows packages, modules, tools, shim and tools-path, not $part" ;;
+  esac
+done
