@@ -29,7 +29,7 @@ export class Mirror<T> {
   }
 
   entries(): MapIterator<[string, T]> {
-    return this.#entries.entries().map(([key, entry]): [string, T] => [key, entry.value]) as MapIterator<[string, T]>;
+    return this.#entries.entries().map(([key, entry]): [string, T] => [key, entry.value]);
   }
 
   subscribe(listener: (change: ReflectorChange<T>) => void): () => void {
