@@ -11,11 +11,13 @@ interface Written {
   readonly content: string;
   /** Undefined while in flight. */
   readonly version: string | undefined;
+  /** The same asked for once more while in flight, of a newer version: what to do if this write is refused. */
+  again?: () => void;
 }
 
 /** Versions are to be compared for equality only, but those of one object that are numbers do grow. */
-function isBefore(observed: string | undefined, written: string): boolean {
-  if (observed === undefined) return true;
+function isBefore(observed: string | undefined, written: string | undefined): boolean {
+  if (observed === undefined || written === undefined) return true;
   return /^\d+$/.test(observed) && /^\d+$/.test(written) && BigInt(observed) < BigInt(written);
 }
 
@@ -37,7 +39,11 @@ export class Told {
   ): void {
     const text = JSON.stringify(content);
     const last = this.#written.get(key);
-    if (last?.content === text && (last.version === undefined || isBefore(observed, last.version))) return;
+    if (last?.content === text && last.version === undefined) {
+      last.again = () => this.write(key, observed, content, write, done);
+      return;
+    }
+    if (last?.content === text && isBefore(observed, last.version)) return;
     const entry: Written = { content: text, version: undefined };
     this.#written.set(key, entry);
     let version = '';
@@ -53,9 +59,11 @@ export class Told {
   async #settle(key: string, entry: Written, write: Promise<WriteOutcome>, done: () => void): Promise<void> {
     const outcome = await write;
     if (this.#written.get(key) !== entry) return;
-    // What was refused is tried again when the object changes, which a conflict says it did.
-    if (outcome instanceof KubeApiError) this.#written.delete(key);
-    else if (outcome === 'written') done();
+    // What was refused is tried again when the object changes; a conflict says it did, and that may have been seen already.
+    if (outcome instanceof KubeApiError) {
+      this.#written.delete(key);
+      entry.again?.();
+    } else if (outcome === 'written') done();
   }
 
   /** The object is gone: nothing that was written to it counts. */

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { ObjectWriter } from '../../lib/kube/writer.ts';
+import { Told } from './told.ts';
+
+const objectOf = (resourceVersion: string): RawObject => ({ metadata: { name: 'a', uid: 'u', resourceVersion } });
+
+describe('what Kubernetes was told', () => {
+  it('is told again after a conflict whose change had been seen while the write was under way', async () => {
+    const writer = new ObjectWriter();
+    const told = new Told(writer);
+    const refused = Promise.withResolvers<RawObject>();
+    const versions: string[] = [];
+    const tell = (version: string, answer: Promise<RawObject>): void =>
+      told.write('Subnet/a', version, { finalizers: [] }, () => {
+        versions.push(version);
+        return answer;
+      });
+    tell('1', refused.promise);
+    tell('2', Promise.resolve(objectOf('3')));
+    refused.reject(new KubeApiError(409, 'Conflict', 'modified'));
+    await refused.promise.catch(() => undefined);
+    await writer.idle();
+    await writer.idle();
+    assert.deepEqual(versions, ['1', '2']);
+  });
+
+  it('is not told twice while the echo of the first is under way', async () => {
+    const writer = new ObjectWriter();
+    const told = new Told(writer);
+    let writes = 0;
+    const tell = (version: string): void =>
+      told.write('Subnet/a', version, { label: 'x' }, () => {
+        writes += 1;
+        return Promise.resolve(objectOf('5'));
+      });
+    tell('1');
+    tell('2');
+    await writer.idle();
+    tell('4');
+    await writer.idle();
+    assert.equal(writes, 1);
+    tell('6');
+    await writer.idle();
+    assert.equal(writes, 2, 'somebody changed it back after our write');
+  });
+});
