@@ -25,7 +25,6 @@ say 'types, lint, format'
 npm run --silent check
 say 'unit tests'
 npm run --silent test:unit
-node --test --test-isolation=none 'test/lab/**/*.test.ts'
 if compgen -G 'test/system/*.test.ts' >/dev/null; then
   say "lab $LAB"
   node test/lab/main.ts up

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
-import { waitFor } from '../lab/run.ts';
+import { run, waitFor } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
 
 describe('a namespace with a subnet of its own', () => {
@@ -64,7 +64,7 @@ describe('a namespace with a subnet of its own', () => {
         const routes = await lab.vtysh('tor', 'show ip route bgp');
         return !routes.includes('10.40.0.0') || routes;
       });
-      assert.ok(!(await lab.exec('', ['ip', 'netns', 'list']).catch(() => '')).includes(namespace));
+      assert.ok(!(await run(['ip', 'netns', 'list'])).includes(`${lab.layout.name}-east-${namespace}`));
     });
   }
 });
