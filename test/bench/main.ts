@@ -1,0 +1,70 @@
+/**
+ * `make bench`: a lab of its own, every benchmark in turn, one table, which also replaces the one in docs/performance.md.
+ * A benchmark is a file `*.bench.ts` with `measure(lab)`; it leaves the lab as it found it. The lab goes away in any case.
+ */
+import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpus, loadavg, release } from 'node:os';
+import { join } from 'node:path';
+import { takeDown } from '../lab/down.ts';
+import { checkout } from '../lab/layout.ts';
+import { type LabHandle, openLab } from '../lab/lib/lab.ts';
+import { upFromEnvironment } from '../lab/main.ts';
+import { run } from '../lab/run.ts';
+import { ratioOf, type Row } from './row.ts';
+
+const page = join(checkout, 'docs/performance.md');
+/** Before the lab: what else this machine was doing. */
+const load = (loadavg()[0] ?? 0).toFixed(1);
+const markers = ['<!-- figures: begin -->', '<!-- figures: end -->'] as const;
+
+function renderTable(rows: readonly Row[]): string {
+  const lines = rows.map((row) => {
+    const figure = (value: number): string => `${value.toFixed(value < 100 ? 1 : 0)} ${row.unit}`;
+    return `| ${row.what} | ${figure(row.ours)} | ${figure(row.floor)} | ${ratioOf(row).toFixed(1)} | ${row.floorIs} |`;
+  });
+  return ['| what | ours | floor | ratio | the floor |', '|---|--:|--:|--:|---|', ...lines].join('\n');
+}
+
+async function machine(): Promise<string> {
+  const version = async (program: string): Promise<string> =>
+    /\d+\.\d+\.\d+/.exec(await run([program, '--version']))?.[0] ?? 'unknown';
+  const [ovn, ovs] = await Promise.all(['ovn-nbctl', 'ovs-vsctl'].map(version));
+  const date = new Date().toISOString().slice(0, 10);
+  return `${date} · ${cpus().length} cores, load ${load} at the start · Linux ${release()} · OVN ${ovn}, Open vSwitch ${ovs} (userspace datapath) · Node.js ${process.version}`;
+}
+
+function rewritePage(text: string): void {
+  const [before = '', rest] = readFileSync(page, 'utf8').split(markers[0]);
+  const after = rest?.split(markers[1])[1];
+  if (after === undefined) throw new Error(`${page} has no lines ${markers.join(' and ')}`);
+  writeFileSync(page, `${before}${markers[0]}\n\n${text}\n\n${markers[1]}${after}`);
+}
+
+async function bench(name: string): Promise<void> {
+  await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: '', LAB_WITHOUT: '' });
+  const lab = openLab(name);
+  const rows: Row[] = [];
+  for (const file of globSync('*.bench.ts', { cwd: import.meta.dirname }).toSorted()) {
+    console.log(`         ${file}`);
+    const { measure } = (await import(join(import.meta.dirname, file))) as {
+      measure: (lab: LabHandle) => Promise<Row[]>;
+    };
+    rows.push(...(await measure(lab)));
+  }
+  const text = `${await machine()}\n\n${renderTable(rows)}`;
+  console.log(`\n${text}`);
+  rewritePage(text);
+}
+
+const name = `bench${process.pid.toString(36)}`;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void takeDown(name).finally(() => process.exit(130)));
+}
+try {
+  await bench(name);
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+}
+await takeDown(name);
+process.exit();
