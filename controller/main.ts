@@ -14,7 +14,7 @@ import type { FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
-import { openNorthbound } from './apply/northbound.ts';
+import { openNorthbound, room } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
 import { Cluster } from './state/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
@@ -22,8 +22,6 @@ import { openMetrics } from './status/metrics.ts';
 import { openPublisher } from './status/publisher.ts';
 import { Told } from './status/told.ts';
 import { openWatches } from './watch/watches.ts';
-
-const room = 'controller';
 
 const flags = {
   kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
@@ -60,18 +58,18 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
 
   const cluster = new Cluster();
   const metrics = openMetrics(registry, cluster);
-  const bootstrap = new Bootstrap({ client, defaultCidr: settings.defaultCidr, joinCidr: settings.joinCidr });
-  const target = openOvsdbTarget({
-    client: northbound.client,
-    room,
-    logger: log,
-    onTransaction: (figures) => metrics.transaction(figures),
-  });
   const writer = new ObjectWriter({
     signal,
     log,
     timing: writeLimits,
     onRefused: (object, error) => log.info({ object, reason: error.reason, error: error.message }, 'write refused'),
+  });
+  const bootstrap = new Bootstrap({ client, writer, defaultCidr: settings.defaultCidr, joinCidr: settings.joinCidr });
+  const target = openOvsdbTarget({
+    client: northbound.client,
+    room,
+    logger: log,
+    onTransaction: (figures) => metrics.transaction(figures),
   });
   const publisher = openPublisher({
     view: cluster,
@@ -95,12 +93,12 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     log,
     onChange(kind, name, after) {
       cluster.change(kind, name, after);
-      bootstrap.seen(kind, name);
+      bootstrap.seen(kind, name, after !== undefined);
       rounds.request();
     },
   });
   await bootstrap.run(cluster, signal);
-  cluster.restore(northbound.portRecords(room));
+  cluster.restore(northbound.portRecords());
   rounds.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
   onStarted();

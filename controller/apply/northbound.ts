@@ -5,8 +5,12 @@
 import { openOvsdb } from 'ovsdb-client';
 import type { OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { externalId, joinSubnet } from '../../lib/api/names.ts';
+import { ownerOf } from '../../lib/ovn/owner.ts';
 import { recordOfRow } from '../state/records.ts';
 import type { PortRecord } from '../state/records.ts';
+
+/** The room's name in the owner ids of its rows. */
+export const room = 'controller';
 
 const common = ['name', 'external_ids'];
 const monitor: Readonly<Record<string, readonly string[]>> = {
@@ -23,9 +27,10 @@ export interface Northbound {
   readonly client: OvsdbClient;
   /** Whether a port is there with exactly these addresses. */
   hasPort(name: string, addresses?: string): boolean;
+  /** Whether a switch of this room is there. */
   hasSwitch(name: string): boolean;
   /** Addresses of the ports of this room, by port name. */
-  portRecords(room: string): ReadonlyMap<string, PortRecord>;
+  portRecords(): ReadonlyMap<string, PortRecord>;
 }
 
 function idOf(row: Row, key: string): string {
@@ -46,8 +51,11 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
       const there = row['addresses'];
       return Array.isArray(there) && there.length === 1 && there[0] === addresses;
     },
-    hasSwitch: (name) => find('Logical_Switch', name) !== undefined,
-    portRecords: (room) => {
+    hasSwitch: (name) => {
+      const row = find('Logical_Switch', name);
+      return row !== undefined && ownerOf(row)?.room === room;
+    },
+    portRecords: () => {
       const records = new Map<string, PortRecord>();
       for (const row of client.cache.table('Logical_Switch_Port').rows.values()) {
         const [first] = Array.isArray(row['addresses']) ? row['addresses'] : [];

@@ -6,7 +6,7 @@ import { startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { Cluster } from '../state/cluster.ts';
 import { parseNamespace, parseNode, parsePod, parseSubnet, parseVpc } from '../watch/parse.ts';
-import { openNorthbound } from './northbound.ts';
+import { openNorthbound, room } from './northbound.ts';
 import type { Northbound } from './northbound.ts';
 import { Rounds } from './rounds.ts';
 
@@ -60,14 +60,14 @@ interface Running {
 }
 
 function run(cluster: Cluster): Running {
-  const target = openOvsdbTarget({ client: northbound.client, room: 'controller', logger: quiet });
+  const target = openOvsdbTarget({ client: northbound.client, room, logger: quiet });
   const published = new Map<string, boolean>();
   const publish = (key: string): void => {
     const [, namespace = '', name = ''] = key.split('/');
     published.set(key, northbound.hasPort(`${name}.${namespace}`));
   };
   const rounds = new Rounds({ cluster, target, publish });
-  cluster.restore(northbound.portRecords('controller'));
+  cluster.restore(northbound.portRecords());
   rounds.start();
   return { cluster, target, rounds, published };
 }
@@ -120,7 +120,9 @@ test('rounds on a real northbound database', async (context) => {
     await third.target.untilApplied();
     assert.ok(!portNames().includes('a.ns'));
     assert.equal(third.published.get('pod/ns/a'), false);
-    assert.ok(northbound.hasSwitch('foreign'));
+    const switches = [...northbound.client.cache.table('Logical_Switch').rows.values()].map(({ name }) => name);
+    assert.ok(switches.includes('foreign'));
+    assert.equal(northbound.hasSwitch('foreign'), false, 'what is not ours is not there for us');
     third.target.close();
   });
 

@@ -3,16 +3,17 @@
  * each. Called when a Subnet, Vpc or node address changes. Rules: who is in force stays so against newcomers, of
  * newcomers the older wins; an edit that cannot be accepted leaves pods with the network they have.
  */
+import { defaultVpc } from '../../lib/api/names.ts';
 import { portGroupPart } from './names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { cidrContains, formatCidr, lastOf } from '../../lib/net/cidr.ts';
+import { cidrContains, cidrsOverlap, formatCidr, lastOf } from '../../lib/net/cidr.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { Family } from '../../lib/net/ip.ts';
 import type { FamilyNet } from '../ipam/family-pool.ts';
 import type { SubnetNet } from '../ipam/subnet-pool.ts';
 import { byAge } from '../state/objects.ts';
-import type { Node, Subnet, Vpc } from '../state/objects.ts';
+import type { Node, Subnet, TransitSwitch, Vpc } from '../state/objects.ts';
 import { cidrText } from './accepted-note.ts';
 import { defineSubnet } from './subnet-net.ts';
 import type { SpecDefaults } from './subnet-net.ts';
@@ -32,6 +33,7 @@ export interface Evidence {
   readonly subnets: Iterable<Subnet>;
   readonly vpcs: ReadonlyMap<string, Vpc>;
   readonly nodes: Iterable<Node>;
+  readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
   readonly inForce: ReadonlyMap<string, SubnetNet>;
   /** Lowest and highest address in use, and whether one that is in use is this address. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
@@ -135,7 +137,7 @@ class Judge {
 
   #judge(subnet: Subnet): Verdict {
     const defined = defineSubnet(subnet, this.#evidence.vpcs, this.#evidence.defaultSubnet);
-    const problem = 'problem' in defined ? defined.problem : this.#conflictOf(subnet.name, defined.value.net);
+    const problem = 'problem' in defined ? defined.problem : this.#conflictOf(subnet, defined.value.net);
     if (problem === undefined && 'value' in defined) {
       const { net, spec } = defined.value;
       this.#places.add(subnet.name, net);
@@ -147,7 +149,11 @@ class Judge {
     return { net, spec: undefined, isOpen: false, problem };
   }
 
-  #conflictOf(name: string, net: SubnetNet): Problem | undefined {
+  #conflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+    const { name } = subnet;
+    if (name === defaultVpc) {
+      return { code: 'NameConflict', message: `${name} is the name of the Vpc: choose another name` };
+    }
     const holder = this.#portGroupNames.get(portGroupPart(name));
     if (holder !== undefined) {
       return {
@@ -162,7 +168,25 @@ class Judge {
         message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(place.cidr)} of subnet ${place.owner}: choose a free CIDR`,
       };
     }
-    return this.#nodeConflictOf(net) ?? this.#usageConflictOf(name, net);
+    const transit = this.#isIncumbent(subnet) ? undefined : this.#transitConflictOf(name, net);
+    return transit ?? this.#nodeConflictOf(net) ?? this.#usageConflictOf(name, net);
+  }
+
+  /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */
+  #transitConflictOf(name: string, net: SubnetNet): Problem | undefined {
+    for (const transit of this.#evidence.transitSwitches.values()) {
+      if (transit.name === name) {
+        return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };
+      }
+      const cidr = transit.cidrs.find((one) => partsOf(net).some((part) => cidrsOverlap(part.cidr, one)));
+      if (cidr !== undefined) {
+        return {
+          code: 'CIDROverlap',
+          message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(cidr)}, the network between clusters (transit switch ${transit.name}): choose a free CIDR`,
+        };
+      }
+    }
+    return undefined;
   }
 
   #nodeConflictOf(net: SubnetNet): Problem | undefined {

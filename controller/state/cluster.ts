@@ -12,7 +12,7 @@ import type { Verdict } from '../plan/judge.ts';
 import { bindNamespace } from '../plan/namespace.ts';
 import type { View } from '../plan/view.ts';
 import { Addresses } from './addresses.ts';
-import type { IpObject, Namespace, Node, Pod, Subnet, Vpc } from './objects.ts';
+import type { IpObject, Namespace, Node, Pod, Subnet, TransitSwitch, Vpc } from './objects.ts';
 import { Ports } from './ports.ts';
 import type { PortRecord } from './records.ts';
 
@@ -23,6 +23,7 @@ export interface Kinds {
   readonly namespaces: Namespace;
   readonly pods: Pod;
   readonly ips: IpObject;
+  readonly transitSwitches: TransitSwitch;
 }
 
 /** Verdicts may change what is free for others; more rounds than this would mean that they never agree. */
@@ -35,6 +36,7 @@ export class Cluster implements View {
   readonly namespaces = new Map<string, Namespace>();
   readonly pods = new Map<string, Pod>();
   readonly ips = new Map<string, IpObject>();
+  readonly transitSwitches = new Map<string, TransitSwitch>();
   verdicts: ReadonlyMap<string, Verdict> = new Map();
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
@@ -86,7 +88,8 @@ export class Cluster implements View {
     else if (kind === 'namespaces')
       this.#namespaceChanged(key, before as Namespace | undefined, after as Namespace | undefined);
     else if (kind === 'ips') this.#ipChanged(key, (after ?? before) as IpObject);
-    else this.#vpcChanged(key, before, after);
+    else if (kind === 'vpcs') this.#vpcChanged(key, before, after);
+    else this.#isJudgementDue = true;
   }
 
   /** Restores who has which address, once everything is known; `rows` are ports the database has, by name. */
@@ -212,6 +215,7 @@ export class Cluster implements View {
         subnets: this.subnets.values(),
         vpcs: this.vpcs,
         nodes: this.nodes.values(),
+        transitSwitches: this.transitSwitches,
         inForce: this.#inForce,
         usage: (subnet, family) => this.#addresses.usage(subnet, family),
         defaultSubnet,

@@ -4,6 +4,7 @@
  * to be judged by `plan/`.
  */
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { Cidr } from '../../lib/net/cidr.ts';
 
 export interface ObjectFacts {
   readonly name: string;
@@ -69,6 +70,12 @@ export interface Vpc extends ObjectFacts {
   readonly unsupported: readonly string[];
   readonly conditions: readonly Condition[];
   readonly status: Readonly<Record<string, unknown>>;
+}
+
+/** A network between clusters, as the interconnect reports it. */
+export interface TransitSwitch {
+  readonly name: string;
+  readonly cidrs: readonly Cidr[];
 }
 
 /** An IP object: who has which address, for people and other tools to see. */

@@ -1,5 +1,5 @@
 /** What a pod's annotations ask of the allocator, or what is wrong with them. */
-import { annotation } from '../../lib/api/names.ts';
+import { annotation, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
@@ -53,6 +53,10 @@ export function readPortRequest(pod: Pod): PortRequest | { readonly problem: Pro
         message: `annotation ${annotation.ipAddress}: '${ip}' is not an IPv4 address, an IPv6 address, or one of each`,
       },
     };
+  }
+  if (subnet.split(',').includes(joinSubnet)) {
+    const message = `annotation ${annotation.logicalSwitch}: ${joinSubnet} is for nodes: name another subnet`;
+    return { problem: { code: 'NotSupported', message } };
   }
   const mac = macText === '' ? undefined : parseMac(macText);
   if (macText !== '' && mac === undefined) {

@@ -3,9 +3,11 @@ import { defaultSubnet, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { apiVersionOf, subnets, vpcs } from '../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
+import type { ObjectWriter } from '../../lib/kube/writer.ts';
 
 export interface BootstrapOptions {
   readonly client: KubeClient;
+  readonly writer: ObjectWriter;
   readonly defaultCidr: string;
   readonly joinCidr: string;
 }
@@ -15,33 +17,54 @@ interface Known {
   readonly subnets: ReadonlyMap<string, unknown>;
 }
 
+interface Basic {
+  readonly resource: Resource;
+  readonly name: string;
+  readonly spec: object;
+}
+
+function basicsOf({ defaultCidr, joinCidr }: BootstrapOptions): ReadonlyMap<string, Basic> {
+  const common = { vpc: defaultVpc, provider: 'ovn', gatewayType: 'distributed' };
+  const join = { ...common, cidrBlock: joinCidr, disableInterConnection: true };
+  const pods = { ...common, cidrBlock: defaultCidr, default: true, natOutgoing: true };
+  return new Map([
+    [`vpcs/${defaultVpc}`, { resource: vpcs, name: defaultVpc, spec: {} }],
+    [`subnets/${joinSubnet}`, { resource: subnets, name: joinSubnet, spec: join }],
+    [`subnets/${defaultSubnet}`, { resource: subnets, name: defaultSubnet, spec: pods }],
+  ]);
+}
+
 export class Bootstrap {
   readonly #options: BootstrapOptions;
+  readonly #basics: ReadonlyMap<string, Basic>;
   /** Made, and not yet seen by the watches. */
   readonly #unseen = new Set<string>();
   readonly #done = Promise.withResolvers<void>();
+  #isRunning = false;
 
   constructor(options: BootstrapOptions) {
     this.#options = options;
+    this.#basics = basicsOf(options);
   }
 
-  /** To be told of everything that is watched. */
-  seen(kind: string, name: string): void {
-    if (this.#unseen.delete(`${kind}/${name}`) && this.#unseen.size === 0) this.#done.resolve();
+  /** To be told of everything that is watched. What a cluster cannot be without is made again when somebody deletes it. */
+  seen(kind: string, name: string, isThere: boolean): void {
+    const key = `${kind}/${name}`;
+    const basic = this.#basics.get(key);
+    if (!isThere && this.#isRunning && basic !== undefined) {
+      void this.#options.writer.enqueue(`bootstrap/${key}`, () => this.#create(basic));
+    }
+    if (isThere && this.#unseen.delete(key) && this.#unseen.size === 0) this.#done.resolve();
   }
 
   /** Makes what is absent and waits until the watches have it, so that the first round does not prune its rows. */
   async run(known: Known, signal: AbortSignal): Promise<void> {
-    const { defaultCidr, joinCidr } = this.#options;
-    const common = { vpc: defaultVpc, provider: 'ovn', gatewayType: 'distributed' };
-    const wanted: readonly (readonly ['vpcs' | 'subnets', string, object])[] = [
-      ['vpcs', defaultVpc, {}],
-      ['subnets', joinSubnet, { ...common, cidrBlock: joinCidr, disableInterConnection: true }],
-      ['subnets', defaultSubnet, { ...common, cidrBlock: defaultCidr, default: true, natOutgoing: true }],
-    ];
-    const missing = wanted.filter(([kind, name]) => !known[kind].has(name));
-    for (const [kind, name] of missing) this.#unseen.add(`${kind}/${name}`);
-    for (const [kind, name, spec] of missing) await this.#create(kind === 'vpcs' ? vpcs : subnets, name, spec);
+    this.#isRunning = true;
+    const kept = new Set([...known.vpcs.keys()].map((name) => `vpcs/${name}`));
+    for (const name of known.subnets.keys()) kept.add(`subnets/${name}`);
+    const missing = [...this.#basics].filter(([key]) => !kept.has(key));
+    for (const [key] of missing) this.#unseen.add(key);
+    for (const [, basic] of missing) await this.#create(basic);
     if (this.#unseen.size === 0) return;
     const onAbort = (): void => this.#done.reject(signal.reason);
     signal.addEventListener('abort', onAbort, { once: true });
@@ -49,7 +72,7 @@ export class Bootstrap {
     signal.removeEventListener('abort', onAbort);
   }
 
-  async #create(resource: Resource, name: string, spec: object): Promise<void> {
+  async #create({ resource, name, spec }: Basic): Promise<void> {
     try {
       const object = { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name }, spec };
       await this.#options.client.create(resource, object);

@@ -5,7 +5,8 @@
 import { annotation } from '../../lib/api/names.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { IpObject, Namespace, Node, Pod, Subnet, Vpc } from '../state/objects.ts';
+import { parseCidr } from '../../lib/net/cidr.ts';
+import type { IpObject, Namespace, Node, Pod, Subnet, TransitSwitch, Vpc } from '../state/objects.ts';
 import { conditionsOf, factsOf, fieldsOf, namesSet, pick, textOf, textsOf } from './fields.ts';
 import { unsupportedPodAnnotations, unsupportedSubnetFields, unsupportedVpcFields } from './unsupported.ts';
 
@@ -118,4 +119,9 @@ export function parseIp(raw: RawObject): IpObject {
       macAddress: textOf(spec['macAddress']),
     },
   };
+}
+
+export function parseTransitSwitch(raw: RawObject): TransitSwitch {
+  const texts = textOf(fieldsOf(raw['status'])['cidr']).split(',');
+  return { name: raw.metadata.name, cidrs: texts.flatMap((text) => parseCidr(text) ?? []) };
 }

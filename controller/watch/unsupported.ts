@@ -55,4 +55,13 @@ export const unsupportedPodAnnotations: readonly string[] = [
   'eip',
   'snat',
   'activation_strategy',
+  'ingress_rate',
+  'egress_rate',
+  'ingress_burst',
+  'egress_burst',
+  'latency',
+  'limit',
+  'loss',
+  'jitter',
+  'mirror',
 ].map((key) => prefix + key);

@@ -1,10 +1,10 @@
 /** Which kinds are watched, and how each becomes a value of `state/`. */
 import { reflect } from '../../lib/kube/reflector.ts';
-import { ips, namespaces, nodes, pods, subnets, vpcs } from '../../lib/kube/resources.ts';
+import { ips, namespaces, nodes, pods, subnets, transitSwitches, vpcs } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Kinds } from '../state/cluster.ts';
-import { parseIp, parseNamespace, parseNode, parsePod, parseSubnet, parseVpc } from './parse.ts';
+import { parseIp, parseNamespace, parseNode, parsePod, parseSubnet, parseTransitSwitch, parseVpc } from './parse.ts';
 
 export interface WatchOptions {
   readonly client: KubeClient;
@@ -27,5 +27,6 @@ export async function openWatches({ client, signal, log, onChange }: WatchOption
   watch('namespaces', namespaces, parseNamespace);
   watch('pods', pods, parsePod);
   watch('ips', ips, parseIp);
+  watch('transitSwitches', transitSwitches, parseTransitSwitch);
   await Promise.all(reflectors.map(({ synced }) => synced));
 }

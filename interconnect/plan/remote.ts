@@ -121,6 +121,9 @@ function refuse(
     const message = `${prefix} of ${member.name}: next hop "${nexthop}" is not on a transit switch of this cluster (${transitSwitch})`;
     return { code: 'NextHopUnreachable', message };
   }
+  if (member.gateways.length === 0) {
+    return { code: 'NextHopUnreachable', message: `${prefix} of ${member.name}: that cluster has no gateway now` };
+  }
   if (!context.attached.has(transitSwitch)) {
     return {
       code: 'NoGateway',

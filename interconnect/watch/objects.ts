@@ -58,7 +58,7 @@ export function parseSubnet(raw: RawObject): Subnet {
   // An underlay network is reached through the physical one, unless OVN is its gateway.
   const isRouted = (spec.vlan ?? '') === '' || spec.logicalGateway === true;
   const isOpen = spec.disableInterConnection !== true && raw.metadata.name !== joinSubnet;
-  const isShared = isRouted && isOpen && raw.metadata.deletionTimestamp === undefined;
+  const isShared = isRouted && isOpen;
   return {
     vpc: spec.vpc === undefined || spec.vpc === '' ? defaultVpc : spec.vpc,
     cidrs: networksInForce(raw.metadata.annotations),

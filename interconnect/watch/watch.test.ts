@@ -27,7 +27,7 @@ describe('parsing', () => {
     assert.equal((bad.spec as { code: string }).code, 'SpecInvalid');
   });
 
-  it('shares a subnet only when it is in force, routed by OVN, open and not going', () => {
+  it('shares a subnet only when it is in force, routed by OVN and open; one that waits for its pods still is', () => {
     const shared = (fields: object, name = 'a', metadata: object = {}) =>
       parseSubnet(raw(name, { spec: fields }, { ...accepted('10.16.0.0/16'), ...metadata })).isShared;
     assert.equal(shared({}), true);
@@ -35,7 +35,7 @@ describe('parsing', () => {
     assert.equal(shared({ vlan: 'v', logicalGateway: true }), true);
     assert.equal(shared({ disableInterConnection: true }), false);
     assert.equal(shared({}, 'join'), false);
-    assert.equal(shared({}, 'a', { deletionTimestamp: 'now' }), false);
+    assert.equal(shared({}, 'a', { deletionTimestamp: 'now' }), true);
     assert.deepEqual(parseSubnet(raw('a', { spec: { cidrBlock: '10.16.0.0/16' } })).cidrs, []);
   });
 

@@ -30,5 +30,5 @@ export function prefixesFor(
 
 /** The join subnet is plumbing; what is outside the default VPC is not reachable by the node's address. */
 function isAnnounceable(subnet: Subnet): boolean {
-  return subnet.name !== joinSubnet && subnet.vpc === defaultVpc && !subnet.isDeleting;
+  return subnet.name !== joinSubnet && subnet.vpc === defaultVpc;
 }

@@ -17,7 +17,6 @@ test('ready subnets of the default VPC are announced, each address family to the
         subnetOf('join', ['100.64.0.0/16']),
         subnetOf('other', ['10.18.0.0/16'], { vpc: 'tenant' }),
         subnetOf('refused', []),
-        subnetOf('going', ['10.20.0.0/16'], { isDeleting: true }),
       ],
     }),
   );

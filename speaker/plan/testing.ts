@@ -38,7 +38,7 @@ export function advertisementOf(name: string, selector: object = {}, labels: Lab
 }
 
 export function subnetOf(name: string, prefixes: readonly string[], more: Partial<Subnet> = {}): Subnet {
-  return { name, prefixes, labels: {}, vpc: 'ovn-cluster', isDeleting: false, ...more };
+  return { name, prefixes, labels: {}, vpc: 'ovn-cluster', ...more };
 }
 
 /** The state of node `n1` from any mix of objects. */

@@ -62,7 +62,6 @@ export interface Subnet {
   readonly vpc: string;
   /** Of the networks in force; none where the controller accepted none. */
   readonly prefixes: readonly string[];
-  readonly isDeleting: boolean;
 }
 
 /** Everything the plan of one node depends on. */

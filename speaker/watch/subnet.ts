@@ -12,6 +12,5 @@ export function parseSubnet(raw: RawObject): Subnet {
     labels: raw.metadata.labels ?? {},
     vpc: vpc || defaultVpc,
     prefixes: networksInForce(raw.metadata.annotations).map(formatCidr),
-    isDeleting: raw.metadata.deletionTimestamp !== undefined,
   };
 }

@@ -7,7 +7,7 @@ import { addWorkload, applyObjects, conditionsOf, removeWorkload, subnetManifest
 
 describe('bad input', () => {
   const lab = openLab();
-  const made = ['bad-overlap', 'bad-overlap-default', 'bad-vpc', 'bad-tiny', 'bad-field'];
+  const made = ['bad-overlap', 'bad-overlap-default', 'bad-vpc', 'bad-field', 'bad-transit', 'ts', 'ovn-cluster'];
 
   before(async () => {
     await addWorkload(lab, 'east', {
@@ -46,6 +46,9 @@ describe('bad input', () => {
     ['bad-overlap', { cidrBlock: '10.50.0.128/25' }, /bystander/],
     ['bad-overlap-default', { cidrBlock: '10.16.4.0/24' }, /ovn-default/],
     ['bad-vpc', { cidrBlock: '10.61.0.0/24', vpc: 'nowhere' }, /nowhere/],
+    ['bad-transit', { cidrBlock: '100.100.7.0/24' }, /transit switch ts/],
+    ['ts', { cidrBlock: '10.65.0.0/24' }, /transit switch/],
+    ['ovn-cluster', { cidrBlock: '10.66.0.0/24' }, /name of the Vpc/],
     ['bad-field', { cidrBlock: '10.62.0.0/24', private: true }, /private/],
   ] as const;
   for (const [name, spec, cause] of late) {
@@ -66,7 +69,14 @@ describe('bad input', () => {
         ]);
         return cause.test(events) || events;
       });
-      assert.ok(!(await lab.nbctl('east', ['ls-list'])).includes(name));
+      const subnets = await lab.nbctl('east', [
+        '--bare',
+        '--columns=name',
+        'find',
+        'Logical_Switch',
+        `external_ids:isthmus-owner=controller/subnet/${name}`,
+      ]);
+      assert.equal(subnets.trim(), '');
     });
   }
 
@@ -90,6 +100,28 @@ describe('bad input', () => {
     await lab.ping(lab.router('tor').netns, address);
     const conditions = await conditionsOf(lab, 'east', 'subnet', 'bystander');
     assert.ok(conditions.some(({ type, status }) => type === 'Ready' && status === 'True'));
+  });
+
+  it('refused subnets go when they are deleted', async () => {
+    await lab.kubectl('east', ['delete', 'subnet', 'ts', 'ovn-cluster', 'bad-transit', '--timeout=15s']);
+  });
+
+  it('a Vpc that every cluster has is made again, and a default subnet that is to go keeps its pods connected', async () => {
+    await lab.kubectl('east', ['delete', 'vpc', 'ovn-cluster', '--timeout=15s']);
+    await waitFor(
+      'the Vpc ovn-cluster',
+      async () => (await lab.tryKubectl('east', ['get', 'vpc', 'ovn-cluster'])).code === 0 || 'is not there',
+    );
+    await lab.kubectl('east', ['delete', 'subnet', 'bystander', '--wait=false']);
+    await waitFor('bystander to be deleted once its pod is', async () => {
+      const conditions = await conditionsOf(lab, 'east', 'subnet', 'bystander');
+      return (
+        conditions.some(({ reason, message }) => reason === 'Deleting' && message?.includes('calm') === true) ||
+        JSON.stringify(conditions)
+      );
+    });
+    await lab.ping(lab.router('tor').netns, await lab.addressOf('east', 'bystander/calm'));
+    assert.match(await lab.nbctl('west', ['lr-route-list', 'ovn-cluster']), /10\.50\.0\.0\/24/);
   });
 
   it('a pod without an address says why, and starts when there is one', async () => {
