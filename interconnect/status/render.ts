@@ -153,6 +153,10 @@ function phaseOf(
   conflicts: readonly Problem[],
   isActive: boolean,
 ): [NonNullable<RemoteClusterStatus['phase']>, Verdict] {
+  if (member.connected && member.gateways.length === 0) {
+    const message = `${member.name} has no gateway: nothing there can be reached until one of its nodes is`;
+    return ['Joining', bad('Ready', { code: 'NoGateway', message })];
+  }
   const first = conflicts[0];
   if (first !== undefined) return ['Conflicted', bad('Ready', { code: first.code, message: summary(conflicts) })];
   if (!member.connected) {

@@ -24,8 +24,6 @@ export const annotation = {
   excludeIps: 'ovn.kubernetes.io/exclude_ips',
   portName: 'ovn.kubernetes.io/port_name',
   chassis: 'ovn.kubernetes.io/chassis',
-  bgp: 'ovn.kubernetes.io/bgp',
-  tunnelInterface: 'ovn.kubernetes.io/tunnel_interface',
   /**
    * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`). A later edit that
    * is refused takes the network from nobody.

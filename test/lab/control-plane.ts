@@ -58,6 +58,8 @@ export function writeKubeconfig(file: string, server: string, pki: string, token
 async function isReady(kube: KubeClient): Promise<true | string> {
   try {
     await kube.request('GET', '/apis/rbac.authorization.k8s.io/v1/clusterroles/cluster-admin');
+    // kube-controller-manager gives up if it has to wait ten seconds for this.
+    await kube.request('GET', '/healthz');
     return true;
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

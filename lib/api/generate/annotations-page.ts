@@ -40,8 +40,6 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   },
   portName: { on: 'Node', writer: 'Isthmus', text: 'Logical port of the node, `node-<name>`.' },
   chassis: { on: 'Node', writer: 'Isthmus', text: 'OVN chassis id (`system-id`) of the node.' },
-  bgp: { on: 'Subnet', writer: 'you', text: 'Announcement of this object by BGP.' },
-  tunnelInterface: { on: 'Node', writer: 'you', text: 'Interface whose address carries the tunnels of this node.' },
 };
 
 const labels: Record<keyof typeof label, Meaning> = {

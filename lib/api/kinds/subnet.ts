@@ -64,7 +64,11 @@ const addressing = {
   gateway: addressPairField('gateway')
     .describe('Router address in the CIDR; the first host address of each family by default.')
     .optional(),
-  excludeIps: z.array(excludeIp).max(2048).describe('Addresses and ranges `a..b` that are never given out.').optional(),
+  excludeIps: z
+    .array(excludeIp)
+    .max(2048)
+    .describe('Addresses and ranges `a..b` that pods get only by asking for one.')
+    .optional(),
   protocol: z.enum(['', 'IPv4', 'IPv6', 'Dual', 'Mac']).describe('Computed from cidrBlock.').optional(),
   vips: z.array(z.string().max(64)).max(1024).describe('Addresses set aside for virtual ports.').optional(),
 };
