@@ -22,6 +22,7 @@ import {
   objectPath,
   pods,
   subnets,
+  transitSwitches,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
@@ -114,10 +115,10 @@ export class ControllerBed {
   }
 
   async #install(): Promise<void> {
-    for (const file of globSync(join(root, 'charts/isthmus/crds/kubeovn.io_*.yaml'))) {
+    for (const file of globSync(join(root, 'charts/isthmus/crds/*.yaml'))) {
       await this.#post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(file, 'utf8')));
     }
-    for (const resource of [vpcs, subnets, ips]) {
+    for (const resource of [vpcs, subnets, ips, transitSwitches]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
     const account = {
