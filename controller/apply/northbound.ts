@@ -4,8 +4,8 @@
  */
 import { openOvsdb } from 'ovsdb-client';
 import type { OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
-import { externalId, joinSubnet } from '../../lib/api/names.ts';
-import { ownerOf } from '../../lib/ovn/owner.ts';
+import { joinSubnet } from '../../lib/api/names.ts';
+import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { recordOfRow } from '../state/records.ts';
 import type { PortRecord } from '../state/records.ts';
 
@@ -33,12 +33,6 @@ export interface Northbound {
   portRecords(): ReadonlyMap<string, PortRecord>;
 }
 
-function idOf(row: Row, key: string): string {
-  const ids = row['external_ids'] as Readonly<Record<string, unknown>> | undefined;
-  const id = ids?.[key];
-  return typeof id === 'string' ? id : '';
-}
-
 export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>): Promise<Northbound> {
   const indexes = { Logical_Switch_Port: [['name']], Logical_Switch: [['name']] };
   const client = await openOvsdb({ ...options, database: 'OVN_Northbound', monitor, indexes });
@@ -59,9 +53,9 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
       const records = new Map<string, PortRecord>();
       for (const row of client.cache.table('Logical_Switch_Port').rows.values()) {
         const [first] = Array.isArray(row['addresses']) ? row['addresses'] : [];
-        const isOurs = idOf(row, externalId.owner).startsWith(`${room}/`);
+        const isOurs = ownerOf(row)?.room === room;
         const record =
-          isOurs && typeof first === 'string' ? recordOfRow(first, idOf(row, 'ls') || joinSubnet) : undefined;
+          isOurs && typeof first === 'string' ? recordOfRow(first, externalIdOf(row, 'ls') || joinSubnet) : undefined;
         if (record !== undefined && typeof row['name'] === 'string') records.set(row['name'], record);
       }
       return records;
