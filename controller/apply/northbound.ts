@@ -6,8 +6,8 @@ import { openOvsdb } from 'ovsdb-client';
 import type { OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { joinSubnet } from '../../lib/api/names.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
-import { recordOfRow } from '../state/records.ts';
-import type { PortRecord } from '../state/records.ts';
+import { recordOfRow } from '../plan/address/records.ts';
+import type { PortRecord } from '../plan/address/records.ts';
 
 /** The room's name in the owner ids of its rows. */
 export const room = 'controller';

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import { startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
+import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { Cluster } from '../state/cluster.ts';
-import { parseNamespace, parseNode, parsePod, parseSubnet, parseVpc } from '../watch/parse.ts';
+import { parseSubnet, parseVpc } from '../watch/networks.ts';
+import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { openNorthbound, room } from './northbound.ts';
 import type { Northbound } from './northbound.ts';
 import { Rounds } from './rounds.ts';
@@ -17,7 +18,7 @@ let server: TestServer;
 let northbound: Northbound;
 let changes = 0;
 before(async () => {
-  server = await startOvsdbServer({ schema: '/usr/share/ovn/ovn-nb.ovsschema' });
+  server = await startOvsdbServer({ schema: schemaFile('ovn-nb') });
   northbound = await openNorthbound({ remotes: [server.remote] });
   northbound.client.subscribe((all) => {
     changes += all.length;
@@ -105,12 +106,12 @@ test('rounds on a real northbound database', async (context) => {
   });
 
   await context.test('a start against a database that agrees writes nothing, and addresses come from it', async () => {
-    const before = first.cluster.allocation('b.ns', 'uid-b');
+    const before = first.cluster.ports('pod/ns/b');
     first.target.close();
     // The other way round, the allocator alone would give the other addresses.
     const second = run(clusterWith(['b', 'a']));
     assert.equal(await transactions(second), 0);
-    assert.deepEqual(second.cluster.allocation('b.ns', 'uid-b'), before);
+    assert.deepEqual(second.cluster.ports('pod/ns/b'), before);
     second.target.close();
   });
 

@@ -7,7 +7,8 @@ import { isDeepStrictEqual } from 'node:util';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Desired } from '../../lib/desired/row.ts';
-import { nothing, planKey } from '../plan/plan.ts';
+import { nothing } from '../plan/feature.ts';
+import { planKey } from '../plan/plan.ts';
 import type { Cluster } from '../state/cluster.ts';
 
 export interface RoundsOptions {
@@ -67,7 +68,7 @@ export class Rounds {
       publish(key);
       return;
     }
-    if (desired.rows.length === 0) {
+    if (desired.rows.length === 0 && (desired.contributions?.length ?? 0) === 0) {
       this.#planned.delete(key);
       target.drop(key);
     } else {

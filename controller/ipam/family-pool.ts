@@ -7,6 +7,7 @@ import { IntervalSet } from '../../lib/net/interval-set.ts';
 import { cidrContains, lastOf } from '../../lib/net/cidr.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Range } from '../../lib/net/range.ts';
+import { FreeSet } from './free-set.ts';
 
 /** What one family of a subnet consists of. */
 export interface FamilyNet {
@@ -16,7 +17,13 @@ export interface FamilyNet {
   readonly excluded: readonly Range[];
 }
 
+/** Parts of a subnet that are given only to who names them: ranges by the IPPool's name. */
+export type PoolRanges = ReadonlyMap<string, readonly Range[]>;
+
 export type Refusal = 'AddressConflict' | 'AddressOutOfRange';
+
+/** The part of the subnet that no IPPool has. */
+const rest = '';
 
 function excludedOf(net: FamilyNet): IntervalSet {
   const set = IntervalSet.of(net.gateway, net.gateway);
@@ -31,16 +38,33 @@ function grantableOf(net: FamilyNet): IntervalSet {
   return set;
 }
 
+function common(a: IntervalSet, b: IntervalSet): IntervalSet {
+  const set = new IntervalSet();
+  for (const one of a.intervals()) {
+    for (const { first, last } of b.intervals()) {
+      set.add(first > one.first ? first : one.first, last < one.last ? last : one.last);
+    }
+  }
+  return set;
+}
+
+function without(a: IntervalSet, b: IntervalSet): IntervalSet {
+  const set = a.copy();
+  for (const { first, last } of b.intervals()) set.remove(first, last);
+  return set;
+}
+
 export class FamilyPool {
   #net: FamilyNet;
-  #fresh: IntervalSet;
-  #released = new IntervalSet();
+  /** Addresses of each IPPool, free or not. */
+  #parts = new Map<string, IntervalSet>();
+  #free = new Map<string, FreeSet>();
   #used = new IntervalSet();
   #owners = new Map<bigint, string>();
 
-  constructor(net: FamilyNet) {
+  constructor(net: FamilyNet, pools: PoolRanges = new Map()) {
     this.#net = net;
-    this.#fresh = grantableOf(net);
+    this.redefine(net, pools);
   }
 
   get net(): FamilyNet {
@@ -52,15 +76,29 @@ export class FamilyPool {
     return this.#used;
   }
 
-  /** Addresses that may still be given. */
+  /** Addresses that may still be given, those of IPPools among them. */
   get available(): IntervalSet {
-    const set = this.#fresh.copy();
-    for (const { first, last } of this.#released.intervals()) set.add(first, last);
+    const set = new IntervalSet();
+    for (const free of this.#free.values())
+      for (const { first, last } of free.all().intervals()) set.add(first, last);
     return set;
   }
 
   get availableCount(): bigint {
-    return this.#fresh.count + this.#released.count;
+    let count = 0n;
+    for (const free of this.#free.values()) count += free.count;
+    return count;
+  }
+
+  /** How many addresses an IPPool, or the subnet without its IPPools, may still give. */
+  availableIn(pool: string = rest): bigint {
+    return this.#free.get(pool)?.count ?? 0n;
+  }
+
+  /** Addresses of an IPPool by use. */
+  figures(pool: string): { readonly available: IntervalSet; readonly used: IntervalSet } {
+    const part = this.#parts.get(pool) ?? new IntervalSet();
+    return { available: this.#free.get(pool)?.all() ?? new IntervalSet(), used: common(part, this.#used) };
   }
 
   owner(value: bigint): string | undefined {
@@ -68,48 +106,59 @@ export class FamilyPool {
   }
 
   /** Takes over a changed definition; what is in use stays in use. */
-  redefine(net: FamilyNet): void {
-    const grantable = grantableOf(net);
+  redefine(net: FamilyNet, pools: PoolRanges): void {
+    let grantable = without(grantableOf(net), this.#used);
     const released = new IntervalSet();
-    for (const { first, last } of this.#released.intervals()) {
-      const kept = grantable.copy();
-      if (first > 0n) kept.remove(0n, first - 1n);
-      kept.remove(last + 1n, lastOf(net.cidr) > last ? lastOf(net.cidr) : last);
-      for (const part of kept.intervals()) released.add(part.first, part.last);
-    }
-    for (const set of [released, this.#used])
-      for (const { first, last } of set.intervals()) grantable.remove(first, last);
+    for (const free of this.#free.values())
+      for (const { first, last } of common(free.released, grantable).intervals()) released.add(first, last);
     this.#net = net;
-    this.#fresh = grantable;
-    this.#released = released;
+    this.#parts = new Map();
+    this.#free = new Map();
+    for (const [name, ranges] of pools) {
+      const part = new IntervalSet();
+      for (const { family, first, last } of ranges) if (family === net.cidr.family) part.add(first, last);
+      this.#parts.set(name, part);
+      const free = common(grantable, part);
+      this.#free.set(name, new FreeSet(without(free, released), common(free, released)));
+      grantable = without(grantable, part);
+    }
+    this.#free.set(rest, new FreeSet(without(grantable, released), common(grantable, released)));
   }
 
   /** The lowest address never used; once those are gone, the lowest that was released. Undefined when full. */
-  take(owner: string): bigint | undefined {
-    if (this.#fresh.lowest === undefined) {
-      this.#fresh = this.#released;
-      this.#released = new IntervalSet();
-    }
-    const value = this.#fresh.lowest;
+  take(owner: string, pool: string = rest): bigint | undefined {
+    const value = this.#free.get(pool)?.next();
     if (value !== undefined) this.#grant(owner, value);
     return value;
   }
 
-  /** Gives exactly this address, or says why not. An owner may claim again what it has. */
-  claim(owner: string, value: bigint): Refusal | undefined {
-    const { cidr, gateway } = this.#net;
-    const isHost =
-      cidrContains(cidr, { family: cidr.family, value }) && value !== cidr.network && value !== lastOf(cidr);
-    if (!isHost) return 'AddressOutOfRange';
+  /** What would stand in the way of giving exactly this address. An owner may claim again what it has. */
+  refusal(owner: string, value: bigint): Refusal | undefined {
+    if (!this.#isHost(value)) return 'AddressOutOfRange';
     const holder = this.#owners.get(value);
-    if (value === gateway || (holder !== undefined && holder !== owner)) return 'AddressConflict';
-    if (holder === undefined) this.#grant(owner, value);
-    return undefined;
+    return value === this.#net.gateway || (holder !== undefined && holder !== owner) ? 'AddressConflict' : undefined;
+  }
+
+  /** Gives exactly this address, or says why not. */
+  claim(owner: string, value: bigint): Refusal | undefined {
+    const refusal = this.refusal(owner, value);
+    if (refusal === undefined && !this.#owners.has(value)) this.#grant(owner, value);
+    return refusal;
+  }
+
+  #isHost(value: bigint): boolean {
+    const { cidr } = this.#net;
+    return cidrContains(cidr, { family: cidr.family, value }) && value !== cidr.network && value !== lastOf(cidr);
+  }
+
+  /** The part of the subnet an address belongs to. */
+  #partOf(value: bigint): string {
+    for (const [name, part] of this.#parts) if (part.has(value)) return name;
+    return rest;
   }
 
   #grant(owner: string, value: bigint): void {
-    this.#fresh.remove(value);
-    this.#released.remove(value);
+    this.#free.get(this.#partOf(value))?.remove(value);
     this.#used.add(value);
     this.#owners.set(value, owner);
   }
@@ -118,9 +167,6 @@ export class FamilyPool {
   release(value: bigint): void {
     if (!this.#owners.delete(value)) return;
     this.#used.remove(value);
-    const { cidr } = this.#net;
-    const isHost =
-      cidrContains(cidr, { family: cidr.family, value }) && value !== cidr.network && value !== lastOf(cidr);
-    if (isHost && !excludedOf(this.#net).has(value)) this.#released.add(value);
+    if (this.#isHost(value) && !excludedOf(this.#net).has(value)) this.#free.get(this.#partOf(value))?.putBack(value);
   }
 }

@@ -1,9 +1,10 @@
+/** Addresses of one subnet, of both families at once. Called by `state/`; pure as the pools of its families are. */
 import { formatIp } from '../../lib/net/ip.ts';
 import { deriveMac } from '../../lib/net/mac.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { FamilyPool } from './family-pool.ts';
-import type { FamilyNet, Refusal } from './family-pool.ts';
+import type { FamilyNet, PoolRanges, Refusal } from './family-pool.ts';
 
 /** What a subnet consists of; at least one family. */
 export interface SubnetNet {
@@ -24,6 +25,12 @@ export interface AddressRequest {
   readonly owner: string;
   /** Addresses that must be given, at most one of a family. */
   readonly addresses?: readonly Ip[];
+  /** Sets of addresses, of which the first that is free is given. */
+  readonly candidates?: readonly (readonly Ip[])[];
+  /** The IPPool to take from; the rest of the subnet where absent. */
+  readonly pool?: string;
+  /** Whose addresses are used along, instead of addresses of one's own. */
+  readonly lender?: string;
   readonly mac?: string;
   /** Families to give; all of the subnet where absent. */
   readonly families?: readonly Family[];
@@ -41,6 +48,9 @@ export class SubnetPool {
   #macs = new Map<string, string>();
   #allocations = new Map<string, Allocation>();
   #values = new Map<string, readonly Ip[]>();
+  #ranges: PoolRanges = new Map();
+  /** Who uses whose addresses. */
+  #lenders = new Map<string, string>();
 
   constructor(name: string, net: SubnetNet) {
     this.name = name;
@@ -48,14 +58,15 @@ export class SubnetPool {
   }
 
   /** Takes over a changed definition. A family that goes keeps its pool while addresses of it are in use. */
-  redefine(net: SubnetNet): void {
+  redefine(net: SubnetNet, ranges: PoolRanges = this.#ranges): void {
+    this.#ranges = ranges;
     for (const family of families) {
       const wanted = family === 4 ? net.v4 : net.v6;
       const pool = this.#pools.get(family);
       if (wanted === undefined) {
         if (pool?.used.count === 0n) this.#pools.delete(family);
-      } else if (pool === undefined) this.#pools.set(family, new FamilyPool(wanted));
-      else pool.redefine(wanted);
+      } else if (pool === undefined) this.#pools.set(family, new FamilyPool(wanted, ranges));
+      else pool.redefine(wanted, ranges);
     }
   }
 
@@ -68,10 +79,17 @@ export class SubnetPool {
     return this.#allocations;
   }
 
+  /** Whether somebody uses the owner's addresses along. */
+  isLent(owner: string): boolean {
+    return [...this.#lenders.values()].includes(owner);
+  }
+
   /** Gives what is asked for, wholly or not at all. Who has an allocation keeps it. */
   allocate(request: AddressRequest): Granted {
     const held = this.#allocations.get(request.owner);
     if (held !== undefined) return { allocation: held };
+    if (request.lender !== undefined) return this.#borrow(request, request.lender);
+    if (request.candidates !== undefined) return this.#choose(request, request.candidates);
     const wanted = families.filter(
       (family) => this.#pools.has(family) && (request.families ?? families).includes(family),
     );
@@ -83,14 +101,47 @@ export class SubnetPool {
       if (pool === undefined) continue;
       const asked = request.addresses?.find((ip) => ip.family === family);
       const code = asked === undefined ? undefined : pool.claim(request.owner, asked.value);
-      const value = asked === undefined ? pool.take(request.owner) : asked.value;
+      const value = asked === undefined ? pool.take(request.owner, request.pool) : asked.value;
       if (value === undefined || code !== undefined) {
         for (const ip of taken) this.#pools.get(ip.family)?.release(ip.value);
-        return { problem: this.#refused(code, family, asked) };
+        return { problem: this.#refused(code, family, asked, request.pool) };
       }
       taken.push({ family, value });
     }
     return { allocation: this.#record(request, taken) };
+  }
+
+  #choose(request: AddressRequest, candidates: readonly (readonly Ip[])[]): Granted {
+    const { candidates: _, ...rest } = request;
+    let problem: Problem | undefined;
+    for (const addresses of candidates) {
+      const taken = addresses.find((ip) => this.#pools.get(ip.family)?.refusal(request.owner, ip.value) !== undefined);
+      const granted = taken === undefined ? this.allocate({ ...rest, addresses }) : undefined;
+      if (granted !== undefined && 'allocation' in granted) return granted;
+      problem = granted?.problem ?? this.#refused('AddressConflict', taken?.family ?? 4, taken, undefined);
+    }
+    if (candidates.length === 1 && problem !== undefined) return { problem };
+    return {
+      problem: {
+        code: 'NoAvailableAddress',
+        message: `none of the ${candidates.length} addresses asked for is free in subnet ${this.name}`,
+      },
+    };
+  }
+
+  /** One at a time: two ports with the same addresses would be a conflict on the wire. */
+  #borrow(request: AddressRequest, lender: string): Granted {
+    const lent = this.#allocations.get(lender);
+    if (lent === undefined) {
+      return { problem: { code: 'NoAvailableAddress', message: `${lender} has no address in subnet ${this.name} yet` } };
+    }
+    const other = [...this.#lenders].find(([, from]) => from === lender)?.[0];
+    if (other !== undefined) {
+      return { problem: { code: 'AddressConflict', message: `the address of ${lender} is used by ${other}` } };
+    }
+    this.#allocations.set(request.owner, lent);
+    this.#lenders.set(request.owner, lender);
+    return { allocation: lent };
   }
 
   /** What can be said without taking anything. */
@@ -99,13 +150,13 @@ export class SubnetPool {
       return { code: 'InvalidIPFamily', message: `subnet ${this.name} has no addresses of the IP family asked for` };
     }
     const stray = request.addresses?.find((ip) => !wanted.includes(ip.family));
-    if (stray !== undefined) return this.#refused('AddressOutOfRange', stray.family, stray);
+    if (stray !== undefined) return this.#refused('AddressOutOfRange', stray.family, stray, undefined);
     // Before anything is taken, so that a port that keeps asking does not use up addresses of the other family.
     const full = wanted.find((family) => {
       const isAsked = request.addresses?.some((ip) => ip.family === family) ?? false;
-      return !isAsked && this.#pools.get(family)?.availableCount === 0n;
+      return !isAsked && this.#pools.get(family)?.availableIn(request.pool) === 0n;
     });
-    if (full !== undefined) return this.#refused(undefined, full, undefined);
+    if (full !== undefined) return this.#refused(undefined, full, undefined, request.pool);
     const holder = request.mac === undefined ? undefined : this.#macs.get(request.mac);
     if (holder === undefined || holder === request.owner) return undefined;
     return {
@@ -114,11 +165,17 @@ export class SubnetPool {
     };
   }
 
-  #refused(code: Refusal | undefined, family: Family, asked: Ip | undefined): Problem {
+  #refused(
+    code: Refusal | undefined,
+    family: Family,
+    asked: Ip | undefined,
+    ipPool: string | undefined,
+  ): Problem {
     if (asked === undefined || code === undefined) {
+      const place = ipPool === undefined ? `subnet ${this.name}` : `IPPool ${ipPool} of subnet ${this.name}`;
       return {
         code: 'NoAvailableAddress',
-        message: `subnet ${this.name} has no free IPv${family} address: delete pods, enlarge it, or bind a further subnet to the namespace`,
+        message: `${place} has no free IPv${family} address: delete pods, enlarge it, or bind a further one to the namespace`,
       };
     }
     const text = formatIp(asked);
@@ -159,9 +216,10 @@ export class SubnetPool {
   release(owner: string): void {
     const allocation = this.#allocations.get(owner);
     if (allocation === undefined) return;
+    this.#allocations.delete(owner);
+    if (this.#lenders.delete(owner)) return;
     for (const ip of this.#values.get(owner) ?? []) this.#pools.get(ip.family)?.release(ip.value);
     this.#macs.delete(allocation.mac);
-    this.#allocations.delete(owner);
     this.#values.delete(owner);
   }
 }

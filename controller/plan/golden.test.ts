@@ -5,15 +5,17 @@ import { describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { Cluster } from '../state/cluster.ts';
-import { parseIp, parseNamespace, parseNode, parsePod, parseSubnet, parseVpc } from '../watch/parse.ts';
+import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
+import { parseSecurityGroup, parseSubnet, parseVpc } from '../watch/networks.ts';
+import { parseAttachment, parseNamespace, parseNode, parsePod, parseStatefulSet } from '../watch/workloads.ts';
 import { planSubnetConditions } from './conditions.ts';
-import { planNodeIp, planPodIp } from './ip-object.ts';
-import { planNamespaceAnnotations } from './namespace.ts';
-import { planNodeAnnotations } from './node.ts';
+import { planIps } from './address/ip-object.ts';
+import { planNamespaceAnnotations } from './namespace/namespace.ts';
+import { planNodeAnnotations } from './node/node.ts';
 import { planKey } from './plan.ts';
-import { planPodAnnotations } from './pod.ts';
-import { planSubnetUsage } from './subnet-status.ts';
-import { planVpcStatus } from './vpc.ts';
+import { planPodAnnotations } from './pod/pod.ts';
+import { planSubnetUsage } from './subnet/subnet-status.ts';
+import { planVpcStatus } from './vpc/vpc.ts';
 
 const folder = join(import.meta.dirname, 'testdata');
 
@@ -25,6 +27,12 @@ function load(cluster: Cluster, raw: RawObject): void {
   else if (raw.kind === 'Namespace') cluster.change('namespaces', name, parseNamespace(raw));
   else if (raw.kind === 'Pod') cluster.change('pods', `${namespace}/${name}`, parsePod(raw));
   else if (raw.kind === 'IP') cluster.change('ips', name, parseIp(raw));
+  else if (raw.kind === 'IPPool') cluster.change('ipPools', name, parseIpPool(raw));
+  else if (raw.kind === 'Vip') cluster.change('vips', name, parseVip(raw));
+  else if (raw.kind === 'SecurityGroup') cluster.change('securityGroups', name, parseSecurityGroup(raw));
+  else if (raw.kind === 'StatefulSet') cluster.change('statefulSets', `${namespace}/${name}`, parseStatefulSet(raw));
+  else if (raw.kind === 'NetworkAttachmentDefinition')
+    cluster.change('attachments', `${namespace}/${name}`, parseAttachment(raw));
   else throw new Error(`a case has no use for ${raw.kind}`);
 }
 
@@ -34,12 +42,12 @@ function toldOf(cluster: Cluster, key: string): unknown {
   if (feature === 'pod') {
     const problem = cluster.addressProblem(key);
     const annotations = planPodAnnotations(cluster, `${name}/${rest}`);
-    return problem === undefined ? { annotations, ip: planPodIp(cluster, `${name}/${rest}`) } : { problem };
+    return problem === undefined ? { annotations, ips: planIps(cluster, key) } : { problem };
   }
-  if (feature === 'node') return { annotations: planNodeAnnotations(cluster, name), ip: planNodeIp(cluster, name) };
+  if (feature === 'node') return { annotations: planNodeAnnotations(cluster, name), ips: planIps(cluster, key) };
   const namespace = cluster.namespaces.get(name);
   if (feature === 'namespace' && namespace !== undefined) return planNamespaceAnnotations(cluster, namespace);
-  if (feature === 'vpc') return planVpcStatus(cluster);
+  if (feature === 'vpc') return planVpcStatus(cluster, name);
   if (feature !== 'subnet') return undefined;
   const { spec, isOpen } = cluster.verdicts.get(name) ?? {};
   return {
@@ -57,7 +65,7 @@ function planAll(objects: readonly RawObject[]): string {
   const keys = [...cluster.settle()].sort();
   const rows = keys
     .map((key) => [key, planKey(cluster, key)] as const)
-    .filter(([, desired]) => desired.rows.length > 0);
+    .filter(([, desired]) => desired.rows.length > 0 || (desired.contributions?.length ?? 0) > 0);
   const told = keys.map((key) => [key, toldOf(cluster, key)] as const).filter(([, value]) => value !== undefined);
   return stringify(
     { rows: Object.fromEntries(rows), told: Object.fromEntries(told) },

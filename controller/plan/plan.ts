@@ -1,22 +1,14 @@
-/** One key in, its rows out: the features' plans by the first part of the key. Called by `apply/` for each dirty key. */
-import { defaultVpc } from '../../lib/api/names.ts';
+/** One key in, its rows out. Called by `apply/` for each dirty key. */
 import type { Desired } from '../../lib/desired/row.ts';
-import { planGateway } from './gateway.ts';
-import { planNode } from './node.ts';
-import { planPod } from './pod.ts';
-import { planSubnet } from './subnet.ts';
+import type { Feature } from './feature.ts';
+import { nothing } from './feature.ts';
+import { features } from './features.ts';
 import type { View } from './view.ts';
-import { planVpc } from './vpc.ts';
 
-export const nothing: Desired = { rows: [] };
+const byName: ReadonlyMap<string, Feature> = new Map(features.map((feature) => [feature.name, feature]));
 
-/** Rows and contributions of `feature/key`; nothing for features without rows. */
+/** Rows and contributions of `feature/id`; nothing for features without rows. */
 export function planKey(view: View, key: string): Desired {
-  const [feature, first = '', second = ''] = key.split('/', 3);
-  if (feature === 'pod') return planPod(view, `${first}/${second}`);
-  if (feature === 'node') return planNode(view, first);
-  if (feature === 'gateway') return planGateway(view, first, second);
-  if (feature === 'subnet') return planSubnet(view, first);
-  if (feature === 'vpc' && first === defaultVpc) return planVpc(view);
-  return nothing;
+  const slash = key.indexOf('/');
+  return byName.get(key.slice(0, slash))?.plan?.(view, key.slice(slash + 1)) ?? nothing;
 }

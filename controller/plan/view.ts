@@ -4,25 +4,39 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
-import type { IpObject, Namespace, Node, Pod, Subnet, Vpc } from '../state/objects.ts';
-import type { Verdict } from './judge.ts';
+import type { Kinds } from '../state/objects.ts';
+import type { PoolVerdict } from './address/judge-pools.ts';
+import type { Interface } from './pod/interfaces.ts';
+import type { Verdict } from './subnet/judge.ts';
 
-export interface View {
-  readonly vpcs: ReadonlyMap<string, Vpc>;
-  readonly subnets: ReadonlyMap<string, Subnet>;
-  readonly nodes: ReadonlyMap<string, Node>;
-  readonly namespaces: ReadonlyMap<string, Namespace>;
-  /** By `namespace/name`. */
-  readonly pods: ReadonlyMap<string, Pod>;
-  readonly ips: ReadonlyMap<string, IpObject>;
+/** A port that has its addresses. */
+export interface HeldPort {
+  /** Its name in OVN, and that of its IP object. */
+  readonly port: string;
+  readonly interface: Interface;
+  readonly allocation: Allocation;
+  /** Keys of all objects that have the port; more than one while a virtual machine moves. The first one plans its rows. */
+  readonly sharers: readonly string[];
+}
+
+export type Stores = { readonly [K in keyof Kinds]: ReadonlyMap<string, Kinds[K]> };
+
+export interface View extends Stores {
   readonly verdicts: ReadonlyMap<string, Verdict>;
+  readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
   /** Subnets of a namespace, in the order they are used. */
   boundSubnets(namespace: string): readonly string[];
-  /** What the object with this uid holds under a port's name. */
-  allocation(port: string, uid: string | undefined): Allocation | undefined;
+  /** IPPools of a namespace, in the order they are used. */
+  boundPools(namespace: string): readonly string[];
+  /** Ports of a pod, node, … that have addresses, by its key (`pod/default/web`); the default interface first. */
+  ports(key: string): readonly HeldPort[];
   /** Whether anybody holds addresses under a port's name. */
   isAllocated(port: string): boolean;
   pool(subnet: string): SubnetPool | undefined;
-  /** Why a pod or node has no address; by its key, `pod/default/web` or `node/n1`. */
+  /** Keys of the objects with ports in the subnet. */
+  keysIn(subnet: string): Iterable<string>;
+  /** Pods scheduled to a node, as `namespace/name`. */
+  podsOn(node: string): Iterable<string>;
+  /** Why an object has no address, or not all it wants; by its key. */
   addressProblem(key: string): Problem | undefined;
 }

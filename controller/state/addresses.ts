@@ -1,27 +1,31 @@
 /**
- * Who has which address, over all subnets: one allocation for each port, and why a port has none. In: verdicts on
- * subnets, requests and releases of ports. Out: allocations. Called by `Cluster` only. The rule that must not be
- * broken: a port's addresses are its own until it is released.
+ * Which port has which address, over all subnets, and why a port has none. In: verdicts on subnets, requests and
+ * releases of ports. Out: allocations. Called by `Ports` and `Cluster` only. The rule that must not be broken: a
+ * port's addresses are its own until it is released.
  */
+import type { PoolRanges } from '../ipam/family-pool.ts';
 import { SubnetPool } from '../ipam/subnet-pool.ts';
 import type { AddressRequest, Allocation, SubnetNet } from '../ipam/subnet-pool.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { cidrContains } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
-import type { Usage, Verdict } from '../plan/judge.ts';
+import type { Usage, Verdict } from '../plan/subnet/judge.ts';
 
 export interface Claim extends Omit<AddressRequest, 'owner'> {
   readonly port: string;
-  /** The object the port belongs to; another one of the same name is another claimant. */
-  readonly uid: string;
-  /** Subnets to try, in order. */
-  readonly subnets: readonly string[];
+  /** Subnets, and IPPools in them, to try, in order. */
+  readonly places: readonly Place[];
+}
+
+/** Where to look for an address. */
+export interface Place {
+  readonly subnet: string;
+  readonly pool?: string;
 }
 
 export class Addresses {
   readonly #pools = new Map<string, SubnetPool>();
   readonly #subnets = new Map<string, string>();
-  readonly #holders = new Map<string, string>();
 
   pool(subnet: string): SubnetPool | undefined {
     return this.#pools.get(subnet);
@@ -30,11 +34,6 @@ export class Addresses {
   allocation(port: string): Allocation | undefined {
     const subnet = this.#subnets.get(port);
     return subnet === undefined ? undefined : this.#pools.get(subnet)?.allocations().get(port);
-  }
-
-  /** The object that holds the port's addresses. */
-  holder(port: string): string | undefined {
-    return this.#holders.get(port);
   }
 
   usage(subnet: string, family: Family): Usage | undefined {
@@ -46,41 +45,47 @@ export class Addresses {
   }
 
   /** Makes the pool of a subnet what it is now; undefined closes it once nobody is in it. */
-  define(subnet: string, net: SubnetNet | undefined): void {
+  define(subnet: string, net: SubnetNet | undefined, ranges: PoolRanges): void {
     const pool = this.#pools.get(subnet);
     if (net === undefined) {
       if (pool?.allocations().size === 0) this.#pools.delete(subnet);
-    } else if (pool === undefined) this.#pools.set(subnet, new SubnetPool(subnet, net));
-    else pool.redefine(net);
+      return;
+    }
+    const opened = pool ?? new SubnetPool(subnet, net);
+    opened.redefine(net, ranges);
+    this.#pools.set(subnet, opened);
   }
 
   /** Gives what is on record to whom it is on record for; false where somebody else has it or nobody can. */
-  restore(claim: Claim): boolean {
-    const [subnet = ''] = claim.subnets;
+  restore(port: string, record: { subnet: string; addresses: readonly Ip[]; mac?: string }, lender?: string): boolean {
+    const { subnet, addresses, mac } = record;
     const pool = this.#pools.get(subnet);
-    if (pool === undefined || this.#subnets.has(claim.port)) return pool !== undefined;
-    const { addresses, mac } = claim;
-    const families = addresses?.map(({ family }) => family);
+    if (pool === undefined || this.#subnets.has(port)) return pool !== undefined;
     const granted = pool.allocate({
-      owner: claim.port,
-      ...(addresses && families ? { addresses, families } : {}),
+      owner: port,
+      addresses,
+      families: addresses.map(({ family }) => family),
+      ...(lender === undefined ? {} : { lender }),
       ...(mac === undefined ? {} : { mac }),
     });
     if ('problem' in granted) return false;
-    this.#hold(claim, subnet);
+    this.#subnets.set(port, subnet);
     return true;
   }
 
-  /** Tries the claim's subnets in turn; what stands in the way where none has an address. */
+  /** Tries the claim's places in turn; what stands in the way where none has an address. */
   claim(claim: Claim, verdicts: ReadonlyMap<string, Verdict>): Problem | undefined {
     let problem: Problem = { code: 'NoSubnet', message: `port ${claim.port} has no subnet to get an address from` };
     const refused = new Map<string, Problem>();
-    for (const name of subnetsFor(claim, verdicts)) {
-      const closed = closedProblem(name, verdicts.get(name));
+    const { places, port, ...request } = claim;
+    for (const { subnet, pool } of around(places, claim, verdicts)) {
+      const closed = closedProblem(subnet, verdicts.get(subnet));
       const granted =
-        closed === undefined ? this.#pools.get(name)?.allocate({ ...claim, owner: claim.port }) : undefined;
+        closed === undefined
+          ? this.#pools.get(subnet)?.allocate({ ...request, owner: port, ...(pool === undefined ? {} : { pool }) })
+          : undefined;
       if (granted !== undefined && 'allocation' in granted) {
-        this.#hold(claim, name);
+        this.#subnets.set(port, subnet);
         return undefined;
       }
       problem = closed ?? granted?.problem ?? problem;
@@ -90,20 +95,9 @@ export class Addresses {
     return refused.get('NoAvailableAddress') ?? problem;
   }
 
-  #hold(claim: Claim, subnet: string): void {
-    this.#subnets.set(claim.port, subnet);
-    this.#holders.set(claim.port, claim.uid);
-  }
-
-  /** The port is another object's from now on, with the addresses it has. */
-  passOn(port: string, uid: string): void {
-    if (this.#subnets.has(port)) this.#holders.set(port, uid);
-  }
-
   /** Gives everything of the port back; the subnet it was in. */
   release(port: string): string | undefined {
     const subnet = this.#subnets.get(port);
-    this.#holders.delete(port);
     this.#subnets.delete(port);
     if (subnet !== undefined) this.#pools.get(subnet)?.release(port);
     return subnet;
@@ -118,12 +112,12 @@ function closedProblem(name: string, verdict: Verdict | undefined): Problem | un
 }
 
 /** Who asks for an address is served by the subnet it lies in, where one of its subnets does. */
-function subnetsFor(claim: Claim, verdicts: ReadonlyMap<string, Verdict>): readonly string[] {
-  const asked: Ip | undefined = claim.addresses?.[0];
-  if (asked === undefined) return claim.subnets;
-  const around = claim.subnets.filter((name) => {
-    const net = verdicts.get(name)?.net;
+function around(places: readonly Place[], claim: Claim, verdicts: ReadonlyMap<string, Verdict>): readonly Place[] {
+  const asked: Ip | undefined = claim.addresses?.[0] ?? claim.candidates?.[0]?.[0];
+  if (asked === undefined) return places;
+  const near = places.filter(({ subnet }) => {
+    const net = verdicts.get(subnet)?.net;
     return [net?.v4, net?.v6].some((part) => part !== undefined && cidrContains(part.cidr, asked));
   });
-  return around.length === 0 ? claim.subnets : around;
+  return near.length === 0 ? places : near;
 }

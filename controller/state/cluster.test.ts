@@ -1,16 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planSubnetConditions } from '../plan/conditions.ts';
-import { planNodeIp, planPodIp } from '../plan/ip-object.ts';
-import { planNamespaceAnnotations } from '../plan/namespace.ts';
-import { planNodeAnnotations } from '../plan/node.ts';
+import { planIps } from '../plan/address/ip-object.ts';
+import { recordOfRow } from '../plan/address/records.ts';
+import { planNamespaceAnnotations } from '../plan/namespace/namespace.ts';
+import { planNodeAnnotations } from '../plan/node/node.ts';
 import { planKey } from '../plan/plan.ts';
-import { planPodAnnotations } from '../plan/pod.ts';
-import { planSubnetUsage } from '../plan/subnet-status.ts';
-import { planVpcStatus } from '../plan/vpc.ts';
-import { parseIp, parseNamespace, parseNode, parsePod, parseSubnet, parseVpc } from '../watch/parse.ts';
+import { planPodAnnotations } from '../plan/pod/pod.ts';
+import { planSubnetUsage } from '../plan/subnet/subnet-status.ts';
+import { planVpcStatus } from '../plan/vpc/vpc.ts';
+import { parseIp } from '../watch/addresses.ts';
+import { parseSubnet, parseVpc } from '../watch/networks.ts';
+import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { Cluster } from './cluster.ts';
-import { recordOfRow } from './records.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
@@ -34,6 +36,8 @@ function basic(): Cluster {
   return cluster;
 }
 
+const allocated = (cluster: Cluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation;
+
 /** Everything a plan gives for a key, as one comparable text. */
 function planned(cluster: Cluster, key: string): string {
   const [feature, first = '', second = ''] = key.split('/', 3);
@@ -41,17 +45,17 @@ function planned(cluster: Cluster, key: string): string {
   const told: Readonly<Record<string, () => unknown>> = {
     pod: () => [
       planPodAnnotations(cluster, `${first}/${second}`),
-      planPodIp(cluster, `${first}/${second}`),
+      planIps(cluster, key),
       cluster.addressProblem(key),
     ],
-    node: () => [planNodeAnnotations(cluster, first), planNodeIp(cluster, first)],
+    node: () => [planNodeAnnotations(cluster, first), planIps(cluster, key)],
     namespace: () => namespace && planNamespaceAnnotations(cluster, namespace),
     subnet: () => [
       planSubnetUsage(cluster, first),
       planSubnetConditions(cluster, first, undefined),
       cluster.verdicts.get(first)?.spec,
     ],
-    vpc: () => planVpcStatus(cluster),
+    vpc: () => planVpcStatus(cluster, first),
   };
   return JSON.stringify([planKey(cluster, key), told[feature ?? '']?.()]);
 }
@@ -63,7 +67,7 @@ describe('addresses', () => {
     cluster.settle();
     cluster.change('pods', 'ns/a', pod('a', 'n1'));
     assert.deepEqual([...cluster.settle()].sort(), ['pod/ns/a', 'subnet/ovn-default']);
-    assert.equal(cluster.allocation('a.ns', 'uid-a')?.v4, '10.16.0.2');
+    assert.equal(allocated(cluster, 'a')?.v4, '10.16.0.2');
     cluster.change('pods', 'ns/a', pod('a', 'n1', {}, { phase: 'Running' }));
     assert.deepEqual([...cluster.settle()], ['pod/ns/a']);
   });
@@ -75,10 +79,10 @@ describe('addresses', () => {
     cluster.settle();
     cluster.change('pods', 'ns/a', pod('a', 'n1', { deletionTimestamp: '2026-01-01T00:00:00Z' }));
     cluster.settle();
-    assert.ok(cluster.allocation('a.ns', 'uid-a'));
+    assert.ok(allocated(cluster, 'a'));
     cluster.change('pods', 'ns/a', pod('a', 'n1', {}, { phase: 'Failed' }));
     cluster.settle();
-    assert.equal(cluster.allocation('a.ns', 'uid-a'), undefined);
+    assert.equal(allocated(cluster, 'a'), undefined);
   });
 
   test('another pod of the same name is another pod', () => {
@@ -88,7 +92,7 @@ describe('addresses', () => {
     cluster.settle();
     cluster.change('pods', 'ns/a', pod('a', 'n1', { uid: 'second' }));
     cluster.settle();
-    assert.equal(cluster.allocation('a.ns', 'second')?.v4, '10.16.0.3');
+    assert.equal(allocated(cluster, 'a')?.v4, '10.16.0.3');
   });
 
   test('a port in the database keeps its address although nothing else tells of it', () => {
@@ -99,12 +103,12 @@ describe('addresses', () => {
     assert.ok(row);
     cluster.restore(new Map([['b.ns', row]]));
     cluster.settle();
-    assert.deepEqual(cluster.allocation('b.ns', 'uid-b'), {
+    assert.deepEqual(allocated(cluster, 'b'), {
       subnet: 'ovn-default',
       v4: '10.16.0.7',
       mac: '0a:00:00:00:00:07',
     });
-    assert.equal(cluster.allocation('a.ns', 'uid-a')?.v4, '10.16.0.2');
+    assert.equal(allocated(cluster, 'a')?.v4, '10.16.0.2');
   });
 
   test('a reserved IP object holds its address for the pod of its name, before and after', () => {
@@ -121,10 +125,10 @@ describe('addresses', () => {
     cluster.restore(new Map());
     cluster.change('pods', 'ns/b', pod('b', 'n1'));
     cluster.settle();
-    assert.equal(cluster.allocation('b.ns', 'uid-b')?.v4, '10.16.0.3');
+    assert.equal(allocated(cluster, 'b')?.v4, '10.16.0.3');
     cluster.change('pods', 'ns/a', pod('a', 'n1'));
     cluster.settle();
-    assert.equal(cluster.allocation('a.ns', 'uid-a')?.v4, '10.16.0.2');
+    assert.equal(allocated(cluster, 'a')?.v4, '10.16.0.2');
     cluster.change('pods', 'ns/a', undefined);
     cluster.settle();
     cluster.change('pods', 'ns/c', pod('c', 'n1', { annotations: { 'ovn.kubernetes.io/ip_address': '10.16.0.2' } }));
@@ -132,7 +136,7 @@ describe('addresses', () => {
     assert.equal(cluster.addressProblem('pod/ns/c')?.code, 'AddressConflict');
     cluster.change('ips', 'a.ns', undefined);
     cluster.settle();
-    assert.equal(cluster.allocation('c.ns', 'uid-c')?.v4, '10.16.0.2');
+    assert.equal(allocated(cluster, 'c')?.v4, '10.16.0.2');
   });
 
   test('a pod and a node whose ports would have one name', () => {
@@ -141,7 +145,7 @@ describe('addresses', () => {
     cluster.change('pods', 'ns/node-x', pod('node-x', 'n1'));
     cluster.restore(new Map());
     cluster.settle();
-    assert.equal(cluster.allocation('node-x.ns', 'uid-x.ns')?.subnet, 'join');
+    assert.equal(cluster.ports('node/x.ns')[0]?.allocation.subnet, 'join');
     assert.deepEqual(planKey(cluster, 'pod/ns/node-x').rows, []);
     assert.equal(cluster.addressProblem('pod/ns/node-x')?.code, 'NameConflict');
   });
@@ -183,7 +187,7 @@ describe('verdicts', () => {
     assert.equal(cluster.addressProblem('pod/ns/b')?.code, 'SubnetNotReady');
     cluster.change('subnets', 'ovn-default', subnet('ovn-default', { cidrBlock: '10.16.0.0/16' }));
     cluster.settle();
-    assert.equal(cluster.allocation('b.ns', 'uid-b')?.v4, '10.16.0.3');
+    assert.equal(allocated(cluster, 'b')?.v4, '10.16.0.3');
   });
 
   test('names that make the same port group names', () => {
@@ -277,7 +281,7 @@ describe('dependencies', () => {
       for (const key of cluster.settle()) last.set(key, planned(cluster, key));
       for (const [key, text] of last) assert.equal(planned(cluster, key), text, `${key} in round ${round}`);
       const taken = [...cluster.pods.values()].flatMap(
-        ({ name, uid }) => cluster.allocation(`${name}.ns`, uid)?.v4 ?? [],
+        ({ name }) => allocated(cluster, name)?.v4 ?? [],
       );
       assert.equal(new Set(taken).size, taken.length);
     }

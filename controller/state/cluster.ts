@@ -1,43 +1,48 @@
 /**
  * The state of one cluster and what depends on what. In: changed objects from `watch/`. Out: after `settle`, the
- * keys (`pod/default/web`, `gateway/ovn-default/n1`, …) whose plans may have changed. Rule: whatever a plan reads
- * of another object marks the plan's key dirty here when it changes.
+ * keys (`pod/default/web`, `gateway/ovn-default/n1`, …) whose plans may have changed, as the features tell. Rule:
+ * verdicts and addresses are settled here, in one place, before any plan is made.
  */
-import { defaultSubnet, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import { defaultSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Allocation, SubnetNet, SubnetPool } from '../ipam/subnet-pool.ts';
-import { parseAcceptedNote } from '../plan/accepted-note.ts';
-import { judgeSubnets } from '../plan/judge.ts';
-import type { Verdict } from '../plan/judge.ts';
-import { bindNamespace } from '../plan/namespace.ts';
-import type { View } from '../plan/view.ts';
+import type { SubnetNet, SubnetPool } from '../ipam/subnet-pool.ts';
+import { judgePools, rangesOf } from '../plan/address/judge-pools.ts';
+import type { PoolVerdict } from '../plan/address/judge-pools.ts';
+import type { PortRecord } from '../plan/address/records.ts';
+import type { Change, ObjectChange } from '../plan/feature.ts';
+import { features } from '../plan/features.ts';
+import { bindNamespace, bindPools } from '../plan/namespace/binding.ts';
+import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
+import { judgeSubnets } from '../plan/subnet/judge.ts';
+import type { Verdict } from '../plan/subnet/judge.ts';
+import type { HeldPort, View } from '../plan/view.ts';
 import { Addresses } from './addresses.ts';
-import type { IpObject, Namespace, Node, Pod, Subnet, TransitSwitch, Vpc } from './objects.ts';
+import type { Kinds, Pod } from './objects.ts';
+import { portKeysOf } from './port-keys.ts';
 import { Ports } from './ports.ts';
-import type { PortRecord } from './records.ts';
-
-export interface Kinds {
-  readonly vpcs: Vpc;
-  readonly subnets: Subnet;
-  readonly nodes: Node;
-  readonly namespaces: Namespace;
-  readonly pods: Pod;
-  readonly ips: IpObject;
-  readonly transitSwitches: TransitSwitch;
-}
 
 /** Verdicts may change what is free for others; more rounds than this would mean that they never agree. */
 const judgementRounds = 4;
+/** An address that comes free may be another's, who frees one in turn; more rounds would be a circle. */
+const settleRounds = 8;
 
 export class Cluster implements View {
-  readonly vpcs = new Map<string, Vpc>();
-  readonly subnets = new Map<string, Subnet>();
-  readonly nodes = new Map<string, Node>();
-  readonly namespaces = new Map<string, Namespace>();
-  readonly pods = new Map<string, Pod>();
-  readonly ips = new Map<string, IpObject>();
-  readonly transitSwitches = new Map<string, TransitSwitch>();
+  readonly vpcs = new Map<string, Kinds['vpcs']>();
+  readonly subnets = new Map<string, Kinds['subnets']>();
+  readonly nodes = new Map<string, Kinds['nodes']>();
+  readonly namespaces = new Map<string, Kinds['namespaces']>();
+  readonly pods = new Map<string, Kinds['pods']>();
+  readonly ips = new Map<string, Kinds['ips']>();
+  readonly ipPools = new Map<string, Kinds['ipPools']>();
+  readonly vips = new Map<string, Kinds['vips']>();
+  readonly securityGroups = new Map<string, Kinds['securityGroups']>();
+  readonly statefulSets = new Map<string, Kinds['statefulSets']>();
+  readonly virtualMachines = new Map<string, Kinds['virtualMachines']>();
+  readonly virtualMachineInstances = new Map<string, Kinds['virtualMachineInstances']>();
+  readonly attachments = new Map<string, Kinds['attachments']>();
+  readonly transitSwitches = new Map<string, Kinds['transitSwitches']>();
   verdicts: ReadonlyMap<string, Verdict> = new Map();
+  poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
   readonly #inForce = new Map<string, SubnetNet>();
@@ -47,28 +52,45 @@ export class Cluster implements View {
   #isJudgementDue = true;
 
   constructor() {
-    this.#ports = new Ports(this, this.#addresses, (key) => this.#portChanged(key));
+    this.#ports = new Ports({
+      view: this,
+      addresses: this.#addresses,
+      onChange: (key) => this.#portsChanged(key),
+      onUsage: (subnet) => this.#usageChanged(subnet),
+    });
   }
 
   boundSubnets(namespace: string): readonly string[] {
     let bound = this.#bindings.get(namespace);
     if (bound === undefined) {
-      bound = bindNamespace(namespace, this.namespaces.get(namespace)?.labels ?? {}, this.subnets.values());
+      bound = bindNamespace(this, namespace);
       this.#bindings.set(namespace, bound);
     }
     return bound;
   }
 
-  allocation(port: string, uid: string | undefined): Allocation | undefined {
-    return this.#addresses.holder(port) === uid ? this.#addresses.allocation(port) : undefined;
+  boundPools(namespace: string): readonly string[] {
+    return bindPools(this, namespace);
+  }
+
+  ports(key: string): readonly HeldPort[] {
+    return this.#ports.held(key);
   }
 
   isAllocated(port: string): boolean {
-    return this.#addresses.holder(port) !== undefined;
+    return this.#ports.isHeld(port);
   }
 
   pool(subnet: string): SubnetPool | undefined {
     return this.#addresses.pool(subnet);
+  }
+
+  keysIn(subnet: string): Iterable<string> {
+    return this.#ports.keysIn(subnet);
+  }
+
+  podsOn(node: string): Iterable<string> {
+    return this.#podsOn.get(node) ?? [];
   }
 
   addressProblem(key: string): Problem | undefined {
@@ -76,20 +98,15 @@ export class Cluster implements View {
   }
 
   /** Takes over one object's new value; undefined for one that is gone. */
-  change<K extends keyof Kinds>(kind: K, key: string, after: Kinds[K] | undefined): void {
+  change<K extends keyof Kinds>(kind: K, name: string, after: Kinds[K] | undefined): void {
     const store = this[kind] as Map<string, Kinds[K]>;
-    const before = store.get(key);
+    const before = store.get(name);
     if (before === undefined && after === undefined) return;
-    if (after === undefined) store.delete(key);
-    else store.set(key, after);
-    if (kind === 'pods') this.#podChanged(key, before as Pod | undefined, after as Pod | undefined);
-    else if (kind === 'nodes') this.#nodeChanged(key, before as Node | undefined, after as Node | undefined);
-    else if (kind === 'subnets') this.#subnetChanged(key, before as Subnet | undefined, after as Subnet | undefined);
-    else if (kind === 'namespaces')
-      this.#namespaceChanged(key, before as Namespace | undefined, after as Namespace | undefined);
-    else if (kind === 'ips') this.#ipChanged(key, (after ?? before) as IpObject);
-    else if (kind === 'vpcs') this.#vpcChanged(key, before, after);
-    else this.#isJudgementDue = true;
+    if (after === undefined) store.delete(name);
+    else store.set(name, after);
+    const change = { kind, name, before, after } as unknown as ObjectChange;
+    this.#settleLater(change);
+    this.#mark(change);
   }
 
   /** Restores who has which address, once everything is known; `rows` are ports the database has, by name. */
@@ -98,32 +115,27 @@ export class Cluster implements View {
       const net = parseAcceptedNote(acceptedNote);
       if (net === undefined) continue;
       this.#inForce.set(name, net);
-      this.#addresses.define(name, net);
+      this.#addresses.define(name, net, new Map());
     }
     // Once before verdicts are given, which depend on what is in use, and once in subnets they brought.
     this.#ports.restore(rows);
     this.#judge();
     this.#ports.restore(rows);
+    for (const kind of ['nodes', 'pods', 'ips', 'vips', 'subnets'] as const) {
+      for (const name of this[kind].keys()) for (const key of portKeysOf({ kind, name }, this)) this.#ports.mark(key);
+    }
     this.markAll();
   }
 
   /** Makes every key dirty: the full round. */
   markAll(): void {
-    this.#dirty.add(`vpc/${defaultVpc}`);
-    for (const name of this.vpcs.keys()) this.#dirty.add(`vpc/${name}`);
-    for (const name of this.subnets.keys()) this.#markSubnet(name);
-    for (const name of this.namespaces.keys()) this.#dirty.add(`namespace/${name}`);
-    for (const name of this.nodes.keys()) this.#markPort(`node/${name}`);
-    for (const key of this.pods.keys()) this.#markPort(`pod/${key}`);
-    for (const name of this.ips.keys()) this.#markPort(`ip/${name}`);
+    for (const feature of features) for (const id of feature.all(this)) this.#dirty.add(`${feature.name}/${id}`);
   }
 
   /** Gives verdicts and addresses as far as they are due; the keys whose plans may have changed. */
   settle(): ReadonlySet<string> {
-    if (this.#isJudgementDue) this.#judge();
-    this.#ports.settle();
-    if (this.#isJudgementDue) {
-      this.#judge();
+    for (let round = 0; round < settleRounds && (this.#isJudgementDue || this.#ports.isDue || round === 0); round += 1) {
+      if (this.#isJudgementDue) this.#judge();
       this.#ports.settle();
     }
     const dirty = this.#dirty;
@@ -131,27 +143,49 @@ export class Cluster implements View {
     return dirty;
   }
 
-  #markPort(key: string): void {
-    this.#dirty.add(key);
-    this.#ports.mark(key);
+  #mark(change: Change): void {
+    for (const feature of features) {
+      for (const id of feature.reads(change, this)) this.#dirty.add(`${feature.name}/${id}`);
+    }
   }
 
-  /** A port got or lost its address. */
-  #portChanged(key: string): void {
-    this.#dirty.add(key);
-    const [feature, name = ''] = key.split('/', 2);
-    if (feature !== 'node') return;
-    for (const subnet of this.verdicts.keys()) this.#dirty.add(`gateway/${subnet}/${name}`);
+  /** What of verdicts, bindings and addresses an object may change. */
+  #settleLater(change: ObjectChange): void {
+    for (const key of portKeysOf(change, this)) this.#ports.mark(key);
+    if (change.kind === 'pods') this.#indexPod(change.name, change.before, change.after);
+    else if (change.kind === 'statefulSets') this.#ports.markHolder(`statefulset/${change.name}`);
+    else if (change.kind === 'virtualMachines' || change.kind === 'virtualMachineInstances')
+      this.#ports.markHolder(`vm/${change.name}`);
+    else if (change.kind === 'attachments') this.#markPods();
+    if (change.kind === 'nodes' && change.before?.addresses.join() === change.after?.addresses.join()) return;
+    if (change.kind === 'subnets' && essenceOfSubnet(change.before) === essenceOfSubnet(change.after)) return;
+    const isJudged = ['nodes', 'subnets', 'vpcs', 'ipPools', 'transitSwitches'].includes(change.kind);
+    if (isJudged) this.#isJudgementDue = true;
+    if (change.kind === 'namespaces') this.#bindings.delete(change.name);
+    if (isJudged) this.#bindings.clear();
+    if (isJudged || change.kind === 'namespaces') this.#ports.markWaiting();
   }
 
-  /** For counts that changed. */
-  markUsage(subnet: string): void {
-    this.#dirty.add(`subnet/${subnet}`);
+  /** An attachment is named by pods, but does not say by which. */
+  #markPods(): void {
+    for (const key of this.pods.keys()) this.#ports.mark(`pod/${key}`);
+  }
+
+  #portsChanged(key: string): void {
+    this.#mark({ kind: 'ports', name: key });
+    // Pods may wait for the Vip whose address they use.
+    if (key.startsWith('vip/')) this.#ports.markWaiting();
+  }
+
+  #usageChanged(subnet: string): void {
+    this.#mark({ kind: 'usage', name: subnet });
     // The last address of a subnet that is being deleted takes its rows along.
-    if (this.subnets.get(subnet)?.isDeleting === true) this.#markSubnet(subnet);
+    const verdict = this.verdicts.get(subnet);
+    if (this.subnets.get(subnet)?.isDeleting === true)
+      this.#mark({ kind: 'verdicts', name: subnet, before: verdict, after: verdict });
     if (!this.subnets.has(subnet) && !this.#isInUse(subnet)) {
       this.#inForce.delete(subnet);
-      this.#addresses.define(subnet, undefined);
+      this.#addresses.define(subnet, undefined, new Map());
       this.#isJudgementDue = true;
     }
   }
@@ -160,52 +194,12 @@ export class Cluster implements View {
     return (this.#addresses.pool(subnet)?.allocations().size ?? 0) > 0;
   }
 
-  #podChanged(key: string, before: Pod | undefined, after: Pod | undefined): void {
-    if (before?.node !== after?.node) {
-      if (before?.node !== undefined) this.#podsOn.get(before.node)?.delete(key);
-      if (after?.node !== undefined) {
-        const pods = this.#podsOn.get(after.node) ?? new Set();
-        this.#podsOn.set(after.node, pods.add(key));
-      }
-    }
-    this.#markPort(`pod/${key}`);
-  }
-
-  #nodeChanged(name: string, before: Node | undefined, after: Node | undefined): void {
-    this.#markPort(`node/${name}`);
-    if (before?.addresses.join() !== after?.addresses.join()) this.#isJudgementDue = true;
-    if ((before === undefined) === (after === undefined)) return;
-    for (const subnet of this.subnets.keys()) this.#dirty.add(`gateway/${subnet}/${name}`);
-    for (const key of this.#podsOn.get(name) ?? []) this.#dirty.add(`pod/${key}`);
-  }
-
-  #subnetChanged(name: string, before: Subnet | undefined, after: Subnet | undefined): void {
-    this.#dirty.add(`subnet/${name}`);
-    const essence = (subnet: Subnet | undefined): string =>
-      subnet === undefined ? '' : JSON.stringify([subnet.uid, subnet.spec, subnet.unsupported, subnet.isDeleting]);
-    if (essence(before) === essence(after)) return;
-    this.#isJudgementDue = true;
-    this.#bindings.clear();
-    for (const namespace of this.namespaces.keys()) this.#dirty.add(`namespace/${namespace}`);
-    this.#ports.markWaiting();
-  }
-
-  #namespaceChanged(name: string, before: Namespace | undefined, after: Namespace | undefined): void {
-    this.#dirty.add(`namespace/${name}`);
-    if (JSON.stringify(before?.labels) === JSON.stringify(after?.labels)) return;
-    this.#bindings.delete(name);
-    this.#ports.markWaiting();
-  }
-
-  #vpcChanged(name: string, before: unknown, after: unknown): void {
-    this.#dirty.add(`vpc/${name}`);
-    if ((before === undefined) !== (after === undefined)) this.#isJudgementDue = true;
-  }
-
-  #ipChanged(name: string, { spec }: IpObject): void {
-    this.#markPort(`ip/${name}`);
-    const owner = spec.namespace === '' ? `node/${spec.podName}` : `pod/${spec.namespace}/${spec.podName}`;
-    if (spec.podName !== '') this.#markPort(owner);
+  #indexPod(key: string, before: Pod | undefined, after: Pod | undefined): void {
+    if (before?.node === after?.node) return;
+    if (before?.node !== undefined) this.#podsOn.get(before.node)?.delete(key);
+    if (after?.node === undefined) return;
+    const pods = this.#podsOn.get(after.node) ?? new Set();
+    this.#podsOn.set(after.node, pods.add(key));
   }
 
   #judge(): void {
@@ -220,8 +214,9 @@ export class Cluster implements View {
         usage: (subnet, family) => this.#addresses.usage(subnet, family),
         defaultSubnet,
       });
-      if (!this.#takeOver(verdicts)) return;
+      if (!this.#takeOver(verdicts)) break;
     }
+    this.#judgePools();
   }
 
   /** True where a network came into force or went, which others may have waited for. */
@@ -235,31 +230,52 @@ export class Cluster implements View {
       isChanged ||= netText(this.#inForce.get(name)) !== netText(verdict?.net);
       if (verdict?.net !== undefined) this.#inForce.set(name, verdict.net);
       else if (!this.#isInUse(name)) this.#inForce.delete(name);
-      this.#addresses.define(name, verdict?.net);
-      this.#markSubnet(name);
+      this.#define(name);
+      this.#bindings.clear();
+      this.#ports.markWaiting();
+      this.#mark({ kind: 'verdicts', name, before: before.get(name), after: verdict });
     }
     return isChanged;
   }
 
-  /** Everything that reads a subnet's network. */
-  #markSubnet(name: string): void {
-    this.#dirty.add(`subnet/${name}`).add(`vpc/${defaultVpc}`);
-    for (const node of this.nodes.keys()) this.#dirty.add(`gateway/${name}/${node}`);
-    for (const namespace of this.namespaces.keys()) this.#dirty.add(`namespace/${namespace}`);
-    for (const key of this.#ports.keysIn(name)) this.#dirty.add(key);
-    this.#ports.markWaiting();
-    if (name !== joinSubnet) return;
-    for (const node of this.nodes.keys()) this.#markPort(`node/${node}`);
+  #judgePools(): void {
+    const before = this.poolVerdicts;
+    this.poolVerdicts = judgePools(this.ipPools.values(), this.verdicts);
+    const changed = new Set<string>();
+    for (const name of new Set([...before.keys(), ...this.poolVerdicts.keys()])) {
+      const [was, is] = [before.get(name), this.poolVerdicts.get(name)];
+      if (text(was) === text(is)) continue;
+      for (const pool of this.ipPools.values()) if (pool.name === name) changed.add(pool.spec.subnet);
+      if (is === undefined) for (const subnet of this.subnets.keys()) changed.add(subnet);
+      this.#mark({ kind: 'poolVerdicts', name, before: was, after: is });
+    }
+    for (const subnet of changed) this.#define(subnet);
+    if (changed.size > 0) this.#ports.markWaiting();
+  }
+
+  #define(subnet: string): void {
+    const ranges = rangesOf(subnet, this.ipPools.values(), this.poolVerdicts);
+    this.#addresses.define(subnet, this.verdicts.get(subnet)?.net, ranges);
+    this.#mark({ kind: 'usage', name: subnet });
   }
 }
 
+/** Without what only this room writes. */
+function essenceOfSubnet(subnet: Kinds['subnets'] | undefined): string {
+  return subnet === undefined ? '' : text([subnet.uid, subnet.spec, subnet.unsupported, subnet.isDeleting]);
+}
+
+/** Values may be big integers, which JSON does not know. */
+function text(value: unknown): string {
+  return JSON.stringify(value ?? null, (_, part: unknown) => (typeof part === 'bigint' ? part.toString(16) : part));
+}
+
 function netText(net: SubnetNet | undefined): string {
-  // Values are big integers, which JSON does not know.
-  return JSON.stringify(net ?? null, (_, value: unknown) => (typeof value === 'bigint' ? value.toString(16) : value));
+  return text(net);
 }
 
 function essenceOf(verdict: Verdict | undefined): string {
   if (verdict === undefined) return '';
-  const { problem, isOpen, spec } = verdict;
-  return JSON.stringify([netText(verdict.net), isOpen, spec, problem?.code, problem?.message]);
+  const { problem, isOpen, spec, net } = verdict;
+  return text([net, isOpen, spec, problem?.code, problem?.message]);
 }

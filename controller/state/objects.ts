@@ -15,6 +15,22 @@ export interface ObjectFacts {
   readonly isDeleting: boolean;
 }
 
+/** What objects of our API have besides: a generation, finalizers and a status to write. */
+export interface ApiObjectFacts extends ObjectFacts {
+  readonly generation: number;
+  readonly finalizers: readonly string[];
+  readonly conditions: readonly Condition[];
+  /** The rest of the status. */
+  readonly status: Readonly<Record<string, unknown>>;
+}
+
+/** The controller among an object's owners. */
+export interface OwnerRef {
+  readonly kind: string;
+  readonly name: string;
+  readonly uid: string;
+}
+
 export interface Pod extends ObjectFacts {
   readonly namespace: string;
   /** Undefined until scheduled. */
@@ -22,6 +38,8 @@ export interface Pod extends ObjectFacts {
   readonly isHostNetwork: boolean;
   /** Succeeded or Failed: its sandbox is gone for good. */
   readonly isFinished: boolean;
+  readonly owner: OwnerRef | undefined;
+  readonly labels: Readonly<Record<string, string>>;
   /** The annotations this room reads or writes. */
   readonly annotations: Readonly<Record<string, string>>;
   /** Annotations that ask for what is not supported. */
@@ -31,12 +49,29 @@ export interface Pod extends ObjectFacts {
 export interface Node extends ObjectFacts {
   /** InternalIP addresses as the kubelet reported them. */
   readonly addresses: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+  /** The kubelet reports Ready, and nobody that its network is unavailable. */
+  readonly isReady: boolean;
 }
 
 export interface Namespace extends ObjectFacts {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** An ACL of a Subnet, as written. */
+export interface SubnetAcl {
+  readonly direction: string;
+  readonly priority: number;
+  readonly match: string;
+  readonly action: string;
+}
+
+export interface NatRule {
+  readonly srcIPs: string;
+  readonly dstIPs: string;
+  readonly action: string;
 }
 
 export interface SubnetSpec {
@@ -49,27 +84,75 @@ export interface SubnetSpec {
   readonly cidrBlock: string;
   readonly gateway: string;
   readonly excludeIps: readonly string[];
+  readonly vips: readonly string[];
+  readonly mtu: number;
   readonly gatewayType: string;
+  readonly gatewayNode: string;
+  readonly gatewayNodeSelectors: readonly LabelSelector[];
+  readonly enableEcmp: boolean;
+  readonly natOutgoing: boolean;
+  readonly natOutgoingPolicyRules: readonly NatRule[];
+  readonly externalEgressGateway: string;
+  readonly policyRoutingPriority: number;
+  readonly policyRoutingTableID: number;
+  readonly routeTable: string;
+  readonly isPrivate: boolean;
+  readonly allowSubnets: readonly string[];
+  readonly allowEWTraffic: boolean;
+  readonly acls: readonly SubnetAcl[];
+  readonly disableInterConnection: boolean;
+  readonly enableDHCP: boolean;
+  readonly dhcpV4Options: string;
+  readonly dhcpV6Options: string;
+  readonly enableIPv6RA: boolean;
+  readonly ipv6RAConfigs: string;
+  /** Undefined where not given. */
+  readonly enableLb: boolean | undefined;
+  readonly enableMulticastSnoop: boolean;
 }
 
-export interface Subnet extends ObjectFacts {
-  readonly generation: number;
-  readonly finalizers: readonly string[];
+export interface Subnet extends ApiObjectFacts {
   readonly spec: SubnetSpec;
   /** Fields of the spec that are set and not supported. */
   readonly unsupported: readonly string[];
   /** The definition that was accepted last, as this room noted it on the object. */
   readonly acceptedNote: string | undefined;
-  readonly conditions: readonly Condition[];
-  /** The rest of the status. */
-  readonly status: Readonly<Record<string, unknown>>;
 }
 
-export interface Vpc extends ObjectFacts {
-  readonly generation: number;
+export interface StaticRoute {
+  /** `policySrc`, `policyDst`, or empty for the latter. */
+  readonly policy: string;
+  readonly cidr: string;
+  readonly nextHopIP: string;
+  readonly routeTable: string;
+  readonly ecmpMode: string;
+  readonly bfdId: string;
+}
+
+export interface PolicyRoute {
+  readonly priority: number;
+  readonly match: string;
+  readonly action: string;
+  /** Comma list. */
+  readonly nextHopIP: string;
+}
+
+export interface VpcPeering {
+  readonly remoteVpc: string;
+  readonly localConnectIP: string;
+}
+
+export interface VpcSpec {
+  readonly defaultSubnet: string;
+  readonly namespaces: readonly string[];
+  readonly staticRoutes: readonly StaticRoute[];
+  readonly policyRoutes: readonly PolicyRoute[];
+  readonly vpcPeerings: readonly VpcPeering[];
+}
+
+export interface Vpc extends ApiObjectFacts {
+  readonly spec: VpcSpec;
   readonly unsupported: readonly string[];
-  readonly conditions: readonly Condition[];
-  readonly status: Readonly<Record<string, unknown>>;
 }
 
 /** A network between clusters, as the interconnect reports it. */
@@ -80,6 +163,7 @@ export interface TransitSwitch {
 
 /** An IP object: who has which address, for people and other tools to see. */
 export interface IpObject extends ObjectFacts {
+  readonly finalizers: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
   readonly spec: {
     readonly podName: string;
@@ -90,7 +174,96 @@ export interface IpObject extends ObjectFacts {
     readonly v4IpAddress: string;
     readonly v6IpAddress: string;
     readonly macAddress: string;
+    readonly podType: string;
   };
+}
+
+export interface IpPool extends ApiObjectFacts {
+  readonly spec: {
+    readonly subnet: string;
+    /** Addresses, ranges `a..b` and CIDRs. */
+    readonly ips: readonly string[];
+    readonly namespaces: readonly string[];
+    readonly enableAddressSet: boolean;
+  };
+}
+
+export interface Vip extends ApiObjectFacts {
+  readonly labels: Readonly<Record<string, string>>;
+  readonly spec: {
+    readonly namespace: string;
+    readonly subnet: string;
+    readonly type: string;
+    readonly v4ip: string;
+    readonly v6ip: string;
+    readonly macAddress: string;
+    /** `key:value` each; pods of the namespace with all of these labels may use the address. */
+    readonly selector: readonly string[];
+    readonly attachSubnets: readonly string[];
+  };
+}
+
+export interface SecurityGroupRule {
+  readonly ipVersion: string;
+  readonly protocol: string;
+  readonly priority: number;
+  readonly remoteType: string;
+  readonly remoteAddress: string;
+  readonly remoteSecurityGroup: string;
+  readonly localAddress: string;
+  /** Zero where not given, as the others below. */
+  readonly portRangeMin: number;
+  readonly portRangeMax: number;
+  readonly sourcePortRangeMin: number;
+  readonly sourcePortRangeMax: number;
+  readonly policy: string;
+}
+
+export interface SecurityGroup extends ApiObjectFacts {
+  readonly spec: {
+    readonly ingressRules: readonly SecurityGroupRule[];
+    readonly egressRules: readonly SecurityGroupRule[];
+    readonly allowSameGroupTraffic: boolean;
+    readonly tier: number;
+  };
+}
+
+/** Whose pods keep their addresses while it exists. */
+export interface StatefulSet extends ObjectFacts {
+  readonly namespace: string;
+  readonly replicas: number;
+  /** Ordinal of the first pod. */
+  readonly start: number;
+}
+
+/** A KubeVirt virtual machine, or an instance of one. */
+export interface VirtualMachine extends ObjectFacts {
+  readonly namespace: string;
+}
+
+/** A NetworkAttachmentDefinition. */
+export interface Attachment extends ObjectFacts {
+  readonly namespace: string;
+  /** `<name>.<namespace>.ovn`, where its configuration names this network; undefined for other plug-ins'. */
+  readonly provider: string | undefined;
+}
+
+/** All kinds that are watched, by the name of their store. */
+export interface Kinds {
+  readonly vpcs: Vpc;
+  readonly subnets: Subnet;
+  readonly nodes: Node;
+  readonly namespaces: Namespace;
+  readonly pods: Pod;
+  readonly ips: IpObject;
+  readonly ipPools: IpPool;
+  readonly vips: Vip;
+  readonly securityGroups: SecurityGroup;
+  readonly statefulSets: StatefulSet;
+  readonly virtualMachines: VirtualMachine;
+  readonly virtualMachineInstances: VirtualMachine;
+  readonly attachments: Attachment;
+  readonly transitSwitches: TransitSwitch;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -1,48 +1,80 @@
-import { joinSubnet, nodePortName, podPortName } from '../../lib/api/names.ts';
+/**
+ * Settles which ports have addresses: first everything that is to be given back, then, oldest first, everything that
+ * is due. Who gets none waits here, and is tried again when an address or a subnet appears. The rule that must not
+ * be broken: a port has one holder, and keeps its addresses until that one has no right to them any more.
+ */
+import { nodePortName } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { isOwnIp } from '../plan/ip-object.ts';
-import type { View } from '../plan/view.ts';
+import { formatIp } from '../../lib/net/ip.ts';
+import type { Allocation } from '../ipam/subnet-pool.ts';
+import { isOwnIp } from '../plan/address/ip-object.ts';
+import { vipPort } from '../plan/address/names.ts';
+import { recordOfIp, recordOfNode, recordOfPod, recordOfVip } from '../plan/address/records.ts';
+import type { PortRecord } from '../plan/address/records.ts';
+import type { Interface } from '../plan/pod/interfaces.ts';
+import { defaultInterface, wantsNetwork } from '../plan/pod/interfaces.ts';
+import type { HeldPort, View } from '../plan/view.ts';
 import type { Addresses } from './addresses.ts';
+import { claimantOf, isKept, placesOf } from './claimants.ts';
+import type { Claimant, PortWant } from './claimants.ts';
 import { byAge, podKey } from './objects.ts';
-import type { IpObject, Node, Pod } from './objects.ts';
-import { readPortRequest } from './port-request.ts';
-import { recordOfNode, recordOfPod, reservationOf } from './records.ts';
-import type { PortRecord } from './records.ts';
+import type { IpObject, Pod } from './objects.ts';
 
 /** Holder of addresses that an IP object sets aside while no pod uses them. */
 const reserved = 'reserved';
+/** Nodes first: without them no pod can talk. */
+const ranks = ['node', 'ip', 'vip', 'mcast', 'pod'];
 
-function wantsPort(pod: Pod): boolean {
-  return !pod.isHostNetwork && !pod.isFinished && pod.node !== undefined;
+interface Entry {
+  readonly interface: Interface;
+  readonly holder: string;
+  /** The object that holds it now, or did last. */
+  readonly uid: string;
+  /** Keys of the objects that have it. */
+  readonly keys: readonly string[];
 }
 
-function portOfKey(key: string): string {
-  const [feature, first = '', second = ''] = key.split('/', 3);
-  if (feature === 'pod') return podPortName(first, second);
-  return feature === 'node' ? nodePortName(first) : first;
+export interface PortsOptions {
+  readonly view: View;
+  readonly addresses: Addresses;
+  /** An object's ports are others than before, or why it has none. */
+  readonly onChange: (key: string) => void;
+  readonly onUsage: (subnet: string) => void;
 }
 
-/**
- * Settles which ports have addresses: first everything that is to be given back, then, oldest first, everything
- * that is due. Who gets none waits here, and is tried again when an address or a subnet appears.
- */
 export class Ports {
-  readonly #view: View & { markUsage(subnet: string): void };
-  readonly #addresses: Addresses;
-  readonly #onChange: (key: string) => void;
-  readonly #keys = new Map<string, string>();
-  /** Who has no address, and why. */
+  readonly #options: PortsOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #ports = new Map<string, readonly string[]>();
+  /** Who lacks an address, and why. */
   readonly #waiting = new Map<string, Problem>();
   #due = new Set<string>();
 
-  constructor(view: View & { markUsage(subnet: string): void }, addresses: Addresses, onChange: (key: string) => void) {
-    this.#view = view;
-    this.#addresses = addresses;
-    this.#onChange = onChange;
+  constructor(options: PortsOptions) {
+    this.#options = options;
   }
 
   problem(key: string): Problem | undefined {
     return this.#waiting.get(key);
+  }
+
+  get isDue(): boolean {
+    return this.#due.size > 0;
+  }
+
+  isHeld(port: string): boolean {
+    return this.#entries.has(port);
+  }
+
+  held(key: string): readonly HeldPort[] {
+    const held = (this.#ports.get(key) ?? []).flatMap((port): HeldPort[] => {
+      const entry = this.#entries.get(port);
+      const allocation = this.#options.addresses.allocation(port);
+      if (entry === undefined || allocation === undefined) return [];
+      return [{ port, interface: entry.interface, allocation, sharers: entry.keys }];
+    });
+    const rank = ({ interface: { isDefault } }: HeldPort): number => (isDefault ? 0 : 1);
+    return held.length < 2 ? held : held.sort((a, b) => rank(a) - rank(b) || (a.port < b.port ? -1 : 1));
   }
 
   mark(key: string): void {
@@ -53,33 +85,73 @@ export class Ports {
     for (const key of this.#waiting.keys()) this.#due.add(key);
   }
 
-  /** Keys of the ports with addresses of the subnet. */
+  /** For holders that outlive their pods: whatever they hold is looked at again. */
+  markHolder(holder: string): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.holder === holder) for (const key of entry.keys) this.#due.add(key);
+    }
+  }
+
+  /** Keys of the objects with addresses of the subnet. */
   *keysIn(subnet: string): Generator<string> {
-    for (const port of this.#view.pool(subnet)?.allocations().keys() ?? []) {
-      const key = this.#keys.get(port);
-      if (key !== undefined) yield key;
+    for (const port of this.#options.view.pool(subnet)?.allocations().keys() ?? []) {
+      yield* this.#entries.get(port)?.keys ?? [];
     }
   }
 
-  /** Nodes, then pods whose IP object says the same, then the other pods by age: so a copied annotation loses. */
+  /** Nodes and Vips, then pods whose IP object says the same, then the other pods by age: so a copied annotation loses. */
   restore(rows: ReadonlyMap<string, PortRecord>): void {
-    for (const node of [...this.#view.nodes.values()].sort(byAge)) {
+    const { view } = this.#options;
+    for (const node of [...view.nodes.values()].sort(byAge)) {
       const port = nodePortName(node.name);
-      this.#restore(`node/${node.name}`, port, node.uid, recordOfNode(node, this.#view.ips.get(port), rows.get(port)));
+      this.#restore(`node/${node.name}`, port, recordOfNode(node, view.ips.get(port), rows.get(port)));
     }
-    const hasIp = (pod: Pod): number => (this.#view.ips.has(podPortName(pod.namespace, pod.name)) ? 0 : 1);
-    const pods = [...this.#view.pods.values()].filter(wantsPort);
-    for (const pod of pods.sort((a, b) => hasIp(a) - hasIp(b) || byAge(a, b))) {
-      const port = podPortName(pod.namespace, pod.name);
-      this.#restore(`pod/${podKey(pod)}`, port, pod.uid, recordOfPod(pod, this.#view.ips.get(port), rows.get(port)));
+    for (const vip of [...view.vips.values()].sort(byAge)) {
+      this.#restore(`vip/${vip.name}`, vipPort(vip.name), recordOfVip(vip));
     }
-    for (const ip of this.#view.ips.values()) this.#reserve(ip);
+    for (const [name, subnet] of view.subnets) {
+      const port = `mcast-querier.${name}`;
+      if (subnet.spec.enableMulticastSnoop) this.#restore(`mcast/${name}`, port, recordOfIp(view.ips.get(port)));
+    }
+    const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);
+    for (const hasIp of [true, false]) for (const pod of pods) this.#restorePod(pod, rows, hasIp);
+    for (const ip of view.ips.values()) this.#restoreKept(ip);
+    for (const ip of view.ips.values()) this.#reserve(ip);
   }
 
-  #restore(key: string, port: string, uid: string, record: PortRecord | undefined): void {
-    if (record === undefined || this.#addresses.holder(port) !== undefined) return;
-    const { subnet, ...rest } = record;
-    if (this.#addresses.restore({ port, uid, subnets: [subnet], ...rest })) this.#given(key, port);
+  #restorePod(pod: Pod, rows: ReadonlyMap<string, PortRecord>, hasIp: boolean): void {
+    const { view } = this.#options;
+    const key = `pod/${podKey(pod)}`;
+    for (const { port, interface: network } of claimantOf(view, key)?.wants ?? []) {
+      const ip = view.ips.get(port);
+      if ((ip !== undefined) === hasIp) this.#restore(key, port, recordOfPod(pod, network, ip, rows.get(port)));
+    }
+  }
+
+  #restore(key: string, port: string, record: PortRecord | undefined): void {
+    const claimant = claimantOf(this.#options.view, key);
+    const want = claimant?.wants.find((one) => one.port === port);
+    if (record === undefined || claimant === undefined || want === undefined) return;
+    if (this.#entries.has(port)) {
+      this.#share(key, port, claimant);
+      return;
+    }
+    const lender = 'value' in want.request ? want.request.value.vip : undefined;
+    if (!this.#options.addresses.restore(port, record, lender === undefined ? undefined : vipPort(lender))) return;
+    this.#enter(key, port, { ...claimant, keys: [key], interface: want.interface });
+  }
+
+  /** Addresses that outlive their pods, of pods that are not there. */
+  #restoreKept(ip: IpObject): void {
+    const { podName, namespace, podType } = ip.spec;
+    if (this.#entries.has(ip.name) || !isOwnIp(ip) || podType === '') return;
+    const owner = podType === 'StatefulSet' ? podName.replace(/-\d+$/, '') : ip.name.slice(0, ip.name.indexOf('.'));
+    const holder = `${podType === 'StatefulSet' ? 'statefulset' : 'vm'}/${namespace}/${owner}`;
+    const record = recordOfIp(ip);
+    if (record === undefined || !isKept(this.#options.view, holder, podName)) return;
+    if (!this.#options.addresses.restore(ip.name, record)) return;
+    const key = `pod/${namespace}/${podName}`;
+    this.#enter(key, ip.name, { holder, uid: '', keys: [key], interface: interfaceOf(ip) });
   }
 
   settle(): void {
@@ -87,41 +159,55 @@ export class Ports {
     this.#due = new Set();
     let isFreed = false;
     for (const key of due) if (this.#release(key)) isFreed = true;
+    for (const key of this.#due) due.add(key);
+    this.#due.clear();
     if (isFreed) for (const key of this.#waiting.keys()) due.add(key);
-    for (const key of [...due].sort((a, b) => this.#order(a, b))) this.#claim(key);
+    const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
+    for (const { key, claimant } of claims.sort(inOrder)) this.#claim(key, claimant);
   }
 
-  #order(a: string, b: string): number {
-    const rank = (key: string): number => ['node', 'ip', 'pod'].indexOf(key.slice(0, key.indexOf('/')));
-    const pod = (key: string): Pod | undefined => this.#view.pods.get(key.slice('pod/'.length));
-    if (rank(a) !== rank(b)) return rank(a) - rank(b);
-    const [first, second] = [pod(a), pod(b)];
-    // Who is gone has nothing to claim, but must have a place for the others to be in order.
-    if (first === undefined || second === undefined) return Number(first !== undefined) - Number(second !== undefined);
-    return byAge(first, second);
-  }
-
-  /** The object that has a right to the port now. */
-  #claimant(key: string): Pod | Node | undefined {
-    const name = key.slice(key.indexOf('/') + 1);
-    if (key.startsWith('node/')) return this.#view.nodes.get(name);
-    const pod = this.#view.pods.get(name);
-    return pod !== undefined && wantsPort(pod) ? pod : undefined;
-  }
-
+  /** True where an address became free. */
   #release(key: string): boolean {
-    const port = portOfKey(key);
-    if (key.startsWith('ip/')) return this.#releaseReservation(port);
-    const claimant = this.#claimant(key);
-    const holder = this.#addresses.holder(port);
+    if (key.startsWith('ip/')) return this.#releaseReservation(key.slice('ip/'.length));
+    const claimant = claimantOf(this.#options.view, key);
     if (claimant === undefined) this.#waiting.delete(key);
-    // Ports of a pod and of a node may have one name; who came second has nothing to give back.
-    if (this.#keys.has(port) && this.#keys.get(port) !== key && holder !== reserved) return false;
-    if (holder === undefined || holder === claimant?.uid) return false;
-    const ip = this.#view.ips.get(port);
-    if (ip !== undefined && !isOwnIp(ip)) {
-      this.#addresses.passOn(port, claimant?.uid ?? reserved);
-      this.#given(key, port);
+    let isFreed = false;
+    for (const port of this.#ports.get(key) ?? []) {
+      const entry = this.#entries.get(port);
+      if (entry !== undefined && this.#leaves(key, port, entry, claimant)) isFreed = true;
+    }
+    return isFreed;
+  }
+
+  #leaves(key: string, port: string, entry: Entry, claimant: Claimant | undefined): boolean {
+    const { view, addresses, onChange } = this.#options;
+    const want = claimant?.wants.find((one) => one.port === port);
+    if (claimant !== undefined && want !== undefined) {
+      const { uid, holder } = claimant;
+      const isSame = uid === entry.uid || entry.keys.length > 1;
+      const isHeir = holder === entry.holder && satisfies(want.request, addresses.allocation(port));
+      if (isSame || isHeir) {
+        if (entry.uid !== uid) onChange(key);
+        this.#entries.set(port, { ...entry, uid, holder });
+        return false;
+      }
+    }
+    if (entry.keys.length > 1) {
+      this.#unshare(key, port, entry);
+      return false;
+    }
+    const [, , pod = ''] = key.split('/', 3);
+    if (want === undefined && isKept(view, entry.holder, pod)) {
+      onChange(key);
+      return false;
+    }
+    // Whoever uses the address along must let go first.
+    if (view.pool(addresses.allocation(port)?.subnet ?? '')?.isLent(port) === true) return false;
+    const ip = view.ips.get(port);
+    if (ip !== undefined && !isOwnIp(ip) && key.startsWith('pod/')) {
+      this.#forget(key, port);
+      this.#enter(`ip/${port}`, port, { ...entry, holder: reserved, uid: reserved, keys: [`ip/${port}`] });
+      onChange(key);
       return false;
     }
     this.#free(key, port);
@@ -129,65 +215,147 @@ export class Ports {
   }
 
   #releaseReservation(port: string): boolean {
-    const ip = this.#view.ips.get(port);
-    if (this.#addresses.holder(port) !== reserved || (ip !== undefined && !isOwnIp(ip))) return false;
+    const ip = this.#options.view.ips.get(port);
+    if (this.#entries.get(port)?.holder !== reserved || (ip !== undefined && !isOwnIp(ip))) return false;
     this.#free(`ip/${port}`, port);
     return true;
   }
 
   #free(key: string, port: string): void {
-    const subnet = this.#addresses.release(port);
-    this.#keys.delete(port);
-    if (subnet !== undefined) this.#view.markUsage(subnet);
-    this.#onChange(key);
+    const { addresses, onChange, onUsage, view } = this.#options;
+    const subnet = addresses.release(port);
+    this.#forget(key, port);
+    this.#entries.delete(port);
+    if (subnet !== undefined) {
+      onUsage(subnet);
+      // A Vip that is gone could not go before.
+      for (const lender of view.pool(subnet)?.allocations().keys() ?? []) {
+        if (lender.startsWith('vip/')) this.#due.add(lender);
+      }
+    }
+    onChange(key);
   }
 
-  #claim(key: string): void {
-    const port = portOfKey(key);
-    const holder = this.#addresses.holder(port) === undefined ? undefined : this.#keys.get(port);
-    if (holder === key) return;
+  #claim(key: string, claimant: Claimant | undefined): void {
     if (key.startsWith('ip/')) {
-      const ip = this.#view.ips.get(port);
+      const ip = this.#options.view.ips.get(key.slice('ip/'.length));
       if (ip !== undefined) this.#reserve(ip);
       return;
     }
-    const claimant = this.#claimant(key);
     if (claimant === undefined) return;
-    const problem = this.#claimFor(port, claimant, holder);
-    if (problem === undefined) this.#given(key, port);
-    else {
-      this.#waiting.set(key, problem);
-      this.#onChange(key);
-    }
+    let problem: Problem | undefined;
+    for (const want of claimant.wants) problem ??= this.#claimPort(key, claimant, want);
+    const before = this.#waiting.get(key);
+    if (problem === undefined) this.#waiting.delete(key);
+    else this.#waiting.set(key, problem);
+    if (problem?.message !== before?.message) this.#options.onChange(key);
   }
 
-  /** Gives the object what it asks for; what stands in the way. */
-  #claimFor(port: string, claimant: Pod | Node, holder: string | undefined): Problem | undefined {
-    if (holder !== undefined) {
-      return { code: 'NameConflict', message: `the port name ${port} is taken by ${holder}: choose another name` };
+  #claimPort(key: string, claimant: Claimant, want: PortWant): Problem | undefined {
+    const { view, addresses } = this.#options;
+    const entry = this.#entries.get(want.port);
+    if (entry?.keys.includes(key) === true) return undefined;
+    if (entry?.holder === claimant.holder) {
+      this.#share(key, want.port, claimant);
+      return undefined;
     }
-    const { uid } = claimant;
-    const { verdicts } = this.#view;
-    if (!('namespace' in claimant)) return this.#addresses.claim({ port, uid, subnets: [joinSubnet] }, verdicts);
-    const request = readPortRequest(claimant);
-    if ('problem' in request) return request.problem;
-    const { subnets = this.#view.boundSubnets(claimant.namespace), ...rest } = request;
-    return this.#addresses.claim({ port, uid, subnets, ...rest }, verdicts);
-  }
-
-  #given(key: string, port: string): void {
-    this.#keys.set(port, key);
-    this.#waiting.delete(key);
-    const subnet = this.#addresses.allocation(port)?.subnet;
-    if (subnet !== undefined) this.#view.markUsage(subnet);
-    this.#onChange(key);
+    if (entry?.holder === reserved) {
+      this.#forget(`ip/${want.port}`, want.port);
+    } else if (entry !== undefined) {
+      const message = `the port name ${want.port} is taken by ${entry.keys.join(', ')}: choose another name`;
+      return { code: 'NameConflict', message };
+    } else {
+      if ('problem' in want.request) return want.request.problem;
+      const { subnets: _, pools: __, vip, ...rest } = want.request.value;
+      const found = vip === undefined ? placesOf(view, claimant, want.interface, want.request.value) : vipPlace(view, vip);
+      if ('problem' in found) return found.problem;
+      const lender = vip === undefined ? {} : { lender: vipPort(vip) };
+      const problem = addresses.claim({ port: want.port, places: found.places, ...rest, ...lender }, view.verdicts);
+      if (problem !== undefined) return problem;
+    }
+    this.#enter(key, want.port, { ...claimant, keys: [key], interface: want.interface });
+    return undefined;
   }
 
   #reserve(ip: IpObject): void {
-    const record = isOwnIp(ip) || this.#addresses.holder(ip.name) !== undefined ? undefined : reservationOf(ip);
-    if (record === undefined) return;
-    const { subnet, ...rest } = record;
-    const isGiven = this.#addresses.restore({ port: ip.name, uid: reserved, subnets: [subnet], ...rest });
-    if (isGiven) this.#given(`ip/${ip.name}`, ip.name);
+    const record = isOwnIp(ip) || this.#entries.has(ip.name) ? undefined : recordOfIp(ip);
+    if (record === undefined || !this.#options.addresses.restore(ip.name, record)) return;
+    const key = `ip/${ip.name}`;
+    this.#enter(key, ip.name, { holder: reserved, uid: reserved, keys: [key], interface: defaultInterface });
   }
+
+  #enter(key: string, port: string, { holder, uid, keys, interface: network }: Entry): void {
+    const { addresses, onChange, onUsage } = this.#options;
+    this.#entries.set(port, { holder, uid, keys, interface: network });
+    this.#ports.set(key, [...(this.#ports.get(key) ?? []), port]);
+    const subnet = addresses.allocation(port)?.subnet;
+    if (subnet !== undefined) onUsage(subnet);
+    onChange(key);
+  }
+
+  #share(key: string, port: string, { uid }: Claimant): void {
+    const entry = this.#entries.get(port);
+    if (entry === undefined || entry.keys.includes(key)) return;
+    const gone = entry.keys.filter((other) => claimantOf(this.#options.view, other) === undefined);
+    for (const other of gone) this.#forget(other, port);
+    const keys = [...entry.keys.filter((other) => !gone.includes(other)), key];
+    this.#entries.set(port, { ...entry, uid, keys });
+    this.#ports.set(key, [...(this.#ports.get(key) ?? []), port]);
+    for (const one of [...gone, ...keys]) this.#options.onChange(one);
+  }
+
+  #unshare(key: string, port: string, entry: Entry): void {
+    const keys = entry.keys.filter((other) => other !== key);
+    this.#forget(key, port);
+    const uid = claimantOf(this.#options.view, keys[0] ?? '')?.uid ?? entry.uid;
+    this.#entries.set(port, { ...entry, uid, keys });
+    for (const one of [key, ...keys]) this.#options.onChange(one);
+  }
+
+  #forget(key: string, port: string): void {
+    const rest = (this.#ports.get(key) ?? []).filter((other) => other !== port);
+    if (rest.length === 0) this.#ports.delete(key);
+    else this.#ports.set(key, rest);
+  }
+}
+
+interface Due {
+  readonly key: string;
+  readonly claimant: Claimant | undefined;
+}
+
+/** By rank, then age; who is gone has nothing to claim, but must have a place for the others to be in order. */
+function inOrder(a: Due, b: Due): number {
+  const rank = ({ key }: Due): number => ranks.indexOf(key.slice(0, key.indexOf('/')));
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  const [first, second] = [a.claimant, b.claimant];
+  if (first === undefined || second === undefined) return Number(first !== undefined) - Number(second !== undefined);
+  if (first.createdMs !== second.createdMs) return first.createdMs - second.createdMs;
+  return first.name < second.name ? -1 : Number(first.name > second.name);
+}
+
+/** Whether an heir's wishes are met by what there is to inherit. */
+function satisfies(request: PortWant['request'], allocation: Allocation | undefined): boolean {
+  if ('problem' in request || allocation === undefined) return false;
+  const { addresses, candidates, mac, subnets } = request.value;
+  const has = (texts: readonly string[]): boolean =>
+    texts.every((text) => text === allocation.v4 || text === allocation.v6);
+  if (addresses !== undefined && !has(addresses.map(formatIp))) return false;
+  if (candidates !== undefined && !candidates.some((set) => has(set.map(formatIp)))) return false;
+  if (mac !== undefined && mac !== allocation.mac) return false;
+  return subnets === undefined || subnets.includes(allocation.subnet);
+}
+
+function vipPlace(view: View, name: string): ReturnType<typeof placesOf> {
+  const [held] = view.ports(vipPort(name));
+  if (held !== undefined) return { places: [{ subnet: held.allocation.subnet }] };
+  const message = `annotation ovn.kubernetes.io/vip: Vip ${name} does not exist or has no address yet`;
+  return { problem: { code: 'VipNotFound', message } };
+}
+
+/** From the name: `db-0.default`, `db-0.default.net.default.ovn`, `db-0.default.net.default.ovn.net2`. */
+function interfaceOf(ip: IpObject): Interface {
+  const [, provider, name] = /^[^.]+\.[^.]+\.(.+\.ovn)(?:\.([^.]+))?$/.exec(ip.name) ?? [];
+  if (provider === undefined) return defaultInterface;
+  return { provider, isDefault: false, ...(name === undefined ? {} : { name }) };
 }

@@ -1,6 +1,6 @@
 import { apiVersionOf, ips } from '../../lib/kube/resources.ts';
-import { isOwnIp } from '../plan/ip-object.ts';
-import type { WantedIp } from '../plan/ip-object.ts';
+import { isOwnIp } from '../plan/address/ip-object.ts';
+import type { WantedIp } from '../plan/address/ip-object.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
 
@@ -14,7 +14,7 @@ export function writeIp({ view, client, told }: Desk, wanted: WantedIp): void {
     told.write(key, undefined, object, () => client.create(ips, object));
     return;
   }
-  const { attachSubnets: _, attachIps: __, attachMacs: ___, containerID: ____, podType: _____, ...compared } = spec;
+  const { attachSubnets: _, attachIps: __, attachMacs: ___, containerID: ____, ...compared } = spec;
   // A label is for the subnet it names; a former subnet's goes.
   const stale =
     observed.spec.subnet !== spec.subnet && observed.spec.subnet !== '' ? { [observed.spec.subnet]: null } : {};

@@ -1,12 +1,11 @@
 /** What Namespaces and Vpcs are told. */
-import { defaultVpc } from '../../lib/api/names.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { setCondition } from '../../lib/kube/conditions.ts';
 import { apiVersionOf, namespaces, vpcs } from '../../lib/kube/resources.ts';
 import { planVpcConditions } from '../plan/conditions.ts';
-import { planNamespaceAnnotations } from '../plan/namespace.ts';
-import { planVpcStatus } from '../plan/vpc.ts';
+import { planNamespaceAnnotations } from '../plan/namespace/namespace.ts';
+import { planVpcStatus } from '../plan/vpc/vpc.ts';
 import type { Vpc } from '../state/objects.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
@@ -24,13 +23,7 @@ export function publishNamespace({ view, client, told }: Desk, name: string): vo
   told.write(`Namespace/${name}`, resourceVersion, patch, () => client.patch(namespaces, { name }, 'merge', patch));
 }
 
-function problemOf({ name, unsupported }: Vpc, refused: Problem | undefined): Problem | undefined {
-  if (name !== defaultVpc) {
-    return {
-      code: 'NotSupported',
-      message: `only the Vpc ${defaultVpc} is served by this release: put subnets into it and delete ${name}`,
-    };
-  }
+function problemOf({ unsupported }: Vpc, refused: Problem | undefined): Problem | undefined {
   if (unsupported.length === 0) return refused;
   const fields = unsupported.map((field) => `spec.${field}`).join(', ');
   return { code: 'NotSupported', message: `${fields} cannot be served by this release: remove it` };
@@ -43,7 +36,7 @@ export function publishVpc({ view, client, told, events, refused, nowMs }: Desk,
     return;
   }
   const problem = problemOf(vpc, refused(`vpc/${name}`));
-  const wanted: Readonly<Record<string, unknown>> = name === defaultVpc ? planVpcStatus(view) : { standby: false };
+  const wanted = planVpcStatus(view, name);
   const entries = Object.entries(wanted).filter(
     ([key, value]) => JSON.stringify(vpc.status[key]) !== JSON.stringify(value),
   );

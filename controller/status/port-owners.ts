@@ -1,10 +1,10 @@
 /** What pods and nodes are told of their addresses: annotations, an IP object, or an event why there is none. */
-import { nodePortName } from '../../lib/api/names.ts';
 import type { EventSubject } from '../../lib/kube/events.ts';
 import { nodes, pods } from '../../lib/kube/resources.ts';
-import { planNodeIp, planPodIp } from '../plan/ip-object.ts';
-import { planNodeAnnotations, portAddresses } from '../plan/node.ts';
-import { planPodAnnotations } from '../plan/pod.ts';
+import { planIps } from '../plan/address/ip-object.ts';
+import { portAddresses } from '../plan/address/texts.ts';
+import { planNodeAnnotations } from '../plan/node/node.ts';
+import { planPodAnnotations } from '../plan/pod/pod.ts';
 import { clearIp, writeIp } from './ip-object.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
@@ -13,63 +13,79 @@ export class PortOwners {
   readonly #desk: Desk;
   /** The last problem told, by key. */
   readonly #problems = new Map<string, string>();
+  /** Ports an object had when it was last told, by key. */
+  readonly #ports = new Map<string, readonly string[]>();
 
   constructor(desk: Desk) {
     this.#desk = desk;
   }
 
-  publishPod(key: string, port: string): void {
+  publishPod(name: string): void {
     const { view, client, told } = this.#desk;
-    const pod = view.pods.get(key);
+    const key = `pod/${name}`;
+    const pod = view.pods.get(name);
     if (pod === undefined) {
-      told.forget(`Pod/${key}`);
+      told.forget(`Pod/${name}`);
       this.#problems.delete(key);
-      clearIp(this.#desk, port);
+      this.#publishIps(key);
       return;
     }
-    const { namespace, name, uid, resourceVersion } = pod;
-    this.#tell(`pod/${key}`, { apiVersion: 'v1', kind: 'Pod', namespace, name, uid });
-    const wanted = planPodAnnotations(view, key);
-    const ip = planPodIp(view, key);
-    if (wanted === undefined || ip === undefined || !this.#isApplied(port, uid)) {
-      clearIp(this.#desk, port);
-      return;
-    }
-    const annotations = differing(wanted, pod.annotations);
+    const { namespace, uid, resourceVersion } = pod;
+    this.#tell(key, { apiVersion: 'v1', kind: 'Pod', namespace, name: pod.name, uid });
+    const wanted = planPodAnnotations(view, name);
+    const annotations = wanted && this.#isApplied(key) ? differing(wanted, pod.annotations) : undefined;
     if (annotations !== undefined) {
       const patch = { metadata: { uid, annotations } };
-      told.write(`Pod/${key}`, resourceVersion, patch, () => client.patch(pods, { namespace, name }, 'merge', patch));
+      told.write(`Pod/${name}`, resourceVersion, patch, () =>
+        client.patch(pods, { namespace, name: pod.name }, 'merge', patch),
+      );
     }
-    writeIp(this.#desk, ip);
+    this.#publishIps(key);
   }
 
   publishNode(name: string): void {
     const { view, client, told } = this.#desk;
-    const port = nodePortName(name);
+    const key = `node/${name}`;
     const node = view.nodes.get(name);
     if (node === undefined) {
       told.forget(`Node/${name}`);
-      this.#problems.delete(`node/${name}`);
-      clearIp(this.#desk, port);
+      this.#problems.delete(key);
+      this.#publishIps(key);
       return;
     }
     const { uid, resourceVersion } = node;
-    this.#tell(`node/${name}`, { apiVersion: 'v1', kind: 'Node', name, uid });
+    this.#tell(key, { apiVersion: 'v1', kind: 'Node', name, uid });
     const wanted = planNodeAnnotations(view, name);
-    const ip = planNodeIp(view, name);
-    if (wanted === undefined || ip === undefined || !this.#isApplied(port, uid)) return;
+    if (wanted === undefined || !this.#isApplied(key)) return;
     const annotations = differing(wanted, node.annotations);
     if (annotations !== undefined) {
       const patch = { metadata: { uid, annotations } };
       told.write(`Node/${name}`, resourceVersion, patch, () => client.patch(nodes, { name }, 'merge', patch));
     }
-    writeIp(this.#desk, ip);
+    this.#publishIps(key);
   }
 
-  #isApplied(port: string, uid: string): boolean {
+  /** IP objects of the ports the object has, and of those it had until now. */
+  #publishIps(key: string): void {
     const { view, database } = this.#desk;
-    const allocation = view.allocation(port, uid);
-    return allocation !== undefined && database.hasPort(port, portAddresses(allocation));
+    const before = this.#ports.get(key) ?? [];
+    const held = view.ports(key).map(({ port }) => port);
+    if (held.length === 0) this.#ports.delete(key);
+    else this.#ports.set(key, held);
+    for (const port of before) if (!held.includes(port)) clearIp(this.#desk, port);
+    // Of an object that is gone only the addresses are kept.
+    const isGone = key.startsWith('pod/') && !view.pods.has(key.slice('pod/'.length));
+    for (const ip of planIps(view, key)) {
+      const held = view.ports(key).find(({ port }) => port === ip.name);
+      if (held === undefined) continue;
+      if (isGone ? view.ips.has(ip.name) : database.hasPort(ip.name, portAddresses(held.allocation)))
+        writeIp(this.#desk, ip);
+    }
+  }
+
+  #isApplied(key: string): boolean {
+    const { view, database } = this.#desk;
+    return view.ports(key).every(({ port, allocation }) => database.hasPort(port, portAddresses(allocation)));
   }
 
   /** An event when a problem comes or changes; the owner of the port may also have been refused by the database. */

@@ -2,7 +2,6 @@
  * What Kubernetes is told, by key. In: keys whose plans changed or whose rows reached the database. Out: writes of
  * exactly what differs from what is observed, so that a start against a cluster that agrees writes nothing.
  */
-import { podPortName } from '../../lib/api/names.ts';
 import type { Desk } from './desk.ts';
 import { clearIp } from './ip-object.ts';
 import { publishNamespace, publishVpc } from './others.ts';
@@ -21,7 +20,7 @@ export function openPublisher(desk: Desk): Publisher {
   return {
     publish(key) {
       const [feature, first = '', second = ''] = key.split('/', 3);
-      if (feature === 'pod') owners.publishPod(`${first}/${second}`, podPortName(first, second));
+      if (feature === 'pod') owners.publishPod(`${first}/${second}`);
       else if (feature === 'node') owners.publishNode(first);
       else if (feature === 'subnet') subnets.publish(first);
       else if (feature === 'namespace') publishNamespace(desk, first);

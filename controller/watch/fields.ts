@@ -1,12 +1,17 @@
 /** Reading single fields of raw objects: what has another type than expected counts as absent. */
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { Condition } from '../../lib/api/kinds/shared.ts';
-import type { ObjectFacts } from '../state/objects.ts';
+import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { ApiObjectFacts, ObjectFacts } from '../state/objects.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
 export function fieldsOf(value: unknown): Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+}
+
+/** The members of a list as objects. */
+export function recordsOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? value.map(fieldsOf) : [];
 }
 
 export function textOf(value: unknown): string {
@@ -15,6 +20,15 @@ export function textOf(value: unknown): string {
 
 export function textsOf(value: unknown): readonly string[] {
   return Array.isArray(value) ? value.filter((part) => typeof part === 'string') : [];
+}
+
+/** Zero where it is no number. */
+export function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : 0;
+}
+
+export function selectorsOf(value: unknown): readonly LabelSelector[] {
+  return recordsOf(value).map((selector) => selector as LabelSelector);
 }
 
 export function factsOf(raw: RawObject): ObjectFacts {
@@ -26,6 +40,17 @@ export function factsOf(raw: RawObject): ObjectFacts {
     resourceVersion,
     createdMs: Number.isNaN(createdMs) ? 0 : createdMs,
     isDeleting: deletionTimestamp !== undefined,
+  };
+}
+
+export function apiFactsOf(raw: RawObject): ApiObjectFacts {
+  const { conditions: _, ...status } = fieldsOf(raw['status']);
+  return {
+    ...factsOf(raw),
+    generation: raw.metadata.generation ?? 0,
+    finalizers: raw.metadata.finalizers ?? [],
+    conditions: conditionsOf(fieldsOf(raw['status'])),
+    status,
   };
 }
 

@@ -1,10 +1,34 @@
 /** Which kinds are watched, and how each becomes a value of `state/`. */
 import { reflect } from '../../lib/kube/reflector.ts';
-import { ips, namespaces, nodes, pods, subnets, transitSwitches, vpcs } from '../../lib/kube/resources.ts';
+import {
+  ipPools,
+  ips,
+  namespaces,
+  networkAttachmentDefinitions,
+  nodes,
+  pods,
+  securityGroups,
+  statefulSets,
+  subnets,
+  transitSwitches,
+  vips,
+  virtualMachineInstances,
+  virtualMachines,
+  vpcs,
+} from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { Kinds } from '../state/cluster.ts';
-import { parseIp, parseNamespace, parseNode, parsePod, parseSubnet, parseTransitSwitch, parseVpc } from './parse.ts';
+import type { Kinds } from '../state/objects.ts';
+import { parseIp, parseIpPool, parseVip } from './addresses.ts';
+import { parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from './networks.ts';
+import {
+  parseAttachment,
+  parseNamespace,
+  parseNode,
+  parsePod,
+  parseStatefulSet,
+  parseVirtualMachine,
+} from './workloads.ts';
 
 export interface WatchOptions {
   readonly client: KubeClient;
@@ -16,8 +40,13 @@ export interface WatchOptions {
 /** Starts all watches; resolves once everything that is there was delivered. */
 export async function openWatches({ client, signal, log, onChange }: WatchOptions): Promise<void> {
   const reflectors: Reflector<unknown>[] = [];
-  const watch = <K extends keyof Kinds>(kind: K, resource: Resource, parse: (raw: RawObject) => Kinds[K]): void => {
-    const reflector = reflect({ client, resource, parse, signal, log });
+  const watch = <K extends keyof Kinds>(
+    kind: K,
+    resource: Resource,
+    parse: (raw: RawObject) => Kinds[K],
+    { optional }: { readonly optional: boolean } = { optional: false },
+  ): void => {
+    const reflector = reflect({ client, resource, parse, signal, log, optional });
     reflector.subscribe(({ key, after }) => onChange(kind, key, after));
     reflectors.push(reflector);
   };
@@ -27,6 +56,14 @@ export async function openWatches({ client, signal, log, onChange }: WatchOption
   watch('namespaces', namespaces, parseNamespace);
   watch('pods', pods, parsePod);
   watch('ips', ips, parseIp);
+  watch('ipPools', ipPools, parseIpPool);
+  watch('vips', vips, parseVip);
+  watch('securityGroups', securityGroups, parseSecurityGroup);
+  watch('statefulSets', statefulSets, parseStatefulSet);
+  // Of other projects: clusters without them are served as well.
+  watch('attachments', networkAttachmentDefinitions, parseAttachment, { optional: true });
+  watch('virtualMachines', virtualMachines, parseVirtualMachine, { optional: true });
+  watch('virtualMachineInstances', virtualMachineInstances, parseVirtualMachine, { optional: true });
   watch('transitSwitches', transitSwitches, parseTransitSwitch);
   await Promise.all(reflectors.map(({ synced }) => synced));
 }

@@ -24,12 +24,47 @@ export const annotation = {
   excludeIps: 'ovn.kubernetes.io/exclude_ips',
   portName: 'ovn.kubernetes.io/port_name',
   chassis: 'ovn.kubernetes.io/chassis',
+  ipFamily: 'ovn.kubernetes.io/ip_family',
+  securityGroups: 'ovn.kubernetes.io/security_groups',
+  portSecurity: 'ovn.kubernetes.io/port_security',
+  portVips: 'ovn.kubernetes.io/port_vips',
+  addressPairs: 'ovn.kubernetes.io/aaps',
+  routes: 'ovn.kubernetes.io/routes',
+  defaultRoute: 'ovn.kubernetes.io/default_route',
+  dhcpV4Options: 'ovn.kubernetes.io/dhcp-v4-options',
+  dhcpV6Options: 'ovn.kubernetes.io/dhcp-v6-options',
+  ingressRate: 'ovn.kubernetes.io/ingress_rate',
+  egressRate: 'ovn.kubernetes.io/egress_rate',
+  ingressBurst: 'ovn.kubernetes.io/ingress_burst',
+  egressBurst: 'ovn.kubernetes.io/egress_burst',
+  latency: 'ovn.kubernetes.io/latency',
+  jitter: 'ovn.kubernetes.io/jitter',
+  limit: 'ovn.kubernetes.io/limit',
+  loss: 'ovn.kubernetes.io/loss',
+  mirror: 'ovn.kubernetes.io/mirror',
+  networks: 'k8s.v1.cni.cncf.io/networks',
+  defaultNetwork: 'v1.multus-cni.io/default-network',
+  ipPool: 'ovn.kubernetes.io/ip_pool',
+  /** On a pod: the Vip whose address it uses. */
+  vip: 'ovn.kubernetes.io/vip',
+  /** On a pod of a KubeVirt virtual machine: the machine, whose name its ports have. */
+  virtualMachine: 'ovn.kubernetes.io/virtualmachine',
+  /** On a pod: what is wrong with its own annotations (`Code: sentence`), so that nobody waits for an address. */
+  problem: 'isthmus.network/problem',
   /**
    * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`). A later edit that
    * is refused takes the network from nobody.
    */
   accepted: 'isthmus.network/accepted',
 } as const;
+
+/** The prefix of the annotations of a pod's default interface. */
+export const defaultProvider = 'ovn';
+
+/** The same annotation for an interface: `provider` is `ovn`, or `<attachment>.<namespace>.ovn` and so on. */
+export function interfaceAnnotation(provider: string, key: string): string {
+  return `${provider}.kubernetes.io/${key.slice(key.indexOf('/') + 1)}`;
+}
 
 export const label = {
   /** On a node: this node runs a speaker. */

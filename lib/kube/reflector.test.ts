@@ -24,14 +24,25 @@ const timing: Partial<ReflectorTiming> = { baseMs: 20, maxMs: 100, random: () =>
 const specOf = (raw: RawObject) => String(raw['spec']);
 
 async function open(
-  options: { watchList?: boolean; timing?: Partial<ReflectorTiming>; before?: (server: FaultServer) => void } = {},
+  options: {
+    watchList?: boolean;
+    optional?: boolean;
+    timing?: Partial<ReflectorTiming>;
+    before?: (server: FaultServer) => void;
+  } = {},
 ): Promise<Scene> {
   const server = await startFaultServer(options);
   server.put('a', '1');
   server.put('b', '1');
   options.before?.(server);
   const client = openKube({ kubeconfig: server.kubeconfig, userAgent: 'test' });
-  const reflector = reflect({ client, resource: nodes, parse: specOf, timing: { ...timing, ...options.timing } });
+  const reflector = reflect({
+    client,
+    resource: nodes,
+    parse: specOf,
+    timing: { ...timing, ...options.timing },
+    ...(options.optional === undefined ? {} : { optional: options.optional }),
+  });
   const changes: ReflectorChange<string>[] = [];
   reflector.subscribe((change) => changes.push(change));
   scene = { server, client, reflector, changes, holds: (...pairs) => holds(reflector, pairs) };
@@ -334,6 +345,57 @@ describe('reflector', () => {
     server.put('a', '2');
     await scene.holds('a=2', 'b=1');
     assert.equal(kinds(server), 'watch-list watch watch-list');
+  });
+
+  const absent = (server: FaultServer, times: number) => {
+    for (let count = 0; count < times; count++) server.breakNext((_, response) => refuse(response, 404, 'NotFound'));
+  };
+
+  test('an optional kind that is not served is synced and empty, and mirrored once it is there', async () => {
+    const { server } = await open({ optional: true, timing: { absentMs: 150 }, before: (server) => absent(server, 2) });
+    assert.equal(scene.reflector.size, 0);
+    assert.equal(kinds(server), 'watch-list');
+    await scene.holds('a=1', 'b=1');
+    assert.equal(kinds(server), 'watch-list watch-list watch-list');
+    const [first, second, third] = server.requests.map(({ atMs }) => atMs);
+    assert.ok((second ?? 0) - (first ?? 0) >= 145 && (third ?? 0) - (second ?? 0) >= 145);
+  });
+
+  test('of an optional kind that goes away everything is deleted', async () => {
+    const { server, changes } = await open({ optional: true, timing: { absentMs: 100 } });
+    absent(server, 3);
+    server.endWatches('reset');
+    await scene.holds();
+    assert.equal(summary(changes), 'a:>1 b:>1 a:1> b:1>');
+    assert.equal(kinds(server), 'watch-list watch watch');
+    server.put('a', '2');
+    await scene.holds('a=2', 'b=1');
+    assert.equal(kinds(server), 'watch-list watch watch watch-list watch-list');
+  });
+
+  test('one answer alone that an optional kind is not served deletes nothing', async () => {
+    const { server, changes } = await open({ optional: true });
+    absent(server, 1);
+    server.endWatches('reset');
+    server.put('a', '2');
+    await scene.holds('a=2', 'b=1');
+    assert.equal(summary(changes), 'a:>1 b:>1 a:1>2');
+    assert.equal(kinds(server), 'watch-list watch watch');
+  });
+
+  test('an optional kind that may not be read is not taken for absent', async () => {
+    const { server } = await open({
+      optional: true,
+      before: (server) => server.breakNext((_, response) => refuse(response, 403, 'Forbidden')),
+    });
+    assert.equal(scene.reflector.size, 2);
+    assert.equal(kinds(server), 'watch-list watch-list');
+  });
+
+  test('a kind that is not optional is waited for', async () => {
+    const { server } = await open({ before: (server) => absent(server, 2) });
+    assert.equal(scene.reflector.size, 2);
+    assert.equal(kinds(server), 'watch-list watch-list watch-list');
   });
 
   test('a server that closes every watch at once is not stormed', async () => {

@@ -1,7 +1,7 @@
 /**
  * A mirror of one kind. In comes a selection and a parser, out come a synchronous cache and its changes.
  * Who calls: the rooms' `watch/`. Rules: it never stops by itself; a broken stream is resumed from the last version
- * seen, an expired version is answered by a full read and a diff; only defects (a parser or a listener
+ * seen, an expired version is answered by a full read and a diff; an optional kind that is not served is empty; only defects (a parser or a listener
  * that throws) leave it, as an unhandled rejection that ends the process.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +20,7 @@ const defaultTiming: ReflectorTiming = {
   maxMs: 30_000,
   watchSeconds: 300,
   silenceMs: 150_000,
+  absentMs: 30_000,
   random: Math.random,
 };
 /** Time past the agreed end of a watch after which its silence means that it is broken. */
@@ -53,6 +54,8 @@ class WatchingReflector<T> implements Reflector<T> {
   /** Failures since a watch brought something. */
   #failures = 0;
   #undecodable = 0;
+  /** Answers in a row that the optional kind is not served. */
+  #absences = 0;
   #canWatchList = true;
   /** A full read by watch broke half way: the next one is a list. */
   #listNext = false;
@@ -195,6 +198,7 @@ class WatchingReflector<T> implements Reflector<T> {
     this.#mirror.replace(snapshot);
     this.#version = version;
     this.#listNext = false;
+    this.#absences = 0;
     this.#sync.resolve();
   }
 
@@ -202,6 +206,7 @@ class WatchingReflector<T> implements Reflector<T> {
     this.#version = version;
     this.#failures = 0;
     this.#undecodable = 0;
+    this.#absences = 0;
   }
 
   /** Decides how to go on after a failure; gives the pause. Defects are thrown again. */
@@ -211,6 +216,7 @@ class WatchingReflector<T> implements Reflector<T> {
       this.#options.log?.debug({ kind: this.#options.resource.kind }, 'watch was silent, resuming it');
       return 0;
     }
+    if (this.#options.optional === true && error instanceof KubeApiError && error.status === 404) return this.#absent();
     const attempt = this.#failures++;
     const delayMs = backoffMs(attempt, this.#timing, this.#timing.random);
     this.#options.log?.warn(
@@ -228,6 +234,21 @@ class WatchingReflector<T> implements Reflector<T> {
       return Math.max(delayMs, error.retryAfterMs ?? 0);
     }
     return delayMs;
+  }
+
+  /** The optional kind is not served; gives the time until the next look. */
+  #absent(): number {
+    const { resource, log } = this.#options;
+    this.#absences++;
+    // What hangs on these objects would go with them: a server that learned of the kind later than others is asked again.
+    if (this.#mirror.size > 0 && this.#absences === 1) return this.#timing.baseMs;
+    if (this.#version !== undefined || this.#absences === 1)
+      log?.info({ kind: resource.kind, group: resource.group }, 'kind is not served, looking for it now and then');
+    this.#mirror.replace(new Map());
+    this.#version = undefined;
+    this.#failures = 0;
+    this.#sync.resolve();
+    return this.#timing.absentMs;
   }
 
   #selection() {

@@ -14,9 +14,31 @@ export const services = resource('', 'v1', 'services', 'Service', true);
 export const events = resource('', 'v1', 'events', 'Event', true);
 export const leases = resource('coordination.k8s.io', 'v1', 'leases', 'Lease', true);
 
+export const statefulSets = resource('apps', 'v1', 'statefulsets', 'StatefulSet', true);
+
+/** Served only where Multus or KubeVirt is installed. */
+export const networkAttachmentDefinitions = resource(
+  'k8s.cni.cncf.io',
+  'v1',
+  'network-attachment-definitions',
+  'NetworkAttachmentDefinition',
+  true,
+);
+export const virtualMachines = resource('kubevirt.io', 'v1', 'virtualmachines', 'VirtualMachine', true);
+export const virtualMachineInstances = resource(
+  'kubevirt.io',
+  'v1',
+  'virtualmachineinstances',
+  'VirtualMachineInstance',
+  true,
+);
+
 export const vpcs = resource('kubeovn.io', 'v1', 'vpcs', 'Vpc', false);
 export const subnets = resource('kubeovn.io', 'v1', 'subnets', 'Subnet', false);
 export const ips = resource('kubeovn.io', 'v1', 'ips', 'IP', false);
+export const ipPools = resource('kubeovn.io', 'v1', 'ippools', 'IPPool', false);
+export const vips = resource('kubeovn.io', 'v1', 'vips', 'Vip', false);
+export const securityGroups = resource('kubeovn.io', 'v1', 'security-groups', 'SecurityGroup', false);
 
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
 export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);

@@ -89,6 +89,8 @@ export interface ReflectorOptions<T> {
   readonly namespace?: string;
   readonly labelSelector?: string;
   readonly fieldSelector?: string;
+  /** The kind may not be served (404): then it is mirrored as empty, counts as synced, and is looked for again. */
+  readonly optional?: boolean;
   /** Raw object → narrow immutable value. Must not throw on bad user input: problems are part of the value. */
   readonly parse: (raw: RawObject) => T;
   readonly signal?: AbortSignal;
@@ -106,6 +108,8 @@ export interface ReflectorTiming extends BackoffLimits {
    * for kinds of which nothing ever changed, on an older etcd, they do not.
    */
   readonly silenceMs: number;
+  /** Time between two looks for an optional kind that is not served. */
+  readonly absentMs: number;
   readonly random: () => number;
 }
 

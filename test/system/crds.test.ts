@@ -1,65 +1,19 @@
 /** The CRDs on a real API server: what users' manifests hold is accepted, what the rules refuse is refused with a sentence. */
 import assert from 'node:assert/strict';
-import { readFile, readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { parse } from 'yaml';
-import { openKube } from '../../lib/kube/client.ts';
-import { KubeApiError } from '../../lib/kube/errors.ts';
-import { bgpPeers, collectionPath, interconnects, subnets, vpcs } from '../../lib/kube/resources.ts';
-import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
-import type { KubeClient, Resource } from '../../lib/kube/types.ts';
+import { bgpPeers, interconnects, subnets, vpcs } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
 
-const crdFolder = join(import.meta.dirname, '../../charts/isthmus/crds');
-
-let server: TestApiServer;
+let bed: CrdBed;
 let kube: KubeClient;
+let tryCreate: CrdBed['tryCreate'];
 
 before(async () => {
-  server = await startApiServer();
-  kube = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-test' });
-  for (const file of await readdir(crdFolder))
-    await kube.request(
-      'POST',
-      '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
-      parse(await readFile(join(crdFolder, file), 'utf8')),
-    );
-  await untilServed([subnets, vpcs, interconnects, bgpPeers]);
+  bed = await openCrdBed([bgpPeers, interconnects, subnets, vpcs]);
+  ({ kube, tryCreate } = bed);
 });
-
-after(async () => {
-  await kube.close();
-  await server.stop();
-});
-
-async function untilServed(resources: readonly Resource[]): Promise<void> {
-  for (const resource of resources)
-    for (let attempt = 0; ; attempt++)
-      try {
-        await kube.list(resource);
-        break;
-      } catch (error) {
-        if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 100) throw error;
-        await sleep(50);
-      }
-}
-
-function object(resource: Resource, name: string, spec: unknown): object {
-  return { apiVersion: `${resource.group}/${resource.version}`, kind: resource.kind, metadata: { name }, spec };
-}
-
-/** A dry run: nothing stays. */
-async function tryCreate(resource: Resource, name: string, spec: unknown): Promise<string> {
-  try {
-    const path = `${collectionPath(resource)}?dryRun=All&fieldValidation=Strict`;
-    await kube.request('POST', path, object(resource, name, spec));
-    return 'accepted';
-  } catch (error) {
-    if (error instanceof KubeApiError) return error.message;
-    throw error;
-  }
-}
+after(() => bed.close());
 
 describe('Subnet', () => {
   const accepted: Record<string, object> = {
@@ -98,11 +52,26 @@ describe('Subnet', () => {
       gatewayNodeSelectors: [{ matchExpressions: [{ key: 'x', operator: 'Exists' }] }],
       u2oFeatures: { overlayOnlyRouting: false },
     },
+    'an egress gateway with its rule and table': {
+      cidrBlock: '10.66.0.0/16',
+      externalEgressGateway: '192.0.2.1',
+      policyRoutingPriority: 1001,
+      policyRoutingTableID: 1001,
+    },
+    'NAT rules of either family, with and without match': {
+      cidrBlock: '10.66.0.0/16,fd00:66::/64',
+      natOutgoingPolicyRules: [
+        { match: { srcIPs: 'fd00:66::/96', dstIPs: 'fd01::1' }, action: 'nat' },
+        { action: 'forward' },
+      ],
+    },
     'an underlay subnet by vlan only': { vlan: 'vlan1', provider: 'p' },
     'empty strings of a serialised Go struct': { cidrBlock: '10.66.0.0/16', gateway: '', gatewayType: '', vlan: '' },
   };
   for (const [what, spec] of Object.entries(accepted))
     test(`accepts ${what}`, async () => assert.equal(await tryCreate(subnets, 'sub', spec), 'accepted'));
+
+  const egress = { cidrBlock: '10.66.0.0/16', policyRoutingPriority: 1000, policyRoutingTableID: 1000 };
 
   const refused: readonly [what: string, spec: object | undefined, message: RegExp][] = [
     ['no spec', undefined, /spec is needed, with a cidrBlock/],
@@ -143,6 +112,35 @@ describe('Subnet', () => {
       'egress gateway with NAT',
       { cidrBlock: '10.66.0.0/16', natOutgoing: true, externalEgressGateway: '192.0.2.1' },
       /externalEgressGateway and natOutgoing exclude each other/,
+    ],
+    [
+      'an egress gateway without a table',
+      { cidrBlock: '10.66.0.0/16', externalEgressGateway: '192.0.2.1', policyRoutingPriority: 1000 },
+      /externalEgressGateway needs policyRoutingPriority and policyRoutingTableID above 0/,
+    ],
+    [
+      'an egress gateway by a table of the node',
+      { ...egress, externalEgressGateway: '192.0.2.1', policyRoutingTableID: 254 },
+      /policyRoutingTableID must not be 253, 254 or 255/,
+    ],
+    [
+      'an egress gateway of the other family',
+      { ...egress, externalEgressGateway: '192.0.2.1,fd00::1' },
+      /externalEgressGateway has an address of a family that cidrBlock has not/,
+    ],
+    ['a malformed vip', { cidrBlock: '10.66.0.0/16', vips: ['10.66.0'] }, /vips must be an IP address/],
+    [
+      'a NAT rule of two families',
+      {
+        cidrBlock: '10.66.0.0/16',
+        natOutgoingPolicyRules: [{ match: { srcIPs: '10.66.0.0/24', dstIPs: 'fd00::/64' } }],
+      },
+      /must be of one family/,
+    ],
+    [
+      'an unknown action of a NAT rule',
+      { cidrBlock: '10.66.0.0/16', natOutgoingPolicyRules: [{ action: 'snat' }] },
+      /action.*"nat", "forward"/,
     ],
     ['a field that does not exist', { cidrBlock: '10.66.0.0/16', cidr: 'x' }, /unknown field "spec.cidr"/],
     ['the name of its VPC', { cidrBlock: '10.66.0.0/16', vpc: 'sub' }, /must not have the name of its vpc/],

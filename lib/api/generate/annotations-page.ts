@@ -40,6 +40,70 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   },
   portName: { on: 'Node', writer: 'Isthmus', text: 'Logical port of the node, `node-<name>`.' },
   chassis: { on: 'Node', writer: 'Isthmus', text: 'OVN chassis id (`system-id`) of the node.' },
+  ipPool: {
+    on: 'Pod, Namespace',
+    writer: 'Isthmus, or you for a fixed value',
+    text: 'On a pod: an IPPool, or addresses to choose from, `v4,v4` or with both families `v4,v6;v4,v6`; pods of a StatefulSet take them by ordinal. On a namespace, written by Isthmus: the IPPools bound to it.',
+  },
+  ipFamily: {
+    on: 'Pod',
+    writer: 'you',
+    text: '`ipv4` or `ipv6`: the one family the pod gets of a subnet that has both.',
+  },
+  securityGroups: { on: 'Pod', writer: 'you', text: 'SecurityGroups of the interface, separated by commas.' },
+  portSecurity: {
+    on: 'Pod',
+    writer: 'you',
+    text: '`false`: the pod may send from addresses that are not its own.',
+  },
+  portVips: {
+    on: 'Pod',
+    writer: 'you',
+    text: 'Addresses beside its own that the pod may send from, separated by commas.',
+  },
+  addressPairs: { on: 'Pod', writer: 'you', text: 'Vips whose address and MAC the pod may use, separated by commas.' },
+  vip: { on: 'Pod', writer: 'you', text: 'Vip whose address the pod gets as its own.' },
+  routes: {
+    on: 'Pod',
+    writer: 'you',
+    text: 'Routes inside the pod, JSON: `[{"dst":"10.9.0.0/16","gw":"10.16.0.9"}]`.',
+  },
+  defaultRoute: {
+    on: 'Pod',
+    writer: 'you',
+    text: '`true` or `false`: whether this interface has the default route; by default the first one has.',
+  },
+  dhcpV4Options: { on: 'Pod', writer: 'you', text: 'DHCPv4 options of the interface in place of those of the subnet.' },
+  dhcpV6Options: { on: 'Pod', writer: 'you', text: 'DHCPv6 options of the interface in place of those of the subnet.' },
+  virtualMachine: {
+    on: 'Pod',
+    writer: 'Isthmus',
+    text: 'Virtual machine whose port and address the pod has.',
+  },
+  ingressRate: { on: 'Pod', writer: 'you', text: 'Limit of traffic to the pod in Mbit/s.' },
+  egressRate: { on: 'Pod', writer: 'you', text: 'Limit of traffic from the pod in Mbit/s.' },
+  ingressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `ingress_rate`, in Mbit.' },
+  egressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `egress_rate`, in Mbit.' },
+  latency: { on: 'Pod', writer: 'you', text: 'Delay of what the pod sends, in milliseconds.' },
+  jitter: { on: 'Pod', writer: 'you', text: 'Variation of `latency`, in milliseconds.' },
+  limit: { on: 'Pod', writer: 'you', text: 'Packets that the delay may hold back.' },
+  loss: { on: 'Pod', writer: 'you', text: 'Percentage of what the pod sends that is lost.' },
+  mirror: {
+    on: 'Pod',
+    writer: 'you',
+    text: '`true`: traffic of the pod is copied to the mirror interface of its node.',
+  },
+  networks: {
+    on: 'Pod',
+    writer: 'you',
+    text: 'NetworkAttachmentDefinitions: the interfaces of the pod beside the first.',
+  },
+  defaultNetwork: { on: 'Pod', writer: 'you', text: 'NetworkAttachmentDefinition of the first interface.' },
+  problem: {
+    on: 'Pod',
+    writer: 'Isthmus',
+    text: 'What is wrong with the annotations of the pod, `<Code>: <sentence>`; goes away once they are mended.',
+  },
 };
 
 const labels: Record<keyof typeof label, Meaning> = {

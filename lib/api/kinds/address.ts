@@ -38,6 +38,42 @@ export function addressField(field: string): z.ZodString {
     );
 }
 
+/** One address of a family, or empty. */
+export function familyAddressField(field: string, family: 4 | 6): z.ZodString {
+  const isWhole = matchesWhole('self', family === 4 ? pattern.ipv4 : pattern.ipv6);
+  const message = family === 4 ? `${field} must be an IPv4 address` : `${field} must be an IPv6 address (lower case)`;
+  return z
+    .string()
+    .max(64)
+    .meta(rules({ rule: `self == '' || ${isWhole}`, message }));
+}
+
+/** One address or CIDR, or empty. */
+export function addressOrCidrField(field: string): z.ZodString {
+  return z
+    .string()
+    .max(64)
+    .meta(
+      rules({
+        rule: `self == '' || ${matchesWhole('self', ipOrCidr)}`,
+        message: `${field} must be an IP address or a CIDR (IPv6 in lower case)`,
+      }),
+    );
+}
+
+/** One MAC address, or empty. */
+export function macField(field: string): z.ZodString {
+  return z
+    .string()
+    .max(64)
+    .meta(
+      rules({
+        rule: `self == '' || self.matches('^[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}$')`,
+        message: `${field} must be a MAC address such as 00:00:00:53:6b:b6`,
+      }),
+    );
+}
+
 /** At most one IPv4 and one IPv6 address separated by a comma, or empty. */
 export function addressPairField(field: string): z.ZodString {
   return z

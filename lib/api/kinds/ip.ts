@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { addressPairField, familyAddressField, macField } from './address.ts';
 import type { Kind } from './shared.ts';
 
 /** One address in use, written by the controller: named `<pod>.<namespace>` or `node-<node>`. */
@@ -8,11 +9,11 @@ export const ipSpec = z.object({
   subnet: z.string().max(63).optional(),
   attachSubnets: z.array(z.string()).optional(),
   nodeName: z.string().max(253).optional(),
-  ipAddress: z.string().max(160).describe('`v4`, `v6` or `v4,v6`.').optional(),
-  v4IpAddress: z.string().max(64).optional(),
-  v6IpAddress: z.string().max(64).optional(),
+  ipAddress: addressPairField('ipAddress').describe('`v4`, `v6` or `v4,v6`.').optional(),
+  v4IpAddress: familyAddressField('v4IpAddress', 4).optional(),
+  v6IpAddress: familyAddressField('v6IpAddress', 6).optional(),
   attachIps: z.array(z.string()).optional(),
-  macAddress: z.string().max(64).optional(),
+  macAddress: macField('macAddress').optional(),
   containerID: z.string().max(253).optional(),
   attachMacs: z.array(z.string()).optional(),
   podType: z

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { addressField, cidrField, matchesWhole, pattern } from './address.ts';
-import { ageColumn, conditions, labelSelector, rules, type Kind } from './shared.ts';
+import { ageColumn, conditionColumn, conditions, labelSelector, rules, type Kind } from './shared.ts';
 
 const names = z.array(z.string().max(253)).max(4096);
 
@@ -110,6 +110,7 @@ export const vpcKind: Kind = {
     { name: 'Namespaces', type: 'string', path: '.spec.namespaces' },
     { name: 'DefaultSubnet', type: 'string', path: '.status.defaultLogicalSwitch' },
     ageColumn,
+    conditionColumn('Ready'),
   ],
   rules: [
     {

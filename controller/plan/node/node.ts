@@ -1,24 +1,21 @@
-import { annotation, defaultVpc, joinSubnet, nodePortName } from '../../lib/api/names.ts';
-import type { Desired, DesiredRow } from '../../lib/desired/row.ts';
-import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { Allocation } from '../ipam/subnet-pool.ts';
-import type { Node } from '../state/objects.ts';
-import { cidrText, gatewayText } from './accepted-note.ts';
-import { matchFamily, nodePortGroup, policyPriority, vendorIds } from './names.ts';
-import type { View } from './view.ts';
+import { annotation, defaultVpc, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import type { Allocation } from '../../ipam/subnet-pool.ts';
+import type { Node } from '../../state/objects.ts';
+import { addressText, portAddresses } from '../address/texts.ts';
+import type { Feature } from '../feature.ts';
+import { matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
+import { cidrText, gatewayText } from '../subnet/accepted-note.ts';
+import type { View } from '../view.ts';
 
-/** `0a:… 10.16.0.2 fd00::2`: the form OVN wants. */
-export function portAddresses({ mac, v4, v6 }: Allocation): string {
-  return [mac, v4, v6].filter((text) => text !== undefined).join(' ');
-}
-
-/** `10.16.0.2,fd00::2`: the form annotations and IP objects have. */
-export function addressText({ v4, v6 }: Allocation): string {
-  return [v4, v6].filter((text) => text !== undefined).join(',');
+/** The addresses a node has in the join subnet; undefined until it has. */
+export function joinAllocation(view: View, node: string): Allocation | undefined {
+  return view.ports(`node/${node}`)[0]?.allocation;
 }
 
 /** A node's port in the join subnet, and the policies that send traffic for the node's own addresses there. */
-export function planNode(view: View, name: string): Desired {
+function planNode(view: View, name: string): Desired {
   const node = view.nodes.get(name);
   if (node === undefined) return { rows: [] };
   const group: DesiredRow = {
@@ -26,7 +23,7 @@ export function planNode(view: View, name: string): Desired {
     key: nodePortGroup(name),
     columns: { external_ids: { ...vendorIds, node: name, np: `node/${name}` } },
   };
-  const allocation = view.allocation(nodePortName(name), node.uid);
+  const allocation = joinAllocation(view, name);
   if (allocation === undefined) return { rows: [group] };
   const port: DesiredRow = {
     table: 'Logical_Switch_Port',
@@ -62,7 +59,7 @@ function nodePolicies(node: Node, allocation: Allocation): readonly DesiredRow[]
 
 /** What the node's daemon reads; undefined while the node has no address. */
 export function planNodeAnnotations(view: View, name: string): Readonly<Record<string, string>> | undefined {
-  const allocation = view.allocation(nodePortName(name), view.nodes.get(name)?.uid);
+  const allocation = joinAllocation(view, name);
   const net = view.verdicts.get(joinSubnet)?.net;
   if (allocation === undefined || net === undefined) return undefined;
   return {
@@ -75,3 +72,14 @@ export function planNodeAnnotations(view: View, name: string): Readonly<Record<s
     [annotation.portName]: nodePortName(name),
   };
 }
+
+export const nodeFeature: Feature = {
+  name: 'node',
+  all: (view) => view.nodes.keys(),
+  reads(change, view) {
+    if (change.kind === 'nodes') return [change.name];
+    if (change.kind === 'ports' && change.name.startsWith('node/')) return [change.name.slice('node/'.length)];
+    return change.kind === 'verdicts' && change.name === joinSubnet ? view.nodes.keys() : [];
+  },
+  plan: planNode,
+};

@@ -1,7 +1,7 @@
-import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { SubnetNet } from '../ipam/subnet-pool.ts';
-import type { FamilyNet } from '../ipam/family-pool.ts';
+import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
 
 function familiesOf(net: SubnetNet): readonly FamilyNet[] {
   return [net.v4, net.v6].filter((part) => part !== undefined);

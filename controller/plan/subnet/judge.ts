@@ -3,22 +3,25 @@
  * each. Called when a Subnet, Vpc or node address changes. Rules: who is in force stays so against newcomers, of
  * newcomers the older wins; an edit that cannot be accepted leaves pods with the network they have.
  */
-import { defaultVpc } from '../../lib/api/names.ts';
-import { portGroupPart } from './names.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
-import { cidrContains, cidrsOverlap, formatCidr, lastOf } from '../../lib/net/cidr.ts';
-import type { Cidr } from '../../lib/net/cidr.ts';
-import { parseIp } from '../../lib/net/ip.ts';
-import type { Family } from '../../lib/net/ip.ts';
-import type { FamilyNet } from '../ipam/family-pool.ts';
-import type { SubnetNet } from '../ipam/subnet-pool.ts';
-import { byAge } from '../state/objects.ts';
-import type { Node, Subnet, TransitSwitch, Vpc } from '../state/objects.ts';
+import { defaultVpc } from '../../../lib/api/names.ts';
+import { portGroupPart } from '../names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { cidrContains, cidrsOverlap, formatCidr, lastOf } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import { byAge } from '../../state/objects.ts';
+import type { Node, Subnet, TransitSwitch, Vpc } from '../../state/objects.ts';
+import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText } from './accepted-note.ts';
 import { defineSubnet } from './subnet-net.ts';
 import type { SpecDefaults } from './subnet-net.ts';
 
 export interface Verdict {
+  /** The VPC the subnet is in, whether its spec was accepted or not. */
+  readonly vpc: string;
   /** The network in force; rows exist for it. */
   readonly net: SubnetNet | undefined;
   /** The spec with defaults, where it was accepted. */
@@ -100,7 +103,7 @@ class Places {
 
 class Judge {
   readonly #evidence: Evidence;
-  readonly #places = new Places();
+  readonly #places = new Map<string, Places>();
   readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), 'the port groups of nodes']]);
   readonly #nodes: readonly Node[];
 
@@ -112,18 +115,26 @@ class Judge {
   all(): ReadonlyMap<string, Verdict> {
     const subnets = [...this.#evidence.subnets];
     const changed = subnets.filter((subnet) => !this.#isIncumbent(subnet) && this.#isInUse(subnet.name));
-    for (const { name } of changed) this.#hold(name);
+    for (const subnet of changed) this.#hold(subnet, subnet.name);
     // Of a Subnet that is gone while pods are still in it, by whoever's hand, nobody else gets the addresses.
     const names = new Set(subnets.map(({ name }) => name));
-    for (const name of this.#evidence.inForce.keys()) if (!names.has(name) && this.#isInUse(name)) this.#hold(name);
+    for (const name of this.#evidence.inForce.keys()) if (!names.has(name) && this.#isInUse(name)) this.#hold(undefined, name);
     const rank = (subnet: Subnet): number => (this.#isIncumbent(subnet) ? 0 : 1);
     subnets.sort((a, b) => rank(a) - rank(b) || byAge(a, b));
     return new Map(subnets.map((subnet) => [subnet.name, this.#judge(subnet)]));
   }
 
-  #hold(name: string): void {
+  #hold(subnet: Subnet | undefined, name: string): void {
     const net = this.#evidence.inForce.get(name);
-    if (net !== undefined) this.#places.add(name, net);
+    // Of a Subnet that is gone nobody knows the VPC any more: most are in the default one.
+    if (net !== undefined) this.#placesIn(vpcNameOf(subnet?.spec ?? { vpc: '' })).add(name, net);
+  }
+
+  /** Networks in use in a VPC; those of different VPCs may overlap. */
+  #placesIn(vpc: string): Places {
+    const places = this.#places.get(vpc) ?? new Places();
+    this.#places.set(vpc, places);
+    return places;
   }
 
   #isIncumbent(subnet: Subnet): boolean {
@@ -136,21 +147,23 @@ class Judge {
   }
 
   #judge(subnet: Subnet): Verdict {
+    const vpc = vpcNameOf(subnet.spec);
     const defined = defineSubnet(subnet, this.#evidence.vpcs, this.#evidence.defaultSubnet);
     const problem = 'problem' in defined ? defined.problem : this.#conflictOf(subnet, defined.value.net);
     if (problem === undefined && 'value' in defined) {
       const { net, spec } = defined.value;
-      this.#places.add(subnet.name, net);
+      this.#placesIn(vpc).add(subnet.name, net);
       this.#portGroupNames.set(portGroupPart(subnet.name), `subnet ${subnet.name}`);
-      return { net, spec, isOpen: !subnet.isDeleting, problem: undefined };
+      return { vpc, net, spec, isOpen: !subnet.isDeleting, problem: undefined };
     }
     const net = this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
-    if (net !== undefined && this.#isIncumbent(subnet)) this.#places.add(subnet.name, net);
-    return { net, spec: undefined, isOpen: false, problem };
+    if (net !== undefined && this.#isIncumbent(subnet)) this.#placesIn(vpc).add(subnet.name, net);
+    return { vpc, net, spec: undefined, isOpen: false, problem };
   }
 
   #conflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
     const { name } = subnet;
+    const vpc = vpcNameOf(subnet.spec);
     if (name === defaultVpc) {
       return { code: 'NameConflict', message: `${name} is the name of the Vpc: choose another name` };
     }
@@ -161,15 +174,18 @@ class Judge {
         message: `the name ${name} makes the same OVN port group names as ${holder}: choose another name`,
       };
     }
-    const place = this.#places.overlap(name, net);
+    const place = this.#placesIn(vpc).overlap(name, net);
     if (place !== undefined) {
       return {
         code: 'CIDROverlap',
         message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(place.cidr)} of subnet ${place.owner}: choose a free CIDR`,
       };
     }
+    const usage = this.#usageConflictOf(name, net);
+    // Other VPCs have no way to nodes and other clusters that an overlap could spoil.
+    if (vpc !== defaultVpc) return usage;
     const transit = this.#isIncumbent(subnet) ? undefined : this.#transitConflictOf(name, net);
-    return transit ?? this.#nodeConflictOf(net) ?? this.#usageConflictOf(name, net);
+    return transit ?? this.#nodeConflictOf(net) ?? usage;
   }
 
   /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */

@@ -1,15 +1,16 @@
 /** What a Subnet's spec says by itself: its networks, gateways and exclusions, or what is wrong with it. */
-import { defaultVpc } from '../../lib/api/names.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
-import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../lib/net/cidr.ts';
-import type { Cidr } from '../../lib/net/cidr.ts';
-import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { Family, Ip } from '../../lib/net/ip.ts';
-import { formatRange, parseRange } from '../../lib/net/range.ts';
-import type { Range } from '../../lib/net/range.ts';
-import type { FamilyNet } from '../ipam/family-pool.ts';
-import type { SubnetNet } from '../ipam/subnet-pool.ts';
-import type { Subnet, Vpc } from '../state/objects.ts';
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
+import type { Family, Ip } from '../../../lib/net/ip.ts';
+import { formatRange, parseRange } from '../../../lib/net/range.ts';
+import type { Range } from '../../../lib/net/range.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import type { Subnet, Vpc } from '../../state/objects.ts';
+import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText, gatewayText } from './accepted-note.ts';
 
 /** The spec as it should read, with every default in place. */
@@ -46,24 +47,23 @@ function refuse(code: string, message: string): { readonly problem: Problem } {
   return { problem: { code, message } };
 }
 
+/** `<attachment>.<namespace>.ovn`: the network of a NetworkAttachmentDefinition. */
+const attachmentProvider = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?[.][a-z0-9]([-a-z0-9]*[a-z0-9])?[.]ovn$/;
+
 function unsupportedOf(subnet: Subnet, vpcs: ReadonlyMap<string, Vpc>): Problem | undefined {
-  const { provider, gatewayType, vpc } = subnet.spec;
+  const { provider, vpc } = subnet.spec;
   const fields = [...subnet.unsupported];
-  if (provider !== '' && provider !== 'ovn') fields.push('provider');
-  if (gatewayType !== '' && gatewayType !== 'distributed') fields.push('gatewayType');
+  if (provider !== '' && provider !== 'ovn' && !attachmentProvider.test(provider)) fields.push('provider');
   if (subnet.spec.protocol === 'Mac') fields.push('protocol');
-  if (vpc !== '' && vpc !== defaultVpc) {
-    if (!vpcs.has(vpc)) {
-      return {
-        code: 'VpcNotFound',
-        message: `spec.vpc names ${vpc}, which does not exist: create that Vpc or name ${defaultVpc}`,
-      };
-    }
-    fields.push('vpc');
+  if (fields.length > 0) {
+    const names = fields.map((field) => `spec.${field}`).join(', ');
+    return { code: 'NotSupported', message: `${names} cannot be served by this release: remove it` };
   }
-  if (fields.length === 0) return undefined;
-  const names = fields.map((field) => `spec.${field}`).join(', ');
-  return { code: 'NotSupported', message: `${names} cannot be served by this release: remove it` };
+  if (vpcs.has(vpcNameOf(subnet.spec)) || vpcNameOf(subnet.spec) === defaultVpc) return undefined;
+  return {
+    code: 'VpcNotFound',
+    message: `spec.vpc names ${vpc}, which does not exist: create that Vpc or name ${defaultVpc}`,
+  };
 }
 
 function readCidrs(text: string): Outcome<readonly Cidr[]> {
@@ -136,16 +136,21 @@ function excludeTexts(ranges: readonly Range[], gateways: readonly Ip[]): readon
   return [...new Set(all.map(formatRange))];
 }
 
+/** Only the default VPC has gateways on nodes. */
+function gatewayTypeOf({ spec }: Subnet): string {
+  return spec.gatewayType === '' && vpcNameOf(spec) === defaultVpc ? 'distributed' : spec.gatewayType;
+}
+
 function specOf(subnet: Subnet, net: SubnetNet, excludeIps: readonly string[], isDefault: boolean): SpecDefaults {
   return {
     default: isDefault,
-    vpc: subnet.spec.vpc === '' ? defaultVpc : subnet.spec.vpc,
-    provider: 'ovn',
+    vpc: vpcNameOf(subnet.spec),
+    provider: subnet.spec.provider === '' ? 'ovn' : subnet.spec.provider,
     protocol: net.v6 === undefined ? 'IPv4' : net.v4 === undefined ? 'IPv6' : 'Dual',
     cidrBlock: cidrText(net),
     gateway: gatewayText(net),
     excludeIps,
-    gatewayType: 'distributed',
+    gatewayType: gatewayTypeOf(subnet),
   };
 }
 

@@ -1,12 +1,13 @@
-import { defaultVpc, routerSwitchPort, switchRouterPort } from '../../lib/api/names.ts';
-import type { Desired, DesiredRow } from '../../lib/desired/row.ts';
-import { formatCidr } from '../../lib/net/cidr.ts';
-import { deriveMac } from '../../lib/net/mac.ts';
-import type { FamilyNet } from '../ipam/family-pool.ts';
-import type { SubnetNet } from '../ipam/subnet-pool.ts';
-import { matchFamily, policyPriority, vendorIds } from './names.ts';
+import { routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import { formatCidr } from '../../../lib/net/cidr.ts';
+import { deriveMac } from '../../../lib/net/mac.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import type { Feature } from '../feature.ts';
+import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import type { View } from '../view.ts';
 import { gatewayIp } from './subnet-net.ts';
-import type { View } from './view.ts';
 
 /** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
 const routerMacSpace = 0x06;
@@ -17,18 +18,19 @@ export function servedNet(view: View, name: string): SubnetNet | undefined {
   return isLeaving ? undefined : view.verdicts.get(name)?.net;
 }
 
-/** A switch, its patch to the router, and the policy that keeps traffic to it from being sent to a node. */
-export function planSubnet(view: View, name: string): Desired {
+/** A switch, its patch to the router of its VPC, and the policy that keeps traffic to it from being sent to a node. */
+function planSubnet(view: View, name: string): Desired {
   const net = servedNet(view, name);
-  if (net === undefined) return { rows: [] };
+  const vpc = view.verdicts.get(name)?.vpc;
+  if (net === undefined || vpc === undefined) return { rows: [] };
   const parts = [net.v4, net.v6].filter((part) => part !== undefined);
-  const port = routerSwitchPort(defaultVpc, name);
+  const port = routerSwitchPort(vpc, name);
   return {
     rows: [
       { table: 'Logical_Switch', key: name, columns: { external_ids: vendorIds } },
       {
         table: 'Logical_Switch_Port',
-        key: switchRouterPort(name, defaultVpc),
+        key: switchRouterPort(name, vpc),
         columns: {
           type: 'router',
           addresses: ['router'],
@@ -45,14 +47,14 @@ export function planSubnet(view: View, name: string): Desired {
           networks: parts.map((part) => `${gatewayIp(part)}/${part.cidr.prefix}`),
           external_ids: vendorIds,
         },
-        parent: { table: 'Logical_Router', key: defaultVpc, column: 'ports' },
+        parent: { table: 'Logical_Router', key: vpc, column: 'ports' },
       },
-      ...parts.map((part) => localPolicy(name, part)),
+      ...parts.map((part) => localPolicy(name, vpc, part)),
     ],
   };
 }
 
-function localPolicy(name: string, { cidr }: FamilyNet): DesiredRow {
+function localPolicy(name: string, vpc: string, { cidr }: FamilyNet): DesiredRow {
   return {
     table: 'Logical_Router_Policy',
     key: `subnet/${name}/ipv${cidr.family}`,
@@ -62,6 +64,15 @@ function localPolicy(name: string, { cidr }: FamilyNet): DesiredRow {
       action: 'allow',
       external_ids: vendorIds,
     },
-    parent: { table: 'Logical_Router', key: defaultVpc, column: 'policies' },
+    parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
   };
 }
+
+export const subnetFeature: Feature = {
+  name: 'subnet',
+  all: (view) => view.subnets.keys(),
+  reads(change) {
+    return ['subnets', 'verdicts', 'usage'].includes(change.kind) ? [change.name] : [];
+  },
+  plan: planSubnet,
+};

@@ -1,5 +1,5 @@
-import type { FamilyPool } from '../ipam/family-pool.ts';
-import type { View } from './view.ts';
+import type { FamilyPool } from '../../ipam/family-pool.ts';
+import type { View } from '../view.ts';
 
 interface Figures {
   readonly available: number;

@@ -1,0 +1,89 @@
+import { joinSubnet, label, nodePortName } from '../../../lib/api/names.ts';
+import type { IpObject } from '../../state/objects.ts';
+import type { Feature } from '../feature.ts';
+import { machineOf } from '../pod/interfaces.ts';
+import { ordinalOf } from '../pod/port-request.ts';
+import type { HeldPort, View } from '../view.ts';
+import { addressText } from './texts.ts';
+
+export interface WantedIp {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly spec: IpObject['spec'] & {
+    readonly attachSubnets: readonly string[];
+    readonly attachIps: readonly string[];
+    readonly attachMacs: readonly string[];
+    readonly containerID: string;
+  };
+}
+
+type Subject = Pick<IpObject['spec'], 'podName' | 'namespace' | 'nodeName' | 'podType'>;
+
+/** The IP object of a port. */
+function planIp(view: View, { port, allocation }: HeldPort, subject: Subject): WantedIp {
+  const { subnet, mac, v4 = '', v6 = '' } = allocation;
+  const isReserved = view.ips.get(port)?.labels[label.ipReserved] ?? 'false';
+  // A label's value has at most 63 characters, a node's name may have more.
+  const nodeLabel = subject.nodeName.length > 63 ? {} : { [label.nodeName]: subject.nodeName };
+  return {
+    name: port,
+    labels: { [label.subnet]: subnet, ...nodeLabel, [subnet]: '', [label.ipReserved]: isReserved },
+    spec: {
+      ...subject,
+      subnet,
+      ipAddress: addressText(allocation),
+      v4IpAddress: v4,
+      v6IpAddress: v6,
+      macAddress: mac,
+      attachSubnets: [],
+      attachIps: [],
+      attachMacs: [],
+      containerID: '',
+    },
+  };
+}
+
+/** Whose addresses outlive the pod, in the field that Kube-OVN's tools read. */
+function podTypeOf(view: View, key: string, port: string): string {
+  const pod = view.pods.get(key);
+  if (pod === undefined) return view.ips.get(port)?.spec.podType ?? '';
+  if (machineOf(pod) !== undefined) return 'VirtualMachine';
+  return ordinalOf(pod) === undefined ? '' : 'StatefulSet';
+}
+
+/** IP objects of the ports of `pod/…`, `node/…` or `mcast/…`; none while it has no address. */
+export function planIps(view: View, key: string): readonly WantedIp[] {
+  const [feature, first = '', second = ''] = key.split('/', 3);
+  return view.ports(key).flatMap((held): WantedIp[] => {
+    if (held.sharers[0] !== key) return [];
+    if (feature === 'node')
+      return [planIp(view, held, { podName: first, namespace: '', nodeName: first, podType: '' })];
+    if (feature === 'mcast') return [planIp(view, held, { podName: '', namespace: '', nodeName: '', podType: '' })];
+    if (feature !== 'pod') return [];
+    const id = `${first}/${second}`;
+    const podType = podTypeOf(view, id, held.port);
+    const nodeName = view.pods.get(id)?.node ?? '';
+    return [planIp(view, held, { podName: second, namespace: first, nodeName, podType })];
+  });
+}
+
+/** Whether this room made the object, and nobody asked to keep it. */
+export function isOwnIp(ip: IpObject): boolean {
+  const { podName, namespace, subnet, podType } = ip.spec;
+  if (ip.labels[label.subnet] !== subnet || ip.labels[label.ipReserved] === 'true') return false;
+  if (namespace === '') {
+    const isNode = ip.name === nodePortName(podName) && subnet === joinSubnet;
+    return isNode || (podName === '' && ip.name === `mcast-querier.${subnet}`);
+  }
+  if (podType === 'VirtualMachine') return ip.name.includes(`.${namespace}`);
+  return `${ip.name}.`.startsWith(`${podName}.${namespace}.`);
+}
+
+/** IP objects are told, not planned: the port they are about is looked at when somebody changes one. */
+export const ipFeature: Feature = {
+  name: 'ip',
+  all: (view) => view.ips.keys(),
+  reads(change) {
+    return change.kind === 'ips' ? [change.name] : [];
+  },
+};

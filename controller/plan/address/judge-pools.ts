@@ -1,0 +1,86 @@
+/**
+ * Which IPPools are in force. In: all IPPools and what is in force of Subnets. Out: a verdict for each. Called when one
+ * of them changes. Rules: of two pools that overlap the older wins; one that is refused sets nothing aside.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
+import { formatRange, parseRange } from '../../../lib/net/range.ts';
+import type { Range } from '../../../lib/net/range.ts';
+import type { PoolRanges } from '../../ipam/family-pool.ts';
+import { byAge } from '../../state/objects.ts';
+import type { IpPool } from '../../state/objects.ts';
+import type { Verdict } from '../subnet/judge.ts';
+
+export interface PoolVerdict {
+  /** What the pool sets aside; empty where it was refused. */
+  readonly ranges: readonly Range[];
+  readonly problem: Problem | undefined;
+}
+
+function rangeOf(text: string): Range | undefined {
+  if (!text.includes('/')) return parseRange(text);
+  const cidr = parseCidr(text);
+  return cidr && { family: cidr.family, first: cidr.network, last: lastOf(cidr) };
+}
+
+function refuse(code: string, message: string): PoolVerdict {
+  return { ranges: [], problem: { code, message } };
+}
+
+function judge(pool: IpPool, verdict: Verdict | undefined, older: readonly (readonly [string, Range])[]): PoolVerdict {
+  const { subnet, ips } = pool.spec;
+  if (verdict?.net === undefined) {
+    return refuse('SubnetNotReady', `spec.subnet: ${subnet} does not exist or is not in force: create or mend it`);
+  }
+  const parts = [verdict.net.v4, verdict.net.v6];
+  const ranges: Range[] = [];
+  for (const text of ips) {
+    const range = rangeOf(text);
+    if (range === undefined)
+      return refuse('IPsInvalid', `spec.ips: '${text}' is neither an address, nor lowest..highest, nor a CIDR`);
+    const isInside = parts.some(
+      (part) =>
+        part !== undefined &&
+        cidrContains(part.cidr, { family: range.family, value: range.first }) &&
+        cidrContains(part.cidr, { family: range.family, value: range.last }),
+    );
+    if (!isInside) return refuse('IPsOutOfRange', `spec.ips: '${text}' is not within subnet ${subnet}`);
+    const overlap = older.find(
+      ([, other]) => other.family === range.family && other.first <= range.last && range.first <= other.last,
+    );
+    if (overlap !== undefined) {
+      const [name, other] = overlap;
+      return refuse('IPPoolOverlap', `spec.ips: '${text}' overlaps ${formatRange(other)} of IPPool ${name}: choose free addresses`);
+    }
+    ranges.push(range);
+  }
+  if (ranges.length === 0) return refuse('IPsInvalid', 'spec.ips is empty: list addresses, ranges or CIDRs');
+  return { ranges, problem: undefined };
+}
+
+export function judgePools(
+  pools: Iterable<IpPool>,
+  verdicts: ReadonlyMap<string, Verdict>,
+): ReadonlyMap<string, PoolVerdict> {
+  const judged = new Map<string, PoolVerdict>();
+  const taken = new Map<string, (readonly [string, Range])[]>();
+  for (const pool of [...pools].sort(byAge)) {
+    const { subnet } = pool.spec;
+    const older = taken.get(subnet) ?? [];
+    const verdict = judge(pool, verdicts.get(subnet), older);
+    for (const range of verdict.ranges) older.push([pool.name, range]);
+    taken.set(subnet, older);
+    judged.set(pool.name, verdict);
+  }
+  return judged;
+}
+
+/** What the pools of one subnet set aside, by pool. */
+export function rangesOf(
+  subnet: string,
+  pools: Iterable<IpPool>,
+  verdicts: ReadonlyMap<string, PoolVerdict>,
+): PoolRanges {
+  const own = [...pools].filter(({ spec }) => spec.subnet === subnet).sort(byAge);
+  return new Map(own.map(({ name }) => [name, verdicts.get(name)?.ranges ?? []]));
+}

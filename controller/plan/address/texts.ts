@@ -1,0 +1,11 @@
+import type { Allocation } from '../../ipam/subnet-pool.ts';
+
+/** `0a:… 10.16.0.2 fd00::2`: the form OVN wants. */
+export function portAddresses({ mac, v4, v6 }: Allocation): string {
+  return [mac, v4, v6].filter((text) => text !== undefined).join(' ');
+}
+
+/** `10.16.0.2,fd00::2`: the form annotations and IP objects have. */
+export function addressText({ v4, v6 }: Allocation): string {
+  return [v4, v6].filter((text) => text !== undefined).join(',');
+}

@@ -1,0 +1,36 @@
+import { annotation } from '../../../lib/api/names.ts';
+import type { Namespace } from '../../state/objects.ts';
+import type { Feature } from '../feature.ts';
+import { cidrText } from '../subnet/accepted-note.ts';
+import type { View } from '../view.ts';
+
+/** Subnets of the namespace that are in force, as lists of equal length; null takes an annotation away. */
+export function planNamespaceAnnotations(view: View, namespace: Namespace): Readonly<Record<string, string | null>> {
+  const names: string[] = [];
+  const cidrs: string[] = [];
+  const excludes: string[] = [];
+  for (const name of view.boundSubnets(namespace.name)) {
+    const verdict = view.verdicts.get(name);
+    if (verdict?.net === undefined) continue;
+    names.push(name);
+    cidrs.push(cidrText(verdict.net));
+    excludes.push((verdict.spec?.excludeIps ?? []).join(','));
+  }
+  const isBound = names.length > 0;
+  return {
+    [annotation.logicalSwitch]: isBound ? names.join(',') : null,
+    [annotation.cidr]: isBound ? cidrs.join(';') : null,
+    [annotation.excludeIps]: isBound ? excludes.join(';') : null,
+    [annotation.ipPool]: view.boundPools(namespace.name).join(',') || null,
+  };
+}
+
+/** What a namespace is told of the subnets its pods are in; it has no rows. */
+export const namespaceFeature: Feature = {
+  name: 'namespace',
+  all: (view) => view.namespaces.keys(),
+  reads(change, view) {
+    if (change.kind === 'namespaces') return [change.name];
+    return ['subnets', 'vpcs', 'ipPools', 'verdicts'].includes(change.kind) ? view.namespaces.keys() : [];
+  },
+};

@@ -1,0 +1,169 @@
+/** Who has a right to ports now, by key, and what each asks of the allocator. Pure; called by `Ports`. */
+import { defaultSubnet, joinSubnet, nodePortName } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { defaultInterface, interfacesOf, machineOf, portName, wantsNetwork } from '../plan/pod/interfaces.ts';
+import type { Interface } from '../plan/pod/interfaces.ts';
+import { ordinalOf, parseAddresses, readPortRequest } from '../plan/pod/port-request.ts';
+import type { PortRequest } from '../plan/pod/port-request.ts';
+import { vipPort } from '../plan/address/names.ts';
+import type { View } from '../plan/view.ts';
+import type { Place } from './addresses.ts';
+import { byAge, podKey } from './objects.ts';
+import type { Node, Pod, Vip } from './objects.ts';
+
+export interface PortWant {
+  readonly port: string;
+  readonly interface: Interface;
+  readonly request: { readonly value: PortRequest } | { readonly problem: Problem };
+}
+
+export interface Claimant {
+  /** The object's; another one of the same name is another claimant. */
+  readonly uid: string;
+  readonly createdMs: number;
+  readonly name: string;
+  /**
+   * Who has a right to the ports beyond this object: `statefulset/default/db`, `vm/default/one`. Equal to the uid for
+   * objects that take their ports along.
+   */
+  readonly holder: string;
+  readonly wants: readonly PortWant[];
+  readonly namespace?: string;
+}
+
+function holderOf(view: View, pod: Pod): string {
+  const machine = machineOf(pod);
+  if (machine !== undefined) return `vm/${pod.namespace}/${machine}`;
+  const set = `${pod.namespace}/${pod.owner?.name ?? ''}`;
+  const isMember = ordinalOf(pod) !== undefined && view.statefulSets.get(set)?.uid === pod.owner?.uid;
+  return isMember ? `statefulset/${set}` : pod.uid;
+}
+
+function podClaimant(view: View, pod: Pod): Claimant {
+  const { uid, createdMs, namespace } = pod;
+  const interfaces = interfacesOf(pod, view.attachments);
+  const code = 'InvalidAnnotation';
+  const message = 'annotation k8s.v1.cni.cncf.io/networks is neither a list of namespace/name@interface nor JSON';
+  const wants = (interfaces ?? [defaultInterface]).map((network): PortWant => {
+    const request =
+      interfaces === undefined ? { problem: { code, message } } : readPortRequest(pod, network);
+    return { port: portName(pod, network), interface: network, request };
+  });
+  return { uid, createdMs, name: podKey(pod), holder: holderOf(view, pod), wants, namespace };
+}
+
+function nodeClaimant({ uid, createdMs, name }: Node): Claimant {
+  const want = { port: nodePortName(name), interface: defaultInterface, request: { value: { subnets: [joinSubnet] } } };
+  return { uid, createdMs, name, holder: uid, wants: [want] };
+}
+
+function vipRequest({ spec }: Vip): PortWant['request'] {
+  const text = [spec.v4ip, spec.v6ip].filter((part) => part !== '').join(',');
+  const addresses = text === '' ? undefined : parseAddresses(text);
+  if (text !== '' && addresses === undefined) {
+    return { problem: { code: 'InvalidAddress', message: `spec.v4ip, spec.v6ip: '${text}' is no address of each family` } };
+  }
+  const families = addresses?.map(({ family }) => family);
+  return {
+    value: {
+      subnets: [spec.subnet === '' ? defaultSubnet : spec.subnet],
+      ...(addresses && families ? { addresses, families } : {}),
+      ...(spec.macAddress === '' ? {} : { mac: spec.macAddress.toLowerCase() }),
+    },
+  };
+}
+
+function vipClaimant(vip: Vip): Claimant {
+  const { uid, createdMs, name } = vip;
+  const want = { port: vipPort(name), interface: defaultInterface, request: vipRequest(vip) };
+  return { uid, createdMs, name, holder: uid, wants: [want] };
+}
+
+/** The querier of a switch that snoops multicast has an address of its own. */
+function querierClaimant(view: View, name: string): Claimant | undefined {
+  const subnet = view.subnets.get(name);
+  if (subnet?.spec.enableMulticastSnoop !== true || subnet.isDeleting) return undefined;
+  const want = {
+    port: `mcast-querier.${name}`,
+    interface: defaultInterface,
+    request: { value: { subnets: [name], families: [4] as const } },
+  };
+  return { uid: subnet.uid, createdMs: subnet.createdMs, name, holder: subnet.uid, wants: [want] };
+}
+
+/** The object behind a key that has a right to ports now. */
+export function claimantOf(view: View, key: string): Claimant | undefined {
+  const slash = key.indexOf('/');
+  const [feature, name] = [key.slice(0, slash), key.slice(slash + 1)];
+  if (feature === 'node') {
+    const node = view.nodes.get(name);
+    return node && nodeClaimant(node);
+  }
+  if (feature === 'vip') {
+    const vip = view.vips.get(name);
+    return vip === undefined || vip.isDeleting ? undefined : vipClaimant(vip);
+  }
+  if (feature === 'mcast') return querierClaimant(view, name);
+  const pod = feature === 'pod' ? view.pods.get(name) : undefined;
+  return pod !== undefined && wantsNetwork(pod) ? podClaimant(view, pod) : undefined;
+}
+
+/** Whether a port stays its holder's while none of the holder's pods is there. `pod` is the name of the last one. */
+export function isKept(view: View, holder: string, pod: string): boolean {
+  const slash = holder.indexOf('/');
+  const [kind, name] = [holder.slice(0, slash), holder.slice(slash + 1)];
+  if (kind === 'vm') {
+    const [machine, instance] = [view.virtualMachines.get(name), view.virtualMachineInstances.get(name)];
+    return [machine, instance].some((one) => one !== undefined && !one.isDeleting);
+  }
+  const set = kind === 'statefulset' ? view.statefulSets.get(name) : undefined;
+  if (set === undefined || set.isDeleting) return false;
+  const ordinal = Number(pod.slice(set.name.length + 1));
+  return ordinal >= set.start && ordinal < set.start + set.replicas;
+}
+
+/** Subnets and IPPools to try for a port, in order, or what is wrong with those that were named. */
+export function placesOf(
+  view: View,
+  { namespace }: Claimant,
+  network: Interface,
+  request: PortRequest,
+): { readonly places: readonly Place[] } | { readonly problem: Problem } {
+  const named = request.subnets?.map((subnet) => ({ subnet }));
+  if (namespace === undefined) return { places: named ?? [] };
+  const stray = request.subnets?.find((subnet) => (view.subnets.get(subnet)?.spec.provider || 'ovn') !== network.provider);
+  if (stray !== undefined && view.subnets.has(stray)) {
+    const message = `subnet ${stray} is of provider ${view.subnets.get(stray)?.spec.provider || 'ovn'}, not of ${network.provider}: name another`;
+    return { problem: { code: 'NoSubnet', message } };
+  }
+  if (request.pools !== undefined) return poolPlaces(view, request.pools);
+  if (named !== undefined) return { places: named };
+  if (network.provider !== 'ovn') {
+    const own = [...view.subnets.values()].filter(({ spec }) => spec.provider === network.provider).sort(byAge);
+    if (own.length > 0) return { places: own.map(({ name }) => ({ subnet: name })) };
+    const message = `no subnet has provider ${network.provider}, which the pod's attachment names: create one`;
+    return { problem: { code: 'NoSubnet', message } };
+  }
+  const pools = view.boundPools(namespace);
+  // Who asks for an address gets it wherever it lies.
+  const isFree = pools.length === 0 || request.addresses !== undefined || request.candidates !== undefined;
+  if (!isFree) return poolPlaces(view, pools);
+  return { places: view.boundSubnets(namespace).map((subnet) => ({ subnet })) };
+}
+
+function poolPlaces(
+  view: View,
+  names: readonly string[],
+): { readonly places: readonly Place[] } | { readonly problem: Problem } {
+  const places: Place[] = [];
+  let problem: Problem | undefined;
+  for (const name of names) {
+    const pool = view.ipPools.get(name);
+    const obstacle = view.poolVerdicts.get(name)?.problem;
+    if (pool === undefined) problem ??= { code: 'IPPoolNotFound', message: `IPPool ${name} does not exist` };
+    else if (obstacle !== undefined)
+      problem ??= { code: 'IPPoolNotReady', message: `IPPool ${name} gives no addresses: ${obstacle.message}` };
+    else places.push({ subnet: pool.spec.subnet, pool: name });
+  }
+  return places.length === 0 && problem !== undefined ? { problem } : { places };
+}

@@ -1,0 +1,19 @@
+import type { Kinds } from './objects.ts';
+import type { IpObject } from './objects.ts';
+import type { View } from '../plan/view.ts';
+
+/** Keys of the objects whose right to ports a changed object has a say in. */
+export function portKeysOf(
+  { kind, name, before }: { readonly kind: keyof Kinds; readonly name: string; readonly before?: unknown },
+  view: View,
+): readonly string[] {
+  if (kind === 'pods') return [`pod/${name}`];
+  if (kind === 'nodes') return [`node/${name}`];
+  if (kind === 'vips') return [`vip/${name}`];
+  if (kind === 'subnets') return [`mcast/${name}`];
+  if (kind !== 'ips') return [];
+  const ip = view.ips.get(name) ?? (before as IpObject | undefined);
+  if (ip === undefined || ip.spec.podName === '') return [`ip/${name}`];
+  const { podName, namespace } = ip.spec;
+  return [`ip/${name}`, namespace === '' ? `node/${podName}` : `pod/${namespace}/${podName}`];
+}

@@ -1,0 +1,55 @@
+/** The edge, addresses: IPs, IPPools and Vips. */
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { IpObject, IpPool, Vip } from '../state/objects.ts';
+import { apiFactsOf, factsOf, fieldsOf, textOf, textsOf } from './fields.ts';
+
+export function parseIp(raw: RawObject): IpObject {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...factsOf(raw),
+    finalizers: raw.metadata.finalizers ?? [],
+    labels: raw.metadata.labels ?? {},
+    spec: {
+      podName: textOf(spec['podName']),
+      namespace: textOf(spec['namespace']),
+      subnet: textOf(spec['subnet']),
+      nodeName: textOf(spec['nodeName']),
+      ipAddress: textOf(spec['ipAddress']),
+      v4IpAddress: textOf(spec['v4IpAddress']),
+      v6IpAddress: textOf(spec['v6IpAddress']),
+      macAddress: textOf(spec['macAddress']),
+      podType: textOf(spec['podType']),
+    },
+  };
+}
+
+export function parseIpPool(raw: RawObject): IpPool {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    spec: {
+      subnet: textOf(spec['subnet']),
+      ips: textsOf(spec['ips']),
+      namespaces: textsOf(spec['namespaces']),
+      enableAddressSet: spec['enableAddressSet'] === true,
+    },
+  };
+}
+
+export function parseVip(raw: RawObject): Vip {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    labels: raw.metadata.labels ?? {},
+    spec: {
+      namespace: textOf(spec['namespace']),
+      subnet: textOf(spec['subnet']),
+      type: textOf(spec['type']),
+      v4ip: textOf(spec['v4ip']),
+      v6ip: textOf(spec['v6ip']),
+      macAddress: textOf(spec['macAddress']),
+      selector: textsOf(spec['selector']),
+      attachSubnets: textsOf(spec['attachSubnets']),
+    },
+  };
+}

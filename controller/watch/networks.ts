@@ -1,0 +1,187 @@
+/** The edge, networks: Subnets, Vpcs, SecurityGroups and the networks between clusters. */
+import { annotation } from '../../lib/api/names.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { parseCidr } from '../../lib/net/cidr.ts';
+import type { SecurityGroup, SecurityGroupRule, Subnet, SubnetSpec, TransitSwitch, Vpc } from '../state/objects.ts';
+import type { Fields } from './fields.ts';
+import { apiFactsOf, fieldsOf, namesSet, numberOf, recordsOf, selectorsOf, textOf, textsOf } from './fields.ts';
+import { unsupportedSubnetFields, unsupportedVpcFields } from './unsupported.ts';
+
+export function parseSubnet(raw: RawObject): Subnet {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    spec: { ...addressingOf(spec), ...gatewayOf(spec), ...isolationOf(spec), ...servicesOf(spec) },
+    unsupported: namesSet(spec, unsupportedSubnetFields),
+    acceptedNote: raw.metadata.annotations?.[annotation.accepted],
+  };
+}
+
+type Part<K extends keyof SubnetSpec> = Pick<SubnetSpec, K>;
+
+function addressingOf(
+  spec: Fields,
+): Part<
+  | 'isDefault'
+  | 'vpc'
+  | 'protocol'
+  | 'provider'
+  | 'namespaces'
+  | 'namespaceSelectors'
+  | 'cidrBlock'
+  | 'gateway'
+  | 'excludeIps'
+  | 'vips'
+  | 'mtu'
+> {
+  return {
+    isDefault: typeof spec['default'] === 'boolean' ? spec['default'] : undefined,
+    vpc: textOf(spec['vpc']),
+    protocol: textOf(spec['protocol']),
+    provider: textOf(spec['provider']),
+    namespaces: textsOf(spec['namespaces']),
+    namespaceSelectors: selectorsOf(spec['namespaceSelectors']),
+    cidrBlock: textOf(spec['cidrBlock']),
+    gateway: textOf(spec['gateway']),
+    excludeIps: textsOf(spec['excludeIps']),
+    vips: textsOf(spec['vips']),
+    mtu: numberOf(spec['mtu']),
+  };
+}
+
+function gatewayOf(
+  spec: Fields,
+): Part<
+  | 'gatewayType'
+  | 'gatewayNode'
+  | 'gatewayNodeSelectors'
+  | 'enableEcmp'
+  | 'natOutgoing'
+  | 'natOutgoingPolicyRules'
+  | 'externalEgressGateway'
+  | 'policyRoutingPriority'
+  | 'policyRoutingTableID'
+  | 'routeTable'
+> {
+  return {
+    gatewayType: textOf(spec['gatewayType']),
+    gatewayNode: textOf(spec['gatewayNode']),
+    gatewayNodeSelectors: selectorsOf(spec['gatewayNodeSelectors']),
+    enableEcmp: spec['enableEcmp'] === true,
+    natOutgoing: spec['natOutgoing'] === true,
+    natOutgoingPolicyRules: recordsOf(spec['natOutgoingPolicyRules']).map((rule) => {
+      const match = fieldsOf(rule['match']);
+      return { srcIPs: textOf(match['srcIPs']), dstIPs: textOf(match['dstIPs']), action: textOf(rule['action']) };
+    }),
+    externalEgressGateway: textOf(spec['externalEgressGateway']),
+    policyRoutingPriority: numberOf(spec['policyRoutingPriority']),
+    policyRoutingTableID: numberOf(spec['policyRoutingTableID']),
+    routeTable: textOf(spec['routeTable']),
+  };
+}
+
+function isolationOf(
+  spec: Fields,
+): Part<'isPrivate' | 'allowSubnets' | 'allowEWTraffic' | 'acls' | 'disableInterConnection'> {
+  return {
+    isPrivate: spec['private'] === true,
+    allowSubnets: textsOf(spec['allowSubnets']),
+    allowEWTraffic: spec['allowEWTraffic'] === true,
+    acls: recordsOf(spec['acls']).map((acl) => ({
+      direction: textOf(acl['direction']),
+      priority: numberOf(acl['priority']),
+      match: textOf(acl['match']),
+      action: textOf(acl['action']),
+    })),
+    disableInterConnection: spec['disableInterConnection'] === true,
+  };
+}
+
+function servicesOf(
+  spec: Fields,
+): Part<
+  | 'enableDHCP'
+  | 'dhcpV4Options'
+  | 'dhcpV6Options'
+  | 'enableIPv6RA'
+  | 'ipv6RAConfigs'
+  | 'enableLb'
+  | 'enableMulticastSnoop'
+> {
+  return {
+    enableDHCP: spec['enableDHCP'] === true,
+    dhcpV4Options: textOf(spec['dhcpV4Options']),
+    dhcpV6Options: textOf(spec['dhcpV6Options']),
+    enableIPv6RA: spec['enableIPv6RA'] === true,
+    ipv6RAConfigs: textOf(spec['ipv6RAConfigs']),
+    enableLb: typeof spec['enableLb'] === 'boolean' ? spec['enableLb'] : undefined,
+    enableMulticastSnoop: spec['enableMulticastSnoop'] === true,
+  };
+}
+
+export function parseVpc(raw: RawObject): Vpc {
+  const spec = fieldsOf(raw['spec']);
+  // A block that is there but switched off asks for nothing.
+  const isBfdOff = fieldsOf(spec['bfdPort'])['enabled'] !== true;
+  return {
+    ...apiFactsOf(raw),
+    unsupported: namesSet(spec, unsupportedVpcFields).filter((name) => name !== 'bfdPort' || !isBfdOff),
+    spec: {
+      defaultSubnet: textOf(spec['defaultSubnet']),
+      namespaces: textsOf(spec['namespaces']),
+      staticRoutes: recordsOf(spec['staticRoutes']).map((route) => ({
+        policy: textOf(route['policy']),
+        cidr: textOf(route['cidr']),
+        nextHopIP: textOf(route['nextHopIP']),
+        routeTable: textOf(route['routeTable']),
+        ecmpMode: textOf(route['ecmpMode']),
+        bfdId: textOf(route['bfdId']),
+      })),
+      policyRoutes: recordsOf(spec['policyRoutes']).map((route) => ({
+        priority: numberOf(route['priority']),
+        match: textOf(route['match']),
+        action: textOf(route['action']),
+        nextHopIP: textOf(route['nextHopIP']),
+      })),
+      vpcPeerings: recordsOf(spec['vpcPeerings']).map((peering) => ({
+        remoteVpc: textOf(peering['remoteVpc']),
+        localConnectIP: textOf(peering['localConnectIP']),
+      })),
+    },
+  };
+}
+
+function ruleOf(rule: Fields): SecurityGroupRule {
+  return {
+    ipVersion: textOf(rule['ipVersion']),
+    protocol: textOf(rule['protocol']),
+    priority: numberOf(rule['priority']),
+    remoteType: textOf(rule['remoteType']),
+    remoteAddress: textOf(rule['remoteAddress']),
+    remoteSecurityGroup: textOf(rule['remoteSecurityGroup']),
+    localAddress: textOf(rule['localAddress']),
+    portRangeMin: numberOf(rule['portRangeMin']),
+    portRangeMax: numberOf(rule['portRangeMax']),
+    sourcePortRangeMin: numberOf(rule['sourcePortRangeMin']),
+    sourcePortRangeMax: numberOf(rule['sourcePortRangeMax']),
+    policy: textOf(rule['policy']),
+  };
+}
+
+export function parseSecurityGroup(raw: RawObject): SecurityGroup {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    spec: {
+      ingressRules: recordsOf(spec['ingressRules']).map(ruleOf),
+      egressRules: recordsOf(spec['egressRules']).map(ruleOf),
+      allowSameGroupTraffic: spec['allowSameGroupTraffic'] === true,
+      tier: numberOf(spec['tier']),
+    },
+  };
+}
+
+export function parseTransitSwitch(raw: RawObject): TransitSwitch {
+  const texts = textOf(fieldsOf(raw['status'])['cidr']).split(',');
+  return { name: raw.metadata.name, cidrs: texts.flatMap((text) => parseCidr(text) ?? []) };
+}

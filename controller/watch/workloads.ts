@@ -1,0 +1,114 @@
+/**
+ * The edge: raw Kubernetes objects in, the values of `state/objects.ts` out. Called by the reflectors for
+ * every object they see; must not throw on anything a user can write. Here: pods and what they belong to.
+ */
+import { annotation } from '../../lib/api/names.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../state/objects.ts';
+import { factsOf, fieldsOf, namesSet, numberOf, pick, recordsOf, textOf } from './fields.ts';
+import { unsupportedPodAnnotations } from './unsupported.ts';
+
+/** Of the default interface, of an attachment (`net1.default.ovn.kubernetes.io/…`), and requests for one by its name. */
+const podAnnotation =
+  /^(?:[^/]+\.)?ovn(?:\.[^/]+)?\.kubernetes\.io\/|\.kubernetes\.io\/(?:ip|mac)_address\.|^(?:k8s\.v1\.cni\.cncf\.io\/networks|v1\.multus-cni\.io\/default-network)$|^isthmus\.network\//;
+
+const nodeAnnotations = [
+  annotation.allocated,
+  annotation.ipAddress,
+  annotation.macAddress,
+  annotation.cidr,
+  annotation.gateway,
+  annotation.logicalSwitch,
+  annotation.portName,
+  annotation.chassis,
+];
+const namespaceAnnotations = [
+  annotation.logicalSwitch,
+  annotation.cidr,
+  annotation.excludeIps,
+  'ovn.kubernetes.io/ip_pool',
+];
+
+/** Plug-in types whose configuration names a network of ours. */
+const pluginTypes = ['kube-ovn', 'isthmus', 'isthmus-cni'];
+
+function controllerOf(raw: RawObject): OwnerRef | undefined {
+  const refs = recordsOf(fieldsOf(raw.metadata)['ownerReferences']);
+  const ref = refs.find(({ controller }) => controller === true);
+  return ref && { kind: textOf(ref['kind']), name: textOf(ref['name']), uid: textOf(ref['uid']) };
+}
+
+export function parsePod(raw: RawObject): Pod {
+  const spec = fieldsOf(raw['spec']);
+  const phase = textOf(fieldsOf(raw['status'])['phase']);
+  const all = raw.metadata.annotations ?? {};
+  return {
+    ...factsOf(raw),
+    namespace: raw.metadata.namespace ?? '',
+    node: textOf(spec['nodeName']) || undefined,
+    isHostNetwork: spec['hostNetwork'] === true,
+    isFinished: phase === 'Succeeded' || phase === 'Failed',
+    owner: controllerOf(raw),
+    labels: raw.metadata.labels ?? {},
+    annotations: pick(
+      all,
+      Object.keys(all).filter((key) => podAnnotation.test(key)),
+    ),
+    unsupported: namesSet(all, unsupportedPodAnnotations),
+  };
+}
+
+export function parseNode(raw: RawObject): Node {
+  const status = fieldsOf(raw['status']);
+  const internal = recordsOf(status['addresses'])
+    .filter((address) => address['type'] === 'InternalIP')
+    .map((address) => textOf(address['address']));
+  const conditions = recordsOf(status['conditions']);
+  const has = (type: string, value: string): boolean =>
+    conditions.some((condition) => condition['type'] === type && condition['status'] === value);
+  return {
+    ...factsOf(raw),
+    addresses: internal,
+    labels: raw.metadata.labels ?? {},
+    annotations: pick(raw.metadata.annotations, nodeAnnotations),
+    isReady: has('Ready', 'True') && !has('NetworkUnavailable', 'True'),
+  };
+}
+
+export function parseNamespace(raw: RawObject): Namespace {
+  const { labels, annotations } = raw.metadata;
+  return { ...factsOf(raw), labels: labels ?? {}, annotations: pick(annotations, namespaceAnnotations) };
+}
+
+export function parseStatefulSet(raw: RawObject): StatefulSet {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...factsOf(raw),
+    namespace: raw.metadata.namespace ?? '',
+    replicas: typeof spec['replicas'] === 'number' ? spec['replicas'] : 1,
+    start: numberOf(fieldsOf(spec['ordinals'])['start']),
+  };
+}
+
+export function parseVirtualMachine(raw: RawObject): VirtualMachine {
+  return { ...factsOf(raw), namespace: raw.metadata.namespace ?? '' };
+}
+
+export function parseAttachment(raw: RawObject): Attachment {
+  const namespace = raw.metadata.namespace ?? '';
+  return { ...factsOf(raw), namespace, provider: providerOf(textOf(fieldsOf(raw['spec'])['config'])) };
+}
+
+/** The provider that a CNI configuration, or one of the plug-ins of its list, names. */
+function providerOf(config: string): string | undefined {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(config);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+  const plugins = [fieldsOf(parsed), ...recordsOf(fieldsOf(parsed)['plugins'])];
+  const own = plugins.find((plugin) => pluginTypes.includes(textOf(plugin['type'])));
+  return textOf(own?.['provider']) || undefined;
+}

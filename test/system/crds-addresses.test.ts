@@ -1,0 +1,207 @@
+/** IP, IPPool, Vip and SecurityGroup on a real API server, as in crds.test.ts. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ipPools, ips, securityGroups, vips } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
+
+let bed: CrdBed;
+let kube: KubeClient;
+let tryCreate: CrdBed['tryCreate'];
+
+before(async () => {
+  bed = await openCrdBed([ipPools, ips, securityGroups, vips]);
+  ({ kube, tryCreate } = bed);
+});
+after(() => bed.close());
+
+test('an IP as the controllers and users write it is accepted; what is no address is not', async () => {
+  const spec = {
+    podName: 'web',
+    namespace: 'default',
+    subnet: 'ovn-default',
+    attachSubnets: [],
+    nodeName: 'n1',
+    ipAddress: '10.16.0.9,fd00:10:16::9',
+    v4IpAddress: '10.16.0.9',
+    v6IpAddress: 'fd00:10:16::9',
+    attachIps: [],
+    macAddress: '00:00:00:C7:9A:9E',
+    attachMacs: [],
+    containerID: '',
+    podType: '',
+  };
+  assert.equal(await tryCreate(ips, 'web.default', spec), 'accepted');
+  const empty = { ...spec, ipAddress: '', v4IpAddress: '', v6IpAddress: '', macAddress: '' };
+  assert.equal(await tryCreate(ips, 'web.default', empty), 'accepted');
+  assert.match(await tryCreate(ips, 'web.default', { ...spec, v4IpAddress: '10.16.0.300' }), /v4IpAddress must be an/);
+  assert.match(await tryCreate(ips, 'web.default', { ...spec, v6IpAddress: '10.16.0.9' }), /v6IpAddress must be an/);
+  assert.match(await tryCreate(ips, 'web.default', { ...spec, ipAddress: '10.16.0.9/16' }), /ipAddress must be an/);
+  assert.match(await tryCreate(ips, 'web.default', { ...spec, macAddress: 'x' }), /macAddress must be a MAC address/);
+});
+
+describe('IPPool', () => {
+  const base = { subnet: 'ovn-default', ips: ['10.16.0.10'] };
+
+  test('accepts addresses, ranges and CIDRs of both families', async () => {
+    const spec = {
+      subnet: 'ovn-default',
+      ips: ['10.16.0.10', '10.16.0.20..10.16.0.30', '10.16.1.0/28', 'fd00::a', 'fd00::b..fd00::f', 'fd00::1:0/112'],
+      namespaces: ['ns1'],
+      enableAddressSet: true,
+    };
+    assert.equal(await tryCreate(ipPools, 'pool', spec), 'accepted');
+  });
+
+  const refused: readonly [what: string, spec: object | undefined, message: RegExp][] = [
+    ['no spec', undefined, /spec: Required value/],
+    ['no subnet', { ips: base.ips }, /spec.subnet: Required value/],
+    ['an empty subnet', { ...base, subnet: '' }, /spec.subnet.*at least 1 char/],
+    ['no addresses', { subnet: 'a' }, /spec.ips: Required value/],
+    ['an empty list of addresses', { ...base, ips: [] }, /spec.ips.*at least 1 item/],
+    ['an open range', { ...base, ips: ['10.16.0.1..'] }, /spec.ips\[0\].*takes addresses, ranges and CIDRs/],
+    ['a short range', { ...base, ips: ['10.16.0.1', '10.16.0.5-9'] }, /spec.ips\[1\].*takes addresses, ranges/],
+    ['three ends', { ...base, ips: ['10.16.0.1..10.16.0.2..10.16.0.3'] }, /takes addresses, ranges/],
+    ['a range of CIDRs', { ...base, ips: ['10.16.0.0/30..10.16.0.8/30'] }, /takes addresses, ranges/],
+    ['an octet above 255', { ...base, ips: ['10.16.0.256'] }, /takes addresses, ranges/],
+    ['upper case', { ...base, ips: ['FD00::1'] }, /takes addresses, ranges/],
+    ['an empty address', { ...base, ips: [''] }, /takes addresses, ranges/],
+  ];
+  for (const [what, spec, message] of refused)
+    test(`refuses ${what}`, async () => assert.match(await tryCreate(ipPools, 'pool', spec), message));
+
+  test('its subnet is fixed, its addresses are not', async () => {
+    await kube.create(ipPools, object(ipPools, 'fixed', base));
+    const patch = (spec: object) => kube.patch(ipPools, { name: 'fixed' }, 'merge', { spec });
+    await patch({ ips: ['10.16.0.11'], namespaces: ['ns1'] });
+    await assert.rejects(patch({ subnet: 'other' }), /subnet is fixed; delete the pool/);
+    const status = { v4AvailableIPs: 1, v4UsingIPRange: '' };
+    await kube.patch(ipPools, { name: 'fixed' }, 'merge', { status }, { subresource: 'status' });
+    await kube.delete(ipPools, { name: 'fixed' });
+  });
+});
+
+describe('Vip', () => {
+  test('accepts what Kube-OVN users write', async () => {
+    assert.equal(await tryCreate(vips, 'vip', { subnet: 'ovn-default' }), 'accepted');
+    const whole = {
+      namespace: 'default',
+      subnet: 'ovn-default',
+      type: 'switch_lb_vip',
+      v4ip: '10.16.0.9',
+      v6ip: 'fd00::9',
+      macAddress: '00:00:00:C7:9A:9e',
+      selector: ['app:web', 'tier: front'],
+      attachSubnets: ['other'],
+    };
+    assert.equal(await tryCreate(vips, 'vip', whole), 'accepted');
+    const empty = { namespace: '', subnet: 'ovn-default', type: '', v4ip: '', v6ip: '', macAddress: '' };
+    assert.equal(await tryCreate(vips, 'vip', empty), 'accepted');
+  });
+
+  const refused: readonly [what: string, spec: object | undefined, message: RegExp][] = [
+    ['no spec', undefined, /spec is needed, with a subnet/],
+    ['no subnet', {}, /subnet is needed: the address of a vip/],
+    ['an unknown type', { subnet: 'a', type: 'lb' }, /spec.type.*"switch_lb_vip"/],
+    ['an IPv6 address as v4ip', { subnet: 'a', v4ip: 'fd00::1' }, /v4ip must be an IPv4 address/],
+    ['an IPv4 address as v6ip', { subnet: 'a', v6ip: '10.16.0.9' }, /v6ip must be an IPv6 address/],
+    ['a MAC address with dashes', { subnet: 'a', macAddress: '00-00-00-c7-9a-9e' }, /macAddress must be a MAC/],
+    [
+      'a selector with =',
+      { subnet: 'a', selector: ['app=web'] },
+      /spec.selector\[0\].*selector takes labels as `key:value`/,
+    ],
+  ];
+  for (const [what, spec, message] of refused)
+    test(`refuses ${what}`, async () => assert.match(await tryCreate(vips, 'vip', spec), message));
+
+  test('what was assigned is fixed, but may be left out', async () => {
+    await kube.create(vips, object(vips, 'fixed', { subnet: 'a' }));
+    const patch = (body: object) => kube.patch(vips, { name: 'fixed' }, 'merge', body);
+    await patch({ spec: { v4ip: '10.16.0.8' } });
+    await patch({ spec: { v4ip: '10.16.0.9' } });
+    // The kind has no status subresource: a plain patch writes it.
+    const { status } = await patch({ status: { v4ip: '10.16.0.9', v6ip: '', mac: '00:00:00:00:00:09' } });
+    assert.deepEqual(status, { v4ip: '10.16.0.9', v6ip: '', mac: '00:00:00:00:00:09' });
+    await assert.rejects(patch({ spec: { v4ip: '10.16.0.8' } }), /v4ip is fixed once assigned/);
+    await assert.rejects(patch({ spec: { macAddress: '00:00:00:00:00:08' } }), /macAddress is fixed once assigned/);
+    await patch({ spec: { v4ip: null } });
+    await patch({ spec: { v4ip: '10.16.0.9', macAddress: '00:00:00:00:00:09', v6ip: 'fd00::9' } });
+    await assert.rejects(patch({ spec: { subnet: 'b' } }), /subnet is fixed once set/);
+    await assert.rejects(patch({ spec: { subnet: null } }), /subnet is needed/);
+    await patch({ metadata: { labels: { a: 'b' } } });
+    await kube.delete(vips, { name: 'fixed' });
+  });
+});
+
+describe('SecurityGroup', () => {
+  const any = { ipVersion: 'ipv4', priority: 1, remoteType: 'address', remoteAddress: '0.0.0.0/0', policy: 'allow' };
+  const web = { ...any, protocol: 'tcp', portRangeMin: 80, portRangeMax: 443 };
+
+  test('accepts what Kube-OVN users write', async () => {
+    const spec = {
+      allowSameGroupTraffic: true,
+      tier: 1,
+      ingressRules: [
+        { ...any, protocol: 'all', policy: 'drop' },
+        { ...web, sourcePortRangeMin: 1024, sourcePortRangeMax: 65535, localAddress: '10.16.0.13' },
+        {
+          ipVersion: 'ipv6',
+          protocol: 'icmp',
+          priority: 16384,
+          remoteType: 'address',
+          remoteAddress: 'fd00::/64',
+          policy: 'pass',
+        },
+      ],
+      egressRules: [
+        any,
+        {
+          ipVersion: 'ipv4',
+          protocol: 'udp',
+          priority: 2,
+          remoteType: 'securityGroup',
+          remoteSecurityGroup: 'b',
+          policy: 'allow',
+        },
+      ],
+    };
+    assert.equal(await tryCreate(securityGroups, 'sg-example', spec), 'accepted');
+    assert.equal(await tryCreate(securityGroups, 'sg-example', {}), 'accepted');
+  });
+
+  const refused: readonly [what: string, rule: object, message: RegExp][] = [
+    ['an unknown ipVersion', { ...any, ipVersion: 'v4' }, /ipVersion.*"ipv4", "ipv6"/],
+    ['an unknown protocol', { ...any, protocol: 'sctp' }, /protocol.*"all"/],
+    ['priority 0', { ...any, priority: 0 }, /priority.*greater than or equal to 1/],
+    ['priority 16385', { ...any, priority: 16385 }, /priority.*less than or equal to 16384/],
+    ['no priority', { ...any, priority: undefined }, /priority: Required value/],
+    ['an unknown policy', { ...any, policy: 'deny' }, /policy.*"allow", "drop", "pass"/],
+    ['an unknown remoteType', { ...any, remoteType: 'cidr' }, /remoteType.*"address"/],
+    ['no remoteAddress', { ...any, remoteAddress: undefined }, /remoteType address needs remoteAddress/],
+    ['no remoteSecurityGroup', { ...any, remoteType: 'securityGroup' }, /needs remoteSecurityGroup/],
+    ['a malformed remoteAddress', { ...any, remoteAddress: '10.0.0.0/99' }, /remoteAddress must be an IP address or/],
+    ['a remoteAddress of the other family', { ...any, ipVersion: 'ipv6' }, /remoteAddress is not of the family/],
+    ['a localAddress of the other family', { ...any, localAddress: 'fd00::1' }, /localAddress is not of the family/],
+    ['port 0', { ...web, portRangeMin: 0 }, /portRangeMin.*greater than or equal to 1/],
+    ['port 65536', { ...web, portRangeMax: 65536 }, /portRangeMax.*less than or equal to 65535/],
+    ['a range that runs backwards', { ...web, portRangeMin: 444 }, /portRangeMin must not be above portRangeMax/],
+    ['half a range', { ...web, portRangeMax: undefined }, /portRangeMin and portRangeMax go together/],
+    ['ports of icmp', { ...web, protocol: 'icmp' }, /portRangeMin and portRangeMax need protocol tcp or udp/],
+    ['ports without protocol', { ...web, protocol: undefined }, /need protocol tcp or udp/],
+    [
+      'source ports of every protocol',
+      { ...any, protocol: 'all', sourcePortRangeMin: 1, sourcePortRangeMax: 2 },
+      /sourcePortRangeMin and sourcePortRangeMax need protocol tcp or udp/,
+    ],
+  ];
+  for (const [what, rule, message] of refused)
+    test(`refuses ${what}`, async () => {
+      assert.match(await tryCreate(securityGroups, 'sg', { ingressRules: [any, rule] }), message);
+      assert.match(await tryCreate(securityGroups, 'sg', { egressRules: [rule] }), message);
+    });
+
+  test('refuses a tier that does not exist', async () => {
+    assert.match(await tryCreate(securityGroups, 'sg', { tier: 2 }), /spec.tier/);
+  });
+});
