@@ -21,6 +21,7 @@ const monitor: Readonly<Record<string, readonly string[]>> = {
   Logical_Switch: [...common, 'ports'],
   Logical_Switch_Port: [...common, 'type', 'addresses', 'port_security', 'options'],
   Port_Group: [...common, 'ports'],
+  Address_Set: [...common, 'addresses'],
 };
 
 export interface Northbound {

@@ -95,6 +95,11 @@ export class FamilyPool {
     return this.#free.get(pool)?.count ?? 0n;
   }
 
+  /** Whether an IPPool has no addresses here, free or not. */
+  isEmpty(pool: string): boolean {
+    return (this.#parts.get(pool)?.count ?? 0n) === 0n;
+  }
+
   /** Addresses of an IPPool by use. */
   figures(pool: string): { readonly available: IntervalSet; readonly used: IntervalSet } {
     const part = this.#parts.get(pool) ?? new IntervalSet();

@@ -90,9 +90,7 @@ export class SubnetPool {
     if (held !== undefined) return { allocation: held };
     if (request.lender !== undefined) return this.#borrow(request, request.lender);
     if (request.candidates !== undefined) return this.#choose(request, request.candidates);
-    const wanted = families.filter(
-      (family) => this.#pools.has(family) && (request.families ?? families).includes(family),
-    );
+    const wanted = families.filter((family) => this.#isWanted(family, request));
     const refusal = this.#refusalOf(request, wanted);
     if (refusal !== undefined) return { problem: refusal };
     const taken: Ip[] = [];
@@ -109,6 +107,18 @@ export class SubnetPool {
       taken.push({ family, value });
     }
     return { allocation: this.#record(request, taken) };
+  }
+
+  /** An IPPool of one family gives addresses of that family. */
+  #isWanted(family: Family, request: AddressRequest): boolean {
+    const pool = this.#pools.get(family);
+    if (pool === undefined) return false;
+    if (request.families !== undefined) return request.families.includes(family);
+    return request.pool === undefined || !pool.isEmpty(request.pool) || this.#isNowhere(request.pool);
+  }
+
+  #isNowhere(ipPool: string): boolean {
+    return [...this.#pools.values()].every((pool) => pool.isEmpty(ipPool));
   }
 
   #choose(request: AddressRequest, candidates: readonly (readonly Ip[])[]): Granted {

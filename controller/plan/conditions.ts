@@ -43,6 +43,23 @@ export function planSubnetConditions(
   return [validated, ready];
 }
 
+/** Validated and Ready of an object: what is wrong with its spec, and what the database said to its rows. */
+export function obstacleConditions(
+  observedGeneration: number,
+  problem: Problem | undefined,
+  refused: Problem | undefined,
+  ready: string,
+): readonly WantedCondition[] {
+  const of = (type: string, obstacle: Problem | undefined, reason: string): WantedCondition => ({
+    type,
+    status: obstacle === undefined ? 'True' : 'False',
+    reason: obstacle?.code ?? reason,
+    message: obstacle?.message ?? '',
+    observedGeneration,
+  });
+  return [of('Validated', problem, 'Validated'), of('Ready', problem ?? refused, ready)];
+}
+
 /** Conditions of a Vpc; one that cannot be served says why. */
 export function planVpcConditions(generation: number, problem: Problem | undefined): readonly WantedCondition[] {
   return [

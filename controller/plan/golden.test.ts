@@ -10,6 +10,8 @@ import { parseSecurityGroup, parseSubnet, parseVpc } from '../watch/networks.ts'
 import { parseAttachment, parseNamespace, parseNode, parsePod, parseStatefulSet } from '../watch/workloads.ts';
 import { planSubnetConditions } from './conditions.ts';
 import { planIps } from './address/ip-object.ts';
+import { planIpPoolConditions, planIpPoolUsage } from './address/ip-pool.ts';
+import { planVipConditions, planVipStatus } from './address/vip-status.ts';
 import { planNamespaceAnnotations } from './namespace/namespace.ts';
 import { planNodeAnnotations } from './node/node.ts';
 import { planKey } from './plan.ts';
@@ -48,6 +50,10 @@ function toldOf(cluster: Cluster, key: string): unknown {
   const namespace = cluster.namespaces.get(name);
   if (feature === 'namespace' && namespace !== undefined) return planNamespaceAnnotations(cluster, namespace);
   if (feature === 'vpc') return planVpcStatus(cluster, name);
+  if (feature === 'ip-pool')
+    return { ...planIpPoolUsage(cluster, name), conditions: planIpPoolConditions(cluster, name, undefined) };
+  if (feature === 'vip')
+    return { ...planVipStatus(cluster, name), conditions: planVipConditions(cluster, name, undefined) };
   if (feature !== 'subnet') return undefined;
   const { spec, isOpen } = cluster.verdicts.get(name) ?? {};
   return {

@@ -61,11 +61,13 @@ export class Addresses {
     const { subnet, addresses, mac } = record;
     const pool = this.#pools.get(subnet);
     if (pool === undefined || this.#subnets.has(port)) return pool !== undefined;
+    // Of a lender that is gone the addresses are the port's own: it uses them.
+    const isLent = lender !== undefined && pool.allocations().has(lender);
     const granted = pool.allocate({
       owner: port,
       addresses,
       families: addresses.map(({ family }) => family),
-      ...(lender === undefined ? {} : { lender }),
+      ...(isLent ? { lender } : {}),
       ...(mac === undefined ? {} : { mac }),
     });
     if ('problem' in granted) return false;

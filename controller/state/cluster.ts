@@ -151,7 +151,11 @@ export class Cluster implements View {
 
   /** What of verdicts, bindings and addresses an object may change. */
   #settleLater(change: ObjectChange): void {
-    for (const key of portKeysOf(change, this)) this.#ports.mark(key);
+    for (const key of portKeysOf(change, this)) {
+      this.#ports.mark(key);
+      // Of an IP object: what its port's owner is told is to be looked at again.
+      if (change.kind === 'ips') this.#mark({ kind: 'ports', name: key });
+    }
     if (change.kind === 'pods') this.#indexPod(change.name, change.before, change.after);
     else if (change.kind === 'statefulSets') this.#ports.markHolder(`statefulset/${change.name}`);
     else if (change.kind === 'virtualMachines' || change.kind === 'virtualMachineInstances')

@@ -1,3 +1,4 @@
+import { formerFinalizers } from '../../lib/api/names.ts';
 import { apiVersionOf, ips } from '../../lib/kube/resources.ts';
 import { isOwnIp } from '../plan/address/ip-object.ts';
 import type { WantedIp } from '../plan/address/ip-object.ts';
@@ -33,6 +34,12 @@ export function clearIp({ view, client, told, database }: Desk, port: string): v
   const observed = view.ips.get(port);
   if (observed === undefined) {
     told.forget(`IP/${port}`);
+    return;
+  }
+  const kept = observed.finalizers.filter((one) => !formerFinalizers.includes(one));
+  if (observed.isDeleting && kept.length < observed.finalizers.length) {
+    const patch = { metadata: { uid: observed.uid, resourceVersion: observed.resourceVersion, finalizers: kept } };
+    told.write(`IP/${port}`, observed.resourceVersion, patch, () => client.patch(ips, { name: port }, 'merge', patch));
     return;
   }
   if (!isOwnIp(observed) || view.isAllocated(port) || database.hasPort(port)) return;

@@ -2,6 +2,7 @@
  * What Kubernetes is told, by key. In: keys whose plans changed or whose rows reached the database. Out: writes of
  * exactly what differs from what is observed, so that a start against a cluster that agrees writes nothing.
  */
+import { AddressObjects } from './address-objects.ts';
 import type { Desk } from './desk.ts';
 import { clearIp } from './ip-object.ts';
 import { publishNamespace, publishVpc } from './others.ts';
@@ -17,16 +18,25 @@ export interface Publisher {
 export function openPublisher(desk: Desk): Publisher {
   const owners = new PortOwners(desk);
   const subnets = new Subnets(desk);
+  const addressObjects = new AddressObjects(desk);
+  const byFeature: Readonly<Record<string, (id: string) => void>> = {
+    pod: (id) => owners.publishPod(id),
+    node: (id) => owners.publishNode(id),
+    subnet: (id) => subnets.publish(id),
+    namespace: (id) => publishNamespace(desk, id),
+    vpc: (id) => publishVpc(desk, id),
+    ip: (id) => clearIp(desk, id),
+    'ip-pool': (id) => addressObjects.publishIpPool(id),
+    vip: (id) => addressObjects.publishVip(id),
+  };
   return {
     publish(key) {
-      const [feature, first = '', second = ''] = key.split('/', 3);
-      if (feature === 'pod') owners.publishPod(`${first}/${second}`);
-      else if (feature === 'node') owners.publishNode(first);
-      else if (feature === 'subnet') subnets.publish(first);
-      else if (feature === 'namespace') publishNamespace(desk, first);
-      else if (feature === 'vpc') publishVpc(desk, first);
-      else if (feature === 'ip') clearIp(desk, first);
+      const slash = key.indexOf('/');
+      byFeature[key.slice(0, slash)]?.(key.slice(slash + 1));
     },
-    close: () => subnets.close(),
+    close() {
+      subnets.close();
+      addressObjects.close();
+    },
   };
 }

@@ -78,6 +78,8 @@ export const label = {
 
 /** On objects whose removal needs work of ours first. */
 export const controllerFinalizer = 'isthmus.network/controller';
+/** Those of a Kube-OVN controller that ran here before and removes them no more. */
+export const formerFinalizers: readonly string[] = ['kubeovn.io/kube-ovn-controller', 'kube-ovn-controller'];
 export const interconnectFinalizer = 'isthmus.network/interconnect';
 
 /** external_ids of every row we own: `<room>/<feature>/<key>`, and the row's key where the table has no name column. */

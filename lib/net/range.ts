@@ -1,4 +1,5 @@
-import { formatIp, parseIp } from './ip.ts';
+import { bitsOf, formatIp, parseIp } from './ip.ts';
+import type { Cidr } from './cidr.ts';
 import type { Family } from './ip.ts';
 
 /** Addresses from `first` to `last`, both included. */
@@ -23,4 +24,21 @@ export function parseRange(text: string): Range | undefined {
 export function formatRange(range: Range): string {
   const first = formatIp({ family: range.family, value: range.first });
   return range.first === range.last ? first : `${first}..${formatIp({ family: range.family, value: range.last })}`;
+}
+
+/** The fewest networks that together are the range, in order. */
+export function cidrsOf({ family, first, last }: Range): readonly Cidr[] {
+  const cidrs: Cidr[] = [];
+  for (let from = first; from <= last;) {
+    let hostBits = 0n;
+    while (
+      hostBits < BigInt(bitsOf(family)) &&
+      from % (1n << (hostBits + 1n)) === 0n &&
+      from + (1n << (hostBits + 1n)) - 1n <= last
+    )
+      hostBits += 1n;
+    cidrs.push({ family, network: from, prefix: bitsOf(family) - Number(hostBits) });
+    from += 1n << hostBits;
+  }
+  return cidrs;
 }

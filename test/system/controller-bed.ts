@@ -14,21 +14,25 @@ import type { OvsdbClient, Row } from 'ovsdb-client';
 import { parse, parseAllDocuments } from 'yaml';
 import { openKube } from '../../lib/kube/client.ts';
 import {
+  apiVersionOf,
   collectionPath,
   events,
+  ipPools,
   ips,
   namespaces,
   nodes,
   objectPath,
   pods,
+  securityGroups,
   subnets,
   transitSwitches,
+  vips,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
 import type { TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
-import { startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
+import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -41,6 +45,7 @@ const tables = [
   'Logical_Switch',
   'Logical_Switch_Port',
   'Port_Group',
+  'Address_Set',
 ];
 
 export interface PodOptions {
@@ -48,6 +53,8 @@ export interface PodOptions {
   readonly node?: string | null;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly hostNetwork?: boolean;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly owner?: { readonly apiVersion: string; readonly kind: string; readonly name: string; readonly uid: string };
 }
 
 /** Tries until `check` gives something; what it last threw or gave tells why it never did. */
@@ -96,10 +103,7 @@ export class ControllerBed {
   }
 
   static async open(): Promise<ControllerBed> {
-    const [api, server] = await Promise.all([
-      startApiServer(),
-      startOvsdbServer({ schema: '/usr/share/ovn/ovn-nb.ovsschema' }),
-    ]);
+    const [api, server] = await Promise.all([startApiServer(), startOvsdbServer({ schema: schemaFile('ovn-nb') })]);
     const monitor = Object.fromEntries(tables.map((table) => [table, undefined]));
     const nb = await openOvsdb({ remotes: [server.remote], database: 'OVN_Northbound', monitor });
     const bed = new ControllerBed(api, server, nb);
@@ -118,7 +122,7 @@ export class ControllerBed {
     for (const file of globSync(join(root, 'charts/isthmus/crds/*.yaml'))) {
       await this.#post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(file, 'utf8')));
     }
-    for (const resource of [vpcs, subnets, ips, transitSwitches]) {
+    for (const resource of [vpcs, subnets, ips, ipPools, vips, securityGroups, transitSwitches]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
     const account = {
@@ -252,14 +256,27 @@ export class ControllerBed {
 
   async createPod(
     name: string,
-    { namespace = 'default', node = 'n1', annotations = {}, hostNetwork }: PodOptions = {},
+    { namespace = 'default', node = 'n1', annotations = {}, labels = {}, hostNetwork, owner }: PodOptions = {},
   ): Promise<void> {
     const spec = {
       containers: [{ name: 'c', image: 'none' }],
       ...(node === null ? {} : { nodeName: node }),
       ...(hostNetwork === undefined ? {} : { hostNetwork }),
     };
-    await this.kube.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace, annotations }, spec });
+    const ownerReferences = owner === undefined ? [] : [{ ...owner, controller: true }];
+    const metadata = { name, namespace, annotations, labels, ownerReferences };
+    await this.kube.create(pods, { apiVersion: 'v1', kind: 'Pod', metadata, spec });
+  }
+
+  /** Any object of a kind of ours, without a status. */
+  async create(resource: Resource, name: string, spec: object, namespace?: string): Promise<void> {
+    const metadata = namespace === undefined ? { name } : { name, namespace };
+    await this.kube.create(resource, { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec });
+  }
+
+  /** The status of an object. */
+  async status(resource: Resource, name: string): Promise<Readonly<Record<string, unknown>>> {
+    return ((await this.kube.get(resource, { name }))['status'] ?? {}) as Readonly<Record<string, unknown>>;
   }
 
   /** As the kubelet does when the containers have ended. */
@@ -317,7 +334,7 @@ export class ControllerBed {
   /** Versions of every object the controller may write. */
   async versions(): Promise<Readonly<Record<string, string>>> {
     const versions: Record<string, string> = {};
-    for (const resource of [pods, nodes, namespaces, subnets, vpcs, ips, events]) {
+    for (const resource of [pods, nodes, namespaces, subnets, vpcs, ips, ipPools, vips, securityGroups, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };
       for (const { metadata } of answer.items)
         versions[`${resource.kind}/${metadata.namespace ?? ''}/${metadata.name}`] = metadata.resourceVersion;
