@@ -2,6 +2,7 @@
  * The controller: one per cluster, Kubernetes in, the OVN northbound database and statuses out. Wiring only, in the
  * order the data flows. Standbys wait for the lease and have nothing open but it; who loses the lease ends.
  */
+import { hostname } from 'node:os';
 import type { Registry } from 'prom-client';
 import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { openKube } from '../lib/kube/client.ts';
@@ -9,13 +10,14 @@ import { EventRecorder } from '../lib/kube/events.ts';
 import { runWithLease } from '../lib/kube/leader.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
-import { list, parseFlags, text } from '../lib/run/flags.ts';
+import { choice, list, parseFlags, text, toggle } from '../lib/run/flags.ts';
 import type { FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { openNorthbound, room } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
+import { preview } from './preview.ts';
 import { Cluster } from './state/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
@@ -31,9 +33,11 @@ const flags = {
   'ovn-cert': text('certificate for ssl: remotes', undefined),
   'ovn-key': text('private key for ssl: remotes', undefined),
   namespace: text('namespace of the lease', 'kube-system'),
-  identity: text('name of this process among the candidates for the lease; unique'),
+  identity: text('name of this process among the candidates for the lease; unique', hostname()),
+  'dry-run': toggle('print what a start would write to the database and to Kubernetes, write nothing, and end'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10660'),
   'default-cidr': text('CIDRs of the Subnet ovn-default, where it is absent', '10.16.0.0/16'),
+  'enable-lb': choice('whether switches get load balancers', ['true', 'false'], 'true'),
   'join-cidr': text('CIDRs of the Subnet join, where it is absent', '100.64.0.0/16'),
 } as const;
 
@@ -51,12 +55,16 @@ interface Leadership {
   readonly onStarted: () => void;
 }
 
-async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
-  const { nb: remotes, ovnCa: ca, ovnCert: cert, ovnKey: key } = settings;
+/** How the databases are reached. */
+function remotesOf({ nb: remotes, ovnCa: ca, ovnCert: cert, ovnKey: key }: Settings, signal: AbortSignal) {
   const tls = ca !== undefined && cert !== undefined && key !== undefined ? { tls: { ca, cert, key } } : {};
-  const northbound = await openNorthbound({ remotes, signal, ...tls });
+  return { remotes, signal, ...tls };
+}
 
-  const cluster = new Cluster();
+async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
+  const northbound = await openNorthbound(remotesOf(settings, signal));
+
+  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: settings.enableLb === 'true' });
   const metrics = openMetrics(registry, cluster);
   const writer = new ObjectWriter({
     signal,
@@ -122,6 +130,12 @@ runRoom(room, async (signal, log) => {
   const { namespace, identity, metricsAddress: address } = settings;
   const registry = createRegistry(room);
   const client = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-controller' });
+  if (settings.dryRun) {
+    const text = await preview({ northbound: remotesOf(settings, signal), client, basics: settings, signal, log });
+    process.stdout.write(text);
+    await client.close();
+    return;
+  }
   // A standby is ready to take over; a leader is ready once its first round is done.
   const state = { isReady: true };
   const health = await serveHealth({ address, ready: () => state.isReady, registry });

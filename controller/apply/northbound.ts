@@ -3,11 +3,12 @@
  * there before Kubernetes is told that it is.
  */
 import { openOvsdb } from 'ovsdb-client';
-import type { OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
+import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { joinSubnet } from '../../lib/api/names.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { recordOfRow } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
+import type { Capabilities } from '../plan/view.ts';
 
 /** The room's name in the owner ids of its rows. */
 export const room = 'controller';
@@ -15,23 +16,34 @@ export const room = 'controller';
 const common = ['name', 'external_ids'];
 const monitor: Readonly<Record<string, readonly string[]>> = {
   Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes'],
-  Logical_Router_Port: [...common, 'mac', 'networks'],
-  Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'external_ids'],
+  Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options'],
+  Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table', 'options', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
-  Logical_Switch: [...common, 'ports'],
+  Logical_Switch: [...common, 'ports', 'load_balancer'],
   Logical_Switch_Port: [...common, 'type', 'addresses', 'port_security', 'options'],
   Port_Group: [...common, 'ports'],
   Address_Set: [...common, 'addresses'],
+  Load_Balancer: [...common, 'protocol', 'selection_fields', 'options'],
 };
 
 export interface Northbound {
   readonly client: OvsdbClient;
+  /** What this version of OVN can do, as its schema tells. */
+  readonly capabilities: Omit<Capabilities, 'loadBalancers'>;
   /** Whether a port is there with exactly these addresses. */
   hasPort(name: string, addresses?: string): boolean;
   /** Whether a switch of this room is there. */
   hasSwitch(name: string): boolean;
-  /** Addresses of the ports of this room, by port name. */
+  /** Addresses of the ports of this room, and of those that are nobody's and may be adopted, by port name. */
   portRecords(): ReadonlyMap<string, PortRecord>;
+}
+
+function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
+  const column = (table: string, name: string): ColumnSchema | undefined => schema.tables[table]?.columns[name];
+  return {
+    aclTier: column('ACL', 'tier') !== undefined,
+    ipv6Selection: column('Load_Balancer', 'selection_fields')?.key.enum?.includes('ipv6_src') === true,
+  };
 }
 
 export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>): Promise<Northbound> {
@@ -40,6 +52,7 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
   const find = (table: string, name: string): Row | undefined => client.cache.table(table).byIndex(['name'], [name])[0];
   return {
     client,
+    capabilities: capabilitiesOf(client),
     hasPort: (name, addresses) => {
       const row = find('Logical_Switch_Port', name);
       if (row === undefined || addresses === undefined) return row !== undefined;
@@ -54,9 +67,9 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
       const records = new Map<string, PortRecord>();
       for (const row of client.cache.table('Logical_Switch_Port').rows.values()) {
         const [first] = Array.isArray(row['addresses']) ? row['addresses'] : [];
-        const isOurs = ownerOf(row)?.room === room;
+        const isOthers = (ownerOf(row)?.room ?? room) !== room;
         const record =
-          isOurs && typeof first === 'string' ? recordOfRow(first, externalIdOf(row, 'ls') || joinSubnet) : undefined;
+          !isOthers && typeof first === 'string' ? recordOfRow(first, externalIdOf(row, 'ls') || joinSubnet) : undefined;
         if (record !== undefined && typeof row['name'] === 'string') records.set(row['name'], record);
       }
       return records;

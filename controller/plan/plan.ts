@@ -1,5 +1,6 @@
 /** One key in, its rows out. Called by `apply/` for each dirty key. */
 import type { Desired } from '../../lib/desired/row.ts';
+import { recognisable } from './adoption.ts';
 import type { Feature } from './feature.ts';
 import { nothing } from './feature.ts';
 import { features } from './features.ts';
@@ -10,5 +11,5 @@ const byName: ReadonlyMap<string, Feature> = new Map(features.map((feature) => [
 /** Rows and contributions of `feature/id`; nothing for features without rows. */
 export function planKey(view: View, key: string): Desired {
   const slash = key.indexOf('/');
-  return byName.get(key.slice(0, slash))?.plan?.(view, key.slice(slash + 1)) ?? nothing;
+  return recognisable(byName.get(key.slice(0, slash))?.plan?.(view, key.slice(slash + 1)) ?? nothing);
 }

@@ -21,7 +21,18 @@ export interface HeldPort {
 
 export type Stores = { readonly [K in keyof Kinds]: ReadonlyMap<string, Kinds[K]> };
 
+/** What this cluster's OVN and its administrator allow, settled at the start. */
+export interface Capabilities {
+  /** ACLs have tiers; from OVN 23.06 on. */
+  readonly aclTier: boolean;
+  /** Load balancers tell IPv6 clients apart by `ipv6_src`; from OVN 24.03 on. */
+  readonly ipv6Selection: boolean;
+  /** Whether switches have load balancers unless their Subnet says otherwise, and whether there are any. */
+  readonly loadBalancers: boolean;
+}
+
 export interface View extends Stores {
+  readonly capabilities: Capabilities;
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
   /** Subnets of a namespace, in the order they are used. */

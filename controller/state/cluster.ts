@@ -15,7 +15,7 @@ import { bindNamespace, bindPools } from '../plan/namespace/binding.ts';
 import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { judgeSubnets } from '../plan/subnet/judge.ts';
 import type { Verdict } from '../plan/subnet/judge.ts';
-import type { HeldPort, View } from '../plan/view.ts';
+import type { Capabilities, HeldPort, View } from '../plan/view.ts';
 import { Addresses } from './addresses.ts';
 import type { Kinds, Pod } from './objects.ts';
 import { portKeysOf } from './port-keys.ts';
@@ -27,6 +27,7 @@ const judgementRounds = 4;
 const settleRounds = 8;
 
 export class Cluster implements View {
+  readonly capabilities: Capabilities;
   readonly vpcs = new Map<string, Kinds['vpcs']>();
   readonly subnets = new Map<string, Kinds['subnets']>();
   readonly nodes = new Map<string, Kinds['nodes']>();
@@ -51,7 +52,8 @@ export class Cluster implements View {
   #dirty = new Set<string>();
   #isJudgementDue = true;
 
-  constructor() {
+  constructor(capabilities: Capabilities = { aclTier: false, ipv6Selection: false, loadBalancers: true }) {
+    this.capabilities = capabilities;
     this.#ports = new Ports({
       view: this,
       addresses: this.#addresses,

@@ -17,13 +17,18 @@ interface Known {
   readonly subnets: ReadonlyMap<string, unknown>;
 }
 
-interface Basic {
+/** An object every cluster has. */
+export interface Basic {
   readonly resource: Resource;
   readonly name: string;
   readonly spec: object;
 }
 
-function basicsOf({ defaultCidr, joinCidr }: BootstrapOptions): ReadonlyMap<string, Basic> {
+/** By `vpcs/name` or `subnets/name`. */
+export function basicsOf({
+  defaultCidr,
+  joinCidr,
+}: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>): ReadonlyMap<string, Basic> {
   const common = { vpc: defaultVpc, provider: 'ovn', gatewayType: 'distributed' };
   const join = { ...common, cidrBlock: joinCidr, disableInterConnection: true };
   const pods = { ...common, cidrBlock: defaultCidr, default: true, natOutgoing: true };

@@ -8,7 +8,7 @@ import type { Told } from './told.ts';
 export interface Desk {
   readonly view: View;
   readonly client: KubeClient;
-  readonly told: Told;
+  readonly told: Pick<Told, 'write' | 'forget'>;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly database: {
     hasPort(name: string, addresses?: string): boolean;

@@ -190,6 +190,22 @@ export class ControllerBed {
     );
   }
 
+  /** What a start would do, as the controller prints it. */
+  async dryRun(): Promise<string> {
+    const args = ['controller/main.ts', '--dry-run', '--kubeconfig', this.#kubeconfig, '--nb', this.server.remote];
+    const child = spawn(process.execPath, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    let [output, errors] = ['', ''];
+    child.stdout.on('data', (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    child.stderr.on('data', (chunk: Buffer) => {
+      errors += chunk.toString();
+    });
+    const [code] = (await once(child, 'close')) as [number | null];
+    assert.equal(code, 0, errors);
+    return output;
+  }
+
   /** Ends the controller at once, as a crash would. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL');

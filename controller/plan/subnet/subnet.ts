@@ -42,8 +42,9 @@ function planSubnet(view: View, name: string): Desired {
       {
         table: 'Logical_Router_Port',
         key: port,
+        // Neighbours have learned the MAC address of a port that was there before: it stays.
+        initial: { mac: deriveMac(routerMacSpace, port) },
         columns: {
-          mac: deriveMac(routerMacSpace, port),
           networks: parts.map((part) => `${gatewayIp(part)}/${part.cidr.prefix}`),
           external_ids: vendorIds,
         },

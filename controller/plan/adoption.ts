@@ -1,0 +1,26 @@
+/**
+ * How rows of a former Kube-OVN are recognised, where their tables have no name: by what such a row is about. Applied to
+ * what every feature plans, so that no feature needs to think of it.
+ */
+import type { Desired, DesiredRow } from '../../lib/desired/row.ts';
+
+/** Of two rows that agree in these, one is the other. */
+const essence: Readonly<Record<string, readonly string[]>> = {
+  Logical_Router_Policy: ['priority', 'match'],
+  Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table'],
+  ACL: ['direction', 'priority', 'match'],
+  DHCP_Options: ['cidr'],
+  QoS: ['direction', 'priority', 'match'],
+};
+
+function withAdoption(row: DesiredRow): DesiredRow {
+  const adopts = essence[row.table]?.filter((column) => row.columns[column] !== undefined);
+  return adopts === undefined || row.adopts !== undefined ? row : { ...row, adopts };
+}
+
+/** The same rows, each with what it is recognised by. */
+export function recognisable(desired: Desired): Desired {
+  return desired.rows.some(({ table }) => essence[table] !== undefined)
+    ? { ...desired, rows: desired.rows.map(withAdoption) }
+    : desired;
+}

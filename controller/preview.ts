@@ -1,0 +1,95 @@
+/**
+ * The dry run: everything the controller does at a start, except that nothing is written and no lease is taken. In: the
+ * same clusters and databases. Out: what would be adopted, changed and told. For operators, before a database that
+ * another product wrote is taken over.
+ */
+import { openDryRun } from '../lib/desired/dry-run.ts';
+import { vpcs } from '../lib/kube/resources.ts';
+import type { KubeClient } from '../lib/kube/types.ts';
+import type { Logger } from '../lib/run/logger.ts';
+import { openNorthbound, room } from './apply/northbound.ts';
+import type { Northbound } from './apply/northbound.ts';
+import { planKey } from './plan/plan.ts';
+import { Cluster } from './state/cluster.ts';
+import { basicsOf } from './status/bootstrap.ts';
+import type { BootstrapOptions } from './status/bootstrap.ts';
+import { openPublisher } from './status/publisher.ts';
+import { renderPreview } from './status/preview-text.ts';
+import { parseSubnet, parseVpc } from './watch/networks.ts';
+import { openWatches } from './watch/watches.ts';
+
+export interface PreviewOptions {
+  readonly northbound: Parameters<typeof openNorthbound>[0];
+  readonly client: KubeClient;
+  readonly basics: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** A write that was not made. */
+export interface Untold {
+  /** `Pod/default/web`, `IP/web.default`, `Event …`. */
+  readonly object: string;
+  readonly content: unknown;
+}
+
+/** What a start would do, as text. */
+export async function preview(options: PreviewOptions): Promise<string> {
+  const { client, signal, log } = options;
+  const northbound = await openNorthbound(options.northbound);
+  const cluster = new Cluster();
+  await openWatches({ client, signal, log, onChange: (kind, name, after) => cluster.change(kind, name, after) });
+  const missing = assumeBasics(cluster, options.basics);
+  cluster.restore(northbound.portRecords());
+  const keys = [...cluster.settle()].sort();
+  const target = openDryRun({ client: northbound.client, room });
+  for (const key of keys) target.set(key, planKey(cluster, key));
+  target.seal();
+  const report = target.report();
+  const refused = new Map(report.problems.map(({ owner, problem }) => [owner, problem]));
+  const untold = tell({ cluster, client, keys, northbound, refused });
+  await northbound.client.close();
+  return renderPreview({ report, missing, untold });
+}
+
+/** Objects that would be made first, as if they were there; their names. */
+function assumeBasics(cluster: Cluster, cidrs: PreviewOptions['basics']): readonly string[] {
+  const missing: string[] = [];
+  for (const { resource, name, spec } of basicsOf(cidrs).values()) {
+    const raw = { kind: resource.kind, metadata: { name, uid: '', resourceVersion: '' }, spec };
+    const isThere = resource.kind === vpcs.kind ? cluster.vpcs.has(name) : cluster.subnets.has(name);
+    if (isThere) continue;
+    missing.push(`${resource.kind} ${name}`);
+    if (resource.kind === vpcs.kind) cluster.change('vpcs', name, parseVpc(raw));
+    else cluster.change('subnets', name, parseSubnet(raw));
+  }
+  return missing;
+}
+
+interface Telling {
+  readonly cluster: Cluster;
+  readonly client: KubeClient;
+  readonly keys: readonly string[];
+  readonly northbound: Northbound;
+  readonly refused: ReadonlyMap<string, { readonly code: string; readonly message: string }>;
+}
+
+/** What Kubernetes would be told, were all rows there. */
+function tell({ cluster, client, keys, northbound, refused }: Telling): readonly Untold[] {
+  const untold: Untold[] = [];
+  const publisher = openPublisher({
+    view: cluster,
+    client,
+    told: {
+      write: (object, _, content) => untold.push({ object, content }),
+      forget: () => undefined,
+    },
+    events: { record: () => undefined },
+    database: { ...northbound, hasPort: (_, addresses) => addresses !== undefined, hasSwitch: () => true },
+    refused: (key) => refused.get(key),
+    nowMs: Date.now,
+  });
+  for (const key of keys) publisher.publish(key);
+  publisher.close();
+  return untold;
+}

@@ -1,0 +1,56 @@
+/** A dry run as people read it: totals first, then a line for each row and object. Pure. */
+import type { DryRunChange, DryRunReport } from '../../lib/desired/dry-run.ts';
+import type { Untold } from '../preview.ts';
+
+export interface Preview {
+  readonly report: DryRunReport;
+  /** Objects that would be made first: `Subnet join`. */
+  readonly missing: readonly string[];
+  readonly untold: readonly Untold[];
+}
+
+function counted(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? '' : 's'}`;
+}
+
+function totals(changes: readonly DryRunChange[]): string {
+  const actions = ['adopt', 'insert', 'update', 'mutate', 'delete'] as const;
+  const parts = actions.map((action) => `${action} ${changes.filter((one) => one.action === action).length}`);
+  return `Northbound database: ${parts.join(', ')}`;
+}
+
+function changeLines({ action, table, key, owner, columns, members, parent }: DryRunChange): readonly string[] {
+  const place = parent === undefined ? '' : ` into ${parent.table} ${parent.key}`;
+  const lines = [`${action.padEnd(7)}${table} ${key}${place}${owner === undefined ? '' : ` (${owner})`}`];
+  for (const [column, { from, to }] of Object.entries(columns)) {
+    const before = from === undefined ? '' : `${JSON.stringify(from)} -> `;
+    lines.push(`         ${column}: ${before}${JSON.stringify(to)}`);
+  }
+  for (const [column, { added, removed }] of Object.entries(members)) {
+    const all = [...removed.map((name) => `-${name}`), ...added.map((name) => `+${name}`)];
+    lines.push(`         ${column}: ${all.join(' ')}`);
+  }
+  return lines;
+}
+
+/** Ends with a newline. */
+export function renderPreview({ report, missing, untold }: Preview): string {
+  const { changes, leftAlone, problems } = report;
+  const lines = [
+    'Nothing was written. A start of this controller would do the following.',
+    '',
+    totals(changes),
+    ...changes.flatMap(changeLines),
+    '',
+    `Left as they are: ${counted(leftAlone.length, 'row')} of Kube-OVN that nothing here wants`,
+    ...leftAlone.map(({ table, key, description }) => `       ${[table, key, description].filter(Boolean).join(' ')}`),
+    '',
+    `Not possible: ${counted(problems.length, 'owner')} whose rows cannot be written`,
+    ...problems.map(({ owner, problem }) => `       ${owner}: ${problem.code}: ${problem.message}`),
+    '',
+    `Kubernetes: ${counted(missing.length, 'object')} made, ${counted(untold.length, 'object')} written`,
+    ...missing.map((name) => `create ${name}`),
+    ...untold.map(({ object, content }) => `write  ${object} ${JSON.stringify(content)}`),
+  ];
+  return `${lines.join('\n')}\n`;
+}

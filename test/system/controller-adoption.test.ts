@@ -1,0 +1,110 @@
+/** A cluster that Kube-OVN ran is taken over: first shown, then done, with nothing lost and nothing doubled. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ips, pods, subnets } from '../../lib/kube/resources.ts';
+import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
+import { createFormerObjects, formerPods, formerRouterMacs, formerRows } from './kube-ovn-cluster.ts';
+
+let bed: ControllerBed;
+let uuids: ReadonlyMap<string, string>;
+
+/** What a row is about, for tables with and without names. */
+function labelOf(table: string, row: Readonly<Record<string, unknown>>): string {
+  return `${table} ${nameOf(row as never) || `${String(row['priority'])} ${String(row['match'] ?? row['ip_prefix'])}`}`;
+}
+
+const tables = [
+  'Logical_Router',
+  'Logical_Router_Port',
+  'Logical_Router_Policy',
+  'Logical_Router_Static_Route',
+  'Logical_Switch',
+  'Logical_Switch_Port',
+  'Port_Group',
+];
+
+function uuidsNow(): ReadonlyMap<string, string> {
+  return new Map(
+    tables.flatMap((table) => bed.rows(table).map((row) => [labelOf(table, row), row._uuid] as const)),
+  );
+}
+
+before(async () => {
+  bed = await ControllerBed.open();
+  await createFormerObjects(bed);
+  await bed.nb.transact(formerRows());
+  await eventually('the rows are there', () => bed.row('Logical_Switch', 'of-another'));
+  uuids = uuidsNow();
+});
+after(() => bed.close());
+
+describe('taking over from Kube-OVN', () => {
+  test('a dry run says what would be done, and does nothing', async () => {
+    const [versions, changes] = [await bed.versions(), bed.changes];
+    const text = await bed.dryRun();
+    assert.match(text, /^Nothing was written/);
+    assert.match(text, /adopt +Logical_Switch_Port web-1\.default \(pod\/default\/web-1\)/);
+    assert.match(text, /port_security: \[\] -> \["5e:11:22:33:44:01 10\.16\.0\.7"\]/);
+    assert.match(text, /Left as they are: 1 row[^]*29400.*10\.99\.0\.0\/16/);
+    assert.match(text, /write {2}IP\/lost\.default \{"delete"/);
+    assert.doesNotMatch(text, /mac: /, 'router ports keep their MAC addresses');
+    assert.doesNotMatch(text, /of-another/);
+    assert.doesNotMatch(text, /write {2}Pod\//);
+    assert.deepEqual(await bed.versions(), versions);
+    assert.equal(bed.changes, changes);
+  });
+
+  test('rows stay the same rows, with the addresses they have', async () => {
+    await bed.start();
+    await bed.untilCondition('ovn-default', 'Ready', 'True');
+    await bed.quiet();
+    const now = uuidsNow();
+    for (const [label, uuid] of uuids) assert.equal(now.get(label), uuid, label);
+    const fresh = [...now.keys()].filter((label) => !uuids.has(label));
+    assert.deepEqual(fresh, [], 'nothing was made twice');
+    for (const [name, mac] of Object.entries(formerRouterMacs)) {
+      assert.equal(bed.row('Logical_Router_Port', name)?.['mac'], mac);
+    }
+    for (const { name, ip, mac } of formerPods) {
+      assert.deepEqual(bed.row('Logical_Switch_Port', `${name}.default`)?.['addresses'], [`${mac} ${ip}`]);
+      const annotations = await bed.annotations(pods, name, 'default');
+      assert.equal(annotations['ovn.kubernetes.io/ip_address'], ip);
+    }
+    assert.deepEqual(bed.members('ovn.default.n1'), ['web-1.default']);
+  });
+
+  test('what nobody here wants stays; what a pod left behind goes', async () => {
+    assert.ok(bed.policy('ip4.dst == 10.99.0.0/16'));
+    assert.ok(bed.row('Logical_Switch', 'of-another'));
+    await eventually('the IP object of a pod that is gone', async () => {
+      return !(await bed.kube.list(ips)).some(({ metadata }) => metadata.name === 'lost.default');
+    });
+    const { finalizers } = (await bed.kube.get(subnets, { name: 'ovn-default' })).metadata;
+    assert.deepEqual(finalizers, ['isthmus.network/controller']);
+  });
+
+  test('new pods get addresses that nobody has, and old ones go without a trace', async () => {
+    await bed.createPod('fresh');
+    const address = await bed.address('fresh');
+    assert.ok(!formerPods.some(({ ip }) => ip === address), address);
+    await bed.deletePod('web-1');
+    await eventually('no trace of web-1', async () => {
+      const names = (await bed.kube.list(ips)).map(({ metadata }) => metadata.name);
+      return bed.row('Logical_Switch_Port', 'web-1.default') === undefined && !names.includes('web-1.default');
+    });
+    await bed.assertConsistent();
+  });
+
+  test('a restart writes nothing, and a dry run has nothing to say', async () => {
+    await bed.quiet();
+    const [versions, changes] = [await bed.versions(), bed.changes];
+    await bed.kill();
+    const text = await bed.dryRun();
+    assert.match(text, /adopt 0, insert 0, update 0, mutate 0, delete 0/);
+    assert.match(text, /Kubernetes: 0 objects made, 0 objects written/);
+    await bed.start();
+    await bed.quiet();
+    assert.deepEqual(await bed.versions(), versions);
+    assert.equal(bed.changes, changes);
+  });
+});
