@@ -19,24 +19,28 @@ import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { NodeNetwork } from './apply/node.ts';
+import { PodPorts } from './apply/pods.ts';
 import { Attachments } from './cni/attachments.ts';
 import { cniCommands, type Outcome } from './cni/commands.ts';
 import { openCniServer } from './cni/server.ts';
 import { hasNetns } from './host/netns.ts';
 import { HostLoop } from './host/loop.ts';
 import { KernelHost } from './host/network.ts';
+import { NodeAddresses } from './host/node-addresses.ts';
 import { PodLinks } from './host/pod-links.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
-import { watchLink } from './host/watch-link.ts';
+import { watchHost } from './host/watch-host.ts';
 import { ensureSystemId, isInstalled, openLocalOvs } from './ovs/local.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { planNodeStatus } from './plan/node-status.ts';
+import { refusedWishes } from './plan/subnet-problem.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { encapAddress, flagSpec, podMtu } from './settings.ts';
 import { Sandboxes } from './state/sandboxes.ts';
 import { findAddressCause } from './status/cause.ts';
 import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
 import { NodeStatusWriter } from './status/node.ts';
+import { ObjectEvents } from './status/objects.ts';
 import { parseNode, untilRegistered } from './watch/node.ts';
 import { parsePod } from './watch/pod.ts';
 import { parseSubnet } from './watch/subnet.ts';
@@ -83,23 +87,47 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     batchDelayMs: 1,
     onTransaction: (done) => metrics.onTransaction(done),
   });
-  const host = new HostLoop({ host: new KernelHost(netlink), watch: (onChange) => watchLink(nodeInterface, onChange) });
+  const kernel = new KernelHost(netlink);
+  const addresses = new NodeAddresses(netlink);
+  const host = new HostLoop({
+    host: kernel,
+    watch: (onChange) =>
+      watchHost({
+        names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
+        used: () => kernel.used,
+        onChange,
+        onAddress: () => void addresses.refresh().then((isChanged) => isChanged && network.changed()),
+      }),
+  });
+  await addresses.refresh();
 
   // the node's own network, and the sandboxes of an earlier run
-  const { encapType, datapathType } = settings;
+  const { encapType, datapathType, mirrorInterface, mirrorAll: isMirroringAll } = settings;
+  const mirror = { mirrorInterface, isMirroringAll };
   const network = new NodeNetwork({
-    settings: { nodeName: settings.node, southbound: settings.sb, encapType, encapIp, datapathType, mtu },
+    settings: { nodeName: settings.node, southbound: settings.sb, encapType, encapIp, datapathType, mtu, ...mirror },
     target,
     host,
     node: () => nodes.get(settings.node),
     subnets: () => [...subnets.entries()].flatMap(([, subnet]) => subnet ?? []),
+    addresses: () => addresses.all,
   });
+  const events = new EventRecorder({ client: kube, component: 'isthmus-daemon', instance: settings.node, signal, log });
+  const objectEvents = new ObjectEvents({ events, log, uidOfSubnet: (name) => subnets.get(name)?.uid });
   const ports = new SandboxPorts(ovs, target);
+  const podPorts = new PodPorts({
+    pods,
+    sandboxes,
+    ports,
+    hasMirror: mirrorInterface !== '',
+    hasNetem: (name) => netlink.hasQdisc(name, 'netem'),
+    onProblem: (pod, problem) => objectEvents.tellPod(pod, problem),
+  });
   for (const sandbox of ports.recorded()) {
     const hasPod = pods.get(`${sandbox.podNamespace}/${sandbox.podName}`)?.uid === sandbox.podUid;
     if (isAbandoned({ hasNetns: hasNetns(sandbox.netns), hasPod })) continue;
     sandboxes.add(sandbox);
-    ports.add(sandbox);
+    ports.add(sandbox, podPorts.wishesOf(sandbox));
   }
   network.refresh();
   target.seal();
@@ -114,6 +142,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     links: new PodLinks(netlink),
     ports,
     sandboxes,
+    wishesOf: (sandbox) => podPorts.wishesOf(sandbox),
     nodeMtu: mtu,
     isUserspaceDatapath: datapathType === 'netdev',
     controllerSockets: settings.ovsRundir,
@@ -133,7 +162,6 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
 
   // status
   const writer = new ObjectWriter({ signal, log });
-  const events = new EventRecorder({ client: kube, component: 'isthmus-daemon', instance: settings.node, signal, log });
   const status = new NodeStatusWriter({ client: kube, writer, events, log, now: () => new Date() });
   const tell = (): void => {
     const node = nodes.get(settings.node);
@@ -143,6 +171,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       isInstalled: isInstalled(ovs, nodeInterface),
     };
     if (node !== undefined) status.tell(node, chassis, planNodeStatus({ node, ...facts }));
+    objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
   nodes.subscribe(tell);
   host.onResult(tell);
@@ -153,6 +182,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
 
   if (!signal.aborted) await once(signal, 'abort');
   await server.close();
+  podPorts.close();
   host.close();
   target.close();
   await Promise.all([health.close(), writer.close(), events.close(), ovs.close(), kube.close()]);

@@ -8,6 +8,7 @@ const node: NodeFacts = {
   name: 'n1',
   uid: 'u',
   network: undefined,
+  labels: {},
   internalIps: ['172.30.1.11'],
   isInterconnectGateway: false,
   chassis: undefined,

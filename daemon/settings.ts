@@ -1,5 +1,5 @@
 /** The daemon's flags, and what follows from them and from the node for the rest of the process's life. */
-import { choice, integer, list, text, UsageError, type FlagValues } from '../lib/run/flags.ts';
+import { choice, integer, list, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { parseIp } from '../lib/net/ip.ts';
 import { defaultSocket } from './cni/protocol.ts';
 import type { NodeFacts } from './state/facts.ts';
@@ -18,6 +18,11 @@ export const flagSpec = {
     'system',
   ),
   mtu: integer('MTU of pods; 0: that of the interface with the tunnel address, less the overhead of a tunnel', 0),
+  'mirror-interface': text(
+    'interface of the node that gets copies of the packets of mirrored pods; empty: none',
+    'mirror0',
+  ),
+  'mirror-all': toggle('copy the packets of all pods, not only of those with the annotation mirror'),
   'ovs-rundir': text("folder of ovn-controller's control socket, named in hints of error messages", '/var/run/ovn'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
 };

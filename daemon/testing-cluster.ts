@@ -1,14 +1,14 @@
 /**
  * The rest of a cluster around a TestNode: a real API server with the chart's CRDs and the daemon's own role, and what the
- * controller would do – a logical network in NB, addresses in annotations. Who calls: test/system/daemon.test.ts only.
+ * controller would do – a logical network in NB, addresses in annotations. Who calls: test/system/daemon*.test.ts only.
  */
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { annotation } from '../lib/api/names.ts';
+import { annotation, interfaceAnnotation } from '../lib/api/names.ts';
 import { openKube } from '../lib/kube/client.ts';
-import { nodes, pods, subnets } from '../lib/kube/resources.ts';
+import { events, nodes, pods, subnets } from '../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { eventually, type TestNode } from './testing.ts';
@@ -17,6 +17,7 @@ const chart = join(import.meta.dirname, '../charts/isthmus');
 const networks = {
   join: { cidr: '100.64.0.0/16', gateway: '100.64.0.1', mac: '02:00:00:00:01:01' },
   'ovn-default': { cidr: '10.16.0.0/16', gateway: '10.16.0.1', mac: '02:00:00:00:01:02' },
+  red: { cidr: '10.30.0.0/16', gateway: '10.30.0.1', mac: '02:00:00:00:01:03' },
 } as const;
 type Network = keyof typeof networks;
 const nodeIp = '100.64.0.2';
@@ -75,9 +76,36 @@ export class TestCluster {
     await this.annotate(pod, ip);
   }
 
-  async annotate({ name }: TestPod, ip: string): Promise<void> {
-    const body = { metadata: { annotations: allocation(ip, macOf(ip), 'ovn-default') } };
-    await this.admin.patch(pods, { namespace: 'default', name }, 'merge', body);
+  async annotate(pod: TestPod, ip: string): Promise<void> {
+    await this.annotatePod(pod, allocation(ip, macOf(ip), 'ovn-default'));
+  }
+
+  /** null takes an annotation away. */
+  async annotatePod({ name }: TestPod, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    await this.admin.patch(pods, { namespace: 'default', name }, 'merge', { metadata: { annotations } });
+  }
+
+  /** An interface of the pod in a switch of its own for attachments, `red`, in which nothing routes. */
+  async attach(pod: TestPod, provider: string, ip: string): Promise<void> {
+    const [port, mac] = [`${pod.name}.default.${provider}`, macOf(ip)];
+    this.#node.nbctl('--may-exist ls-add red', `lsp-add red ${port}`, ['lsp-set-addresses', port, `${mac} ${ip}`]);
+    const keys = Object.entries(allocation(ip, mac, 'red'));
+    await this.annotatePod(
+      pod,
+      Object.fromEntries(keys.map(([key, value]) => [interfaceAnnotation(provider, key), value])),
+    );
+  }
+
+  async setSubnet(name: string, spec: object): Promise<void> {
+    await this.admin.patch(subnets, { name }, 'merge', { spec });
+  }
+
+  /** Messages of the events on an object, by reason. */
+  async eventsOn(kind: string, name: string): Promise<Readonly<Record<string, string>>> {
+    const found = await this.admin.list(events, {
+      fieldSelector: `involvedObject.kind=${kind},involvedObject.name=${name}`,
+    });
+    return Object.fromEntries(found.map((event) => [String(event['reason']), String(event['message'])]));
   }
 
   async deletePod(name: string): Promise<void> {
@@ -112,6 +140,7 @@ export class TestCluster {
     ];
     this.#node.nbctl('lr-add ovn-cluster');
     for (const [name, { gateway, cidr, mac }] of Object.entries(networks)) {
+      if (name === 'red') continue;
       this.#node.nbctl(
         `ls-add ${name}`,
         `lrp-add ovn-cluster ovn-cluster-${name} ${mac} ${gateway}/16`,

@@ -1,6 +1,6 @@
 /**
  * One real node for tests: OVN central, Open vSwitch with the userspace datapath, ovn-controller and the daemon, all in a
- * network namespace of the test process itself. Root is needed. Who calls: test/system/daemon.test.ts only.
+ * network namespace of the test process itself. Root is needed. Who calls: test/system/daemon*.test.ts only.
  * The test process moves into a fresh namespace for good, so it must be a process of its own.
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
@@ -9,6 +9,7 @@ import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ovnEnvironment, schemaFile } from 'ovsdb-client/testing';
 import { libc, systemError } from './host/libc.ts';
 
 const CLONE_NEWNET = 0x40000000;
@@ -16,7 +17,7 @@ const checkout = join(import.meta.dirname, '..');
 
 /** Runs a program to its end; its stdout. @throws with its stderr */
 export function exec(program: string, ...args: readonly string[]): string {
-  return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: ovnEnvironment() });
 }
 
 /** Waits until `probe` gives something; for what has no event to wait for. */
@@ -76,13 +77,12 @@ export class TestNode {
 
   startOvn(): void {
     mkdirSync(join(this.dir, 'run'));
-    const [share, ovs] = ['/usr/share/ovn', '/usr/share/openvswitch'];
     for (const [name, schema] of [
-      ['nb', `${share}/ovn-nb`],
-      ['sb', `${share}/ovn-sb`],
-      ['db', `${ovs}/vswitch`],
+      ['nb', 'ovn-nb'],
+      ['sb', 'ovn-sb'],
+      ['db', 'vswitch'],
     ] as const) {
-      exec('ovsdb-tool', 'create', this.#path(`${name}.conf`), `${schema}.ovsschema`);
+      exec('ovsdb-tool', 'create', this.#path(`${name}.conf`), schemaFile(schema));
       this.start(
         name,
         'ovsdb-server',
@@ -157,7 +157,7 @@ export class TestNode {
   start(name: string, program: string, ...args: readonly string[]): void {
     const log = openSync(this.#path(`${name}.log`), 'a');
     const run = join(this.dir, 'run');
-    const env = { ...process.env, OVS_RUNDIR: run, OVN_RUNDIR: run, OVS_DBDIR: run, OVS_SYSCONFDIR: run };
+    const env = { ...ovnEnvironment(), OVS_RUNDIR: run, OVN_RUNDIR: run, OVS_DBDIR: run, OVS_SYSCONFDIR: run };
     this.#children.set(name, spawn(program, args, { cwd: this.dir, env, stdio: ['ignore', log, log] }));
     closeSync(log);
   }

@@ -6,7 +6,8 @@ import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostLoop } from '../host/loop.ts';
 import { planHostNetwork } from '../plan/host-network.ts';
-import { planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
+import { mirrorOwner, planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
+import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
 
 export interface NodeNetworkOptions {
@@ -15,18 +16,22 @@ export interface NodeNetworkOptions {
   readonly host: Pick<HostLoop, 'set'>;
   readonly node: () => NodeFacts | undefined;
   readonly subnets: () => readonly SubnetFacts[];
+  /** Of the node's interfaces. */
+  readonly addresses: () => readonly string[];
 }
 
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
   readonly #portProblems = new Map<string, Problem>();
 
+  #subnetProblems: readonly SubnetProblem[] = [];
   #pending: NodeJS.Immediate | undefined;
 
   constructor(options: NodeNetworkOptions) {
     this.#options = options;
     options.target.onResult((owner, problem) => {
-      if (!owner.startsWith('node/')) return;
+      // Without a mirror the node works as well; the target has told its log.
+      if (!owner.startsWith('node/') || owner === mirrorOwner) return;
       if (problem === undefined) this.#portProblems.delete(owner);
       else this.#portProblems.set(owner, problem);
     });
@@ -35,6 +40,11 @@ export class NodeNetwork {
   /** Owner → why its rows are not in the local OVS database. */
   get portProblems(): ReadonlyMap<string, Problem> {
     return this.#portProblems;
+  }
+
+  /** What this node cannot do for subnets, by the last plan. */
+  get subnetProblems(): readonly SubnetProblem[] {
+    return this.#subnetProblems;
   }
 
   /** To be called after any fact changed; a burst of changes is one refresh. */
@@ -52,6 +62,10 @@ export class NodeNetwork {
       if (desired === undefined) target.drop(owner);
       else target.set(owner, desired);
     }
-    host.set(planHostNetwork({ node, subnets: this.#options.subnets(), mtu: settings.mtu }));
+    const { mtu, mirrorInterface } = settings;
+    const addresses = this.#options.addresses();
+    const plan = planHostNetwork({ node, subnets: this.#options.subnets(), mtu, addresses, mirrorInterface });
+    this.#subnetProblems = plan.problems;
+    host.set(plan.network);
   }
 }

@@ -1,8 +1,7 @@
 /**
- * ADD and DEL of one node: the order of steps, and their undoing. In: parsed requests. Out: attachments or CniErrors.
+ * ADD, CHECK and DEL of one node: the order of steps, and their undoing. In: parsed requests. Out: attachments or CniErrors.
  *
- * Requests for one container run one after the other; so do the steps of all sandboxes of one pod, because they share
- * the logical port. A failed or abandoned ADD leaves nothing behind. A DEL only ever takes what its own container has.
+ * Requests for one container run one after the other; so do the steps of all sandboxes of one logical port. A failed or abandoned ADD leaves nothing behind. A DEL only ever takes what its own container has.
  */
 import type { Reflector } from '../../lib/kube/types.ts';
 import { LinkExists, type PodLinks } from '../host/pod-links.ts';
@@ -10,12 +9,14 @@ import { NetnsError, openNetns, type Netns } from '../host/netns.ts';
 import { NetlinkError } from '../host/rtnetlink.ts';
 import { PortRefused, type SandboxPorts } from '../ovs/sandbox-ports.ts';
 import { hostInterfaceName, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
+import type { PortWishes } from '../plan/sandbox.ts';
 import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
 import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
+import { checkAttachment } from './check.ts';
 import { CniError, errorCode } from './error.ts';
 import { KeyedLock } from './keyed-lock.ts';
 import { untilAddressed, type AddressedPod } from './pod-address.ts';
-import type { AddRequest, DelRequest } from './request.ts';
+import type { AddRequest, CheckRequest, DelRequest } from './request.ts';
 import type { Attachment } from './result.ts';
 
 export interface AttachmentsOptions {
@@ -24,6 +25,8 @@ export interface AttachmentsOptions {
   readonly links: PodLinks;
   readonly ports: SandboxPorts;
   readonly sandboxes: Sandboxes;
+  /** What its pod's annotations ask of a port, now; later changes go to `ports` directly. */
+  readonly wishesOf: (sandbox: Sandbox) => PortWishes;
   readonly nodeMtu: number;
   readonly isUserspaceDatapath: boolean;
   /** Folder of ovn-controller's control socket, for hints. */
@@ -37,6 +40,7 @@ export interface AttachmentsOptions {
 /** Together below the shim's 90 s. */
 const defaultAddressTimeoutMs = 25_000;
 const defaultPortTimeoutMs = 20_000;
+const neverAborted = new AbortController().signal;
 
 export class Attachments {
   readonly #options: AttachmentsOptions;
@@ -60,9 +64,24 @@ export class Attachments {
       const netns = openSandboxNetns(request.netns);
       try {
         const addressed = await this.#untilAddressed(request, signal);
-        return await this.#locks.run(`pod ${request.podNamespace}/${request.podName}`, () =>
-          this.#attach(request, addressed, netns, signal),
-        );
+        return await this.#attach(request, addressed, netns, signal);
+      } finally {
+        netns.close();
+      }
+    });
+  }
+
+  /** Whether the attachment is still as ADD made it. @throws CniError */
+  async check({ containerId, ifname, netns: path }: CheckRequest): Promise<void> {
+    await this.#locks.run(`container ${containerId}`, async () => {
+      const sandbox = this.#options.sandboxes.get(attachmentKey(containerId, ifname));
+      if (sandbox === undefined)
+        throw new CniError(errorCode.unknownContainer, `container ${containerId} has no interface ${ifname} of ours`);
+      const netns = openSandboxNetns(path);
+      try {
+        await checkAttachment(this.#options, sandbox, netns);
+      } catch (error) {
+        throw explainFailure(error, sandbox, neverAborted, this.#options.controllerSockets);
       } finally {
         netns.close();
       }
@@ -74,7 +93,7 @@ export class Attachments {
     await this.#locks.run(`container ${request.containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
       if (sandbox === undefined) return this.#removeStray(request);
-      await this.#locks.run(`pod ${sandbox.podNamespace}/${sandbox.podName}`, () => this.#detach(sandbox));
+      await this.#locks.run(`port ${sandbox.port}`, () => this.#detach(sandbox));
     });
   }
 
@@ -89,55 +108,54 @@ export class Attachments {
     try {
       return await untilAddressed(pods, request, AbortSignal.any([signal, AbortSignal.timeout(addressTimeoutMs)]));
     } catch (error) {
-      if (!(error instanceof CniError) || error.details !== undefined || signal.aborted) throw error;
+      const isLate = error instanceof CniError && error.code === errorCode.tryAgainLater;
+      if (!isLate || error.details !== undefined || signal.aborted) throw error;
       throw new CniError(error.code, error.message, await findCause(request), { cause: error });
     }
   }
 
-  async #attach(
-    request: AddRequest,
-    { pod, network }: AddressedPod,
-    netns: Netns,
-    signal: AbortSignal,
-  ): Promise<Attachment> {
-    const { nodeMtu, isUserspaceDatapath, subnetOf, sandboxes } = this.#options;
-    const { link, sandbox } = planPodInterface({
-      request,
-      pod,
-      network,
-      subnet: subnetOf(network.subnet),
-      nodeMtu,
-      isUserspaceDatapath,
+  async #attach(request: AddRequest, addressed: AddressedPod, netns: Netns, signal: AbortSignal): Promise<Attachment> {
+    const { nodeMtu, isUserspaceDatapath, subnetOf } = this.#options;
+    const subnet = subnetOf(addressed.network.subnet);
+    const { link, sandbox } = planPodInterface({ request, ...addressed, subnet, nodeMtu, isUserspaceDatapath });
+    return this.#locks.run(`port ${sandbox.port}`, async () => {
+      await this.#makeRoom(sandbox);
+      try {
+        return await this.#connect(link, sandbox, netns, signal);
+      } catch (error) {
+        throw explainFailure(error, sandbox, signal, this.#options.controllerSockets);
+      }
     });
-    const holder = sandboxes.byHostInterface(sandbox.hostInterface);
+  }
+
+  /** The names and the logical port that a new sandbox needs. @throws CniError where a living one has them */
+  async #makeRoom({ containerId, hostInterface, port }: Sandbox): Promise<void> {
+    const { sandboxes } = this.#options;
+    const holder = sandboxes.byHostInterface(hostInterface);
     if (holder !== undefined)
       throw new CniError(
         errorCode.interfaceExists,
-        `interface ${sandbox.hostInterface} of the node belongs to container ${holder.containerId}`,
+        `interface ${hostInterface} of the node belongs to container ${holder.containerId}`,
       );
-    for (const rival of sandboxes.ofPod(pod.namespace, pod.name)) {
-      if (rival.containerId === request.containerId) {
+    for (const rival of sandboxes.ofPort(port)) {
+      if (rival.containerId === containerId) {
         throw new CniError(
           errorCode.interfaceExists,
-          `pod ${pod.namespace}/${pod.name} has interface ${rival.ifname} already; a pod has one interface of this network`,
+          `interface ${rival.ifname} of container ${containerId} has logical port ${port} already`,
+          "one interface of a network is attached once; a network that is attached more than once is listed so in the pod's annotation k8s.v1.cni.cncf.io/networks",
         );
       }
       // The runtime made a new sandbox for the pod: the old one is dead, and two ports with one iface-id would take turns.
       await this.#detach(rival);
     }
-    try {
-      return await this.#connect(link, sandbox, netns, signal);
-    } catch (error) {
-      throw explainFailure(error, sandbox, signal, this.#options.controllerSockets);
-    }
   }
 
   async #connect(link: PodInterface, sandbox: Sandbox, netns: Netns, signal: AbortSignal): Promise<Attachment> {
-    const { links, ports, sandboxes, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+    const { links, ports, sandboxes, wishesOf, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const host = await links.create(link, netns);
     sandboxes.add(sandbox);
     try {
-      ports.add(sandbox);
+      ports.add(sandbox, wishesOf(sandbox));
       const installed = ports.untilInstalled(sandbox, AbortSignal.any([signal, AbortSignal.timeout(portTimeoutMs)]));
       // Both are awaited to their end: undoing must not run beside work that goes on.
       const [configured, ready] = await Promise.allSettled([links.configure(link, netns), installed]);
@@ -153,7 +171,9 @@ export class Attachments {
       podInterface: { name: link.name, mac: link.mac, netns: sandbox.netns },
       addresses: link.addresses.map((address) => ({
         address,
-        gateway: link.routes.find((route) => route.gateway.includes(':') === address.includes(':'))?.gateway,
+        gateway: link.routes.find(
+          ({ destination, gateway }) => destination.endsWith('/0') && gateway.includes(':') === address.includes(':'),
+        )?.gateway,
       })),
       routes: link.routes,
     };

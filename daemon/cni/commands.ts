@@ -16,7 +16,7 @@ export interface Outcome {
 }
 
 export interface CommandsOptions {
-  readonly attachments: Pick<Attachments, 'add' | 'del'>;
+  readonly attachments: Pick<Attachments, 'add' | 'check' | 'del'>;
   readonly onOutcome: (outcome: Outcome) => void;
   /** The daemon ends: requests under way are given up and undone. */
   readonly stopping: AbortSignal;
@@ -57,7 +57,8 @@ async function perform(
   if (request.command === 'ADD') {
     return renderResult(request.cniVersion, await attachments.add(request, signal), request.prevResult);
   }
-  await attachments.del(request);
+  if (request.command === 'CHECK') await attachments.check(request);
+  else await attachments.del(request);
   return '';
 }
 

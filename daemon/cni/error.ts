@@ -17,6 +17,10 @@ export const errorCode = {
   interfaceExists: 101,
   /** The local Open vSwitch refused the port. */
   portRefused: 102,
+  /** The pod's own annotations are wrong: it will not start before they are mended. */
+  podRefused: 103,
+  /** CHECK found that the pod has no longer what ADD gave it. */
+  attachmentBroken: 104,
 } as const;
 
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReflectorChange } from '../../lib/kube/types.ts';
-import type { Attachable, PodFacts } from '../state/facts.ts';
+import type { Attachable, InterfaceFacts, PodFacts } from '../state/facts.ts';
 import { CniError } from './error.ts';
 import { untilAddressed } from './pod-address.ts';
 
@@ -11,10 +11,24 @@ const network: Attachable = {
   networks: ['10.16.0.0/16'],
   subnet: 'ovn-default',
 };
-const request = { podNamespace: 'default', podName: 'web', podUid: 'u1' };
+const request = { podNamespace: 'default', podName: 'web', podUid: 'u1', provider: 'ovn', ifname: 'eth0' };
 
-function podOf(changes: Partial<PodFacts>): PodFacts {
-  return { namespace: 'default', name: 'web', uid: 'u1', network: undefined, ...changes };
+function interfaceOf(provider: string, changes: Partial<InterfaceFacts>): InterfaceFacts {
+  const nothing = { network: undefined, hasDefaultRoute: undefined, routes: [], netem: {}, isMirrored: false };
+  return { provider, ...nothing, ...changes };
+}
+
+function podOf({ network: of, ...changes }: Partial<PodFacts & Pick<InterfaceFacts, 'network'>>): PodFacts {
+  const interfaces = new Map([['ovn', interfaceOf('ovn', { network: of })]]);
+  const pod = {
+    namespace: 'default',
+    name: 'web',
+    uid: 'u1',
+    portOwner: 'web.default',
+    refusal: undefined,
+    problems: [],
+  };
+  return { ...pod, interfaces, ...changes };
 }
 
 /** A reflector of one pod. */
@@ -71,3 +85,34 @@ for (const [what, pod, details] of late) {
     assert.equal(pods.listeners.size, 0);
   });
 }
+
+test('an interface of an attachment waits for its own annotations; of one attached twice, for those with its name', async () => {
+  const { signal } = new AbortController();
+  const attached = { ...request, provider: 'red.default.ovn', ifname: 'net1' };
+  const other = { ...network, mac: '02:00:00:00:00:02' };
+  const pods = fakePods(podOf({ network }));
+  const waiting = untilAddressed(pods, attached, signal);
+  const shared = interfaceOf('red.default.ovn', { network });
+  pods.set(podOf({ interfaces: new Map([[shared.provider, shared]]) }));
+  assert.equal((await waiting).facts, shared);
+  const own = interfaceOf('red.default.ovn.net1', { network: other });
+  const both = new Map([shared, own].map((facts) => [facts.provider, facts]));
+  assert.equal((await untilAddressed(fakePods(podOf({ interfaces: both })), attached, signal)).network, other);
+});
+
+test('wrong annotations of the pod itself are told at once', async () => {
+  const { signal } = new AbortController();
+  const refusal = 'InvalidAddress: annotation x is wrong';
+  const refused = (pod: PodFacts, message: RegExp): Promise<void> =>
+    assert.rejects(untilAddressed(fakePods(pod), request, signal), (error) => {
+      assert.ok(error instanceof CniError);
+      assert.equal(error.code, 103);
+      assert.match(error.message, message);
+      return true;
+    });
+  await refused(podOf({ refusal }), /default\/web gets no address: InvalidAddress: annotation x is wrong/);
+  const routes = { code: 'InvalidAnnotation', message: 'annotation routes is wrong' };
+  await refused(podOf({ interfaces: new Map([['ovn', interfaceOf('ovn', { network, routes })]]) }), /routes is wrong/);
+  const allocated = await untilAddressed(fakePods(podOf({ network, refusal })), request, signal);
+  assert.equal(allocated.network, network, 'what is wrong does not concern this interface');
+});

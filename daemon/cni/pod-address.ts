@@ -1,56 +1,75 @@
-/** Waits, without polling, until the controller has given a pod its address; says why when it does not come. */
+/** Waits until the controller has given a pod's interface its address; says why when it does not come. */
+import { defaultProvider } from '../../lib/api/names.ts';
 import type { Reflector } from '../../lib/kube/types.ts';
-import type { Attachable, PodFacts } from '../state/facts.ts';
+import type { Attachable, InterfaceFacts, PodFacts, Route } from '../state/facts.ts';
+import { until } from '../state/until.ts';
 import { CniError, errorCode } from './error.ts';
 import type { AddRequest } from './request.ts';
 
 export interface AddressedPod {
   readonly pod: PodFacts;
+  readonly facts: InterfaceFacts;
   readonly network: Attachable;
+  readonly routes: readonly Route[];
 }
 
-type PodName = Pick<AddRequest, 'podNamespace' | 'podName' | 'podUid'>;
+type Asked = Pick<AddRequest, 'podNamespace' | 'podName' | 'podUid' | 'provider' | 'ifname'>;
 
-/** @throws CniError 11 when `signal` aborts before, with the cause that is known */
+/**
+ * @throws CniError 103 as soon as the pod's own annotations are known to be wrong, 11 when `signal` aborts before there is
+ * an address, with the cause that is known
+ */
 export async function untilAddressed(
   pods: Pick<Reflector<PodFacts>, 'get' | 'subscribe'>,
-  request: PodName,
+  request: Asked,
   signal: AbortSignal,
 ): Promise<AddressedPod> {
   const key = `${request.podNamespace}/${request.podName}`;
-  return new Promise((resolve, reject) => {
-    const stops: (() => void)[] = [];
-    const finish = (settle: () => void): void => {
-      for (const stop of stops) stop();
-      settle();
-    };
-    const check = (): void => {
-      const pod = pods.get(key);
-      const network = pod !== undefined && isAsked(pod, request) ? pod.network : undefined;
-      if (pod !== undefined && network !== undefined && typeof network !== 'string')
-        finish(() => resolve({ pod, network }));
-      else if (signal.aborted)
-        finish(() =>
-          reject(new CniError(errorCode.tryAgainLater, `pod ${key} has no address yet`, explain(pod, request))),
-        );
-    };
-    signal.addEventListener('abort', check, { once: true });
-    stops.push(
-      () => signal.removeEventListener('abort', check),
-      pods.subscribe((change) => change.key === key && check()),
+  const onChange = (check: () => void): (() => void) => pods.subscribe((change) => change.key === key && check());
+  try {
+    return await until([onChange], () => addressed(pods.get(key), request), signal);
+  } catch (error) {
+    if (!signal.aborted || error !== signal.reason) throw error;
+    throw new CniError(
+      errorCode.tryAgainLater,
+      `${describe(request)} has no address yet`,
+      explain(pods.get(key), request),
     );
-    check();
-  });
+  }
 }
 
-function isAsked(pod: PodFacts, { podUid }: PodName): boolean {
+function addressed(pod: PodFacts | undefined, request: Asked): AddressedPod | undefined {
+  if (pod === undefined || !isAsked(pod, request)) return undefined;
+  const facts = factsOf(pod, request);
+  const network = facts?.network;
+  if (facts === undefined || network === undefined || typeof network === 'string') {
+    if (pod.refusal === undefined) return undefined;
+    throw new CniError(errorCode.podRefused, `${describe(request)} gets no address: ${pod.refusal}`);
+  }
+  if ('code' in facts.routes) throw new CniError(errorCode.podRefused, `${describe(request)}: ${facts.routes.message}`);
+  return { pod, facts, network, routes: facts.routes };
+}
+
+/** Where a network is attached more than once, each interface has annotations of its own. */
+function factsOf({ interfaces }: PodFacts, { provider, ifname }: Asked): InterfaceFacts | undefined {
+  const own = interfaces.get(`${provider}.${ifname}`);
+  return own?.network === undefined ? interfaces.get(provider) : own;
+}
+
+function describe({ podNamespace, podName, provider, ifname }: Asked): string {
+  const pod = `pod ${podNamespace}/${podName}`;
+  return provider === defaultProvider ? pod : `${pod}: interface ${ifname} of network ${provider}`;
+}
+
+function isAsked(pod: PodFacts, { podUid }: Asked): boolean {
   return podUid === undefined || podUid === pod.uid;
 }
 
 /** undefined where only the controller knows. */
-function explain(pod: PodFacts | undefined, request: PodName): string | undefined {
+function explain(pod: PodFacts | undefined, request: Asked): string | undefined {
   if (pod === undefined) return 'the API server knows no pod of that name on this node';
   if (!isAsked(pod, request))
     return `the pod of that name has uid ${pod.uid} now, the request is for ${request.podUid}: its pod was deleted`;
-  return typeof pod.network === 'string' ? pod.network : undefined;
+  const network = factsOf(pod, request)?.network;
+  return typeof network === 'string' ? network : undefined;
 }

@@ -29,11 +29,24 @@ test('an ADD as containerd sends it', () => {
     cniVersion: '1.0.0',
     containerId: 'abc123',
     ifname: 'eth0',
+    provider: 'ovn',
     netns: '/var/run/netns/x',
     podNamespace: 'default',
     podName: 'web',
     podUid: 'u1',
     prevResult: undefined,
+  });
+});
+
+test('an attachment names its network; CHECK needs a namespace but no pod', () => {
+  const attached = parse({ CNI_IFNAME: 'net1' }, { provider: 'red.shop.ovn', server_socket: '/run/x.sock' });
+  assert.equal(attached.command === 'ADD' && attached.provider, 'red.shop.ovn');
+  assert.deepEqual(parse({ CNI_COMMAND: 'CHECK', CNI_ARGS: undefined }, { prevResult: {} }), {
+    command: 'CHECK',
+    cniVersion: '1.0.0',
+    containerId: 'abc123',
+    ifname: 'eth0',
+    netns: '/var/run/netns/x',
   });
 });
 
@@ -60,7 +73,15 @@ const refused: readonly [
   config?: object | string,
 ][] = [
   ['no command', 4, /CNI_COMMAND is missing/, { CNI_COMMAND: undefined }],
-  ['CHECK', 4, /CNI_COMMAND=CHECK is not supported/, { CNI_COMMAND: 'CHECK' }],
+  ['GC', 4, /CNI_COMMAND=GC is not supported/, { CNI_COMMAND: 'GC' }],
+  ['CHECK without a namespace', 4, /CNI_NETNS is missing/, { CNI_COMMAND: 'CHECK', CNI_NETNS: undefined }],
+  [
+    'a provider of another plug-in',
+    7,
+    /"provider" of the network configuration is "macvlan\.default"/,
+    {},
+    { provider: 'macvlan.default' },
+  ],
   ['GC', 4, /CNI_COMMAND=GC is not supported/, { CNI_COMMAND: 'GC' }],
   ['STATUS', 4, /CNI_COMMAND=STATUS is not supported/, { CNI_COMMAND: 'STATUS' }],
   ['no container id', 4, /CNI_CONTAINERID is missing/, { CNI_CONTAINERID: '' }],

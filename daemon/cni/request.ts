@@ -3,6 +3,7 @@
  * The rules are those of the CNI specification (SPEC.md, "Plugin execution") and of its reference runtime.
  */
 import { z } from 'zod';
+import { defaultProvider } from '../../lib/api/names.ts';
 import { CniError, errorCode } from './error.ts';
 import { supportedVersions, type CniVersion, type ShimRequest } from './protocol.ts';
 
@@ -11,6 +12,8 @@ export interface AddRequest {
   readonly cniVersion: CniVersion;
   readonly containerId: string;
   readonly ifname: string;
+  /** `ovn`, or the attachment this is an interface of: `<attachment>.<namespace>.ovn`. */
+  readonly provider: string;
   /** Path of the pod's network namespace. */
   readonly netns: string;
   readonly podNamespace: string;
@@ -19,6 +22,14 @@ export interface AddRequest {
   readonly podUid: string | undefined;
   /** Result of the plugins before this one in a chain. */
   readonly prevResult: PreviousResult | undefined;
+}
+
+export interface CheckRequest {
+  readonly command: 'CHECK';
+  readonly cniVersion: CniVersion;
+  readonly containerId: string;
+  readonly ifname: string;
+  readonly netns: string;
 }
 
 export interface DelRequest {
@@ -34,7 +45,7 @@ export interface VersionRequest {
   readonly cniVersion: string;
 }
 
-export type CniRequest = AddRequest | DelRequest | VersionRequest;
+export type CniRequest = AddRequest | CheckRequest | DelRequest | VersionRequest;
 
 const indexed = z.looseObject({ interface: z.int().optional() });
 const previousResult = z.looseObject({
@@ -49,6 +60,7 @@ const configuration = z.looseObject({
   cniVersion: z.string().optional(),
   name: z.string().optional(),
   type: z.string().optional(),
+  provider: z.string().optional(),
   ipam: z.looseObject({}).optional(),
   runtimeConfig: z.record(z.string(), z.unknown()).optional(),
   prevResult: z.unknown().optional(),
@@ -75,11 +87,11 @@ export function answerVersion(stdin: string): string {
 export function parseCniRequest({ environment, stdin }: ShimRequest): CniRequest {
   const command = required(environment, 'CNI_COMMAND');
   if (command === 'VERSION') return { command, cniVersion: answerVersion(stdin) };
-  if (command !== 'ADD' && command !== 'DEL') {
+  if (command !== 'ADD' && command !== 'CHECK' && command !== 'DEL') {
     throw new CniError(
       errorCode.invalidEnvironment,
       `CNI_COMMAND=${command} is not supported by this version of isthmus`,
-      'ADD, DEL and VERSION are; set the configuration\'s cniVersion to one that VERSION lists and "disableCheck": true',
+      "ADD, CHECK, DEL and VERSION are; set the configuration's cniVersion to one that VERSION lists",
     );
   }
   const config = parseConfiguration(stdin);
@@ -89,11 +101,13 @@ export function parseCniRequest({ environment, stdin }: ShimRequest): CniRequest
   const ifname = checkInterfaceName(required(environment, 'CNI_IFNAME'));
   if (command === 'DEL') return { command, cniVersion, containerId, ifname };
   const netns = required(environment, 'CNI_NETNS');
+  if (command === 'CHECK') return { command, cniVersion, containerId, ifname, netns };
   return {
     command,
     cniVersion,
     containerId,
     ifname,
+    provider: checkProvider(config.provider),
     netns,
     ...parsePodArguments(environment.get('CNI_ARGS') ?? ''),
     prevResult: parsePrevResult(config.prevResult),
@@ -159,6 +173,19 @@ function checkConfiguration(config: Configuration): void {
       `leave the capability "${capability}" out of the network configuration or add a chained plugin that has it`,
     );
   }
+}
+
+// The names of a NetworkAttachmentDefinition and of its namespace.
+const attachmentProvider = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.[a-z0-9]([-a-z0-9]*[a-z0-9])?\.ovn$/;
+
+function checkProvider(provider = defaultProvider): string {
+  if (provider === '') return defaultProvider;
+  if (provider === defaultProvider || attachmentProvider.test(provider)) return provider;
+  throw new CniError(
+    errorCode.invalidConfig,
+    `"provider" of the network configuration is ${JSON.stringify(provider)}`,
+    'give "<name>.<namespace>.ovn" of the NetworkAttachmentDefinition, or leave it out for the default network',
+  );
 }
 
 function unsupported(field: string, value: unknown, advice: string): CniError {

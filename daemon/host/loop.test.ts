@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import type { Problem } from '../../lib/desired/problem.ts';
 import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
 import { HostLoop } from './loop.ts';
+import type { HostProblem } from './target.ts';
 
-const empty = planHostNetwork({ node: undefined, subnets: [], mtu: 1400 });
+const empty = planHostNetwork({ node: undefined, subnets: [], mtu: 1400, addresses: [], mirrorInterface: '' }).network;
 
 /** A host that records what it is asked for and answers with `problems`. */
-function fakeHost(): { loop: HostLoop; asked: HostNetwork[]; problems: Problem[]; kernelChanged: () => void } {
+function fakeHost(): { loop: HostLoop; asked: HostNetwork[]; problems: HostProblem[]; kernelChanged: () => void } {
   const asked: HostNetwork[] = [];
-  const problems: Problem[] = [];
+  const problems: HostProblem[] = [];
   let kernelChanged = (): void => undefined;
   const loop = new HostLoop({
     host: { set: (wanted) => (asked.push(wanted), Promise.resolve([...problems])) },
@@ -59,7 +59,14 @@ test('applies what is wanted, again after a change of the kernel, and retries wh
   await advance(0);
   await advance(2500);
   assert.equal(asked.length, 4, 'the refused is tried again');
-  loop.close();
+  problems.splice(0, 1, { code: 'EgressGatewayRefused', message: 'x', subnet: 's' });
+  await advance(2500);
+  assert.equal(asked.length, 5);
   await advance(10_000);
-  assert.equal(asked.length, 4);
+  assert.equal(asked.length, 5, "one subnet's wish is not tried again that often");
+  await advance(20_000);
+  assert.equal(asked.length, 6);
+  loop.close();
+  await advance(60_000);
+  assert.equal(asked.length, 6);
 });

@@ -3,9 +3,8 @@
  * (ovs-vswitchd restarted and ovn0 is a new device without addresses), and again after a while where something was
  * refused. Several reasons while one application runs lead to one more.
  */
-import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostNetwork } from '../plan/host-network.ts';
-import type { HostTarget } from './target.ts';
+import type { HostProblem, HostTarget } from './target.ts';
 
 export interface HostLoopOptions {
   readonly host: HostTarget;
@@ -16,6 +15,8 @@ export interface HostLoopOptions {
 /** Gathers a burst of kernel messages, of which our own changes cause some too. */
 const gatherMs = 50;
 const retryMs = 2000;
+/** A subnet's wish is refused until somebody changes the subnet or the node's own network. */
+const wishRetryMs = 30_000;
 
 export class HostLoop {
   readonly #options: HostLoopOptions;
@@ -26,7 +27,7 @@ export class HostLoop {
   #dueMs = 0;
   #isRunning = false;
   #isDirty = false;
-  #problems: readonly Problem[] | undefined;
+  #problems: readonly HostProblem[] | undefined;
   readonly #listeners = new Set<() => void>();
 
   constructor(options: HostLoopOptions) {
@@ -35,7 +36,7 @@ export class HostLoop {
   }
 
   /** Of the last application; undefined before the first. */
-  get problems(): readonly Problem[] | undefined {
+  get problems(): readonly HostProblem[] | undefined {
     return this.#problems;
   }
 
@@ -74,6 +75,7 @@ export class HostLoop {
     this.#isRunning = false;
     for (const listener of this.#listeners) listener();
     if (this.#isDirty) this.#schedule(gatherMs);
-    else if (this.#problems.length > 0) this.#schedule(retryMs);
+    else if (this.#problems.some(({ subnet }) => subnet === undefined)) this.#schedule(retryMs);
+    else if (this.#problems.length > 0) this.#schedule(wishRetryMs);
   }
 }

@@ -84,3 +84,9 @@ export function routeHeader(route: {
     u32(0),
   ]);
 }
+
+/** struct fib_rule_hdr, for a rule that leads to a table. */
+export function ruleHeader(family: number, sourcePrefix: number, table: number): Buffer {
+  const toTable = 1;
+  return Buffer.concat([Buffer.from([family, 0, sourcePrefix, 0, table, 0, 0, toTable]), u32(0)]);
+}

@@ -6,7 +6,7 @@ import type { PodInterface } from '../plan/pod-interface.ts';
 import { disableTransmitChecksum } from './ethtool.ts';
 import type { Netns } from './netns.ts';
 import { routeProtocol } from './network.ts';
-import type { Link } from './rtnetlink-codec.ts';
+import { mainTable, type Link } from './rtnetlink-codec.ts';
 import { NetlinkError, Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, setSysctl } from './sysctl.ts';
 
@@ -60,10 +60,24 @@ export class PodLinks {
       await Promise.all([inside.setLink(loopbackIndex, { isUp: true }), inside.setLink(index, { isUp: true })]);
       await Promise.all(wanted.addresses.map((cidr) => inside.addAddress({ index, ...splitAddress(cidr) })));
       await Promise.all(
-        wanted.routes.map(({ destination, gateway }) =>
-          inside.setRoute({ destination, gateway, source: undefined, index, protocol: routeProtocol }),
-        ),
+        wanted.routes.map(({ destination, gateway, isReplacing }) => {
+          const route = { destination, gateway, source: undefined, index, table: mainTable, protocol: routeProtocol };
+          return inside.setRoute(route, isReplacing);
+        }),
       );
+    } finally {
+      inside.close();
+    }
+  }
+
+  /** The pod's end as it is; undefined where there is none of that name. @throws NetlinkError */
+  async inspect(name: string, netns: Netns): Promise<(Link & { readonly addresses: readonly string[] }) | undefined> {
+    const inside = netns.run(() => new Rtnetlink());
+    try {
+      const link = await inside.findLink(name);
+      if (link === undefined) return undefined;
+      const addresses = (await inside.addresses()).filter(({ index }) => index === link.index);
+      return { ...link, addresses: addresses.map(({ address }) => address) };
     } finally {
       inside.close();
     }

@@ -16,18 +16,26 @@ export class PrintableHost implements HostTarget {
   }
 }
 
-export function renderHostNetwork({ links, routes, ruleset, sysctls }: HostNetwork): string {
+export function renderHostNetwork(wanted: HostNetwork): string {
   return [
-    ...Object.entries(sysctls).map(([path, value]) => `sysctl ${path.replaceAll('/', '.')}=${value}`),
-    ...links.flatMap((link) => [
-      `link ${link.name} address ${link.mac} mtu ${link.mtu} up`,
+    ...Object.entries(wanted.sysctls).map(([path, value]) => `sysctl ${path.replaceAll('/', '.')}=${value}`),
+    ...wanted.links.flatMap((link) => [
+      `link ${link.name}${render('address', link.mac)}${render('mtu', link.mtu)} up`,
       ...link.addresses.map((address) => `address ${address} dev ${link.name}`),
     ]),
-    ...routes.map((route) => `route ${route.destination} via ${route.gateway} dev ${route.device} src ${route.source}`),
-    ...ruleset
+    ...wanted.routes.map(
+      (route) => `route ${route.destination} via ${route.gateway} dev ${route.device} src ${route.source}`,
+    ),
+    ...wanted.tableRoutes.map((route) => `route ${route.destination} via ${route.gateway} table ${route.table}`),
+    ...wanted.rules.map((rule) => `rule ${rule.priority} from ${rule.source} iif ${rule.device} lookup ${rule.table}`),
+    ...wanted.ruleset
       .trimEnd()
       .split('\n')
       .map((line) => `nft ${line}`),
     '',
   ].join('\n');
+}
+
+function render(word: string, value: string | number | undefined): string {
+  return value === undefined ? '' : ` ${word} ${value}`;
 }

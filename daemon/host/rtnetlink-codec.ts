@@ -1,4 +1,4 @@
-/** Links, addresses and routes ↔ rtnetlink(7) messages. Pure. */
+/** Links, addresses, routes and rules ↔ rtnetlink(7) messages. Pure. */
 import { formatIp } from '../../lib/net/ip.ts';
 import * as wire from './netlink-message.ts';
 
@@ -21,8 +21,20 @@ export interface Route {
   readonly destination: string;
   readonly gateway: string | undefined;
   readonly source: string | undefined;
-  readonly index: number;
+  /** Of the outgoing interface; undefined: the kernel looks for the one that reaches the gateway. */
+  readonly index: number | undefined;
+  readonly table: number;
   /** Who made it: rtm_protocol. */
+  readonly protocol: number;
+}
+
+/** A routing rule for packets from a network that arrive on an interface. */
+export interface Rule {
+  readonly priority: number;
+  readonly source: string;
+  readonly device: string;
+  readonly table: number;
+  /** Who made it: FRA_PROTOCOL. */
   readonly protocol: number;
 }
 
@@ -42,6 +54,10 @@ export const RTM = {
   NEWROUTE: 24,
   DELROUTE: 25,
   GETROUTE: 26,
+  NEWRULE: 32,
+  DELRULE: 33,
+  GETRULE: 34,
+  GETQDISC: 38,
 } as const;
 export const NLM = { ERROR: 2, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400, DUMP: 0x300 } as const;
 export const IFLA = {
@@ -59,7 +75,11 @@ const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PREFSRC: 7, TABLE: 15 } as const;
 const AF = { INET: 2, INET6: 10 } as const;
 export const IFF_UP = 1;
 export const IFA_F_NODAD = 2;
-const RT_TABLE_MAIN = 254;
+const FRA = { SRC: 2, IIFNAME: 3, PRIORITY: 6, TABLE: 15, PROTOCOL: 21 } as const;
+const TCA_KIND = 1;
+export const mainTable = 254;
+/** Larger numbers stand in an attribute only. */
+const largestHeaderTable = 255;
 const RTN_UNICAST = 1;
 const RT_SCOPE = { UNIVERSE: 0, LINK: 253 } as const;
 export function familyOf(address: string): number {
@@ -75,22 +95,72 @@ function splitCidr(cidr: string): [address: string, prefix: number] {
   return [cidr.slice(0, slash), Number(cidr.slice(slash + 1))];
 }
 
-export function encodeRoute({ destination, gateway, source, index, protocol }: Route): readonly Buffer[] {
+export function encodeRoute({ destination, gateway, source, index, table, protocol }: Route): readonly Buffer[] {
   const [network, prefix] = splitCidr(destination);
   const scope = gateway === undefined ? RT_SCOPE.LINK : RT_SCOPE.UNIVERSE;
   const header = wire.routeHeader({
     family: familyOf(network),
     prefix,
-    table: RT_TABLE_MAIN,
+    table: headerTable(table),
     protocol,
     scope,
     type: RTN_UNICAST,
   });
-  const attributes = [wire.attribute(RTA.OIF, wire.u32(index))];
+  const attributes = [wire.attribute(RTA.TABLE, wire.u32(table))];
+  if (index !== undefined) attributes.push(wire.attribute(RTA.OIF, wire.u32(index)));
   if (prefix > 0) attributes.push(wire.attribute(RTA.DST, wire.ipBytes(network)));
   if (gateway !== undefined) attributes.push(wire.attribute(RTA.GATEWAY, wire.ipBytes(gateway)));
   if (source !== undefined) attributes.push(wire.attribute(RTA.PREFSRC, wire.ipBytes(source)));
   return [header, ...attributes];
+}
+
+function headerTable(table: number): number {
+  return table <= largestHeaderTable ? table : 0;
+}
+
+export function encodeRule({ priority, source, device, table, protocol }: Rule): readonly Buffer[] {
+  const [network, prefix] = splitCidr(source);
+  return [
+    wire.ruleHeader(familyOf(network), prefix, headerTable(table)),
+    wire.attribute(FRA.SRC, wire.ipBytes(network)),
+    wire.attribute(FRA.IIFNAME, wire.text(device)),
+    wire.attribute(FRA.PRIORITY, wire.u32(priority)),
+    wire.attribute(FRA.TABLE, wire.u32(table)),
+    wire.attribute(FRA.PROTOCOL, Buffer.from([protocol])),
+  ];
+}
+
+/** None for rules of another shape than ours. */
+export function readRule(data: Buffer): readonly Rule[] {
+  const attributes = wire.readAttributes(data.subarray(12));
+  const [, , prefix = 0, , headerTableOf = 0] = data;
+  const [source, device, priority, wideTable, protocol] = [
+    FRA.SRC,
+    FRA.IIFNAME,
+    FRA.PRIORITY,
+    FRA.TABLE,
+    FRA.PROTOCOL,
+  ].map((name) => attributes.get(name));
+  if (source === undefined || device === undefined || priority === undefined) return [];
+  return [
+    {
+      priority: wire.readU32(priority),
+      source: `${readIp(source)}/${prefix}`,
+      device: readText(device),
+      table: wideTable === undefined ? headerTableOf : wire.readU32(wideTable),
+      protocol: protocol?.[0] ?? 0,
+    },
+  ];
+}
+
+/** struct tcmsg with its TCA_KIND: index of the interface, name of the queueing discipline. */
+export function readQdisc(data: Buffer): { readonly index: number; readonly kind: string } {
+  const kind = wire.readAttributes(data.subarray(20)).get(TCA_KIND);
+  return { index: wire.readU32(data, 4), kind: kind === undefined ? '' : readText(kind) };
+}
+
+function readText(bytes: Buffer): string {
+  return bytes.toString('utf8').replace(/\0$/, '');
 }
 
 export function readLink(data: Buffer): Link {
@@ -98,7 +168,7 @@ export function readLink(data: Buffer): Link {
   const mtu = attributes.get(IFLA.MTU);
   return {
     index: wire.readU32(data, 4),
-    name: attributes.get(IFLA.IFNAME)?.toString('utf8').replace(/\0$/, '') ?? '',
+    name: readText(attributes.get(IFLA.IFNAME) ?? Buffer.alloc(0)),
     mac:
       attributes
         .get(IFLA.ADDRESS)
@@ -127,15 +197,19 @@ export function readRoute(data: Buffer): readonly Route[] {
   const [family, prefix = 0, , , table = 0, protocol = 0, , type] = data;
   const oif = attributes.get(RTA.OIF);
   const wideTable = attributes.get(RTA.TABLE);
-  if (
-    oif === undefined ||
-    type !== RTN_UNICAST ||
-    (wideTable === undefined ? table : wire.readU32(wideTable)) !== RT_TABLE_MAIN
-  )
-    return [];
+  if (oif === undefined || type !== RTN_UNICAST) return [];
   const any = family === AF.INET ? '0.0.0.0' : '::';
   const [destination, gateway, source] = [RTA.DST, RTA.GATEWAY, RTA.PREFSRC]
     .map((name) => attributes.get(name))
     .map((bytes) => (bytes === undefined ? undefined : readIp(bytes)));
-  return [{ destination: `${destination ?? any}/${prefix}`, gateway, source, index: wire.readU32(oif), protocol }];
+  return [
+    {
+      destination: `${destination ?? any}/${prefix}`,
+      gateway,
+      source,
+      index: wire.readU32(oif),
+      table: wideTable === undefined ? table : wire.readU32(wideTable),
+      protocol,
+    },
+  ];
 }

@@ -1,5 +1,5 @@
 /**
- * Links, addresses and routes of one network namespace over rtnetlink(7).
+ * Links, addresses, routes and rules of one network namespace over rtnetlink(7).
  *
  * A socket belongs to the namespace it was opened in. Dumps have a socket of their own: the netlink package keeps one
  * multipart state per socket, so a dump and a request on the same one could be mixed up.
@@ -10,6 +10,7 @@ import * as wire from './netlink-message.ts';
 import {
   addressAttributes,
   encodeRoute,
+  encodeRule,
   familyOf,
   IFA_F_NODAD,
   IFF_UP,
@@ -17,11 +18,14 @@ import {
   NLM,
   readAddress,
   readLink,
+  readQdisc,
   readRoute,
+  readRule,
   RTM,
   type Address,
   type Link,
   type Route,
+  type Rule,
   type VethPair,
 } from './rtnetlink-codec.ts';
 
@@ -135,6 +139,15 @@ export class Rtnetlink {
     await this.#delete(RTM.DELROUTE, encodeRoute(route), `route ${route.destination}`);
   }
 
+  /** The same rule of somebody else: NetlinkError EEXIST. */
+  async addRule(rule: Rule): Promise<void> {
+    await this.#request(RTM.NEWRULE, NLM.CREATE | NLM.EXCL, encodeRule(rule), `rule from ${rule.source}`);
+  }
+
+  async deleteRule(rule: Rule): Promise<void> {
+    await this.#delete(RTM.DELRULE, encodeRule(rule), `rule from ${rule.source}`);
+  }
+
   async links(): Promise<readonly Link[]> {
     return (await this.#dump(RTM.GETLINK, wire.linkHeader(0))).map(({ data }) => readLink(data));
   }
@@ -144,10 +157,24 @@ export class Rtnetlink {
     return (await this.#dump(RTM.GETADDR, wire.addressHeader(0, 0, 0, 0))).flatMap(({ data }) => readAddress(data));
   }
 
-  /** Those of the main table with one next hop. */
+  /** Those of all tables with one next hop. */
   async routes(): Promise<readonly Route[]> {
     const header = wire.routeHeader({ family: 0, prefix: 0, table: 0, protocol: 0, scope: 0, type: 0 });
     return (await this.#dump(RTM.GETROUTE, header)).flatMap(({ data }) => readRoute(data));
+  }
+
+  /** Those that have a source and an incoming interface. */
+  async rules(): Promise<readonly Rule[]> {
+    return (await this.#dump(RTM.GETRULE, wire.ruleHeader(0, 0, 0))).flatMap(({ data }) => readRule(data));
+  }
+
+  /** Whether a link of that name has a queueing discipline of that kind. */
+  async hasQdisc(name: string, kind: string): Promise<boolean> {
+    const link = await this.findLink(name);
+    if (link === undefined) return false;
+    // struct tcmsg has the shape of struct ifinfomsg, and a word more.
+    const found = await this.#dump(RTM.GETQDISC, Buffer.concat([wire.linkHeader(link.index), wire.u32(0)]));
+    return found.map(({ data }) => readQdisc(data)).some((one) => one.index === link.index && one.kind === kind);
   }
 
   /** Links with the addresses they have. */
@@ -172,7 +199,8 @@ export class Rtnetlink {
 
   async #delete(type: number, body: readonly Buffer[], what: string): Promise<void> {
     await this.#request(type, 0, body, what).catch((error: unknown) => {
-      const isGone = error instanceof NetlinkError && ['ENODEV', 'EADDRNOTAVAIL', 'ESRCH'].includes(error.code);
+      const isGone =
+        error instanceof NetlinkError && ['ENODEV', 'EADDRNOTAVAIL', 'ESRCH', 'ENOENT'].includes(error.code);
       if (!isGone) throw error;
     });
   }

@@ -15,8 +15,10 @@ export async function openLocalOvs(remote: string, signal: AbortSignal): Promise
     database: 'Open_vSwitch',
     monitor: {
       Open_vSwitch: ['bridges', 'external_ids'],
-      Bridge: ['name', 'ports', 'datapath_type', 'fail_mode', 'other_config', 'external_ids'],
-      Port: ['name', 'interfaces', 'external_ids'],
+      Bridge: ['name', 'ports', 'mirrors', 'datapath_type', 'fail_mode', 'other_config', 'external_ids'],
+      Port: ['name', 'interfaces', 'qos', 'external_ids'],
+      QoS: ['type', 'other_config', 'external_ids'],
+      Mirror: ['name', 'select_all', 'select_src_port', 'select_dst_port', 'output_port', 'external_ids'],
       Interface: ['name', 'type', 'mac', 'mtu_request', 'error', 'external_ids'],
     },
     indexes: { Interface: [['name']] },

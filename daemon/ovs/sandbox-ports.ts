@@ -5,8 +5,9 @@
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
-import { parseSandbox, planSandbox, sandboxOwner } from '../plan/sandbox.ts';
+import { parseSandbox, planSandbox, sandboxOwner, type PortWishes } from '../plan/sandbox.ts';
 import type { Sandbox } from '../state/facts.ts';
+import { until } from '../state/until.ts';
 
 /** Open vSwitch or its database refused the port; the message says why. */
 export class PortRefused extends Error {
@@ -30,8 +31,9 @@ export class SandboxPorts {
     });
   }
 
-  add(sandbox: Sandbox): void {
-    this.#target.set(sandboxOwner(sandbox), planSandbox(sandbox));
+  /** Again with other wishes: the port becomes what they say. */
+  add(sandbox: Sandbox, wishes: PortWishes): void {
+    this.#target.set(sandboxOwner(sandbox), planSandbox(sandbox, wishes));
   }
 
   remove(sandbox: Sandbox): void {
@@ -51,10 +53,10 @@ export class SandboxPorts {
     try {
       await this.#until(sandbox, signal, (row) => {
         if (refusal !== undefined) throw new PortRefused(refusal);
-        const error = row?.['error'];
-        if (typeof error === 'string' && error !== '')
+        const error = row === undefined ? undefined : errorIn(row);
+        if (error !== undefined)
           throw new PortRefused(`Open vSwitch cannot use interface ${sandbox.hostInterface}: ${error}`);
-        return row !== undefined && externalIdOf(row, 'ovn-installed') === 'true';
+        return row !== undefined && isInstalledIn(row) ? row : undefined;
       });
     } finally {
       unsubscribe();
@@ -63,7 +65,17 @@ export class SandboxPorts {
 
   /** Resolves when the database holds no row of this sandbox any more. @throws the signal's reason */
   async untilGone(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
-    await this.#until(sandbox, signal, (row) => row === undefined);
+    await this.#until(sandbox, signal, (row) => (row === undefined ? true : undefined));
+  }
+
+  /** Why the port carries no packets, as far as the database tells; undefined where it does. */
+  findFault(sandbox: Sandbox): string | undefined {
+    const row = this.#row(sandbox);
+    if (row === undefined) return `port ${sandbox.hostInterface} is not in the local Open vSwitch database`;
+    const error = errorIn(row);
+    if (error !== undefined) return `Open vSwitch cannot use interface ${sandbox.hostInterface}: ${error}`;
+    if (!isInstalledIn(row)) return `ovn-controller has not installed port ${sandbox.hostInterface}`;
+    return undefined;
   }
 
   #row(sandbox: Sandbox): Row | undefined {
@@ -71,29 +83,25 @@ export class SandboxPorts {
     return rows.find((row) => externalIdOf(row, 'sandbox') === sandbox.containerId);
   }
 
-  #until(sandbox: Sandbox, signal: AbortSignal, holds: (row: Row | undefined) => boolean): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const stops: (() => void)[] = [];
-      const finish = (settle: () => void): void => {
-        for (const stop of stops) stop();
-        settle();
-      };
-      const check = (): void => {
-        try {
-          if (signal.aborted) finish(() => reject(signal.reason as Error));
-          else if (holds(this.#row(sandbox))) finish(resolve);
-        } catch (error) {
-          if (!(error instanceof PortRefused)) throw error;
-          finish(() => reject(error));
-        }
-      };
-      signal.addEventListener('abort', check, { once: true });
-      stops.push(
-        () => signal.removeEventListener('abort', check),
-        this.#client.subscribe(check),
-        this.#target.onResult(check),
-      );
-      check();
-    });
+  async #until(
+    sandbox: Sandbox,
+    signal: AbortSignal,
+    probe: (row: Row | undefined) => Row | true | undefined,
+  ): Promise<void> {
+    const sources = [this.#client, { subscribe: (check: () => void) => this.#target.onResult(check) }];
+    await until(
+      sources.map((source) => (check) => source.subscribe(check)),
+      () => probe(this.#row(sandbox)),
+      signal,
+    );
   }
+}
+
+function errorIn(row: Row): string | undefined {
+  const error = row['error'];
+  return typeof error === 'string' && error !== '' ? error : undefined;
+}
+
+function isInstalledIn(row: Row): boolean {
+  return externalIdOf(row, 'ovn-installed') === 'true';
 }

@@ -4,18 +4,26 @@
  * the returned value is taken out of the kernel where it is ours, so a plan must always return everything.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+import { planPolicyRouting, type HostRule, type TableRoute } from './policy-routing.ts';
+import { checkMtu } from './pod-mtu.ts';
 import { planRuleset } from './ruleset.ts';
+import type { SubnetProblem } from './subnet-problem.ts';
 
 export interface HostLink {
   /** Made by Open vSwitch; this sets its properties. */
   readonly name: string;
-  readonly mac: string;
-  readonly mtu: number;
+  /** Undefined: left as they are. */
+  readonly mac: string | undefined;
+  readonly mtu: number | undefined;
   /** `100.64.0.2/16`; any other address on the link goes. */
   readonly addresses: readonly string[];
+  /** Only listened on: it speaks no IPv6 of its own, and its absence keeps nothing else from working. */
+  readonly isMirror: boolean;
 }
 
+/** A route of the main table. */
 export interface HostRoute {
   readonly destination: string;
   readonly gateway: string;
@@ -26,6 +34,8 @@ export interface HostRoute {
 export interface HostNetwork {
   readonly links: readonly HostLink[];
   readonly routes: readonly HostRoute[];
+  readonly tableRoutes: readonly TableRoute[];
+  readonly rules: readonly HostRule[];
   /** Chains and sets of our nftables table, in nft's own language. */
   readonly ruleset: string;
   /** Path below /proc/sys → value. */
@@ -37,30 +47,72 @@ export interface HostInput {
   readonly subnets: readonly SubnetFacts[];
   /** Of ovn0. */
   readonly mtu: number;
+  /** Of the node's interfaces. */
+  readonly addresses: readonly string[];
+  /** Output of the mirror; empty for none. */
+  readonly mirrorInterface: string;
 }
 
-export function planHostNetwork({ node, subnets, mtu }: HostInput): HostNetwork {
+export interface HostPlan {
+  readonly network: HostNetwork;
+  readonly problems: readonly SubnetProblem[];
+}
+
+export function planHostNetwork(input: HostInput): HostPlan {
+  const { node, subnets, mtu } = input;
   const network = node?.network;
-  const ordered = subnets.toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  if (network === undefined || typeof network === 'string') {
+  const links = mirrorLink(input);
+  if (node === undefined || network === undefined || typeof network === 'string') {
     // Without an address of its own the node can neither route to pods nor translate for them.
-    return { links: [], routes: [], ruleset: planRuleset([], []), sysctls: {} };
+    const { text } = planRuleset({ subnets: [], joinNetworks: [], node: undefined, addresses: new Set() });
+    return { network: { links, routes: [], tableRoutes: [], rules: [], ruleset: text, sysctls: {} }, problems: [] };
   }
-  const link: HostLink = {
+  const ordered = subnets.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const routed = ordered.filter(({ isRouted }) => isRouted);
+  const addresses = new Set(input.addresses.map(canonical));
+  const ruleset = planRuleset({ subnets: routed, joinNetworks: network.networks, node, addresses });
+  const policy = planPolicyRouting(routed, node);
+  const ovn0: HostLink = {
     name: nodeInterface,
     mac: network.mac,
     mtu,
     addresses: network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
+    isMirror: false,
   };
   return {
-    links: [link],
-    routes: ordered.flatMap((subnet) => routesTo(subnet, network.addresses)),
-    ruleset: planRuleset(ordered, network.networks),
-    sysctls: {
-      'net/ipv4/ip_forward': '1',
-      ...(network.addresses.some(({ ip }) => ip.includes(':')) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
+    network: {
+      links: [ovn0, ...links],
+      routes: routed.flatMap((subnet) => routesTo(subnet, network.addresses)),
+      tableRoutes: policy.routes,
+      rules: policy.rules,
+      ruleset: ruleset.text,
+      sysctls: {
+        'net/ipv4/ip_forward': '1',
+        ...(network.addresses.some(({ ip }) => ip.includes(':')) ? { 'net/ipv6/conf/all/forwarding': '1' } : {}),
+      },
     },
+    problems: [
+      ...ordered.flatMap((subnet) => problemsOf(subnet, mtu, node.name)),
+      ...ruleset.problems,
+      ...policy.problems,
+    ],
   };
+}
+
+function canonical(address: string): string {
+  const ip = parseIp(address);
+  return ip === undefined ? address : formatIp(ip);
+}
+
+function mirrorLink({ mirrorInterface }: HostInput): readonly HostLink[] {
+  if (mirrorInterface === '') return [];
+  return [{ name: mirrorInterface, mac: undefined, mtu: undefined, addresses: [], isMirror: true }];
+}
+
+function problemsOf(subnet: SubnetFacts, mtu: number, node: string): readonly SubnetProblem[] {
+  const tooLarge = checkMtu(subnet, mtu, node);
+  const problems = tooLarge === undefined ? subnet.problems : [...subnet.problems, tooLarge];
+  return problems.map((problem) => ({ ...problem, subnet: subnet.name }));
 }
 
 function routesTo(

@@ -1,13 +1,15 @@
 /**
  * Node and settings → the rows of the local Open_vSwitch database that make this node a chassis: the integration
- * bridge, ovn-controller's settings and the node's own port ovn0. Pure. One owner each, so that a setting that the
+ * bridge, ovn-controller's settings, the node's own port ovn0 and the mirror. Pure. One owner each, so that a setting that the
  * database refuses does not keep the others out.
  */
 import { integrationBridge, nodeInterface, nodePortName, vendor } from '../../lib/api/names.ts';
-import { ref, type Desired } from '../../lib/desired/row.ts';
+import type { Desired } from '../../lib/desired/row.ts';
 import type { NodeFacts } from '../state/facts.ts';
+import { planMirror, type MirrorSettings } from './mirror.ts';
+import { portRows } from './port-rows.ts';
 
-export interface ChassisSettings {
+export interface ChassisSettings extends MirrorSettings {
   readonly nodeName: string;
   /** ovn-controller's `ovn-remote`. */
   readonly southbound: readonly string[];
@@ -20,11 +22,14 @@ export interface ChassisSettings {
 /** Owner (without the room) → what it wants; undefined where it wants nothing. */
 export type DesiredByOwner = ReadonlyMap<string, Desired | undefined>;
 
+export const mirrorOwner = 'node/mirror';
+
 export function planLocalOvs(settings: ChassisSettings, node: NodeFacts | undefined): DesiredByOwner {
   return new Map([
     ['node/bridge', planBridge(settings)],
     ['node/chassis', planChassis(settings, node)],
     ['node/ovn0', planNodePort(settings, node)],
+    [mirrorOwner, planMirror(settings)],
   ]);
 }
 
@@ -78,28 +83,4 @@ function planNodePort({ nodeName, mtu }: ChassisSettings, node: NodeFacts | unde
     ip_addresses: network.addresses.map(({ ip }) => ip).join(','),
   };
   return { rows: portRows(nodeInterface, { type: 'internal', mac: network.mac, mtu_request: mtu }, ids) };
-}
-
-/** A port of the integration bridge with one interface of the same name. */
-export function portRows(
-  name: string,
-  columns: Readonly<Record<string, string | number>>,
-  externalIds: Readonly<Record<string, string>>,
-): Desired['rows'] {
-  return [
-    {
-      table: 'Port',
-      key: name,
-      parent: { table: 'Bridge', key: integrationBridge, column: 'ports' },
-      columns: { interfaces: [ref('Interface', name)], external_ids: { vendor } },
-      shared: ['external_ids'],
-    },
-    // ovn-controller keeps ovn-installed beside our ids.
-    {
-      table: 'Interface',
-      key: name,
-      columns: { ...columns, external_ids: { ...externalIds, vendor } },
-      shared: ['external_ids'],
-    },
-  ];
 }

@@ -8,6 +8,7 @@ const node: NodeFacts = {
   uid: 'u',
   network: { mac: '02:00:00:00:00:01', addresses: [], networks: [], subnet: 'join' },
   internalIps: [],
+  labels: {},
   isInterconnectGateway: false,
   chassis: undefined,
   unavailable: undefined,

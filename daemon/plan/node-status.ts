@@ -4,8 +4,11 @@ import type { NodeCondition, NodeFacts } from '../state/facts.ts';
 
 export interface NodeStatusInput {
   readonly node: NodeFacts;
-  /** Of the last application of the host network; undefined before the first. */
-  readonly hostProblems: readonly Problem[] | undefined;
+  /**
+   * Of the last application of the host network; undefined before the first. Those that are one subnet's do not make
+   * the node's network unavailable.
+   */
+  readonly hostProblems: readonly (Problem & { readonly subnet?: string })[] | undefined;
   /** Owner → why the local OVS database lacks its rows. */
   readonly portProblems: ReadonlyMap<string, Problem>;
   /** Whether ovn-controller has the flows of the node's own port in place. */
@@ -39,7 +42,7 @@ function findProblem({ node, hostProblems, portProblems, isInstalled }: NodeStat
   const [refused] = portProblems.values();
   if (refused !== undefined) return refused;
   if (hostProblems === undefined) return { code: 'HostNetworkPending', message: 'the host network is being set up' };
-  const [first] = hostProblems;
+  const first = hostProblems.find(({ subnet }) => subnet === undefined);
   if (first !== undefined) return first;
   if (!isInstalled)
     return {

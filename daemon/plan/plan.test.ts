@@ -12,14 +12,17 @@ import { parsePod } from '../watch/pod.ts';
 import { parseSubnet } from '../watch/subnet.ts';
 import { planHostNetwork } from './host-network.ts';
 import { planLocalOvs } from './local-ovs.ts';
+import { planMirror } from './mirror.ts';
 import { hostInterfaceName, planPodInterface } from './pod-interface.ts';
-import { isAbandoned, parseSandbox, planSandbox } from './sandbox.ts';
+import { isAbandoned, parseSandbox, planSandbox, wishesOf } from './sandbox.ts';
 
 interface Case {
   readonly node: RawObject;
   readonly subnets: readonly RawObject[];
   readonly pods?: readonly RawObject[];
   readonly datapath: 'system' | 'netdev';
+  /** Of the node's interfaces. */
+  readonly addresses?: readonly string[];
 }
 
 const folder = join(import.meta.dirname, 'testdata');
@@ -29,30 +32,41 @@ const settings = {
   encapType: 'geneve',
   encapIp: '172.30.1.11',
   mtu: 1400,
+  mirrorInterface: 'mirror0',
+  isMirroringAll: false,
 };
 
-function planAll(input: Case): { host: string; ovs: unknown; pods: unknown } {
+function planPod(raw: RawObject, subnets: readonly SubnetFacts[], datapath: Case['datapath']): unknown {
+  const pod = parsePod(raw);
+  const interfaces = [...pod.interfaces.values()].map((facts, index) => {
+    const { network, routes } = facts;
+    if (network === undefined || typeof network === 'string') return { waits: network ?? 'for the controller' };
+    if ('code' in routes) return { refused: routes.message };
+    const { link, sandbox } = planPodInterface({
+      request: { containerId: '0123456789abcdef', ifname: index === 0 ? 'eth0' : `net${index}`, netns: '/run/netns/x' },
+      pod,
+      facts,
+      network,
+      routes,
+      subnet: subnets.find(({ name }) => name === network.subnet),
+      nodeMtu: settings.mtu,
+      isUserspaceDatapath: datapath === 'netdev',
+    });
+    return { link, ...planSandbox(sandbox, wishesOf(pod, sandbox)) };
+  });
+  return { pod: pod.name, refusal: pod.refusal, problems: pod.problems, interfaces };
+}
+
+function planAll(input: Case): { host: string; problems: unknown; ovs: unknown; pods: unknown } {
   const node = parseNode(input.node);
   const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is SubnetFacts => subnet !== undefined);
-  const pods = (input.pods ?? []).map(parsePod).map((pod) => {
-    if (pod.network === undefined || typeof pod.network === 'string')
-      return { pod: pod.name, waits: pod.network ?? 'for the controller' };
-    const subnet = subnets.find(({ name }) => name === (pod.network as { subnet: string }).subnet);
-    const request = { containerId: '0123456789abcdef', ifname: 'eth0', netns: '/var/run/netns/x' };
-    const { link, sandbox } = planPodInterface({
-      request,
-      pod,
-      network: pod.network,
-      subnet,
-      nodeMtu: 1400,
-      isUserspaceDatapath: input.datapath === 'netdev',
-    });
-    return { pod: pod.name, link, rows: planSandbox(sandbox) };
-  });
+  const { mtu, mirrorInterface } = settings;
+  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses: input.addresses ?? [] });
   return {
-    host: renderHostNetwork(planHostNetwork({ node, subnets, mtu: settings.mtu })),
+    host: renderHostNetwork(host.network),
+    problems: host.problems,
     ovs: Object.fromEntries(planLocalOvs({ ...settings, datapathType: input.datapath }, node)),
-    pods,
+    pods: (input.pods ?? []).map((pod) => planPod(pod, subnets, input.datapath)),
   };
 }
 
@@ -73,6 +87,8 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.in.yaml'
 const sandbox: Sandbox = {
   containerId: 'c1',
   ifname: 'eth0',
+  provider: 'ovn',
+  port: 'web.default',
   netns: '/var/run/netns/x',
   podNamespace: 'default',
   podName: 'web',
@@ -83,13 +99,21 @@ const sandbox: Sandbox = {
 };
 
 test('a sandbox is read back from its rows as it was written', () => {
-  const row = planSandbox(sandbox).rows.find(({ table }) => table === 'Interface');
-  const ids = {
-    ...(row?.columns['external_ids'] as Record<string, string>),
-    'isthmus-owner': 'x',
-    'ovn-installed': 'true',
+  const attached = {
+    ...sandbox,
+    ifname: 'net1',
+    provider: 'red.default.ovn.net1',
+    port: 'vm.default.red.default.ovn.net1',
   };
-  assert.deepEqual(parseSandbox('abc_h', ids), sandbox);
+  for (const each of [sandbox, attached]) {
+    const row = planSandbox(each, { netem: {}, isMirrored: false }).rows.find(({ table }) => table === 'Interface');
+    const ids = {
+      ...(row?.columns['external_ids'] as Record<string, string>),
+      'isthmus-owner': 'x',
+      'ovn-installed': 'true',
+    };
+    assert.deepEqual(parseSandbox('abc_h', ids), each);
+  }
   assert.equal(parseSandbox('ovn0', { 'iface-id': 'node-n1' }), undefined);
 });
 
@@ -116,4 +140,10 @@ test('names of host interfaces: unique, at most 15 characters', () => {
   ];
   assert.equal(new Set(others).size, 3);
   for (const name of others) assert.match(name, /^[0-9a-f]{12}_h$/);
+});
+
+test('the mirror: none without an interface, of everything where that is asked for', () => {
+  assert.equal(planMirror({ mirrorInterface: '', isMirroringAll: true }), undefined);
+  const rows = planMirror({ mirrorInterface: 'tap1', isMirroringAll: true })?.rows ?? [];
+  assert.equal(rows.find(({ table }) => table === 'Mirror')?.columns['select_all'], true);
 });

@@ -1,5 +1,12 @@
-/** An ADD and what the controller gave the pod → the veth pair to make and the sandbox to record. Pure. */
-import type { Attachable, PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
+/** An ADD and what the pod's annotations say of the interface → the veth pair to make and the sandbox to record. Pure. */
+import { defaultProvider } from '../../lib/api/names.ts';
+import type { Attachable, InterfaceFacts, PodFacts, Route, Sandbox, SubnetFacts } from '../state/facts.ts';
+import { podMtu } from './pod-mtu.ts';
+
+export interface PodRoute extends Route {
+  /** The pod may have a route to that destination already, of another interface: this one takes its place. */
+  readonly isReplacing: boolean;
+}
 
 export interface PodInterface {
   readonly hostName: string;
@@ -8,7 +15,7 @@ export interface PodInterface {
   readonly mtu: number;
   /** `10.16.0.5/16` */
   readonly addresses: readonly string[];
-  readonly routes: readonly { readonly destination: string; readonly gateway: string }[];
+  readonly routes: readonly PodRoute[];
   /** Whether the pod's kernel must finish checksums itself, because the datapath is not the kernel's. */
   readonly isChecksumFinished: boolean;
 }
@@ -16,32 +23,36 @@ export interface PodInterface {
 export interface PodInterfaceInput {
   readonly request: { readonly containerId: string; readonly ifname: string; readonly netns: string };
   readonly pod: PodFacts;
+  readonly facts: Pick<InterfaceFacts, 'provider' | 'hasDefaultRoute'>;
   readonly network: Attachable;
+  /** Those the user asks for. */
+  readonly routes: readonly Route[];
   readonly subnet: SubnetFacts | undefined;
   readonly nodeMtu: number;
   readonly isUserspaceDatapath: boolean;
 }
 
-const defaultRoute = (ip: string): string => (ip.includes(':') ? '::/0' : '0.0.0.0/0');
+/** The interface runtimes ask for first; with an attachment as default network it is the attachment's. */
+const mainInterface = 'eth0';
 
 export function planPodInterface(input: PodInterfaceInput): { readonly link: PodInterface; readonly sandbox: Sandbox } {
-  const { request, pod, network } = input;
+  const { request, pod, facts, network } = input;
   const hostInterface = hostInterfaceName(request.containerId, request.ifname);
   return {
     link: {
       hostName: hostInterface,
       name: request.ifname,
       mac: network.mac,
-      mtu: input.subnet?.mtu ?? input.nodeMtu,
+      mtu: podMtu(input.subnet, input.nodeMtu),
       addresses: network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
-      routes: network.addresses.flatMap(({ ip, gateway }) =>
-        gateway === undefined ? [] : [{ destination: defaultRoute(ip), gateway }],
-      ),
+      routes: planRoutes(input),
       isChecksumFinished: input.isUserspaceDatapath,
     },
     sandbox: {
       containerId: request.containerId,
       ifname: request.ifname,
+      provider: facts.provider,
+      port: portOf(pod, facts.provider),
       netns: request.netns,
       podNamespace: pod.namespace,
       podName: pod.name,
@@ -53,13 +64,29 @@ export function planPodInterface(input: PodInterfaceInput): { readonly link: Pod
   };
 }
 
+/** `web.default`, `web.default.net1.default.ovn`, and `.net2` behind the latter where it is attached more than once. */
+function portOf({ portOwner }: PodFacts, provider: string): string {
+  return provider === defaultProvider ? portOwner : `${portOwner}.${provider}`;
+}
+
+function planRoutes({ request, facts, network, routes }: PodInterfaceInput): readonly PodRoute[] {
+  const isMain = facts.provider === defaultProvider || request.ifname === mainInterface;
+  const hasDefault = facts.hasDefaultRoute ?? isMain;
+  const defaults = network.addresses.flatMap(({ ip, gateway }) =>
+    gateway === undefined || !hasDefault ? [] : [{ destination: ip.includes(':') ? '::/0' : '0.0.0.0/0', gateway }],
+  );
+  const own = defaults.filter(({ destination }) => routes.every((route) => route.destination !== destination));
+  // An attachment comes after the main interface: asking for the default route means taking it over.
+  return [...own, ...routes].map((route) => ({ ...route, isReplacing: !isMain && route.destination.endsWith('/0') }));
+}
+
 /**
  * `<first 12 of the container id>_h`, as Kube-OVN names it; for ids that are not random hexadecimal, and for further
  * interfaces of a container, a hash stands there instead, because their first characters may repeat.
  */
 export function hostInterfaceName(containerId: string, ifname: string): string {
   const isRandom = /^[0-9a-f]{12,}$/.test(containerId);
-  return `${isRandom && ifname === 'eth0' ? containerId.slice(0, 12) : hash48(`${containerId}/${ifname}`)}_h`;
+  return `${isRandom && ifname === mainInterface ? containerId.slice(0, 12) : hash48(`${containerId}/${ifname}`)}_h`;
 }
 
 /** FNV-1a of 64 bits, its first 12 hexadecimal digits. */

@@ -4,44 +4,153 @@
  * Outgoing NAT: a pod of a natOutgoing subnet that talks to an address of no subnet appears with the node's address.
  * The nat hook sees the first packet of a connection only. A TCP packet that opens none but is first here belongs to a
  * connection that came in by another node (equal-cost routes of a router): translating it would break it.
+ * Subnets with rules of their own, or with an address of their own on this node, have a chain; the others share one.
  */
-import type { SubnetFacts } from '../state/facts.ts';
+import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
+import type { Family } from '../../lib/net/ip.ts';
+import type { NatRule, NodeFacts, SubnetFacts } from '../state/facts.ts';
+import { ownAddressesOf } from './gateway.ts';
+import type { SubnetProblem } from './subnet-problem.ts';
 
-/** Body of the table; `joinNetworks` are those of the nodes' own ovn0 addresses. */
-export function planRuleset(subnets: readonly SubnetFacts[], joinNetworks: readonly string[]): string {
+export interface RulesetInput {
+  readonly subnets: readonly SubnetFacts[];
+  /** Of the nodes' own ovn0 addresses. */
+  readonly joinNetworks: readonly string[];
+  /** Undefined: no rules are wanted on this node. */
+  readonly node: NodeFacts | undefined;
+  /** Addresses of this node's interfaces. */
+  readonly addresses: ReadonlySet<string>;
+}
+
+export interface Ruleset {
+  /** Body of the table, in nft's own language. */
+  readonly text: string;
+  readonly problems: readonly SubnetProblem[];
+}
+
+const families = [4, 6] as const;
+/** How nft names things of a family. */
+const words = { 4: { header: 'ip', protocol: 'ipv4' }, 6: { header: 'ip6', protocol: 'ipv6' } } as const;
+const notFirst = '  tcp flags & (fin | syn | rst | ack) != syn return';
+const masquerade = 'masquerade fully-random';
+
+export function planRuleset(input: RulesetInput): Ruleset {
+  const { subnets, joinNetworks, node, addresses } = input;
   const cluster = [...joinNetworks, ...subnets.flatMap(({ networks }) => networks)];
-  const natted = subnets.filter(({ isNatOutgoing }) => isNatOutgoing).flatMap(({ networks }) => networks);
-  return [
-    ...renderSet('cluster4', 'ipv4_addr', cluster.filter(isV4)),
-    ...renderSet('cluster6', 'ipv6_addr', cluster.filter(isV6)),
-    ...renderSet('nat4', 'ipv4_addr', natted.filter(isV4)),
-    ...renderSet('nat6', 'ipv6_addr', natted.filter(isV6)),
+  const problems: SubnetProblem[] = [];
+  const natted = (node === undefined ? [] : subnets)
+    .filter(({ isNatOutgoing }) => isNatOutgoing)
+    .map((subnet) => ({ subnet, own: node === undefined ? [] : usable(subnet, node, addresses, problems) }));
+  const isOwn = ({ subnet, own }: Natted): boolean => subnet.natRules.length > 0 || own.length > 0;
+  const [plain, special] = [natted.filter((one) => !isOwn(one)), natted.filter(isOwn)];
+  const plainNetworks = plain.flatMap(({ subnet }) => subnet.networks);
+  const lines = [
+    ...families.flatMap((family) => renderSet(`cluster${family}`, family, cluster)),
+    ...families.flatMap((family) => renderSet(`nat${family}`, family, plainNetworks)),
     'chain outgoing {',
-    '  tcp flags & (fin | syn | rst | ack) != syn return',
-    '  masquerade fully-random',
+    notFirst,
+    `  ${masquerade}`,
     '}',
+    ...special.flatMap(renderChain),
     'chain postrouting {',
     '  type nat hook postrouting priority srcnat; policy accept;',
-    '  ip saddr @nat4 ip daddr != @cluster4 jump outgoing',
-    '  ip6 saddr @nat6 ip6 daddr != @cluster6 jump outgoing',
+    ...families.map((family) => jump(family, `@nat${family}`, 'outgoing')),
+    ...special.flatMap(({ subnet }) =>
+      families.flatMap((family) => {
+        const own = ofFamily(subnet.networks, family);
+        return own.length === 0 ? [] : [jump(family, `{ ${own.join(', ')} }`, chainOf(subnet))];
+      }),
+    ),
     '}',
     '',
-  ].join('\n');
+  ];
+  return { text: lines.join('\n'), problems };
 }
 
-function isV4(network: string): boolean {
-  return !network.includes(':');
+interface Natted {
+  readonly subnet: SubnetFacts;
+  /** Addresses to appear with; of a family that is not among them, the outgoing interface's. */
+  readonly own: readonly string[];
 }
 
-function isV6(network: string): boolean {
-  return network.includes(':');
+function usable(
+  subnet: SubnetFacts,
+  node: NodeFacts,
+  addresses: ReadonlySet<string>,
+  problems: SubnetProblem[],
+): readonly string[] {
+  return ownAddressesOf(subnet, node).filter((address) => {
+    if (addresses.has(address)) return true;
+    const message = `spec.gatewayNode gives node ${node.name} the address ${address}, which no interface of the node has; the subnet's traffic leaves with the node's own address until it has`;
+    problems.push({ subnet: subnet.name, code: 'GatewayAddressMissing', message });
+    return false;
+  });
 }
 
-function renderSet(name: string, type: string, elements: readonly string[]): readonly string[] {
-  const unique = [...new Set(elements)].toSorted();
+function chainOf({ name }: SubnetFacts): string {
+  return `outgoing-${name}`;
+}
+
+function jump(family: Family, sources: string, chain: string): string {
+  const { header } = words[family];
+  return `  ${header} saddr ${sources} ${header} daddr != @cluster${family} jump ${chain}`;
+}
+
+function renderChain({ subnet, own }: Natted): readonly string[] {
+  const present = families.filter((family) => ofFamily(subnet.networks, family).length > 0);
+  const translate = (family: Family): string => {
+    const [address] = ofFamily(own, family);
+    return address === undefined ? masquerade : `snat ${words[family].header} to ${address} fully-random`;
+  };
+  return [
+    `chain ${chainOf(subnet)} {`,
+    notFirst,
+    ...subnet.natRules.flatMap((rule) => present.flatMap((family) => renderRule(rule, family, translate(family)))),
+    ...present.map((family) => `  meta nfproto ${words[family].protocol} ${translate(family)}`),
+    '}',
+  ];
+}
+
+/** None for a family that the rule's addresses rule out. */
+function renderRule({ sources, destinations, action }: NatRule, family: Family, translation: string): string[] {
+  const matches = [`meta nfproto ${words[family].protocol}`];
+  for (const [field, networks] of [
+    ['saddr', sources],
+    ['daddr', destinations],
+  ] as const) {
+    if (networks.length === 0) continue;
+    const own = outermost(ofFamily(networks, family));
+    if (own.length === 0) return [];
+    matches.push(`${words[family].header} ${field} { ${own.join(', ')} }`);
+  }
+  return [`  ${matches.join(' ')} ${action === 'forward' ? 'accept' : translation}`];
+}
+
+function ofFamily(networks: readonly string[], family: Family): readonly string[] {
+  return networks.filter((network) => network.includes(':') === (family === 6));
+}
+
+/** Without those that lie in another: nft refuses overlapping elements of a set in a rule. */
+function outermost(networks: readonly string[]): readonly string[] {
+  const parsed = [...new Set(networks)].flatMap((text) => {
+    const cidr = parseCidr(text);
+    return cidr === undefined ? [] : [{ text, cidr }];
+  });
+  return parsed
+    .filter(({ text, cidr }) =>
+      parsed.every((other) => {
+        const isInside = cidrContains(other.cidr, { family: cidr.family, value: cidr.network });
+        return other.text === text || !isInside || other.cidr.prefix > cidr.prefix;
+      }),
+    )
+    .map(({ text }) => text);
+}
+
+function renderSet(name: string, family: Family, networks: readonly string[]): readonly string[] {
+  const unique = [...new Set(ofFamily(networks, family))].toSorted();
   return [
     `set ${name} {`,
-    `  type ${type}; flags interval; auto-merge;`,
+    `  type ${words[family].protocol}_addr; flags interval; auto-merge;`,
     ...(unique.length === 0 ? [] : [`  elements = { ${unique.join(', ')} }`]),
     '}',
   ];

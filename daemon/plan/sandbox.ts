@@ -2,19 +2,29 @@
  * A sandbox ↔ its rows in the local OVS database. The external_ids are all that outlives the daemon: what
  * `planSandbox` writes, `parseSandbox` must read back the same, or a restart would touch living ports. Pure.
  */
-import { podPortName } from '../../lib/api/names.ts';
-import type { Desired } from '../../lib/desired/row.ts';
-import type { Sandbox } from '../state/facts.ts';
-import { portRows } from './local-ovs.ts';
+import { defaultProvider, vendor } from '../../lib/api/names.ts';
+import { ref, type Desired } from '../../lib/desired/row.ts';
+import type { InterfaceFacts, PodFacts, Sandbox } from '../state/facts.ts';
+import { mirrorSelection } from './mirror.ts';
+import { portRows } from './port-rows.ts';
 
 /** Owner of a sandbox's rows, without the room. */
 export function sandboxOwner({ containerId, ifname }: Pick<Sandbox, 'containerId' | 'ifname'>): string {
   return `cni/${containerId}/${ifname}`;
 }
 
-export function planSandbox(sandbox: Sandbox): Desired {
+/** What a pod's annotations ask of a port that is there; they may change while it lives. */
+export type PortWishes = Pick<InterfaceFacts, 'netem' | 'isMirrored'>;
+
+/** Of the interface the sandbox is for; nothing where the pod is gone or another has its name. */
+export function wishesOf(pod: PodFacts | undefined, { podUid, provider }: Sandbox): PortWishes {
+  const facts = pod?.uid === podUid ? pod.interfaces.get(provider) : undefined;
+  return { netem: facts?.netem ?? {}, isMirrored: facts?.isMirrored === true };
+}
+
+export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortWishes): Desired {
   const ids = {
-    'iface-id': podPortName(sandbox.podNamespace, sandbox.podName),
+    'iface-id': sandbox.port,
     'iface-id-ver': sandbox.podUid,
     attached_mac: sandbox.mac,
     ip_addresses: sandbox.ips.join(','),
@@ -23,8 +33,19 @@ export function planSandbox(sandbox: Sandbox): Desired {
     pod_netns: sandbox.netns,
     sandbox: sandbox.containerId,
     ifname: sandbox.ifname,
+    ...(sandbox.provider === defaultProvider ? {} : { provider: sandbox.provider }),
   };
-  return { rows: portRows(sandbox.hostInterface, {}, ids) };
+  const name = sandbox.hostInterface;
+  const hasNetem = Object.keys(netem).length > 0;
+  const queue = {
+    table: 'QoS',
+    key: name,
+    columns: { type: 'linux-netem', other_config: netem, external_ids: { vendor } },
+  };
+  return {
+    rows: [...portRows(name, {}, ids, { qos: hasNetem ? ref('QoS', name) : null }), ...(hasNetem ? [queue] : [])],
+    ...(isMirrored ? { contributions: mirrorSelection(name) } : {}),
+  };
 }
 
 /** undefined for an interface that is no pod's. */
@@ -37,6 +58,8 @@ export function parseSandbox(name: string, externalIds: Readonly<Record<string, 
   return {
     containerId: id('sandbox'),
     ifname: id('ifname'),
+    provider: id('provider') || defaultProvider,
+    port: id('iface-id'),
     netns: id('pod_netns'),
     podNamespace: id('pod_namespace'),
     podName: id('pod_name'),

@@ -2,6 +2,8 @@
  * What the daemon knows, as immutable values: made by watch/ from Kubernetes objects and by plan/sandbox.ts from the
  * local OVS database; read by plan/ and cni/. Addresses in here are checked, whatever a user wrote.
  */
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 
 export interface InterfaceAddress {
   readonly ip: string;
@@ -21,19 +23,79 @@ export interface Attachable {
   readonly subnet: string;
 }
 
+export interface Route {
+  /** `10.9.0.0/16`; `0.0.0.0/0` or `::/0` for the default. */
+  readonly destination: string;
+  readonly gateway: string;
+}
+
+/** What a pod's annotations say of one of its interfaces, by the controller and by the user. */
+export interface InterfaceFacts {
+  /** Prefix of its annotations: `ovn`, `<attachment>.<namespace>.ovn`, or the latter with `.<interface>` behind. */
+  readonly provider: string;
+  /** Undefined until the controller has allocated; a sentence where the annotations make no sense. */
+  readonly network: Attachable | string | undefined;
+  /** Whether the user wants the pod's default route here; undefined where nothing is said. */
+  readonly hasDefaultRoute: boolean | undefined;
+  /** Further routes; a problem where they cannot be read. */
+  readonly routes: readonly Route[] | Problem;
+  /** Delay, loss and queue length of what goes to the pod, as Open vSwitch's `linux-netem` takes them; empty for none. */
+  readonly netem: Readonly<Record<string, string>>;
+  readonly isMirrored: boolean;
+}
+
 export interface PodFacts {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** Undefined until the controller has allocated; a sentence where the annotations make no sense. */
-  readonly network: Attachable | string | undefined;
+  /** First part of its ports' names: the pod's, or that of the virtual machine it runs. */
+  readonly portOwner: string;
+  /** By provider. */
+  readonly interfaces: ReadonlyMap<string, InterfaceFacts>;
+  /** What the controller found wrong with the pod's own annotations; it gives no address before that is mended. */
+  readonly refusal: string | undefined;
+  /** Annotations that this node cannot follow, and ignores. */
+  readonly problems: readonly Problem[];
 }
 
 export interface SubnetFacts {
   readonly name: string;
+  readonly uid: string;
   readonly networks: readonly string[];
-  readonly isNatOutgoing: boolean;
+  /** Whether the node reaches it through ovn0: the overlay's subnets in the default VPC. Others may overlap with anything. */
+  readonly isRouted: boolean;
+  /** Whether its packets go through tunnels. */
+  readonly isOverlay: boolean;
   readonly mtu: number | undefined;
+  readonly isNatOutgoing: boolean;
+  /** The first that matches decides; none: as isNatOutgoing says. */
+  readonly natRules: readonly NatRule[];
+  /** Undefined: each node is the gateway of its own pods. */
+  readonly gateway: CentralGateway | undefined;
+  /** Where traffic that leaves the cluster goes instead of the node's own way. */
+  readonly egress: EgressGateway | undefined;
+  /** Fields that make no sense, and are ignored. */
+  readonly problems: readonly Problem[];
+}
+
+export interface NatRule {
+  /** Networks; empty: any. */
+  readonly sources: readonly string[];
+  readonly destinations: readonly string[];
+  readonly action: 'nat' | 'forward';
+}
+
+export interface CentralGateway {
+  /** Node → addresses of that node to appear with, instead of the one of the outgoing interface. */
+  readonly nodes: ReadonlyMap<string, readonly string[]>;
+  readonly selectors: readonly LabelSelector[];
+}
+
+export interface EgressGateway {
+  /** At most one per family. */
+  readonly nextHops: readonly string[];
+  readonly priority: number;
+  readonly table: number;
 }
 
 export interface NodeFacts {
@@ -42,6 +104,7 @@ export interface NodeFacts {
   /** Of ovn0; as for pods. */
   readonly network: Attachable | string | undefined;
   readonly internalIps: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
   /** Whether traffic to other clusters may pass here. */
   readonly isInterconnectGateway: boolean;
   /** The chassis annotation as it is. */
@@ -61,6 +124,10 @@ export interface NodeCondition {
 export interface Sandbox {
   readonly containerId: string;
   readonly ifname: string;
+  /** Prefix of the interface's annotations. */
+  readonly provider: string;
+  /** Name of the logical port: the `iface-id`. */
+  readonly port: string;
   readonly netns: string;
   readonly podNamespace: string;
   readonly podName: string;

@@ -31,11 +31,15 @@ export class Sandboxes {
     this.#byKey.delete(attachmentKey(sandbox.containerId, sandbox.ifname));
   }
 
-  /** Two sandboxes of one pod on one node would fight for its logical port. */
   ofPod(namespace: string, name: string): readonly Sandbox[] {
     return [...this.#byKey.values()].filter(
       ({ podNamespace, podName }) => podNamespace === namespace && podName === name,
     );
+  }
+
+  /** More than one would fight for the logical port. */
+  ofPort(port: string): readonly Sandbox[] {
+    return [...this.#byKey.values()].filter((sandbox) => sandbox.port === port);
   }
 
   byHostInterface(name: string): Sandbox | undefined {

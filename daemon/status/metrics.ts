@@ -36,7 +36,10 @@ export function openMetrics(registry: Registry, sandboxes: { readonly size: numb
   registry.registerMetric(attached);
   return {
     onOutcome: ({ command, code, ms }) =>
-      requests.observe({ command: ['ADD', 'DEL', 'VERSION'].includes(command) ? command : 'other', code }, ms / 1000),
+      requests.observe(
+        { command: ['ADD', 'CHECK', 'DEL', 'VERSION'].includes(command) ? command : 'other', code },
+        ms / 1000,
+      ),
     onTransaction: (transaction) => {
       transactions.observe(transaction.ms / 1000);
       operations.inc(transaction.operations);

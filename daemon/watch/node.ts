@@ -4,6 +4,7 @@ import { annotation, label } from '../../lib/api/names.ts';
 import type { RawObject, Reflector } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { NodeCondition, NodeFacts } from '../state/facts.ts';
+import { until } from '../state/until.ts';
 import { parseAttachable } from './address.ts';
 
 export const networkUnavailable = 'NetworkUnavailable';
@@ -39,6 +40,7 @@ export function parseNode(raw: RawObject): NodeFacts {
     uid: metadata.uid,
     network: parseAttachable(annotations),
     internalIps: addresses.map(({ address }) => address),
+    labels: metadata.labels ?? {},
     isInterconnectGateway: metadata.labels?.[label.icGateway] === 'true',
     chassis: annotations[annotation.chassis],
     unavailable: parseCondition(status?.conditions?.find(({ type }) => type === networkUnavailable)),
@@ -51,19 +53,7 @@ export function untilRegistered(
   name: string,
   signal: AbortSignal,
 ): Promise<NodeFacts> {
-  return new Promise((resolve, reject) => {
-    const check = (): void => {
-      const node = nodes.get(name);
-      if (node === undefined && !signal.aborted) return;
-      unsubscribe();
-      signal.removeEventListener('abort', check);
-      if (node === undefined) reject(signal.reason as Error);
-      else resolve(node);
-    };
-    const unsubscribe = nodes.subscribe(check);
-    signal.addEventListener('abort', check);
-    check();
-  });
+  return until([(check) => nodes.subscribe(check)], () => nodes.get(name), signal);
 }
 
 function parseCondition(

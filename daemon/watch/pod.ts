@@ -1,13 +1,24 @@
 /** Pods bound to this node, as the API server has them → PodFacts. */
+import { annotation, podPortName } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { PodFacts } from '../state/facts.ts';
-import { parseAttachable } from './address.ts';
+import { parseInterface } from './interface.ts';
+
+// `ovn.kubernetes.io/…` and `<attachment>.<namespace>.ovn[.<interface>].kubernetes.io/…`
+const interfaceKey = /^(ovn|[^/]+\.ovn(?:\.[^./]+)?)\.kubernetes\.io\//;
 
 export function parsePod({ metadata }: RawObject): PodFacts {
+  const annotations = metadata.annotations ?? {};
+  const providers = new Set(Object.keys(annotations).flatMap((key) => interfaceKey.exec(key)?.[1] ?? []));
+  const parsed = [...providers].map((provider) => parseInterface(annotations, provider));
+  const namespace = metadata.namespace ?? '';
   return {
-    namespace: metadata.namespace ?? '',
+    namespace,
     name: metadata.name,
     uid: metadata.uid,
-    network: parseAttachable(metadata.annotations ?? {}),
+    portOwner: podPortName(namespace, annotations[annotation.virtualMachine] || metadata.name),
+    interfaces: new Map(parsed.map(({ facts }) => [facts.provider, facts])),
+    refusal: annotations[annotation.problem] || undefined,
+    problems: parsed.flatMap(({ problems }) => problems),
   };
 }

@@ -1,35 +1,140 @@
-/** Subnets → what the host network needs of them; undefined for those that are none of the host's business. */
+/** Subnets → what the node needs of them for its host network and its pods. */
 import { z } from 'zod';
 import { networksInForce } from '../../lib/api/in-force.ts';
-import { defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import { labelSelector } from '../../lib/api/kinds/shared.ts';
+import { defaultProvider, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import { formatCidr } from '../../lib/net/cidr.ts';
-import type { SubnetFacts } from '../state/facts.ts';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
+import type { CentralGateway, EgressGateway, NatRule, SubnetFacts } from '../state/facts.ts';
+import { splitList } from './address.ts';
 
+const text = z.string().optional();
 const shape = z.looseObject({
   spec: z.looseObject({
-    vpc: z.string().optional(),
-    vlan: z.string().optional(),
-    natOutgoing: z.boolean().optional(),
+    vpc: text,
+    vlan: text,
+    provider: text,
     mtu: z.int().optional(),
+    natOutgoing: z.boolean().optional(),
+    natOutgoingPolicyRules: z
+      .array(z.looseObject({ match: z.looseObject({ srcIPs: text, dstIPs: text }).optional(), action: text }))
+      .optional(),
+    gatewayType: text,
+    gatewayNode: text,
+    gatewayNodeSelectors: z.array(labelSelector).optional(),
+    externalEgressGateway: text,
+    policyRoutingPriority: z.int().optional(),
+    policyRoutingTableID: z.int().optional(),
   }),
 });
+type Spec = z.infer<typeof shape>['spec'];
 
 /**
- * Undefined for subnets of other VPCs (the host cannot reach them), of VLANs, for the join subnet (ovn0 is in it),
- * and for those of which nothing is in force: their networks may overlap with somebody else's.
+ * Undefined for the join subnet (ovn0 is in it) and for those of which nothing is in force: their networks may overlap
+ * with somebody else's.
  */
 export function parseSubnet(raw: RawObject): SubnetFacts | undefined {
   const parsed = shape.safeParse(raw);
   if (!parsed.success || raw.metadata.name === joinSubnet) return undefined;
   const { spec } = parsed.data;
-  if ((spec.vlan ?? '') !== '' || ![undefined, '', defaultVpc].includes(spec.vpc)) return undefined;
   const networks = networksInForce(raw.metadata.annotations);
   if (networks.length === 0) return undefined;
+  const isOverlay = (spec.vlan ?? '') === '' && isOvnProvider(spec.provider ?? '');
+  const problems: Problem[] = [];
   return {
     name: raw.metadata.name,
+    uid: raw.metadata.uid,
     networks: networks.map(formatCidr),
-    isNatOutgoing: spec.natOutgoing === true,
+    isRouted: isOverlay && [undefined, '', defaultVpc].includes(spec.vpc),
+    isOverlay,
     mtu: spec.mtu !== undefined && spec.mtu > 0 ? spec.mtu : undefined,
+    isNatOutgoing: spec.natOutgoing === true,
+    natRules: (spec.natOutgoingPolicyRules ?? []).flatMap((rule, index) => parseNatRule(rule, index, problems) ?? []),
+    gateway: parseGateway(spec, problems),
+    egress: parseEgress(spec, problems),
+    problems,
   };
+}
+
+/** Other providers are networks of other plug-ins. */
+function isOvnProvider(provider: string): boolean {
+  return provider === '' || provider === defaultProvider || provider.endsWith(`.${defaultProvider}`);
+}
+
+type RawRule = NonNullable<Spec['natOutgoingPolicyRules']>[number];
+
+function parseNatRule({ match, action }: RawRule, index: number, problems: Problem[]): NatRule | undefined {
+  const field = `spec.natOutgoingPolicyRules[${index}]`;
+  const refuse = (what: string): undefined => {
+    problems.push({ code: 'NatRuleInvalid', message: `${field}${what}; the rule is ignored` });
+    return undefined;
+  };
+  if (action !== 'nat' && action !== 'forward')
+    return refuse(`.action must be nat or forward, not ${JSON.stringify(action)}`);
+  const lists = (['srcIPs', 'dstIPs'] as const).map((key) => {
+    const entries = splitList(match?.[key]);
+    const wrong = entries.find((entry) => networkOf(entry) === undefined);
+    if (wrong !== undefined) return refuse(`.match.${key} has ${JSON.stringify(wrong)}, no address or network`);
+    return entries.map((entry) => networkOf(entry)!);
+  });
+  const [sources, destinations] = lists;
+  return sources === undefined || destinations === undefined ? undefined : { sources, destinations, action };
+}
+
+function networkOf(entry: string): string | undefined {
+  const ip = parseIp(entry);
+  const cidr =
+    ip === undefined ? parseCidr(entry) : { family: ip.family, network: ip.value, prefix: bitsOf(ip.family) };
+  return cidr === undefined ? undefined : formatCidr(cidr);
+}
+
+/** `gatewayNode` is a list of `node` or `node:address`. */
+function parseGateway(spec: Spec, problems: Problem[]): CentralGateway | undefined {
+  if (spec.gatewayType !== 'centralized') return undefined;
+  const nodes = new Map<string, string[]>();
+  for (const entry of splitList(spec.gatewayNode)) {
+    const colon = entry.indexOf(':');
+    const name = colon < 0 ? entry : entry.slice(0, colon);
+    const addresses = nodes.get(name) ?? [];
+    nodes.set(name, addresses);
+    if (colon < 0) continue;
+    const ip = parseIp(entry.slice(colon + 1));
+    if (ip !== undefined) addresses.push(formatIp(ip));
+    else {
+      const message = `spec.gatewayNode has ${JSON.stringify(entry)}: what follows the node's name must be an address of the node; it is ignored`;
+      problems.push({ code: 'GatewayAddressInvalid', message });
+    }
+  }
+  return { nodes, selectors: spec.gatewayNodeSelectors ?? [] };
+}
+
+const firstReservedTable = 253;
+const lastReservedTable = 255;
+/** Of the rule that leads to the main table: ours must come before. */
+const mainRulePriority = 32766;
+
+function parseEgress(spec: Spec, problems: Problem[]): EgressGateway | undefined {
+  const nextHops = splitList(spec.externalEgressGateway);
+  if (nextHops.length === 0) return undefined;
+  const refuse = (what: string): undefined => {
+    problems.push({ code: 'EgressGatewayInvalid', message: `${what}; externalEgressGateway has no effect` });
+    return undefined;
+  };
+  const { policyRoutingPriority: priority = 0, policyRoutingTableID: table = 0 } = spec;
+  const wrong = nextHops.find((address) => parseIp(address) === undefined);
+  if (wrong !== undefined)
+    return refuse(`spec.externalEgressGateway has ${JSON.stringify(wrong)}, which is no IP address`);
+  if (new Set(nextHops.map((address) => address.includes(':'))).size < nextHops.length)
+    return refuse('spec.externalEgressGateway must have one address of a family at most');
+  if (priority < 1 || priority >= mainRulePriority)
+    return refuse(`spec.policyRoutingPriority must be from 1 to ${mainRulePriority - 1}, not ${priority}`);
+  if (table < 1 || (table >= firstReservedTable && table <= lastReservedTable))
+    return refuse(
+      `spec.policyRoutingTableID must be above 0 and none of the kernel's own tables ${firstReservedTable} to ${lastReservedTable}, not ${table}`,
+    );
+  if (spec.natOutgoing === true)
+    return refuse('spec.externalEgressGateway and spec.natOutgoing exclude each other: set one of them');
+  return { nextHops, priority, table };
 }

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
-import { startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
+import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { createKey, createRequest } from '../link/certificate.ts';
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { HubUpdate, Member, MemberState, Rejection } from '../link/messages.ts';
@@ -15,7 +15,6 @@ import { HubStateError, initState, Registry } from './state/registry.ts';
 import { icNorthboundMonitor, icSouthboundMonitor } from './watch/databases.ts';
 
 const log = { info: () => undefined, warn: () => undefined };
-const schemas = '/usr/share/ovn';
 
 /** A member as the hub knows it: joins, says what it has, keeps what it was told. */
 class TestMember {
@@ -143,7 +142,7 @@ describe('the hub on real IC databases', () => {
   before(async () => {
     directory = await mkdtemp(join(tmpdir(), 'hub-'));
     servers = await Promise.all(
-      ['nb', 'sb'].map((name) => startOvsdbServer({ schema: `${schemas}/ovn-ic-${name}.ovsschema` })),
+      (['nb', 'sb'] as const).map((name) => startOvsdbServer({ schema: schemaFile(`ovn-ic-${name}`) })),
     );
     await initState(directory, '127.0.0.1', Date.now());
     await startAll();

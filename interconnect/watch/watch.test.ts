@@ -93,6 +93,11 @@ describe('the local view', () => {
     ]);
   });
 
+  it('ignores a subnet of another VPC, also one with addresses of its own', () => {
+    const overlapping = { ...parts(), subnets: [...parts().subnets, subnet('tenant', '10.16.0.0/16', 'vpc2')] };
+    assert.deepEqual(buildLocal(overlapping, undefined), buildLocal(parts(), undefined));
+  });
+
   it('is the same object for the same parts, another for others', () => {
     const first = buildLocal(parts(), undefined);
     assert.equal(buildLocal(parts(), first), first);

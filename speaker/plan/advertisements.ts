@@ -1,3 +1,4 @@
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { BgpAdvertisement, SpeakerState, Subnet } from '../state/objects.ts';
 import type { AcceptedPeer } from './peers.ts';
@@ -15,6 +16,20 @@ export function planAdvertisements(state: SpeakerState): ReadonlyMap<string, rea
   return advertised;
 }
 
+/** Subnets that an advertisement's selector names and that are not announced, because they are in another VPC; sorted. */
+export function planLeftOut({ subnets }: SpeakerState, { spec }: BgpAdvertisement): readonly string[] {
+  if ('problem' in spec || isEmpty(spec.value.selector)) return [];
+  return [...subnets.values()]
+    .filter(({ vpc, labels }) => vpc !== defaultVpc && matchesSelector(labels, spec.value.selector))
+    .map(({ name, vpc }) => `${name} (VPC ${vpc})`)
+    .toSorted();
+}
+
+/** What takes everything names nothing. */
+function isEmpty({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
+  return Object.keys(matchLabels).length + matchExpressions.length === 0;
+}
+
 /** What one peer is told: the prefixes of its own family from the advertisements it selects, sorted. */
 export function prefixesFor(
   peer: AcceptedPeer,
@@ -28,7 +43,7 @@ export function prefixesFor(
   return [...new Set(prefixes)].filter((prefix) => prefix.includes(':') === (peer.family === 6)).toSorted();
 }
 
-/** The join subnet is plumbing; what is outside the default VPC is not reachable by the node's address. */
+/** The join subnet is plumbing; addresses of other VPCs may overlap with anything, and the node has no route to them. */
 function isAnnounceable(subnet: Subnet): boolean {
   return subnet.name !== joinSubnet && subnet.vpc === defaultVpc;
 }

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NodeSession, SpeakerState } from '../state/objects.ts';
+import type { NodeSession, SpeakerState, Subnet } from '../state/objects.ts';
 import type { Observed, ObservedSession } from '../state/observed.ts';
 import { planSpeaker } from './plan.ts';
 import type { PlannedCondition } from './planned.ts';
 import { planStatus, type StatusPlan } from './status.ts';
-import { instanceOf, nodeOf, peerOf, stateOf } from './testing.ts';
+import { advertisementOf, instanceOf, nodeOf, peerOf, stateOf, subnetOf } from './testing.ts';
 
 const nodes = [nodeOf('n1', ['10.0.0.1']), nodeOf('n2', ['10.0.0.2']), nodeOf('n3', ['10.0.0.3'], {})];
 
@@ -95,4 +95,23 @@ test('an old gobgpd and a second instance are conditions of the instances', () =
     DaemonOutdated: 'True DaemonOutdated',
   });
   assert.equal(conditions(instances.get('second'))['Accepted'], 'False Conflicting');
+});
+
+test('a subnet of another VPC that an advertisement selects is named, and not announced', () => {
+  const labels = { tier: 'db' };
+  const red = subnetOf('red', ['10.16.0.0/16'], { vpc: 'tenant', labels });
+  const statusWith = (subnets: readonly Subnet[], selector: object) =>
+    statusOf(
+      stateOf({ nodes, subnets, advertisements: [advertisementOf('db', selector)] }),
+      seen({}),
+    ).advertisements.get('db');
+  const alone = statusWith([red], { matchLabels: labels });
+  assert.deepEqual(alone?.summary.prefixes, []);
+  assert.deepEqual(conditions(alone), { Ready: 'False NoMatch' });
+  assert.match(alone?.conditions[0]?.message ?? '', /no route into other VPCs: red \(VPC tenant\)$/);
+  const both = [red, subnetOf('blue', ['10.17.0.0/16'], { labels })];
+  const beside = statusWith(both, { matchLabels: labels });
+  assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
+  assert.match(beside?.conditions[0]?.message ?? '', /^1 prefixes go .* red \(VPC tenant\)$/);
+  assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
 });

@@ -6,6 +6,7 @@ import type { Observed } from '../state/observed.ts';
 import { instancesByNode } from './instance.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
+import { planLeftOut } from './advertisements.ts';
 import { peerEntry, peerSummary } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
 import type { PlannedStatus } from './planned.ts';
@@ -27,9 +28,12 @@ export function planStatus(state: SpeakerState, plan: SpeakerPlan, observed: Obs
     const entry = peerEntry(state, plan, observed, peer);
     return [peer.name, { entry, ...peerSummary(state, peer, entry, holders) }] as const;
   });
-  const advertisements = [...state.advertisements.values()].map(
-    (advertisement) =>
-      [advertisement.name, advertisementSummary(advertisement, plan.advertised.get(advertisement.name) ?? [])] as const,
-  );
+  const advertisements = [...state.advertisements.values()].map((advertisement) => {
+    const prefixes = plan.advertised.get(advertisement.name) ?? [];
+    return [
+      advertisement.name,
+      advertisementSummary(advertisement, prefixes, planLeftOut(state, advertisement)),
+    ] as const;
+  });
   return { instances: new Map(instances), peers: new Map(peers), advertisements: new Map(advertisements) };
 }

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { mock, test } from 'node:test';
+import type { ReflectorChange } from '../../lib/kube/types.ts';
+import type { PortWishes } from '../plan/sandbox.ts';
+import type { PodFacts, Sandbox } from '../state/facts.ts';
+import { Sandboxes } from '../state/sandboxes.ts';
+import { parsePod } from '../watch/pod.ts';
+import { PodPorts } from './pods.ts';
+
+const sandbox: Sandbox = {
+  containerId: 'c1',
+  ifname: 'eth0',
+  provider: 'ovn',
+  port: 'web.default',
+  netns: '/run/netns/x',
+  podNamespace: 'default',
+  podName: 'web',
+  podUid: 'u1',
+  hostInterface: 'abc_h',
+  mac: '02:00:00:00:00:01',
+  ips: ['10.16.0.5'],
+};
+
+function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): PodFacts {
+  const prefixed = Object.entries(annotations).map(([key, value]) => [`ovn.kubernetes.io/${key}`, value]);
+  const metadata = { name: 'web', namespace: 'default', uid, resourceVersion: '1' };
+  return parsePod({ metadata: { ...metadata, annotations: Object.fromEntries(prefixed) as Record<string, string> } });
+}
+
+/** One pod with one sandbox, and everything it is asked for and told. */
+function bed({ hasMirror = true, hasNetem = true } = {}) {
+  let current = podOf({});
+  let listener: (change: ReflectorChange<PodFacts>) => void = () => undefined;
+  const asked: PortWishes[] = [];
+  const told: string[] = [];
+  const sandboxes = new Sandboxes();
+  sandboxes.add(sandbox);
+  const podPorts = new PodPorts({
+    pods: {
+      get: () => current,
+      entries: () => new Map([['default/web', current]]).entries(),
+      subscribe: (to) => ((listener = to), () => true),
+    },
+    sandboxes,
+    ports: { add: (_, wishes) => void asked.push(wishes) },
+    hasMirror,
+    hasNetem: () => Promise.resolve(hasNetem),
+    onProblem: (_, { code }) => void told.push(code),
+  });
+  const change = (after: PodFacts): void => {
+    const before = current;
+    current = after;
+    listener({ key: 'default/web', before, after });
+  };
+  return { podPorts, asked, told, change };
+}
+
+test('a port is set anew when the wishes of its own pod change, and only then', () => {
+  const { podPorts, asked, change } = bed();
+  change(podOf({ other: 'x' }));
+  change(podOf({ mirror: 'true', loss: '1' }, 'u2'));
+  assert.deepEqual(asked, []);
+  change(podOf({ mirror: 'true', loss: '1' }));
+  change(podOf({ mirror: 'true', loss: '1', other: 'y' }));
+  assert.deepEqual(asked, [{ netem: { loss: '1' }, isMirrored: true }]);
+  assert.deepEqual(podPorts.wishesOf({ ...sandbox, podUid: 'u0' }), { netem: {}, isMirrored: false });
+  change(podOf({}));
+  assert.deepEqual(asked.at(-1), { netem: {}, isMirrored: false });
+  podPorts.close();
+});
+
+test('what cannot be done is told once', () => {
+  const { podPorts, told, change } = bed({ hasMirror: false });
+  change(podOf({ mirror: 'true', loss: 'much' }));
+  change(podOf({ mirror: 'true', loss: 'much', other: 'x' }));
+  assert.deepEqual(told, ['InvalidAnnotation', 'MirrorOff']);
+  podPorts.close();
+});
+
+test('a queue that the kernel does not have is told when Open vSwitch has had the time to set it up', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  t.after(() => mock.timers.reset());
+  const { podPorts, told, change } = bed({ hasNetem: false });
+  change(podOf({ latency: '10' }));
+  mock.timers.tick(2000);
+  assert.deepEqual(told, []);
+  mock.timers.tick(2000);
+  await Promise.resolve();
+  assert.deepEqual(told, ['QosNotApplied']);
+  podPorts.close();
+});

@@ -1,0 +1,91 @@
+/**
+ * Keeps the ports of sandboxes as their pods' annotations say while they live. In: pods as they change, sandboxes of an
+ * earlier run. Out: what the ports shall be, to ovs/; what is not possible on this node, as problems of the pod.
+ */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { Reflector, ReflectorChange } from '../../lib/kube/types.ts';
+import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
+import { wishesOf, type PortWishes } from '../plan/sandbox.ts';
+import type { PodFacts, Sandbox } from '../state/facts.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+
+export interface PodPortsOptions {
+  readonly pods: Pick<Reflector<PodFacts>, 'get' | 'entries' | 'subscribe'>;
+  readonly sandboxes: Sandboxes;
+  readonly ports: Pick<SandboxPorts, 'add'>;
+  readonly hasMirror: boolean;
+  /** Whether the kernel has the queue on that interface. */
+  readonly hasNetem: (hostInterface: string) => Promise<boolean>;
+  readonly onProblem: (pod: PodFacts, problem: Problem) => void;
+}
+
+/** Open vSwitch sets queues up after the database has them, within a fraction of that. */
+const queueDelayMs = 3000;
+
+export class PodPorts {
+  readonly #options: PodPortsOptions;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  readonly #stop: () => void;
+
+  constructor(options: PodPortsOptions) {
+    this.#options = options;
+    for (const [, pod] of options.pods.entries()) this.#tell(pod, []);
+    this.#stop = options.pods.subscribe((change) => this.#changed(change));
+  }
+
+  /** What the annotations say now; to be asked when a port is made. */
+  wishesOf(sandbox: Sandbox): PortWishes {
+    const pod = this.#options.pods.get(`${sandbox.podNamespace}/${sandbox.podName}`);
+    const wishes = wishesOf(pod, sandbox);
+    if (pod !== undefined && hasQueue(wishes)) this.#checkQueue(pod, sandbox);
+    return wishes;
+  }
+
+  close(): void {
+    this.#stop();
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  /** A pod that is gone keeps its port until the runtime sends DEL. */
+  #changed({ before, after }: ReflectorChange<PodFacts>): void {
+    if (after === undefined) return;
+    this.#tell(after, before?.uid === after.uid ? this.#problemsOf(before) : []);
+    for (const sandbox of this.#options.sandboxes.ofPod(after.namespace, after.name)) {
+      if (sandbox.podUid !== after.uid) continue;
+      const [was, is] = [wishesOf(before, sandbox), wishesOf(after, sandbox)];
+      if (JSON.stringify(was) === JSON.stringify(is)) continue;
+      this.#options.ports.add(sandbox, is);
+      if (hasQueue(is)) this.#checkQueue(after, sandbox);
+    }
+  }
+
+  #tell(pod: PodFacts, told: readonly Problem[]): void {
+    for (const problem of this.#problemsOf(pod)) {
+      if (!told.some(({ message }) => message === problem.message)) this.#options.onProblem(pod, problem);
+    }
+  }
+
+  #problemsOf(pod: PodFacts): readonly Problem[] {
+    const wantsMirror = [...pod.interfaces.values()].some(({ isMirrored }) => isMirrored);
+    if (this.#options.hasMirror || !wantsMirror) return pod.problems;
+    const message = 'annotation mirror has no effect: the daemon of this node runs with an empty --mirror-interface';
+    return [...pod.problems, { code: 'MirrorOff', message }];
+  }
+
+  /** Open vSwitch tells its log only that a kernel lacks the queue. */
+  #checkQueue(pod: PodFacts, { hostInterface }: Sandbox): void {
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      void this.#options.hasNetem(hostInterface).then((hasIt) => {
+        if (hasIt) return;
+        const message = `annotations latency, jitter, limit and loss have no effect: Open vSwitch could not put a netem queue on ${hostInterface}; load the kernel module sch_netem on this node`;
+        this.#options.onProblem(pod, { code: 'QosNotApplied', message });
+      });
+    }, queueDelayMs);
+    this.#timers.add(timer);
+  }
+}
+
+function hasQueue({ netem }: PortWishes): boolean {
+  return Object.keys(netem).length > 0;
+}

@@ -1,0 +1,52 @@
+/** Tells of changes that the kernel makes to what is ours, so that what others undo is done again. */
+import { createNetlink, Protocol, type NetlinkMessage } from 'netlink';
+import * as wire from './netlink-message.ts';
+import { readLink, readRoute, RTM } from './rtnetlink-codec.ts';
+
+/** Multicast groups whose messages tell that links, addresses, routes or rules changed. */
+const groups = [
+  1 /* link */, 5 /* v4 addresses */, 7 /* v4 routes */, 8 /* v4 rules */, 9 /* v6 addresses */, 11 /* v6 routes */,
+  19 /* v6 rules */,
+];
+
+export interface HostWatch {
+  /** Links of ours, by name. */
+  readonly names: readonly string[];
+  /** Indexes of other links that routes of ours use: IPv4 routes go silently when their link goes down. */
+  readonly used: () => ReadonlySet<number>;
+  /** After each change of those links, their addresses and routes, of rules, and where the kernel lost messages. */
+  readonly onChange: () => void;
+  /** After a change of addresses of any link. */
+  readonly onAddress: () => void;
+}
+
+/** Of other links nothing is told: pods come and go. */
+export function watchHost({ names, used, onChange, onAddress }: HostWatch): () => void {
+  const socket = createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
+  const ours = new Map<string, number>();
+  const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
+  const concerns = ({ type, data }: NetlinkMessage): boolean => {
+    if (type === RTM.NEWRULE || type === RTM.DELRULE) return true;
+    if (type === RTM.NEWLINK || type === RTM.DELLINK) {
+      const link = readLink(data);
+      if (names.includes(link.name)) ours.set(link.name, link.index);
+      return names.includes(link.name) || used().has(link.index);
+    }
+    if (type === RTM.NEWADDR || type === RTM.DELADDR) return isOurs(wire.readU32(data, 4));
+    return readRoute(data).some(({ index = 0 }) => isOurs(index) || used().has(index));
+  };
+  socket.on('message', (messages) => {
+    // Every message is looked at, for the indexes it may tell.
+    if (messages.filter(concerns).length > 0) onChange();
+    if (messages.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) onAddress();
+  });
+  const onLoss = (): void => {
+    onChange();
+    onAddress();
+  };
+  socket.on('invalid', onLoss);
+  // ENOBUFS: more changes than the buffer holds.
+  socket.on('error', onLoss);
+  for (const group of groups) socket.addMembership(group);
+  return () => socket.close();
+}

@@ -1,0 +1,63 @@
+/**
+ * Subnets with externalEgressGateway → a routing rule for what comes out of the overlay from them, and the default route
+ * of the table it leads to. On each node that is a gateway of the subnet. Pure.
+ */
+import { nodeInterface } from '../../lib/api/names.ts';
+import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+import { isGatewayOf } from './gateway.ts';
+import type { SubnetProblem } from './subnet-problem.ts';
+
+export interface HostRule {
+  readonly priority: number;
+  /** Network the packet comes from. */
+  readonly source: string;
+  /** Interface it arrives on. */
+  readonly device: string;
+  readonly table: number;
+  readonly subnet: string;
+}
+
+/** A default route of a table of its own. */
+export interface TableRoute {
+  readonly table: number;
+  readonly destination: string;
+  readonly gateway: string;
+  readonly subnet: string;
+}
+
+export interface PolicyRouting {
+  readonly rules: readonly HostRule[];
+  readonly routes: readonly TableRoute[];
+  readonly problems: readonly SubnetProblem[];
+}
+
+/** Of two subnets that want different routes in one table, the first gets its own. */
+export function planPolicyRouting(subnets: readonly SubnetFacts[], node: NodeFacts): PolicyRouting {
+  const rules: HostRule[] = [];
+  const routes = new Map<string, TableRoute>();
+  const problems: SubnetProblem[] = [];
+  for (const subnet of subnets) {
+    const { name, networks, egress } = subnet;
+    if (egress === undefined || !isGatewayOf(subnet, node)) continue;
+    const { table, priority, nextHops } = egress;
+    for (const gateway of nextHops) {
+      const isV6 = gateway.includes(':');
+      const sources = networks.filter((network) => network.includes(':') === isV6);
+      const key = `${table} ${isV6}`;
+      const holder = routes.get(key);
+      if (holder !== undefined && holder.gateway !== gateway) {
+        problems.push({
+          subnet: name,
+          code: 'EgressGatewayInvalid',
+          message: `spec.policyRoutingTableID ${table} leads to ${holder.gateway} for subnet ${holder.subnet}; give subnet ${name} a table of its own for ${gateway}`,
+        });
+        continue;
+      }
+      if (sources.length === 0) continue;
+      if (holder === undefined)
+        routes.set(key, { table, destination: isV6 ? '::/0' : '0.0.0.0/0', gateway, subnet: name });
+      rules.push(...sources.map((source) => ({ priority, source, device: nodeInterface, table, subnet: name })));
+    }
+  }
+  return { rules, routes: [...routes.values()], problems };
+}

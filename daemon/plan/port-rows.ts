@@ -1,0 +1,28 @@
+/** Rows of the local OVS database that are the same for every port we make. Pure. */
+import { integrationBridge, vendor } from '../../lib/api/names.ts';
+import { ref, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
+
+/** A port of the integration bridge with one interface of the same name. */
+export function portRows(
+  name: string,
+  columns: Readonly<Record<string, string | number>>,
+  externalIds: Readonly<Record<string, string>>,
+  portColumns: DesiredRow['columns'] = {},
+): Desired['rows'] {
+  return [
+    {
+      table: 'Port',
+      key: name,
+      parent: { table: 'Bridge', key: integrationBridge, column: 'ports' },
+      columns: { interfaces: [ref('Interface', name)], ...portColumns, external_ids: { vendor } },
+      shared: ['external_ids'],
+    },
+    // ovn-controller keeps ovn-installed beside our ids.
+    {
+      table: 'Interface',
+      key: name,
+      columns: { ...columns, external_ids: { ...externalIds, vendor } },
+      shared: ['external_ids'],
+    },
+  ];
+}

@@ -1,0 +1,32 @@
+/** Subscribes to something that changes; returns how to stop. */
+export type Subscribe = (onChange: () => void) => () => void;
+
+/**
+ * Waits, without polling, until `probe` gives something: it is asked at once and after each change. @throws what `probe`
+ * throws, and the signal's reason when it aborts before
+ */
+export function until<T>(
+  sources: readonly Subscribe[],
+  probe: () => T | undefined,
+  signal: AbortSignal,
+): Promise<NonNullable<T>> {
+  return new Promise((resolve, reject) => {
+    const stops: (() => void)[] = [];
+    const finish = (settle: () => void): void => {
+      for (const stop of stops.splice(0)) stop();
+      settle();
+    };
+    const check = (): void => {
+      try {
+        const found = probe();
+        if (found !== undefined && found !== null) finish(() => resolve(found));
+        else if (signal.aborted) finish(() => reject(signal.reason as Error));
+      } catch (error) {
+        finish(() => reject(error));
+      }
+    };
+    signal.addEventListener('abort', check, { once: true });
+    stops.push(() => signal.removeEventListener('abort', check), ...sources.map((subscribe) => subscribe(check)));
+    check();
+  });
+}

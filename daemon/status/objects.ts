@@ -1,0 +1,45 @@
+/** Events on objects whose wishes this node cannot follow. In: problems as they are now. Out: an event for each new one. */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { EventRecorder } from '../../lib/kube/events.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import type { SubnetProblem } from '../plan/subnet-problem.ts';
+import type { PodFacts } from '../state/facts.ts';
+
+export interface ObjectEventsOptions {
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly log: Logger;
+  /** undefined where there is no such Subnet any more. */
+  readonly uidOfSubnet: (name: string) => string | undefined;
+}
+
+export class ObjectEvents {
+  readonly #options: ObjectEventsOptions;
+  /** What subnets were told and still holds. */
+  #told: ReadonlySet<string> = new Set();
+
+  constructor(options: ObjectEventsOptions) {
+    this.#options = options;
+  }
+
+  /** To be called after each round, with all problems there are. */
+  tellSubnets(problems: readonly SubnetProblem[]): void {
+    const now = new Map(problems.map((problem) => [`${problem.subnet} ${problem.code} ${problem.message}`, problem]));
+    for (const [key, { subnet, code, message }] of now) {
+      const uid = this.#options.uidOfSubnet(subnet);
+      if (this.#told.has(key) || uid === undefined) continue;
+      this.#options.log.warn({ subnet, reason: code }, message);
+      this.#options.events.record(
+        { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', name: subnet, uid },
+        'Warning',
+        code,
+        message,
+      );
+    }
+    this.#told = new Set(now.keys());
+  }
+
+  tellPod({ namespace, name, uid }: PodFacts, { code, message }: Problem): void {
+    this.#options.log.warn({ pod: `${namespace}/${name}`, reason: code }, message);
+    this.#options.events.record({ apiVersion: 'v1', kind: 'Pod', namespace, name, uid }, 'Warning', code, message);
+  }
+}

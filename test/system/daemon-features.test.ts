@@ -1,0 +1,261 @@
+/**
+ * What users ask of a node by Subnets and pod annotations, with packets: further interfaces, outgoing NAT by rule and
+ * address, gateways outside, queues and mirrors. The controller's part is played here.
+ */
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
+import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { annotation } from '../../lib/api/names.ts';
+
+const node = new TestNode();
+let cluster: TestCluster;
+let pod: TestPod;
+let neighbour: TestPod;
+const provider = 'red.default.ovn';
+/** The host beyond the uplink, which has no route to pods. */
+const outside = '172.30.9.1';
+/** Behind a router of another uplink. */
+const far = '192.0.2.1';
+
+before(async () => {
+  cluster = await startCluster(node);
+  await node.startDaemon(cluster.kubeconfig);
+  pod = await addPod('web', '10.16.0.21');
+  neighbour = await addPod('neighbour', '10.16.0.22');
+});
+
+after(async () => {
+  await node.stop();
+  await cluster?.stop();
+});
+
+async function addPod(name: string, ip: string): Promise<TestPod> {
+  const made = await cluster.makePod(name);
+  await cluster.allocate(made, ip);
+  await succeed(node.cni('ADD', made.env));
+  return made;
+}
+
+async function succeed(answer: ReturnType<TestNode['cni']>): Promise<void> {
+  const { status, json } = await answer;
+  assert.equal(status, 0, `${JSON.stringify(json)}\n${node.log('daemon')}`);
+}
+
+function inPod({ netns }: TestPod, ...command: readonly string[]): string {
+  return exec('ip', 'netns', 'exec', netns, ...command);
+}
+
+function reaches(from: TestPod, address: string): boolean {
+  try {
+    inPod(from, 'ping', '-c1', '-W1', address);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Sources of the echo requests that arrive outside while the pod sends some. */
+async function sourcesOutside(from: TestPod): Promise<string> {
+  const seen = capture(node.outside, 'eth0', 'icmp[icmptype] == icmp-echo');
+  await seen.started;
+  reaches(from, outside);
+  return seen.stop();
+}
+
+/** tcpdump in a namespace, '' being the node's. */
+function capture(
+  netns: string,
+  device: string,
+  filter: string,
+): { started: Promise<void>; stop: () => Promise<string> } {
+  const command = [
+    ...(netns === '' ? [] : ['ip', 'netns', 'exec', netns]),
+    'tcpdump',
+    '--immediate-mode',
+    '-lnni',
+    device,
+    ...filter.split(' '),
+  ];
+  const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'pipe', 'pipe'] });
+  let text = '';
+  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const started = new Promise<void>((resolve) =>
+    child.stderr.on('data', (chunk: Buffer) => String(chunk).includes('listening') && resolve()),
+  );
+  const ended = new Promise<string>((resolve) => child.on('close', () => resolve(text)));
+  return { started, stop: () => (child.kill('SIGINT'), ended) };
+}
+
+test('a pod with two interfaces: each has its own network, DEL of one leaves the other, a restart keeps both', async () => {
+  const mate = await cluster.makePod('mate');
+  await cluster.allocate(mate, '10.16.0.23');
+  const [duo, config] = [pod, { provider }];
+  await cluster.attach(mate, provider, '10.30.0.24');
+  const early = node.cni('ADD', { ...duo.env, CNI_IFNAME: 'net1' }, config);
+  await cluster.annotatePod(duo, { [`${provider}.kubernetes.io/routes`]: '[{"dst":"10.9.0.0/16","gw":"10.30.0.24"}]' });
+  await cluster.attach(duo, provider, '10.30.0.25');
+  await succeed(early);
+  // Its annotations are those of an attachment only, and it has no default network.
+  await succeed(node.cni('ADD', { ...mate.env, CNI_IFNAME: 'net1' }, config));
+  assert.match(inPod(duo, 'ip', '-o', 'addr', 'show', 'net1'), /inet 10\.30\.0\.25\/16/);
+  const routes = inPod(duo, 'ip', 'route');
+  assert.match(routes, /default via 10\.16\.0\.1 dev eth0/);
+  assert.match(routes, /10\.9\.0\.0\/16 via 10\.30\.0\.24 dev net1/);
+  assert.ok(reaches(mate, '10.30.0.25'), 'from net1 to net1');
+  assert.ok(!reaches(mate, '10.16.0.21'), 'the default network is another');
+  inPod(duo, 'ping', '-I', 'eth0', '-c1', '-W1', '10.16.0.22');
+
+  await node.kill('daemon');
+  await node.startDaemon(cluster.kubeconfig);
+  assert.ok(reaches(mate, '10.30.0.25'));
+  const again = await node.cni('ADD', { ...duo.env, CNI_IFNAME: 'net2' }, config);
+  assert.match(String(again.json['msg']), /interface net1 of container .* has logical port web\.default\.red/);
+  await succeed(node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, config));
+  inPod(duo, 'ip', 'addr', 'del', '10.30.0.25/16', 'dev', 'net1');
+  const check = await node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, config);
+  assert.deepEqual(
+    [check.json['code'], check.json['msg']],
+    [104, 'pod default/web: interface net1 has lost address 10.30.0.25'],
+  );
+  await succeed(node.cni('CHECK', duo.env));
+  await succeed(node.cni('DEL', { ...duo.env, CNI_IFNAME: 'net1' }, config));
+  assert.equal((await node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, config)).json['code'], 3);
+  assert.doesNotMatch(inPod(duo, 'ip', '-o', 'link'), /net1/);
+  assert.ok(reaches(duo, '10.16.0.22'));
+});
+
+test('the default route moves to an attachment that asks for it', async () => {
+  const moved = await addPod('moved', '10.16.0.26');
+  await cluster.annotatePod(moved, { [`${provider}.kubernetes.io/default_route`]: 'true' });
+  await cluster.attach(moved, provider, '10.30.0.27');
+  await succeed(node.cni('ADD', { ...moved.env, CNI_IFNAME: 'net1' }, { provider }));
+  assert.match(inPod(moved, 'ip', 'route'), /^default via 10\.30\.0\.1 dev net1 proto 155 *$/m);
+  assert.equal(inPod(moved, 'ip', 'route').match(/^default/gm)?.length, 1);
+});
+
+test('annotations that are wrong are told at once', async () => {
+  const wrong = await cluster.makePod('wrong');
+  await cluster.annotatePod(wrong, { [annotation.problem]: 'InvalidAddress: 10.99.0.1 is in no subnet' });
+  const start = performance.now();
+  const { json } = await node.cni('ADD', wrong.env);
+  assert.ok(performance.now() - start < 2000);
+  assert.deepEqual(
+    [json['code'], json['msg']],
+    [103, 'pod default/wrong gets no address: InvalidAddress: 10.99.0.1 is in no subnet'],
+  );
+  await cluster.annotatePod(wrong, { [annotation.problem]: null, [annotation.routes]: '[{"dst":"10.9.0.0/16"}]' });
+  await cluster.allocate(wrong, '10.16.0.28');
+  const second = await node.cni('ADD', wrong.env);
+  assert.match(String(second.json['msg']), /annotation ovn\.kubernetes\.io\/routes must be a JSON list/);
+  await cluster.annotatePod(wrong, { [annotation.routes]: null });
+  await eventually('the mended pod', async () => (await node.cni('ADD', wrong.env)).status === 0);
+});
+
+test('outgoing NAT: by rule, then by address of the gateway node', async () => {
+  const rules = [
+    { match: { srcIPs: '10.16.0.21', dstIPs: '172.30.9.0/24' }, action: 'forward' },
+    { match: { srcIPs: '10.16.0.0/27' }, action: 'nat' },
+  ];
+  await cluster.setSubnet('ovn-default', { natOutgoingPolicyRules: rules });
+  await eventually('the chain', () =>
+    exec('nft', 'list', 'table', 'inet', 'isthmus').includes('chain outgoing-ovn-default'),
+  );
+  assert.match(await sourcesOutside(pod), /IP 10\.16\.0\.21 > 172\.30\.9\.1/);
+  assert.match(await sourcesOutside(neighbour), /IP 172\.30\.9\.11 > 172\.30\.9\.1/);
+
+  exec('ip', 'addr', 'add', '172.30.9.50/32', 'dev', 'up0');
+  const gateway = { gatewayType: 'centralized', gatewayNode: 'n1:172.30.9.50,n2:172.30.9.51' };
+  await cluster.setSubnet('ovn-default', { natOutgoingPolicyRules: null, ...gateway });
+  await eventually('the address', async () => (await sourcesOutside(pod)).includes('IP 172.30.9.50 > '));
+
+  exec('ip', 'addr', 'del', '172.30.9.50/32', 'dev', 'up0');
+  await eventually('masquerade', async () => (await sourcesOutside(pod)).includes('IP 172.30.9.11 > '));
+  await eventually('an event', async () =>
+    /no interface of the node has/.test(
+      (await cluster.eventsOn('Subnet', 'ovn-default'))['GatewayAddressMissing'] ?? '',
+    ),
+  );
+  await cluster.setSubnet('ovn-default', { gatewayType: 'distributed', gatewayNode: null });
+});
+
+test('a gateway outside the cluster: rule and table come, heal, and go', async () => {
+  const router = node.addNamespace('router');
+  const link = (): void => {
+    exec('ip', 'link', 'add', 'up1', 'type', 'veth', 'peer', 'name', 'eth0', 'netns', router);
+    exec('ip', 'link', 'set', 'up1', 'up');
+    exec('ip', 'addr', 'add', '172.30.8.11/24', 'dev', 'up1');
+  };
+  link();
+  exec('ip', '-n', router, 'addr', 'add', '172.30.8.1/24', 'dev', 'eth0');
+  exec('ip', '-n', router, 'addr', 'add', `${far}/32`, 'dev', 'lo');
+  exec('ip', '-n', router, 'link', 'set', 'eth0', 'up');
+  exec('ip', '-n', router, 'route', 'add', '10.16.0.0/16', 'via', '172.30.8.11');
+  const egress = { externalEgressGateway: '172.30.8.1', policyRoutingPriority: 1001, policyRoutingTableID: 1001 };
+  assert.ok(!reaches(pod, far));
+  await cluster.setSubnet('ovn-default', { natOutgoing: false, ...egress });
+  await eventually('the way out', () => reaches(pod, far));
+  assert.match(exec('ip', 'rule'), /1001:\tfrom 10\.16\.0\.0\/16 iif ovn0 lookup 1001 proto 155/);
+  assert.match(exec('ip', 'route', 'show', 'table', '1001'), /default via 172\.30\.8\.1 dev up1 proto 155/);
+
+  // The kernel drops the route silently.
+  exec('ip', 'link', 'set', 'up1', 'down');
+  exec('ip', 'link', 'set', 'up1', 'up');
+  exec('ip', 'rule', 'del', 'priority', '1001');
+  await eventually('the way out again', () => reaches(pod, far));
+
+  await cluster.setSubnet('ovn-default', { externalEgressGateway: '203.0.113.9' });
+  await eventually('an event', async () =>
+    /kernel refused .*203\.0\.113\.9.* must be a neighbour/.test(
+      (await cluster.eventsOn('Subnet', 'ovn-default'))['EgressGatewayRefused'] ?? '',
+    ),
+  );
+  await cluster.setSubnet('ovn-default', { natOutgoing: true, externalEgressGateway: null });
+  await eventually('no rule', () => !exec('ip', 'rule').includes('1001'));
+  await eventually('NAT', () => reaches(pod, outside));
+  const tables = exec('ip', 'route', 'show', 'table', 'all');
+  assert.doesNotMatch(tables, /table 1001/);
+});
+
+test('queue and mirror follow the annotations of a running pod', async () => {
+  const port = pod.env['CNI_CONTAINERID']!.slice(0, 12) + '_h';
+  const queues = (): string => node.vsctl('--bare', '--columns=type,other_config', 'list', 'qos');
+  const mirrored = (): string => node.vsctl('--bare', '--columns=select_src_port,select_dst_port', 'list', 'mirror');
+  await cluster.annotatePod(pod, { [annotation.latency]: '20', [annotation.loss]: '0.5', [annotation.mirror]: 'true' });
+  await eventually('the queue', () => queues() === 'linux-netem\nlatency=20000 loss=0.5');
+  assert.notEqual(node.vsctl('get', 'port', port, 'qos'), '[]');
+  const uuid = node.vsctl('get', 'port', port, '_uuid');
+  await eventually('the mirror', () => mirrored() === `${uuid}\n${uuid}`);
+  const hasNetem = exec('tc', 'qdisc', 'show', 'dev', port).includes('netem');
+  if (!hasNetem) await eventually('an event', async () => 'QosNotApplied' in (await cluster.eventsOn('Pod', 'web')));
+
+  const copies = capture('', 'mirror0', 'icmp');
+  await copies.started;
+  assert.ok(reaches(pod, '10.16.0.22'));
+  await eventually('copies', () => node.vsctl('get', 'mirror', 'm0', 'statistics').includes('tx_packets'));
+  const text = await copies.stop();
+  assert.match(text, /10\.16\.0\.21 > 10\.16\.0\.22: ICMP echo request/);
+  assert.match(text, /10\.16\.0\.22 > 10\.16\.0\.21: ICMP echo reply/);
+
+  const size = (): number => readFileSync(join(node.dir, 'db.conf')).length;
+  await node.kill('daemon');
+  const written = size();
+  await node.startDaemon(cluster.kubeconfig);
+  assert.equal(size(), written, 'a start against what agrees writes nothing');
+  assert.notEqual(queues(), '');
+  assert.notEqual(mirrored(), '');
+
+  const off = { [annotation.latency]: 'soon', [annotation.loss]: null, [annotation.mirror]: 'false' };
+  await cluster.annotatePod(pod, off);
+  await eventually('no queue', () => queues() === '');
+  await eventually('no mirror', () => mirrored() === '');
+  await eventually('an event', async () => 'InvalidAnnotation' in (await cluster.eventsOn('Pod', 'web')));
+
+  await cluster.annotatePod(pod, { [annotation.latency]: null, [annotation.mirror]: 'true' });
+  await eventually('the mirror', () => mirrored() !== '');
+  await succeed(node.cni('DEL', pod.env));
+  await eventually('no mirror', () => mirrored() === '');
+});
