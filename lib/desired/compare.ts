@@ -17,21 +17,62 @@ export function members<T extends Atom | NamedUuid>(value: T | null | readonly T
   return Array.isArray(value) ? (value as readonly T[]) : [value as T];
 }
 
+/** The members of a cached column that is no map. */
+export function atomsOf(value: Value | undefined): readonly Atom[] {
+  return isMap(value) ? [] : members(value);
+}
+
+/** Whether a cached scalar or set has this member. Cached sets are sorted, so a large one costs a few comparisons. */
+export function hasMember(value: Value | undefined, atom: Atom): boolean {
+  const list = atomsOf(value);
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    const there = list[middle] as Atom;
+    if (there === atom) return true;
+    if (there < atom) low = middle + 1;
+    else high = middle;
+  }
+  return false;
+}
+
+/** What came to and went from a cached set. One pass of identity comparisons where nearly all stayed. */
+export function setDifference(
+  before: readonly Atom[],
+  after: readonly Atom[],
+): { readonly added: readonly Atom[]; readonly removed: readonly Atom[] } {
+  const added: Atom[] = [];
+  const removed: Atom[] = [];
+  let [old, now] = [0, 0];
+  while (old < before.length || now < after.length) {
+    const [a, b] = [before[old], after[now]];
+    if (a === b) {
+      old += 1;
+      now += 1;
+    } else if (b === undefined || (a !== undefined && a < b)) {
+      removed.push(a as Atom);
+      old += 1;
+    } else {
+      added.push(b);
+      now += 1;
+    }
+  }
+  return { added, removed };
+}
+
 /** Whether writing `wanted` over `actual` would change nothing. */
 export function isEqual(actual: Value | undefined, wanted: WriteValue): boolean {
+  if (actual === wanted) return true;
   if (isMap(wanted) || isMap(actual)) {
     return isMap(actual) && isMap(wanted) && isEqualMap(actual, wanted);
   }
-  const have = new Set<Atom>(members(actual as Atom | null | readonly Atom[]));
-  const want = new Set<Atom>();
-  for (const member of members(wanted)) {
-    if (isNamed(member)) return false;
-    want.add(member);
-  }
-  return have.size === want.size && [...want].every((member) => have.has(member));
+  const [there, list] = [atomsOf(actual), members(wanted)];
+  if (there.length === list.length && there.every((atom, index) => atom === list[index])) return true;
+  const want = new Set(list);
+  return there.length === want.size && there.every((atom) => want.has(atom));
 }
 
-function isEqualMap(actual: Readonly<Record<string, Atom>>, wanted: ResolvedMap): boolean {
+function isEqualMap(actual: Readonly<Record<string, unknown>>, wanted: ResolvedMap): boolean {
   const keys = Object.keys(wanted);
   return keys.length === Object.keys(actual).length && keys.every((key) => actual[key] === wanted[key]);
 }
@@ -45,7 +86,7 @@ export interface MapDifference {
 
 /** What it takes to make `wanted` true of a map that others write too; `gone` are entries to take back. */
 export function mapDifference(
-  actual: Readonly<Record<string, Atom>>,
+  actual: Readonly<Record<string, unknown>>,
   wanted: ResolvedMap,
   gone: Iterable<string>,
 ): MapDifference {

@@ -1,112 +1,157 @@
 /**
  * Who contributes what to which column.
  *
- * In: each owner's contributions, as its plan returned them. Out: the columns that this made dirty, and for a
- * column its wanted members and those to take back. Pure bookkeeping; the transaction builder resolves and writes.
+ * In: each owner's contributions, as its plan returned them. Out: per column the members that somebody holds, and
+ * by whom. A member is held from the moment its owner wants it until the transaction that took it back is done, so
+ * that what one owner takes back never takes a member from another. Bookkeeping only: no values, no database.
  */
 import type { Atom } from 'ovsdb-client';
 import { entryOf } from './entry-of.ts';
-import type { Contribution, Ref } from './row.ts';
+import { addTo, firstOf, removeFrom, type Few } from './few.ts';
+import { isRef, type Contribution, type Ref } from './row.ts';
+
+/** Names a member within its column, whatever its value in the database: a uuid may change. */
+export type MemberId = string;
 
 export type Member =
-  | { readonly kind: 'member'; readonly value: Atom | Ref }
-  | { readonly kind: 'entry'; readonly entry: string; readonly value: Atom | null }
-  | { readonly kind: 'scalar'; readonly value: Atom | Ref | null };
-
-interface Held {
-  readonly member: Member;
-  readonly owners: Set<string>;
-}
+  | { readonly kind: 'member'; readonly id: MemberId; readonly value: Atom | Ref }
+  | { readonly kind: 'entry'; readonly id: MemberId; readonly entry: string; readonly value: Atom | null }
+  | { readonly kind: 'scalar'; readonly id: MemberId; readonly value: Atom | Ref | null };
 
 export interface ContributedColumn {
-  readonly table: string;
-  readonly key: string;
-  readonly column: string;
-  readonly wanted: Map<string, Held>;
-  /** Taken back, not yet seen gone from the database. */
-  readonly gone: Map<string, Member>;
+  /** Who holds which member; of those that disagree on an entry's or scalar's value, the first has its way. */
+  readonly holders: Map<MemberId, Few>;
+  /** How many rows say that the column holds nothing but contributions. */
+  collectors: number;
 }
 
 export type ColumnId = string;
+
+export function rowId(table: string, key: string): string {
+  return `${table}\0${key}`;
+}
 
 export function columnId(table: string, key: string, column: string): ColumnId {
   return `${table}\0${key}\0${column}`;
 }
 
-export class Contributions {
-  readonly #columns = new Map<ColumnId, ContributedColumn>();
-  readonly #byOwner = new Map<string, ReadonlyMap<string, Member>>();
+export const scalarId: MemberId = '!';
 
-  /** Replaces what `owner` contributes; returns the columns this changes. */
-  set(owner: string, contributions: readonly Contribution[]): ReadonlySet<ColumnId> {
-    const next = new Map<string, Member>();
-    for (const contribution of contributions) {
-      const id = columnId(contribution.table, contribution.key, contribution.column);
-      for (const member of membersOf(contribution)) next.set(`${id}\0${memberId(member)}`, member);
-    }
-    const before = this.#byOwner.get(owner) ?? new Map<string, Member>();
-    const dirty = new Set<ColumnId>();
-    for (const [id, member] of before) if (!next.has(id)) dirty.add(this.#withdraw(owner, id, member));
-    for (const [id, member] of next) if (!before.has(id)) dirty.add(this.#add(owner, id, member));
-    if (next.size === 0) this.#byOwner.delete(owner);
-    else this.#byOwner.set(owner, next);
-    return dirty;
-  }
-
-  column(id: ColumnId): ContributedColumn | undefined {
-    return this.#columns.get(id);
-  }
-
-  ids(): MapIterator<ColumnId> {
-    return this.#columns.keys();
-  }
-
-  /** To be called when the database agrees with the column: nothing is left to take back. */
-  settle(id: ColumnId): void {
-    const column = this.#columns.get(id);
-    if (column === undefined) return;
-    column.gone.clear();
-    if (column.wanted.size === 0) this.#columns.delete(id);
-  }
-
-  #add(owner: string, id: string, member: Member): ColumnId {
-    const [table = '', key = '', name = ''] = id.split('\0');
-    const columnKey = columnId(table, key, name);
-    const column = entryOf(this.#columns, columnKey, () => ({
-      table,
-      key,
-      column: name,
-      wanted: new Map(),
-      gone: new Map(),
-    }));
-    entryOf(column.wanted, memberId(member), () => ({ member, owners: new Set() })).owners.add(owner);
-    column.gone.delete(memberId(member));
-    return columnKey;
-  }
-
-  #withdraw(owner: string, id: string, member: Member): ColumnId {
-    const [table = '', key = '', name = ''] = id.split('\0');
-    const columnKey = columnId(table, key, name);
-    const column = this.#columns.get(columnKey);
-    const held = column?.wanted.get(memberId(member));
-    if (column !== undefined && held?.owners.delete(owner) && held.owners.size === 0) {
-      column.wanted.delete(memberId(member));
-      column.gone.set(memberId(member), member);
-    }
-    return columnKey;
-  }
+export function entryId(entry: string): MemberId {
+  return `.${entry}`;
 }
 
-function membersOf(contribution: Contribution): readonly Member[] {
+export function literalId(value: Atom): MemberId {
+  return `=${value}`;
+}
+
+export function referenceId(table: string, key: string): MemberId {
+  return `@${table}\0${key}`;
+}
+
+/** A contribution taken apart into the members it gives. */
+export function membersOf({ values, entries, value }: Contribution): readonly Member[] {
   const members: Member[] = [];
-  for (const value of contribution.values ?? []) members.push({ kind: 'member', value });
-  for (const [entry, value] of Object.entries(contribution.entries ?? {}))
-    members.push({ kind: 'entry', entry, value });
-  if (contribution.value !== undefined) members.push({ kind: 'scalar', value: contribution.value });
+  for (const one of values ?? []) {
+    const id = isRef(one) ? referenceId(one.ref.table, one.ref.key) : literalId(one);
+    members.push({ kind: 'member', id, value: one });
+  }
+  if (entries !== undefined)
+    for (const [entry, one] of Object.entries(entries))
+      members.push({ kind: 'entry', id: entryId(entry), entry, value: one });
+  if (value !== undefined) members.push({ kind: 'scalar', id: scalarId, value });
   return members;
 }
 
-/** Equal for equal members, so that a changed entry or scalar is one withdrawn and one added. */
-function memberId(member: Member): string {
-  return `${member.kind}\0${member.kind === 'entry' ? `${member.entry}\0` : ''}${JSON.stringify(member.value)}`;
+export interface GivenMember {
+  readonly contribution: Contribution;
+  readonly member: Member;
+}
+
+/** The members that `before` gives and none of `kept` does. */
+export function withdrawn(
+  before: readonly Contribution[] | undefined,
+  kept: readonly (readonly Contribution[] | undefined)[],
+): readonly GivenMember[] {
+  if (before === undefined || before.length === 0) return [];
+  const ids = new Set<string>();
+  for (const contributions of kept)
+    for (const contribution of contributions ?? [])
+      for (const { id } of membersOf(contribution)) ids.add(fullId(contribution, id));
+  const gone: GivenMember[] = [];
+  for (const contribution of before)
+    for (const member of membersOf(contribution))
+      if (!ids.has(fullId(contribution, member.id))) gone.push({ contribution, member });
+  return gone;
+}
+
+export function fullId({ table, key, column }: Contribution, id: MemberId): string {
+  return `${table}\0${key}\0${column}\0${id}`;
+}
+
+export class Contributions {
+  /** rowId → column → who holds what */
+  readonly #rows = new Map<string, Map<string, ContributedColumn>>();
+
+  /** From now on `owner` holds the members of `contributions`, besides those it held before. */
+  hold(owner: string, contributions: readonly Contribution[] | undefined): void {
+    for (const contribution of contributions ?? []) {
+      const { holders } = this.#open(contribution.table, contribution.key, contribution.column);
+      for (const { id } of membersOf(contribution)) addTo(holders, id, owner);
+    }
+  }
+
+  /** `owner` lets go of members; returns owners whose value of an entry or scalar counts now. */
+  release(owner: string, members: readonly GivenMember[]): readonly string[] {
+    const heirs: string[] = [];
+    for (const { contribution, member } of members) {
+      const { table, key, column } = contribution;
+      const holders = this.column(table, key, column)?.holders;
+      if (holders === undefined) continue;
+      removeFrom(holders, member.id, owner);
+      const heir = member.kind === 'member' ? undefined : firstOf(holders.get(member.id));
+      if (heir !== undefined) heirs.push(heir);
+      this.#forgetUnused(table, key, column);
+    }
+    return heirs;
+  }
+
+  /** One more row says that the column holds nothing but contributions; true for the first. */
+  collect(table: string, key: string, column: string): boolean {
+    return this.#open(table, key, column).collectors++ === 0;
+  }
+
+  uncollect(table: string, key: string, column: string): void {
+    const contributed = this.column(table, key, column);
+    if (contributed !== undefined) contributed.collectors -= 1;
+    this.#forgetUnused(table, key, column);
+  }
+
+  column(table: string, key: string, column: string): ContributedColumn | undefined {
+    return this.#rows.get(rowId(table, key))?.get(column);
+  }
+
+  /** The contributed and collected columns of one row. */
+  columnsOf(table: string, key: string): ReadonlyMap<string, ContributedColumn> | undefined {
+    return this.#rows.get(rowId(table, key));
+  }
+
+  /** Columns that hold nothing but contributions. */
+  *collected(): Generator<ColumnId, void> {
+    for (const [row, columns] of this.#rows)
+      for (const [column, { collectors }] of columns) if (collectors > 0) yield `${row}\0${column}`;
+  }
+
+  #open(table: string, key: string, column: string): ContributedColumn {
+    const columns = entryOf(this.#rows, rowId(table, key), () => new Map<string, ContributedColumn>());
+    return entryOf(columns, column, () => ({ holders: new Map<MemberId, Few>(), collectors: 0 }));
+  }
+
+  #forgetUnused(table: string, key: string, column: string): void {
+    const columns = this.columnsOf(table, key) as Map<string, ContributedColumn> | undefined;
+    const contributed = columns?.get(column);
+    if (contributed === undefined || contributed.collectors > 0 || contributed.holders.size > 0) return;
+    columns?.delete(column);
+    if (columns?.size === 0) this.#rows.delete(rowId(table, key));
+  }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
-import { startOvsdbServer, type TestServer } from '../ovsdb/src/testing.ts';
+import { schemaFile, startOvsdbServer, type TestServer } from '../ovsdb/src/testing.ts';
 import { openOvsdbTarget, type OvsdbTarget } from './ovsdb-target.ts';
 import type { Problem } from './problem.ts';
 import { ref, type Desired, type DesiredRow } from './row.ts';
@@ -28,7 +28,7 @@ describe('the OVSDB target on a real northbound database', () => {
       .sort();
 
   before(async () => {
-    server = await startOvsdbServer({ schema: '/usr/share/ovn/ovn-nb.ovsschema' });
+    server = await startOvsdbServer({ schema: schemaFile('ovn-nb') });
     client = await openOvsdb({
       remotes: [server.remote],
       database: 'OVN_Northbound',

@@ -6,38 +6,30 @@
  * of an owner that has not planned yet is pruned before `seal()`. Rows of others are never written.
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
-import { OvsdbError, TransactionRejected, type Change, type OvsdbClient, type Row } from 'ovsdb-client';
-import { keyColumn } from '../ovn/identity.ts';
-import { keyOf as keyIn, ownerIdOf } from '../ovn/owner.ts';
-import { Claims } from './claims.ts';
-import { columnId, Contributions, type ColumnId, type ContributedColumn } from './contributions.ts';
-import { entryOf } from './entry-of.ts';
+import { OvsdbError, TransactionRejected, type Change, type Operation, type OvsdbClient } from 'ovsdb-client';
+import { Agenda, halvesOf, type Task } from './agenda.ts';
+import { rowId, type ColumnId } from './contributions.ts';
+import { indexDatabase, type DatabaseOptions } from './database.ts';
+import { driftOf, memberNames } from './drift.ts';
+import { Plans } from './plans.ts';
 import type { Problem } from './problem.ts';
 import { RetryDelays } from './retry-delays.ts';
 import type { Desired } from './row.ts';
 import { RewriteGuard } from './rewrite-guard.ts';
-import { RowIndex } from './row-index.ts';
-import { schemaFacts } from './schema-facts.ts';
-import { buildTransaction, rowId, type Database } from './transaction.ts';
+import type { RowIndex } from './row-index.ts';
+import { buildTransaction, type Database } from './transaction.ts';
 
 export interface TargetLogger {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
 }
 
-export interface OvsdbTargetOptions {
-  /** Its monitor must include every table and column the room writes, and their external_ids. */
-  readonly client: OvsdbClient;
-  /** Prefix of every owner id: `controller`, `daemon`, … */
-  readonly room: string;
+export interface OvsdbTargetOptions extends DatabaseOptions {
   readonly logger: TargetLogger;
   /** How long a burst is gathered. Default 5 ms. */
   readonly batchDelayMs?: number;
   /** Owners in one transaction at most. Default 500. */
   readonly batchSize?: number;
-  /** For tables without external_ids: who owns a row (without the room), and its key. */
-  readonly ownerOf?: (table: string, row: Row) => string | undefined;
-  readonly keyOf?: (table: string, row: Row) => string | undefined;
   /** Told of each transaction: operations, owners, and milliseconds from sending to the reply. */
   readonly onTransaction?: (transaction: {
     readonly operations: number;
@@ -62,7 +54,7 @@ export interface OvsdbTarget {
   owners(): readonly string[];
   /** Resolves when everything set so far was applied or reported as a problem. */
   untilApplied(): Promise<void>;
-  /** Called for every owner a transaction was made for: undefined when its rows are as wanted. */
+  /** Called once an owner's plan was tried: undefined when its rows are as wanted. Again when they had to be written again. */
   onResult(listener: ResultListener): () => void;
   close(): void;
 }
@@ -76,18 +68,12 @@ class Target implements OvsdbTarget {
   readonly #options: OvsdbTargetOptions;
   readonly #database: Database;
   readonly #index: RowIndex;
-  readonly #desired = new Map<string, Desired>();
-  readonly #applied = new Map<string, Desired>();
-  readonly #claims = new Claims();
-  readonly #contributions = new Contributions();
-  readonly #collected = new Set<ColumnId>();
-  readonly #dirtyOwners = new Set<string>();
-  readonly #dirtyColumns = new Set<ColumnId>();
-  readonly #waiting = new Map<string, Set<string>>();
+  readonly #plans = new Plans();
+  readonly #agenda = new Agenda();
   readonly #retries: RetryDelays;
   readonly #rewrites = new RewriteGuard();
-  /** Owners in a fight over their rows: left alone until their retry. */
-  readonly #held = new Set<string>();
+  /** Owners whose present plan, or last write, no listener has heard of. */
+  readonly #untold = new Set<string>();
   readonly #listeners = new Set<ResultListener>();
   readonly #idle: (() => void)[] = [];
   readonly #unsubscribe: (() => void)[] = [];
@@ -99,23 +85,11 @@ class Target implements OvsdbTarget {
   constructor(options: OvsdbTargetOptions) {
     this.#options = options;
     this.#client = options.client;
-    const facts = schemaFacts(options.client.schema);
-    const keyOf = (table: string, row: Row): string | undefined => keyIn(table, row) ?? options.keyOf?.(table, row);
-    const ownerOf = (table: string, row: Row): string | undefined => {
-      const known = options.ownerOf?.(table, row);
-      return ownerIdOf(row) ?? (known === undefined ? undefined : this.#full(known));
-    };
-    this.#index = new RowIndex(options.client.cache, Object.keys(options.client.schema.tables), { keyOf, ownerOf });
-    this.#database = {
-      ...facts,
-      keyOf,
-      ownerOf,
-      keyColumn,
-      find: (table, key, owner) => this.#index.find(table, key, owner),
-      ownedBy: (owner) => this.#index.ownedBy(owner),
-    };
+    const { database, index } = indexDatabase(options);
+    this.#database = database;
+    this.#index = index;
     this.#retries = new RetryDelays((owner) => {
-      this.#held.delete(owner);
+      this.#agenda.release(owner);
       this.#touch(owner);
     });
     this.#unsubscribe.push(options.client.subscribe((changes) => this.#changed(changes)));
@@ -132,8 +106,9 @@ class Target implements OvsdbTarget {
 
   seal(): void {
     this.#isSealed = true;
-    for (const owner of this.#index.owners()) if (this.#isOurs(owner)) this.#dirtyOwners.add(owner);
-    for (const id of [...this.#contributions.ids(), ...this.#collected]) this.#dirtyColumns.add(id);
+    for (const owner of this.#index.owners())
+      if (this.#isOurs(owner) && this.#plans.desiredOf(owner) === undefined) this.#agenda.touch(owner);
+    for (const id of this.#plans.contributions.collected()) this.#agenda.touchColumn(id, 'all');
     this.#schedule();
   }
 
@@ -145,7 +120,7 @@ class Target implements OvsdbTarget {
   }
 
   untilApplied(): Promise<void> {
-    if (this.#isSettled() && !this.#isRunning) return Promise.resolve();
+    if (this.#agenda.isEmpty() && !this.#isRunning) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
@@ -162,57 +137,51 @@ class Target implements OvsdbTarget {
   }
 
   #replace(owner: string, desired: Desired | undefined): void {
-    const before = this.#desired.get(owner);
-    if (desired === undefined) this.#desired.delete(owner);
-    else this.#desired.set(owner, desired);
-    for (const heir of this.#claims.replace(owner, before, desired)) this.#dirtyOwners.add(heir);
-    for (const row of before?.rows ?? [])
-      for (const column of row.collects ?? []) this.#collected.delete(columnId(row.table, row.key, column));
-    for (const row of desired?.rows ?? [])
-      for (const column of row.collects ?? []) this.#collected.add(columnId(row.table, row.key, column));
-    for (const id of this.#contributions.set(owner, desired?.contributions ?? [])) this.#dirtyColumns.add(id);
+    const { owners, columns } = this.#plans.replace(owner, desired);
+    for (const heir of owners) this.#agenda.touch(heir);
+    if (this.#isSealed) for (const id of columns) this.#agenda.touchColumn(id, 'all');
     this.#retries.forget(owner);
     this.#rewrites.forget(owner);
-    this.#held.delete(owner);
+    this.#agenda.release(owner);
+    this.#untold.add(owner);
     this.#touch(owner);
   }
 
   #touch(owner: string): void {
-    this.#dirtyOwners.add(owner);
+    this.#agenda.touch(owner);
     this.#schedule();
   }
 
   /** A change on a row of ours, by whomever, makes its owner dirty: building again for what agrees costs nothing. */
   #changed(changes: readonly Change[]): void {
+    for (const change of changes) this.#index.update(change);
+    const context = {
+      contributions: this.#plans.contributions,
+      database: this.#database,
+      nameOf: memberNames(this.#database, changes),
+    };
     for (const change of changes) {
-      this.#index.update(change);
       for (const row of [change.before, change.after]) {
-        if (row === undefined) continue;
-        const owner = this.#database.ownerOf(change.table, row);
-        if (owner !== undefined && this.#isToRepair(owner)) this.#dirtyOwners.add(owner);
-        const key = this.#database.keyOf(change.table, row);
-        if (key !== undefined) this.#wake(change, key);
+        const owner = row === undefined ? undefined : this.#database.ownerOf(change.table, row);
+        if (owner !== undefined) this.#repair(owner);
       }
+      if (change.before === undefined || change.after === undefined) this.#wake(change);
+      const { owners, strays } = driftOf(context, change);
+      for (const owner of owners) this.#repair(owner);
+      if (this.#isSealed) for (const [id, atoms] of strays) this.#agenda.touchColumn(id, atoms);
     }
-    if (this.#dirtyOwners.size > 0 || this.#dirtyColumns.size > 0) this.#schedule();
+    if (!this.#agenda.isEmpty()) this.#schedule();
   }
 
-  #isToRepair(owner: string): boolean {
-    return this.#isOurs(owner) && !this.#held.has(owner) && (this.#isSealed || this.#desired.has(owner));
+  #repair(owner: string): void {
+    const isToRepair = this.#isSealed || this.#plans.desiredOf(owner) !== undefined;
+    if (this.#isOurs(owner) && isToRepair) this.#agenda.touch(owner);
   }
 
-  #wake({ table, before, after }: Change, key: string): void {
-    const id = rowId(table, key);
-    const waiting = before === undefined || after === undefined ? this.#waiting.get(id) : undefined;
-    for (const who of waiting ?? []) (who.includes('\0') ? this.#dirtyColumns : this.#dirtyOwners).add(who);
-    if (waiting !== undefined) this.#waiting.delete(id);
-    const columns = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})]);
-    for (const column of columns) {
-      if (before?.[column] === after?.[column]) continue;
-      const column_ = columnId(table, key, column);
-      if (this.#contributions.column(column_) !== undefined || this.#collected.has(column_))
-        this.#dirtyColumns.add(column_);
-    }
+  #wake({ table, before, after }: Change): void {
+    const row = after ?? before;
+    const key = row === undefined ? undefined : this.#database.keyOf(table, row);
+    if (key !== undefined) this.#agenda.wake(rowId(table, key));
   }
 
   #schedule(): void {
@@ -225,59 +194,46 @@ class Target implements OvsdbTarget {
 
   async #run(): Promise<void> {
     this.#isRunning = true;
-    while (!this.#isClosed && this.#client.state === 'synced' && !this.#isSettled()) {
-      for (const owner of this.#held) this.#dirtyOwners.delete(owner);
-      const owners = [...this.#dirtyOwners].slice(0, this.#options.batchSize ?? 500);
-      const columns = [...this.#dirtyColumns];
-      for (const owner of owners) this.#dirtyOwners.delete(owner);
-      this.#dirtyColumns.clear();
-      await this.#apply(owners, columns);
+    while (!this.#isClosed && this.#client.state === 'synced' && !this.#agenda.isEmpty()) {
+      await this.#apply(this.#agenda.take(this.#options.batchSize ?? 500, this.#plans));
     }
     this.#isRunning = false;
-    if (this.#isSettled()) for (const resolve of this.#idle.splice(0)) resolve();
+    if (this.#agenda.isEmpty()) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
   /** One transaction; where the server refuses it, halves, down to the owner or column that is to blame. */
-  async #apply(owners: readonly string[], columns: readonly ColumnId[]): Promise<void> {
+  async #apply(task: Task): Promise<void> {
+    const { owners, strays } = task;
+    const plans = this.#plans;
     const wanted = new Map(
-      owners.map((owner) => [owner, { desired: this.#desired.get(owner), applied: this.#applied.get(owner) }]),
+      owners.map((owner) => [owner, { desired: plans.desiredOf(owner), applied: plans.appliedOf(owner) }]),
     );
     const built = buildTransaction(this.#database, {
       owners: wanted,
-      columns: columns.map((id) => this.#column(id)),
-      wantedBy: (table, key) => this.#claims.holder(table, key),
+      strays: new Map(strays),
+      wantedBy: (table, key) => plans.wantedBy(table, key),
       isOurs: (owner) => this.#isOurs(owner),
-      isCollected: ({ table, key, column }) => this.#isSealed && this.#collected.has(columnId(table, key, column)),
+      holdersOf: ({ table, key, column }) => plans.contributions.column(table, key, column)?.holders,
+      isPending: (owner) => plans.isPending(owner),
     });
-    for (const [row, who] of built.waiting)
-      for (const one of who) entryOf(this.#waiting, row, () => new Set<string>()).add(one);
-    const refused = await this.#transact(built.operations, owners.length);
-    if (refused === 'lost') return this.#again(owners, columns);
-    if (refused !== undefined && owners.length + columns.length > 1) {
-      const [half, columnHalf] = [owners.length >> 1, columns.length >> 1];
-      await this.#apply(owners.slice(0, half), columns.slice(0, columnHalf));
-      return this.#apply(owners.slice(half), columns.slice(columnHalf));
+    this.#agenda.wait(built);
+    const refused = await this.#transact(built.draft.operations(), owners.length);
+    // The write may have happened: after the re-sync only what is still missing is written.
+    if (refused === 'lost') return this.#agenda.putBack(task);
+    if (refused !== undefined && owners.length + strays.length > 1) {
+      for (const half of halvesOf(task)) await this.#apply(half);
+      return;
     }
-    for (const id of columns) this.#finishColumn(id, refused);
+    if (refused !== undefined) for (const [id] of strays) this.#refuseColumn(id, refused);
     for (const [owner, { desired, applied }] of wanted) {
       const rewritten = built.written.has(owner) && desired !== undefined && desired === applied;
-      this.#finish(
-        owner,
-        desired,
-        built.problems.get(owner) ?? refused ?? (rewritten ? this.#fought(owner) : undefined),
-      );
+      const problem = built.problems.get(owner) ?? refused ?? (rewritten ? this.#fought(owner) : undefined);
+      if (built.written.has(owner)) this.#untold.add(owner);
+      this.#finish(owner, desired, problem);
     }
   }
 
-  #column(id: ColumnId): ContributedColumn {
-    const [table = '', key = '', column = ''] = id.split('\0');
-    return this.#contributions.column(id) ?? { table, key, column, wanted: new Map(), gone: new Map() };
-  }
-
-  async #transact(
-    operations: Parameters<OvsdbClient['transact']>[0],
-    owners: number,
-  ): Promise<Problem | 'lost' | undefined> {
+  async #transact(operations: readonly Operation[], owners: number): Promise<Problem | 'lost' | undefined> {
     if (operations.length === 0) return undefined;
     const start = performance.now();
     try {
@@ -297,15 +253,9 @@ class Target implements OvsdbTarget {
     }
   }
 
-  /** The write may have happened: after the re-sync only what is still missing is written. */
-  #again(owners: readonly string[], columns: readonly ColumnId[]): void {
-    for (const owner of owners) this.#dirtyOwners.add(owner);
-    for (const id of columns) this.#dirtyColumns.add(id);
-  }
-
   #fought(owner: string): Problem | undefined {
     if (!this.#rewrites.record(owner, performance.now())) return undefined;
-    this.#held.add(owner);
+    this.#agenda.hold(owner);
     return {
       code: 'ChangedByAnother',
       message:
@@ -313,30 +263,31 @@ class Target implements OvsdbTarget {
     };
   }
 
-  #finishColumn(id: ColumnId, refused: Problem | undefined): void {
-    if (refused === undefined) return this.#contributions.settle(id);
+  #refuseColumn(id: ColumnId, refused: Problem): void {
     this.#options.logger.warn({ column: id.replaceAll('\0', ' '), reason: refused.code }, refused.message);
     this.#retries.retryColumn(id, () => {
-      this.#dirtyColumns.add(id);
+      this.#agenda.touchColumn(id, 'all');
       this.#schedule();
     });
   }
 
   #finish(owner: string, desired: Desired | undefined, problem: Problem | undefined): void {
+    const isRepeated = problem === undefined && !this.#untold.has(owner);
     if (problem === undefined) {
       this.#retries.forget(owner);
-      if (desired === undefined) this.#applied.delete(owner);
-      else this.#applied.set(owner, desired);
-    } else if (problem.code === 'DatabaseRefused' || problem.code === 'ChangedByAnother') {
-      this.#options.logger.warn({ owner, reason: problem.code }, problem.message);
-      this.#retries.retry(owner);
+      for (const heir of this.#plans.commit(owner, desired)) this.#repair(heir);
+      this.#agenda.applied(owner);
+      if (this.#plans.desiredOf(owner) === desired) this.#untold.delete(owner);
+    } else {
+      this.#untold.add(owner);
+      if (problem.code === 'DatabaseRefused' || problem.code === 'ChangedByAnother') {
+        this.#options.logger.warn({ owner, reason: problem.code }, problem.message);
+        this.#retries.retry(owner);
+      }
     }
+    if (isRepeated) return;
     const name = owner.slice(this.#options.room.length + 1);
     for (const listener of this.#listeners) listener(name, problem);
-  }
-
-  #isSettled(): boolean {
-    return this.#dirtyOwners.size === 0 && this.#dirtyColumns.size === 0;
   }
 
   #full(owner: string): string {

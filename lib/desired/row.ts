@@ -23,6 +23,14 @@ export interface DesiredRow {
   readonly table: string;
   readonly key: string;
   readonly columns: Readonly<Record<string, Wanted>>;
+  /** Columns written when the row is inserted, and never again: a row that is there keeps what it has. */
+  readonly initial?: Readonly<Record<string, Wanted>>;
+  /**
+   * For tables without a name: a column, or one entry of a map as `external_ids:<entry>`. Where no row has this key,
+   * one of nobody (external_ids empty or of vendor kube-ovn) under the same parent whose values of all these equal
+   * those wanted is taken over, and then aligned like any other.
+   */
+  readonly adopts?: readonly string[];
   /** For tables that are not roots: the row and column that hold this one. Inserted and taken out with it. */
   readonly parent?: { readonly table: string; readonly key: string; readonly column: string };
   /** Map columns in which others keep entries too: only the entries given here are compared and written. */
@@ -35,7 +43,8 @@ export interface DesiredRow {
  * Something added to a column of a row of any owner: `values` to a set, `entries` to a map (null: the entry
  * is wanted absent), `value` to a scalar (the row has one contributor for it). Applied by `mutate` (a scalar by
  * `update`), taken back when the owner's plan no longer returns it: members and entries go, a scalar is emptied.
- * Several owners may give the same member. A row that is not there yet is waited for.
+ * Several owners may give the same member. It is written in the transaction that writes its owner's rows, and taken
+ * back in the one that takes or changes them. A row that is not there yet is waited for, by the contribution alone.
  */
 export interface Contribution {
   readonly table: string;
@@ -44,6 +53,8 @@ export interface Contribution {
   readonly values?: readonly (Atom | Ref)[];
   readonly entries?: Readonly<Record<string, Atom | null>>;
   readonly value?: Atom | Ref | null;
+  /** The owner's rows wait too, until the row this goes into (and those it refers to) are there. */
+  readonly required?: boolean;
 }
 
 export interface Desired {
@@ -53,4 +64,8 @@ export interface Desired {
 
 export function ref(table: string, key: string): Ref {
   return { ref: { table, key } };
+}
+
+export function isRef(value: unknown): value is Ref {
+  return typeof value === 'object' && value !== null && 'ref' in value && typeof value.ref === 'object';
 }

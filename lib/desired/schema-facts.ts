@@ -11,6 +11,8 @@ export interface SchemaFacts {
   isRoot(table: string): boolean;
   /** Columns that hold rows of this table by strong reference and may do without any. */
   parentsOf(table: string): readonly ParentColumn[];
+  /** The table whose rows a column's members (a map's values) refer to. */
+  refTableOf(table: string, column: string): string | undefined;
   /** What an emptied scalar holds: null where it is optional, else its type's zero. */
   emptyOf(table: string, column: string): Atom | null;
 }
@@ -30,6 +32,10 @@ export function schemaFacts(schema: DatabaseSchema): SchemaFacts {
     hasColumn: (table, column) => schema.tables[table]?.columns[column] !== undefined,
     isRoot: (table) => schema.tables[table]?.isRoot === true,
     parentsOf: (table) => parents.get(table) ?? [],
+    refTableOf: (table, column) => {
+      const type = schema.tables[table]?.columns[column];
+      return type?.key.refTable ?? type?.value?.refTable;
+    },
     emptyOf: (table, column) => {
       const type = schema.tables[table]?.columns[column];
       return type === undefined || type.min === 0 ? null : zero[type.key.type];

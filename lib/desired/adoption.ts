@@ -1,0 +1,103 @@
+/**
+ * Finds rows of nobody that are what a plan wants, in tables whose rows have no name: policies, routes, NAT, ACLs.
+ *
+ * In: a wanted row with its values resolved. Out: the row to take over. Each kind of question is answered from an
+ * index made when it is first asked, and made again only when rows of nobody were added. Without such rows: nothing.
+ */
+import type { Atom, Cache, Row, Value, WriteValue } from 'ovsdb-client';
+import { hasMember, isMap, isNamed, members } from './compare.ts';
+import { entryOf } from './entry-of.ts';
+import type { Unowned } from './row-index.ts';
+import type { DesiredRow } from './row.ts';
+
+interface ContentIndex {
+  readonly version: number;
+  /** parent and values → uuids */
+  readonly rows: ReadonlyMap<string, string[]>;
+}
+
+export type ColumnsOf = (column: string) => WriteValue | undefined;
+
+export class Adoption {
+  readonly #cache: Cache;
+  readonly #unowned: (table: string) => Readonly<Unowned> | undefined;
+  readonly #indexes = new Map<string, ContentIndex>();
+
+  constructor(cache: Cache, unowned: (table: string) => Readonly<Unowned> | undefined) {
+    this.#cache = cache;
+    this.#unowned = unowned;
+  }
+
+  /** The first row of nobody that `wanted` adopts, under `parent` where it has one, that is not in `taken`. */
+  find(
+    wanted: DesiredRow,
+    valueOf: ColumnsOf,
+    { parent, taken }: { readonly parent: Row | undefined; readonly taken: ReadonlySet<string> },
+  ): Row | undefined {
+    const unowned = wanted.adopts === undefined ? undefined : this.#unowned(wanted.table);
+    if (wanted.adopts === undefined || unowned === undefined) return undefined;
+    if (wanted.parent !== undefined && parent === undefined) return undefined;
+    const content = contentOf(wanted.adopts, parent?._uuid, valueOf);
+    if (content === undefined) return undefined;
+    const { rows } = this.#cache.table(wanted.table);
+    for (const uuid of this.#index(wanted, unowned).rows.get(content) ?? []) {
+      const row = rows.get(uuid);
+      if (row === undefined || !unowned.uuids.has(uuid) || taken.has(uuid)) continue;
+      if (wanted.parent === undefined || hasMember(parent?.[wanted.parent.column], uuid)) return row;
+    }
+    return undefined;
+  }
+
+  #index(wanted: DesiredRow, { uuids, version }: Readonly<Unowned>): ContentIndex {
+    const { table, parent, adopts = [] } = wanted;
+    const id = [table, parent?.table, parent?.column, ...adopts].join('\0');
+    const known = this.#indexes.get(id);
+    if (known?.version === version) return known;
+    const parents = parent === undefined ? undefined : this.#parents(parent.table, parent.column, uuids);
+    const rows = new Map<string, string[]>();
+    for (const uuid of uuids) {
+      const row = this.#cache.table(table).rows.get(uuid);
+      if (row === undefined) continue;
+      const content = contentOf(adopts, parents?.get(uuid), (column) => row[column]);
+      if (content !== undefined) entryOf(rows, content, (): string[] => []).push(uuid);
+    }
+    const index = { version, rows };
+    this.#indexes.set(id, index);
+    return index;
+  }
+
+  #parents(table: string, column: string, children: ReadonlySet<string>): ReadonlyMap<Value, string> {
+    const parents = new Map<Value, string>();
+    for (const row of this.#cache.table(table).rows.values())
+      for (const child of members(row[column] as Atom | null | readonly Atom[]))
+        if (children.has(child as string)) parents.set(child, row._uuid);
+    return parents;
+  }
+}
+
+/** The same text for the same parent and values; undefined where a value is a row that is not there yet. */
+function contentOf(columns: readonly string[], parent: string | undefined, valueOf: ColumnsOf): string | undefined {
+  const values: unknown[] = [parent ?? null];
+  for (const column of columns) {
+    const value = canonical(column, valueOf);
+    if (value === undefined) return undefined;
+    values.push(value);
+  }
+  return JSON.stringify(values);
+}
+
+function canonical(column: string, valueOf: ColumnsOf): unknown {
+  const colon = column.indexOf(':');
+  const value = valueOf(colon < 0 ? column : column.slice(0, colon));
+  if (colon >= 0) {
+    const entry = column.slice(colon + 1);
+    return isMap(value) && Object.hasOwn(value, entry) ? value[entry] : null;
+  }
+  if (isMap(value)) return sorted(Object.entries(value).map((entry) => JSON.stringify(entry)));
+  const list = members(value);
+  return list.some(isNamed) ? undefined : sorted([...new Set(list as readonly Atom[])]);
+}
+
+function sorted<T extends Atom>(list: readonly T[]): readonly T[] {
+  return [...list].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+}

@@ -1,0 +1,217 @@
+/** Turns a transaction that is not sent into a report of values: no uuids, and the same order every time. */
+import type { Atom, NamedUuid, Row, Value, WriteValue } from 'ovsdb-client';
+import { externalId, vendor } from '../api/names.ts';
+import { externalIdOf } from '../ovn/owner.ts';
+import { atomsOf, isMap, isNamed } from './compare.ts';
+import { isInserted, type Additions, type Changed, type Draft, type Inserted, type Place } from './draft.ts';
+import type { ColumnChange, DryRunChange, DryRunReport, LeftAloneRow, MembersChange } from './dry-run.ts';
+import type { BuiltTransaction, Database } from './transaction.ts';
+
+export interface ReportContext {
+  readonly database: Database;
+  readonly tables: readonly string[];
+  readonly rows: (table: string) => Iterable<Row>;
+  /** The owner without the room. */
+  readonly nameOf: (owner: string) => string;
+}
+
+export function reportOf({ draft, problems }: BuiltTransaction, context: ReportContext): DryRunReport {
+  const report = new Report(draft, context);
+  return {
+    changes: report.changes().sort(byTableAndKey),
+    leftAlone: report.leftAlone().sort(byTableAndKey),
+    problems: [...problems]
+      .map(([owner, problem]) => ({ owner: context.nameOf(owner), problem }))
+      .sort((a, b) => compare(a.owner, b.owner)),
+  };
+}
+
+class Report {
+  readonly #draft: Draft;
+  readonly #context: ReportContext;
+  readonly #inserted: ReadonlyMap<string, Inserted>;
+  /** By uuid: where a row that is there is put anew. */
+  readonly #parents = new Map<string, NonNullable<DryRunChange['parent']>>();
+  /** Children put into a column: told with the child, not as the parent's members. */
+  readonly #children = new Map<Place, Set<string | NamedUuid>>();
+
+  constructor(draft: Draft, context: ReportContext) {
+    this.#draft = draft;
+    this.#context = context;
+    this.#inserted = new Map([...draft.inserted.values()].map((inserted) => [inserted.self.named, inserted]));
+    for (const { child, parent, holder } of draft.held) {
+      if (!isNamed(child.uuid)) this.#parents.set(child.uuid, parent);
+      const children = this.#children.get(holder) ?? new Set<string | NamedUuid>();
+      this.#children.set(holder, children.add(child.uuid));
+    }
+    for (const { child } of draft.held) {
+      const row = isNamed(child.uuid) ? undefined : context.database.row(child.table, child.uuid);
+      if (row !== undefined) draft.change(child.table, row).key ??= child.key;
+    }
+  }
+
+  changes(): DryRunChange[] {
+    const changed = [...this.#draft.changed.values()].flatMap((change) => this.#changed(change) ?? []);
+    const deleted = this.#draft.deleted.map(({ table, row }): DryRunChange => {
+      const [key, owner] = [this.#keyOf(table, row), this.#ownerOf(table, row)];
+      return { action: 'delete', table, key, ...owner, columns: {}, members: {} };
+    });
+    return [...[...this.#draft.inserted.values()].map((inserted) => this.#insertion(inserted)), ...changed, ...deleted];
+  }
+
+  leftAlone(): LeftAloneRow[] {
+    const { database, tables, rows } = this.#context;
+    const left: LeftAloneRow[] = [];
+    for (const table of tables)
+      for (const row of rows(table)) {
+        const isOfKubeOvn = externalIdOf(row, externalId.vendor) === vendor;
+        if (!isOfKubeOvn || database.ownerOf(table, row) !== undefined) continue;
+        if (this.#draft.changed.get(row._uuid)?.owner !== undefined) continue;
+        left.push({ table, key: database.keyOf(table, row) ?? '', description: describe(row) });
+      }
+    return left;
+  }
+
+  #insertion(inserted: Inserted): DryRunChange {
+    const { owner, wanted, row } = inserted;
+    const columns: Record<string, ColumnChange> = {};
+    for (const column of Object.keys(row).sort())
+      columns[column] = { to: this.#shown(wanted.table, column, row[column] ?? null) };
+    return {
+      action: 'insert',
+      table: wanted.table,
+      key: wanted.key,
+      owner: this.#context.nameOf(owner),
+      columns,
+      members: this.#members(wanted.table, inserted, inserted),
+      ...(wanted.parent === undefined ? {} : { parent: wanted.parent }),
+    };
+  }
+
+  #changed(change: Changed): DryRunChange | undefined {
+    const { table, row } = change;
+    const columns: Record<string, ColumnChange> = {};
+    for (const column of [...change.columns.keys()].sort())
+      columns[column] = {
+        from: this.#shown(table, column, row[column] ?? null),
+        to: this.#shown(table, column, change.columns.get(column) ?? null),
+      };
+    const members = this.#members(table, row, change);
+    const parent = this.#parents.get(row._uuid);
+    const isEmpty = Object.keys(columns).length === 0 && parent === undefined;
+    if (isEmpty && Object.keys(members).length === 0) return undefined;
+    const isAdopted = change.owner !== undefined && this.#context.database.ownerOf(table, row) === undefined;
+    return {
+      action: isAdopted ? 'adopt' : isEmpty ? 'mutate' : 'update',
+      table,
+      key: change.key ?? this.#keyOf(table, row),
+      ...(change.owner === undefined ? this.#ownerOf(table, row) : { owner: this.#context.nameOf(change.owner) }),
+      columns,
+      members,
+      ...(parent === undefined ? {} : { parent }),
+    };
+  }
+
+  #members(table: string, place: Place, { members, entries }: Additions): Record<string, MembersChange> {
+    const told = this.#children.get(place);
+    const changes: Record<string, MembersChange> = {};
+    const there = (column: string): Readonly<Record<string, unknown>> => {
+      const value = isInserted(place) ? undefined : place[column];
+      return isMap(value) ? value : {};
+    };
+    for (const [column, { insert, remove }] of members) {
+      const added = [...insert].filter((member) => told?.has(member as string | NamedUuid) !== true);
+      const change = {
+        added: this.#texts(table, column, added),
+        removed: this.#texts(table, column, [...remove]),
+      };
+      if (change.added.length + change.removed.length > 0) changes[column] = change;
+    }
+    for (const [column, { insert, remove }] of entries) {
+      const was = there(column);
+      const gone = [...remove].filter((entry) => Object.hasOwn(was, entry));
+      changes[column] = {
+        added: [...insert].map(([entry, value]) => `${entry}=${this.#text(table, column, value)}`).sort(compare),
+        removed: gone.map((entry) => `${entry}=${String(was[entry])}`).sort(compare),
+      };
+    }
+    return Object.fromEntries(Object.entries(changes).sort(([a], [b]) => compare(a, b)));
+  }
+
+  #texts(table: string, column: string, atoms: readonly (Atom | NamedUuid)[]): readonly string[] {
+    return atoms.map((atom) => String(this.#text(table, column, atom))).sort(compare);
+  }
+
+  #shown(table: string, column: string, value: WriteValue): Value {
+    if (value === null) return null;
+    if (isMap(value))
+      return Object.fromEntries(
+        Object.entries(value)
+          .map(([entry, atom]) => [entry, this.#text(table, column, atom)] as const)
+          .sort(([a], [b]) => compare(a, b)),
+      );
+    if (Array.isArray(value))
+      return (value as readonly (Atom | NamedUuid)[]).map((atom) => this.#text(table, column, atom));
+    return this.#text(table, column, value as Atom | NamedUuid);
+  }
+
+  #text(table: string, column: string, atom: Atom | NamedUuid): Atom {
+    if (isNamed(atom)) return this.#inserted.get(atom.named)?.wanted.key ?? atom.named;
+    const refTable = this.#context.database.refTableOf(table, column);
+    const row = refTable === undefined ? undefined : this.#context.database.row(refTable, String(atom));
+    if (row === undefined || refTable === undefined) return atom;
+    return this.#draft.changed.get(row._uuid)?.key ?? this.#keyOf(refTable, row);
+  }
+
+  #keyOf(table: string, row: Row): string {
+    return this.#context.database.keyOf(table, row) ?? describe(row);
+  }
+
+  #ownerOf(table: string, row: Row): { readonly owner?: string } {
+    const owner = this.#context.database.ownerOf(table, row);
+    return owner === undefined ? {} : { owner: this.#context.nameOf(owner) };
+  }
+}
+
+/** Columns that tell rows of tables without names apart. */
+const telling = [
+  'priority',
+  'direction',
+  'match',
+  'action',
+  'nexthops',
+  'type',
+  'external_ip',
+  'logical_ip',
+  'cidr',
+  'route_table',
+  'policy',
+  'ip_prefix',
+  'nexthop',
+  'logical_port',
+  'dst_ip',
+  'addresses',
+  'networks',
+];
+const mostTold = 3;
+
+function describe(row: Row): string {
+  const parts: string[] = [];
+  for (const column of telling) {
+    const value = row[column];
+    if (isMap(value)) continue;
+    const atoms = atomsOf(value);
+    const more = atoms.length > mostTold ? ` and ${atoms.length - mostTold} more` : '';
+    const text = atoms.slice(0, mostTold).join(' ');
+    if (text !== '') parts.push(`${column} ${text}${more}`);
+  }
+  return parts.join(', ');
+}
+
+function byTableAndKey<T extends { readonly table: string; readonly key: string }>(a: T, b: T): number {
+  return compare(a.table, b.table) || compare(a.key, b.key) || compare(JSON.stringify(a), JSON.stringify(b));
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}

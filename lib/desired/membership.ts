@@ -1,0 +1,173 @@
+/**
+ * Writes what the admitted owners contribute, takes back what they no longer do, and clears collected columns of
+ * what nobody contributes. Only members of the owners at hand are looked at, however large the column is.
+ */
+import type { Atom, Row } from 'ovsdb-client';
+import { atomsOf, hasMember, isEqual, isMap, isNamed } from './compare.ts';
+import {
+  entryId,
+  fullId,
+  literalId,
+  membersOf,
+  referenceId,
+  rowId,
+  withdrawn,
+  type ColumnId,
+  type GivenMember,
+  type MemberId,
+} from './contributions.ts';
+import { isInserted, type Draft, type Place } from './draft.ts';
+import { entryOf } from './entry-of.ts';
+import { countOf, firstOf } from './few.ts';
+import { uuidOf, type Places } from './places.ts';
+import { isRef, type Contribution, type Ref } from './row.ts';
+import type { Batch, Database, OwnerBatch, Strays } from './transaction.ts';
+
+export interface MembershipContext {
+  readonly database: Database;
+  readonly batch: Batch;
+  readonly draft: Draft;
+  readonly places: Places;
+  readonly waiting: Map<string, Set<string>>;
+}
+
+/** Adds what `owner` contributes and the database lacks. A row that is not there is left until it comes. */
+export function contribute(context: MembershipContext, owner: string, contributions: readonly Contribution[]): void {
+  for (const contribution of contributions) {
+    const place = context.places.resolve(contribution);
+    if (place === undefined) continue;
+    const holders = context.batch.holdersOf(contribution);
+    for (const member of membersOf(contribution)) {
+      // Of two that disagree on an entry or a scalar the first has its way, else they would write for ever.
+      if (member.kind !== 'member' && firstOf(holders?.get(member.id)) !== owner) continue;
+      give(context, owner, { place, given: { contribution, member } });
+    }
+  }
+}
+
+function give(
+  context: MembershipContext,
+  owner: string,
+  { place, given }: { readonly place: Place; readonly given: GivenMember },
+): void {
+  const { draft } = context;
+  const { table, column } = given.contribution;
+  const { member } = given;
+  const there = isInserted(place) ? undefined : place[column];
+  if (member.kind === 'entry') {
+    const entries = isMap(there) ? there : {};
+    if (member.value !== null && entries[member.entry] !== member.value)
+      draft.putEntry(table, place, column, [member.entry, member.value]);
+    else if (member.value === null && !isInserted(place) && Object.hasOwn(entries, member.entry))
+      draft.removeEntry(table, place, column, member.entry);
+    return;
+  }
+  const value = isRef(member.value) ? context.places.resolveUuid(member.value.ref) : member.value;
+  if (value === undefined) return wait(context, owner, member.value as Ref);
+  if (member.kind === 'scalar') {
+    if (isInserted(place) || !isEqual(there, value)) draft.write(table, place, column, value);
+  } else if (value !== null && (isNamed(value) || !hasMember(there, value)))
+    draft.addMember(table, place, column, value);
+}
+
+function wait({ waiting }: MembershipContext, owner: string, { ref }: Ref): void {
+  entryOf(waiting, rowId(ref.table, ref.key), () => new Set<string>()).add(owner);
+}
+
+/** Takes back what the admitted owners gave before and no longer do, where nobody else gives it. */
+export function withdraw(context: MembershipContext, ready: ReadonlyMap<string, OwnerBatch>): readonly string[] {
+  const leaving = new Map<string, { readonly given: GivenMember; readonly owners: string[] }>();
+  for (const [owner, { desired, applied }] of ready) {
+    if (applied === desired) continue;
+    for (const given of withdrawn(applied?.contributions, [desired?.contributions])) {
+      const id = fullId(given.contribution, given.member.id);
+      entryOf(leaving, id, () => ({ given, owners: [] as string[] })).owners.push(owner);
+    }
+  }
+  const written: string[] = [];
+  for (const { given, owners } of leaving.values()) {
+    const holders = context.batch.holdersOf(given.contribution);
+    if (countOf(holders?.get(given.member.id)) > owners.length) continue;
+    const before = context.draft.writes;
+    takeBack(context, given);
+    if (context.draft.writes > before) written.push(...owners);
+  }
+  return written;
+}
+
+function takeBack({ database, draft, places }: MembershipContext, { contribution, member }: GivenMember): void {
+  const { table, column } = contribution;
+  const place = places.resolve(contribution);
+  if (place === undefined || isInserted(place)) return;
+  const there = place[column];
+  if (member.kind === 'entry') {
+    if (isMap(there) && Object.hasOwn(there, member.entry)) draft.removeEntry(table, place, column, member.entry);
+  } else if (member.kind === 'scalar') {
+    const empty = database.emptyOf(table, column);
+    if (!isEqual(there, empty)) draft.write(table, place, column, empty);
+  } else {
+    const found = isRef(member.value) ? places.resolve(member.value.ref) : member.value;
+    const value = typeof found === 'object' ? uuidOf(found) : found;
+    if (value !== undefined && !isNamed(value) && hasMember(there, value))
+      draft.removeMember(table, place, column, value);
+  }
+}
+
+/**
+ * Takes what nobody contributes out of a collected column. A row of an owner whose present plan is not applied yet
+ * stays where it is: a port that waits for its new group must not lose the old one meanwhile. Returns those owners.
+ */
+export function clear(context: MembershipContext, { table, key, column }: ColumnName, strays: Strays): Set<string> {
+  const { database, batch, draft, places } = context;
+  const waitedFor = new Set<string>();
+  const place = places.resolve({ table, key });
+  if (place === undefined || isInserted(place)) return waitedFor;
+  const holders = batch.holdersOf({ table, key, column });
+  const there = place[column];
+  if (isMap(there)) {
+    const entries = strays === 'all' ? Object.keys(there) : [...strays].map(String);
+    for (const entry of entries)
+      if (Object.hasOwn(there, entry) && holders?.has(entryId(entry)) !== true)
+        draft.removeEntry(table, place, column, entry);
+    return waitedFor;
+  }
+  const refTable = database.refTableOf(table, column);
+  const candidates = strays === 'all' ? atomsOf(there) : [...strays].filter((atom) => hasMember(there, atom));
+  for (const atom of candidates) {
+    const row = refTable === undefined ? undefined : database.row(refTable, String(atom));
+    if (holders !== undefined && idsOf(database, refTable, { atom, row }).some((id) => holders.has(id))) continue;
+    const owner = row === undefined || refTable === undefined ? undefined : claimant(context, refTable, row);
+    if (owner !== undefined && batch.isPending(owner)) waitedFor.add(owner);
+    else draft.removeMember(table, place, column, atom);
+  }
+  return waitedFor;
+}
+
+/** Who has the row, or means to take it over. */
+function claimant({ database, batch }: MembershipContext, table: string, row: Row): string | undefined {
+  const key = database.keyOf(table, row);
+  return database.ownerOf(table, row) ?? (key === undefined ? undefined : batch.wantedBy(table, key));
+}
+
+export interface ColumnName {
+  readonly table: string;
+  readonly key: string;
+  readonly column: string;
+}
+
+export function columnOf(id: ColumnId): ColumnName {
+  const [table = '', key = '', column = ''] = id.split('\0');
+  return { table, key, column };
+}
+
+/** What a member of a column may be held as. */
+export function idsOf(
+  database: Pick<Database, 'keyOf'>,
+  refTable: string | undefined,
+  { atom, row }: { readonly atom: Atom; readonly row: Row | undefined },
+): readonly MemberId[] {
+  const key = row === undefined || refTable === undefined ? undefined : database.keyOf(refTable, row);
+  return key === undefined || refTable === undefined
+    ? [literalId(atom)]
+    : [referenceId(refTable, key), literalId(atom)];
+}
