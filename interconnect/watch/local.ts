@@ -2,7 +2,8 @@
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import type { GatewayNode, LocalChassis, LocalView } from '../state/local.ts';
-import { isSelected, type Node, type Subnet } from './objects.ts';
+import { matchesSelector } from '../../lib/api/label-selector.ts';
+import type { Node, Subnet } from './objects.ts';
 
 export interface LocalParts {
   readonly spec: InterconnectSpec;
@@ -26,7 +27,7 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
     ranges: ranges.sort((a, b) => (a.name < b.name ? -1 : 1)),
     nodeAddresses: nodes.flatMap(([node, { addresses }]) => addresses.map((ip) => ({ node, ip }))),
     gatewayNodes: nodes.flatMap(([name, node]) =>
-      isSelected(spec.gatewayNodeSelector, node.labels) ? gatewayOf(name, node, chassis) : [],
+      matchesSelector(spec.gatewayNodeSelector, node.labels) ? gatewayOf(name, node, chassis) : [],
     ),
     chassis,
   };

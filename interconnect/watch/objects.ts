@@ -1,7 +1,6 @@
 /** Kubernetes objects as this room needs them. Nothing of the raw object is kept; what is wrong is part of the value. */
 import { z } from 'zod';
 import { interconnectSpec, type InterconnectSpec, type InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
-import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { networksInForce } from '../../lib/api/in-force.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -83,20 +82,6 @@ export function parseNode(raw: RawObject): Node {
     chassis: raw.metadata.annotations?.[annotation.chassis],
     addresses: (data ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? (parseIp(address) ?? []) : [])),
   };
-}
-
-export function isSelected(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
-  const { matchLabels = {}, matchExpressions = [] } = selector;
-  const isMatched = Object.entries(matchLabels).every(([key, value]) => labels[key] === value);
-  return isMatched && matchExpressions.every((expression) => meets(expression, labels[expression.key]));
-}
-
-type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
-
-function meets({ operator, values = [] }: Expression, value: string | undefined): boolean {
-  const isListed = value !== undefined && values.includes(value);
-  const answers = { In: isListed, NotIn: !isListed, Exists: value !== undefined, DoesNotExist: value === undefined };
-  return answers[operator];
 }
 
 /** A RemoteCluster or TransitSwitch: only its status is ours to compare. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { buildLocal, type LocalParts } from './local.ts';
-import { isSelected, parseInterconnect, parseNode, parseSubnet } from './objects.ts';
+import { parseInterconnect, parseNode, parseSubnet } from './objects.ts';
 
 const raw = (name: string, fields: object, metadata: object = {}): RawObject => ({
   metadata: { name, uid: `uid-${name}`, resourceVersion: '1', ...metadata },
@@ -37,16 +37,6 @@ describe('parsing', () => {
     assert.equal(shared({}, 'join'), false);
     assert.equal(shared({}, 'a', { deletionTimestamp: 'now' }), true);
     assert.deepEqual(parseSubnet(raw('a', { spec: { cidrBlock: '10.16.0.0/16' } })).cidrs, []);
-  });
-
-  it('selects nodes as Kubernetes does', () => {
-    const is = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', labels: Record<string, string>) =>
-      isSelected({ matchExpressions: [{ key: 'k', operator, values: ['a'] }] }, labels);
-    assert.deepEqual([is('In', { k: 'a' }), is('In', { k: 'b' }), is('In', {})], [true, false, false]);
-    assert.deepEqual([is('NotIn', { k: 'a' }), is('NotIn', { k: 'b' }), is('NotIn', {})], [false, true, true]);
-    assert.deepEqual([is('Exists', { k: '' }), is('Exists', {})], [true, false]);
-    assert.deepEqual([is('DoesNotExist', { k: '' }), is('DoesNotExist', {})], [false, true]);
-    assert.equal(isSelected({ matchLabels: { k: 'a' } }, { k: 'b' }), false);
   });
 });
 

@@ -2,7 +2,7 @@ import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { BgpAdvertisement, SpeakerState, Subnet } from '../state/objects.ts';
 import type { AcceptedPeer } from './peers.ts';
-import { matchesSelector } from './selector.ts';
+import { matchesSelector } from '../../lib/api/label-selector.ts';
 
 /** Prefixes by advertisement, sorted; an advertisement that selects nothing is there with none. */
 export function planAdvertisements(state: SpeakerState): ReadonlyMap<string, readonly string[]> {
@@ -10,7 +10,7 @@ export function planAdvertisements(state: SpeakerState): ReadonlyMap<string, rea
   const advertised = new Map<string, readonly string[]>();
   for (const { name, spec } of state.advertisements.values()) {
     if ('problem' in spec) continue;
-    const selected = subnets.filter((subnet) => matchesSelector(subnet.labels, spec.value.selector));
+    const selected = subnets.filter((subnet) => matchesSelector(spec.value.selector, subnet.labels));
     advertised.set(name, [...new Set(selected.flatMap((subnet) => subnet.prefixes))].toSorted());
   }
   return advertised;
@@ -20,7 +20,7 @@ export function planAdvertisements(state: SpeakerState): ReadonlyMap<string, rea
 export function planLeftOut({ subnets }: SpeakerState, { spec }: BgpAdvertisement): readonly string[] {
   if ('problem' in spec || isEmpty(spec.value.selector)) return [];
   return [...subnets.values()]
-    .filter(({ vpc, labels }) => vpc !== defaultVpc && matchesSelector(labels, spec.value.selector))
+    .filter(({ vpc, labels }) => vpc !== defaultVpc && matchesSelector(spec.value.selector, labels))
     .map(({ name, vpc }) => `${name} (VPC ${vpc})`)
     .toSorted();
 }
@@ -37,7 +37,7 @@ export function prefixesFor(
   advertised: ReadonlyMap<string, readonly string[]>,
 ): readonly string[] {
   const prefixes = [...advertised]
-    .filter(([name]) => matchesSelector(advertisements.get(name)?.labels ?? {}, peer.advertisements))
+    .filter(([name]) => matchesSelector(peer.advertisements, advertisements.get(name)?.labels ?? {}))
     .flatMap(([, each]) => each);
   // An IPv6 prefix told over an IPv4 session would carry a mapped IPv4 next hop, which no router can use.
   return [...new Set(prefixes)].filter((prefix) => prefix.includes(':') === (peer.family === 6)).toSorted();

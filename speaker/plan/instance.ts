@@ -1,7 +1,7 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpInstance, Node, SpeakerState } from '../state/objects.ts';
 import { byAge } from './order.ts';
-import { matchesSelector } from './selector.ts';
+import { matchesSelector } from '../../lib/api/label-selector.ts';
 
 /** The local side of BGP on this node. */
 export interface WantedInstance {
@@ -45,7 +45,7 @@ export function instancesByNode(state: SpeakerState): ReadonlyMap<string, string
 
 /** Whether the instance's selector takes the node, whoever wins it. */
 export function isInstanceSelecting({ spec }: BgpInstance, node: Node | undefined): boolean {
-  return node !== undefined && 'value' in spec && matchesSelector(node.labels, spec.value.nodeSelector);
+  return node !== undefined && 'value' in spec && matchesSelector(spec.value.nodeSelector, node.labels);
 }
 
 function instanceOf(

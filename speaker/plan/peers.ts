@@ -5,7 +5,7 @@ import { type Ip, parseIp } from '../../lib/net/ip.ts';
 import type { BgpPeer, Node, SpeakerState } from '../state/objects.ts';
 import type { WantedInstance } from './instance.ts';
 import { byAge } from './order.ts';
-import { matchesSelector } from './selector.ts';
+import { matchesSelector } from '../../lib/api/label-selector.ts';
 
 /** A neighbour this node has a session with. */
 export interface AcceptedPeer {
@@ -82,7 +82,7 @@ function unusableRange(ip: Ip): string | undefined {
 /** Whether the peer belongs to the node, given the instance that holds the node. */
 export function isPeerSelecting({ spec }: BgpPeer, node: Node | undefined, instance: string | undefined): boolean {
   if (!node || 'problem' in spec) return false;
-  return spec.value.instance === instance && matchesSelector(node.labels, spec.value.nodeSelector);
+  return spec.value.instance === instance && matchesSelector(spec.value.nodeSelector, node.labels);
 }
 
 function nodeProblem(state: SpeakerState, address: string): Problem | undefined {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planSpeaker } from './plan.ts';
-import { matchesSelector } from './selector.ts';
 import { advertisementOf, instanceOf, nodeOf, peerOf, stateOf, subnetOf } from './testing.ts';
 
 const codes = (problems: ReadonlyMap<string, { readonly code: string }>) =>
@@ -127,19 +126,4 @@ test('each bad peer has its reason and the good one stays', () => {
     stray: 'UnknownInstance',
     broken: 'InvalidSpec',
   });
-});
-
-test('selectors read as Kubernetes reads them', () => {
-  const labels = { a: '1', b: '2' };
-  const is = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', key: string, values?: string[]) =>
-    matchesSelector(labels, { matchExpressions: [{ key, operator, ...(values && { values }) }] });
-  assert.ok(matchesSelector({}, {}));
-  assert.ok(matchesSelector(labels, { matchLabels: { a: '1' } }));
-  assert.ok(!matchesSelector(labels, { matchLabels: { a: '1', c: '3' } }));
-  assert.deepEqual([is('In', 'a', ['1', '9']), is('In', 'a', ['9']), is('In', 'c', ['1'])], [true, false, false]);
-  assert.deepEqual([is('NotIn', 'a', ['1']), is('NotIn', 'a', ['9']), is('NotIn', 'c', ['1'])], [false, true, true]);
-  assert.deepEqual(
-    [is('Exists', 'a'), is('Exists', 'c'), is('DoesNotExist', 'a'), is('DoesNotExist', 'c')],
-    [true, false, false, true],
-  );
 });

@@ -1,8 +1,8 @@
 /** Which Subnets and IPPools the pods of a namespace get addresses from, in order. */
+import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { byAge } from '../../state/objects.ts';
 import type { Vpc } from '../../state/objects.ts';
-import { matchesLabels } from '../label-selector.ts';
 import { defaultSubnetOf } from '../vpc/default-subnet.ts';
 import type { View } from '../view.ts';
 
@@ -11,7 +11,9 @@ type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces'>;
 
 /** The VPC that claims the namespace; the oldest where several do. */
 function vpcOf(view: Known, namespace: string): Vpc | undefined {
-  const claiming = [...view.vpcs.values()].filter(({ name, spec }) => name !== defaultVpc && spec.namespaces.includes(namespace));
+  const claiming = [...view.vpcs.values()].filter(
+    ({ name, spec }) => name !== defaultVpc && spec.namespaces.includes(namespace),
+  );
   return claiming.sort(byAge)[0];
 }
 
@@ -21,7 +23,7 @@ export function bindNamespace(view: Known, namespace: string): readonly string[]
   const bound = [...view.subnets.values()].filter((subnet) => {
     const { namespaces, namespaceSelectors, provider } = subnet.spec;
     if (subnet.name === joinSubnet || subnet.isDeleting || (provider !== '' && provider !== 'ovn')) return false;
-    return namespaces.includes(namespace) || namespaceSelectors.some((selector) => matchesLabels(selector, labels));
+    return namespaces.includes(namespace) || namespaceSelectors.some((selector) => matchesSelector(selector, labels));
   });
   const names = bound.sort(byAge).map(({ name }) => name);
   const vpc = vpcOf(view, namespace);
@@ -34,6 +36,8 @@ export function bindNamespace(view: Known, namespace: string): readonly string[]
 
 /** IPPools that ask for the namespace, oldest first. */
 export function bindPools(view: Pick<View, 'ipPools'>, namespace: string): readonly string[] {
-  const bound = [...view.ipPools.values()].filter(({ spec, isDeleting }) => !isDeleting && spec.namespaces.includes(namespace));
+  const bound = [...view.ipPools.values()].filter(
+    ({ spec, isDeleting }) => !isDeleting && spec.namespaces.includes(namespace),
+  );
   return bound.sort(byAge).map(({ name }) => name);
 }

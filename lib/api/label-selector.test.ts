@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { matchesSelector } from './label-selector.ts';
+
+test('selectors read as Kubernetes reads them', () => {
+  const labels = { a: '1', b: '2' };
+  const is = (operator: 'In' | 'NotIn' | 'Exists' | 'DoesNotExist', key: string, values?: string[]) =>
+    matchesSelector({ matchExpressions: [{ key, operator, ...(values && { values }) }] }, labels);
+  assert.ok(matchesSelector({}, {}));
+  assert.ok(matchesSelector({ matchLabels: { a: '1' } }, labels));
+  assert.ok(!matchesSelector({ matchLabels: { a: '1', c: '3' } }, labels));
+  assert.deepEqual([is('In', 'a', ['1', '9']), is('In', 'a', ['9']), is('In', 'c', ['1'])], [true, false, false]);
+  assert.deepEqual([is('NotIn', 'a', ['1']), is('NotIn', 'a', ['9']), is('NotIn', 'c', ['1'])], [false, true, true]);
+  assert.deepEqual(
+    [is('Exists', 'a'), is('Exists', 'c'), is('DoesNotExist', 'a'), is('DoesNotExist', 'c')],
+    [true, false, false, true],
+  );
+});
