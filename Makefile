@@ -9,12 +9,15 @@ ENGINE ?= docker
 VERSION = $(shell sed -n 's/^appVersion: *"\{0,1\}\([^"]*\)"\{0,1\}$$/\1/p' charts/isthmus/Chart.yaml)
 export LAB
 export NODE_COMPILE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isthmus/node
+# OVN=25.03: the lab and the tests run that release instead of this machine's own.
+ISTHMUS_OVN := $(or $(OVN),$(ISTHMUS_OVN))
+export ISTHMUS_OVN
 IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)" $(NODE)
 
-.PHONY: help demo test test-all bench check generate lab-up lab-down lab-status lab-heal setup tools tools-path images clean
+.PHONY: help demo test test-all bench check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 tools tools-path images clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
+	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
 
 demo: setup ## two clusters and a router on this machine, with measured pings between them
 	@$(IN_LAB) test/lab/demo.ts
@@ -22,7 +25,10 @@ demo: setup ## two clusters and a router on this machine, with measured pings be
 test: setup ## types, lint, unit tests and system tests on real OVN, Kubernetes and FRR
 	@test/setup/run-tests.sh
 
-test-all: test bench ## the tests, then the benchmarks
+test-all: test test-25.03 bench ## the tests, those with servers also on OVN 25.03, then the benchmarks
+
+test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
+	@ISTHMUS_OVN=25.03 test/setup/run-tests.sh without-check
 
 bench: setup ## benchmarks in a lab of their own, each with its floor beside it; rewrites docs/performance.md
 	@$(IN_LAB) test/bench/main.ts
@@ -36,7 +42,7 @@ generate: ## OVN table types, CRDs and reference pages from their sources
 	@$(SETUP) modules
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" npm run --silent generate
 
-lab-up: setup ## start the lab (LAB=name, TOPOLOGY=file.yaml, LAB_WITHOUT=room,room)
+lab-up: setup ## start the lab (LAB=name, TOPOLOGY=file.yaml, OVN=25.03, LAB_WITHOUT=room,room)
 	@$(IN_LAB) test/lab/main.ts up
 
 lab-down: ## take the lab away
@@ -49,7 +55,14 @@ lab-heal: ## start again what was killed in the lab, continue what was frozen
 	@$(IN_LAB) test/lab/main.ts heal
 
 setup:
-	@$(SETUP)
+	@$(SETUP) packages modules tools shim $(if $(ISTHMUS_OVN),ovn-$(ISTHMUS_OVN))
+
+ovn-25.03: ## OVN 25.03 and Open vSwitch 3.5 of Debian 13 into the cache, beside this machine's own
+	@$(SETUP) $@
+
+# For a machine whose own OVN is newer than the oldest that is supported.
+ovn-23.03:
+	@$(SETUP) $@
 
 tools: ## build the pinned Go programs into the cache
 	@$(SETUP) tools

@@ -5,6 +5,7 @@
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
 import { join } from 'node:path';
+import { ovnProgram, versionIn } from 'ovsdb-client/testing';
 import { takeDown } from '../lab/down.ts';
 import { checkout } from '../lab/layout.ts';
 import { type LabHandle, openLab } from '../lab/lib/lab.ts';
@@ -26,8 +27,7 @@ function renderTable(rows: readonly Row[]): string {
 }
 
 async function machine(): Promise<string> {
-  const version = async (program: string): Promise<string> =>
-    /\d+\.\d+\.\d+/.exec(await run([program, '--version']))?.[0] ?? 'unknown';
+  const version = async (program: string): Promise<string> => versionIn(await run([ovnProgram(program), '--version']));
   const [ovn, ovs] = await Promise.all(['ovn-nbctl', 'ovs-vsctl'].map(version));
   const date = new Date().toISOString().slice(0, 10);
   return `${date} · ${cpus().length} cores, load ${load} at the start · Linux ${release()} · OVN ${ovn}, Open vSwitch ${ovs} (userspace datapath) · Node.js ${process.version}`;

@@ -82,7 +82,7 @@ function lookAround(lab: LabHandle, home: string, remoteAddress: string): string
   const state = `.lab/${name}`;
   return `The lab stays up. To look around:
 
-  export PATH=${join(tool('kubectl'), '..')}:$PATH KUBECONFIG=${state}/${home}/kubeconfig
+  export PATH=$PWD/${state}/${home}/bin:${join(tool('kubectl'), '..')}:$PATH KUBECONFIG=${state}/${home}/kubeconfig
   kubectl get pods -A -o wide; kubectl get subnets,ips; kubectl get interconnects,remoteclusters,bgppeers
   kubectl apply -f examples/subnet.yaml
   ip netns exec ${name}-${home}-demo-web-1 ping ${remoteAddress}

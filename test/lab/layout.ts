@@ -15,10 +15,13 @@ export interface NodeLayout {
   readonly netns: string;
   readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
+  readonly ovn: string;
 }
 export interface ClusterLayout {
   readonly name: string;
   readonly dir: string;
+  /** Version of OVN, such as `25.03`; empty: this machine's own. */
+  readonly ovn: string;
   readonly netns: string;
   readonly address: string;
   readonly podCidr: string;
@@ -42,6 +45,7 @@ export interface HubLayout {
   readonly netns: string;
   readonly address: string;
   readonly transitCidr: string;
+  readonly ovn: string;
 }
 export interface Lab {
   readonly name: string;
@@ -123,6 +127,7 @@ export function layOut(record: LabRecord): Lab {
       netns: `${name}-hub`,
       address: '172.30.0.5',
       transitCidr: topology.hub.transitCidr,
+      ovn: topology.ovn ?? '',
     },
     without: record.without,
   };
@@ -136,8 +141,10 @@ function layOutCluster(
 ): ClusterLayout {
   const subnet = `172.30.${String(index + 1)}`;
   const clusterDir = join(dir, cluster.name);
+  const ovn = cluster.ovn ?? record.topology.ovn ?? '';
   return {
     ...cluster,
+    ovn,
     dir: clusterDir,
     netns: `${record.name}-${cluster.name}`,
     address: `${subnet}.10`,
@@ -145,6 +152,7 @@ function layOutCluster(
     nodes: cluster.nodes.map((node, at) => ({
       ...node,
       cluster: cluster.name,
+      ovn,
       dir: join(clusterDir, node.name),
       netns: `${record.name}-${cluster.name}-${node.name}`,
       address: `${subnet}.${String(at + 11)}`,

@@ -1,6 +1,6 @@
 /**
  * The lab's command line: `up`, `down`, `status`, `heal`. LAB names the lab, TOPOLOGY is a file, LAB_WITHOUT a comma
- * list of rooms that the user runs by hand. Called by the Makefile, by tests, and by the demo.
+ * list of rooms that the user runs by hand, ISTHMUS_OVN the OVN of clusters whose topology names none. Called by the Makefile, by tests, and by the demo.
  */
 import { takeDown } from './down.ts';
 import { healLab } from './heal.ts';
@@ -9,7 +9,7 @@ import { waitUntilReady } from './ready.ts';
 import { renderStatus, statusOf } from './status.ts';
 import { bringUp } from './up.ts';
 
-const usage = 'usage: main.ts up|down|status|heal   (environment: LAB, TOPOLOGY, LAB_WITHOUT)';
+const usage = 'usage: main.ts up|down|status|heal   (environment: LAB, TOPOLOGY, LAB_WITHOUT, ISTHMUS_OVN)';
 
 /** Starts the lab that the environment describes and waits until it is ready. */
 export async function upFromEnvironment(env: NodeJS.ProcessEnv = process.env): Promise<void> {
@@ -19,6 +19,7 @@ export async function upFromEnvironment(env: NodeJS.ProcessEnv = process.env): P
   const lab = await bringUp({
     name: labName(env),
     topology: env['TOPOLOGY'] || undefined,
+    ovn: env['ISTHMUS_OVN'] || undefined,
     without: roomsFrom(env['LAB_WITHOUT'] ?? ''),
     say,
   });

@@ -1,6 +1,7 @@
 /** OVN and OVS processes of a lab: database servers, ovn-northd, and what runs on a node. */
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { type Installation, installation, ovnProgram, schemaFile, type SchemaName } from 'ovsdb-client/testing';
 import { type Component, fileExists, startAndWait, startComponent } from './component.ts';
 import type { ClusterLayout, HubLayout, Lab, NodeLayout } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
@@ -14,12 +15,27 @@ const logging = [
   '-vPATTERN:console:%D{%Y-%m-%dT%H:%M:%S.###Z}|%05N|%c%T|%p|%m',
 ];
 
+const clients = [
+  'ovn-nbctl',
+  'ovn-sbctl',
+  'ovn-trace',
+  'ovn-appctl',
+  'ovn-ic-nbctl',
+  'ovn-ic-sbctl',
+  'ovs-vsctl',
+  'ovs-ofctl',
+  'ovs-appctl',
+  'ovsdb-client',
+  'ovsdb-tool',
+];
+
 interface Database {
   readonly dir: string;
   readonly netns: string;
   /** The component's name; database and sockets are named after it unless said otherwise. */
   readonly name: string;
-  readonly schema: string;
+  readonly schema: SchemaName;
+  readonly from: Installation;
   readonly file?: string;
   readonly socket?: string;
   readonly tcpPort?: number;
@@ -28,9 +44,9 @@ interface Database {
 async function startDatabase(db: Database): Promise<void> {
   const file = join(db.dir, db.file ?? `${db.name}.db`);
   const socket = join(db.dir, db.socket ?? `${db.name}.sock`);
-  if (!existsSync(file)) await run(['ovsdb-tool', 'create', file, db.schema]);
+  if (!existsSync(file)) await run([ovnProgram('ovsdb-tool', db.from), 'create', file, schemaFile(db.schema, db.from)]);
   const argv = [
-    'ovsdb-server',
+    ovnProgram('ovsdb-server', db.from),
     file,
     `--remote=punix:${socket}`,
     `--unixctl=${join(db.dir, `${db.name}.ctl`)}`,
@@ -38,6 +54,16 @@ async function startDatabase(db: Database): Promise<void> {
   ];
   if (db.tcpPort !== undefined) argv.push(`--remote=ptcp:${String(db.tcpPort)}:0.0.0.0`);
   await startAndWait({ dir: db.dir, name: db.name, netns: db.netns, argv, env: runDirs(db.dir) }, fileExists(socket));
+}
+
+/** `bin/`: the programs that belong to a place's servers, whatever release those are of. */
+function linkPrograms(dir: string, from: Installation): void {
+  const folders = from.programs === undefined ? (process.env['PATH'] ?? '').split(delimiter) : [from.programs];
+  mkdirSync(join(dir, 'bin'), { recursive: true });
+  for (const name of clients) {
+    const program = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
+    if (program !== undefined) symlinkSync(program, join(dir, 'bin', name));
+  }
 }
 
 /** One run directory per host, so that several OVS and OVN live on one machine. */
@@ -56,9 +82,11 @@ function runDirs(dir: string): Record<string, string> {
 /** Starts NB, SB and ovn-northd of a cluster; ready when both databases answer. */
 export async function startCentral(cluster: ClusterLayout): Promise<void> {
   const { dir, netns } = cluster;
+  const from = installation(cluster.ovn);
+  linkPrograms(dir, from);
   await Promise.all([
-    startDatabase({ dir, netns, name: 'nb', schema: '/usr/share/ovn/ovn-nb.ovsschema', tcpPort: 6641 }),
-    startDatabase({ dir, netns, name: 'sb', schema: '/usr/share/ovn/ovn-sb.ovsschema', tcpPort: 6642 }),
+    startDatabase({ dir, netns, from, name: 'nb', schema: 'ovn-nb', tcpPort: 6641 }),
+    startDatabase({ dir, netns, from, name: 'sb', schema: 'ovn-sb', tcpPort: 6642 }),
   ]);
   await startComponent({
     dir,
@@ -66,7 +94,7 @@ export async function startCentral(cluster: ClusterLayout): Promise<void> {
     netns,
     env: runDirs(dir),
     argv: [
-      'ovn-northd',
+      ovnProgram('ovn-northd', from),
       `--ovnnb-db=unix:${dir}/nb.sock`,
       `--ovnsb-db=unix:${dir}/sb.sock`,
       `--unixctl=${dir}/northd.ctl`,
@@ -78,25 +106,29 @@ export async function startCentral(cluster: ClusterLayout): Promise<void> {
 /** Starts the databases between clusters. */
 export async function startInterconnectDatabases(hub: HubLayout): Promise<void> {
   const { dir, netns } = hub;
+  const from = installation(hub.ovn);
+  linkPrograms(dir, from);
   await Promise.all([
-    startDatabase({ dir, netns, name: 'icnb', schema: '/usr/share/ovn/ovn-ic-nb.ovsschema' }),
-    startDatabase({ dir, netns, name: 'icsb', schema: '/usr/share/ovn/ovn-ic-sb.ovsschema' }),
+    startDatabase({ dir, netns, from, name: 'icnb', schema: 'ovn-ic-nb' }),
+    startDatabase({ dir, netns, from, name: 'icsb', schema: 'ovn-ic-sb' }),
   ]);
 }
 
 /** Starts a node's OVS with the node's address on br-phys, and ovn-controller, which waits until the daemon says where SB is. */
 export async function startNode(lab: Lab, node: NodeLayout): Promise<void> {
   const { dir, netns } = node;
+  const from = installation(node.ovn);
   await startDatabase({
     dir,
     netns,
+    from,
     name: 'ovsdb-server',
-    schema: '/usr/share/openvswitch/vswitch.ovsschema',
+    schema: 'vswitch',
     file: 'conf.db',
     socket: 'db.sock',
   });
   await run([
-    'ovs-vsctl',
+    ovnProgram('ovs-vsctl', from),
     `--db=unix:${dir}/db.sock`,
     '--no-wait',
     'init',
@@ -130,7 +162,7 @@ export async function startNode(lab: Lab, node: NodeLayout): Promise<void> {
     netns,
     env: runDirs(dir),
     // OVN 23.03 knows no --unixctl here: the control socket is ovn-controller.<pid>.ctl in the run directory.
-    argv: ['ovn-controller', `unix:${dir}/db.sock`, ...logging],
+    argv: [ovnProgram('ovn-controller', from), `unix:${dir}/db.sock`, ...logging],
   });
 }
 
@@ -141,7 +173,13 @@ function vswitchd(node: NodeLayout): Component {
     name: 'ovs-vswitchd',
     netns,
     env: runDirs(dir),
-    argv: ['ovs-vswitchd', `unix:${dir}/db.sock`, '--disable-system', `--unixctl=${dir}/ovs-vswitchd.ctl`, ...logging],
+    argv: [
+      ovnProgram('ovs-vswitchd', installation(node.ovn)),
+      `unix:${dir}/db.sock`,
+      '--disable-system',
+      `--unixctl=${dir}/ovs-vswitchd.ctl`,
+      ...logging,
+    ],
   };
 }
 

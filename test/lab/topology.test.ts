@@ -7,7 +7,8 @@ import { checkTopology, readTopology } from './topology.ts';
 const cluster = { name: 'east', podCidr: '10.16.0.0/16', asn: 65001, nodes: [{ name: 'n1' }] };
 
 test('the topologies that come with the lab are usable', () => {
-  for (const file of ['default.yaml', 'single.yaml']) readTopology(join(import.meta.dirname, 'topologies', file));
+  for (const file of ['default.yaml', 'single.yaml', 'mixed-ovn.yaml'])
+    readTopology(join(import.meta.dirname, 'topologies', file));
 });
 
 test('every field at fault is named', () => {
@@ -31,6 +32,17 @@ test('a name that would give two hosts one namespace or directory is refused', (
     () => checkTopology({ clusters: [{ ...cluster, nodes: [{ name: 'pods' }] }] }, 'x'),
     /pods is used twice/,
   );
+});
+
+test('a cluster runs its own OVN, else that of the lab, else the one of this machine', () => {
+  const topology = { ovn: '25.03', hub: {}, clusters: [cluster, { ...cluster, name: 'west', ovn: '23.03' }] };
+  const record = { name: 'demo', without: [], apiPorts: [1, 2], isComplete: true };
+  const lab = layOut({ ...record, topology: checkTopology(topology, 'x') });
+  const ofNode = lab.clusters.map(({ ovn, nodes }) => [ovn, nodes[0]?.ovn]);
+  assert.deepEqual([...ofNode, lab.hub?.ovn], [['25.03', '25.03'], ['23.03', '23.03'], '25.03']);
+  const plain = layOut({ ...record, topology: checkTopology({ clusters: [cluster] }, 'x') });
+  assert.equal(plain.clusters[0]?.ovn, '');
+  assert.throws(() => checkTopology({ ovn: '25', clusters: [cluster] }, 'mine.yaml'), /ovn: must be an OVN version/);
 });
 
 test('every host has a namespace, a directory and an address of its own', () => {

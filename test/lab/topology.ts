@@ -10,6 +10,10 @@ import { z } from 'zod';
 const name = z.string().regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1 to 12 characters a-z0-9, beginning with a letter');
 const cidr = z.string().regex(/^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/, 'must be an IPv4 CIDR such as 10.16.0.0/16');
 const asn = z.int().min(1).max(4294967295);
+const ovn = z
+  .string()
+  .regex(/^\d\d\.\d\d$/, 'must be an OVN version such as 25.03')
+  .optional();
 const labels = z.record(z.string(), z.string()).default({});
 
 const cluster = z.strictObject({
@@ -18,11 +22,15 @@ const cluster = z.strictObject({
   joinCidr: cidr.default('100.64.0.0/16'),
   serviceCidr: cidr.default('10.96.0.0/16'),
   asn,
+  /** The OVN and Open vSwitch of this cluster, where it differs from the lab's. */
+  ovn,
   nodes: z.array(z.strictObject({ name, labels })).min(1).max(200),
 });
 
 const topology = z
   .strictObject({
+    /** This machine's own by default. */
+    ovn,
     clusters: z.array(cluster).min(1).max(100),
     hub: z.strictObject({ transitCidr: cidr.default('100.100.0.0/16') }).optional(),
     routers: z
@@ -34,7 +42,11 @@ const topology = z
     const places = [...value.clusters.map((c) => c.name), ...value.routers.map((r) => r.name), 'hub', 'net'];
     reportDuplicates(places, 'clusters and routers (hub and net are taken)', context);
     for (const c of value.clusters)
-      reportDuplicates(c.nodes.map((n) => n.name).concat('pods'), `nodes of ${c.name} (pods is taken)`, context);
+      reportDuplicates(
+        c.nodes.map((n) => n.name).concat('pods', 'bin'),
+        `nodes of ${c.name} (pods and bin are taken)`,
+        context,
+      );
   });
 
 export type Topology = z.infer<typeof topology>;

@@ -5,6 +5,7 @@
 import { createServer } from 'node:net';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { installation } from 'ovsdb-client/testing';
 import { bgpManifests, registerNodes } from './cluster-objects.ts';
 import { installChart, renderChart, writeAccountKubeconfig } from './chart.ts';
 import { startComponent, writeWhole } from './component.ts';
@@ -29,12 +30,14 @@ import { applyAll, type Manifest } from './objects.ts';
 import { startCentral, startNode } from './ovn.ts';
 import { clusterRooms, missingRooms, node24 } from './rooms.ts';
 import { startRouter } from './router.ts';
-import { readTopology } from './topology.ts';
+import { checkTopology, readTopology, type Topology } from './topology.ts';
 
 export interface UpOptions {
   readonly name: string;
   /** A path; the default topology if absent. */
   readonly topology: string | undefined;
+  /** Version of OVN for all clusters that name none themselves; what the topology says if absent. */
+  readonly ovn: string | undefined;
   readonly without: readonly Room[];
   /** Told of each step when it is done. */
   readonly say: (step: string) => void;
@@ -58,12 +61,14 @@ export async function bringUp(options: UpOptions): Promise<Lab> {
 }
 
 async function resume(record: LabRecord, options: UpOptions): Promise<Lab> {
+  const { topology, ovn } = options;
   const isOther =
-    options.topology !== undefined &&
-    JSON.stringify(readTopology(options.topology)) !== JSON.stringify(record.topology);
+    topology === undefined
+      ? ovn !== undefined && ovn !== record.topology.ovn
+      : JSON.stringify(wantedTopology(options)) !== JSON.stringify(record.topology);
   if (isOther)
     throw new Error(
-      `lab ${record.name} is up with another topology: \`make lab-down\` first, or choose another name with LAB=…`,
+      `lab ${record.name} is up with another topology or OVN: \`make lab-down\` first, or choose another name with LAB=…`,
     );
   const lab = layOut(record);
   const healed = await healLab(lab);
@@ -71,8 +76,15 @@ async function resume(record: LabRecord, options: UpOptions): Promise<Lab> {
   return lab;
 }
 
-async function make(options: UpOptions): Promise<Lab> {
+function wantedTopology(options: UpOptions): Topology {
   const topology = readTopology(options.topology ?? defaultTopology);
+  return options.ovn === undefined ? topology : checkTopology({ ...topology, ovn: options.ovn }, 'ISTHMUS_OVN');
+}
+
+async function make(options: UpOptions): Promise<Lab> {
+  const topology = wantedTopology(options);
+  // Before anything is made: the OVN that is asked for may not be there.
+  for (const { ovn } of [topology, ...topology.clusters]) installation(ovn ?? '');
   const apiPorts = await freePorts(topology.clusters.length);
   const record: LabRecord = { name: options.name, topology, without: options.without, apiPorts, isComplete: false };
   const lab = layOut(record);

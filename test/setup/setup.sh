@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes a bare Debian machine with Node 20, npm, Go and gcc ready for the lab and the tests. Every part looks first whether its
-# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path] …   (all parts by default)
+# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|ovn-<version>] …
+# (packages, modules, tools and shim by default)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -12,6 +13,8 @@ kubernetes=v1.34.4
 started=${EPOCHREALTIME/./}
 say() { local us=$((${EPOCHREALTIME/./} - started)); printf '%4d.%d s  %s\n' $((us / 1000000)) $((us / 100000 % 10)) "$*"; }
 stop() { printf 'cannot go on: %s\n' "$*" >&2; exit 1; }
+leftovers=()
+trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "${leftovers[@]}"' EXIT
 
 need_root() {
   [ "$(id -u)" = 0 ] || stop 'not root. The lab makes network namespaces; run make as root (sudo make …).'
@@ -21,7 +24,7 @@ need_root() {
 # --- Debian packages -------------------------------------------------------------------------------------------------
 missing_packages() {
   local name
-  for name in "${packages[@]}"; do
+  for name in "$@"; do
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null || true)" = installed ] || echo "$name"
   done
 }
@@ -29,8 +32,13 @@ missing_packages() {
 setup_packages() {
   need_root
   command -v dpkg-query >/dev/null || stop "no dpkg here. Install by hand what Debian 12 has as: ${packages[*]}"
-  local missing; mapfile -t missing < <(missing_packages)
-  if [ ${#missing[@]} = 0 ]; then say 'Debian packages: present'; return; fi
+  install_packages "${packages[@]}"
+  say 'Debian packages: present'
+}
+
+install_packages() {
+  local missing; mapfile -t missing < <(missing_packages "$@")
+  [ ${#missing[@]} -gt 0 ] || return 0
   say "Debian packages: installing ${missing[*]}"
   local log; log=$(mktemp); refuse_services
   export DEBIAN_FRONTEND=noninteractive
@@ -38,13 +46,12 @@ setup_packages() {
     { tail -20 "$log" >&2; stop "apt-get could not install ${missing[*]} (see above)"; }
   rm -f "$log"
   disable_services "${missing[@]}"
-  say 'Debian packages: installed'
 }
 
 # The lab runs its own servers; the packages must not start theirs, neither now nor at the next boot.
 refuse_services() {
   [ -e /usr/sbin/policy-rc.d ] && return
-  trap 'rm -f /usr/sbin/policy-rc.d' EXIT
+  leftovers+=(/usr/sbin/policy-rc.d)
   printf '#!/bin/sh\nexit 101\n' >/usr/sbin/policy-rc.d; chmod 755 /usr/sbin/policy-rc.d
 }
 disable_services() {
@@ -117,6 +124,9 @@ setup_shim() {
   say 'CNI shim: built'
 }
 
+# --- OVN of another Debian release -----------------------------------------------------------------------------------
+source test/setup/ovn-tree.sh
+
 # --- progress --------------------------------------------------------------------------------------------------------
 # with_progress LOG COMMAND…: output goes to LOG; its last line is shown from time to time with the time that has passed.
 with_progress() {
@@ -146,6 +156,7 @@ for part in "$@"; do
     tools) setup_tools ;;
     shim) setup_shim ;;
     tools-path) tools_path ;;
-    *) stop "setup.sh knows packages, modules, tools, shim and tools-path, not $part" ;;
+    ovn-*) setup_tree "${part#ovn-}" ;;
+    *) stop "setup.sh knows packages, modules, tools, shim, tools-path and ovn-<version>, not $part" ;;
   esac
 done

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ovnEnvironment, ovnProgram, schemaFile } from 'ovsdb-client/testing';
 import { toolsFolder } from '../../lib/kube/testing.ts';
 
 const root = join(import.meta.dirname, '../..');
@@ -18,9 +19,10 @@ after(() => rmSync(dir, { recursive: true, force: true }));
 
 /** Runs a program while `use` looks at it; it is gone afterwards. */
 async function during(program: string, args: readonly string[], use: () => Promise<void>): Promise<void> {
+  const environment = ovnEnvironment();
   const child = spawn(program, args, {
     stdio: 'ignore',
-    env: { ...process.env, PATH: `${toolsFolder()}:${process.env['PATH'] ?? ''}`, OVS_RUNDIR: dir },
+    env: { ...environment, PATH: `${toolsFolder()}:${environment['PATH'] ?? ''}`, OVS_RUNDIR: dir },
   });
   const gone = new Promise((resolve) => {
     child.once('exit', resolve);
@@ -35,7 +37,7 @@ async function during(program: string, args: readonly string[], use: () => Promi
 
 async function untilSucceeds(program: string, args: readonly string[]): Promise<string> {
   for (let attempt = 0; ; attempt++) {
-    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8' });
+    const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env: ovnEnvironment() });
     if (status === 0) return stdout;
     if (attempt === 100) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
     await sleep(50);
@@ -81,7 +83,7 @@ describe('install-cni', () => {
 
 describe('run-ovn', () => {
   const script = join(root, 'images/ovn/run-ovn');
-  const schema = '/usr/share/openvswitch/vswitch.ovsschema';
+  const schema = schemaFile('vswitch');
 
   test('makes a database, serves it again as it was', async () => {
     const [file, socket] = [join(dir, 'conf.db'), join(dir, 'db.sock')];
@@ -104,7 +106,7 @@ describe('run-ovn', () => {
     delete bridge.columns['auto_attach'];
     writeFileSync(older, JSON.stringify({ ...definition, version: '1.0.0', tables, cksum: undefined }));
     const file = join(dir, 'older.db');
-    execFileSync('ovsdb-tool', ['create', file, older]);
+    execFileSync(ovnProgram('ovsdb-tool'), ['create', file, older]);
     const socket = join(dir, 'older.sock');
     const args = ['database', schema, file, `--remote=punix:${socket}`, `--unixctl=${join(dir, 'older.ctl')}`];
     await during(script, args, async () => {

@@ -9,7 +9,7 @@ import { reflect } from '../../lib/kube/reflector.ts';
 import { configMaps, events, leases, namespaces, nodes } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
 import type { TestApiServer } from '../../lib/kube/testing.ts';
-import type { KubeClient, RawObject, Reflector, ReflectorOptions } from '../../lib/kube/types.ts';
+import type { KubeClient, RawObject, Reflector, ReflectorOptions, Resource } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import { createLogger } from '../../lib/run/logger.ts';
 
@@ -213,6 +213,23 @@ test('deletion by the uid of a former object leaves the present one', async () =
   assert.equal(valueOf(await client.get(configMaps, { namespace: 'default', name: 'again' })), '1');
 });
 
+const crdPath = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+
+async function install({ group, plural, kind }: Resource): Promise<void> {
+  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+  await client.request('POST', crdPath, {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: `${plural}.${group}` },
+    spec: {
+      group,
+      names: { plural, kind },
+      scope: 'Cluster',
+      versions: [{ name: 'v1', served: true, storage: true, schema }],
+    },
+  });
+}
+
 test('a kind that is not installed yet is waited for', async () => {
   const widgets = {
     group: 'test.isthmus.network',
@@ -223,23 +240,56 @@ test('a kind that is not installed yet is waited for', async () => {
   };
   const reflector = reflect({ client, resource: widgets, parse: (raw) => raw.metadata.name, timing });
   await new Promise((resolve) => setTimeout(resolve, 300));
-  const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
-  await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
-    apiVersion: 'apiextensions.k8s.io/v1',
-    kind: 'CustomResourceDefinition',
-    metadata: { name: 'widgets.test.isthmus.network' },
-    spec: {
-      group: widgets.group,
-      names: { plural: widgets.plural, kind: widgets.kind },
-      scope: 'Cluster',
-      versions: [{ name: 'v1', served: true, storage: true, schema }],
-    },
-  });
+  await install(widgets);
   await reflector.synced;
   await client.create(widgets, { apiVersion: 'test.isthmus.network/v1', kind: 'Widget', metadata: { name: 'w' } });
   await holds(reflector, 'w', 'w');
   await reflector.stop();
 });
+
+test('an optional kind is empty until it is installed, and after it was removed', { timeout: 60_000 }, async () => {
+  const gadgets = {
+    group: 'test.isthmus.network',
+    version: 'v1',
+    plural: 'gadgets',
+    kind: 'Gadget',
+    namespaced: false,
+  };
+  const reflector = reflect({
+    client,
+    resource: gadgets,
+    parse: (raw) => raw.metadata.name,
+    optional: true,
+    timing: { ...timing, absentMs: 100 },
+  });
+  await reflector.synced;
+  assert.equal(reflector.size, 0);
+  for (const name of ['one', 'two']) {
+    await install(gadgets);
+    const gadget = { apiVersion: 'test.isthmus.network/v1', kind: 'Gadget', metadata: { name } };
+    await untilAnswered(200, () => client.create(gadgets, gadget));
+    await holds(reflector, name, name);
+    const path = `${crdPath}/${gadgets.plural}.${gadgets.group}`;
+    await client.request('DELETE', path);
+    await holds(reflector, name, undefined);
+    assert.equal(reflector.size, 0);
+    await untilAnswered(404, () => client.request('GET', path));
+  }
+  await reflector.stop();
+});
+
+async function untilAnswered(status: 200 | 404, ask: () => Promise<unknown>): Promise<void> {
+  const answer = async (): Promise<number> => {
+    try {
+      await ask();
+      return 200;
+    } catch (error) {
+      if (error instanceof KubeApiError) return error.status;
+      throw error;
+    }
+  };
+  while ((await answer()) !== status) await new Promise((resolve) => setTimeout(resolve, 50));
+}
 
 test('nothing selected is a state too', async () => {
   const reflector = mirror({ resource: nodes, labelSelector: 'no=such' });

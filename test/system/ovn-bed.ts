@@ -5,6 +5,7 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { ovnEnvironment, schemaFile, type SchemaName } from 'ovsdb-client/testing';
 
 export interface ClusterPlan {
   readonly name: string;
@@ -21,7 +22,8 @@ export interface ClusterPlan {
 /** Runs a command; the first argument is split at blanks, the others are passed as they are. */
 export function words(command: string, ...argv: string[]): string {
   const [program = '', ...rest] = command.split(' ');
-  return execFileSync(program, [...rest, ...argv], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+  const argvs = [...rest, ...argv];
+  return execFileSync(program, argvs, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: ovnEnvironment() });
 }
 
 export class OvnBed {
@@ -62,9 +64,9 @@ export class OvnBed {
     this.#pod(plan);
   }
 
-  database(where: string, name: string, schema: string, space?: string): void {
+  database(where: string, name: string, schema: SchemaName, space?: string): void {
     const at = `${this.dir}/${where}`;
-    words(`ovsdb-tool create ${at}/${name}.db /usr/share/ovn/${schema}.ovsschema`);
+    words(`ovsdb-tool create ${at}/${name}.db ${schemaFile(schema)}`);
     const command = `ovsdb-server ${at}/${name}.db --remote=punix:${at}/${name}.sock ${files(at, name)} --detach`;
     if (space === undefined) words(command);
     else this.in(space, `${command} --remote=ptcp:6642:0.0.0.0`);
@@ -110,7 +112,7 @@ export class OvnBed {
     const dir = `${this.dir}/${name}`;
     mkdirSync(dir);
     this.#uplink(name);
-    words(`ovsdb-tool create ${dir}/conf.db /usr/share/openvswitch/vswitch.ovsschema`);
+    words(`ovsdb-tool create ${dir}/conf.db ${schemaFile('vswitch')}`);
     this.#ovs(name, `ovsdb-server ${dir}/conf.db --remote=punix:${dir}/db.sock ${files(dir, 'ovsdb')}`);
     const vsctl = `ovs-vsctl --db=unix:${dir}/db.sock`;
     words(`${vsctl} --no-wait init`);
@@ -134,7 +136,7 @@ export class OvnBed {
 
   #ovs(name: string, command: string): void {
     const dir = join(this.dir, name);
-    const env = { ...process.env, OVS_RUNDIR: dir, OVS_DBDIR: dir, OVS_SYSCONFDIR: dir, OVN_RUNDIR: dir };
+    const env = { ...ovnEnvironment(), OVS_RUNDIR: dir, OVS_DBDIR: dir, OVS_SYSCONFDIR: dir, OVN_RUNDIR: dir };
     const log = `--log-file=${dir}/${command.split(' ')[0]}.log`;
     const argv = ['netns', 'exec', `${this.prefix}-${name}`, ...command.split(' '), log, '--detach'];
     execFileSync('ip', argv, { env, stdio: 'ignore' });

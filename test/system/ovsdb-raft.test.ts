@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient, OvsdbConnectionLost, type OvsdbOptions, OvsdbTimeout } from 'ovsdb-client';
-import { startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
+import { schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
 
-const schema = '/usr/share/ovn/ovn-nb.ovsschema';
+const schema = schemaFile('ovn-nb');
 const database = 'OVN_Northbound';
 const kills = 3;
 const writersAtOnce = 8;

@@ -9,13 +9,13 @@ import {
   OvsdbTimeout,
   TransactionRejected,
 } from './index.ts';
-import { startOvsdbServer, type TestServer } from './testing.ts';
+import { schemaFile, startOvsdbServer, type TestServer } from './testing.ts';
 
 let server: TestServer;
 let client: OvsdbClient;
 
 before(async () => {
-  server = await startOvsdbServer({ schema: '/usr/share/ovn/ovn-nb.ovsschema', remotes: ['ptcp:0:127.0.0.1'] });
+  server = await startOvsdbServer({ schema: schemaFile('ovn-nb'), remotes: ['ptcp:0:127.0.0.1'] });
   client = await openNorthbound();
 });
 

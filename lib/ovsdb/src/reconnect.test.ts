@@ -9,9 +9,9 @@ import {
   type OvsdbOptions,
 } from './index.ts';
 import { startProxy, type TestProxy } from './testing-proxy.ts';
-import { startOvsdbServer, type TestServer, type TestServerOptions } from './testing.ts';
+import { schemaFile, startOvsdbServer, type TestServer, type TestServerOptions } from './testing.ts';
 
-const schema = '/usr/share/ovn/ovn-nb.ovsschema';
+const schema = schemaFile('ovn-nb');
 
 async function start(
   t: TestContext,

@@ -1,6 +1,6 @@
 /**
- * Starts a real ovsdb-server for tests, in a temporary folder of its own.
- * Needs ovsdb-server and ovsdb-tool on the PATH. The server dies with the process that started it.
+ * Starts a real ovsdb-server for tests, in a temporary folder of its own: the one of testing-installation.ts.
+ * The server dies with the process that started it.
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,13 +11,27 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { type Installation, ovnProgram } from './testing-installation.ts';
+
+export {
+  hasTree,
+  type Installation,
+  installation,
+  ovnEnvironment,
+  ovnProgram,
+  schemaFile,
+  type SchemaName,
+  versionIn,
+} from './testing-installation.ts';
 
 const run = promisify(execFile);
 const startTimeoutMs = 10_000;
 
 export interface TestServerOptions {
-  /** Path of an `.ovsschema` file. */
+  /** Path of an `.ovsschema` file; `schemaFile` knows those of OVN and Open vSwitch. */
   readonly schema: string;
+  /** Whose ovsdb-server; the one that ISTHMUS_OVN names by default. */
+  readonly from?: Installation;
   /** Passive remotes besides the unix socket: `ptcp:0:127.0.0.1`, `pssl:…`. */
   readonly remotes?: readonly string[];
   /** More arguments of ovsdb-server, for example `--private-key=…`. */
@@ -53,12 +67,13 @@ export async function startOvsdbServer(options: TestServerOptions): Promise<Test
   return server;
 }
 
-async function createDatabase(path: string, { schema, cluster }: TestServerOptions): Promise<void> {
-  if (cluster === undefined) await run('ovsdb-tool', ['create', path, schema]);
-  else if (cluster.join === undefined) await run('ovsdb-tool', ['create-cluster', path, schema, cluster.address]);
+async function createDatabase(path: string, { schema, cluster, from }: TestServerOptions): Promise<void> {
+  const tool = ovnProgram('ovsdb-tool', from);
+  if (cluster === undefined) await run(tool, ['create', path, schema]);
+  else if (cluster.join === undefined) await run(tool, ['create-cluster', path, schema, cluster.address]);
   else {
-    const { stdout } = await run('ovsdb-tool', ['schema-name', schema]);
-    await run('ovsdb-tool', ['join-cluster', path, stdout.trim(), cluster.address, ...cluster.join]);
+    const { stdout } = await run(tool, ['schema-name', schema]);
+    await run(tool, ['join-cluster', path, stdout.trim(), cluster.address, ...cluster.join]);
   }
 }
 
@@ -91,7 +106,8 @@ class SpawnedServer implements TestServer {
       ...(this.#options.arguments ?? []),
       join(this.dir, 'db'),
     ];
-    this.#child = spawn('setpriv', ['--pdeathsig', 'KILL', 'ovsdb-server', ...args], { stdio: ['ignore', log, log] });
+    const program = ovnProgram('ovsdb-server', this.#options.from);
+    this.#child = spawn('setpriv', ['--pdeathsig', 'KILL', program, ...args], { stdio: ['ignore', log, log] });
     closeSync(log);
     await this.#accepting();
   }
@@ -111,7 +127,11 @@ class SpawnedServer implements TestServer {
   }
 
   async control(command: readonly string[]): Promise<string> {
-    const { stdout } = await run('ovs-appctl', ['-t', join(this.dir, 'ctl'), ...command]);
+    const { stdout } = await run(ovnProgram('ovs-appctl', this.#options.from), [
+      '-t',
+      join(this.dir, 'ctl'),
+      ...command,
+    ]);
     return stdout;
   }
 

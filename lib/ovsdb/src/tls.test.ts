@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { openOvsdb, OvsdbConnectionLost } from './index.ts';
-import { startOvsdbServer } from './testing.ts';
+import { schemaFile, startOvsdbServer } from './testing.ts';
 
 const run = promisify(execFile);
 
@@ -35,7 +35,7 @@ test('ssl: both sides prove themselves; renewed files are taken up at the next a
   await Promise.all([certify(dir, 'ca'), certify(dir, 'stranger')]);
   await Promise.all([certify(dir, 'server', 'ca'), certify(dir, 'client', 'ca'), certify(dir, 'wrong', 'stranger')]);
   const server = await startOvsdbServer({
-    schema: '/usr/share/ovn/ovn-nb.ovsschema',
+    schema: schemaFile('ovn-nb'),
     remotes: ['pssl:0:127.0.0.1'],
     arguments: [
       `--private-key=${join(dir, 'server.key')}`,
@@ -71,7 +71,7 @@ test('ssl: a server that another CA signed is not trusted', async (t) => {
   await Promise.all([certify(dir, 'ca'), certify(dir, 'stranger')]);
   await Promise.all([certify(dir, 'server', 'stranger'), certify(dir, 'client', 'ca')]);
   const server = await startOvsdbServer({
-    schema: '/usr/share/ovn/ovn-nb.ovsschema',
+    schema: schemaFile('ovn-nb'),
     remotes: ['pssl:0:127.0.0.1'],
     arguments: [
       `--private-key=${join(dir, 'server.key')}`,

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { installation, ovnProgram } from 'ovsdb-client/testing';
 import { openKube } from '../../../lib/kube/client.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';
 import { componentsIn, killComponent, pidOf, stateOf } from '../component.ts';
@@ -81,16 +82,21 @@ export class LabHandle {
   }
 
   nbctl(cluster: string, args: readonly string[]): Promise<string> {
-    return run(['ovn-nbctl', `--db=unix:${this.cluster(cluster).dir}/nb.sock`, ...args]);
+    return run([this.#ovn(cluster, 'ovn-nbctl'), `--db=unix:${this.cluster(cluster).dir}/nb.sock`, ...args]);
   }
 
   sbctl(cluster: string, args: readonly string[]): Promise<string> {
-    return run(['ovn-sbctl', `--db=unix:${this.cluster(cluster).dir}/sb.sock`, ...args]);
+    return run([this.#ovn(cluster, 'ovn-sbctl'), `--db=unix:${this.cluster(cluster).dir}/sb.sock`, ...args]);
   }
 
   /** On a node's Open vSwitch. */
   vsctl(cluster: string, node: string, args: readonly string[]): Promise<string> {
-    return run(['ovs-vsctl', `--db=unix:${found(this.cluster(cluster).nodes, node, 'node').dir}/db.sock`, ...args]);
+    const { dir } = found(this.cluster(cluster).nodes, node, 'node');
+    return run([this.#ovn(cluster, 'ovs-vsctl'), `--db=unix:${dir}/db.sock`, ...args]);
+  }
+
+  #ovn(cluster: string, program: string): string {
+    return ovnProgram(program, installation(this.cluster(cluster).ovn));
   }
 
   vtysh(router: string, command: string): Promise<string> {
