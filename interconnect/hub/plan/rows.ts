@@ -51,6 +51,8 @@ export function planMember(record: MemberRecord, network: TransitNetwork): Desir
         ip_prefix: prefix,
         nexthop,
         origin: 'connected',
+        // Later releases of ovn-ic pass over routes that do not say whose router they are of.
+        external_ids: record.routerId === '' ? {} : { 'lr-id': record.routerId },
       },
     });
   }
