@@ -17,6 +17,7 @@ import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { openNorthbound, room } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
+import { Southbound } from './apply/southbound.ts';
 import { preview } from './preview.ts';
 import { Cluster } from './state/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
@@ -28,7 +29,7 @@ import { openWatches } from './watch/watches.ts';
 const flags = {
   kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
   nb: list('remotes of the OVN northbound database'),
-  sb: list('remotes of the OVN southbound database; this release has no use for them', []),
+  sb: list('remotes of the OVN southbound database; without them chassis of nodes that are gone stay', []),
   'ovn-ca': text('CA certificate for ssl: remotes', undefined),
   'ovn-cert': text('certificate for ssl: remotes', undefined),
   'ovn-key': text('private key for ssl: remotes', undefined),
@@ -61,10 +62,14 @@ function remotesOf({ nb: remotes, ovnCa: ca, ovnCert: cert, ovnKey: key }: Setti
   return { remotes, signal, ...tls };
 }
 
+function hasLoadBalancers({ enableLb }: Settings): boolean {
+  return enableLb === 'true';
+}
+
 async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
   const northbound = await openNorthbound(remotesOf(settings, signal));
 
-  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: settings.enableLb === 'true' });
+  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: hasLoadBalancers(settings) });
   const metrics = openMetrics(registry, cluster);
   const writer = new ObjectWriter({
     signal,
@@ -95,19 +100,36 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     onRound: (figures) => metrics.round(figures),
   });
 
+  const southbound = new Southbound({
+    ...remotesOf(settings, signal),
+    remotes: settings.sb,
+    view: cluster,
+    log,
+    onChassis(names) {
+      cluster.setChassis(names);
+      rounds.request();
+    },
+    onRefused: () => metrics.southboundRefused(),
+  });
+  if (settings.sb.length > 0) void southbound.open();
+  // That an address is free is told once the database has forgotten its port.
+  northbound.onPortGone((port) => publisher.publish(`ip/${port}`));
   await openWatches({
     client,
     signal,
     log,
     onChange(kind, name, after) {
       cluster.change(kind, name, after);
+      if (kind === 'nodes') southbound.request();
       bootstrap.seen(kind, name, after !== undefined);
       rounds.request();
     },
   });
   await bootstrap.run(cluster, signal);
   cluster.restore(northbound.portRecords());
+  if (settings.sb.length > 0) await southbound.settled();
   rounds.start();
+  southbound.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
   onStarted();
 
@@ -115,7 +137,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   target.close();
   publisher.close();
   await writer.close();
-  await northbound.client.close();
+  await Promise.all([northbound.client.close(), southbound.close()]);
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {
@@ -131,7 +153,14 @@ runRoom(room, async (signal, log) => {
   const registry = createRegistry(room);
   const client = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-controller' });
   if (settings.dryRun) {
-    const text = await preview({ northbound: remotesOf(settings, signal), client, basics: settings, signal, log });
+    const text = await preview({
+      northbound: remotesOf(settings, signal),
+      client,
+      basics: settings,
+      loadBalancers: hasLoadBalancers(settings),
+      signal,
+      log,
+    });
     process.stdout.write(text);
     await client.close();
     return;

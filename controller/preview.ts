@@ -22,6 +22,8 @@ export interface PreviewOptions {
   readonly northbound: Parameters<typeof openNorthbound>[0];
   readonly client: KubeClient;
   readonly basics: Pick<BootstrapOptions, 'defaultCidr' | 'joinCidr'>;
+  /** Whether switches get load balancers. */
+  readonly loadBalancers: boolean;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
@@ -37,7 +39,7 @@ export interface Untold {
 export async function preview(options: PreviewOptions): Promise<string> {
   const { client, signal, log } = options;
   const northbound = await openNorthbound(options.northbound);
-  const cluster = new Cluster();
+  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: options.loadBalancers });
   await openWatches({ client, signal, log, onChange: (kind, name, after) => cluster.change(kind, name, after) });
   const missing = assumeBasics(cluster, options.basics);
   cluster.restore(northbound.portRecords());
@@ -85,7 +87,12 @@ function tell({ cluster, client, keys, northbound, refused }: Telling): readonly
       forget: () => undefined,
     },
     events: { record: () => undefined },
-    database: { ...northbound, hasPort: (_, addresses) => addresses !== undefined, hasSwitch: () => true },
+    database: {
+      ...northbound,
+      hasPort: (_, addresses) => addresses !== undefined,
+      hasSwitch: () => true,
+      hasRouter: () => true,
+    },
     refused: (key) => refused.get(key),
     nowMs: Date.now,
   });

@@ -4,7 +4,7 @@
  */
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
-import { joinSubnet } from '../../lib/api/names.ts';
+import { externalId, joinSubnet } from '../../lib/api/names.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { recordOfRow } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
@@ -16,12 +16,15 @@ export const room = 'controller';
 const common = ['name', 'external_ids'];
 const monitor: Readonly<Record<string, readonly string[]>> = {
   Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes'],
-  Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options'],
+  Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs'],
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table', 'options', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
-  Logical_Switch: [...common, 'ports', 'load_balancer'],
-  Logical_Switch_Port: [...common, 'type', 'addresses', 'port_security', 'options'],
-  Port_Group: [...common, 'ports'],
+  Logical_Switch: [...common, 'ports', 'acls', 'load_balancer', 'qos_rules', 'other_config'],
+  Logical_Switch_Port: [...common, 'type', 'addresses', 'port_security', 'options', 'dhcpv4_options', 'dhcpv6_options'],
+  Port_Group: [...common, 'ports', 'acls'],
+  ACL: ['name', 'direction', 'priority', 'match', 'action', 'log', 'severity', 'tier', 'external_ids'],
+  DHCP_Options: ['cidr', 'options', 'external_ids'],
+  QoS: ['priority', 'direction', 'match', 'action', 'bandwidth', 'external_ids'],
   Address_Set: [...common, 'addresses'],
   Load_Balancer: [...common, 'protocol', 'selection_fields', 'options'],
 };
@@ -34,8 +37,18 @@ export interface Northbound {
   hasPort(name: string, addresses?: string): boolean;
   /** Whether a switch of this room is there. */
   hasSwitch(name: string): boolean;
+  /** The uuid of the row of DHCP options with this key. */
+  dhcpOptions(key: string): string | undefined;
+  /** Whether a router of this room is there. */
+  hasRouter(name: string): boolean;
+  /** Told of each switch port that the database has no more. */
+  onPortGone(listener: (name: string) => void): void;
   /** Addresses of the ports of this room, and of those that are nobody's and may be adopted, by port name. */
   portRecords(): ReadonlyMap<string, PortRecord>;
+}
+
+function isOurs(row: Row | undefined): boolean {
+  return row !== undefined && ownerOf(row)?.room === room;
 }
 
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
@@ -47,7 +60,7 @@ function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
 }
 
 export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>): Promise<Northbound> {
-  const indexes = { Logical_Switch_Port: [['name']], Logical_Switch: [['name']] };
+  const indexes = { Logical_Switch_Port: [['name']], Logical_Switch: [['name']], Logical_Router: [['name']] };
   const client = await openOvsdb({ ...options, database: 'OVN_Northbound', monitor, indexes });
   const find = (table: string, name: string): Row | undefined => client.cache.table(table).byIndex(['name'], [name])[0];
   return {
@@ -59,9 +72,20 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
       const there = row['addresses'];
       return Array.isArray(there) && there.length === 1 && there[0] === addresses;
     },
-    hasSwitch: (name) => {
-      const row = find('Logical_Switch', name);
-      return row !== undefined && ownerOf(row)?.room === room;
+    dhcpOptions: (key) => {
+      for (const [uuid, row] of client.cache.table('DHCP_Options').rows)
+        if (externalIdOf(row, externalId.key) === key && isOurs(row)) return uuid;
+      return undefined;
+    },
+    hasSwitch: (name) => isOurs(find('Logical_Switch', name)),
+    hasRouter: (name) => isOurs(find('Logical_Router', name)),
+    onPortGone: (listener) => {
+      client.subscribe((changes) => {
+        for (const { table, before, after } of changes) {
+          const name = table === 'Logical_Switch_Port' && after === undefined ? before?.['name'] : undefined;
+          if (typeof name === 'string') listener(name);
+        }
+      });
     },
     portRecords: () => {
       const records = new Map<string, PortRecord>();
@@ -69,7 +93,9 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
         const [first] = Array.isArray(row['addresses']) ? row['addresses'] : [];
         const isOthers = (ownerOf(row)?.room ?? room) !== room;
         const record =
-          !isOthers && typeof first === 'string' ? recordOfRow(first, externalIdOf(row, 'ls') || joinSubnet) : undefined;
+          !isOthers && typeof first === 'string'
+            ? recordOfRow(first, externalIdOf(row, 'ls') || joinSubnet)
+            : undefined;
         if (record !== undefined && typeof row['name'] === 'string') records.set(row['name'], record);
       }
       return records;

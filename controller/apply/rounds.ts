@@ -6,7 +6,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Desired } from '../../lib/desired/row.ts';
 import { nothing } from '../plan/feature.ts';
 import { planKey } from '../plan/plan.ts';
 import type { Cluster } from '../state/cluster.ts';
@@ -22,7 +21,6 @@ export interface RoundsOptions {
 
 export class Rounds {
   readonly #options: RoundsOptions;
-  readonly #planned = new Map<string, Desired>();
   readonly #refused = new Map<string, Problem>();
   #isStarted = false;
   #dueMs: number | undefined;
@@ -63,18 +61,14 @@ export class Rounds {
   #plan(key: string): void {
     const { cluster, target, publish } = this.#options;
     const desired = planKey(cluster, key);
-    const before = this.#planned.get(key) ?? nothing;
+    const before = target.desired(key) ?? nothing;
     if (isDeepStrictEqual(before, desired)) {
       publish(key);
       return;
     }
     if (desired.rows.length === 0 && (desired.contributions?.length ?? 0) === 0) {
-      this.#planned.delete(key);
       target.drop(key);
-    } else {
-      this.#planned.set(key, desired);
-      target.set(key, desired);
-    }
+    } else target.set(key, desired);
   }
 
   #finished(owner: string, problem: Problem | undefined): void {

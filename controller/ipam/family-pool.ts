@@ -15,6 +15,8 @@ export interface FamilyNet {
   readonly gateway: bigint;
   /** Not given by itself, but to whoever asks for the very address; the gateway to nobody. */
   readonly excluded: readonly Range[];
+  /** Given to nobody, as the gateway. */
+  readonly withheld?: readonly bigint[];
 }
 
 /** Parts of a subnet that are given only to who names them: ranges by the IPPool's name. */
@@ -27,6 +29,7 @@ const rest = '';
 
 function excludedOf(net: FamilyNet): IntervalSet {
   const set = IntervalSet.of(net.gateway, net.gateway);
+  for (const value of net.withheld ?? []) set.add(value);
   for (const range of net.excluded) if (range.family === net.cidr.family) set.add(range.first, range.last);
   return set;
 }
@@ -141,7 +144,8 @@ export class FamilyPool {
   refusal(owner: string, value: bigint): Refusal | undefined {
     if (!this.#isHost(value)) return 'AddressOutOfRange';
     const holder = this.#owners.get(value);
-    return value === this.#net.gateway || (holder !== undefined && holder !== owner) ? 'AddressConflict' : undefined;
+    const isWithheld = value === this.#net.gateway || this.#net.withheld?.includes(value) === true;
+    return isWithheld || (holder !== undefined && holder !== owner) ? 'AddressConflict' : undefined;
   }
 
   /** Gives exactly this address, or says why not. */

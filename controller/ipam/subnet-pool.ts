@@ -1,5 +1,5 @@
 /** Addresses of one subnet, of both families at once. Called by `state/`; pure as the pools of its families are. */
-import { formatIp } from '../../lib/net/ip.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { deriveMac } from '../../lib/net/mac.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -47,7 +47,6 @@ export class SubnetPool {
   #pools = new Map<Family, FamilyPool>();
   #macs = new Map<string, string>();
   #allocations = new Map<string, Allocation>();
-  #values = new Map<string, readonly Ip[]>();
   #ranges: PoolRanges = new Map();
   /** Who uses whose addresses. */
   #lenders = new Map<string, string>();
@@ -195,7 +194,9 @@ export class SubnetPool {
     const holder =
       pool?.net.gateway === asked.value
         ? 'the gateway of the subnet'
-        : `used by ${pool?.owner(asked.value) ?? 'another port'}`;
+        : pool?.net.withheld?.includes(asked.value) === true
+          ? 'a former gateway of the subnet, which pods still use'
+          : `used by ${pool?.owner(asked.value) ?? 'another port'}`;
     return { code, message: `address ${text} in subnet ${this.name} is ${holder}` };
   }
 
@@ -210,7 +211,6 @@ export class SubnetPool {
     };
     this.#macs.set(allocation.mac, request.owner);
     this.#allocations.set(request.owner, allocation);
-    this.#values.set(request.owner, taken);
     return allocation;
   }
 
@@ -228,8 +228,10 @@ export class SubnetPool {
     if (allocation === undefined) return;
     this.#allocations.delete(owner);
     if (this.#lenders.delete(owner)) return;
-    for (const ip of this.#values.get(owner) ?? []) this.#pools.get(ip.family)?.release(ip.value);
+    for (const text of [allocation.v4, allocation.v6]) {
+      const ip = text === undefined ? undefined : parseIp(text);
+      if (ip !== undefined) this.#pools.get(ip.family)?.release(ip.value);
+    }
     this.#macs.delete(allocation.mac);
-    this.#values.delete(owner);
   }
 }

@@ -1,16 +1,51 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
+import { formerGatewaySentence } from './subnet/former-gateways.ts';
+import { subnetProblems } from './subnet/problems.ts';
+import { familyWithoutAddresses } from './subnet/subnet-net.ts';
 import type { View } from './view.ts';
 
 export type WantedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'observedGeneration'>;
 
 /** At most so many pods are named in a message. */
 const namedPods = 5;
+/** And so many problems. */
+const namedProblems = 8;
 
 function deletionMessage(view: View, name: string): string {
   const ports = [...(view.pool(name)?.allocations().keys() ?? [])];
   const rest = ports.length > namedPods ? ` and ${ports.length - namedPods} more` : '';
   return `waits for the release of the addresses of ${ports.slice(0, namedPods).join(', ')}${rest}`;
+}
+
+/** What keeps a Subnet from being as its spec asks, although there is nothing wrong with the spec. */
+const passing = new Set(['GatewayNotReady', 'GatewayNodeNotFound', 'VipInUse', 'NoAvailableAddress', 'SubnetNotReady']);
+
+/** Several at once as one: the first one's code, and a sentence of each. */
+function together(problems: readonly Problem[]): Problem | undefined {
+  const [first] = problems;
+  if (first === undefined) return undefined;
+  const named = problems.slice(0, namedProblems).map(({ message }) => message);
+  const rest = problems.length > namedProblems ? [`and ${problems.length - namedProblems} more problems`] : [];
+  return { code: first.code, message: [...named, ...rest].join('; ') };
+}
+
+/** What is to be said of a Subnet that is as its spec asks. */
+function readyNotice(view: View, name: string): Problem {
+  const isPrivate = view.subnets.get(name)?.spec.isPrivate === true;
+  const verdict = view.verdicts.get(name);
+  const pool = view.pool(name);
+  // Most have addresses left, and need no look at all that is excluded.
+  const isShort = ([4, 6] as const).some((family) => pool?.pool(family)?.availableCount === 0n);
+  const empty = verdict?.net === undefined || !isShort ? undefined : familyWithoutAddresses(verdict.net);
+  if (empty !== undefined) {
+    const message = `spec.excludeIps and spec.vips leave no IPv${empty} address that a pod could get by itself: shorten them`;
+    return { code: 'NoAddressToGive', message };
+  }
+  return {
+    code: isPrivate ? 'SetPrivateLogicalSwitchSuccess' : 'ResetLogicalSwitchAclSuccess',
+    message: formerGatewaySentence(view, name) ?? '',
+  };
 }
 
 /** Conditions of a Subnet. `refused` is what the database said to its rows. */
@@ -23,29 +58,33 @@ export function planSubnetConditions(
   const verdict = view.verdicts.get(name);
   if (subnet === undefined || verdict === undefined) return [];
   const observedGeneration = subnet.generation;
-  const { problem } = verdict;
-  const validated: WantedCondition = {
-    type: 'Validated',
-    status: problem === undefined ? 'True' : 'False',
-    reason: problem?.code ?? 'ValidateLogicalSwitchSuccess',
-    message: problem?.message ?? '',
-    observedGeneration,
-  };
+  const problems = [...(verdict.problem === undefined ? [] : [verdict.problem]), ...subnetProblems(view, name)];
+  const flaw = together(problems.filter(({ code }) => !passing.has(code)));
+  const failure = together([...problems, ...(refused === undefined ? [] : [refused])]);
   const deletion = subnet.isDeleting ? { code: 'Deleting', message: deletionMessage(view, name) } : undefined;
-  const obstacle = problem ?? refused ?? deletion;
-  const ready: WantedCondition = {
-    type: 'Ready',
-    status: obstacle === undefined ? 'True' : 'False',
-    reason: obstacle?.code ?? 'ResetLogicalSwitchAclSuccess',
-    message: obstacle?.message ?? '',
+  const obstacle = verdict.problem === undefined && deletion !== undefined ? deletion : (failure ?? deletion);
+  const notice = readyNotice(view, name);
+  const of = (type: string, isTrue: boolean, told: Problem): WantedCondition => ({
+    type,
+    status: isTrue ? 'True' : 'False',
+    reason: told.code,
+    message: told.message,
     observedGeneration,
-  };
-  return [validated, ready];
+  });
+  const conditions = [
+    of('Validated', flaw === undefined, flaw ?? { code: 'ValidateLogicalSwitchSuccess', message: '' }),
+    of('Ready', obstacle === undefined, obstacle ?? notice),
+  ];
+  // Only who had an error is told that there is none any more.
+  const hadError = subnet.conditions.some(({ type }) => type === 'Error');
+  if (failure !== undefined) conditions.push(of('Error', true, failure));
+  else if (hadError) conditions.push(of('Error', false, { code: 'Resolved', message: '' }));
+  return conditions;
 }
 
 /** Validated and Ready of an object: what is wrong with its spec, and what the database said to its rows. */
 export function obstacleConditions(
-  observedGeneration: number,
+  observedGeneration: number | undefined,
   problem: Problem | undefined,
   refused: Problem | undefined,
   ready: string,
@@ -55,20 +94,7 @@ export function obstacleConditions(
     status: obstacle === undefined ? 'True' : 'False',
     reason: obstacle?.code ?? reason,
     message: obstacle?.message ?? '',
-    observedGeneration,
+    ...(observedGeneration === undefined ? {} : { observedGeneration }),
   });
   return [of('Validated', problem, 'Validated'), of('Ready', problem ?? refused, ready)];
-}
-
-/** Conditions of a Vpc; one that cannot be served says why. */
-export function planVpcConditions(generation: number, problem: Problem | undefined): readonly WantedCondition[] {
-  return [
-    {
-      type: 'Ready',
-      status: problem === undefined ? 'True' : 'False',
-      reason: problem?.code ?? 'LogicalRouterReady',
-      message: problem?.message ?? '',
-      observedGeneration: generation,
-    },
-  ];
 }

@@ -26,8 +26,12 @@ export type Change =
   | Changed<'verdicts', Verdict>
   /** What is in force of an IPPool. */
   | Changed<'poolVerdicts', PoolVerdict>
+  /** Which nodes a Subnet's centralized gateway leads through, or what keeps it from doing so. */
+  | { readonly kind: 'gateways'; readonly name: string }
   /** The ports of an object, by its key (`pod/default/web`, `node/n1`): addresses it got, lost or waits for. */
   | { readonly kind: 'ports'; readonly name: string }
+  /** A port that lost its addresses, by its name. */
+  | { readonly kind: 'freed'; readonly name: string }
   /** How many addresses of a Subnet are in use. */
   | { readonly kind: 'usage'; readonly name: string };
 

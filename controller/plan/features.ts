@@ -2,19 +2,44 @@
 import { ipFeature } from './address/ip-object.ts';
 import { ipPoolFeature } from './address/ip-pool.ts';
 import type { Feature } from './feature.ts';
+import { centralizedGatewayFeature } from './gateway/centralized.ts';
 import { distributedGatewayFeature } from './gateway/distributed.ts';
 import { namespaceFeature } from './namespace/namespace.ts';
 import { nodeFeature } from './node/node.ts';
 import { podFeature } from './pod/pod.ts';
+import { denyAllFeature } from './security-group/deny-all.ts';
+import { securityGroupFeature } from './security-group/security-group.ts';
+import { aclFeature } from './subnet/acl.ts';
+import { dhcpFeature } from './subnet/dhcp.ts';
+import { multicastFeature } from './subnet/multicast.ts';
 import { subnetFeature } from './subnet/subnet.ts';
+import { subnetVipsFeature } from './subnet/vips.ts';
 import { vipFeature } from './vip/vip.ts';
+import { loadBalancerFeature, switchLoadBalancerFeature } from './vpc/load-balancers.ts';
+import { peeringFeature } from './vpc/peerings.ts';
+import { policyRouteFeature } from './vpc/policy-routes.ts';
+import { routeTableFeature } from './vpc/route-table.ts';
+import { staticRouteFeature } from './vpc/static-routes.ts';
 import { vpcFeature } from './vpc/vpc.ts';
 
 export const features: readonly Feature[] = [
   vpcFeature,
+  staticRouteFeature,
+  policyRouteFeature,
+  peeringFeature,
+  loadBalancerFeature,
+  switchLoadBalancerFeature,
+  routeTableFeature,
   subnetFeature,
+  aclFeature,
+  dhcpFeature,
+  multicastFeature,
+  subnetVipsFeature,
+  centralizedGatewayFeature,
   distributedGatewayFeature,
   nodeFeature,
+  denyAllFeature,
+  securityGroupFeature,
   podFeature,
   namespaceFeature,
   ipFeature,

@@ -7,17 +7,30 @@ import type { RawObject } from '../../lib/kube/types.ts';
 import { Cluster } from '../state/cluster.ts';
 import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
 import { parseSecurityGroup, parseSubnet, parseVpc } from '../watch/networks.ts';
-import { parseAttachment, parseNamespace, parseNode, parsePod, parseStatefulSet } from '../watch/workloads.ts';
+import {
+  parseAttachment,
+  parseNamespace,
+  parseNode,
+  parsePod,
+  parseStatefulSet,
+  parseVirtualMachine,
+} from '../watch/workloads.ts';
 import { planSubnetConditions } from './conditions.ts';
 import { planIps } from './address/ip-object.ts';
 import { planIpPoolConditions, planIpPoolUsage } from './address/ip-pool.ts';
 import { planVipConditions, planVipStatus } from './address/vip-status.ts';
 import { planNamespaceAnnotations } from './namespace/namespace.ts';
 import { planNodeAnnotations } from './node/node.ts';
+import { nodeProblems } from './node/traits.ts';
 import { planKey } from './plan.ts';
-import { planPodAnnotations } from './pod/pod.ts';
-import { planSubnetUsage } from './subnet/subnet-status.ts';
-import { planVpcStatus } from './vpc/vpc.ts';
+import { planPodAnnotations } from './pod/pod-annotations.ts';
+import { portProblems } from './pod/port-problems.ts';
+import { planSecurityGroupConditions, planSecurityGroupStatus } from './security-group/security-group.ts';
+import { specCorrections } from './subnet/corrections.ts';
+import { acceptedNoteOf } from './subnet/former-gateways.ts';
+import { planSubnetStatus } from './subnet/subnet-status.ts';
+import type { Capabilities } from './view.ts';
+import { planVpcConditions, planVpcStatus } from './vpc/status.ts';
 
 const folder = join(import.meta.dirname, 'testdata');
 
@@ -33,6 +46,8 @@ function load(cluster: Cluster, raw: RawObject): void {
   else if (raw.kind === 'Vip') cluster.change('vips', name, parseVip(raw));
   else if (raw.kind === 'SecurityGroup') cluster.change('securityGroups', name, parseSecurityGroup(raw));
   else if (raw.kind === 'StatefulSet') cluster.change('statefulSets', `${namespace}/${name}`, parseStatefulSet(raw));
+  else if (raw.kind === 'VirtualMachineInstance')
+    cluster.change('virtualMachineInstances', `${namespace}/${name}`, parseVirtualMachine(raw));
   else if (raw.kind === 'NetworkAttachmentDefinition')
     cluster.change('attachments', `${namespace}/${name}`, parseAttachment(raw));
   else throw new Error(`a case has no use for ${raw.kind}`);
@@ -44,28 +59,47 @@ function toldOf(cluster: Cluster, key: string): unknown {
   if (feature === 'pod') {
     const problem = cluster.addressProblem(key);
     const annotations = planPodAnnotations(cluster, `${name}/${rest}`);
-    return problem === undefined ? { annotations, ips: planIps(cluster, key) } : { problem };
+    const own = portProblems(cluster, `${name}/${rest}`);
+    const problems = own.length === 0 ? {} : { problems: own };
+    return problem === undefined ? { annotations, ...problems, ips: planIps(cluster, key) } : { problem, ...problems };
   }
-  if (feature === 'node') return { annotations: planNodeAnnotations(cluster, name), ips: planIps(cluster, key) };
+  if (feature === 'node') {
+    const problems = nodeProblems(cluster, name);
+    const told = { annotations: planNodeAnnotations(cluster, name), ips: planIps(cluster, key) };
+    return problems.length === 0 ? told : { ...told, problems };
+  }
   const namespace = cluster.namespaces.get(name);
   if (feature === 'namespace' && namespace !== undefined) return planNamespaceAnnotations(cluster, namespace);
-  if (feature === 'vpc') return planVpcStatus(cluster, name);
+  const vpc = cluster.vpcs.get(name);
+  if (feature === 'vpc' && vpc !== undefined)
+    return { ...planVpcStatus(cluster, vpc), conditions: planVpcConditions(cluster, vpc, undefined) };
   if (feature === 'ip-pool')
     return { ...planIpPoolUsage(cluster, name), conditions: planIpPoolConditions(cluster, name, undefined) };
+  if (feature === 'security-group')
+    return {
+      ...planSecurityGroupStatus(cluster, name, undefined),
+      conditions: planSecurityGroupConditions(cluster, name, undefined),
+    };
   if (feature === 'vip')
     return { ...planVipStatus(cluster, name), conditions: planVipConditions(cluster, name, undefined) };
+  if (feature === 'mcast' && cluster.ports(key).length > 0) return { ips: planIps(cluster, key) };
   if (feature !== 'subnet') return undefined;
+  const corrections = specCorrections(cluster, name);
   const { spec, isOpen } = cluster.verdicts.get(name) ?? {};
   return {
     spec,
     isOpen,
+    accepted: acceptedNoteOf(cluster, name),
+    ...(corrections.length === 0 ? {} : { corrections }),
     conditions: planSubnetConditions(cluster, name, undefined),
-    ...planSubnetUsage(cluster, name),
+    ...planSubnetStatus(cluster, name),
   };
 }
 
-function planAll(objects: readonly RawObject[]): string {
-  const cluster = new Cluster();
+function planAll(all: readonly RawObject[]): string {
+  const able = all.find(({ kind }) => kind === 'Capabilities');
+  const objects = all.filter((object) => object !== able);
+  const cluster = new Cluster(able === undefined ? undefined : (able['spec'] as Capabilities));
   for (const object of objects) load(cluster, object);
   cluster.restore(new Map());
   const keys = [...cluster.settle()].sort();

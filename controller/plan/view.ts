@@ -6,6 +6,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Kinds } from '../state/objects.ts';
 import type { PoolVerdict } from './address/judge-pools.ts';
+import type { GatewayChoice } from './gateway/choice.ts';
 import type { Interface } from './pod/interfaces.ts';
 import type { Verdict } from './subnet/judge.ts';
 
@@ -35,6 +36,10 @@ export interface View extends Stores {
   readonly capabilities: Capabilities;
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
+  /** Which nodes are in use, of each Subnet with a centralized gateway. */
+  readonly gateways: ReadonlyMap<string, GatewayChoice>;
+  /** Chassis in the southbound database, by name; undefined where it is not known. */
+  readonly chassis: ReadonlySet<string> | undefined;
   /** Subnets of a namespace, in the order they are used. */
   boundSubnets(namespace: string): readonly string[];
   /** IPPools of a namespace, in the order they are used. */
@@ -46,6 +51,8 @@ export interface View extends Stores {
   pool(subnet: string): SubnetPool | undefined;
   /** Keys of the objects with ports in the subnet. */
   keysIn(subnet: string): Iterable<string>;
+  /** Nodes with the same port group name, or the same InternalIP; more than one where they are in conflict. */
+  nodesWith(trait: string): Iterable<string>;
   /** Pods scheduled to a node, as `namespace/name`. */
   podsOn(node: string): Iterable<string>;
   /** Why an object has no address, or not all it wants; by its key. */

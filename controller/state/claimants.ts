@@ -6,6 +6,7 @@ import type { Interface } from '../plan/pod/interfaces.ts';
 import { ordinalOf, parseAddresses, readPortRequest } from '../plan/pod/port-request.ts';
 import type { PortRequest } from '../plan/pod/port-request.ts';
 import { vipPort } from '../plan/address/names.ts';
+import { recordOfNode } from '../plan/address/records.ts';
 import type { View } from '../plan/view.ts';
 import type { Place } from './addresses.ts';
 import { byAge, podKey } from './objects.ts';
@@ -45,15 +46,27 @@ function podClaimant(view: View, pod: Pod): Claimant {
   const code = 'InvalidAnnotation';
   const message = 'annotation k8s.v1.cni.cncf.io/networks is neither a list of namespace/name@interface nor JSON';
   const wants = (interfaces ?? [defaultInterface]).map((network): PortWant => {
-    const request =
-      interfaces === undefined ? { problem: { code, message } } : readPortRequest(pod, network);
+    const request = interfaces === undefined ? { problem: { code, message } } : readPortRequest(pod, network);
     return { port: portName(pod, network), interface: network, request };
   });
   return { uid, createdMs, name: podKey(pod), holder: holderOf(view, pod), wants, namespace };
 }
 
-function nodeClaimant({ uid, createdMs, name }: Node): Claimant {
-  const want = { port: nodePortName(name), interface: defaultInterface, request: { value: { subnets: [joinSubnet] } } };
+/** Where a node was, as long as nobody else is there: one that is registered anew is found at its former address. */
+function formerPlace(view: View, node: Node): Pick<PortRequest, 'addresses'> {
+  const port = nodePortName(node.name);
+  const { addresses = [] } = recordOfNode(node, view.ips.get(port), undefined) ?? {};
+  const isFree = addresses.every(({ family, value }) => {
+    const pool = view.pool(joinSubnet)?.pool(family);
+    return pool !== undefined && pool.refusal(port, value) === undefined;
+  });
+  return isFree && addresses.length > 0 ? { addresses } : {};
+}
+
+function nodeClaimant(view: View, node: Node): Claimant {
+  const { uid, createdMs, name } = node;
+  const request = { value: { subnets: [joinSubnet], ...formerPlace(view, node) } };
+  const want = { port: nodePortName(name), interface: defaultInterface, request };
   return { uid, createdMs, name, holder: uid, wants: [want] };
 }
 
@@ -61,7 +74,9 @@ function vipRequest({ spec }: Vip): PortWant['request'] {
   const text = [spec.v4ip, spec.v6ip].filter((part) => part !== '').join(',');
   const addresses = text === '' ? undefined : parseAddresses(text);
   if (text !== '' && addresses === undefined) {
-    return { problem: { code: 'InvalidAddress', message: `spec.v4ip, spec.v6ip: '${text}' is no address of each family` } };
+    return {
+      problem: { code: 'InvalidAddress', message: `spec.v4ip, spec.v6ip: '${text}' is no address of each family` },
+    };
   }
   const families = addresses?.map(({ family }) => family);
   return {
@@ -79,14 +94,14 @@ function vipClaimant(vip: Vip): Claimant {
   return { uid, createdMs, name, holder: uid, wants: [want] };
 }
 
-/** The querier of a switch that snoops multicast has an address of its own. */
+/** The querier of a switch that snoops multicast has an address of its own, for IGMP where there is IPv4. */
 function querierClaimant(view: View, name: string): Claimant | undefined {
   const subnet = view.subnets.get(name);
   if (subnet?.spec.enableMulticastSnoop !== true || subnet.isDeleting) return undefined;
   const want = {
     port: `mcast-querier.${name}`,
     interface: defaultInterface,
-    request: { value: { subnets: [name], families: [4] as const } },
+    request: { value: { subnets: [name], families: [subnet.spec.cidrBlock.includes('.') ? 4 : 6] as const } },
   };
   return { uid: subnet.uid, createdMs: subnet.createdMs, name, holder: subnet.uid, wants: [want] };
 }
@@ -97,7 +112,7 @@ export function claimantOf(view: View, key: string): Claimant | undefined {
   const [feature, name] = [key.slice(0, slash), key.slice(slash + 1)];
   if (feature === 'node') {
     const node = view.nodes.get(name);
-    return node && nodeClaimant(node);
+    return node && nodeClaimant(view, node);
   }
   if (feature === 'vip') {
     const vip = view.vips.get(name);
@@ -131,7 +146,9 @@ export function placesOf(
 ): { readonly places: readonly Place[] } | { readonly problem: Problem } {
   const named = request.subnets?.map((subnet) => ({ subnet }));
   if (namespace === undefined) return { places: named ?? [] };
-  const stray = request.subnets?.find((subnet) => (view.subnets.get(subnet)?.spec.provider || 'ovn') !== network.provider);
+  const stray = request.subnets?.find(
+    (subnet) => (view.subnets.get(subnet)?.spec.provider || 'ovn') !== network.provider,
+  );
   if (stray !== undefined && view.subnets.has(stray)) {
     const message = `subnet ${stray} is of provider ${view.subnets.get(stray)?.spec.provider || 'ovn'}, not of ${network.provider}: name another`;
     return { problem: { code: 'NoSubnet', message } };
@@ -148,7 +165,10 @@ export function placesOf(
   // Who asks for an address gets it wherever it lies.
   const isFree = pools.length === 0 || request.addresses !== undefined || request.candidates !== undefined;
   if (!isFree) return poolPlaces(view, pools);
-  return { places: view.boundSubnets(namespace).map((subnet) => ({ subnet })) };
+  const bound = view.boundSubnets(namespace);
+  if (bound.length > 0) return { places: bound.map((subnet) => ({ subnet })) };
+  const message = `namespace ${namespace} belongs to a Vpc that has no subnet: create a Subnet in that Vpc`;
+  return { problem: { code: 'NoSubnet', message } };
 }
 
 function poolPlaces(

@@ -5,10 +5,12 @@ import { planIps } from '../plan/address/ip-object.ts';
 import { recordOfRow } from '../plan/address/records.ts';
 import { planNamespaceAnnotations } from '../plan/namespace/namespace.ts';
 import { planNodeAnnotations } from '../plan/node/node.ts';
+import { nodeProblems } from '../plan/node/traits.ts';
 import { planKey } from '../plan/plan.ts';
-import { planPodAnnotations } from '../plan/pod/pod.ts';
-import { planSubnetUsage } from '../plan/subnet/subnet-status.ts';
-import { planVpcStatus } from '../plan/vpc/vpc.ts';
+import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';
+import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
+import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
+import { planVpcConditions, planVpcStatus } from '../plan/vpc/status.ts';
 import { parseIp } from '../watch/addresses.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
@@ -42,20 +44,18 @@ const allocated = (cluster: Cluster, name: string) => cluster.ports(`pod/ns/${na
 function planned(cluster: Cluster, key: string): string {
   const [feature, first = '', second = ''] = key.split('/', 3);
   const namespace = cluster.namespaces.get(first);
+  const vpc = cluster.vpcs.get(first);
   const told: Readonly<Record<string, () => unknown>> = {
-    pod: () => [
-      planPodAnnotations(cluster, `${first}/${second}`),
-      planIps(cluster, key),
-      cluster.addressProblem(key),
-    ],
-    node: () => [planNodeAnnotations(cluster, first), planIps(cluster, key)],
+    pod: () => [planPodAnnotations(cluster, `${first}/${second}`), planIps(cluster, key), cluster.addressProblem(key)],
+    node: () => [planNodeAnnotations(cluster, first), planIps(cluster, key), nodeProblems(cluster, first)],
     namespace: () => namespace && planNamespaceAnnotations(cluster, namespace),
     subnet: () => [
-      planSubnetUsage(cluster, first),
+      planSubnetStatus(cluster, first),
+      acceptedNoteOf(cluster, first),
       planSubnetConditions(cluster, first, undefined),
       cluster.verdicts.get(first)?.spec,
     ],
-    vpc: () => planVpcStatus(cluster, first),
+    vpc: () => vpc && [planVpcStatus(cluster, vpc), planVpcConditions(cluster, vpc, undefined)],
   };
   return JSON.stringify([planKey(cluster, key), told[feature ?? '']?.()]);
 }
@@ -139,6 +139,22 @@ describe('addresses', () => {
     assert.equal(allocated(cluster, 'c')?.v4, '10.16.0.2');
   });
 
+  test('a node that is registered anew has its former address, unless somebody else has it now', () => {
+    const cluster = basic();
+    cluster.restore(new Map());
+    cluster.settle();
+    const annotations = { 'ovn.kubernetes.io/allocated': 'true', 'ovn.kubernetes.io/ip_address': '100.64.0.7' };
+    const anew = (name: string, uid: string) => parseNode({ metadata: meta(name, { uid, annotations }) });
+    cluster.change('nodes', 'n7', anew('n7', 'first'));
+    cluster.settle();
+    assert.equal(cluster.ports('node/n7')[0]?.allocation.v4, '100.64.0.7');
+    cluster.change('nodes', 'n7', anew('n7', 'second'));
+    cluster.change('nodes', 'n8', anew('n8', 'copy'));
+    cluster.settle();
+    assert.equal(cluster.ports('node/n7')[0]?.allocation.v4, '100.64.0.7');
+    assert.notEqual(cluster.ports('node/n8')[0]?.allocation.v4 ?? '100.64.0.7', '100.64.0.7');
+  });
+
   test('a pod and a node whose ports would have one name', () => {
     const cluster = basic();
     cluster.change('nodes', 'x.ns', node('x.ns', '172.30.0.9'));
@@ -211,6 +227,65 @@ describe('verdicts', () => {
   });
 });
 
+type Random = (limit: number) => number;
+
+function randomIsolation(random: Random): object {
+  return {
+    ...(random(4) === 0 ? { private: true, allowSubnets: ['10.31.0.0/30', 'bad'].slice(random(2)) } : {}),
+    ...(random(6) === 0 ? { acls: [{ direction: 'to-lport', priority: 5, match: 'ip4', action: 'drop' }] } : {}),
+    allowEWTraffic: random(2) === 0,
+  };
+}
+
+function randomServices(random: Random): object {
+  return {
+    ...(random(3) === 0 ? { gateway: `10.30.0.${1 + random(4)}` } : {}),
+    ...(random(3) === 0 ? { vips: ['10.30.0.5', 'fd00::5'] } : {}),
+    enableDHCP: random(3) === 0,
+    enableIPv6RA: random(3) === 0,
+    enableMulticastSnoop: random(3) === 0,
+    ...(random(5) === 0 ? { excludeIps: ['10.30.0.0..10.30.0.255'] } : {}),
+  };
+}
+
+function randomGateway(random: Random): object {
+  const egress = { externalEgressGateway: `192.0.2.${random(2)}`, policyRoutingPriority: 9, policyRoutingTableID: 9 };
+  return {
+    ...(random(2) === 0 ? { gatewayType: 'centralized', enableEcmp: random(3) === 0 } : {}),
+    ...(random(4) === 0 ? { gatewayNodeSelectors: [{ matchLabels: { zone: 'a' } }] } : { gatewayNode: 'n1,n.2,n3' }),
+    ...(random(4) === 0 ? egress : {}),
+    ...(random(8) === 0 ? { provider: 'net.ns.ovn' } : {}),
+  };
+}
+
+function randomVpc(random: (limit: number) => number): [string, ReturnType<typeof parseVpc> | undefined] {
+  const name = ['ovn-cluster', 'blue'][random(2)] ?? '';
+  const spec = {
+    namespaces: random(3) === 0 ? ['ns'] : [],
+    defaultSubnet: ['', 's0', 's1'][random(3)],
+    staticRoutes: random(2) === 0 ? [] : [{ cidr: '0.0.0.0/0', nextHopIP: '10.30.0.9' }],
+  };
+  return [name, random(4) === 0 ? undefined : parseVpc({ metadata: meta(name), spec })];
+}
+
+/** Names and addresses that are in each other's way among them. */
+function randomNode(random: Random): readonly [string, ReturnType<typeof node> | undefined] {
+  const name = ['n0', 'n1', 'n-2', 'n.2', 'n3'][random(5)] ?? '';
+  const creationTimestamp = `2026-01-0${1 + random(3)}T00:00:00Z`;
+  const labels = random(2) === 0 ? {} : { zone: 'a' };
+  const annotations = { 'ovn.kubernetes.io/chassis': `c${random(2)}` };
+  const status = {
+    addresses: [{ type: 'InternalIP', address: `172.30.${random(2)}.${random(3)}` }],
+    conditions: [{ type: 'Ready', status: random(3) === 0 ? 'Unknown' : 'True' }],
+  };
+  return [
+    name,
+    random(4) === 0
+      ? undefined
+      : parseNode({ metadata: meta(name, { creationTimestamp, labels, annotations }), status }),
+  ];
+}
+
 describe('dependencies', () => {
   test('after random changes every plan is what was planned last: nothing that matters was left clean', () => {
     let state = 99;
@@ -234,29 +309,35 @@ describe('dependencies', () => {
       const index = random(6);
       const act = random(12);
       if (act < 5) {
-        const annotations = random(8) === 0 ? { 'ovn.kubernetes.io/ip_address': `10.30.0.${2 + random(5)}` } : {};
+        const annotations = {
+          ...(random(8) === 0 ? { 'ovn.kubernetes.io/ip_address': `10.30.0.${2 + random(5)}` } : {}),
+          ...(random(4) === 0 ? { 'ovn.kubernetes.io/port_vips': '10.30.0.5,fd00::5' } : {}),
+        };
         const value =
           random(3) === 0
             ? undefined
             : pod(
                 `p${index}`,
-                random(5) === 0 ? undefined : `n${random(4)}`,
+                ['n0', 'n1', 'n-2', 'n.2', undefined][random(5)],
                 { uid: `u${random(2)}`, annotations },
                 random(8) === 0 ? { phase: 'Succeeded' } : {},
               );
         cluster.change('pods', `ns/p${index}`, value);
       } else if (act < 7) {
-        cluster.change(
-          'nodes',
-          `n${index % 4}`,
-          random(4) === 0 ? undefined : node(`n${index % 4}`, `172.30.${random(2)}.${index % 4}`),
-        );
+        if (random(8) === 0) cluster.setChassis(new Set(['c0', 'c1'].slice(random(3))));
+        cluster.change('nodes', ...randomNode(random));
       } else if (act < 10) {
-        const deleting = random(5) === 0 ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {};
+        const accepted = ['10.30.0.0/24 10.30.0.1', '10.30.0.0/24 10.30.0.2 10.30.0.1@5'][random(4)];
+        const deleting = {
+          ...(random(5) === 0 ? { deletionTimestamp: '2026-01-01T00:00:00Z' } : {}),
+          ...(accepted === undefined ? {} : { annotations: { 'isthmus.network/accepted': accepted } }),
+        };
         const spec = {
           cidrBlock: cidrs[random(cidrs.length)],
           namespaces: random(2) === 0 ? ['ns'] : [],
-          ...(random(10) === 0 ? { private: true } : {}),
+          ...randomIsolation(random),
+          ...randomServices(random),
+          ...randomGateway(random),
         };
         cluster.change(
           'subnets',
@@ -277,12 +358,11 @@ describe('dependencies', () => {
           'ns',
           parseNamespace({ metadata: meta('ns', { labels: { round: String(random(2)) } }) }),
         );
+      if (random(12) === 0) cluster.change('vpcs', ...randomVpc(random));
       if (random(3) === 0) continue;
       for (const key of cluster.settle()) last.set(key, planned(cluster, key));
       for (const [key, text] of last) assert.equal(planned(cluster, key), text, `${key} in round ${round}`);
-      const taken = [...cluster.pods.values()].flatMap(
-        ({ name }) => allocated(cluster, name)?.v4 ?? [],
-      );
+      const taken = [...cluster.pods.values()].flatMap(({ name }) => allocated(cluster, name)?.v4 ?? []);
       assert.equal(new Set(taken).size, taken.length);
     }
   });

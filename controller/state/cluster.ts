@@ -16,8 +16,13 @@ import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { judgeSubnets } from '../plan/subnet/judge.ts';
 import type { Verdict } from '../plan/subnet/judge.ts';
 import type { Capabilities, HeldPort, View } from '../plan/view.ts';
+import { healthText } from '../plan/gateway/choice.ts';
+import { ActiveGateways } from './active-gateways.ts';
 import { Addresses } from './addresses.ts';
-import type { Kinds, Pod } from './objects.ts';
+import { essenceOf, essenceOfSubnet, text } from './essence.ts';
+import type { Kinds } from './objects.ts';
+import { NodeTraits } from './node-traits.ts';
+import { PodsOnNodes } from './pods-on-nodes.ts';
 import { portKeysOf } from './port-keys.ts';
 import { Ports } from './ports.ts';
 
@@ -44,11 +49,15 @@ export class Cluster implements View {
   readonly transitSwitches = new Map<string, Kinds['transitSwitches']>();
   verdicts: ReadonlyMap<string, Verdict> = new Map();
   poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();
+  readonly gateways: View['gateways'];
+  chassis: ReadonlySet<string> | undefined;
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
   readonly #inForce = new Map<string, SubnetNet>();
   readonly #bindings = new Map<string, readonly string[]>();
-  readonly #podsOn = new Map<string, Set<string>>();
+  readonly #podsOn = new PodsOnNodes();
+  readonly #nodeTraits = new NodeTraits();
+  readonly #activeGateways: ActiveGateways;
   #dirty = new Set<string>();
   #isJudgementDue = true;
 
@@ -59,7 +68,13 @@ export class Cluster implements View {
       addresses: this.#addresses,
       onChange: (key) => this.#portsChanged(key),
       onUsage: (subnet) => this.#usageChanged(subnet),
+      onFree: (port) => this.#mark({ kind: 'freed', name: port }),
     });
+    this.#activeGateways = new ActiveGateways({
+      view: this,
+      onChange: (name) => this.#mark({ kind: 'gateways', name }),
+    });
+    this.gateways = this.#activeGateways.choices;
   }
 
   boundSubnets(namespace: string): readonly string[] {
@@ -91,8 +106,18 @@ export class Cluster implements View {
     return this.#ports.keysIn(subnet);
   }
 
+  nodesWith(trait: string): Iterable<string> {
+    return this.#nodeTraits.nodesWith(trait);
+  }
+
+  /** Takes over which chassis there are. */
+  setChassis(names: ReadonlySet<string>): void {
+    this.chassis = names;
+    this.#activeGateways.markAll();
+  }
+
   podsOn(node: string): Iterable<string> {
-    return this.#podsOn.get(node) ?? [];
+    return this.#podsOn.on(node);
   }
 
   addressProblem(key: string): Problem | undefined {
@@ -136,10 +161,15 @@ export class Cluster implements View {
 
   /** Gives verdicts and addresses as far as they are due; the keys whose plans may have changed. */
   settle(): ReadonlySet<string> {
-    for (let round = 0; round < settleRounds && (this.#isJudgementDue || this.#ports.isDue || round === 0); round += 1) {
+    for (
+      let round = 0;
+      round < settleRounds && (this.#isJudgementDue || this.#ports.isDue || round === 0);
+      round += 1
+    ) {
       if (this.#isJudgementDue) this.#judge();
       this.#ports.settle();
     }
+    this.#activeGateways.settle();
     const dirty = this.#dirty;
     this.#dirty = new Set();
     return dirty;
@@ -158,13 +188,15 @@ export class Cluster implements View {
       // Of an IP object: what its port's owner is told is to be looked at again.
       if (change.kind === 'ips') this.#mark({ kind: 'ports', name: key });
     }
-    if (change.kind === 'pods') this.#indexPod(change.name, change.before, change.after);
+    if (change.kind === 'nodes') this.#nodeChanged(change.before, change.after);
+    if (change.kind === 'pods') this.#podsOn.change(change.name, change.before, change.after);
     else if (change.kind === 'statefulSets') this.#ports.markHolder(`statefulset/${change.name}`);
     else if (change.kind === 'virtualMachines' || change.kind === 'virtualMachineInstances')
       this.#ports.markHolder(`vm/${change.name}`);
     else if (change.kind === 'attachments') this.#markPods();
     if (change.kind === 'nodes' && change.before?.addresses.join() === change.after?.addresses.join()) return;
     if (change.kind === 'subnets' && essenceOfSubnet(change.before) === essenceOfSubnet(change.after)) return;
+    if (change.kind === 'subnets') this.#activeGateways.mark(change.name);
     const isJudged = ['nodes', 'subnets', 'vpcs', 'ipPools', 'transitSwitches'].includes(change.kind);
     if (isJudged) this.#isJudgementDue = true;
     if (change.kind === 'namespaces') this.#bindings.delete(change.name);
@@ -181,10 +213,13 @@ export class Cluster implements View {
     this.#mark({ kind: 'ports', name: key });
     // Pods may wait for the Vip whose address they use.
     if (key.startsWith('vip/')) this.#ports.markWaiting();
+    if (key.startsWith('node/')) this.#activeGateways.markAll();
   }
 
   #usageChanged(subnet: string): void {
     this.#mark({ kind: 'usage', name: subnet });
+    // An edit may wait for just this address.
+    if (this.verdicts.get(subnet)?.problem?.code === 'AddressesInUse') this.#isJudgementDue = true;
     // The last address of a subnet that is being deleted takes its rows along.
     const verdict = this.verdicts.get(subnet);
     if (this.subnets.get(subnet)?.isDeleting === true)
@@ -200,12 +235,9 @@ export class Cluster implements View {
     return (this.#addresses.pool(subnet)?.allocations().size ?? 0) > 0;
   }
 
-  #indexPod(key: string, before: Pod | undefined, after: Pod | undefined): void {
-    if (before?.node === after?.node) return;
-    if (before?.node !== undefined) this.#podsOn.get(before.node)?.delete(key);
-    if (after?.node === undefined) return;
-    const pods = this.#podsOn.get(after.node) ?? new Set();
-    this.#podsOn.set(after.node, pods.add(key));
+  #nodeChanged(before: Kinds['nodes'] | undefined, after: Kinds['nodes'] | undefined): void {
+    this.#nodeTraits.change(before, after);
+    if (healthText(before) !== healthText(after)) this.#activeGateways.markAll();
   }
 
   #judge(): void {
@@ -233,7 +265,7 @@ export class Cluster implements View {
     for (const name of new Set([...before.keys(), ...verdicts.keys()])) {
       const verdict = verdicts.get(name);
       if (essenceOf(before.get(name)) === essenceOf(verdict)) continue;
-      isChanged ||= netText(this.#inForce.get(name)) !== netText(verdict?.net);
+      isChanged ||= text(this.#inForce.get(name)) !== text(verdict?.net);
       if (verdict?.net !== undefined) this.#inForce.set(name, verdict.net);
       else if (!this.#isInUse(name)) this.#inForce.delete(name);
       this.#define(name);
@@ -264,24 +296,4 @@ export class Cluster implements View {
     this.#addresses.define(subnet, this.verdicts.get(subnet)?.net, ranges);
     this.#mark({ kind: 'usage', name: subnet });
   }
-}
-
-/** Without what only this room writes. */
-function essenceOfSubnet(subnet: Kinds['subnets'] | undefined): string {
-  return subnet === undefined ? '' : text([subnet.uid, subnet.spec, subnet.unsupported, subnet.isDeleting]);
-}
-
-/** Values may be big integers, which JSON does not know. */
-function text(value: unknown): string {
-  return JSON.stringify(value ?? null, (_, part: unknown) => (typeof part === 'bigint' ? part.toString(16) : part));
-}
-
-function netText(net: SubnetNet | undefined): string {
-  return text(net);
-}
-
-function essenceOf(verdict: Verdict | undefined): string {
-  if (verdict === undefined) return '';
-  const { problem, isOpen, spec, net } = verdict;
-  return text([net, isOpen, spec, problem?.code, problem?.message]);
 }

@@ -40,6 +40,8 @@ export interface PortsOptions {
   /** An object's ports are others than before, or why it has none. */
   readonly onChange: (key: string) => void;
   readonly onUsage: (subnet: string) => void;
+  /** A port has no addresses any more. */
+  readonly onFree: (port: string) => void;
 }
 
 export class Ports {
@@ -163,7 +165,10 @@ export class Ports {
     this.#due.clear();
     if (isFreed) for (const key of this.#waiting.keys()) due.add(key);
     const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
-    for (const { key, claimant } of claims.sort(inOrder)) this.#claim(key, claimant);
+    for (const { key, claimant } of claims.sort(inOrder)) {
+      // A node asks for its former address only while that is free, which the one before it may have changed.
+      this.#claim(key, key.startsWith('node/') ? claimantOf(this.#options.view, key) : claimant);
+    }
   }
 
   /** True where an address became free. */
@@ -222,7 +227,7 @@ export class Ports {
   }
 
   #free(key: string, port: string): void {
-    const { addresses, onChange, onUsage, view } = this.#options;
+    const { addresses, onChange, onUsage, onFree, view } = this.#options;
     const subnet = addresses.release(port);
     this.#forget(key, port);
     this.#entries.delete(port);
@@ -234,6 +239,7 @@ export class Ports {
       }
     }
     onChange(key);
+    onFree(port);
   }
 
   #claim(key: string, claimant: Claimant | undefined): void {
@@ -267,7 +273,8 @@ export class Ports {
     } else {
       if ('problem' in want.request) return want.request.problem;
       const { subnets: _, pools: __, vip, ...rest } = want.request.value;
-      const found = vip === undefined ? placesOf(view, claimant, want.interface, want.request.value) : vipPlace(view, vip);
+      const found =
+        vip === undefined ? placesOf(view, claimant, want.interface, want.request.value) : vipPlace(view, vip);
       if ('problem' in found) return found.problem;
       const lender = vip === undefined ? {} : { lender: vipPort(vip) };
       const problem = addresses.claim({ port: want.port, places: found.places, ...rest, ...lender }, view.verdicts);
@@ -287,7 +294,7 @@ export class Ports {
   #enter(key: string, port: string, { holder, uid, keys, interface: network }: Entry): void {
     const { addresses, onChange, onUsage } = this.#options;
     this.#entries.set(port, { holder, uid, keys, interface: network });
-    this.#ports.set(key, [...(this.#ports.get(key) ?? []), port]);
+    this.#addPort(key, port);
     const subnet = addresses.allocation(port)?.subnet;
     if (subnet !== undefined) onUsage(subnet);
     onChange(key);
@@ -300,7 +307,7 @@ export class Ports {
     for (const other of gone) this.#forget(other, port);
     const keys = [...entry.keys.filter((other) => !gone.includes(other)), key];
     this.#entries.set(port, { ...entry, uid, keys });
-    this.#ports.set(key, [...(this.#ports.get(key) ?? []), port]);
+    this.#addPort(key, port);
     for (const one of [...gone, ...keys]) this.#options.onChange(one);
   }
 
@@ -310,6 +317,12 @@ export class Ports {
     const uid = claimantOf(this.#options.view, keys[0] ?? '')?.uid ?? entry.uid;
     this.#entries.set(port, { ...entry, uid, keys });
     for (const one of [key, ...keys]) this.#options.onChange(one);
+  }
+
+  /** Of many keys with one port each: arrays that grow have room for sixteen more. */
+  #addPort(key: string, port: string): void {
+    const before = this.#ports.get(key);
+    this.#ports.set(key, before === undefined ? [port] : [...before, port]);
   }
 
   #forget(key: string, port: string): void {

@@ -13,6 +13,9 @@ export interface Desk {
   readonly database: {
     hasPort(name: string, addresses?: string): boolean;
     hasSwitch(name: string): boolean;
+    /** The uuid of the row of DHCP options with this key. */
+    dhcpOptions(key: string): string | undefined;
+    hasRouter(name: string): boolean;
   };
   /** What the database said to a key's rows. */
   readonly refused: (key: string) => Problem | undefined;

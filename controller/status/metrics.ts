@@ -1,10 +1,12 @@
-import { Gauge, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 import type { View } from '../plan/view.ts';
 
 export interface Metrics {
   round(figures: { readonly keys: number; readonly ms: number; readonly lagMs: number }): void;
   transaction(figures: { readonly operations: number; readonly ms: number }): void;
+  /** The southbound database did not allow a write. */
+  southboundRefused(): void;
 }
 
 const seconds = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
@@ -38,6 +40,11 @@ export function openMetrics(registry: Registry, view: View): Metrics {
     },
   });
   usage.reset();
+  const refusals = new Counter({
+    name: 'isthmus_controller_southbound_refusals_total',
+    help: 'writes that the southbound database did not allow',
+    registers,
+  });
   return {
     round({ keys: count, ms, lagMs }) {
       keys.observe(count);
@@ -48,5 +55,6 @@ export function openMetrics(registry: Registry, view: View): Metrics {
       operations.observe(count);
       transaction.observe(ms / 1000);
     },
+    southboundRefused: () => refusals.inc(),
   };
 }

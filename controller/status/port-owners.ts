@@ -1,20 +1,22 @@
 /** What pods and nodes are told of their addresses: annotations, an IP object, or an event why there is none. */
+import { annotation } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventSubject } from '../../lib/kube/events.ts';
 import { nodes, pods } from '../../lib/kube/resources.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { portAddresses } from '../plan/address/texts.ts';
 import { planNodeAnnotations } from '../plan/node/node.ts';
-import { planPodAnnotations } from '../plan/pod/pod.ts';
-import { clearIp, writeIp } from './ip-object.ts';
+import { nodeProblems } from '../plan/node/traits.ts';
+import { planPodAnnotations, planProblemNote } from '../plan/pod/pod-annotations.ts';
+import { portProblems } from '../plan/pod/port-problems.ts';
+import { writeIp } from './ip-object.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
 
 export class PortOwners {
   readonly #desk: Desk;
-  /** The last problem told, by key. */
-  readonly #problems = new Map<string, string>();
-  /** Ports an object had when it was last told, by key. */
-  readonly #ports = new Map<string, readonly string[]>();
+  /** The problems told last, by key. */
+  readonly #problems = new Map<string, ReadonlySet<string>>();
 
   constructor(desk: Desk) {
     this.#desk = desk;
@@ -31,9 +33,15 @@ export class PortOwners {
       return;
     }
     const { namespace, uid, resourceVersion } = pod;
-    this.#tell(key, { apiVersion: 'v1', kind: 'Pod', namespace, name: pod.name, uid });
-    const wanted = planPodAnnotations(view, name);
-    const annotations = wanted && this.#isApplied(key) ? differing(wanted, pod.annotations) : undefined;
+    const note = planProblemNote(view, name);
+    // Who has the note has had the event.
+    this.#tell(
+      key,
+      { apiVersion: 'v1', kind: 'Pod', namespace, name: pod.name, uid },
+      pod.annotations[annotation.problem],
+    );
+    const allocated = this.#isApplied(key) ? planPodAnnotations(view, name) : undefined;
+    const annotations = differing({ ...allocated, ...note }, pod.annotations);
     if (annotations !== undefined) {
       const patch = { metadata: { uid, annotations } };
       told.write(`Pod/${name}`, resourceVersion, patch, () =>
@@ -65,21 +73,14 @@ export class PortOwners {
     this.#publishIps(key);
   }
 
-  /** IP objects of the ports the object has, and of those it had until now. */
+  /** IP objects of the ports the object has; those of ports it lost go by the port's own key. */
   #publishIps(key: string): void {
     const { view, database } = this.#desk;
-    const before = this.#ports.get(key) ?? [];
-    const held = view.ports(key).map(({ port }) => port);
-    if (held.length === 0) this.#ports.delete(key);
-    else this.#ports.set(key, held);
-    for (const port of before) if (!held.includes(port)) clearIp(this.#desk, port);
-    // Of an object that is gone only the addresses are kept.
+    // Of an object that is gone only the addresses are kept: without the IP object a restart would forget whose they are.
     const isGone = key.startsWith('pod/') && !view.pods.has(key.slice('pod/'.length));
+    const held = new Map(view.ports(key).map(({ port, allocation }) => [port, portAddresses(allocation)]));
     for (const ip of planIps(view, key)) {
-      const held = view.ports(key).find(({ port }) => port === ip.name);
-      if (held === undefined) continue;
-      if (isGone ? view.ips.has(ip.name) : database.hasPort(ip.name, portAddresses(held.allocation)))
-        writeIp(this.#desk, ip);
+      if (isGone || database.hasPort(ip.name, held.get(ip.name))) writeIp(this.#desk, ip);
     }
   }
 
@@ -88,18 +89,32 @@ export class PortOwners {
     return view.ports(key).every(({ port, allocation }) => database.hasPort(port, portAddresses(allocation)));
   }
 
-  /** An event when a problem comes or changes; the owner of the port may also have been refused by the database. */
-  #tell(key: string, subject: EventSubject): void {
-    const { view, events, refused } = this.#desk;
-    const address = view.addressProblem(key);
-    const problem = address ?? refused(key);
-    if (problem === undefined) {
-      this.#problems.delete(key);
-      return;
+  /** An event for each problem that comes or changes; the owner of the port may also have been refused by the database. */
+  #tell(key: string, subject: EventSubject, note?: string): void {
+    const { events } = this.#desk;
+    const before = this.#problems.get(key);
+    const told = new Set<string>();
+    for (const [reason, { code, message }] of this.#problemsOf(key)) {
+      const text = `${code}: ${message}`;
+      const mark = `${subject.uid} ${text}`;
+      told.add(mark);
+      if (before?.has(mark) !== true && text !== note) events.record(subject, 'Warning', reason, text);
     }
-    const text = `${problem.code}: ${problem.message}`;
-    if (this.#problems.get(key) === `${subject.uid} ${text}`) return;
-    this.#problems.set(key, `${subject.uid} ${text}`);
-    events.record(subject, 'Warning', address === undefined ? 'CreateOVNPortFailed' : 'AcquireAddressFailed', text);
+    if (told.size === 0) this.#problems.delete(key);
+    else this.#problems.set(key, told);
+  }
+
+  /** By the reason of the event that tells it. */
+  #problemsOf(key: string): readonly (readonly [string, Problem])[] {
+    const { view, refused } = this.#desk;
+    const [address, database] = [view.addressProblem(key), refused(key)];
+    const own = key.startsWith('pod/') ? portProblems(view, key.slice('pod/'.length)) : [];
+    const ofNode = key.startsWith('node/') ? nodeProblems(view, key.slice('node/'.length)) : [];
+    return [
+      ...(address === undefined ? [] : [['AcquireAddressFailed', address] as const]),
+      ...(address === undefined && database !== undefined ? [['CreateOVNPortFailed', database] as const] : []),
+      ...own.map((problem) => ['ValidatePodNetworkFailed', problem] as const),
+      ...ofNode.map((problem) => ['ValidateNodeNetworkFailed', problem] as const),
+    ];
   }
 }

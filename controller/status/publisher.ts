@@ -4,10 +4,14 @@
  */
 import { AddressObjects } from './address-objects.ts';
 import type { Desk } from './desk.ts';
+import { Gateways } from './gateways.ts';
 import { clearIp } from './ip-object.ts';
-import { publishNamespace, publishVpc } from './others.ts';
+import { publishNamespace } from './namespaces.ts';
 import { PortOwners } from './port-owners.ts';
+import { publishQuerier } from './querier.ts';
+import { publishSecurityGroup } from './security-groups.ts';
 import { Subnets } from './subnets.ts';
+import { publishVpc } from './vpcs.ts';
 
 export interface Publisher {
   /** Compares one key's object with what it should be told. */
@@ -19,14 +23,34 @@ export function openPublisher(desk: Desk): Publisher {
   const owners = new PortOwners(desk);
   const subnets = new Subnets(desk);
   const addressObjects = new AddressObjects(desk);
+  const gateways = new Gateways(desk);
   const byFeature: Readonly<Record<string, (id: string) => void>> = {
     pod: (id) => owners.publishPod(id),
     node: (id) => owners.publishNode(id),
     subnet: (id) => subnets.publish(id),
+    acl: (id) => subnets.publish(id),
+    dhcp: (id) => subnets.publish(id),
+    'subnet-vips': (id) => subnets.publish(id),
+    'switch-load-balancer': (id) => subnets.publish(id),
+    'route-table': (id) => subnets.publish(id),
+    mcast: (id) => {
+      publishQuerier(desk, id);
+      subnets.publish(id);
+    },
+    gateway: (id) => gateways.publishDistributed(id),
+    'central-gateway': (id) => {
+      gateways.publishCentral(id);
+      subnets.publish(id);
+    },
     namespace: (id) => publishNamespace(desk, id),
     vpc: (id) => publishVpc(desk, id),
+    'static-route': (id) => publishVpc(desk, id),
+    'policy-route': (id) => publishVpc(desk, id),
+    'load-balancer': (id) => publishVpc(desk, id),
+    peering: (id) => publishVpc(desk, id.slice(0, id.indexOf('/'))),
     ip: (id) => clearIp(desk, id),
     'ip-pool': (id) => addressObjects.publishIpPool(id),
+    'security-group': (id) => publishSecurityGroup(desk, id),
     vip: (id) => addressObjects.publishVip(id),
   };
   return {

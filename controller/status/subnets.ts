@@ -1,19 +1,28 @@
 /** What Subnets are told: defaults in the spec, the finalizer, counts, conditions and events. */
-import { annotation, controllerFinalizer } from '../../lib/api/names.ts';
-import type { Condition } from '../../lib/api/kinds/shared.ts';
-import { setCondition } from '../../lib/kube/conditions.ts';
+import { annotation, controllerFinalizer, formerFinalizers } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import { apiVersionOf, subnets } from '../../lib/kube/resources.ts';
-import { renderAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
+import type { WantedCondition } from '../plan/conditions.ts';
+import { specCorrections } from '../plan/subnet/corrections.ts';
+import { dhcpKey } from '../plan/subnet/dhcp.ts';
+import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
 import type { Verdict } from '../plan/subnet/judge.ts';
-import { planSubnetUsage } from '../plan/subnet/subnet-status.ts';
+import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
 import { servedNet } from '../plan/subnet/subnet.ts';
 import type { Subnet } from '../state/objects.ts';
+import { mergeConditions } from './conditions.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
+import { Pace } from './pace.ts';
 
-/** Counts alone are written no more often: a burst of pods must not spend its writes on them. */
-const usageIntervalMs = 500;
+/** Features whose keys are the Subnet's name. */
+const own = ['subnet', 'acl', 'dhcp', 'mcast', 'subnet-vips', 'central-gateway', 'switch-load-balancer', 'route-table'];
+/** Conditions whose change is an event, and the event's reason; the first that has something to say says it. */
+const told = [
+  ['Validated', 'ValidateLogicalSwitchFailed'],
+  ['Ready', 'SubnetNotReady'],
+] as const;
 
 /** Where `verdict` would have the spec otherwise than it is. */
 function specPatchOf(subnet: Subnet, { spec: wanted }: Verdict): Readonly<Record<string, unknown>> | undefined {
@@ -25,123 +34,135 @@ function specPatchOf(subnet: Subnet, { spec: wanted }: Verdict): Readonly<Record
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
+/** The list without what a controller of ours or of Kube-OVN's keeps there. */
+function othersOf(finalizers: readonly string[]): readonly string[] {
+  return finalizers.filter((one) => one !== controllerFinalizer && !formerFinalizers.includes(one));
+}
+
 export class Subnets {
   readonly #desk: Desk;
-  readonly #usageWrittenMs = new Map<string, number>();
-  readonly #later = new Map<string, NodeJS.Timeout>();
+  readonly #pace: Pace;
 
   constructor(desk: Desk) {
     this.#desk = desk;
+    this.#pace = new Pace(desk.nowMs);
   }
 
   close(): void {
-    for (const timer of this.#later.values()) clearTimeout(timer);
+    this.#pace.close();
   }
 
   publish(name: string): void {
-    const { view, told } = this.#desk;
+    const { view, told: written } = this.#desk;
     const subnet = view.subnets.get(name);
     const verdict = view.verdicts.get(name);
     if (subnet === undefined) {
-      told.forget(`Subnet/${name}`);
-      told.forget(`Subnet/${name}/status`);
-      this.#usageWrittenMs.delete(name);
+      written.forget(`Subnet/${name}`);
+      written.forget(`Subnet/${name}/status`);
+      this.#pace.forget(name);
     }
     if (subnet === undefined || verdict === undefined) return;
     // The status of what is about to be written would be out of date at once.
     if (subnet.isDeleting ? this.#letGo(subnet) : this.#writeObject(subnet, verdict)) return;
-    this.#writeStatus(subnet, verdict);
+    this.#writeStatus(subnet);
   }
 
-  /** Removes the finalizer once nothing is left. */
+  /** Removes the finalizers once nothing is left. */
   #letGo(subnet: Subnet): boolean {
     const { view, database } = this.#desk;
     const { name, finalizers } = subnet;
-    if (servedNet(view, name) !== undefined || database.hasSwitch(name) || !finalizers.includes(controllerFinalizer))
+    const others = othersOf(finalizers);
+    if (servedNet(view, name) !== undefined || database.hasSwitch(name) || others.length === finalizers.length)
       return false;
-    this.#patch(subnet, { finalizers: finalizers.filter((one) => one !== controllerFinalizer) }, undefined);
+    this.#patch(subnet, { finalizers: others }, undefined);
     return true;
   }
 
   #writeObject(subnet: Subnet, verdict: Verdict): boolean {
-    const { finalizers } = subnet;
-    const note = verdict.net === undefined ? null : renderAcceptedNote(verdict.net);
+    const { view, events } = this.#desk;
+    const { finalizers, name, uid } = subnet;
+    const note = acceptedNoteOf(view, name) ?? null;
     const metadata: Record<string, unknown> = {};
     if (note !== (subnet.acceptedNote ?? null)) metadata['annotations'] = { [annotation.accepted]: note };
-    if (verdict.net !== undefined && !finalizers.includes(controllerFinalizer))
-      metadata['finalizers'] = [...finalizers, controllerFinalizer];
+    const hasFormer = finalizers.some((one) => formerFinalizers.includes(one));
+    if (verdict.net !== undefined && (hasFormer || !finalizers.includes(controllerFinalizer)))
+      metadata['finalizers'] = [...othersOf(finalizers), controllerFinalizer];
     const spec = specPatchOf(subnet, verdict);
     if (spec === undefined && Object.keys(metadata).length === 0) return false;
-    this.#patch(subnet, metadata, spec);
+    const corrections = specCorrections(view, name);
+    this.#patch(subnet, metadata, spec, () => {
+      const subject = { apiVersion: apiVersionOf(subnets), kind: subnets.kind, name, uid };
+      for (const sentence of corrections) events.record(subject, 'Warning', 'SpecCorrected', sentence);
+    });
     return true;
   }
 
   /** With the version that was seen: lists are replaced as a whole, and an edit of a user's must not be undone. */
-  #patch({ name, resourceVersion }: Subnet, metadata: object, spec: object | undefined): void {
-    const { client, told } = this.#desk;
+  #patch({ name, resourceVersion }: Subnet, metadata: object, spec: object | undefined, done?: () => void): void {
+    const { client, told: written } = this.#desk;
     const patch = { metadata: { ...metadata, resourceVersion }, ...(spec && { spec }) };
-    told.write(`Subnet/${name}`, resourceVersion, { metadata, spec }, () =>
-      client.patch(subnets, { name }, 'merge', patch),
+    const write = (): ReturnType<typeof client.patch> => client.patch(subnets, { name }, 'merge', patch);
+    written.write(`Subnet/${name}`, resourceVersion, { metadata, spec }, write, done);
+  }
+
+  #refused(name: string): Problem | undefined {
+    for (const feature of own) {
+      const problem = this.#desk.refused(`${feature}/${name}`);
+      if (problem !== undefined) return problem;
+    }
+    return undefined;
+  }
+
+  /** What the status should hold and does not; null takes a field away. */
+  #fieldsOf({ name, status }: Subnet): readonly (readonly [string, unknown])[] {
+    const { view, database } = this.#desk;
+    const wanted: Readonly<Record<string, unknown>> = {
+      ...planSubnetStatus(view, name),
+      dhcpV4OptionsUUID: database.dhcpOptions(dhcpKey(name, 4)) ?? null,
+      dhcpV6OptionsUUID: database.dhcpOptions(dhcpKey(name, 6)) ?? null,
+    };
+    return Object.entries(wanted).filter(
+      ([field, value]) => JSON.stringify(status[field] ?? null) !== JSON.stringify(value),
     );
   }
 
-  #writeStatus(subnet: Subnet, verdict: Verdict): void {
-    const { view, client, told, database, refused, nowMs } = this.#desk;
+  #writeStatus(subnet: Subnet): void {
+    const { view, client, told: written, database, nowMs } = this.#desk;
     const { name, uid, resourceVersion } = subnet;
-    const obstacle = refused(`subnet/${name}`);
+    const refused = this.#refused(name);
     // Ready is said of rows that are there.
-    if (servedNet(view, name) !== undefined && obstacle === undefined && !database.hasSwitch(name)) return;
-    const usage = differing(planSubnetUsage(view, name), subnet.status);
-    const conditions = this.#conditionsOf(subnet);
-    if (usage === undefined && conditions === subnet.conditions) return;
-    if (conditions === subnet.conditions && this.#isTooEarly(name)) return;
-    this.#usageWrittenMs.set(name, nowMs());
-    const status = { ...usage, ...(conditions === subnet.conditions ? {} : { conditions }) };
+    if (servedNet(view, name) !== undefined && refused === undefined && !database.hasSwitch(name)) return;
+    const fields = this.#fieldsOf(subnet);
+    const wanted = planSubnetConditions(view, name, refused);
+    const conditions = mergeConditions(subnet.conditions, wanted, nowMs());
+    if (fields.length === 0 && conditions === subnet.conditions) return;
+    if (conditions === subnet.conditions && this.#pace.isTooEarly(name, () => this.publish(name))) return;
+    this.#pace.written(name);
+    const status = { ...Object.fromEntries(fields), ...(conditions === subnet.conditions ? {} : { conditions }) };
     // Without times, which differ at every look.
-    const content = { usage, conditions: planSubnetConditions(view, name, obstacle) };
+    const content = { fields, conditions: wanted };
     const write = (): ReturnType<typeof client.patch> =>
       client.patch(subnets, { name }, 'merge', { metadata: { uid }, status }, { subresource: 'status' });
-    told.write(`Subnet/${name}/status`, resourceVersion, content, write, () => this.#tell(subnet, verdict));
+    written.write(`Subnet/${name}/status`, resourceVersion, content, write, () => this.#tell(subnet, wanted));
   }
 
-  #conditionsOf(subnet: Subnet): readonly Condition[] {
-    const { view, refused, nowMs } = this.#desk;
-    const now = new Date(nowMs()).toISOString();
-    let conditions: readonly Condition[] = subnet.conditions;
-    for (const wanted of planSubnetConditions(view, subnet.name, refused(`subnet/${subnet.name}`))) {
-      conditions = setCondition(conditions, wanted, now);
-    }
-    return conditions;
-  }
-
-  #isTooEarly(name: string): boolean {
-    const waitMs = (this.#usageWrittenMs.get(name) ?? 0) + usageIntervalMs - this.#desk.nowMs();
-    if (waitMs <= 0) return false;
-    if (!this.#later.has(name)) {
-      const timer = setTimeout(() => {
-        this.#later.delete(name);
-        this.publish(name);
-      }, waitMs);
-      this.#later.set(name, timer);
-    }
-    return true;
-  }
-
-  /** An event for what the status has just begun to say. */
-  #tell(subnet: Subnet, { problem }: Verdict): void {
-    const before = subnet.conditions.find(({ type }) => type === 'Validated');
+  /** Events for what the status has just begun to say. */
+  #tell(subnet: Subnet, conditions: readonly WantedCondition[]): void {
+    const { events } = this.#desk;
     const { name, uid } = subnet;
     const subject = { apiVersion: apiVersionOf(subnets), kind: subnets.kind, name, uid };
-    if (problem !== undefined && (before?.status !== 'False' || before.message !== problem.message)) {
-      this.#desk.events.record(
-        subject,
-        'Warning',
-        'ValidateLogicalSwitchFailed',
-        `${problem.code}: ${problem.message}`,
-      );
-    }
-    if (problem === undefined && before?.status === 'False') {
-      this.#desk.events.record(subject, 'Normal', 'ValidateLogicalSwitchSuccess', `subnet ${name} is in force`);
+    for (const [type, failure] of told) {
+      const is = conditions.find((one) => one.type === type);
+      const was = subnet.conditions.find((one) => one.type === type);
+      if (is === undefined || (was?.status === is.status && was.message === is.message)) continue;
+      if (is.status === 'False' && is.reason !== 'Deleting') {
+        events.record(subject, 'Warning', failure, `${is.reason}: ${is.message}`);
+        return;
+      }
+      if (is.status === 'True' && is.reason === 'NoAddressToGive')
+        events.record(subject, 'Warning', 'NoAddressToGive', is.message ?? '');
+      if (type === 'Validated' && is.status === 'True' && was?.status === 'False')
+        events.record(subject, 'Normal', 'ValidateLogicalSwitchSuccess', `subnet ${name} is in force`);
     }
   }
 }

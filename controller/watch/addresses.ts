@@ -1,21 +1,28 @@
 /** The edge, addresses: IPs, IPPools and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { IpObject, IpPool, Vip } from '../state/objects.ts';
-import { apiFactsOf, factsOf, fieldsOf, textOf, textsOf } from './fields.ts';
+import { apiFactsOf, factsOf, fieldsOf, shared, sharedRecord, textOf, textsOf } from './fields.ts';
 
 export function parseIp(raw: RawObject): IpObject {
   const spec = fieldsOf(raw['spec']);
+  const [ipAddress, v4IpAddress] = [textOf(spec['ipAddress']), textOf(spec['v4IpAddress'])];
+  const { name, uid, resourceVersion, createdMs, isDeleting } = factsOf(raw);
   return {
-    ...factsOf(raw),
+    name,
+    uid,
+    resourceVersion,
+    createdMs,
+    isDeleting,
     finalizers: raw.metadata.finalizers ?? [],
-    labels: raw.metadata.labels ?? {},
+    labels: sharedRecord(raw.metadata.labels),
     spec: {
       podName: textOf(spec['podName']),
-      namespace: textOf(spec['namespace']),
-      subnet: textOf(spec['subnet']),
-      nodeName: textOf(spec['nodeName']),
-      ipAddress: textOf(spec['ipAddress']),
-      v4IpAddress: textOf(spec['v4IpAddress']),
+      namespace: shared(textOf(spec['namespace'])),
+      subnet: shared(textOf(spec['subnet'])),
+      nodeName: shared(textOf(spec['nodeName'])),
+      ipAddress,
+      // The same text where there is one family.
+      v4IpAddress: v4IpAddress === ipAddress ? ipAddress : v4IpAddress,
       v6IpAddress: textOf(spec['v6IpAddress']),
       macAddress: textOf(spec['macAddress']),
       podType: textOf(spec['podType']),

@@ -63,6 +63,32 @@ export function namesSet(spec: Fields, candidates: readonly string[]): readonly 
   });
 }
 
+/** Texts and sets of labels that many objects have, such as those of a Deployment's pods, are kept once; a bound, not a limit. */
+const capacity = 4096;
+const texts = new Map<string, string>();
+const records = new Map<string, Readonly<Record<string, string>>>();
+
+function once<T>(known: Map<string, T>, key: string, value: T): T {
+  const there = known.get(key);
+  if (there !== undefined) return there;
+  if (known.size >= capacity) known.clear();
+  known.set(key, value);
+  return value;
+}
+
+/** The one copy of a text that comes again and again. */
+export function shared(text: string): string {
+  return once(texts, text, text);
+}
+
+/** The one copy of labels that many objects have. */
+export function sharedRecord(record: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
+  return once(records, JSON.stringify(record ?? {}), record ?? {});
+}
+
+/** Annotations that no two objects have alike. */
+const isOneOfItsKind = /(?:ip|mac)_address$/;
+
 export function pick(
   all: Readonly<Record<string, string>> | undefined,
   names: readonly string[],
@@ -70,7 +96,7 @@ export function pick(
   const picked: Record<string, string> = {};
   for (const name of names) {
     const value = all?.[name];
-    if (value !== undefined) picked[name] = value;
+    if (value !== undefined) picked[name] = isOneOfItsKind.test(name) ? value : shared(value);
   }
   return picked;
 }

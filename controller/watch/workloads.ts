@@ -5,7 +5,7 @@
 import { annotation } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../state/objects.ts';
-import { factsOf, fieldsOf, namesSet, numberOf, pick, recordsOf, textOf } from './fields.ts';
+import { factsOf, fieldsOf, namesSet, numberOf, pick, recordsOf, shared, sharedRecord, textOf } from './fields.ts';
 import { unsupportedPodAnnotations } from './unsupported.ts';
 
 /** Of the default interface, of an attachment (`net1.default.ovn.kubernetes.io/…`), and requests for one by its name. */
@@ -42,14 +42,20 @@ export function parsePod(raw: RawObject): Pod {
   const spec = fieldsOf(raw['spec']);
   const phase = textOf(fieldsOf(raw['status'])['phase']);
   const all = raw.metadata.annotations ?? {};
+  const { name, uid, resourceVersion, createdMs, isDeleting } = factsOf(raw);
+  // One by one: an object that begins with a spread keeps what follows in a second one, ten thousand times.
   return {
-    ...factsOf(raw),
-    namespace: raw.metadata.namespace ?? '',
-    node: textOf(spec['nodeName']) || undefined,
+    name,
+    uid,
+    resourceVersion,
+    createdMs,
+    isDeleting,
+    namespace: shared(raw.metadata.namespace ?? ''),
+    node: shared(textOf(spec['nodeName'])) || undefined,
     isHostNetwork: spec['hostNetwork'] === true,
     isFinished: phase === 'Succeeded' || phase === 'Failed',
     owner: controllerOf(raw),
-    labels: raw.metadata.labels ?? {},
+    labels: sharedRecord(raw.metadata.labels),
     annotations: pick(
       all,
       Object.keys(all).filter((key) => podAnnotation.test(key)),

@@ -84,6 +84,10 @@ class DryRun implements DryRunTarget {
     this.#plans.replace(this.#full(owner), undefined);
   }
 
+  desired(owner: string): Desired | undefined {
+    return this.#plans.desiredOf(this.#full(owner));
+  }
+
   seal(): void {
     this.#isSealed = true;
   }

@@ -14,7 +14,7 @@ import { driftOf, memberNames } from './drift.ts';
 import { Plans } from './plans.ts';
 import type { Problem } from './problem.ts';
 import { RetryDelays } from './retry-delays.ts';
-import type { Desired } from './row.ts';
+import { compact, type Desired } from './row.ts';
 import { RewriteGuard } from './rewrite-guard.ts';
 import type { RowIndex } from './row-index.ts';
 import { buildTransaction, type Database } from './transaction.ts';
@@ -48,6 +48,8 @@ export interface OvsdbTarget {
   set(owner: string, desired: Desired): void;
   /** The owner wants nothing any more: its rows and contributions go. */
   drop(owner: string): void;
+  /** What was set last, and not dropped. */
+  desired(owner: string): Desired | undefined;
   /** All owners have planned once: rows of owners that did not are pruned, stale members of collected columns go. */
   seal(): void;
   /** Owners of this room that have rows in the database, without the room's name. */
@@ -97,11 +99,15 @@ class Target implements OvsdbTarget {
   }
 
   set(owner: string, desired: Desired): void {
-    this.#replace(this.#full(owner), desired);
+    this.#replace(this.#full(owner), compact(desired));
   }
 
   drop(owner: string): void {
     this.#replace(this.#full(owner), undefined);
+  }
+
+  desired(owner: string): Desired | undefined {
+    return this.#plans.desiredOf(this.#full(owner));
   }
 
   seal(): void {

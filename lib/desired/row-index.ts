@@ -115,7 +115,10 @@ export class RowIndex {
       );
     }
     const owner = this.#identity.ownerOf(table, row);
-    if (owner !== undefined) entryOf(this.#byOwner, owner, (): TablesAndUuids => []).push(table, row._uuid);
+    const owned = owner === undefined ? undefined : this.#byOwner.get(owner);
+    // Literal: an array that is pushed to has room for sixteen more.
+    if (owner !== undefined && owned === undefined) this.#byOwner.set(owner, [table, row._uuid]);
+    else if (owned !== undefined) owned.push(table, row._uuid);
     else if (key === undefined && this.#identity.isAdoptable(table, row)) {
       const unowned = entryOf(this.#unowned, table, () => ({ uuids: new Set<string>(), version: 0 }));
       unowned.uuids.add(row._uuid);

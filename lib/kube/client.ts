@@ -11,7 +11,8 @@ import type { Exchange } from './transport.ts';
 import type { KubeClient, ObjectName, PatchKind, RawObject, Resource, WriteOptions } from './types.ts';
 
 const requestTimeoutMs = 30_000;
-const pageSize = 500;
+/** Of a list, parsed as a whole: larger pages are no faster, and what is parsed of them grows the heap for good. */
+const pageSize = 100;
 const contentTypes: Readonly<Record<PatchKind, string>> = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',

@@ -56,10 +56,10 @@ function inCluster(env: Readonly<Record<string, string | undefined>>): KubeEndpo
 }
 
 async function fromFile(file: string): Promise<KubeEndpoint> {
-  const { parse } = await import('yaml');
+  const { parseYaml } = await import('./yaml.ts');
   let config: unknown;
   try {
-    config = parse(await readText(file));
+    config = parseYaml(await readText(file));
   } catch (error) {
     throw new KubeConfigError(
       `${file}: cannot be read as a kubeconfig: ${error instanceof Error ? error.message : String(error)}`,

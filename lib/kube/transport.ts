@@ -2,8 +2,10 @@
  * HTTP to one API server: a bounded pool that all requests share, another one for watches (each holds its connection
  * for minutes, so within the bound they would starve the requests). The pools are rebuilt when certificates change.
  */
-import { Pool } from 'undici';
 import type { Dispatcher } from 'undici';
+// These parts alone: the whole package, with its fetch, WebSockets and caches, is 13 MB of memory in every process.
+import sendRequest from 'undici/lib/api/api-request.js';
+import Pool from 'undici/lib/dispatcher/pool.js';
 import type { Credentials, KubeEndpoint, TlsOptions } from './config.ts';
 import { KubeApiError, KubeUnreachable } from './errors.ts';
 
@@ -63,7 +65,7 @@ export class Transport {
     };
     if (exchange.body !== undefined) headers['content-type'] = exchange.contentType ?? 'application/json';
     try {
-      const response = await (exchange.isLong ? pools.watches : pools.requests).request({
+      const response = await sendRequest.call(exchange.isLong ? pools.watches : pools.requests, {
         method: exchange.method,
         path: endpoint.server.pathname.replace(/\/$/, '') + exchange.path,
         headers,

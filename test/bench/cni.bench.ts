@@ -49,7 +49,7 @@ async function plugin(command: string, dir: string, at: number, netns: string, i
 async function bare(ovs: OvsdbClient, links: PodLinks, { given }: Task, at: number, path: string) {
   const { mac = '', ip = '', gateway = '' } = given[at] ?? {};
   const hostName = `bare${at}_h`;
-  const routes = [{ destination: '0.0.0.0/0', gateway }];
+  const routes = [{ destination: '0.0.0.0/0', gateway, isReplacing: false }];
   const wanted = { hostName, name: 'eth0', mac, mtu: 1400, addresses: [`${ip}/16`], routes, isChecksumFinished: true };
   const started = performance.now();
   const netns = openNetns(path);

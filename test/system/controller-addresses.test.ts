@@ -8,6 +8,7 @@ let bed: ControllerBed;
 before(async () => {
   bed = await ControllerBed.open();
   await bed.createNode('n1', '172.30.1.11');
+  await installAttachments();
   await bed.start();
 });
 after(() => bed.close());
@@ -154,7 +155,13 @@ describe('reservations and Vips', () => {
       apiVersion: 'kubeovn.io/v1',
       kind: 'IP',
       metadata: { name: 'kept.default', labels: { [ovn('ip_reserved')]: 'true' } },
-      spec: { subnet: 'ovn-default', ipAddress: '10.16.50.1', v4IpAddress: '10.16.50.1', podName: 'kept', namespace: 'default' },
+      spec: {
+        subnet: 'ovn-default',
+        ipAddress: '10.16.50.1',
+        v4IpAddress: '10.16.50.1',
+        podName: 'kept',
+        namespace: 'default',
+      },
     });
     await bed.createPod('thief', { annotations: { [ovn('ip_address')]: '10.16.50.1' } });
     await bed.event('AcquireAddressFailed', 'thief', /AddressConflict/);
@@ -191,16 +198,13 @@ describe('reservations and Vips', () => {
 
 describe('several interfaces', () => {
   test('each attachment has a port, addresses and annotations of its own', async () => {
-    await installAttachments();
     await bed.createSubnet('fast', { cidrBlock: '10.90.0.0/24', provider: 'fast.default.ovn' });
     await bed.untilCondition('fast', 'Ready', 'True');
     const key = 'k8s.v1.cni.cncf.io/networks';
     await bed.createPod('many', { annotations: { [key]: 'fast' } });
-    // The kind came later than the controller, which looks for it from time to time.
     await eventually(
       'an address of the attachment',
       async () => (await bed.annotations(pods, 'many', 'default'))['fast.default.ovn.kubernetes.io/ip_address'],
-      45_000,
     );
     await bed.createPod('more', {
       annotations: { [key]: 'fast@net1,fast@net2', 'fast.default.kubernetes.io/ip_address.net2': '10.90.0.77' },
@@ -222,7 +226,10 @@ describe('several interfaces', () => {
 
 async function installAttachments(): Promise<void> {
   const { group, plural, kind } = networkAttachmentDefinitions;
-  const schema = { type: 'object', properties: { spec: { type: 'object', properties: { config: { type: 'string' } } } } };
+  const schema = {
+    type: 'object',
+    properties: { spec: { type: 'object', properties: { config: { type: 'string' } } } },
+  };
   const spec = {
     group,
     scope: 'Namespaced',

@@ -24,9 +24,7 @@ const tables = [
 ];
 
 function uuidsNow(): ReadonlyMap<string, string> {
-  return new Map(
-    tables.flatMap((table) => bed.rows(table).map((row) => [labelOf(table, row), row._uuid] as const)),
-  );
+  return new Map(tables.flatMap((table) => bed.rows(table).map((row) => [labelOf(table, row), row._uuid] as const)));
 }
 
 before(async () => {

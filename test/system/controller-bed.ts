@@ -38,6 +38,7 @@ import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
 const root = join(import.meta.dirname, '../..');
 const system = 'kube-system';
 const tables = [
+  'Load_Balancer',
   'Logical_Router',
   'Logical_Router_Port',
   'Logical_Router_Policy',
@@ -45,6 +46,9 @@ const tables = [
   'Logical_Switch',
   'Logical_Switch_Port',
   'Port_Group',
+  'DHCP_Options',
+  'QoS',
+  'ACL',
   'Address_Set',
 ];
 
@@ -107,7 +111,13 @@ export class ControllerBed {
     const monitor = Object.fromEntries(tables.map((table) => [table, undefined]));
     const nb = await openOvsdb({ remotes: [server.remote], database: 'OVN_Northbound', monitor });
     const bed = new ControllerBed(api, server, nb);
-    await bed.#install();
+    try {
+      await bed.#install();
+    } catch (error) {
+      // Whoever asked for the bed has none to close.
+      await bed.close();
+      throw error;
+    }
     return bed;
   }
 
@@ -157,8 +167,8 @@ export class ControllerBed {
     return this.kube.request('POST', path, body);
   }
 
-  /** Starts the controller; resolves once its first round is done. */
-  async start(): Promise<void> {
+  /** Starts the controller, with `more` arguments; resolves once its first round is done. */
+  async start(more: readonly string[] = []): Promise<void> {
     this.#starts += 1;
     const log = join(this.api.dir, `controller-${this.#starts}.log`);
     const args = [
@@ -170,7 +180,7 @@ export class ControllerBed {
       '--identity',
       `test-${this.#starts}`,
     ];
-    const child = spawn(process.execPath, [...args, '--metrics-address', '127.0.0.1:0'], {
+    const child = spawn(process.execPath, [...args, ...more, '--metrics-address', '127.0.0.1:0'], {
       cwd: root,
       stdio: ['ignore', 'ignore', 'pipe'],
     });
@@ -327,6 +337,14 @@ export class ControllerBed {
     });
   }
 
+  /** Reasons of the events about one object. */
+  async eventsAbout(uid: string): Promise<readonly string[]> {
+    const all = await this.kube.list(events);
+    return all
+      .filter((event) => (event['involvedObject'] as { uid?: string }).uid === uid)
+      .map((event) => String(event['reason']));
+  }
+
   async condition(
     name: string,
     type: string,
@@ -360,15 +378,17 @@ export class ControllerBed {
 
   /** Waits until nothing has been written anywhere for a while. */
   async quiet(): Promise<void> {
-    let before = '';
+    let before: Readonly<Record<string, string>> = {};
     await eventually(
       'quiet',
       async () => {
-        const now = JSON.stringify([await this.versions(), this.changes]);
-        const isQuiet = now === before;
+        const now = { ...(await this.versions()), rows: String(this.changes) };
+        const names = new Set([...Object.keys(before), ...Object.keys(now)]);
+        const changed = [...names].filter((name) => before[name] !== (now as Record<string, string>)[name]);
         before = now;
-        if (!isQuiet) await sleep(700);
-        return isQuiet;
+        if (changed.length === 0) return true;
+        await sleep(700);
+        throw new Error(`still changing: ${changed.join(' ')}`);
       },
       30_000,
     );

@@ -141,11 +141,11 @@ describe('pods', () => {
     await bed.event('AcquireAddressFailed', 'far', /^AddressOutOfRange/);
     await ask('six', 'ip_family', 'ipv6');
     await bed.event('AcquireAddressFailed', 'six', /^InvalidIPFamily/);
-    await ask('grouped', 'security_groups', 'a');
-    await bed.event('AcquireAddressFailed', 'grouped', /^NotSupported: .*security_groups/);
+    await ask('routed', 'eip', '10.0.0.1');
+    await bed.event('AcquireAddressFailed', 'routed', /^NotSupported: .*eip/);
     await bed.deletePod('fixed');
     assert.equal(await bed.address('second'), '10.16.5.5');
-    for (const name of ['second', 'gw', 'far', 'six', 'grouped']) await bed.deletePod(name);
+    for (const name of ['second', 'gw', 'far', 'six', 'routed']) await bed.deletePod(name);
   });
 });
 
@@ -231,11 +231,11 @@ describe('subnets', () => {
     );
     await bed.createSubnet('lost', { cidrBlock: '10.54.0.0/24', vpc: 'nowhere' });
     await bed.untilCondition('lost', 'Ready', 'False', 'VpcNotFound');
-    await bed.createSubnet('closed', { cidrBlock: '10.55.0.0/24', private: true });
-    assert.match(await bed.untilCondition('closed', 'Ready', 'False', 'NotSupported'), /spec\.private/);
+    await bed.createSubnet('underlay', { cidrBlock: '10.55.0.0/24', vlan: 'vlan1' });
+    assert.match(await bed.untilCondition('underlay', 'Ready', 'False', 'NotSupported'), /spec\.vlan/);
     await bed.kube.create(vpcs, { apiVersion: 'kubeovn.io/v1', kind: 'Vpc', metadata: { name: 'nowhere' }, spec: {} });
-    await bed.untilCondition('lost', 'Ready', 'False', 'NotSupported');
-    for (const name of ['nodes', 'lost', 'closed']) await bed.kube.delete(subnets, { name });
+    await bed.untilCondition('lost', 'Ready', 'True');
+    for (const name of ['nodes', 'lost', 'underlay']) await bed.kube.delete(subnets, { name });
   });
 
   test('of two that overlap the older stays; the other follows when it goes', async () => {

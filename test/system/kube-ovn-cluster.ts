@@ -73,14 +73,23 @@ export async function createFormerObjects(bed: ControllerBed): Promise<void> {
     await createIp(bed, `node-${name}`, 'join', { ...spec, podName: name, namespace: '' });
   }
   for (const { name, node, ip, mac } of formerPods) {
-    const more = { [ovn('routed')]: 'true', [ovn('logical_router')]: 'ovn-cluster', [ovn('pod_nic_type')]: 'veth-pair' };
+    const more = {
+      [ovn('routed')]: 'true',
+      [ovn('logical_router')]: 'ovn-cluster',
+      [ovn('pod_nic_type')]: 'veth-pair',
+    };
     await bed.createPod(name, { node, annotations: annotationsOf('ovn-default', ip, mac, more) });
     const spec = { ipAddress: ip, v4IpAddress: ip, v6IpAddress: '', macAddress: mac, nodeName: node };
     await createIp(bed, `${name}.default`, 'ovn-default', { ...spec, podName: name, namespace: 'default' });
   }
   // Its pod went while nobody looked.
   const spec = { ipAddress: '10.16.0.50', v4IpAddress: '10.16.0.50', v6IpAddress: '', macAddress: '5e:11:22:33:44:50' };
-  await createIp(bed, 'lost.default', 'ovn-default', { ...spec, podName: 'lost', namespace: 'default', nodeName: 'n1' });
+  await createIp(bed, 'lost.default', 'ovn-default', {
+    ...spec,
+    podName: 'lost',
+    namespace: 'default',
+    nodeName: 'n1',
+  });
   await bed.kube.get(pods, { namespace: 'default', name: 'web-1' });
 }
 
@@ -127,7 +136,8 @@ function policies(): readonly Inserted[] {
 function switches(): readonly Inserted[] {
   return formerSubnets.flatMap(({ name, gateway, mac }) => {
     const id = name.replace('-', '');
-    const members = name === 'join' ? formerNodes.map((node) => `port_${node.name}`) : formerPods.map((_, index) => `pod_${index}`);
+    const members =
+      name === 'join' ? formerNodes.map((node) => `port_${node.name}`) : formerPods.map((_, index) => `pod_${index}`);
     const prefix = 16;
     return [
       insert('Logical_Switch', `switch_${id}`, {
@@ -167,14 +177,22 @@ function ports(): readonly Inserted[] {
 }
 
 function groups(): readonly Inserted[] {
-  return formerNodes.flatMap(({ name }) => [
+  const closed = insert('Port_Group', 'closed', {
+    name: 'ovn.sg.kubeovn_deny_all',
+    external_ids: { ...vendor, sg: 'kubeovn_deny_all' },
+  });
+  const ofNodes = formerNodes.flatMap(({ name }) => [
     insert('Port_Group', `group_${name}`, {
       name: `ovn.default.${name}`,
       ports: formerPods.flatMap(({ node }, index) => (node === name ? [{ named: `pod_${index}` }] : [])),
       external_ids: { ...vendor, subnet: 'ovn-default', node: name, np: `ovn-default/${name}` },
     }),
-    insert('Port_Group', `node_${name}`, { name: `node.${name}`, external_ids: { ...vendor, node: name, np: `node/${name}` } }),
+    insert('Port_Group', `node_${name}`, {
+      name: `node.${name}`,
+      external_ids: { ...vendor, node: name, np: `node/${name}` },
+    }),
   ]);
+  return [closed, ...ofNodes];
 }
 
 /** The rows, in one transaction. A load balancer has a service's backends; a switch is of another product. */

@@ -44,9 +44,9 @@ function planIp(view: View, { port, allocation }: HeldPort, subject: Subject): W
 }
 
 /** Whose addresses outlive the pod, in the field that Kube-OVN's tools read. */
-function podTypeOf(view: View, key: string, port: string): string {
-  const pod = view.pods.get(key);
-  if (pod === undefined) return view.ips.get(port)?.spec.podType ?? '';
+function podTypeOf(view: View, id: string): string {
+  const pod = view.pods.get(id);
+  if (pod === undefined) return view.statefulSets.has(id.replace(/-\d+$/, '')) ? 'StatefulSet' : 'VirtualMachine';
   if (machineOf(pod) !== undefined) return 'VirtualMachine';
   return ordinalOf(pod) === undefined ? '' : 'StatefulSet';
 }
@@ -61,7 +61,7 @@ export function planIps(view: View, key: string): readonly WantedIp[] {
     if (feature === 'mcast') return [planIp(view, held, { podName: '', namespace: '', nodeName: '', podType: '' })];
     if (feature !== 'pod') return [];
     const id = `${first}/${second}`;
-    const podType = podTypeOf(view, id, held.port);
+    const podType = podTypeOf(view, id);
     const nodeName = view.pods.get(id)?.node ?? '';
     return [planIp(view, held, { podName: second, namespace: first, nodeName, podType })];
   });
@@ -84,6 +84,6 @@ export const ipFeature: Feature = {
   name: 'ip',
   all: (view) => view.ips.keys(),
   reads(change) {
-    return change.kind === 'ips' ? [change.name] : [];
+    return change.kind === 'ips' || change.kind === 'freed' ? [change.name] : [];
   },
 };

@@ -3,7 +3,7 @@ import { annotation, joinSubnet } from '../../../lib/api/names.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import type { IpObject, Node, Pod, Vip } from '../../state/objects.ts';
-import { interfaceAnnotation } from '../pod/interfaces.ts';
+import { annotationOf } from '../pod/interfaces.ts';
 import type { Interface } from '../pod/interfaces.ts';
 import { parseAddresses } from '../pod/port-request.ts';
 
@@ -34,7 +34,7 @@ export function recordOfPod(
   ip: IpObject | undefined,
   row: PortRecord | undefined,
 ): PortRecord | undefined {
-  const of = (key: string): string => pod.annotations[interfaceAnnotation(network, key)] ?? '';
+  const of = (key: string): string => pod.annotations[annotationOf(network, key)] ?? '';
   const told =
     of('allocated') === 'true' ? recordOf(of('logical_switch'), of('ip_address'), of('mac_address')) : undefined;
   return told ?? recordOfIp(ip) ?? row;

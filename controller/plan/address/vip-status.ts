@@ -25,5 +25,6 @@ export function planVipConditions(view: View, name: string, refused: Problem | u
       ? undefined
       : { code: 'NotSupported', message: 'spec.attachSubnets cannot be served by this release: make a Vip for each subnet' };
   const problem = view.addressProblem(`vip/${name}`) ?? unsupported;
-  return obstacleConditions(vip?.generation ?? 0, problem, refused, 'VipReady');
+  // Without a subresource each write of the status is a new generation: to tell it would never end.
+  return obstacleConditions(undefined, problem, refused, 'VipReady');
 }

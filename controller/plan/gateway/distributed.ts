@@ -1,48 +1,71 @@
-import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
+import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import type { Subnet } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
-import { gatewayPortGroup, matchFamily, policyPriority, vendorIds } from '../names.ts';
-import { joinAllocation } from '../node/node.ts';
+import { nothing } from '../feature.ts';
+import { gatewayPortGroup, matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
+import { joinAllocation } from '../node/join.ts';
+import { holderOf } from '../node/traits.ts';
 import { servedNet } from '../subnet/subnet.ts';
 import type { View } from '../view.ts';
+import { isCentralized, isThroughNodes } from './scope.ts';
 
-/** Distributed gateway: what pods of a subnet on a node send out of the cluster leaves through that node. */
+interface Place {
+  readonly subnet: string;
+  readonly node: string;
+}
+
+/**
+ * Distributed gateway: what pods of a subnet on a node send out of the cluster leaves through that node. The group of
+ * these pods is there for a centralized gateway too: its members are then complete when the gateway becomes distributed.
+ */
 function planGateway(view: View, id: string): Desired {
-  const [subnet = '', node = ''] = id.split('/', 2);
-  const net = servedNet(view, subnet);
-  const owner = view.nodes.get(node);
-  if (net === undefined || subnet === joinSubnet || owner === undefined) return { rows: [] };
-  const group = gatewayPortGroup(subnet, node);
-  const join = joinAllocation(view, node);
+  const [name = '', node = ''] = id.split('/', 2);
+  const net = servedNet(view, name);
+  const subnet = view.subnets.get(name);
+  // Of nodes whose groups would have one name only one has them.
+  const holder = holderOf(view, nodePortGroup(node))?.name;
+  if (net === undefined || subnet === undefined || !isThroughNodes(subnet) || holder !== node) return nothing;
+  const place = { subnet: name, node };
+  const portGroup: DesiredRow = {
+    table: 'Port_Group',
+    key: gatewayPortGroup(name, node),
+    columns: { external_ids: { ...vendorIds, ...place, np: id } },
+    collects: ['ports'],
+  };
+  return { rows: [portGroup, ...(isCentralized(subnet.spec) ? [] : policies(view, net, place))] };
+}
+
+function policies(view: View, net: SubnetNet, place: Place): readonly DesiredRow[] {
+  const group = gatewayPortGroup(place.subnet, place.node);
+  const join = joinAllocation(view, place.node);
   const hops = [
     { family: 4, address: join?.v4, isServed: net.v4 !== undefined },
     { family: 6, address: join?.v6, isServed: net.v6 !== undefined },
   ] as const;
-  const policies = hops.flatMap(({ family, address, isServed }): DesiredRow[] => {
+  return hops.flatMap(({ family, address, isServed }): DesiredRow[] => {
     if (address === undefined || !isServed) return [];
     const ip = matchFamily(family);
     return [
       {
         table: 'Logical_Router_Policy',
-        key: `gateway/${subnet}/${node}/ipv${family}`,
+        key: `gateway/${place.subnet}/${place.node}/ipv${family}`,
         columns: {
           priority: policyPriority.gateway,
           match: `${ip}.src == $${group}_${ip}`,
           action: 'reroute',
           nexthops: [address],
-          external_ids: { ...vendorIds, subnet, node },
+          external_ids: { ...vendorIds, ...place },
         },
         parent: { table: 'Logical_Router', key: defaultVpc, column: 'policies' },
       },
     ];
   });
-  const portGroup: DesiredRow = {
-    table: 'Port_Group',
-    key: group,
-    columns: { external_ids: { ...vendorIds, subnet, node, np: `${subnet}/${node}` } },
-    collects: ['ports'],
-  };
-  return { rows: [portGroup, ...policies] };
+}
+
+function scopeText(subnet: Subnet | undefined): string {
+  return subnet === undefined ? '' : `${isThroughNodes(subnet)} ${isCentralized(subnet.spec)}`;
 }
 
 /** Keys: `<subnet>/<node>`. */
@@ -52,11 +75,12 @@ export const distributedGatewayFeature: Feature = {
     for (const subnet of view.subnets.keys()) for (const node of view.nodes.keys()) yield `${subnet}/${node}`;
   },
   *reads(change, view) {
-    if (change.kind === 'verdicts') for (const node of view.nodes.keys()) yield `${change.name}/${node}`;
-    const isNode = change.kind === 'nodes' && (change.before === undefined) !== (change.after === undefined);
-    const isPort = change.kind === 'ports' && change.name.startsWith('node/');
-    const node = isPort ? change.name.slice('node/'.length) : change.name;
-    if (isNode || isPort) for (const subnet of view.verdicts.keys()) yield `${subnet}/${node}`;
+    const isScope = change.kind === 'subnets' && scopeText(change.before) !== scopeText(change.after);
+    if (isScope || change.kind === 'verdicts') for (const node of view.nodes.keys()) yield `${change.name}/${node}`;
+    const isNode = change.kind === 'nodes' && change.before?.createdMs !== change.after?.createdMs;
+    const nodes = isNode ? [change.name, ...view.nodesWith(nodePortGroup(change.name))] : [];
+    if (change.kind === 'ports' && change.name.startsWith('node/')) nodes.push(change.name.slice('node/'.length));
+    for (const node of nodes) for (const subnet of view.verdicts.keys()) yield `${subnet}/${node}`;
   },
   plan: planGateway,
 };

@@ -2,22 +2,18 @@
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { byAge } from '../../state/objects.ts';
-import type { Vpc } from '../../state/objects.ts';
-import { defaultSubnetOf } from '../vpc/default-subnet.ts';
+import { defaultSubnetOf, namedDefaultSubnet } from '../vpc/default-subnet.ts';
+import { vpcOfNamespace } from '../vpc/namespaces.ts';
 import type { View } from '../view.ts';
 
 /** What of the state decides; subsets are enough for tests. */
 type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces'>;
 
-/** The VPC that claims the namespace; the oldest where several do. */
-function vpcOf(view: Known, namespace: string): Vpc | undefined {
-  const claiming = [...view.vpcs.values()].filter(
-    ({ name, spec }) => name !== defaultVpc && spec.namespaces.includes(namespace),
-  );
-  return claiming.sort(byAge)[0];
-}
-
-/** Subnets that ask for the namespace, oldest first, behind the default one of its VPC; the default subnet where none does. */
+/**
+ * Subnets that ask for the namespace, oldest first, behind the one its VPC names as the default. Where none asks, the
+ * default one of its VPC, and of ovn-cluster for namespaces of no other. Empty for those of a VPC without subnets: their
+ * pods must not turn up in another VPC.
+ */
 export function bindNamespace(view: Known, namespace: string): readonly string[] {
   const labels = view.namespaces.get(namespace)?.labels ?? {};
   const bound = [...view.subnets.values()].filter((subnet) => {
@@ -26,12 +22,12 @@ export function bindNamespace(view: Known, namespace: string): readonly string[]
     return namespaces.includes(namespace) || namespaceSelectors.some((selector) => matchesSelector(selector, labels));
   });
   const names = bound.sort(byAge).map(({ name }) => name);
-  const vpc = vpcOf(view, namespace);
-  const first = vpc === undefined ? undefined : defaultSubnetOf(view, vpc);
+  const vpc = vpcOfNamespace(view, namespace) ?? view.vpcs.get(defaultVpc);
+  const first = vpc === undefined || vpc.name === defaultVpc ? undefined : namedDefaultSubnet(view, vpc);
   if (first !== undefined) return [first, ...names.filter((name) => name !== first)];
   if (names.length > 0) return names;
-  const common = view.vpcs.get(defaultVpc);
-  return [(common && defaultSubnetOf(view, common)) ?? defaultSubnet];
+  const common = vpc === undefined ? defaultSubnet : defaultSubnetOf(view, vpc);
+  return common === undefined ? [] : [common];
 }
 
 /** IPPools that ask for the namespace, oldest first. */

@@ -1,6 +1,6 @@
 import { annotation, defaultVpc, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import type { Node } from '../../state/objects.ts';
 import { addressText, portAddresses } from '../address/texts.ts';
@@ -8,38 +8,38 @@ import type { Feature } from '../feature.ts';
 import { matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
 import { cidrText, gatewayText } from '../subnet/accepted-note.ts';
 import type { View } from '../view.ts';
-
-/** The addresses a node has in the join subnet; undefined until it has. */
-export function joinAllocation(view: View, node: string): Allocation | undefined {
-  return view.ports(`node/${node}`)[0]?.allocation;
-}
+import { joinAllocation } from './join.ts';
+import { holderOf, nodeAddresses, nodeTraits } from './traits.ts';
 
 /** A node's port in the join subnet, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {
   const node = view.nodes.get(name);
   if (node === undefined) return { rows: [] };
-  const group: DesiredRow = {
-    table: 'Port_Group',
-    key: nodePortGroup(name),
-    columns: { external_ids: { ...vendorIds, node: name, np: `node/${name}` } },
-  };
   const allocation = joinAllocation(view, name);
-  if (allocation === undefined) return { rows: [group] };
+  const group = portGroup(view, name);
+  if (allocation === undefined) return { rows: group };
   const port: DesiredRow = {
     table: 'Logical_Switch_Port',
     key: nodePortName(name),
     columns: { addresses: [portAddresses(allocation)], external_ids: vendorIds },
     parent: { table: 'Logical_Switch', key: joinSubnet, column: 'ports' },
   };
-  return { rows: [group, port, ...nodePolicies(node, allocation)] };
+  return { rows: [...group, port, ...nodePolicies(view, node, allocation)] };
 }
 
-function nodePolicies(node: Node, allocation: Allocation): readonly DesiredRow[] {
-  return node.addresses.flatMap((text): DesiredRow[] => {
-    const ip = parseIp(text);
+/** None where an older node has the name: the younger's port must not be lost over it. */
+function portGroup(view: View, name: string): readonly DesiredRow[] {
+  const key = nodePortGroup(name);
+  if (holderOf(view, key)?.name !== name) return [];
+  return [{ table: 'Port_Group', key, columns: { external_ids: { ...vendorIds, node: name, np: `node/${name}` } } }];
+}
+
+function nodePolicies(view: View, node: Node, allocation: Allocation): readonly DesiredRow[] {
+  return nodeAddresses(node).flatMap((address): DesiredRow[] => {
+    const ip = parseIp(address);
     const hop = ip?.family === 4 ? allocation.v4 : allocation.v6;
-    if (ip === undefined || hop === undefined) return [];
-    const address = formatIp(ip);
+    // Two policies of one match would take turns.
+    if (ip === undefined || hop === undefined || holderOf(view, address)?.name !== node.name) return [];
     return [
       {
         table: 'Logical_Router_Policy',
@@ -77,7 +77,10 @@ export const nodeFeature: Feature = {
   name: 'node',
   all: (view) => view.nodes.keys(),
   reads(change, view) {
-    if (change.kind === 'nodes') return [change.name];
+    if (change.kind === 'nodes') {
+      const traits = [change.before, change.after].flatMap((node) => (node === undefined ? [] : nodeTraits(node)));
+      return new Set([change.name, ...traits.flatMap((trait) => [...view.nodesWith(trait)])]);
+    }
     if (change.kind === 'ports' && change.name.startsWith('node/')) return [change.name.slice('node/'.length)];
     return change.kind === 'verdicts' && change.name === joinSubnet ? view.nodes.keys() : [];
   },

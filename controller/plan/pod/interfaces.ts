@@ -1,5 +1,5 @@
 /** Which interfaces a pod asks for: the default one, and one for each attachment to a network of ours. */
-import { podPortName } from '../../../lib/api/names.ts';
+import { annotation, interfaceAnnotation, podPortName } from '../../../lib/api/names.ts';
 import type { Attachment, Pod } from '../../state/objects.ts';
 
 export interface Interface {
@@ -15,9 +15,6 @@ export interface Interface {
 
 /** The interface of whatever has but one. */
 export const defaultInterface: Interface = { provider: 'ovn', isDefault: true };
-
-const networksKey = 'k8s.v1.cni.cncf.io/networks';
-const defaultNetworkKey = 'v1.multus-cni.io/default-network';
 
 interface Selection {
   readonly name: string;
@@ -88,11 +85,8 @@ function attached(
  * Interfaces of a pod, the default one first; networks that other plug-ins serve are theirs. Undefined where the
  * annotation that selects networks cannot be read.
  */
-export function interfacesOf(
-  pod: Pod,
-  attachments: ReadonlyMap<string, Attachment>,
-): readonly Interface[] | undefined {
-  const { [networksKey]: networks = '', [defaultNetworkKey]: defaultNetwork = '' } = pod.annotations;
+export function interfacesOf(pod: Pod, attachments: ReadonlyMap<string, Attachment>): readonly Interface[] | undefined {
+  const { [annotation.networks]: networks = '', [annotation.defaultNetwork]: defaultNetwork = '' } = pod.annotations;
   const selections = selectionsOf(networks, pod.namespace);
   const first = selectionsOf(defaultNetwork, pod.namespace);
   if (selections === undefined || first === undefined) return undefined;
@@ -128,7 +122,20 @@ export function portName(pod: Pod, { provider, name }: Interface): string {
   return name === undefined ? network : `${network}.${name}`;
 }
 
-/** The annotation of a pod that tells something of one interface: `ovn.kubernetes.io/ip_address` for the default one. */
-export function interfaceAnnotation({ provider, name }: Interface, key: string): string {
-  return `${provider}${name === undefined ? '' : `.${name}`}.kubernetes.io/${key}`;
+/** The annotation that tells something of one interface: for `ip_address`, `ovn.kubernetes.io/ip_address` of the default one. */
+export function annotationOf({ provider, name }: Interface, key: string): string {
+  return interfaceAnnotation(name === undefined ? provider : `${provider}.${name}`, key);
+}
+
+/** What a pod says of one interface; empty where it says nothing. `key` is the annotation's name for the default one. */
+export function askedOf(pod: Pod, network: Interface, key: string): string {
+  return pod.annotations[annotationOf(network, key)] ?? '';
+}
+
+/** The members of a comma list. */
+export function listOf(text: string): readonly string[] {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');
 }

@@ -5,7 +5,7 @@ import { parseIp } from '../../../lib/net/ip.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import type { Pod } from '../../state/objects.ts';
-import { interfaceAnnotation } from './interfaces.ts';
+import { annotationOf } from './interfaces.ts';
 import type { Interface } from './interfaces.ts';
 
 export interface PortRequest {
@@ -94,7 +94,7 @@ function readPool(pod: Pod, key: string, text: string): Read<PortRequest> {
 
 /** `<attachment>.<namespace>.kubernetes.io/ip_address.<interface>`: how one of several interfaces is asked for. */
 function askedFor(pod: Pod, network: Interface, key: string): { readonly key: string; readonly text: string } {
-  const own = interfaceAnnotation(network, key);
+  const own = annotationOf(network, key);
   const single = `${network.provider.replace(/\.ovn$/, '')}.kubernetes.io/${key}.${network.name ?? ''}`;
   const text = pod.annotations[own];
   if (text !== undefined || network.name === undefined) return { key: own, text: text ?? '' };

@@ -1,7 +1,15 @@
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import type { Ip } from '../../../lib/net/ip.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
+
+/** A gateway that was replaced while pods used it. */
+export interface FormerGateway {
+  readonly ip: Ip;
+  /** Pods made until then, in milliseconds since 1970, may have been set up with it. */
+  readonly untilMs: number;
+}
 
 function familiesOf(net: SubnetNet): readonly FamilyNet[] {
   return [net.v4, net.v6].filter((part) => part !== undefined);
@@ -21,8 +29,11 @@ export function gatewayText(net: SubnetNet): string {
     .join(',');
 }
 
-export function renderAcceptedNote(net: SubnetNet): string {
-  return `${cidrText(net)} ${gatewayText(net)}`;
+/** `10.16.0.0/16 10.16.0.254`, and `10.16.0.1@1763700000000` behind it for a former gateway. */
+export function renderAcceptedNote(net: SubnetNet, former: readonly FormerGateway[] = []): string {
+  const parts = [cidrText(net), gatewayText(net)];
+  if (former.length > 0) parts.push(former.map(({ ip, untilMs }) => `${formatIp(ip)}@${untilMs}`).join(','));
+  return parts.join(' ');
 }
 
 /** Undefined where there is none that can be read; nobody but the controller writes it. */
@@ -38,4 +49,22 @@ export function parseAcceptedNote(note: string | undefined): SubnetNet | undefin
     net = cidr.family === 4 ? { ...net, v4: family } : { ...net, v6: family };
   }
   return net;
+}
+
+/** Former gateways as they were noted. */
+export function parseFormerGateways(note: string | undefined): readonly FormerGateway[] {
+  const [, , former = ''] = (note ?? '').split(' ');
+  return former.split(',').flatMap((text) => {
+    const [address = '', until = ''] = text.split('@', 2);
+    const ip = parseIp(address);
+    return ip === undefined || !/^\d+$/.test(until) ? [] : [{ ip, untilMs: Number(until) }];
+  });
+}
+
+/** Addresses that are, or were, gateways according to a note. */
+export function notedGateways(note: string | undefined): readonly Ip[] {
+  const net = parseAcceptedNote(note);
+  const current =
+    net === undefined ? [] : familiesOf(net).map(({ cidr, gateway }): Ip => ({ family: cidr.family, value: gateway }));
+  return [...current, ...parseFormerGateways(note).map(({ ip }) => ip)];
 }

@@ -3,7 +3,7 @@
  * each. Called when a Subnet, Vpc or node address changes. Rules: who is in force stays so against newcomers, of
  * newcomers the older wins; an edit that cannot be accepted leaves pods with the network they have.
  */
-import { defaultVpc } from '../../../lib/api/names.ts';
+import { defaultVpc, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
 import { portGroupPart } from '../names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, cidrsOverlap, formatCidr, lastOf } from '../../../lib/net/cidr.ts';
@@ -101,10 +101,16 @@ class Places {
   }
 }
 
+/** The switch's side of its patch, told apart from routers' ports, which are rows of another table. */
+function patchOf(subnet: string, vpc: string): string {
+  return `@${switchRouterPort(subnet, vpc)}`;
+}
+
 class Judge {
   readonly #evidence: Evidence;
   readonly #places = new Map<string, Places>();
   readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), 'the port groups of nodes']]);
+  readonly #portNames = new Map<string, string>();
   readonly #nodes: readonly Node[];
 
   constructor(evidence: Evidence) {
@@ -118,16 +124,22 @@ class Judge {
     for (const subnet of changed) this.#hold(subnet, subnet.name);
     // Of a Subnet that is gone while pods are still in it, by whoever's hand, nobody else gets the addresses.
     const names = new Set(subnets.map(({ name }) => name));
-    for (const name of this.#evidence.inForce.keys()) if (!names.has(name) && this.#isInUse(name)) this.#hold(undefined, name);
+    for (const name of this.#evidence.inForce.keys())
+      if (!names.has(name) && this.#isInUse(name)) this.#hold(undefined, name);
     const rank = (subnet: Subnet): number => (this.#isIncumbent(subnet) ? 0 : 1);
     subnets.sort((a, b) => rank(a) - rank(b) || byAge(a, b));
     return new Map(subnets.map((subnet) => [subnet.name, this.#judge(subnet)]));
   }
 
   #hold(subnet: Subnet | undefined, name: string): void {
+    if (subnet !== undefined) this.#namePorts(name, vpcNameOf(subnet.spec));
     const net = this.#evidence.inForce.get(name);
     // Of a Subnet that is gone nobody knows the VPC any more: most are in the default one.
     if (net !== undefined) this.#placesIn(vpcNameOf(subnet?.spec ?? { vpc: '' })).add(name, net);
+  }
+
+  #namePorts(name: string, vpc: string): void {
+    this.#portNames.set(routerSwitchPort(vpc, name), name).set(patchOf(name, vpc), name);
   }
 
   /** Networks in use in a VPC; those of different VPCs may overlap. */
@@ -154,6 +166,7 @@ class Judge {
       const { net, spec } = defined.value;
       this.#placesIn(vpc).add(subnet.name, net);
       this.#portGroupNames.set(portGroupPart(subnet.name), `subnet ${subnet.name}`);
+      this.#namePorts(subnet.name, vpc);
       return { vpc, net, spec, isOpen: !subnet.isDeleting, problem: undefined };
     }
     const net = this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
@@ -181,19 +194,33 @@ class Judge {
         message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(place.cidr)} of subnet ${place.owner}: choose a free CIDR`,
       };
     }
+    const ports = [routerSwitchPort(vpc, name), patchOf(name, vpc)];
+    const rival = ports.map((port) => this.#portNames.get(port)).find((one) => one !== undefined && one !== name);
+    if (rival !== undefined) {
+      const message = `the ports between ${name} and Vpc ${vpc} would have the names of those of subnet ${rival}: choose another name`;
+      return { code: 'NameConflict', message };
+    }
+    if (this.#isIncumbent(subnet)) return this.#surroundingConflictOf(subnet, net);
+    if (this.#evidence.vpcs.get(vpc)?.isDeleting === true)
+      return { code: 'VpcNotFound', message: `spec.vpc names ${vpc}, which is being deleted: name another Vpc` };
+    if (this.#evidence.transitSwitches.has(name))
+      return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };
+    return this.#surroundingConflictOf(subnet, net);
+  }
+
+  /** With what is there besides subnets. */
+  #surroundingConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+    const { name } = subnet;
     const usage = this.#usageConflictOf(name, net);
     // Other VPCs have no way to nodes and other clusters that an overlap could spoil.
-    if (vpc !== defaultVpc) return usage;
-    const transit = this.#isIncumbent(subnet) ? undefined : this.#transitConflictOf(name, net);
+    if (vpcNameOf(subnet.spec) !== defaultVpc) return usage;
+    const transit = this.#isIncumbent(subnet) ? undefined : this.#transitConflictOf(net);
     return transit ?? this.#nodeConflictOf(net) ?? usage;
   }
 
   /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */
-  #transitConflictOf(name: string, net: SubnetNet): Problem | undefined {
+  #transitConflictOf(net: SubnetNet): Problem | undefined {
     for (const transit of this.#evidence.transitSwitches.values()) {
-      if (transit.name === name) {
-        return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };
-      }
       const cidr = transit.cidrs.find((one) => partsOf(net).some((part) => cidrsOverlap(part.cidr, one)));
       if (cidr !== undefined) {
         return {

@@ -3,6 +3,7 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
+import { IntervalSet } from '../../../lib/net/interval-set.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
 import { formatRange, parseRange } from '../../../lib/net/range.ts';
@@ -12,6 +13,8 @@ import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { Subnet, Vpc } from '../../state/objects.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText, gatewayText } from './accepted-note.ts';
+import { withheldGateways } from './former-gateways.ts';
+import { readVips } from './vip-list.ts';
 
 /** The spec as it should read, with every default in place. */
 export interface SpecDefaults {
@@ -166,7 +169,10 @@ export function defineSubnet(subnet: Subnet, vpcs: ReadonlyMap<string, Vpc>, def
   if ('problem' in excluded) return excluded;
   const parts = cidrs.value.map((cidr): FamilyNet => {
     const ranges = excluded.value.filter(({ family }) => family === cidr.family);
-    return { cidr, gateway: gateways.value.get(cidr.family) ?? cidr.network + 1n, excluded: ranges };
+    const part = { cidr, gateway: gateways.value.get(cidr.family) ?? cidr.network + 1n, excluded: ranges };
+    const { ips } = readVips(subnet.spec, [part]);
+    const vips = ips.map(({ family, value }): Range => ({ family, first: value, last: value }));
+    return { ...part, excluded: [...ranges, ...vips], withheld: withheldGateways(subnet.acceptedNote, part) };
   });
   const v4 = parts.find(({ cidr }) => cidr.family === 4);
   const v6 = parts.find(({ cidr }) => cidr.family === 6);
@@ -179,4 +185,17 @@ export function defineSubnet(subnet: Subnet, vpcs: ReadonlyMap<string, Vpc>, def
 /** An address as text, of a family of a net. */
 export function gatewayIp(net: FamilyNet): string {
   return formatIp({ family: net.cidr.family, value: net.gateway });
+}
+
+/** A family of which every address is excluded, so that no pod gets one by itself. */
+export function familyWithoutAddresses({ v4, v6 }: SubnetNet): Family | undefined {
+  for (const part of [v4, v6]) {
+    if (part === undefined) continue;
+    const { cidr, gateway, excluded, withheld = [] } = part;
+    const left = IntervalSet.of(cidr.network + 1n, lastOf(cidr) - 1n);
+    for (const value of [gateway, ...withheld]) left.remove(value);
+    for (const { family, first, last } of excluded) if (family === cidr.family) left.remove(first, last);
+    if (left.count === 0n) return cidr.family;
+  }
+  return undefined;
 }

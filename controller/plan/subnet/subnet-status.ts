@@ -1,5 +1,7 @@
 import type { FamilyPool } from '../../ipam/family-pool.ts';
+import { planGatewayStatus } from '../gateway/status.ts';
 import type { View } from '../view.ts';
+import { planQuerierStatus } from './multicast.ts';
 
 interface Figures {
   readonly available: number;
@@ -8,6 +10,7 @@ interface Figures {
   readonly usingRange: string;
 }
 
+/** Counts are numbers, as Kube-OVN's tools read them: above 2^53 the nearest there is. Ranges are exact. */
 function figuresOf(pool: FamilyPool | undefined, isOpen: boolean): Figures {
   if (pool === undefined) return { available: 0, using: 0, availableRange: '', usingRange: '' };
   const family = pool.net.cidr.family;
@@ -35,4 +38,9 @@ export function planSubnetUsage(view: View, name: string): Readonly<Record<strin
     v6usingIPs: v6.using,
     v6usingIPrange: v6.usingRange,
   };
+}
+
+/** A Subnet's status besides its conditions and what only the database knows; null stands for a field that is absent. */
+export function planSubnetStatus(view: View, name: string): Readonly<Record<string, unknown>> {
+  return { ...planSubnetUsage(view, name), ...planQuerierStatus(view, name), ...planGatewayStatus(view, name) };
 }

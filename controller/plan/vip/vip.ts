@@ -1,11 +1,25 @@
+import type { Pod } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
+import type { View } from '../view.ts';
+import { mayHoldSomewhere, virtualPorts } from './virtual-port.ts';
 
-/** A Vip: its address is settled by the allocator, and told in its status. */
+function* vipsOfPod(view: View, pod: Pod | undefined): Generator<string> {
+  if (pod === undefined) return;
+  for (const vip of view.vips.values()) if (mayHoldSomewhere(vip, pod)) yield vip.name;
+}
+
+/** A Vip: its address is settled by the allocator, and told in its status; here are the ports it moves between. */
 export const vipFeature: Feature = {
   name: 'vip',
   all: (view) => view.vips.keys(),
-  reads(change) {
-    if (change.kind === 'vips') return [change.name];
-    return change.kind === 'ports' && change.name.startsWith('vip/') ? [change.name.slice('vip/'.length)] : [];
+  *reads(change, view) {
+    if (change.kind === 'vips') yield change.name;
+    else if (change.kind === 'pods') {
+      yield* vipsOfPod(view, change.before);
+      yield* vipsOfPod(view, change.after);
+    } else if (change.kind === 'ports' && change.name.startsWith('vip/')) yield change.name.slice('vip/'.length);
+    else if (change.kind === 'ports' && change.name.startsWith('pod/'))
+      yield* vipsOfPod(view, view.pods.get(change.name.slice('pod/'.length)));
   },
+  plan: (view, name) => ({ rows: virtualPorts(view, name) }),
 };

@@ -1,77 +1,93 @@
-import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
+/**
+ * VPCs: a router each, with the user's routes, policies, links and load balancers in files of their own beside this
+ * one. In: Vpcs, and what is in force of their Subnets. Out: rows by key. Rule: rows of others on a router are not
+ * touched, and one bad item of a Vpc keeps nothing else from being served.
+ */
+import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { Family } from '../../../lib/net/ip.ts';
 import type { Feature } from '../feature.ts';
+import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import { servedNet } from '../subnet/subnet.ts';
 import type { View } from '../view.ts';
-import { vpcNameOf } from './default-subnet.ts';
-
-/** Subnets of a VPC that have rows, by name. */
-export function subnetsOf(view: View, vpc: string): readonly string[] {
-  const names = [...view.verdicts].filter(([name, verdict]) => verdict.vpc === vpc && servedNet(view, name) !== undefined);
-  return names.map(([name]) => name).sort();
-}
+import { isReachable, networksOf } from './next-hops.ts';
+import { routeTableOf } from './route-table.ts';
+import { hasRouter, routers, routersReading, subnetsOf } from './router.ts';
+import { readStaticRoutes } from './static-routes.ts';
 
 /** The router that joins the subnets of a VPC, and in the default one its routes towards the nodes. */
 function planVpc(view: View, name: string): Desired {
-  const vpc = view.vpcs.get(name);
-  // A router goes with the last of its subnets; the default one stays whatever happens to its object.
-  const isThere = name === defaultVpc || (vpc !== undefined && (!vpc.isDeleting || subnetsOf(view, name).length > 0));
-  if (!isThere) return { rows: [] };
+  if (!hasRouter(view, name)) return nothing;
   const router: DesiredRow = {
     table: 'Logical_Router',
     key: name,
-    columns: {
-      // Neighbours are resolved when needed and forgotten when idle: with many routers on one switch the
-      // alternative is a flow for each pair.
-      options: { mac_binding_age_threshold: '300', dynamic_neigh_routers: 'true' },
-      external_ids: vendorIds,
-    },
+    columns: { options: optionsOf(view, name), external_ids: vendorIds },
     shared: ['options'],
   };
   return { rows: [router, ...(name === defaultVpc ? nodeRoutes(view) : [])] };
 }
 
+function optionsOf(view: View, name: string): Readonly<Record<string, string>> {
+  const common = {
+    // What a router has learned of neighbours it no longer asks for would stay for ever.
+    mac_binding_age_threshold: '300',
+    // Neighbours are resolved when needed: with many routers on one switch the alternative is a flow for each pair.
+    dynamic_neigh_routers: 'true',
+  };
+  if (name === defaultVpc) return common;
+  // Pods ask for each other by broadcasts, which reach the router too. It learns from those only where somebody other
+  // than pods may ask; it always learns from what it asks itself.
+  const hasPeers = (view.vpcs.get(name)?.spec.vpcPeerings.length ?? 0) > 0;
+  return { ...common, always_learn_from_arp_request: String(hasPeers) };
+}
+
+/** Tables that packets from subnets of the default VPC are routed by. */
+function tablesOf(view: View): ReadonlySet<string> {
+  return new Set(['', ...subnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
+}
+
+/** `<table>/<family>` of default routes that the user gives the default VPC, and that lead somewhere. */
+function ownDefaults(view: View): ReadonlySet<string> {
+  const { routes } = readStaticRoutes(view.vpcs.get(defaultVpc)?.spec);
+  const defaults = routes.filter(({ prefix, policy }) => prefix.prefix === 0 && policy === 'dst-ip');
+  const networks = defaults.length === 0 ? [] : networksOf(view, defaultVpc);
+  const found = defaults.filter(({ nextHop }) => isReachable(networks, nextHop));
+  return new Set(found.map(({ table, prefix }) => `${table}/${prefix.family}`));
+}
+
 function nodeRoutes(view: View): readonly DesiredRow[] {
   const join = servedNet(view, joinSubnet);
   const gateways = [join?.v4, join?.v6].filter((part) => part !== undefined);
-  return gateways.map((part): DesiredRow => {
-    const family = part.cidr.family;
-    return {
-      table: 'Logical_Router_Static_Route',
-      key: `${defaultVpc}/default/ipv${family}`,
-      // The policies choose the node; this route is there so that the packet is not dropped before them.
-      columns: {
-        ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
-        nexthop: gatewayIp(part),
-        policy: 'dst-ip',
-        external_ids: vendorIds,
-      },
-      parent: { table: 'Logical_Router', key: defaultVpc, column: 'static_routes' },
-    };
+  const own = ownDefaults(view);
+  return gateways.flatMap((part) => {
+    const { family } = part.cidr;
+    // A second default route would get half of the traffic; the router that the first leads to is itself.
+    const tables = [...tablesOf(view)].filter((table) => !own.has(`${table}/${family}`));
+    return tables.sort().map((table) => nodeRoute(family, gatewayIp(part), table));
   });
 }
 
-/** Status of a Vpc besides conditions. */
-export function planVpcStatus(view: View, name: string): Readonly<Record<string, unknown>> {
-  const isDefault = name === defaultVpc;
+/** The policies choose the node; this route is there so that the packet is not dropped before them. */
+function nodeRoute(family: Family, nexthop: string, table: string): DesiredRow {
   return {
-    standby: true,
-    default: isDefault,
-    defaultLogicalSwitch: isDefault ? defaultSubnet : '',
-    router: name,
-    subnets: subnetsOf(view, name),
+    table: 'Logical_Router_Static_Route',
+    key: `${defaultVpc}/default/ipv${family}${table === '' ? '' : `/${table}`}`,
+    columns: {
+      ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
+      nexthop,
+      policy: 'dst-ip',
+      route_table: table,
+      external_ids: vendorIds,
+    },
+    parent: { table: 'Logical_Router', key: defaultVpc, column: 'static_routes' },
   };
 }
 
 export const vpcFeature: Feature = {
   name: 'vpc',
-  all: (view) => new Set([defaultVpc, ...view.vpcs.keys()]),
-  reads(change, view) {
-    if (change.kind === 'vpcs') return [change.name];
-    if (change.kind === 'subnets') return [change.before, change.after].flatMap((one) => (one ? [vpcNameOf(one.spec)] : []));
-    return change.kind === 'verdicts' ? new Set([defaultVpc, ...view.vpcs.keys()]) : [];
-  },
+  all: routers,
+  reads: routersReading,
   plan: planVpc,
 };

@@ -50,7 +50,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'you',
     text: '`ipv4` or `ipv6`: the one family the pod gets of a subnet that has both.',
   },
-  securityGroups: { on: 'Pod', writer: 'you', text: 'SecurityGroups of the interface, separated by commas.' },
+  securityGroups: {
+    on: 'Pod',
+    writer: 'you',
+    text: 'SecurityGroups of the interface, separated by commas; what none of them allows is dropped.',
+  },
   portSecurity: {
     on: 'Pod',
     writer: 'you',
@@ -61,7 +65,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'you',
     text: 'Addresses beside its own that the pod may send from, separated by commas.',
   },
-  addressPairs: { on: 'Pod', writer: 'you', text: 'Vips whose address and MAC the pod may use, separated by commas.' },
+  addressPairs: {
+    on: 'Pod',
+    writer: 'you',
+    text: 'Vips whose address the pod may hold beside its own, separated by commas.',
+  },
   vip: { on: 'Pod', writer: 'you', text: 'Vip whose address the pod gets as its own.' },
   routes: {
     on: 'Pod',
@@ -82,8 +90,8 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   },
   ingressRate: { on: 'Pod', writer: 'you', text: 'Limit of traffic to the pod in Mbit/s.' },
   egressRate: { on: 'Pod', writer: 'you', text: 'Limit of traffic from the pod in Mbit/s.' },
-  ingressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `ingress_rate`, in Mbit.' },
-  egressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `egress_rate`, in Mbit.' },
+  ingressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `ingress_rate`, in Mbit; 80 % of it by default.' },
+  egressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `egress_rate`, in Mbit; 80 % of it by default.' },
   latency: { on: 'Pod', writer: 'you', text: 'Delay of what the pod sends, in milliseconds.' },
   jitter: { on: 'Pod', writer: 'you', text: 'Variation of `latency`, in milliseconds.' },
   limit: { on: 'Pod', writer: 'you', text: 'Packets that the delay may hold back.' },
@@ -102,7 +110,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   problem: {
     on: 'Pod',
     writer: 'Isthmus',
-    text: 'What is wrong with the annotations of the pod, `<Code>: <sentence>`; goes away once they are mended.',
+    text: 'What is wrong with the annotations of the pod, `<Code>: <sentence>`; a new pod does not start with it, and it goes away once they are mended.',
   },
 };
 

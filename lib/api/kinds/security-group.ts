@@ -39,7 +39,9 @@ const rule = z
     remoteSecurityGroup: z
       .string()
       .max(253)
-      .describe('Security group whose members are the other end, with remoteType `securityGroup`.')
+      .describe(
+        'Security group whose members are the other end, with remoteType `securityGroup`. A group that does not exist has no members.',
+      )
       .optional(),
     localAddress: addressOrCidrField('localAddress')
       .describe('The rule is for this address or CIDR of the members only.')
@@ -48,7 +50,9 @@ const rule = z
     portRangeMax: port.describe('Last destination port.').optional(),
     sourcePortRangeMin: port.describe('First source port; all ports where both bounds are absent.').optional(),
     sourcePortRangeMax: port.describe('Last source port.').optional(),
-    policy: z.enum(['allow', 'drop', 'pass']).describe('`pass` leaves the packet to the rules of the next tier.'),
+    policy: z
+      .enum(['allow', 'drop', 'pass'])
+      .describe('`pass` leaves the packet to the rules of tier 1; where there is none after this one, it drops.'),
   })
   .meta(
     rules(
@@ -77,7 +81,9 @@ export const securityGroupSpec = z.object({
     .int()
     .min(0)
     .max(1)
-    .describe('Rules of tier 0 are looked at before those of tier 1. Tier 1 needs an OVN that has ACL tiers.')
+    .describe(
+      'Rules of tier 1 are looked at for packets that a rule of a group of tier 0 passes on, and for no others. Tier 1 needs an OVN that has ACL tiers (23.06 and newer).',
+    )
     .optional(),
 });
 

@@ -66,30 +66,45 @@ const acl = z.object({
     .describe('`from-lport`: what pods send; `to-lport`: what reaches them.')
     .optional(),
   priority: z.int().min(0).max(32767).describe('The highest number wins.').optional(),
-  match: z.string().describe('OVN match expression.').optional(),
-  action: z.enum(['allow', 'allow-related', 'allow-stateless', 'drop', 'reject', 'pass']).optional(),
+  match: z.string().describe('OVN match expression, such as `ip4.src == 10.16.0.0/16 && tcp.dst == 80`.').optional(),
+  action: z
+    .enum(['allow', 'allow-related', 'allow-stateless', 'drop', 'reject', 'pass'])
+    .describe('`pass` needs OVN 23.06 or newer.')
+    .optional(),
 });
 
 export const addressing = {
   cidrBlock: cidrBlock.optional(),
   gateway: addressPairField('gateway')
-    .describe('Router address in the CIDR; the first host address of each family by default.')
+    .describe(
+      'Router address in the CIDR; the first host address of each family by default. One that is replaced answers until the pods made before are gone.',
+    )
     .optional(),
   excludeIps: z
     .array(excludeIp)
     .max(2048)
     .describe('Addresses and ranges `a..b` that pods get only by asking for one.')
     .optional(),
-  protocol: z.enum(['', 'IPv4', 'IPv6', 'Dual', 'Mac']).describe('Computed from cidrBlock.').optional(),
+  protocol: z
+    .enum(['', 'IPv4', 'IPv6', 'Dual', 'Mac'])
+    .describe('Computed from cidrBlock; another value is corrected, with an event.')
+    .optional(),
   vips: z
     .array(addressField('vips'))
     .max(1024)
-    .describe('Addresses of the subnet that pods hold in turn, such as those of keepalived: each gets a virtual port.')
+    .describe(
+      'Addresses of the subnet that pods hold in turn, such as those of keepalived: each gets a virtual port, which goes to a pod whose annotation `ovn.kubernetes.io/port_vips` names it. No pod gets one by itself.',
+    )
     .optional(),
 };
 
 export const binding = {
-  default: z.boolean().describe('Pods of namespaces that are bound to no subnet come here.').optional(),
+  default: z
+    .boolean()
+    .describe(
+      'Pods of namespaces that are bound to no subnet come here. True for `ovn-default` alone; set to false elsewhere.',
+    )
+    .optional(),
   vpc: z.string().max(63).describe('The VPC, `ovn-cluster` by default. Fixed once set.').optional(),
   namespaces: names.describe('Namespaces whose pods get addresses of this subnet.').optional(),
   namespaceSelectors: z.array(labelSelector).max(64).describe('Namespaces by label, beside `namespaces`.').optional(),
@@ -145,13 +160,30 @@ export const gatewayFields = {
 };
 
 export const isolation = {
-  private: z.boolean().describe('Only the subnet itself, the nodes and allowSubnets may reach it.').optional(),
-  allowSubnets: z.array(cidrField('allowSubnets')).max(1024).describe('CIDRs that reach a private subnet.').optional(),
+  private: z
+    .boolean()
+    .describe(
+      'Only the subnet itself, the nodes and allowSubnets may reach it, and it opens connections to itself and allowSubnets only.',
+    )
+    .optional(),
+  allowSubnets: z
+    .array(cidrField('allowSubnets'))
+    .max(1024)
+    .describe('CIDRs that reach a private subnet and are reached from it.')
+    .optional(),
   allowEWTraffic: z
     .boolean()
-    .describe('Traffic inside the subnet is allowed, unless one of `acls` with a priority above 1900 says otherwise.')
+    .describe(
+      'With `acls`: traffic inside the subnet is allowed, unless one of them with a priority above 1900 says otherwise.',
+    )
     .optional(),
-  acls: z.array(acl).max(1024).describe('OVN ACLs of the switch.').optional(),
+  acls: z
+    .array(acl)
+    .max(1024)
+    .describe(
+      'OVN ACLs of the switch. One that OVN would not take is named in the condition Validated; the others apply.',
+    )
+    .optional(),
   disableInterConnection: z.boolean().describe('Keep the subnet out of the routes told to other clusters.').optional(),
 };
 
@@ -162,13 +194,13 @@ export const services = {
     .string()
     .max(4096)
     .describe(
-      'OVN DHCPv4 options, `name=value` separated by commas; without it lease_time=3600, router, server_id=169.254.0.254, server_mac and mtu.',
+      'OVN DHCPv4 options, `name=value` separated by commas, lists as `{a;b}`. What is not named is lease_time=3600, router, server_id=169.254.0.254, server_mac and mtu (1400, or that of the subnet).',
     )
     .optional(),
   dhcpV6Options: z
     .string()
     .max(4096)
-    .describe('OVN DHCPv6 options, `name=value` separated by commas; without it server_id.')
+    .describe('OVN DHCPv6 options, `name=value` separated by commas, lists as `{a;b}`; server_id is added.')
     .optional(),
   enableIPv6RA: z.boolean().describe('The router of the subnet sends IPv6 router advertisements.').optional(),
   ipv6RAConfigs: z

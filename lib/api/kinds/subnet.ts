@@ -57,11 +57,14 @@ export const subnetSpec = z
   );
 
 const familyStatus = {
-  v4availableIPs: z.number().describe('Free IPv4 addresses.').optional(),
+  v4availableIPs: z.number().describe('Free IPv4 addresses; those of IPPools among them.').optional(),
   v4availableIPrange: z.string().describe('The same as ranges `a-b`, separated by commas.').optional(),
   v4usingIPs: z.number().describe('IPv4 addresses in use.').optional(),
   v4usingIPrange: z.string().describe('The same as ranges.').optional(),
-  v6availableIPs: z.number().describe('Free IPv6 addresses.').optional(),
+  v6availableIPs: z
+    .number()
+    .describe('Free IPv6 addresses; above 2^53 rounded, as numbers in JSON are. The range is exact.')
+    .optional(),
   v6availableIPrange: z.string().describe('The same as ranges `a-b`, separated by commas.').optional(),
   v6usingIPs: z.number().describe('IPv6 addresses in use.').optional(),
   v6usingIPrange: z.string().describe('The same as ranges.').optional(),
@@ -71,12 +74,12 @@ export const subnetStatus = z.object({
   conditions: conditions.optional(),
   ...familyStatus,
   activateGateway: z.string().describe('Node, or nodes, through which a centralized gateway leads now.').optional(),
-  dhcpV4OptionsUUID: z.string().optional(),
-  dhcpV6OptionsUUID: z.string().optional(),
+  dhcpV4OptionsUUID: z.string().describe('Row of DHCP_Options in the northbound database.').optional(),
+  dhcpV6OptionsUUID: z.string().describe('The same for DHCPv6.').optional(),
   u2oInterconnectionIP: z.string().optional(),
   u2oInterconnectionMAC: z.string().optional(),
   u2oInterconnectionVPC: z.string().optional(),
-  mcastQuerierIP: z.string().optional(),
+  mcastQuerierIP: z.string().describe('Address from which the switch asks for members of multicast groups.').optional(),
   mcastQuerierMAC: z.string().optional(),
   natOutgoingPolicyRules: z
     .array(

@@ -1,36 +1,70 @@
 import { z } from 'zod';
-import { addressField, cidrField, matchesWhole, pattern } from './address.ts';
+import { addressField, matchesWhole, pattern } from './address.ts';
 import { ageColumn, conditionColumn, conditions, labelSelector, rules, type Kind } from './shared.ts';
 
 const names = z.array(z.string().max(253)).max(4096);
 
-const staticRoute = z.object({
-  policy: z
-    .enum(['', 'policySrc', 'policyDst'])
-    .describe('Match `cidr` against the source or the destination; policyDst by default.')
-    .optional(),
-  cidr: z
-    .string()
-    .max(64)
-    .meta(
-      rules({
-        rule: matchesWhole('self', pattern.ipOrCidr),
-        message: 'cidr of a static route must be a CIDR or an IP address',
-      }),
-    )
-    .optional(),
-  nextHopIP: addressField('nextHopIP of a static route').optional(),
-  routeTable: z.string().max(253).optional(),
-  ecmpMode: z.enum(['', 'ecmp_symmetric_reply']).optional(),
-  bfdId: z.string().max(253).optional(),
-});
+const staticRoute = z
+  .object({
+    policy: z
+      .enum(['', 'policySrc', 'policyDst'])
+      .describe('Match `cidr` against the source or the destination; policyDst by default.')
+      .optional(),
+    cidr: z
+      .string()
+      .max(64)
+      .describe('Network the route is for; host bits are cleared, and an address stands for itself alone.')
+      .meta(
+        rules({
+          rule: matchesWhole('self', pattern.ipOrCidr),
+          message: 'cidr of a static route must be a CIDR or an IP address',
+        }),
+      )
+      .optional(),
+    nextHopIP: addressField('nextHopIP of a static route')
+      .describe(
+        'Address of the next router, in a subnet or a link of this VPC. Routes that differ in it alone share the load.',
+      )
+      .optional(),
+    routeTable: z
+      .string()
+      .max(253)
+      .describe('Only for packets from subnets of the same `spec.routeTable`; empty for those that name none.')
+      .optional(),
+    ecmpMode: z
+      .enum(['', 'ecmp_symmetric_reply'])
+      .describe('Answers leave by the next hop the question came from; OVN does so on routers bound to one chassis.')
+      .optional(),
+    bfdId: z.string().max(253).describe('Refused: this release does not watch next hops.').optional(),
+  })
+  .meta(
+    rules({
+      rule: `!has(self.cidr) || !has(self.nextHopIP) || self.nextHopIP == '' || self.cidr.contains(':') == self.nextHopIP.contains(':')`,
+      message: 'cidr and nextHopIP of a static route must be of one family',
+    }),
+  );
 
 const policyRoute = z
   .object({
-    priority: z.int().min(0).max(32767).optional(),
-    match: z.string().max(4096).describe('OVN match expression.').optional(),
+    priority: z
+      .int()
+      .min(0)
+      .max(32767)
+      .describe(
+        'The highest that matches decides. In ovn-cluster, 31000, 30000 and 29000 are those of subnets and nodes.',
+      )
+      .optional(),
+    match: z
+      .string()
+      .max(4096)
+      .describe('OVN match expression. Of two policies of one priority and match the first is served.')
+      .optional(),
     action: z.enum(['allow', 'drop', 'reroute']).optional(),
-    nextHopIP: z.string().max(1024).describe('Next hops of `reroute`, separated by commas.').optional(),
+    nextHopIP: z
+      .string()
+      .max(1024)
+      .describe('Next hops of `reroute`, all of one family, separated by commas; other actions have none.')
+      .optional(),
   })
   .meta(
     rules({
@@ -40,9 +74,17 @@ const policyRoute = z
   );
 
 const vpcPeering = z.object({
-  remoteVpc: z.string().max(253).optional(),
-  localConnectIP: cidrField('localConnectIP')
-    .describe('Address of this end with the prefix length of the link.')
+  remoteVpc: z
+    .string()
+    .max(253)
+    .describe('The other Vpc, which must list this one; one link for each pair.')
+    .optional(),
+  localConnectIP: z
+    .string()
+    .max(160)
+    // Over lists in a list CEL is beyond the cost budget.
+    .regex(new RegExp(`^(${pattern.cidr}(, ?${pattern.cidr})?)?$`))
+    .describe('Address of this end with the prefix length of the link, or one of each family separated by a comma.')
     .optional(),
 });
 
@@ -53,31 +95,45 @@ const bfdPort = z.object({
 });
 
 export const vpcSpec = z.object({
-  defaultSubnet: z.string().max(63).describe('Subnet of the namespaces of this VPC that are bound to none.').optional(),
-  namespaces: names.describe('Namespaces that belong to this VPC.').optional(),
-  enableExternal: z.boolean().describe('Connect the router to the external subnet.').optional(),
-  enableBfd: z.boolean().optional(),
-  extraExternalSubnets: z.array(z.string().max(63)).max(64).optional(),
+  defaultSubnet: z
+    .string()
+    .max(63)
+    .describe('First subnet of the namespaces of this VPC; without it those that name the namespace, else the oldest.')
+    .optional(),
+  namespaces: names
+    .describe(
+      'Namespaces whose pods live in this VPC; of two Vpcs that list one the older has it, and kube-system stays.',
+    )
+    .optional(),
+  enableExternal: z
+    .boolean()
+    .describe('Connect the router to the external subnet; refused by this release.')
+    .optional(),
+  enableBfd: z.boolean().describe('Refused by this release.').optional(),
+  extraExternalSubnets: z.array(z.string().max(63)).max(64).describe('Refused by this release.').optional(),
   staticRoutes: z.array(staticRoute).max(4096).optional(),
   policyRoutes: z.array(policyRoute).max(4096).optional(),
   vpcPeerings: z.array(vpcPeering).max(256).optional(),
-  bfdPort: bfdPort.optional(),
+  bfdPort: bfdPort.describe('Refused by this release unless `enabled` is false.').optional(),
 });
 
 export const vpcStatus = z.object({
   conditions: conditions.optional(),
   standby: z.boolean().describe('The router exists in OVN.').optional(),
-  default: z.boolean().optional(),
-  defaultLogicalSwitch: z.string().optional(),
+  default: z.boolean().describe('It is ovn-cluster.').optional(),
+  defaultLogicalSwitch: z.string().describe('Subnet of namespaces that no Subnet names.').optional(),
   router: z.string().describe('Name of the logical router.').optional(),
-  tcpLoadBalancer: z.string().optional(),
+  tcpLoadBalancer: z
+    .string()
+    .describe('Load balancer of its switches, as the others; empty where there are none.')
+    .optional(),
   udpLoadBalancer: z.string().optional(),
   sctpLoadBalancer: z.string().optional(),
   tcpSessionLoadBalancer: z.string().optional(),
   udpSessionLoadBalancer: z.string().optional(),
   sctpSessionLoadBalancer: z.string().optional(),
-  subnets: z.array(z.string()).optional(),
-  vpcPeerings: z.array(z.string()).optional(),
+  subnets: z.array(z.string()).describe('Subnets whose switch is joined to the router.').optional(),
+  vpcPeerings: z.array(z.string()).describe('Vpcs a link is in force with.').optional(),
   enableExternal: z.boolean().optional(),
   extraExternalSubnets: z.array(z.string()).optional(),
   enableBfd: z.boolean().optional(),

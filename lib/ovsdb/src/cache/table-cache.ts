@@ -2,7 +2,8 @@ import type { TableCache } from '../client-types.ts';
 import type { Atom, Row } from '../value.ts';
 
 type Key = Atom;
-type Bucket = Map<string, Row>;
+/** A row alone is held without a Map, which would be many times its size: most indexes are unique. */
+type Bucket = Row | Map<string, Row>;
 
 /** The rows of one table, with its indexes. Only the monitor writes to it. */
 export class MirroredTable implements TableCache {
@@ -22,7 +23,8 @@ export class MirroredTable implements TableCache {
         `table ${this.#name} has no index over ${columns.join(', ')}: ask for it in OvsdbOptions.indexes`,
       );
     const bucket = index.buckets.get(keyOfValues(values));
-    return bucket === undefined ? [] : [...bucket.values()];
+    if (bucket === undefined) return [];
+    return bucket instanceof Map ? [...bucket.values()] : [bucket];
   }
 
   /** Puts a row in, or takes it out where `after` is undefined. */
@@ -33,21 +35,24 @@ export class MirroredTable implements TableCache {
       const oldKey = before === undefined ? undefined : keyOfRow(before, columns);
       const newKey = after === undefined ? undefined : keyOfRow(after, columns);
       if (oldKey !== undefined && oldKey !== newKey) remove(buckets, oldKey, uuid);
-      if (newKey !== undefined && after !== undefined) bucketOf(buckets, newKey).set(uuid, after);
+      if (newKey !== undefined && after !== undefined) add(buckets, newKey, after);
     }
   }
 }
 
-function bucketOf(buckets: Map<Key, Bucket>, key: Key): Bucket {
-  let bucket = buckets.get(key);
-  if (bucket === undefined) buckets.set(key, (bucket = new Map()));
-  return bucket;
+function add(buckets: Map<Key, Bucket>, key: Key, row: Row): void {
+  const there = buckets.get(key);
+  if (there instanceof Map) there.set(row._uuid, row);
+  else if (there === undefined || there._uuid === row._uuid) buckets.set(key, row);
+  else buckets.set(key, new Map([there, row].map((one) => [one._uuid, one])));
 }
 
 function remove(buckets: Map<Key, Bucket>, key: Key, uuid: string): void {
   const bucket = buckets.get(key);
-  bucket?.delete(uuid);
-  if (bucket?.size === 0) buckets.delete(key);
+  if (bucket instanceof Map) {
+    bucket.delete(uuid);
+    if (bucket.size === 0) buckets.delete(key);
+  } else if (bucket?._uuid === uuid) buckets.delete(key);
 }
 
 /** Undefined for a row that lacks one of the values: it is in no index over it. */

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOvsdb } from 'ovsdb-client';
+import type { OvsdbClient } from 'ovsdb-client';
+import { pino } from 'pino';
+import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
+import { parseNode } from '../watch/workloads.ts';
+import { Southbound } from './southbound.ts';
+
+const open = (remote: string): Promise<OvsdbClient> =>
+  openOvsdb({ remotes: [remote], database: 'OVN_Southbound', monitor: { Chassis: undefined } });
+
+async function insertChassis(client: OvsdbClient, name: string): Promise<void> {
+  await client.transact([
+    { op: 'insert', table: 'Encap', uuidName: 'encap', row: { type: 'geneve', ip: '10.9.0.1', chassis_name: name } },
+    { op: 'insert', table: 'Chassis', row: { name, hostname: 'n1', encaps: [{ named: 'encap' }] } },
+  ]);
+}
+
+const metadata = { name: 'n1', uid: 'u', resourceVersion: '1', annotations: { 'ovn.kubernetes.io/chassis': 'c1' } };
+const view = { nodes: new Map([['n1', parseNode({ metadata })]]) };
+
+async function until(what: string, check: () => boolean): Promise<void> {
+  for (let tries = 0; !check(); tries += 1) {
+    assert.ok(tries < 200, what);
+    await sleep(20);
+  }
+}
+
+test('a database that refuses writes is told of, once, and still says which chassis there are', async () => {
+  const active = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
+  // A server that follows another one takes no writes of its own.
+  const follower = await startOvsdbServer({
+    schema: schemaFile('ovn-sb'),
+    arguments: [`--sync-from=${active.remote}`],
+  });
+  const client = await open(active.remote);
+  await insertChassis(client, 'c1');
+  let refusals = 0;
+  const known: string[][] = [];
+  const southbound = new Southbound({
+    remotes: [follower.remote],
+    view,
+    log: pino({ level: 'silent' }),
+    onChassis: (names) => known.push([...names]),
+    onRefused: () => (refusals += 1),
+  });
+  void southbound.open();
+  await southbound.settled();
+  southbound.start();
+  await until('the chassis is told', () => known.at(-1)?.includes('c1') === true);
+  await until('the refusal is told', () => refusals === 1);
+  southbound.request();
+  await sleep(100);
+  assert.equal(refusals, 1);
+  assert.deepEqual([...client.cache.table('Chassis').rows.values()][0]?.['external_ids'], {});
+  await southbound.close();
+  await client.close();
+  await Promise.all([follower.stop(), active.stop()]);
+});

@@ -1,0 +1,163 @@
+/**
+ * The southbound database as this room uses it. In: the Nodes, and the chassis there are. Out: a tag on the chassis of
+ * nodes, the removal of those whose nodes are gone, and which chassis there are for whoever depends on them. Nothing waits
+ * for it: it is opened beside everything else, and whoever has no right to write to it is told once.
+ */
+import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
+import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
+import type { Operation, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
+import type { Logger } from '../../lib/run/logger.ts';
+import { planChassis } from '../plan/node/chassis.ts';
+import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
+import type { View } from '../plan/view.ts';
+
+export interface SouthboundOptions extends Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'> {
+  readonly view: Pick<View, 'nodes'>;
+  readonly log: Logger;
+  /** Names of all chassis, whenever they are others than before. */
+  readonly onChassis: (names: ReadonlySet<string>) => void;
+  /** A write was not allowed. */
+  readonly onRefused: () => void;
+}
+
+/** Without the chassis a gateway may be sent through a node that has none, until they are known. */
+const patienceMs = 2000;
+
+const monitor = { Chassis: ['name', 'hostname', 'external_ids', 'other_config'], Chassis_Private: ['name'] };
+
+function mapOf(row: Row, column: string): Readonly<Record<string, string>> {
+  const value = row[column];
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, string>) : {};
+}
+
+function textOf(row: Row, column: string): string {
+  const value = row[column];
+  return typeof value === 'string' ? value : '';
+}
+
+export class Southbound {
+  readonly #options: SouthboundOptions;
+  #client: OvsdbClient | undefined;
+  #names = '';
+  /** Writes that were not allowed: they are not tried again until something else is to be written. */
+  #refused = '';
+  readonly #known = Promise.withResolvers<void>();
+  #isStarted = false;
+  #isRunning = false;
+  #isDue = false;
+
+  constructor(options: SouthboundOptions) {
+    this.#options = options;
+  }
+
+  /** Connects, however long that takes, and tells of the chassis there are. */
+  async open(): Promise<void> {
+    const { remotes, tls, signal } = this.#options;
+    const options = { remotes, database: 'OVN_Southbound', monitor };
+    try {
+      this.#client = await openOvsdb({ ...options, ...(tls && { tls }), ...(signal && { signal }) });
+    } catch (error) {
+      if (signal?.aborted === true) return;
+      throw error;
+    }
+    this.#client.subscribe(() => this.request());
+    this.#client.onState((state) => state === 'synced' && this.request());
+    this.request();
+    this.#known.resolve();
+  }
+
+  /** Resolves once the chassis are known; a database that does not answer is not waited for. */
+  async settled(): Promise<void> {
+    await Promise.race([this.#known.promise, setTimeoutAsync(patienceMs, undefined, { ref: false })]);
+  }
+
+  /** From now on rows are written: all nodes are known. */
+  start(): void {
+    this.#isStarted = true;
+    this.request();
+  }
+
+  async close(): Promise<void> {
+    await this.#client?.close();
+  }
+
+  /** Nodes or chassis changed. */
+  request(): void {
+    if (this.#client === undefined) return;
+    this.#tell(this.#client);
+    this.#isDue = true;
+    if (this.#isStarted && !this.#isRunning) void this.#write(this.#client);
+  }
+
+  #tell({ cache }: OvsdbClient): void {
+    const names = [...cache.table('Chassis').rows.values()].map((row) => textOf(row, 'name')).sort();
+    if (names.join() === this.#names) return;
+    this.#names = names.join();
+    this.#options.onChassis(new Set(names));
+  }
+
+  async #write(client: OvsdbClient): Promise<void> {
+    this.#isRunning = true;
+    // What comes in the same turn is written together.
+    await Promise.resolve();
+    while (this.#isDue && client.state === 'synced') {
+      this.#isDue = false;
+      const plan = planChassis(this.#options.view, rowsOf(client));
+      const operations = operationsOf(plan);
+      if (operations.length === 0 || JSON.stringify(operations) === this.#refused) continue;
+      for (const [chassis, reason] of plan.removals) this.#options.log.info({ chassis, reason }, 'chassis removed');
+      await this.#transact(client, operations);
+    }
+    this.#isRunning = false;
+  }
+
+  async #transact(client: OvsdbClient, operations: readonly Operation[]): Promise<void> {
+    const { log, onRefused } = this.#options;
+    try {
+      await client.transact(operations);
+      this.#refused = '';
+    } catch (error) {
+      // Without an answer the next sync brings it up again.
+      if (!(error instanceof OvsdbError)) throw error;
+      if (!(error instanceof TransactionRejected)) return;
+      this.#refused = JSON.stringify(operations);
+      onRefused();
+      log.warn(
+        { reason: error.message },
+        'the southbound database refused to tag or remove chassis: give the controller a remote without RBAC, or a role that may; chassis of nodes that are gone stay until then',
+      );
+    }
+  }
+}
+
+function rowsOf({ cache }: OvsdbClient): readonly ChassisRow[] {
+  return [...cache.table('Chassis').rows.values()].map((row) => {
+    const externalIds = mapOf(row, 'external_ids');
+    return {
+      name: textOf(row, 'name'),
+      hostname: textOf(row, 'hostname'),
+      externalIds,
+      isRemote: { ...externalIds, ...mapOf(row, 'other_config') }['is-remote'] === 'true',
+    };
+  });
+}
+
+function operationsOf({ tags, removals }: ChassisPlan): readonly Operation[] {
+  const operations: Operation[] = [];
+  for (const [name, entries] of tags) {
+    operations.push({
+      op: 'mutate',
+      table: 'Chassis',
+      where: [['name', '==', name]],
+      // An insert leaves entries that are there as they are.
+      mutations: [
+        ['external_ids', 'delete', Object.keys(entries)],
+        ['external_ids', 'insert', entries],
+      ],
+    });
+  }
+  for (const name of removals.keys()) {
+    for (const table of Object.keys(monitor)) operations.push({ op: 'delete', table, where: [['name', '==', name]] });
+  }
+  return operations;
+}

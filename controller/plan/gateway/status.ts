@@ -1,0 +1,67 @@
+/** What a Subnet is told of its gateway; `gatewayStatusReads` answers to all that is read here. */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
+import type { Subnet } from '../../state/objects.ts';
+import type { Change } from '../feature.ts';
+import { vpcNameOf } from '../vpc/default-subnet.ts';
+import type { View } from '../view.ts';
+import { egressProblems, sharersOfTable } from './egress.ts';
+import { natRuleProblems, statedRules } from './nat-rules.ts';
+import type { StatedRule } from './nat-rules.ts';
+import { isCentralized, isThroughNodes, partsOf } from './scope.ts';
+
+export interface GatewayStatus {
+  /** The node, or with enableEcmp the comma list of nodes, that a centralized gateway leads through; else empty. */
+  readonly activateGateway: string;
+  readonly natOutgoingPolicyRules: readonly StatedRule[];
+}
+
+/** The part of a Subnet's status that is about its gateway. */
+export function planGatewayStatus(view: View, name: string): GatewayStatus {
+  const subnet = view.subnets.get(name);
+  const hops = view.gateways.get(name)?.hops ?? [];
+  return {
+    activateGateway: hops.map(({ node }) => node).join(','),
+    natOutgoingPolicyRules: subnet !== undefined && isThroughNodes(subnet) ? statedRules(subnet.spec) : [],
+  };
+}
+
+/** What of a Subnet's gateway is not as its spec asks, each with what to do; everything else of the spec is in force. */
+export function gatewayProblems(view: View, name: string): readonly Problem[] {
+  const subnet = view.subnets.get(name);
+  if (subnet === undefined) return [];
+  const { problems = [] } = view.gateways.get(name) ?? {};
+  return [...typeProblems(subnet), ...problems, ...egressProblems(view, subnet), ...natRuleProblems(subnet.spec)];
+}
+
+function typeProblems(subnet: Subnet): readonly Problem[] {
+  const { spec } = subnet;
+  const refuse = (code: string, message: string): readonly Problem[] => [{ code, message }];
+  if (spec.gatewayType !== '' && spec.gatewayType !== 'distributed' && !isCentralized(spec))
+    return refuse(
+      'GatewayTypeInvalid',
+      `spec.gatewayType '${spec.gatewayType}' is neither distributed nor centralized; distributed is in force`,
+    );
+  if (!isCentralized(spec)) return [];
+  if (!isThroughNodes(subnet)) {
+    const cause = `this one is in Vpc ${vpcNameOf(spec)} and of provider ${spec.provider === '' ? 'ovn' : spec.provider}`;
+    return refuse(
+      'GatewayTypeIgnored',
+      `spec.gatewayType centralized has no effect: nodes are gateways of subnets of provider ovn in Vpc ovn-cluster only, and ${cause}; give the Vpc routes of its own (spec.staticRoutes of the Vpc) and remove gatewayType`,
+    );
+  }
+  const wrong = partsOf(spec.gatewayNode).find(
+    (entry) => entry.includes(':') && parseIp(entry.slice(entry.indexOf(':') + 1)) === undefined,
+  );
+  if (wrong === undefined) return [];
+  return refuse(
+    'GatewayAddressInvalid',
+    `spec.gatewayNode: what follows the node's name in '${wrong}' is not an IP address; the address of the node's interface is used`,
+  );
+}
+
+/** Subnets of which the above may have become otherwise. */
+export function* gatewayStatusReads(change: Change, view: View): Generator<string> {
+  if (change.kind === 'gateways' || change.kind === 'subnets' || change.kind === 'verdicts') yield change.name;
+  if (change.kind === 'subnets') yield* sharersOfTable(view, change.before, change.after);
+}

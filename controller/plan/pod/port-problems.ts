@@ -1,0 +1,81 @@
+/** What is wrong with what a pod asks for, besides its addresses. */
+import { annotation } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
+import type { Pod } from '../../state/objects.ts';
+import { groupProblem, isGuarded, namedGroups } from '../security-group/membership.ts';
+import type { View } from '../view.ts';
+import { mayHold } from '../vip/virtual-port.ts';
+import { podDhcpProblems } from './dhcp.ts';
+import { annotationOf, askedOf, interfacesOf, listOf, wantsNetwork } from './interfaces.ts';
+import type { Interface } from './interfaces.ts';
+import { readRates } from './rates.ts';
+import { routeProblem } from './routes.ts';
+
+/** Codes that only an edit of the pod mends. */
+const permanent: ReadonlySet<string> = new Set([
+  'InvalidAnnotation',
+  'InvalidAddress',
+  'InvalidIPFamily',
+  'AddressOutOfRange',
+  'NotSupported',
+]);
+
+function invalid(network: Interface, key: string, what: string): Problem {
+  return { code: 'InvalidAnnotation', message: `annotation ${annotationOf(network, key)} ${what}` };
+}
+
+function booleanProblem(pod: Pod, network: Interface, key: string): Problem | undefined {
+  const text = askedOf(pod, network, key);
+  return ['', 'true', 'false'].includes(text) ? undefined : invalid(network, key, `is '${text}': give true or false`);
+}
+
+function vipProblems(view: View, pod: Pod, network: Interface): readonly (Problem | undefined)[] {
+  const stray = listOf(askedOf(pod, network, annotation.portVips)).find((text) => parseIp(text) === undefined);
+  const missing = listOf(askedOf(pod, network, annotation.addressPairs)).find((name) => {
+    const vip = view.vips.get(name);
+    return vip === undefined || !mayHold(vip, pod, network);
+  });
+  const key = annotationOf(network, annotation.addressPairs);
+  return [
+    stray === undefined ? undefined : invalid(network, annotation.portVips, `has '${stray}', which is no address`),
+    missing === undefined
+      ? undefined
+      : {
+          code: 'VipNotFound',
+          message: `annotation ${key}: Vip ${missing} does not exist, or is not for pods of this namespace`,
+        },
+  ];
+}
+
+function problemsOf(view: View, pod: Pod, network: Interface): readonly Problem[] {
+  const groups = askedOf(pod, network, annotation.securityGroups);
+  const isEmptyList = isGuarded(pod, network) && namedGroups(pod, network).length === 0;
+  const found = [
+    isEmptyList ? invalid(network, annotation.securityGroups, `is '${groups}', which names no group`) : undefined,
+    booleanProblem(pod, network, annotation.portSecurity),
+    booleanProblem(pod, network, annotation.defaultRoute),
+    routeProblem(pod, network),
+    ...readRates(pod, network).problems,
+    ...podDhcpProblems(pod, network),
+    ...vipProblems(view, pod, network),
+    groupProblem(view, pod, network),
+  ];
+  return found.filter((problem) => problem !== undefined);
+}
+
+/** All that is wrong with a pod's annotations, what only the user can mend first. */
+export function portProblems(view: View, key: string): readonly Problem[] {
+  const pod = view.pods.get(key);
+  if (pod === undefined || !wantsNetwork(pod)) return [];
+  const problems = (interfacesOf(pod, view.attachments) ?? []).flatMap((network) => problemsOf(view, pod, network));
+  return problems.sort((a, b) => Number(permanent.has(b.code)) - Number(permanent.has(a.code)));
+}
+
+/** What only an edit of the pod mends: there is nothing to wait for. */
+export function permanentProblem(view: View, key: string): Problem | undefined {
+  const address = view.addressProblem(`pod/${key}`);
+  return [...(address === undefined ? [] : [address]), ...portProblems(view, key)].find(({ code }) =>
+    permanent.has(code),
+  );
+}

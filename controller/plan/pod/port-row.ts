@@ -1,0 +1,73 @@
+/** A pod's port: where it may be bound, and what it may send. */
+import { annotation } from '../../../lib/api/names.ts';
+import type { DesiredRow } from '../../../lib/desired/row.ts';
+import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import type { Ip } from '../../../lib/net/ip.ts';
+import { podKey } from '../../state/objects.ts';
+import type { Pod } from '../../state/objects.ts';
+import { portAddresses } from '../address/texts.ts';
+import { vendorIds } from '../names.ts';
+import { groupIds, namedGroups } from '../security-group/membership.ts';
+import type { HeldPort, View } from '../view.ts';
+import { sharedAddresses } from '../vip/virtual-port.ts';
+import { vpcNameOf } from '../vpc/default-subnet.ts';
+import { dhcpColumns } from './dhcp.ts';
+import { askedOf, listOf } from './interfaces.ts';
+
+/** Addresses a port may use beside its own: those it asks for, and those of Vips it may hold. */
+export function extraAddresses(view: View, pod: Pod, held: HeldPort): readonly Ip[] {
+  const asked = listOf(askedOf(pod, held.interface, annotation.portVips)).flatMap((text) => parseIp(text) ?? []);
+  const all = [...asked, ...sharedAddresses(view, pod, held)];
+  return [...new Map(all.map((ip) => [formatIp(ip), ip])).values()];
+}
+
+/** The chassis of the nodes of everybody who has the port, the one that had it first in front; none until all are known. */
+function chassisOf(view: View, { sharers }: HeldPort): readonly string[] {
+  const nodes = sharers.map((key) => view.pods.get(key.slice('pod/'.length))?.node ?? '');
+  const known = nodes.map((node) => view.nodes.get(node)?.annotations[annotation.chassis] ?? '');
+  return known.includes('') ? [] : [...new Set(known)];
+}
+
+/** Only the node the pod is on may claim the port. While a virtual machine moves, the new node is silent until the machine speaks there. */
+function bindingOptions(view: View, held: HeldPort): Readonly<Record<string, string>> {
+  const chassis = chassisOf(view, held);
+  if (chassis.length === 0) return {};
+  const requested = { 'requested-chassis': chassis.join(',') };
+  return chassis.length === 1 ? requested : { ...requested, 'activation-strategy': 'rarp' };
+}
+
+function portSecurity(view: View, pod: Pod, held: HeldPort): readonly string[] {
+  if (askedOf(pod, held.interface, annotation.portSecurity) === 'false') return [];
+  const extra = extraAddresses(view, pod, held).map(formatIp);
+  return [[portAddresses(held.allocation), ...extra].join(' ')];
+}
+
+function externalIds(view: View, pod: Pod, held: HeldPort): Readonly<Record<string, string>> {
+  const { allocation, interface: network } = held;
+  const vips = extraAddresses(view, pod, held).map(formatIp);
+  const vpc = vpcNameOf(view.subnets.get(allocation.subnet)?.spec ?? { vpc: '' });
+  return {
+    ...vendorIds,
+    pod: podKey(pod),
+    ls: allocation.subnet,
+    ...groupIds(view, namedGroups(pod, network), vpc),
+    ...(vips.length === 0 ? {} : { vips: vips.join(','), 'attach-vips': 'true' }),
+  };
+}
+
+/** The row of a port, pinned to its addresses and its node. */
+export function portRow(view: View, pod: Pod, held: HeldPort): DesiredRow {
+  const { port, allocation } = held;
+  return {
+    table: 'Logical_Switch_Port',
+    key: port,
+    columns: {
+      addresses: [portAddresses(allocation)],
+      port_security: portSecurity(view, pod, held),
+      options: bindingOptions(view, held),
+      external_ids: externalIds(view, pod, held),
+      ...dhcpColumns(view, pod, held),
+    },
+    parent: { table: 'Logical_Switch', key: allocation.subnet, column: 'ports' },
+  };
+}

@@ -1,0 +1,78 @@
+/** Which pods' ports, or what they are told, are made of something that changed. */
+import { annotation } from '../../../lib/api/names.ts';
+import type { Node, Pod, Subnet } from '../../state/objects.ts';
+import type { Change } from '../feature.ts';
+import { isSameScope } from '../gateway/scope.ts';
+import { securityPortGroup } from '../security-group/names.ts';
+import { regrouped } from '../security-group/security-group.ts';
+import type { View } from '../view.ts';
+import { mayHoldSomewhere, podsOfVip } from '../vip/virtual-port.ts';
+import { listOf } from './interfaces.ts';
+
+export function* podsRead(change: Change, view: View): Generator<string> {
+  const { kind, name } = change;
+  if (kind === 'pods') yield* withSharers(view, name);
+  else if (kind === 'ports') yield* ofPorts(view, name);
+  else if (kind === 'verdicts') yield* podIds(view.keysIn(name));
+  else if (kind === 'subnets') {
+    const isSame = portText(change.before) === portText(change.after) && isSameScope(change.before, change.after);
+    if (!isSame) yield* podIds(view.keysIn(name));
+  } else if (kind === 'nodes' && chassisText(change.before) !== chassisText(change.after)) {
+    for (const id of view.podsOn(name)) yield* withSharers(view, id);
+  } else if (kind === 'securityGroups') yield* naming(view, regrouped(change));
+  else if (kind === 'vips' && specText(change.before) !== specText(change.after)) {
+    const versions = [change.before, change.after];
+    for (const [id, pod] of view.pods) if (versions.some((vip) => vip && mayHoldSomewhere(vip, pod))) yield id;
+  } else if (kind === 'attachments') {
+    for (const [id, pod] of view.pods) if (hasAttachments(pod)) yield id;
+  }
+}
+
+function specText(object: { readonly spec: unknown } | undefined): string {
+  return JSON.stringify(object?.spec ?? null);
+}
+
+function hasAttachments({ annotations }: Pod): boolean {
+  return annotations[annotation.networks] !== undefined || annotations[annotation.defaultNetwork] !== undefined;
+}
+
+function* podIds(keys: Iterable<string>): Generator<string> {
+  for (const key of keys) if (key.startsWith('pod/')) yield key.slice('pod/'.length);
+}
+
+function* ofPorts(view: View, key: string): Generator<string> {
+  yield* podIds([key]);
+  if (!key.startsWith('vip/')) return;
+  const name = key.slice('vip/'.length);
+  yield* podsOfVip(view, name, [view.vips.get(name)]);
+}
+
+/** What of a Subnet's spec its pods' ports have. */
+function portText(subnet: Subnet | undefined): string {
+  if (subnet === undefined) return '';
+  const { vpc, mtu, enableDHCP, dhcpV4Options, dhcpV6Options } = subnet.spec;
+  return JSON.stringify([vpc, mtu, enableDHCP, dhcpV4Options, dhcpV6Options]);
+}
+
+/** Undefined where there is no node; otherwise what a port's row has of it. */
+function chassisText(node: Node | undefined): string | undefined {
+  return node && (node.annotations[annotation.chassis] ?? '');
+}
+
+/** A pod, and those that have its ports with it: one of them plans the rows. */
+function* withSharers(view: View, id: string): Generator<string> {
+  yield id;
+  for (const { sharers } of view.ports(`pod/${id}`)) if (sharers.length > 1) yield* podIds(sharers);
+}
+
+/** Pods that name a security group of this port group for whatever interface. */
+function* naming(view: View, group: string | undefined): Generator<string> {
+  if (group === undefined) return;
+  const suffix = annotation.securityGroups.slice(annotation.securityGroups.indexOf('/'));
+  for (const [id, pod] of view.pods) {
+    for (const key in pod.annotations) {
+      if (!key.endsWith(suffix)) continue;
+      if (listOf(pod.annotations[key] ?? '').some((name) => securityPortGroup(name) === group)) yield id;
+    }
+  }
+}

@@ -1,0 +1,31 @@
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { Feature } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import type { View } from '../view.ts';
+import { aclRow, tiersOf } from './acl-row.ts';
+import { denyAllGroup, groupPriority } from './names.ts';
+
+/** Drops what no group's rule allows, whatever becomes of the groups. */
+function planDenyAll(view: View): Desired {
+  const group: DesiredRow = {
+    table: 'Port_Group',
+    key: denyAllGroup,
+    columns: { external_ids: { ...vendorIds, type: 'security_group', sg: 'kubeovn_deny_all' } },
+    collects: ['ports'],
+  };
+  const acls = tiersOf(view).flatMap((tier) =>
+    (['to-lport', 'from-lport'] as const).map((direction) => {
+      const match = `${direction === 'to-lport' ? 'outport' : 'inport'} == @${denyAllGroup} && ip`;
+      return aclRow(denyAllGroup, { direction, priority: groupPriority.deny, match, action: 'drop', tier });
+    }),
+  );
+  return { rows: [group, ...acls] };
+}
+
+/** One key, `all`. */
+export const denyAllFeature: Feature = {
+  name: 'deny-all',
+  all: () => ['all'],
+  reads: () => [],
+  plan: planDenyAll,
+};

@@ -1,0 +1,178 @@
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { SecurityGroup } from '../../state/objects.ts';
+import { obstacleConditions } from '../conditions.ts';
+import type { WantedCondition } from '../conditions.ts';
+import type { Feature, ObjectChange } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import type { View } from '../view.ts';
+import { aclRow, tiersOf } from './acl-row.ts';
+import type { Acl } from './acl-row.ts';
+import { firstTier, groupPriority, memberSet, nameConflictOf, securityPortGroup } from './names.ts';
+import { readRule } from './rules.ts';
+import type { ReadRule } from './rules.ts';
+
+const directions = ['to-lport', 'from-lport'] as const;
+
+/** Whether a group has rows that others may refer to. */
+export function isServedGroup(view: View, name: string): boolean {
+  return view.securityGroups.has(name) && nameConflictOf(view, name) === undefined;
+}
+
+/** What no member can live without: neighbours, router advertisements, DHCP, VRRP. */
+function baseAcls(view: View, name: string): readonly Acl[] {
+  const group = securityPortGroup(name);
+  return tiersOf(view).flatMap((tier) =>
+    directions.flatMap((direction) => {
+      const isIngress = direction === 'to-lport';
+      // Advertisements come in and solicitations go out.
+      const neighbours = isIngress ? '{130, 134, 135, 136}' : '{130, 133, 135, 136}';
+      const [source, destination] = isIngress ? [67, 68] : [68, 67];
+      const [source6, destination6] = isIngress ? [547, 546] : [546, 547];
+      const matches = [
+        'arp',
+        `icmp6.type == ${neighbours} && icmp6.code == 0 && ip.ttl == 255`,
+        `udp.src == ${source} && udp.dst == ${destination} && ip4`,
+        `udp.src == ${source6} && udp.dst == ${destination6} && ip6`,
+        'ip.proto == 112',
+      ];
+      return matches.map((match): Acl => {
+        const full = `${isIngress ? 'outport' : 'inport'} == @${group} && ${match}`;
+        return { direction, priority: groupPriority.base, match: full, action: 'allow-related', tier };
+      });
+    }),
+  );
+}
+
+function sameGroupAcls(name: string, tier: number | undefined): readonly Acl[] {
+  const group = securityPortGroup(name);
+  return directions.flatMap((direction) =>
+    ([4, 6] as const).map((family): Acl => {
+      const [port, end] = direction === 'to-lport' ? ['outport', 'src'] : ['inport', 'dst'];
+      const match = `${port} == @${group} && ip${family} && ip${family}.${end} == $${memberSet(name, family)}`;
+      return { direction, priority: groupPriority.sameGroup, match, action: 'allow-related', tier };
+    }),
+  );
+}
+
+/** Tier of a group's own rules; without tiers those of tier 1 are never come to. */
+function tierOf(view: View, { spec }: SecurityGroup): number | undefined {
+  return view.capabilities.aclTier ? firstTier + spec.tier : undefined;
+}
+
+function isReached(view: View, { spec }: SecurityGroup): boolean {
+  return view.capabilities.aclTier || spec.tier === 0;
+}
+
+function rulesOf(view: View, group: SecurityGroup): readonly (ReadRule & { readonly field: string })[] {
+  const { ingressRules, egressRules } = group.spec;
+  return directions.flatMap((direction) => {
+    const [field, rules] = direction === 'to-lport' ? ['ingressRules', ingressRules] : ['egressRules', egressRules];
+    const context = {
+      group: group.name,
+      direction,
+      tier: tierOf(view, group),
+      hasGroup: (name: string) => isServedGroup(view, name),
+    };
+    return rules.map((rule, index) => ({ ...readRule(rule, context), field: `spec.${field}[${index}]` }));
+  });
+}
+
+function planSecurityGroup(view: View, name: string): Desired {
+  const group = view.securityGroups.get(name);
+  if (group === undefined || !isServedGroup(view, name)) return { rows: [] };
+  const key = securityPortGroup(name);
+  const ids = { ...vendorIds, type: 'security_group', sg: name };
+  const own = isReached(view, group)
+    ? [
+        ...(group.spec.allowSameGroupTraffic ? sameGroupAcls(name, tierOf(view, group)) : []),
+        ...rulesOf(view, group).flatMap(({ acl }) => acl ?? []),
+      ]
+    : [];
+  const acls = [...baseAcls(view, name), ...own].map((acl) => aclRow(key, acl));
+  const sets = ([4, 6] as const).map((family): DesiredRow => ({
+    table: 'Address_Set',
+    key: memberSet(name, family),
+    columns: { external_ids: ids },
+    collects: ['addresses'],
+  }));
+  return {
+    rows: [
+      { table: 'Port_Group', key, columns: { external_ids: ids }, collects: ['ports'] },
+      ...sets,
+      // The same rule twice is one.
+      ...new Map(acls.map((row) => [row.key, row])).values(),
+    ],
+  };
+}
+
+/** At most so many rules are named in a message. */
+const namedRules = 3;
+
+/** What of a group's spec is not as it was meant. */
+export function securityGroupProblem(view: View, name: string): Problem | undefined {
+  const group = view.securityGroups.get(name);
+  if (group === undefined) return undefined;
+  const conflict = nameConflictOf(view, name);
+  if (conflict !== undefined) return conflict;
+  if (!isReached(view, group)) {
+    const message = `spec.tier ${group.spec.tier} needs an OVN with ACL tiers (23.06 and newer): no rule of the group is in force, and its members reach nobody; use tier 0`;
+    return { code: 'NotSupported', message };
+  }
+  const wrong = rulesOf(view, group).flatMap(({ field, problem }) => (problem ? [{ field, problem }] : []));
+  const [first] = wrong;
+  if (first === undefined) return undefined;
+  const named = wrong.slice(0, namedRules).map(({ field, problem }) => `${field}: ${problem.message}`);
+  const rest = wrong.length > namedRules ? `; and ${wrong.length - namedRules} more rules` : '';
+  return { code: first.problem.code, message: `${named.join('; ')}${rest}` };
+}
+
+export function planSecurityGroupConditions(
+  view: View,
+  name: string,
+  refused: Problem | undefined,
+): readonly WantedCondition[] {
+  const generation = view.securityGroups.get(name)?.generation ?? 0;
+  return obstacleConditions(generation, securityGroupProblem(view, name), refused, 'SecurityGroupReady');
+}
+
+/** Status besides conditions and digests; the field names are Kube-OVN's. */
+export function planSecurityGroupStatus(
+  view: View,
+  name: string,
+  refused: Problem | undefined,
+): Readonly<Record<string, unknown>> {
+  const isServed = isServedGroup(view, name);
+  const isInForce = isServed && refused === undefined;
+  return {
+    portGroup: isServed ? securityPortGroup(name) : '',
+    allowSameGroupTraffic: view.securityGroups.get(name)?.spec.allowSameGroupTraffic ?? false,
+    ingressLastSyncSuccess: isInForce,
+    egressLastSyncSuccess: isInForce,
+  };
+}
+
+/** Groups that are other than before for those that name them: there or gone, or of a name that is free now. */
+export function regrouped(change: ObjectChange): string | undefined {
+  if (change.kind !== 'securityGroups') return undefined;
+  const { before, after } = change;
+  const isSame = before !== undefined && after !== undefined && before.createdMs === after.createdMs;
+  return isSame ? undefined : securityPortGroup(change.name);
+}
+
+export const securityGroupFeature: Feature = {
+  name: 'security-group',
+  all: (view) => view.securityGroups.keys(),
+  *reads(change, view) {
+    if (change.kind !== 'securityGroups') return;
+    yield change.name;
+    const portGroup = regrouped(change);
+    if (portGroup === undefined) return;
+    const isMeant = (name: string): boolean => securityPortGroup(name) === portGroup;
+    for (const { name, spec } of view.securityGroups.values()) {
+      const rules = [...spec.ingressRules, ...spec.egressRules];
+      if (isMeant(name) || rules.some(({ remoteSecurityGroup }) => isMeant(remoteSecurityGroup))) yield name;
+    }
+  },
+  plan: planSecurityGroup,
+};

@@ -1,0 +1,44 @@
+import type { DesiredRow } from '../../../lib/desired/row.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import { matchFamily, vendorIds } from '../names.ts';
+import type { View } from '../view.ts';
+import type { CheckedAcl } from './acl-items.ts';
+
+/** Where OVN has tiers: the one Kube-OVN puts its own into, behind those of cluster-wide policies. */
+const tier = 2;
+
+export type Rule = CheckedAcl & {
+  readonly columns?: DesiredRow['columns'];
+  readonly ids?: Readonly<Record<string, string>>;
+};
+
+/** An ACL of a subnet's switch. `group` keeps rows of different owners apart. */
+export function aclRow(view: View, group: string, subnet: string, rule: Rule): DesiredRow {
+  const { direction, priority, match, action, columns, ids } = rule;
+  return {
+    table: 'ACL',
+    // By what makes an ACL one, so that another action or another place in the list is no other row.
+    key: [group, subnet, direction, priority, match].join('/'),
+    columns: {
+      direction,
+      priority,
+      match,
+      action,
+      ...(view.capabilities.aclTier ? { tier } : {}),
+      ...columns,
+      external_ids: { ...vendorIds, parent: subnet, ...ids },
+    },
+    parent: { table: 'Logical_Switch', key: subnet, column: 'acls' },
+  };
+}
+
+export function cidrsOf(net: SubnetNet | undefined): readonly Cidr[] {
+  return [net?.v4, net?.v6].flatMap((part) => (part === undefined ? [] : [part.cidr]));
+}
+
+/** A match for traffic from one network to another. */
+export function between(family: 4 | 6, source: string, destination: string): string {
+  const ip = matchFamily(family);
+  return `${ip}.src == ${source} && ${ip}.dst == ${destination}`;
+}

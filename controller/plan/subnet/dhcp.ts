@@ -1,0 +1,108 @@
+/** OVN's DHCP server for a subnet: a row of options for each family, which ports of its pods refer to. */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { ref } from '../../../lib/desired/row.ts';
+import type { Desired, DesiredRow, Ref } from '../../../lib/desired/row.ts';
+import { formatCidr } from '../../../lib/net/cidr.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+import { deriveMac } from '../../../lib/net/mac.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
+import type { Feature } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import type { View } from '../view.ts';
+import { readDhcpOptions } from './dhcp-options.ts';
+import type { DhcpOptions } from './dhcp-options.ts';
+import { isSameSpec } from './spec-change.ts';
+import { gatewayIp } from './subnet-net.ts';
+import { servedNet } from './subnet.ts';
+
+/** First octet of addresses of DHCP servers; ports have others. */
+const serverMacSpace = 0x0e;
+/** What a tunnel leaves of 1500 octets in the worst case: the controller does not know the nodes' links. */
+const defaultMtu = 1400;
+
+function familiesOf(view: View, subnet: string): readonly FamilyNet[] {
+  const net = servedNet(view, subnet);
+  return [net?.v4, net?.v6].filter((part) => part !== undefined);
+}
+
+/** Options that go without saying, for a server in `subnet`. `mtu` is that of the Subnet, 0 where it names none. */
+export function dhcpDefaults(subnet: string, net: FamilyNet, mtu: number): Readonly<Record<string, string>> {
+  const mac = deriveMac(serverMacSpace, `dhcp/${subnet}`);
+  if (net.cidr.family === 6) return { server_id: mac };
+  return {
+    lease_time: '3600',
+    router: gatewayIp(net),
+    server_id: '169.254.0.254',
+    server_mac: mac,
+    mtu: String(mtu >= 68 ? mtu : defaultMtu),
+  };
+}
+
+function optionsOf(view: View, subnet: string, net: FamilyNet): DhcpOptions {
+  const spec = view.subnets.get(subnet)?.spec;
+  const isV4 = net.cidr.family === 4;
+  const text = (isV4 ? spec?.dhcpV4Options : spec?.dhcpV6Options) ?? '';
+  const field = isV4 ? 'spec.dhcpV4Options' : 'spec.dhcpV6Options';
+  return readDhcpOptions(net.cidr.family, text, dhcpDefaults(subnet, net, spec?.mtu ?? 0), field);
+}
+
+function isEnabled(view: View, subnet: string): boolean {
+  return view.subnets.get(subnet)?.spec.enableDHCP === true;
+}
+
+/** The key of a subnet's row of DHCP options. */
+export function dhcpKey(subnet: string, family: Family): string {
+  return `${subnet}/ipv${family}`;
+}
+
+function planDhcp(view: View, subnet: string): Desired {
+  if (!isEnabled(view, subnet)) return { rows: [] };
+  const rows = familiesOf(view, subnet).map((net): DesiredRow => {
+    const { family } = net.cidr;
+    return {
+      table: 'DHCP_Options',
+      key: dhcpKey(subnet, family),
+      columns: {
+        cidr: formatCidr(net.cidr),
+        options: optionsOf(view, subnet, net).options,
+        external_ids: { ...vendorIds, ls: subnet, protocol: `IPv${family}` },
+      },
+      // Networks of different VPCs may have one CIDR.
+      adopts: ['external_ids:ls', 'external_ids:protocol'],
+    };
+  });
+  return { rows };
+}
+
+/** What `dhcpv4_options` and `dhcpv6_options` of the ports of a subnet's pods are to refer to. */
+export function dhcpOptionsOf(view: View, subnet: string): { readonly v4?: Ref; readonly v6?: Ref } {
+  const families = isEnabled(view, subnet) ? familiesOf(view, subnet).map(({ cidr }) => cidr.family) : [];
+  const of = (family: Family): Ref => ref('DHCP_Options', dhcpKey(subnet, family));
+  return { ...(families.includes(4) ? { v4: of(4) } : {}), ...(families.includes(6) ? { v6: of(6) } : {}) };
+}
+
+export function dhcpProblems(view: View, subnet: string): readonly Problem[] {
+  const spec = view.subnets.get(subnet)?.spec;
+  const nets = familiesOf(view, subnet);
+  if (spec?.enableDHCP !== true || nets.length === 0) return [];
+  const sentences = nets.flatMap((net) => optionsOf(view, subnet, net).problems);
+  for (const [family, field, text] of [
+    [4, 'spec.dhcpV4Options', spec.dhcpV4Options],
+    [6, 'spec.dhcpV6Options', spec.dhcpV6Options],
+  ] as const) {
+    if (text.trim() !== '' && !nets.some(({ cidr }) => cidr.family === family))
+      sentences.push(`${field}: the subnet has no IPv${family} CIDR: add one or remove the options`);
+  }
+  return sentences.map((message) => ({ code: 'DHCPOptionsInvalid', message }));
+}
+
+/** Keys: `<subnet>`. */
+export const dhcpFeature: Feature = {
+  name: 'dhcp',
+  all: (view) => view.subnets.keys(),
+  reads(change) {
+    if (change.kind === 'verdicts') return [change.name];
+    return change.kind === 'subnets' && !isSameSpec(change) ? [change.name] : [];
+  },
+  plan: planDhcp,
+};

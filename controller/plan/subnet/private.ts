@@ -1,0 +1,79 @@
+/**
+ * A private subnet: nothing is let in but from itself, the nodes and the CIDRs it names, and nothing of its own goes to
+ * others. In: the spec and the network in force. Out: ACLs of the switch. Rules: they are rows of the switch's own key, so
+ * that there is never a switch without them; a CIDR that cannot be read opens nothing and closes nothing.
+ */
+import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { DesiredRow } from '../../../lib/desired/row.ts';
+import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import type { SubnetSpec } from '../../state/objects.ts';
+import { matchFamily } from '../names.ts';
+import type { View } from '../view.ts';
+import { aclRow, between, cidrsOf } from './acl-row.ts';
+import type { Rule } from './acl-row.ts';
+
+/** Kube-OVN's; those of users lie between 0 and 32767 beside them. */
+const priority = { drop: 1000, allowSubnet: 1001, node: 3000 } as const;
+/** Longest name of an ACL. */
+const maxNameLength = 63;
+
+/** CIDRs that may talk with a private subnet, once each, and what is wrong with the others. */
+export function readAllowSubnets({ allowSubnets }: SubnetSpec): {
+  readonly cidrs: readonly Cidr[];
+  readonly problems: readonly Problem[];
+} {
+  const cidrs = new Map<string, Cidr>();
+  const problems: Problem[] = [];
+  for (const [index, text] of allowSubnets.entries()) {
+    const cidr = parseCidr(text.trim());
+    if (cidr !== undefined) cidrs.set(formatCidr(cidr), cidr);
+    else if (text.trim() !== '')
+      problems.push({
+        code: 'SetPrivateLogicalSwitchFailed',
+        message: `spec.allowSubnets[${index}]: '${text}' is not a CIDR such as 10.16.0.0/16: correct it`,
+      });
+  }
+  return { cidrs: [...cidrs.values()], problems };
+}
+
+function allow(priority: number, match: string): Rule {
+  return { direction: 'to-lport', priority, match, action: 'allow-related' };
+}
+
+/** What may pass, for one of the subnet's own CIDRs. */
+function allowances(own: Cidr, nodes: readonly Cidr[], others: readonly Cidr[]): readonly Rule[] {
+  const text = formatCidr(own);
+  const ofFamily = (cidrs: readonly Cidr[]): readonly string[] =>
+    cidrs.filter(({ family }) => family === own.family).map(formatCidr);
+  return [
+    allow(priority.allowSubnet, between(own.family, text, text)),
+    ...ofFamily(nodes).map((cidr) => allow(priority.node, `${matchFamily(own.family)}.src == ${cidr}`)),
+    ...ofFamily(others)
+      .filter((other) => other !== text)
+      .map((other) =>
+        allow(priority.allowSubnet, `(${between(own.family, text, other)}) || (${between(own.family, other, text)})`),
+      ),
+  ];
+}
+
+/** ACLs of a private subnet; none of another. */
+export function privateRows(view: View, name: string, net: SubnetNet): readonly DesiredRow[] {
+  const spec = view.subnets.get(name)?.spec;
+  if (spec?.isPrivate !== true) return [];
+  // Nodes have a way into the default VPC only: elsewhere their addresses may be somebody else's.
+  const isNear = view.verdicts.get(name)?.vpc === defaultVpc;
+  const nodes = isNear ? cidrsOf(view.verdicts.get(joinSubnet)?.net) : [];
+  const { cidrs: others } = readAllowSubnets(spec);
+  const closed: Rule = {
+    direction: 'to-lport',
+    priority: priority.drop,
+    match: 'ip',
+    action: 'drop',
+    columns: { name: name.slice(0, maxNameLength), log: true, severity: 'warning' },
+  };
+  const rules = [closed, ...cidrsOf(net).flatMap((own) => allowances(own, nodes, others))];
+  return rules.map((rule) => aclRow(view, 'private', name, rule));
+}

@@ -1,0 +1,80 @@
+/** The load balancers of each VPC, without what they balance, and the switches that have them. */
+import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
+import { ref } from '../../../lib/desired/row.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { Feature } from '../feature.ts';
+import { nothing } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import { servedNet } from '../subnet/subnet.ts';
+import type { View } from '../view.ts';
+import { hasRouter, routers, routersReading } from './router.ts';
+
+const protocols = ['tcp', 'udp', 'sctp'] as const;
+
+type Protocol = (typeof protocols)[number];
+
+/** How long a client stays with its backend: the default of a Service with sessionAffinity, in seconds. */
+const affinitySeconds = '10800';
+
+/** The balancer of a protocol; the one with sessions keeps a client with its backend. */
+export function loadBalancerName(vpc: string, protocol: Protocol, hasSessions: boolean): string {
+  if (vpc === defaultVpc) return `cluster-${protocol}${hasSessions ? '-session' : ''}-loadbalancer`;
+  return `vpc-${vpc}-${protocol}${hasSessions ? '-sess' : ''}-load`;
+}
+
+function rowOf(view: View, vpc: string, protocol: Protocol, hasSessions: boolean): DesiredRow {
+  const sources = view.capabilities.ipv6Selection ? ['ip_src', 'ipv6_src'] : ['ip_src'];
+  // Datagrams of a connection would go on to a backend that is gone; OVN before 23.09 passes over the option.
+  const flush: Record<string, string> = protocol === 'udp' ? { ct_flush: 'true' } : {};
+  return {
+    table: 'Load_Balancer',
+    key: loadBalancerName(vpc, protocol, hasSessions),
+    columns: {
+      protocol,
+      selection_fields: hasSessions ? sources : [],
+      options: hasSessions ? { affinity_timeout: affinitySeconds } : flush,
+      external_ids: vendorIds,
+    },
+  };
+}
+
+function planLoadBalancers(view: View, vpc: string): Desired {
+  if (!view.capabilities.loadBalancers || !hasRouter(view, vpc)) return nothing;
+  return { rows: protocols.flatMap((one) => [rowOf(view, vpc, one, false), rowOf(view, vpc, one, true)]) };
+}
+
+/** Names of a VPC's load balancers as its status tells them; empty where there are none. */
+export function planLoadBalancerStatus(view: View, vpc: string): Readonly<Record<string, string>> {
+  const isThere = view.capabilities.loadBalancers && hasRouter(view, vpc);
+  const entries = protocols.flatMap((one) => [
+    [`${one}LoadBalancer`, isThere ? loadBalancerName(vpc, one, false) : ''],
+    [`${one}SessionLoadBalancer`, isThere ? loadBalancerName(vpc, one, true) : ''],
+  ]);
+  return Object.fromEntries(entries) as Readonly<Record<string, string>>;
+}
+
+function planSwitch(view: View, subnet: string): Desired {
+  const vpc = view.verdicts.get(subnet)?.vpc;
+  const isWanted = view.subnets.get(subnet)?.spec.enableLb ?? subnet !== joinSubnet;
+  if (vpc === undefined || !isWanted || !view.capabilities.loadBalancers || servedNet(view, subnet) === undefined)
+    return nothing;
+  const names = protocols.flatMap((one) => [loadBalancerName(vpc, one, false), loadBalancerName(vpc, one, true)]);
+  const values = names.map((name) => ref('Load_Balancer', name));
+  return { rows: [], contributions: [{ table: 'Logical_Switch', key: subnet, column: 'load_balancer', values }] };
+}
+
+/** Keys: the VPC. */
+export const loadBalancerFeature: Feature = {
+  name: 'load-balancer',
+  all: routers,
+  reads: routersReading,
+  plan: planLoadBalancers,
+};
+
+/** Keys: the Subnet. */
+export const switchLoadBalancerFeature: Feature = {
+  name: 'switch-load-balancer',
+  all: (view) => view.subnets.keys(),
+  reads: (change) => (change.kind === 'subnets' || change.kind === 'verdicts' ? [change.name] : []),
+  plan: planSwitch,
+};

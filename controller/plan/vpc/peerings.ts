@@ -1,0 +1,183 @@
+/**
+ * Links between the routers of two VPCs. In: what both Vpcs say of each other. Out: a router port on each side, once
+ * both sides agree, and what is missing or wrong until then. Rule: the verdict is the same from both sides.
+ */
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Desired } from '../../../lib/desired/row.ts';
+import { cidrsOverlap, formatCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import { deriveMac } from '../../../lib/net/mac.ts';
+import { byAge } from '../../state/objects.ts';
+import type { Vpc, VpcPeering } from '../../state/objects.ts';
+import type { Feature } from '../feature.ts';
+import { nothing } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import { routerMacSpace, servedNet } from '../subnet/subnet.ts';
+import type { View } from '../view.ts';
+import { endText, mismatchOf, readEnds } from './link.ts';
+import type { End } from './link.ts';
+import { hasRouter, routersReading, subnetsOf } from './router.ts';
+
+export interface Peering {
+  readonly remote: string;
+  /** This side's addresses, where the peering is in force. */
+  readonly link: readonly End[] | undefined;
+  readonly problem: Problem | undefined;
+  /** Whether the problem is the other side's to solve. */
+  readonly isWaiting: boolean;
+}
+
+/** The router port towards a peer. */
+export function peerPort(local: string, remote: string): string {
+  return `${local}-${remote}`;
+}
+
+function entryOf(vpc: Vpc | undefined, remote: string): VpcPeering | undefined {
+  return vpc?.spec.vpcPeerings.find(({ remoteVpc }) => remoteVpc === remote);
+}
+
+/** What has the name of the router port from `local` to `remote`, among subnets and older peerings. */
+function nameHolder(view: View, local: Vpc, remote: string): string | undefined {
+  const name = peerPort(local.name, remote);
+  for (let at = name.indexOf('-'); at >= 0; at = name.indexOf('-', at + 1)) {
+    const [router, rest] = [name.slice(0, at), name.slice(at + 1)];
+    if (view.verdicts.get(rest)?.vpc === router && servedNet(view, rest) !== undefined)
+      return `subnet ${rest} of Vpc ${router}`;
+    const other = router === local.name ? undefined : view.vpcs.get(router);
+    if (other !== undefined && entryOf(other, rest) !== undefined && byAge(other, local) < 0)
+      return `the peering of Vpc ${router} with ${rest}`;
+  }
+  return undefined;
+}
+
+/** A network of one side that a link would overlap. */
+function overlapOf(view: View, side: Vpc, remote: string, cidr: Cidr): string | undefined {
+  for (const name of subnetsOf(view, side.name)) {
+    const net = servedNet(view, name);
+    const part = [net?.v4, net?.v6].find((one) => one !== undefined && cidrsOverlap(one.cidr, cidr));
+    if (part !== undefined) return `${formatCidr(part.cidr)} of subnet ${name}`;
+  }
+  const transits = side.name === defaultVpc ? [...view.transitSwitches.values()] : [];
+  const transit = transits.find(({ cidrs }) => cidrs.some((one) => cidrsOverlap(one, cidr)));
+  if (transit !== undefined) return `the network between clusters (transit switch ${transit.name})`;
+  for (const { remoteVpc, localConnectIP } of side.spec.vpcPeerings) {
+    if (remoteVpc === remote) break;
+    const ends = readEnds(localConnectIP);
+    const other = typeof ends === 'string' ? undefined : ends.find((end) => cidrsOverlap(end.cidr, cidr));
+    if (other !== undefined) return `${formatCidr(other.cidr)} between Vpc ${side.name} and ${remoteVpc}`;
+  }
+  return undefined;
+}
+
+type Verdict =
+  | { readonly link: readonly End[] }
+  | { readonly code: string; readonly message: string; readonly isWaiting?: true };
+
+function invalid(message: string): Verdict {
+  return { code: 'PeeringInvalid', message };
+}
+
+function judge(view: View, local: Vpc, entry: VpcPeering): Verdict {
+  const { remoteVpc, localConnectIP } = entry;
+  if (remoteVpc === '') return invalid('.remoteVpc: name the Vpc to peer with');
+  if (remoteVpc === local.name) return invalid(`.remoteVpc: ${remoteVpc} is this Vpc: name another`);
+  const ends = readEnds(localConnectIP);
+  if (typeof ends === 'string') return invalid(`.localConnectIP: ${ends}`);
+  const remote = view.vpcs.get(remoteVpc);
+  if (remote === undefined || !hasRouter(view, remoteVpc))
+    return { code: 'PeerNotFound', message: `: Vpc ${remoteVpc} does not exist: create it`, isWaiting: true };
+  const theirs = entryOf(remote, local.name);
+  if (theirs === undefined) {
+    const message = `: Vpc ${remoteVpc} does not list ${local.name}: add it to its spec.vpcPeerings`;
+    return { code: 'PeeringOneSided', message, isWaiting: true };
+  }
+  const their = readEnds(theirs.localConnectIP);
+  if (typeof their === 'string') {
+    const message = `: localConnectIP of Vpc ${remoteVpc} for ${local.name}: ${their}`;
+    return { code: 'PeeringOneSided', message, isWaiting: true };
+  }
+  return conflictOf(view, local, remote, [ends, their]) ?? { link: ends };
+}
+
+/** What two sides that know each other are at odds about. */
+function conflictOf(
+  view: View,
+  local: Vpc,
+  remote: Vpc,
+  [ends, their]: readonly [readonly End[], readonly End[]],
+): Verdict | undefined {
+  const mismatch = mismatchOf(ends, their);
+  if (mismatch !== undefined)
+    return invalid(
+      `.localConnectIP: ${mismatch} (Vpcs ${local.name} and ${remote.name}): give them two addresses of one network`,
+    );
+  for (const { cidr } of ends) {
+    const overlap = overlapOf(view, local, remote.name, cidr) ?? overlapOf(view, remote, local.name, cidr);
+    if (overlap !== undefined)
+      return {
+        code: 'CIDROverlap',
+        message: `.localConnectIP: ${formatCidr(cidr)} overlaps ${overlap}: choose a free network`,
+      };
+  }
+  const [here, there] = [nameHolder(view, local, remote.name), nameHolder(view, remote, local.name)];
+  if (here === undefined && there === undefined) return undefined;
+  const name = here === undefined ? peerPort(remote.name, local.name) : peerPort(local.name, remote.name);
+  return {
+    code: 'NameConflict',
+    message: `: the router port ${name} would be that of ${here ?? there}: rename one of them`,
+  };
+}
+
+function peeringAt(view: View, vpc: Vpc, entry: VpcPeering, index: number): Peering {
+  const remote = entry.remoteVpc;
+  const isSecond = entryOf(vpc, remote) !== entry;
+  const verdict = isSecond ? invalid(`.remoteVpc: ${remote} is listed twice: keep one`) : judge(view, vpc, entry);
+  if ('link' in verdict) return { remote, link: verdict.link, problem: undefined, isWaiting: false };
+  const { code, message, isWaiting = false } = verdict;
+  return { remote, link: undefined, problem: { code, message: `spec.vpcPeerings[${index}]${message}` }, isWaiting };
+}
+
+/** All peerings a Vpc lists, in its order; of two with the same peer the second is refused. */
+export function peeringsOf(view: View, name: string): readonly Peering[] {
+  const vpc = view.vpcs.get(name);
+  if (vpc === undefined || !hasRouter(view, name)) return [];
+  return vpc.spec.vpcPeerings.map((entry, index) => peeringAt(view, vpc, entry, index));
+}
+
+function planPeering(view: View, id: string): Desired {
+  const slash = id.indexOf('/');
+  const [local, remote] = [id.slice(0, slash), id.slice(slash + 1)];
+  const vpc = view.vpcs.get(local);
+  const entry = entryOf(vpc, remote);
+  if (vpc === undefined || entry === undefined || !hasRouter(view, local)) return nothing;
+  const { link } = peeringAt(view, vpc, entry, vpc.spec.vpcPeerings.indexOf(entry));
+  if (link === undefined) return nothing;
+  const name = peerPort(local, remote);
+  return {
+    rows: [
+      {
+        table: 'Logical_Router_Port',
+        key: name,
+        columns: { networks: link.map(endText), peer: peerPort(remote, local), external_ids: vendorIds },
+        initial: { mac: deriveMac(routerMacSpace, name) },
+        parent: { table: 'Logical_Router', key: local, column: 'ports' },
+      },
+    ],
+  };
+}
+
+/** Keys: `<vpc>/<remote>`. */
+export const peeringFeature: Feature = {
+  name: 'peering',
+  all: (view) => [...view.vpcs.values()].flatMap(idsOf),
+  *reads(change, view) {
+    for (const name of routersReading(change, view)) yield* idsOf(view.vpcs.get(name));
+    if (change.kind === 'vpcs') yield* idsOf(change.before);
+  },
+  plan: planPeering,
+};
+
+function idsOf(vpc: Vpc | undefined): readonly string[] {
+  return vpc?.spec.vpcPeerings.map(({ remoteVpc }) => `${vpc.name}/${remoteVpc}`) ?? [];
+}

@@ -1,0 +1,27 @@
+import { routerSwitchPort } from '../../../lib/api/names.ts';
+import type { Desired } from '../../../lib/desired/row.ts';
+import type { Feature } from '../feature.ts';
+import { nothing } from '../feature.ts';
+import { servedNet } from '../subnet/subnet.ts';
+import type { View } from '../view.ts';
+
+/** The table in which routes for packets from a Subnet are looked up; empty is the main one. */
+export function routeTableOf(view: View, subnet: string): string {
+  return view.subnets.get(subnet)?.spec.routeTable ?? '';
+}
+
+function planRouteTable(view: View, subnet: string): Desired {
+  const vpc = view.verdicts.get(subnet)?.vpc;
+  const table = routeTableOf(view, subnet);
+  if (vpc === undefined || table === '' || servedNet(view, subnet) === undefined) return nothing;
+  const [port, entries] = [routerSwitchPort(vpc, subnet), { route_table: table }];
+  return { rows: [], contributions: [{ table: 'Logical_Router_Port', key: port, column: 'options', entries }] };
+}
+
+/** Keys: the Subnet. */
+export const routeTableFeature: Feature = {
+  name: 'route-table',
+  all: (view) => view.subnets.keys(),
+  reads: (change) => (change.kind === 'subnets' || change.kind === 'verdicts' ? [change.name] : []),
+  plan: planRouteTable,
+};

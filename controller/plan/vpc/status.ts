@@ -1,0 +1,93 @@
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Vpc } from '../../state/objects.ts';
+import { obstacleConditions } from '../conditions.ts';
+import type { WantedCondition } from '../conditions.ts';
+import type { View } from '../view.ts';
+import { defaultSubnetOf, defaultSubnetProblem } from './default-subnet.ts';
+import { planLoadBalancerStatus } from './load-balancers.ts';
+import { namespaceProblems } from './namespaces.ts';
+import { peeringsOf } from './peerings.ts';
+import { readPolicyRoutes, unreachablePolicies } from './policy-routes.ts';
+import { hasRouter, subnetsOf } from './router.ts';
+import { readStaticRoutes, unreachableRoutes } from './static-routes.ts';
+
+/** At most so many problems are told at once. */
+const told = 5;
+
+/** What a Vpc says that cannot be served; everything else it says is. */
+export function vpcProblems(view: View, vpc: Vpc): readonly Problem[] {
+  const fields = vpc.unsupported.map((field) => `spec.${field}`).join(', ');
+  const message = `${fields} cannot be served by this release: remove it`;
+  const subnet = defaultSubnetProblem(view, vpc);
+  return [
+    ...(fields === '' ? [] : [{ code: 'NotSupported', message }]),
+    ...readStaticRoutes(vpc.spec).problems,
+    ...readPolicyRoutes(vpc.spec).problems,
+    ...peeringsOf(view, vpc.name).flatMap(({ problem, isWaiting }) =>
+      problem === undefined || isWaiting ? [] : [problem],
+    ),
+    ...(subnet === undefined || subnet.isWaiting ? [] : [subnet.problem]),
+    ...namespaceProblems(view, vpc),
+  ];
+}
+
+/** What a Vpc waits for that others have to do. */
+function waitingFor(view: View, vpc: Vpc): readonly Problem[] {
+  const subnet = defaultSubnetProblem(view, vpc);
+  return [
+    ...peeringsOf(view, vpc.name).flatMap(({ problem, isWaiting }) =>
+      problem !== undefined && isWaiting ? [problem] : [],
+    ),
+    ...unreachableRoutes(view, vpc.name),
+    ...unreachablePolicies(view, vpc.name),
+    ...(subnet?.isWaiting === true ? [subnet.problem] : []),
+  ];
+}
+
+/** Several problems as one: the code of the first, the sentences of all. */
+function joined(problems: readonly Problem[]): Problem | undefined {
+  const [first] = problems;
+  if (first === undefined) return undefined;
+  const rest = problems.length > told ? [`and ${problems.length - told} more`] : [];
+  const sentences = problems.slice(0, told).map(({ message }) => message);
+  return { code: first.code, message: [...sentences, ...rest].join('; ') };
+}
+
+function deletion(view: View, { name, isDeleting }: Vpc): readonly Problem[] {
+  const subnets = isDeleting ? subnetsOf(view, name) : [];
+  const message = `waits for the deletion of subnets ${subnets.join(', ')}`;
+  return subnets.length === 0 ? [] : [{ code: 'Deleting', message }];
+}
+
+/** Conditions of a Vpc; `refused` is what the database said to its rows. */
+export function planVpcConditions(view: View, vpc: Vpc, refused: Problem | undefined): readonly WantedCondition[] {
+  const problems = vpcProblems(view, vpc);
+  const others = [...(refused === undefined ? [] : [refused]), ...deletion(view, vpc), ...waitingFor(view, vpc)];
+  const conditions = (problem: Problem | undefined): readonly WantedCondition[] =>
+    obstacleConditions(vpc.generation, problem, undefined, 'LogicalRouterReady');
+  const [validated, ready] = [conditions(joined(problems))[0], conditions(joined([...problems, ...others]))[1]];
+  return [validated, ready].filter((one) => one !== undefined);
+}
+
+/** Status of a Vpc besides conditions. */
+export interface VpcStatus extends Readonly<Record<string, unknown>> {
+  /** Peers whose link is in force. */
+  readonly vpcPeerings: readonly string[];
+}
+
+export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
+  const { name } = vpc;
+  const wanted = defaultSubnetOf(view, vpc);
+  return {
+    standby: hasRouter(view, name),
+    default: name === defaultVpc,
+    defaultLogicalSwitch: wanted !== undefined && view.subnets.has(wanted) ? wanted : '',
+    router: name,
+    ...planLoadBalancerStatus(view, name),
+    subnets: subnetsOf(view, name),
+    vpcPeerings: peeringsOf(view, name).flatMap(({ remote, link }) => (link === undefined ? [] : [remote])),
+    enableExternal: false,
+    enableBfd: false,
+  };
+}

@@ -1,0 +1,52 @@
+/** Builds clusters for the tests of VPCs and asks what is planned and told; used by tests only. */
+import assert from 'node:assert/strict';
+import { Cluster } from './state/cluster.ts';
+import { parseSubnet, parseVpc } from './watch/networks.ts';
+import { planKey } from './plan/plan.ts';
+import { planVpcConditions, planVpcStatus } from './plan/vpc/status.ts';
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+/** What every object has. */
+export const meta = (name: string, more: Metadata = {}): never =>
+  ({ name, uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...more }) as never;
+/** Made on a day of January 2026: the earlier has the say. */
+export const created = (day: number): Metadata => ({ creationTimestamp: `2026-01-0${day}T00:00:00Z` });
+
+/** A cluster with what every one has, before its first round. */
+export function basic(): Cluster {
+  const cluster = new Cluster();
+  vpc(cluster, 'ovn-cluster', {}, created(1));
+  subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
+  subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
+  cluster.restore(new Map());
+  return cluster;
+}
+
+/** Writes a Vpc; without spec it goes. */
+export function vpc(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+  cluster.change('vpcs', name, spec && parseVpc({ metadata: meta(name, more), spec }));
+}
+
+/** Writes a Subnet; without spec it goes. */
+export function subnet(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+  cluster.change('subnets', name, spec && parseSubnet({ metadata: meta(name, more), spec }));
+}
+
+/** Columns of the rows a key plans. */
+export const columns = (cluster: Cluster, key: string): readonly object[] =>
+  planKey(cluster, key).rows.map((row) => row.columns);
+
+/** `Validated` and `Ready` of a Vpc: what each says where it is false. */
+export function told(cluster: Cluster, name: string): Readonly<Record<string, string>> {
+  const object = cluster.vpcs.get(name);
+  assert.ok(object);
+  const conditions = planVpcConditions(cluster, object, undefined).filter(({ status }) => status === 'False');
+  return Object.fromEntries(conditions.map(({ type, reason, message }) => [type, `${reason}: ${message}`]));
+}
+
+/** Peers that a Vpc's status names. */
+export function peers(cluster: Cluster, name: string): readonly string[] {
+  const object = cluster.vpcs.get(name);
+  return object === undefined ? [] : planVpcStatus(cluster, object).vpcPeerings;
+}

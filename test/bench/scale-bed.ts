@@ -1,0 +1,155 @@
+/**
+ * A cluster of ten thousand pods without the rest of a lab: etcd, kube-apiserver and a northbound database of their own,
+ * and the controller as it ships, bundled, as a process of its own. There is no northd: what the database makes of the
+ * rows is not the controller's work.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkout } from '../lab/layout.ts';
+import { node24 } from '../lab/rooms.ts';
+import { run, waitFor } from '../lab/run.ts';
+import { ControllerBed } from '../system/controller-bed.ts';
+
+const ticksPerSecond = 100;
+
+/** CPU time a process has had so far, in seconds. */
+export function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${String(pid)}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** A figure of a process' memory, in MB: `VmRSS` now, `VmHWM` the highest so far. */
+export function memoryMb(pid: number, figure: 'VmRSS' | 'VmHWM'): number {
+  const text = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
+  return Number(new RegExp(`^${figure}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
+}
+
+export interface ControllerProcess {
+  readonly pid: number;
+  /** From the start of the process to the end of its first round. */
+  readonly startMs: number;
+  /** A page of its own: what Prometheus would read. */
+  metrics(): Promise<string>;
+  /** Ends it in order, so that the next one gets the lease at once. */
+  stop(): Promise<void>;
+}
+
+export class ScaleBed {
+  readonly bed: ControllerBed;
+  readonly dir: string;
+  #starts = 0;
+
+  private constructor(bed: ControllerBed, dir: string) {
+    this.bed = bed;
+    this.dir = dir;
+  }
+
+  static async open(): Promise<ScaleBed> {
+    const dir = mkdtempSync(join(tmpdir(), 'isthmus-bench-'));
+    await run([node24, join(checkout, 'images/bundle.ts'), join(dir, 'shipped')], { timeoutMs: 60_000 });
+    return new ScaleBed(await ControllerBed.open(), dir);
+  }
+
+  async close(): Promise<void> {
+    await this.bed.close();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  /** Pids of what else works here, by name. */
+  servers(): Readonly<Record<'kube-apiserver' | 'etcd' | 'ovsdb-server', number>> {
+    const of = (program: string): number => {
+      const isIt = (pid: string): boolean => {
+        const [command = '', ...args] = commandLine(pid);
+        return command.endsWith(`/${program}`) && args.some((arg) => arg.includes(this.bed.api.dir));
+      };
+      return Number(readdirSync('/proc').find((name) => /^\d+$/.test(name) && isIt(name)));
+    };
+    return { 'kube-apiserver': of('kube-apiserver'), etcd: of('etcd'), 'ovsdb-server': this.bed.server.pid };
+  }
+
+  /** The controller as it ships; `flags` are Node's, before those it has anyway. */
+  async start(flags: readonly string[] = []): Promise<ControllerProcess> {
+    const port = await freePort();
+    const program = join(this.dir, 'shipped/controller.mjs');
+    const args = ['--kubeconfig', join(this.bed.api.dir, 'controller.kubeconfig'), '--nb', this.bed.server.remote];
+    const identity = ['--identity', `bench-${String((this.#starts += 1))}`];
+    const started = performance.now();
+    const argv = [...flags, program, ...args, ...identity];
+    const child = spawn(node24, [...argv, '--metrics-address', `127.0.0.1:${String(port)}`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const startMs = await untilFirstRound(child, started);
+    return {
+      pid: child.pid ?? 0,
+      startMs,
+      metrics: async () => (await fetch(`http://127.0.0.1:${String(port)}/metrics`)).text(),
+      stop: async () => {
+        const ended = once(child, 'exit');
+        child.kill('SIGTERM');
+        await ended;
+      },
+    };
+  }
+
+  /** Requests the API server has answered so far, by verb and resource (`PATCH pods`); reads are not counted. */
+  async writes(): Promise<ReadonlyMap<string, number>> {
+    const text = String(await this.bed.kube.request('GET', '/metrics'));
+    const counts = new Map<string, number>();
+    for (const [, labels = '', count] of text.matchAll(/^apiserver_request_total\{([^}]*)\} (\S+)$/gm)) {
+      const of = (label: string): string => new RegExp(`(?:^|,)${label}="([^"]*)"`).exec(labels)?.[1] ?? '';
+      const key = `${of('verb')} ${[of('resource'), of('subresource')].filter((part) => part !== '').join('/')}`;
+      if (/^(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION) /.test(key)) counts.set(key, (counts.get(key) ?? 0) + Number(count));
+    }
+    return counts;
+  }
+}
+
+/** What was written between two counts, without the lease. */
+export function writesBetween(
+  before: ReadonlyMap<string, number>,
+  after: ReadonlyMap<string, number>,
+): ReadonlyMap<string, number> {
+  const differences = [...after].map(([key, count]) => [key, count - (before.get(key) ?? 0)] as const);
+  return new Map(differences.filter(([key, count]) => count > 0 && !key.endsWith(' leases')));
+}
+
+async function untilFirstRound(child: ChildProcess, started: number): Promise<number> {
+  let [output, doneMs] = ['', 0];
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    // Kept while it may be needed: a run of minutes logs a lot.
+    if (doneMs > 0) return;
+    output += text;
+    if (output.includes('first round done')) doneMs = performance.now() - started;
+  });
+  const isDone = (): true | string => {
+    if (child.exitCode !== null) throw new Error(`the controller ended: ${output}`);
+    return doneMs > 0 || 'not done';
+  };
+  await waitFor('the first round of the controller', isDone, 120_000, 20);
+  return doneMs;
+}
+
+function commandLine(pid: string): readonly string[] {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
+  } catch {
+    // It ended meanwhile.
+    return [];
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}

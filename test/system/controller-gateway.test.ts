@@ -1,0 +1,372 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
+import { openOvsdb } from 'ovsdb-client';
+import type { OvsdbClient, Row } from 'ovsdb-client';
+import { ips, nodes, objectPath, subnets, vpcs } from '../../lib/kube/resources.ts';
+import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
+import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
+import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
+
+let bed: ControllerBed;
+let server: TestServer;
+let southbound: OvsdbClient;
+let addresses = 0;
+const started = (): Promise<void> => bed.start(['--sb', server.remote]);
+const merge = { contentType: 'application/merge-patch+json' };
+const chassisAnnotation = 'ovn.kubernetes.io/chassis';
+
+before(async () => {
+  [bed, server] = await Promise.all([ControllerBed.open(), startOvsdbServer({ schema: schemaFile('ovn-sb') })]);
+  const monitor = { Chassis: undefined, Chassis_Private: undefined };
+  southbound = await openOvsdb({ remotes: [server.remote], database: 'OVN_Southbound', monitor });
+  for (const name of ['n1', 'n2', 'n3']) {
+    await bed.createNode(name, `172.30.1.1${name.slice(1)}`);
+    await addChassis(`c-${name}`, name);
+    await edit(name, {
+      annotations: { [chassisAnnotation]: `c-${name}` },
+      labels: { rack: name === 'n3' ? 'b' : 'a' },
+    });
+    await ready(name, true);
+  }
+  await started();
+});
+after(async () => {
+  await bed.close();
+  await southbound.close();
+  await server.stop();
+});
+
+async function addChassis(name: string, hostname: string, more: object = {}): Promise<void> {
+  addresses += 1;
+  const ip = `10.9.0.${addresses}`;
+  await southbound.transact([
+    { op: 'insert', table: 'Encap', uuidName: 'encap', row: { type: 'geneve', ip, chassis_name: name } },
+    {
+      op: 'insert',
+      table: 'Chassis',
+      uuidName: 'chassis',
+      row: { name, hostname, encaps: [{ named: 'encap' }], ...more },
+    },
+    { op: 'insert', table: 'Chassis_Private', row: { name, chassis: { named: 'chassis' } } },
+  ]);
+}
+
+async function removeChassis(name: string): Promise<void> {
+  const where = [['name', '==', name]] as const;
+  await southbound.transact(['Chassis', 'Chassis_Private'].map((table) => ({ op: 'delete', table, where })));
+}
+
+function chassis(name: string): Row | undefined {
+  return [...southbound.cache.table('Chassis').rows.values()].find((row) => row['name'] === name);
+}
+
+async function edit(name: string, metadata: object): Promise<void> {
+  await bed.kube.patch(nodes, { name }, 'merge', { metadata });
+}
+
+async function ready(name: string, isReady: boolean): Promise<void> {
+  const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' }];
+  await bed.kube.request('PATCH', objectPath(nodes, { name }, 'status'), { status: { conditions } }, merge);
+}
+
+const joinAddress = async (node: string): Promise<string> =>
+  eventually(`address of ${node}`, async () => (await bed.annotations(nodes, node))['ovn.kubernetes.io/ip_address']);
+
+/** Waits until a subnet's traffic leaves through exactly these nodes, by its policy and by its status. */
+async function through(subnet: string, cidr: string, names: readonly string[]): Promise<void> {
+  const hops = await Promise.all(names.map(joinAddress));
+  await eventually(`${subnet} through ${names.join()}`, async () => {
+    const policy = bed.policy(`ip4.src == ${cidr}`);
+    const status = await bed.status(subnets, subnet);
+    assert.deepEqual(new Set([policy?.['nexthops'] ?? []].flat()), new Set(hops));
+    assert.equal(status['activateGateway'], names.join());
+    return true;
+  });
+}
+
+describe('one gateway node', () => {
+  test('the first that is ready, told by policy and status', async () => {
+    await bed.createSubnet('one', { cidrBlock: '10.60.0.0/24', gatewayType: 'centralized', gatewayNode: 'n2,n1' });
+    await through('one', '10.60.0.0/24', ['n2']);
+    const policy = bed.policy('ip4.src == 10.60.0.0/24');
+    assert.equal(policy?.['priority'], 29_000);
+    const ids = policy['external_ids'] as Record<string, string>;
+    assert.deepEqual([ids['vendor'], ids['subnet'], ids['n2']], ['kube-ovn', 'one', await joinAddress('n2')]);
+    assert.equal(bed.policy('ip4.src == $one.n1_ip4'), undefined);
+    await bed.untilCondition('one', 'Ready', 'True');
+  });
+
+  test('another one when it is not; what comes back takes nothing from it, also not over a restart', async () => {
+    await ready('n2', false);
+    await through('one', '10.60.0.0/24', ['n1']);
+    await bed.event('GatewayChanged', 'one', /n1, no longer n2/);
+    await ready('n2', true);
+    await bed.quiet();
+    await through('one', '10.60.0.0/24', ['n1']);
+    await bed.kill();
+    await started();
+    await bed.quiet();
+    await through('one', '10.60.0.0/24', ['n1']);
+  });
+
+  test('when none is ready the last one stays, and it is told', async () => {
+    await ready('n1', false);
+    await through('one', '10.60.0.0/24', ['n2']);
+    await ready('n2', false);
+    const message = await bed.untilCondition('one', 'Ready', 'False', 'GatewayNotReady');
+    assert.match(message, /n2 is not Ready.*n1 is not Ready.*still goes to n2/);
+    await through('one', '10.60.0.0/24', ['n2']);
+    await ready('n1', true);
+    await through('one', '10.60.0.0/24', ['n1']);
+    await bed.untilCondition('one', 'Ready', 'True');
+    await ready('n2', true);
+  });
+
+  test('a node whose chassis has gone is not healthy', async () => {
+    await removeChassis('c-n1');
+    await through('one', '10.60.0.0/24', ['n2']);
+    await addChassis('c-n1', 'n1');
+    await bed.quiet();
+    await through('one', '10.60.0.0/24', ['n2']);
+  });
+
+  test('names of no node are told, the others serve', async () => {
+    await bed.kube.patch(subnets, { name: 'one' }, 'merge', { spec: { gatewayNode: 'n77,n1' } });
+    await through('one', '10.60.0.0/24', ['n1']);
+    assert.match(await bed.untilCondition('one', 'Ready', 'False', 'GatewayNodeNotFound'), /n77/);
+    await bed.kube.patch(subnets, { name: 'one' }, 'merge', { spec: { gatewayNode: '' } });
+    assert.match(await bed.untilCondition('one', 'Ready', 'False', 'GatewayNodeMissing'), /gatewayNodeSelectors/);
+    await eventually('no policy', () => bed.policy('ip4.src == 10.60.0.0/24') === undefined);
+  });
+});
+
+describe('several gateway nodes', () => {
+  test('all that are ready, by their labels', async () => {
+    await bed.createSubnet('many', {
+      cidrBlock: '10.61.0.0/24,fd00:61::/64',
+      gatewayType: 'centralized',
+      enableEcmp: true,
+      gatewayNodeSelectors: [{ matchLabels: { rack: 'a' } }],
+    });
+    await through('many', '10.61.0.0/24', ['n1', 'n2']);
+    await ready('n1', false);
+    await through('many', '10.61.0.0/24', ['n2']);
+    await ready('n1', true);
+    await through('many', '10.61.0.0/24', ['n1', 'n2']);
+    await edit('n3', { labels: { rack: 'a' } });
+    await through('many', '10.61.0.0/24', ['n1', 'n2', 'n3']);
+    await edit('n3', { labels: { rack: 'b' } });
+    await through('many', '10.61.0.0/24', ['n1', 'n2']);
+  });
+
+  test('both not ready: the one that was left stays', async () => {
+    await ready('n1', false);
+    await through('many', '10.61.0.0/24', ['n2']);
+    await ready('n2', false);
+    await bed.untilCondition('many', 'Ready', 'False', 'GatewayNotReady');
+    await through('many', '10.61.0.0/24', ['n2']);
+    await ready('n1', true);
+    await ready('n2', true);
+    await through('many', '10.61.0.0/24', ['n1', 'n2']);
+  });
+});
+
+describe('from one kind to the other', () => {
+  test('at no moment are pods without a way out', async () => {
+    await bed.createNamespace('moving');
+    await bed.createSubnet('moving', { cidrBlock: '10.62.0.0/24', namespaces: ['moving'] });
+    await bed.createPod('p', { namespace: 'moving' });
+    await bed.address('p', 'moving');
+    const ways = (): number => {
+      const isMember = bed.members('moving.n1').includes('p.moving');
+      const own = isMember && bed.policy('ip4.src == $moving.n1_ip4') !== undefined;
+      return Number(own) + Number(bed.policy('ip4.src == 10.62.0.0/24') !== undefined);
+    };
+    await eventually('distributed', () => ways() === 1);
+    const seen: number[] = [];
+    const stop = bed.nb.subscribe(() => seen.push(ways()));
+    for (const [gatewayType, match] of [
+      ['centralized', 'ip4.src == 10.62.0.0/24'],
+      ['distributed', 'ip4.src == $moving.n1_ip4'],
+    ] as const) {
+      await bed.kube.patch(subnets, { name: 'moving' }, 'merge', { spec: { gatewayType, gatewayNode: 'n2' } });
+      await eventually(gatewayType, () => bed.policy(match) !== undefined && ways() === 1);
+    }
+    stop();
+    assert.ok(seen.length > 1 && !seen.includes(0), seen.join());
+    await eventually(
+      'no node in the status',
+      async () => (await bed.status(subnets, 'moving'))['activateGateway'] === '',
+    );
+  });
+
+  test('not in other VPCs: told', async () => {
+    await bed.create(vpcs, 'blue', {});
+    await bed.createSubnet('blue-1', {
+      cidrBlock: '10.63.0.0/24',
+      vpc: 'blue',
+      gatewayType: 'centralized',
+      gatewayNode: 'n1',
+    });
+    assert.match(await bed.untilCondition('blue-1', 'Ready', 'False', 'GatewayTypeIgnored'), /Vpc blue/);
+    assert.equal(bed.policy('ip4.src == 10.63.0.0/24'), undefined);
+    assert.equal(bed.row('Port_Group', 'blue.1.n1'), undefined);
+    await bed.kube.delete(subnets, { name: 'blue-1' });
+  });
+});
+
+describe('what the nodes do with it', () => {
+  test('rules are repeated in the status, each with its id', async () => {
+    const rule = { match: { srcIPs: '10.64.0.0/25', dstIPs: '192.0.2.0/24' }, action: 'forward' };
+    const spec = { cidrBlock: '10.64.0.0/24', natOutgoing: true, natOutgoingPolicyRules: [rule] };
+    await bed.createSubnet('rules', spec);
+    const [stated] = await eventually('rules in the status', async () => {
+      const { natOutgoingPolicyRules: rules = [] } = await bed.status(subnets, 'rules');
+      return (rules as { ruleID: string }[]).length === 1 ? (rules as { ruleID: string }[]) : undefined;
+    });
+    assert.match(stated?.ruleID ?? '', /^[0-9a-f]{12}$/);
+    assert.deepEqual(stated, { ruleID: stated?.ruleID, ...rule });
+  });
+
+  test('a table leads one way: the younger subnet is told, and served when the older lets go', async () => {
+    const egress = { policyRoutingPriority: 1001, policyRoutingTableID: 1001 };
+    await bed.createSubnet('out', { cidrBlock: '10.65.0.0/24', externalEgressGateway: '192.0.2.1', ...egress });
+    await bed.untilCondition('out', 'Ready', 'True');
+    await bed.createSubnet('out-too', { cidrBlock: '10.66.0.0/24', externalEgressGateway: '192.0.2.2', ...egress });
+    assert.match(
+      await bed.untilCondition('out-too', 'Ready', 'False', 'EgressGatewayInvalid'),
+      /table 1001 leads to 192\.0\.2\.1 for subnet out/,
+    );
+    await bed.kube.patch(subnets, { name: 'out' }, 'merge', { spec: { policyRoutingTableID: 1002 } });
+    await bed.untilCondition('out-too', 'Ready', 'True');
+    await bed.kube.patch(subnets, { name: 'out' }, 'merge', { spec: { externalEgressGateway: '10.65.0.9' } });
+    assert.match(
+      await bed.untilCondition('out', 'Ready', 'False', 'EgressGatewayInvalid'),
+      /10\.65\.0\.9 is an address of the subnet/,
+    );
+  });
+});
+
+describe('nodes', () => {
+  test('their chassis are tagged', async () => {
+    await eventually('tags', () => {
+      for (const node of ['n1', 'n2', 'n3'])
+        assert.deepEqual(chassis(`c-${node}`)?.['external_ids'], { vendor: 'kube-ovn', node });
+      return true;
+    });
+  });
+
+  test('an address that changes takes its policy along', async () => {
+    const status = { addresses: [{ type: 'InternalIP', address: '172.30.1.93' }] };
+    await bed.kube.request('PATCH', objectPath(nodes, { name: 'n3' }, 'status'), { status }, merge);
+    await eventually('the new policy', () => bed.policy('ip4.dst == 172.30.1.93'));
+    await eventually('no old policy', () => bed.policy('ip4.dst == 172.30.1.13') === undefined);
+  });
+
+  test('two with one address, or one port group: the older has it, the younger is told', async () => {
+    await bed.createNode('n-4', '172.30.1.14');
+    await joinAddress('n-4');
+    await bed.createNode('n.4', '172.30.1.14');
+    await joinAddress('n.4');
+    await bed.event('ValidateNodeNetworkFailed', 'n.4', /^NodeAddressConflict: .*172\.30\.1\.14.*n-4/);
+    await bed.event('ValidateNodeNetworkFailed', 'n.4', /^NodeNameConflict: .*node\.n\.4.*n-4/);
+    assert.deepEqual(bed.policy('ip4.dst == 172.30.1.14')?.['nexthops'], [await joinAddress('n-4')]);
+    await bed.kube.delete(nodes, { name: 'n-4' });
+    const heir = await joinAddress('n.4');
+    await eventually('the heir has both', () => {
+      const ids = bed.row('Port_Group', 'node.n.4')?.['external_ids'] as Record<string, string> | undefined;
+      return ids?.['node'] === 'n.4' && String(bed.policy('ip4.dst == 172.30.1.14')?.['nexthops']) === heir;
+    });
+    await bed.kube.delete(nodes, { name: 'n.4' });
+  });
+
+  test('a subnet and a node whose group has the name of another pair: told', async () => {
+    await bed.createNode('default-n1', '172.30.1.15');
+    await joinAddress('default-n1');
+    await bed.createSubnet('ovn', { cidrBlock: '10.67.0.0/24' });
+    await bed.event('GatewayRefused', 'ovn', /node default-n1.*ovn\.default\.n1/);
+    assert.ok(bed.policy('ip4.src == $ovn.default.n1_ip4'));
+    assert.ok(bed.policy('ip4.src == $ovn.n1_ip4'), 'the other nodes of the subnet are served');
+    await bed.kube.delete(subnets, { name: 'ovn' });
+    await bed.kube.delete(nodes, { name: 'default-n1' });
+  });
+
+  test('one that is gone leaves nothing, in either database; back again it has its address', async () => {
+    await addChassis('stranger', 'n3');
+    await addChassis('far', 'n3', { other_config: { 'is-remote': 'true' }, external_ids: { vendor: 'kube-ovn' } });
+    await addChassis('old', 'n9', { external_ids: { vendor: 'kube-ovn' } });
+    await eventually('a former node has no chassis', () => chassis('old') === undefined);
+    const annotations = await bed.annotations(nodes, 'n3');
+    await bed.createPod('left', { node: 'n3' });
+    await bed.address('left');
+    await bed.kube.delete(nodes, { name: 'n3' });
+    await eventually('no trace of n3', async () => {
+      const names = (await bed.kube.list(ips)).map(({ metadata }) => metadata.name);
+      const rows = [
+        bed.row('Logical_Switch_Port', 'node-n3'),
+        bed.row('Port_Group', 'node.n3'),
+        bed.row('Port_Group', 'ovn.default.n3'),
+        bed.policy('ip4.dst == 172.30.1.93'),
+        bed.policy('ip4.src == $ovn.default.n3_ip4'),
+        chassis('c-n3'),
+      ];
+      return rows.every((row) => row === undefined) && !names.includes('node-n3');
+    });
+    const privates = [...southbound.cache.table('Chassis_Private').rows.values()].map(nameOf);
+    assert.ok(!privates.includes('c-n3'));
+    assert.ok(chassis('stranger') && chassis('far') && chassis('c-n1'));
+    assert.ok(bed.row('Logical_Switch_Port', 'left.default'), 'its pods have their ports until they are gone');
+    await bed.kube.create(nodes, { apiVersion: 'v1', kind: 'Node', metadata: { name: 'n3', annotations } });
+    await eventually('its port', () => bed.row('Logical_Switch_Port', 'node-n3'));
+    assert.equal(await joinAddress('n3'), annotations['ovn.kubernetes.io/ip_address']);
+    await eventually('its pod is a member again', () => bed.members('ovn.default.n3').includes('left.default'));
+  });
+
+  test('a chassis that its node replaced goes', async () => {
+    await addChassis('c-n2-new', 'n2');
+    await edit('n2', { annotations: { [chassisAnnotation]: 'c-n2-new' } });
+    await eventually('the old one is gone', () => chassis('c-n2') === undefined);
+    await eventually('the new one is tagged', () =>
+      isDeepStrictEqual(chassis('c-n2-new')?.['external_ids'], { vendor: 'kube-ovn', node: 'n2' }),
+    );
+  });
+});
+
+describe('restarts', () => {
+  test('nothing is written, to neither database', async () => {
+    await bed.quiet();
+    let changes = 0;
+    southbound.subscribe((all) => {
+      changes += all.length;
+    });
+    const before = [await bed.versions(), bed.changes] as const;
+    await bed.kill();
+    await started();
+    await bed.quiet();
+    assert.deepEqual([await bed.versions(), bed.changes], before);
+    assert.equal(changes, 0);
+    await bed.assertConsistent();
+  });
+
+  test('a node without a chassis stays out', async () => {
+    await removeChassis('c-n1');
+    await through('many', '10.61.0.0/24', ['n2']);
+    await bed.quiet();
+    const before = bed.changes;
+    await bed.kill();
+    await started();
+    await bed.quiet();
+    assert.equal(bed.changes, before);
+    await through('many', '10.61.0.0/24', ['n2']);
+  });
+
+  test('a southbound database that does not answer holds nothing up', async () => {
+    await server.kill('SIGSTOP');
+    await bed.kill();
+    await started();
+    await bed.createPod('meanwhile');
+    await bed.address('meanwhile');
+    await server.kill('SIGCONT');
+  });
+});
