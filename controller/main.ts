@@ -23,7 +23,7 @@ import { Cluster } from './state/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
 import { openPublisher } from './status/publisher.ts';
-import { Told } from './status/told.ts';
+import { Told, versionOf } from './status/told.ts';
 import { openWatches } from './watch/watches.ts';
 
 const flags = {
@@ -82,12 +82,15 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     client: northbound.client,
     room,
     logger: log,
-    onTransaction: (figures) => metrics.transaction(figures),
+    onTransaction(figures) {
+      metrics.transaction(figures);
+      rounds.sent(performance.now() - figures.ms);
+    },
   });
   const publisher = openPublisher({
     view: cluster,
     client,
-    told: new Told(writer),
+    told: new Told(writer, (key) => versionOf(cluster, key)),
     events: new EventRecorder({ client, component: 'isthmus-controller', instance: settings.identity, signal, log }),
     database: northbound,
     refused: (owner) => rounds.refused(owner),
@@ -98,6 +101,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     target,
     publish: (owner) => publisher.publish(owner),
     onRound: (figures) => metrics.round(figures),
+    onSent: (ms) => metrics.sent(ms),
   });
 
   const southbound = new Southbound({

@@ -17,11 +17,15 @@ export interface RoundsOptions {
   readonly publish: (key: string) => void;
   /** Told of each round: its keys, its duration, and how long its first event had waited. */
   readonly onRound?: (round: { readonly keys: number; readonly ms: number; readonly lagMs: number }) => void;
+  /** Told of each changed plan that was sent, how many milliseconds after the first event that asked for it. */
+  readonly onSent?: (ms: number) => void;
 }
 
 export class Rounds {
   readonly #options: RoundsOptions;
   readonly #refused = new Map<string, Problem>();
+  /** Of keys whose changed plans no transaction has taken yet: when it was asked for, and when it was there. */
+  readonly #unsent = new Map<string, { readonly askedMs: number; readonly plannedMs: number }>();
   #isStarted = false;
   #dueMs: number | undefined;
 
@@ -51,14 +55,24 @@ export class Rounds {
 
   #run(): void {
     const start = performance.now();
-    const lagMs = start - (this.#dueMs ?? start);
+    const askedMs = this.#dueMs ?? start;
+    const lagMs = start - askedMs;
     this.#dueMs = undefined;
     const keys = this.#options.cluster.settle();
-    for (const key of keys) this.#plan(key);
+    for (const key of keys) this.#plan(key, askedMs);
     if (keys.size > 0) this.#options.onRound?.({ keys: keys.size, ms: performance.now() - start, lagMs });
   }
 
-  #plan(key: string): void {
+  /** A transaction was sent at this time of `performance.now()`: with all that was planned until then. */
+  sent(sentMs: number): void {
+    for (const [key, { askedMs, plannedMs }] of this.#unsent) {
+      if (plannedMs > sentMs) continue;
+      this.#unsent.delete(key);
+      this.#options.onSent?.(sentMs - askedMs);
+    }
+  }
+
+  #plan(key: string, askedMs: number): void {
     const { cluster, target, publish } = this.#options;
     const desired = planKey(cluster, key);
     const before = target.desired(key) ?? nothing;
@@ -66,6 +80,7 @@ export class Rounds {
       publish(key);
       return;
     }
+    if (!this.#unsent.has(key)) this.#unsent.set(key, { askedMs, plannedMs: performance.now() });
     if (desired.rows.length === 0 && (desired.contributions?.length ?? 0) === 0) {
       target.drop(key);
     } else target.set(key, desired);
@@ -75,6 +90,8 @@ export class Rounds {
     // Rows that wait for a row of another plan wait for a moment; that is nothing to tell.
     if (problem === undefined || problem.code === 'WaitingForRow') this.#refused.delete(owner);
     else this.#refused.set(owner, problem);
+    // Where it is still there, there was nothing to send.
+    this.#unsent.delete(owner);
     this.#options.publish(owner);
   }
 }

@@ -82,8 +82,7 @@ export class FamilyPool {
   /** Addresses that may still be given, those of IPPools among them. */
   get available(): IntervalSet {
     const set = new IntervalSet();
-    for (const free of this.#free.values())
-      for (const { first, last } of free.all().intervals()) set.add(first, last);
+    for (const free of this.#free.values()) for (const { first, last } of free.all().intervals()) set.add(first, last);
     return set;
   }
 

@@ -142,7 +142,9 @@ export class SubnetPool {
   #borrow(request: AddressRequest, lender: string): Granted {
     const lent = this.#allocations.get(lender);
     if (lent === undefined) {
-      return { problem: { code: 'NoAvailableAddress', message: `${lender} has no address in subnet ${this.name} yet` } };
+      return {
+        problem: { code: 'NoAvailableAddress', message: `${lender} has no address in subnet ${this.name} yet` },
+      };
     }
     const other = [...this.#lenders].find(([, from]) => from === lender)?.[0];
     if (other !== undefined) {
@@ -174,12 +176,7 @@ export class SubnetPool {
     };
   }
 
-  #refused(
-    code: Refusal | undefined,
-    family: Family,
-    asked: Ip | undefined,
-    ipPool: string | undefined,
-  ): Problem {
+  #refused(code: Refusal | undefined, family: Family, asked: Ip | undefined, ipPool: string | undefined): Problem {
     if (asked === undefined || code === undefined) {
       const place = ipPool === undefined ? `subnet ${this.name}` : `IPPool ${ipPool} of subnet ${this.name}`;
       return {

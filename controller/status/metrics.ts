@@ -5,11 +5,15 @@ import type { View } from '../plan/view.ts';
 export interface Metrics {
   round(figures: { readonly keys: number; readonly ms: number; readonly lagMs: number }): void;
   transaction(figures: { readonly operations: number; readonly ms: number }): void;
+  /** A changed plan was sent to the database, so long after the event behind it. */
+  sent(ms: number): void;
   /** The southbound database did not allow a write. */
   southboundRefused(): void;
 }
 
 const seconds = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
+/** Fine around what one pod's change may take. */
+const fineSeconds = [0.001, 0.002, 0.004, 0.006, 0.008, 0.01, 0.012, 0.015, 0.02, 0.03, 0.05, 0.1, 0.5, 1, 5];
 const counts = [1, 5, 10, 50, 100, 500, 1000, 5000, 10000];
 
 /** The room's figures; those of subnets are read when asked for. */
@@ -21,6 +25,11 @@ export function openMetrics(registry: Registry, view: View): Metrics {
   const keys = histogram('round_keys', 'dirty keys of a round', counts);
   const lag = histogram('event_lag_seconds', 'time from an event to the round that plans it', seconds);
   const transaction = histogram('transaction_seconds', 'time from sending a transaction to its reply', seconds);
+  const sent = histogram(
+    'event_to_transaction_seconds',
+    'time from an event to the transaction it leads to',
+    fineSeconds,
+  );
   const operations = histogram('transaction_operations', 'operations of a transaction', counts);
   const usage = new Gauge({
     name: 'isthmus_controller_subnet_addresses',
@@ -55,6 +64,7 @@ export function openMetrics(registry: Registry, view: View): Metrics {
       operations.observe(count);
       transaction.observe(ms / 1000);
     },
+    sent: (ms) => sent.observe(ms / 1000),
     southboundRefused: () => refusals.inc(),
   };
 }

@@ -46,4 +46,27 @@ describe('what Kubernetes was told', () => {
     await writer.idle();
     assert.equal(writes, 2, 'somebody changed it back after our write');
   });
+
+  it('is forgotten with its echo, in time, and what has no echo yet is not told twice', async () => {
+    const seen = new Map<string, string>();
+    const told = new Told(new ObjectWriter({ timing: { qps: 1e6, burst: 1e6 } }), (key) => seen.get(key));
+    const writes: string[] = [];
+    const tell = (name: string): void => {
+      const write = (): Promise<RawObject> => {
+        writes.push(name);
+        return Promise.resolve(objectOf('5'));
+      };
+      told.write(`Pod/${name}`, undefined, { name }, write);
+    };
+    for (let at = 0; at < 1000; at += 1) {
+      if (at > 0) seen.set(`Pod/${at}`, '6');
+      tell(`${at}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(writes.length, 1000);
+    tell('0');
+    tell('1');
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.deepEqual(writes.slice(1000), ['1'], 'only of the one whose echo was seen nothing is left');
+  });
 });

@@ -1,7 +1,8 @@
 /** The edge, addresses: IPs, IPPools and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { IpObject, IpPool, Vip } from '../state/objects.ts';
-import { apiFactsOf, factsOf, fieldsOf, shared, sharedRecord, textOf, textsOf } from './fields.ts';
+import { apiFactsOf, factsOf, fieldsOf, textOf, textsOf } from './fields.ts';
+import { shared, sharedRecord } from './shared.ts';
 
 export function parseIp(raw: RawObject): IpObject {
   const spec = fieldsOf(raw['spec']);

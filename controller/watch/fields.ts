@@ -2,6 +2,7 @@
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { ApiObjectFacts, ObjectFacts } from '../state/objects.ts';
+import { shared } from './shared.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -61,29 +62,6 @@ export function namesSet(spec: Fields, candidates: readonly string[]): readonly 
     if (typeof value === 'object' && value !== null) return Object.keys(value).length > 0;
     return value !== undefined && value !== null && value !== false && value !== '' && value !== 0;
   });
-}
-
-/** Texts and sets of labels that many objects have, such as those of a Deployment's pods, are kept once; a bound, not a limit. */
-const capacity = 4096;
-const texts = new Map<string, string>();
-const records = new Map<string, Readonly<Record<string, string>>>();
-
-function once<T>(known: Map<string, T>, key: string, value: T): T {
-  const there = known.get(key);
-  if (there !== undefined) return there;
-  if (known.size >= capacity) known.clear();
-  known.set(key, value);
-  return value;
-}
-
-/** The one copy of a text that comes again and again. */
-export function shared(text: string): string {
-  return once(texts, text, text);
-}
-
-/** The one copy of labels that many objects have. */
-export function sharedRecord(record: Readonly<Record<string, string>> | undefined): Readonly<Record<string, string>> {
-  return once(records, JSON.stringify(record ?? {}), record ?? {});
 }
 
 /** Annotations that no two objects have alike. */

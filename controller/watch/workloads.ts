@@ -5,7 +5,8 @@
 import { annotation } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../state/objects.ts';
-import { factsOf, fieldsOf, namesSet, numberOf, pick, recordsOf, shared, sharedRecord, textOf } from './fields.ts';
+import { factsOf, fieldsOf, namesSet, numberOf, pick, recordsOf, textOf } from './fields.ts';
+import { shared, sharedRecord } from './shared.ts';
 import { unsupportedPodAnnotations } from './unsupported.ts';
 
 /** Of the default interface, of an attachment (`net1.default.ovn.kubernetes.io/…`), and requests for one by its name. */

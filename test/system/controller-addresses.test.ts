@@ -58,11 +58,12 @@ describe('IPPools', () => {
       );
       return true;
     });
-    const members = (): unknown => [...(bed.row('Address_Set', 'web.tier')?.['addresses'] as string[])].sort();
+    const members = (): readonly string[] =>
+      [...((bed.row('Address_Set', 'web.tier')?.['addresses'] ?? []) as readonly string[])].sort();
     assert.deepEqual(members(), ['10.16.9.1', '10.16.9.2', '10.16.9.8/30']);
     const patch = { spec: { ips: ['10.16.9.1..10.16.9.2', '10.16.9.8/30', '10.16.9.100'] } };
     await bed.kube.patch(ipPools, { name: 'web-tier' }, 'merge', patch);
-    await eventually('one member more', () => (members() as string[]).includes('10.16.9.100'));
+    await eventually('one member more', () => members().includes('10.16.9.100'));
     await bed.deletePod('plain');
     await bed.deletePod('pooled');
   });

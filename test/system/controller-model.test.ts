@@ -225,6 +225,8 @@ class Model {
     }
     if (annotations[ovn('allocated')] !== 'true') {
       assert.equal(row, undefined, `${port} has a port and does not know`);
+      // What only the user can mend is noted on the pod itself.
+      if (annotations['isthmus.network/problem'] !== undefined) return;
       await eventually(`a reason for ${port}`, async () =>
         (await this.#bed.eventsAbout(uid)).some((reason) => reason === 'AcquireAddressFailed'),
       );

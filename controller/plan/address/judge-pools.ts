@@ -50,7 +50,10 @@ function judge(pool: IpPool, verdict: Verdict | undefined, older: readonly (read
     );
     if (overlap !== undefined) {
       const [name, other] = overlap;
-      return refuse('IPPoolOverlap', `spec.ips: '${text}' overlaps ${formatRange(other)} of IPPool ${name}: choose free addresses`);
+      return refuse(
+        'IPPoolOverlap',
+        `spec.ips: '${text}' overlaps ${formatRange(other)} of IPPool ${name}: choose free addresses`,
+      );
     }
     ranges.push(range);
   }

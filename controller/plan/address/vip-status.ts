@@ -23,7 +23,10 @@ export function planVipConditions(view: View, name: string, refused: Problem | u
   const unsupported: Problem | undefined =
     legacy === 0
       ? undefined
-      : { code: 'NotSupported', message: 'spec.attachSubnets cannot be served by this release: make a Vip for each subnet' };
+      : {
+          code: 'NotSupported',
+          message: 'spec.attachSubnets cannot be served by this release: make a Vip for each subnet',
+        };
   const problem = view.addressProblem(`vip/${name}`) ?? unsupported;
   // Without a subresource each write of the status is a new generation: to tell it would never end.
   return obstacleConditions(undefined, problem, refused, 'VipReady');
