@@ -12,7 +12,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkout } from '../lab/layout.ts';
-import { node24 } from '../lab/rooms.ts';
+import { controllerProcess, node24 } from '../lab/rooms.ts';
 import { run, waitFor } from '../lab/run.ts';
 import { ControllerBed } from '../system/controller-bed.ts';
 
@@ -80,9 +80,10 @@ export class ScaleBed {
     const args = ['--kubeconfig', join(this.bed.api.dir, 'controller.kubeconfig'), '--nb', this.bed.server.remote];
     const identity = ['--identity', `bench-${String((this.#starts += 1))}`];
     const started = performance.now();
-    const argv = [...flags, program, ...args, ...identity];
+    const argv = [...flags, ...controllerProcess.flags, program, ...args, ...identity];
     const child = spawn(node24, [...argv, '--metrics-address', `127.0.0.1:${String(port)}`], {
       stdio: ['ignore', 'ignore', 'pipe'],
+      env: { ...process.env, ...controllerProcess.env },
     });
     const startMs = await untilFirstRound(child, started);
     return {
@@ -95,6 +96,19 @@ export class ScaleBed {
         await ended;
       },
     };
+  }
+
+  /** Waits until nobody has written anything for a second and a half. */
+  async quiet(timeoutMs = 120_000): Promise<void> {
+    let before = '';
+    const isQuiet = async (): Promise<true | string> => {
+      const writes = [...(await this.writes())].filter(([key]) => !key.endsWith(' leases'));
+      const now = JSON.stringify([writes, this.bed.changes]);
+      const isSame = now === before;
+      before = now;
+      return isSame || now;
+    };
+    await waitFor('quiet', isQuiet, timeoutMs, 1500);
   }
 
   /** Requests the API server has answered so far, by verb and resource (`PATCH pods`); reads are not counted. */

@@ -7,6 +7,7 @@ import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { staleFiles } from '../../lib/api/generate.ts';
 import { allKinds } from '../../lib/api/kinds/all.ts';
+import { controllerProcess } from '../lab/rooms.ts';
 import { chart, everything, helm, type Manifest, parseManifests, renderChart } from './render.ts';
 
 interface Rule {
@@ -20,6 +21,7 @@ interface Container {
   readonly name: string;
   readonly command?: readonly string[];
   readonly args?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
   readonly securityContext?: Readonly<Record<string, unknown>>;
   readonly volumeMounts?: readonly { readonly name: string }[];
 }
@@ -192,8 +194,9 @@ describe('flags', () => {
   };
   for (const [name, pod] of workloads(whole))
     for (const container of containersOf(pod)) {
-      const [program, bundle = '', ...subcommand] = container.command ?? [];
+      const [program, ...rest] = container.command ?? [];
       if (program !== 'node') continue;
+      const [bundle = '', ...subcommand] = rest.filter((argument) => !argument.startsWith('--'));
       test(`${name}/${container.name} gives each flag its program needs and no other`, () => {
         const source = join(chart, '../..', sources[bundle.replace('/opt/isthmus/', '')] ?? 'unknown');
         const help = execFileSync(process.execPath, [source, ...subcommand, '--help'], { encoding: 'utf8' });
@@ -212,4 +215,12 @@ describe('flags', () => {
         );
       });
     }
+});
+
+test('the lab and the benchmarks run the controller as the chart does', () => {
+  const [, pod] = [...workloads(defaults)].find(([name]) => name === 'Deployment isthmus-controller') ?? [];
+  const [container] = pod?.containers ?? [];
+  assert.deepEqual(container?.command, ['node', ...controllerProcess.flags, '/opt/isthmus/controller.mjs']);
+  const given = new Map(container.env?.map(({ name, value }) => [name, value]));
+  for (const [name, value] of Object.entries(controllerProcess.env)) assert.equal(given.get(name), value, name);
 });

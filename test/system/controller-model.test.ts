@@ -5,11 +5,22 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { ipPools, ips, nodes, objectPath, pods, statefulSets, subnets, vips } from '../../lib/kube/resources.ts';
+import {
+  ipPools,
+  ips,
+  nodes,
+  objectPath,
+  pods,
+  securityGroups,
+  statefulSets,
+  subnets,
+  vips,
+  vpcs,
+} from '../../lib/kube/resources.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
 
-const seed = Number(process.env['ISTHMUS_MODEL_SEED'] ?? Date.now() % 1_000_000);
+const seed = Number(process.env['ISTHMUS_MODEL_SEED'] ?? 1);
 const steps = Number(process.env['ISTHMUS_MODEL_STEPS'] ?? 160);
 const ovn = (key: string): string => `ovn.kubernetes.io/${key}`;
 const merge = { contentType: 'application/merge-patch+json' };
@@ -60,6 +71,9 @@ class Model {
       [4, () => this.#toggleNode()],
       [4, () => this.#toggleSubnet()],
       [4, () => this.#exclude()],
+      [4, () => this.#toggleGroup()],
+      [4, () => this.#toggleVpc()],
+      [4, () => this.#edit()],
     ];
     let at = this.#random(actions.reduce((sum, [weight]) => sum + weight, 0));
     for (const [weight, act] of actions) {
@@ -82,6 +96,8 @@ class Model {
       () => ({ [ovn('ip_pool')]: '10.16.0.20,10.16.0.21,10.16.0.22' }),
       () => ({ [ovn('vip')]: 'shared' }),
       () => ({ [ovn('ip_address')]: 'nonsense' }),
+      () => ({ [ovn('security_groups')]: 'web' }),
+      () => ({ [ovn('logical_switch')]: 'own' }),
     ];
     const annotations = this.#one(wishes)?.() ?? {};
     await this.#create(name, { namespace, annotations });
@@ -185,6 +201,38 @@ class Model {
     return `${isThere ? 'delete' : 'create'} node n2`;
   }
 
+  #toggleGroup(): Promise<string> {
+    const rule = { ipVersion: 'ipv4', protocol: 'tcp', priority: 10, remoteType: 'address', policy: 'allow' };
+    const ingressRules = [{ ...rule, remoteAddress: '10.16.0.0/16', portRangeMin: 80, portRangeMax: 90 }];
+    return this.#toggle(securityGroups, 'web', { ingressRules, allowSameGroupTraffic: true });
+  }
+
+  /** A VPC whose only subnet has the addresses of another. */
+  async #toggleVpc(): Promise<string | undefined> {
+    const own = (await this.#bed.kube.list(subnets)).find(({ metadata }) => metadata.name === 'own');
+    const vpc = (await this.#bed.kube.list(vpcs)).find(({ metadata }) => metadata.name === 'apart');
+    if ([own, vpc].some((one) => one?.metadata.deletionTimestamp !== undefined)) return undefined;
+    const routes = [{ cidr: '0.0.0.0/0', nextHopIP: '10.60.0.6' }];
+    if (vpc === undefined) await this.#bed.create(vpcs, 'apart', { staticRoutes: routes });
+    return this.#toggle(subnets, 'own', { cidrBlock: '10.60.0.0/29', vpc: 'apart' });
+  }
+
+  /** Other wishes of a subnet that pods are in. */
+  async #edit(): Promise<string> {
+    const specs = [
+      { private: true, allowSubnets: ['10.61.0.0/30'] },
+      { private: false },
+      { gatewayType: 'centralized', gatewayNode: 'n2,n1' },
+      { gatewayType: 'distributed' },
+      { enableDHCP: true },
+      { acls: [{ direction: 'to-lport', priority: 1500, match: 'ip4.src == 10.16.0.3', action: 'drop' }] },
+      { acls: [{ direction: 'to-lport', priority: 1500, match: 'ip4.scr == 10.16.0.3', action: 'drop' }] },
+    ];
+    const spec = this.#one(specs) ?? {};
+    await this.#bed.kube.patch(subnets, { name: 'tiny' }, 'merge', { spec });
+    return `edit tiny ${JSON.stringify(spec)}`;
+  }
+
   async #exclude(): Promise<string> {
     const first = 2 + this.#random(20);
     const excludeIps = ['10.16.0.1', `10.16.0.${first}..10.16.0.${first + 5}`];
@@ -233,7 +281,9 @@ class Model {
       return;
     }
     const address = annotations[ovn('ip_address')] ?? '';
-    take(address, port);
+    take(annotations[ovn('logical_router')] === 'apart' ? `${address} of apart` : address, port);
+    const isClosed = this.#bed.members('ovn.sg.kubeovn_deny_all').includes(port);
+    assert.equal(isClosed, annotations[ovn('security_groups')] !== undefined, `${port} and its security group`);
     assert.deepEqual(row?.['addresses'], [`${annotations[ovn('mac_address')]} ${address}`], port);
     if (this.#isKept(name)) {
       assert.equal(this.kept.get(name) ?? address, address, `${name} got another address`);
