@@ -59,7 +59,9 @@ export class Rounds {
     const lagMs = start - askedMs;
     this.#dueMs = undefined;
     const keys = this.#options.cluster.settle();
-    for (const key of keys) this.#plan(key, askedMs);
+    // That an IP object is gone is to be known before the owner of its port is told again.
+    for (const key of keys) if (key.startsWith('ip/')) this.#plan(key, askedMs);
+    for (const key of keys) if (!key.startsWith('ip/')) this.#plan(key, askedMs);
     if (keys.size > 0) this.#options.onRound?.({ keys: keys.size, ms: performance.now() - start, lagMs });
   }
 

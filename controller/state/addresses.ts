@@ -56,11 +56,21 @@ export class Addresses {
     this.#pools.set(subnet, opened);
   }
 
-  /** Gives what is on record to whom it is on record for; false where somebody else has it or nobody can. */
-  restore(port: string, record: { subnet: string; addresses: readonly Ip[]; mac?: string }, lender?: string): boolean {
+  /** Gives what is on record to whom it is on record for; what stands in the way where somebody else has it or nobody can. */
+  restore(
+    port: string,
+    record: { subnet: string; addresses: readonly Ip[]; mac?: string },
+    lender?: string,
+  ): Problem | undefined {
     const { subnet, addresses, mac } = record;
     const pool = this.#pools.get(subnet);
-    if (pool === undefined || this.#subnets.has(port)) return pool !== undefined;
+    if (pool === undefined) {
+      return {
+        code: 'SubnetNotReady',
+        message: `subnet ${subnet} does not exist or is not in force: create or mend it`,
+      };
+    }
+    if (this.#subnets.has(port)) return undefined;
     // Of a lender that is gone the addresses are the port's own: it uses them.
     const isLent = lender !== undefined && pool.allocations().has(lender);
     const granted = pool.allocate({
@@ -70,9 +80,9 @@ export class Addresses {
       ...(isLent ? { lender } : {}),
       ...(mac === undefined ? {} : { mac }),
     });
-    if ('problem' in granted) return false;
+    if ('problem' in granted) return granted.problem;
     this.#subnets.set(port, subnet);
-    return true;
+    return undefined;
   }
 
   /** Tries the claim's places in turn; what stands in the way where none has an address. */

@@ -1,12 +1,15 @@
 /** Who has a right to ports now, by key, and what each asks of the allocator. Pure; called by `Ports`. */
 import { defaultSubnet, joinSubnet, nodePortName } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { formatIp } from '../../lib/net/ip.ts';
+import type { Allocation } from '../ipam/subnet-pool.ts';
 import { defaultInterface, interfacesOf, machineOf, portName, wantsNetwork } from '../plan/pod/interfaces.ts';
 import type { Interface } from '../plan/pod/interfaces.ts';
 import { ordinalOf, parseAddresses, readPortRequest } from '../plan/pod/port-request.ts';
 import type { PortRequest } from '../plan/pod/port-request.ts';
 import { vipPort } from '../plan/address/names.ts';
 import { recordOfNode } from '../plan/address/records.ts';
+import type { PortRecord } from '../plan/address/records.ts';
 import type { View } from '../plan/view.ts';
 import type { Place } from './addresses.ts';
 import { byAge, podKey } from './objects.ts';
@@ -144,6 +147,7 @@ export function placesOf(
   network: Interface,
   request: PortRequest,
 ): { readonly places: readonly Place[] } | { readonly problem: Problem } {
+  if (request.vip !== undefined) return vipPlace(view, request.vip);
   const named = request.subnets?.map((subnet) => ({ subnet }));
   if (namespace === undefined) return { places: named ?? [] };
   const stray = request.subnets?.find(
@@ -186,4 +190,30 @@ function poolPlaces(
     else places.push({ subnet: pool.spec.subnet, pool: name });
   }
   return places.length === 0 && problem !== undefined ? { problem } : { places };
+}
+
+/** Whether an heir's wishes are met by what there is to inherit. */
+export function satisfies(request: PortWant['request'], allocation: Allocation | undefined): boolean {
+  if ('problem' in request || allocation === undefined) return false;
+  const { addresses, candidates, mac, subnets } = request.value;
+  const has = (texts: readonly string[]): boolean =>
+    texts.every((text) => text === allocation.v4 || text === allocation.v6);
+  if (addresses !== undefined && !has(addresses.map(formatIp))) return false;
+  if (candidates !== undefined && !candidates.some((set) => has(set.map(formatIp)))) return false;
+  if (mac !== undefined && mac !== allocation.mac) return false;
+  return subnets === undefined || subnets.includes(allocation.subnet);
+}
+
+/** Whether what is on record is what there is; a record without a MAC address leaves it open. */
+export function agrees(record: PortRecord | undefined, allocation: Allocation | undefined): boolean {
+  if (record === undefined || allocation?.subnet !== record.subnet) return false;
+  const texts = [allocation.v4, allocation.v6].filter((text) => text !== undefined);
+  return texts.join() === record.addresses.map(formatIp).join() && (record.mac ?? allocation.mac) === allocation.mac;
+}
+
+function vipPlace(view: View, name: string): ReturnType<typeof placesOf> {
+  const [held] = view.ports(vipPort(name));
+  if (held !== undefined) return { places: [{ subnet: held.allocation.subnet }] };
+  const message = `annotation ovn.kubernetes.io/vip: Vip ${name} does not exist or has no address yet`;
+  return { problem: { code: 'VipNotFound', message } };
 }

@@ -3,22 +3,18 @@
  * is due. Who gets none waits here, and is tried again when an address or a subnet appears. The rule that must not
  * be broken: a port has one holder, and keeps its addresses until that one has no right to them any more.
  */
-import { nodePortName } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { formatIp } from '../../lib/net/ip.ts';
-import type { Allocation } from '../ipam/subnet-pool.ts';
 import { isOwnIp } from '../plan/address/ip-object.ts';
 import { vipPort } from '../plan/address/names.ts';
-import { recordOfIp, recordOfNode, recordOfPod, recordOfVip } from '../plan/address/records.ts';
+import { recordOfIp } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
 import type { Interface } from '../plan/pod/interfaces.ts';
-import { defaultInterface, wantsNetwork } from '../plan/pod/interfaces.ts';
 import type { HeldPort, View } from '../plan/view.ts';
 import type { Addresses } from './addresses.ts';
-import { claimantOf, isKept, placesOf } from './claimants.ts';
+import { agrees, claimantOf, isKept, placesOf, satisfies } from './claimants.ts';
 import type { Claimant, PortWant } from './claimants.ts';
-import { byAge, podKey } from './objects.ts';
-import type { IpObject, Pod } from './objects.ts';
+import type { IpObject } from './objects.ts';
+import { interfaceOf, keptPorts, recordedPorts } from './recorded-ports.ts';
 
 /** Holder of addresses that an IP object sets aside while no pod uses them. */
 const reserved = 'reserved';
@@ -101,59 +97,28 @@ export class Ports {
     }
   }
 
-  /** Nodes and Vips, then pods whose IP object says the same, then the other pods by age: so a copied annotation loses. */
+  /** Takes over what is on record; `rows` are ports the database has, by name. */
   restore(rows: ReadonlyMap<string, PortRecord>): void {
-    const { view } = this.#options;
-    for (const node of [...view.nodes.values()].sort(byAge)) {
-      const port = nodePortName(node.name);
-      this.#restore(`node/${node.name}`, port, recordOfNode(node, view.ips.get(port), rows.get(port)));
+    const { view, addresses } = this.#options;
+    for (const { key, port, record } of recordedPorts(view, rows)) this.#restore(key, port, record);
+    for (const { key, port, record, holder, interface: network } of keptPorts(view)) {
+      if (this.#entries.has(port) || addresses.restore(port, record) !== undefined) continue;
+      this.#enter(key, port, { holder, uid: '', keys: [key], interface: network });
     }
-    for (const vip of [...view.vips.values()].sort(byAge)) {
-      this.#restore(`vip/${vip.name}`, vipPort(vip.name), recordOfVip(vip));
-    }
-    for (const [name, subnet] of view.subnets) {
-      const port = `mcast-querier.${name}`;
-      if (subnet.spec.enableMulticastSnoop) this.#restore(`mcast/${name}`, port, recordOfIp(view.ips.get(port)));
-    }
-    const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);
-    for (const hasIp of [true, false]) for (const pod of pods) this.#restorePod(pod, rows, hasIp);
-    for (const ip of view.ips.values()) this.#restoreKept(ip);
     for (const ip of view.ips.values()) this.#reserve(ip);
   }
 
-  #restorePod(pod: Pod, rows: ReadonlyMap<string, PortRecord>, hasIp: boolean): void {
-    const { view } = this.#options;
-    const key = `pod/${podKey(pod)}`;
-    for (const { port, interface: network } of claimantOf(view, key)?.wants ?? []) {
-      const ip = view.ips.get(port);
-      if ((ip !== undefined) === hasIp) this.#restore(key, port, recordOfPod(pod, network, ip, rows.get(port)));
-    }
-  }
-
-  #restore(key: string, port: string, record: PortRecord | undefined): void {
+  #restore(key: string, port: string, record: PortRecord): void {
     const claimant = claimantOf(this.#options.view, key);
     const want = claimant?.wants.find((one) => one.port === port);
-    if (record === undefined || claimant === undefined || want === undefined) return;
+    if (claimant === undefined || want === undefined) return;
     if (this.#entries.has(port)) {
       this.#share(key, port, claimant);
       return;
     }
     const lender = 'value' in want.request ? want.request.value.vip : undefined;
-    if (!this.#options.addresses.restore(port, record, lender === undefined ? undefined : vipPort(lender))) return;
+    if (this.#options.addresses.restore(port, record, lender === undefined ? undefined : vipPort(lender))) return;
     this.#enter(key, port, { ...claimant, keys: [key], interface: want.interface });
-  }
-
-  /** Addresses that outlive their pods, of pods that are not there. */
-  #restoreKept(ip: IpObject): void {
-    const { podName, namespace, podType } = ip.spec;
-    if (this.#entries.has(ip.name) || !isOwnIp(ip) || podType === '') return;
-    const owner = podType === 'StatefulSet' ? podName.replace(/-\d+$/, '') : ip.name.slice(0, ip.name.indexOf('.'));
-    const holder = `${podType === 'StatefulSet' ? 'statefulset' : 'vm'}/${namespace}/${owner}`;
-    const record = recordOfIp(ip);
-    if (record === undefined || !isKept(this.#options.view, holder, podName)) return;
-    if (!this.#options.addresses.restore(ip.name, record)) return;
-    const key = `pod/${namespace}/${podName}`;
-    this.#enter(key, ip.name, { holder, uid: '', keys: [key], interface: interfaceOf(ip) });
   }
 
   settle(): void {
@@ -220,8 +185,10 @@ export class Ports {
   }
 
   #releaseReservation(port: string): boolean {
-    const ip = this.#options.view.ips.get(port);
-    if (this.#entries.get(port)?.holder !== reserved || (ip !== undefined && !isOwnIp(ip))) return false;
+    const { view, addresses } = this.#options;
+    const ip = view.ips.get(port);
+    if (this.#entries.get(port)?.holder !== reserved) return false;
+    if (ip !== undefined && !isOwnIp(ip) && agrees(recordOfIp(ip), addresses.allocation(port))) return false;
     this.#free(`ip/${port}`, port);
     return true;
   }
@@ -245,16 +212,23 @@ export class Ports {
   #claim(key: string, claimant: Claimant | undefined): void {
     if (key.startsWith('ip/')) {
       const ip = this.#options.view.ips.get(key.slice('ip/'.length));
-      if (ip !== undefined) this.#reserve(ip);
+      this.#wait(key, ip && this.#reserve(ip));
       return;
     }
     if (claimant === undefined) return;
     let problem: Problem | undefined;
     for (const want of claimant.wants) problem ??= this.#claimPort(key, claimant, want);
+    this.#wait(key, problem);
+  }
+
+  #wait(key: string, problem: Problem | undefined): void {
     const before = this.#waiting.get(key);
     if (problem === undefined) this.#waiting.delete(key);
     else this.#waiting.set(key, problem);
-    if (problem?.message !== before?.message) this.#options.onChange(key);
+    if (problem?.message === before?.message) return;
+    this.#options.onChange(key);
+    // The pod may wait for what is set aside for it.
+    if (key.startsWith('ip/')) this.markWaiting();
   }
 
   #claimPort(key: string, claimant: Claimant, want: PortWant): Problem | undefined {
@@ -265,6 +239,8 @@ export class Ports {
       this.#share(key, want.port, claimant);
       return undefined;
     }
+    const obstacle = this.#reservationProblem(want, entry);
+    if (obstacle !== undefined) return obstacle;
     if (entry?.holder === reserved) {
       this.#forget(`ip/${want.port}`, want.port);
     } else if (entry !== undefined) {
@@ -273,8 +249,7 @@ export class Ports {
     } else {
       if ('problem' in want.request) return want.request.problem;
       const { subnets: _, pools: __, vip, ...rest } = want.request.value;
-      const found =
-        vip === undefined ? placesOf(view, claimant, want.interface, want.request.value) : vipPlace(view, vip);
+      const found = placesOf(view, claimant, want.interface, want.request.value);
       if ('problem' in found) return found.problem;
       const lender = vip === undefined ? {} : { lender: vipPort(vip) };
       const problem = addresses.claim({ port: want.port, places: found.places, ...rest, ...lender }, view.verdicts);
@@ -284,11 +259,33 @@ export class Ports {
     return undefined;
   }
 
-  #reserve(ip: IpObject): void {
-    const record = isOwnIp(ip) || this.#entries.has(ip.name) ? undefined : recordOfIp(ip);
-    if (record === undefined || !this.#options.addresses.restore(ip.name, record)) return;
+  /** Why a port does not get what an IP object sets aside for it. */
+  #reservationProblem({ port, request }: PortWant, entry: Entry | undefined): Problem | undefined {
+    const unmet = this.#waiting.get(`ip/${port}`);
+    if (entry === undefined && unmet !== undefined) {
+      const message = `the IP object ${port} cannot set an address aside for it: ${unmet.message}; mend or delete it`;
+      return { code: unmet.code, message };
+    }
+    if (entry?.holder !== reserved) return undefined;
+    if ('problem' in request) return request.problem;
+    if (satisfies(request, this.#options.addresses.allocation(port))) return undefined;
+    const message = `the IP object ${port} sets another address, MAC address or subnet aside than annotations ask for: change one of the two`;
+    return { code: 'AddressConflict', message };
+  }
+
+  /** Sets aside what an IP object says; what stands in the way. */
+  #reserve(ip: IpObject): Problem | undefined {
+    if (isOwnIp(ip) || this.#entries.has(ip.name)) return undefined;
+    const record = recordOfIp(ip);
+    if (record === undefined) {
+      const message = 'spec.subnet, spec.v4IpAddress, spec.v6IpAddress: name a subnet and an address in it';
+      return { code: 'InvalidAddress', message };
+    }
+    const problem = this.#options.addresses.restore(ip.name, record);
+    if (problem !== undefined) return problem;
     const key = `ip/${ip.name}`;
-    this.#enter(key, ip.name, { holder: reserved, uid: reserved, keys: [key], interface: defaultInterface });
+    this.#enter(key, ip.name, { holder: reserved, uid: reserved, keys: [key], interface: interfaceOf(ip) });
+    return undefined;
   }
 
   #enter(key: string, port: string, { holder, uid, keys, interface: network }: Entry): void {
@@ -345,30 +342,4 @@ function inOrder(a: Due, b: Due): number {
   if (first === undefined || second === undefined) return Number(first !== undefined) - Number(second !== undefined);
   if (first.createdMs !== second.createdMs) return first.createdMs - second.createdMs;
   return first.name < second.name ? -1 : Number(first.name > second.name);
-}
-
-/** Whether an heir's wishes are met by what there is to inherit. */
-function satisfies(request: PortWant['request'], allocation: Allocation | undefined): boolean {
-  if ('problem' in request || allocation === undefined) return false;
-  const { addresses, candidates, mac, subnets } = request.value;
-  const has = (texts: readonly string[]): boolean =>
-    texts.every((text) => text === allocation.v4 || text === allocation.v6);
-  if (addresses !== undefined && !has(addresses.map(formatIp))) return false;
-  if (candidates !== undefined && !candidates.some((set) => has(set.map(formatIp)))) return false;
-  if (mac !== undefined && mac !== allocation.mac) return false;
-  return subnets === undefined || subnets.includes(allocation.subnet);
-}
-
-function vipPlace(view: View, name: string): ReturnType<typeof placesOf> {
-  const [held] = view.ports(vipPort(name));
-  if (held !== undefined) return { places: [{ subnet: held.allocation.subnet }] };
-  const message = `annotation ovn.kubernetes.io/vip: Vip ${name} does not exist or has no address yet`;
-  return { problem: { code: 'VipNotFound', message } };
-}
-
-/** From the name: `db-0.default`, `db-0.default.net.default.ovn`, `db-0.default.net.default.ovn.net2`. */
-function interfaceOf(ip: IpObject): Interface {
-  const [, provider, name] = /^[^.]+\.[^.]+\.(.+\.ovn)(?:\.([^.]+))?$/.exec(ip.name) ?? [];
-  if (provider === undefined) return defaultInterface;
-  return { provider, isDefault: false, ...(name === undefined ? {} : { name }) };
 }

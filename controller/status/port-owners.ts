@@ -2,14 +2,14 @@
 import { annotation } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventSubject } from '../../lib/kube/events.ts';
-import { nodes, pods } from '../../lib/kube/resources.ts';
+import { apiVersionOf, ips, nodes, pods } from '../../lib/kube/resources.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { portAddresses } from '../plan/address/texts.ts';
 import { planNodeAnnotations } from '../plan/node/node.ts';
 import { nodeProblems } from '../plan/node/traits.ts';
 import { planPodAnnotations, planProblemNote } from '../plan/pod/pod-annotations.ts';
 import { portProblems } from '../plan/pod/port-problems.ts';
-import { writeIp } from './ip-object.ts';
+import { clearIp, writeIp } from './ip-object.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
 
@@ -71,6 +71,14 @@ export class PortOwners {
       told.write(`Node/${name}`, resourceVersion, patch, () => client.patch(nodes, { name }, 'merge', patch));
     }
     this.#publishIps(key);
+  }
+
+  /** An IP object that sets an address aside says why it cannot. */
+  publishIp(name: string): void {
+    const [key, ip] = [`ip/${name}`, this.#desk.view.ips.get(name)];
+    if (ip === undefined) this.#problems.delete(key);
+    else this.#tell(key, { apiVersion: apiVersionOf(ips), kind: ips.kind, name, uid: ip.uid });
+    clearIp(this.#desk, name);
   }
 
   /** IP objects of the ports the object has; those of ports it lost go by the port's own key. */

@@ -5,7 +5,6 @@
 import { AddressObjects } from './address-objects.ts';
 import type { Desk } from './desk.ts';
 import { Gateways } from './gateways.ts';
-import { clearIp } from './ip-object.ts';
 import { publishNamespace } from './namespaces.ts';
 import { PortOwners } from './port-owners.ts';
 import { publishQuerier } from './querier.ts';
@@ -48,7 +47,7 @@ export function openPublisher(desk: Desk): Publisher {
     'policy-route': (id) => publishVpc(desk, id),
     'load-balancer': (id) => publishVpc(desk, id),
     peering: (id) => publishVpc(desk, id.slice(0, id.indexOf('/'))),
-    ip: (id) => clearIp(desk, id),
+    ip: (id) => owners.publishIp(id),
     'ip-pool': (id) => addressObjects.publishIpPool(id),
     'security-group': (id) => publishSecurityGroup(desk, id),
     vip: (id) => addressObjects.publishVip(id),

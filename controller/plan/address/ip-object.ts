@@ -83,7 +83,8 @@ export function isOwnIp(ip: IpObject): boolean {
 export const ipFeature: Feature = {
   name: 'ip',
   all: (view) => view.ips.keys(),
-  reads(change) {
-    return change.kind === 'ips' || change.kind === 'freed' ? [change.name] : [];
+  reads({ kind, name }) {
+    if (kind === 'ports') return name.startsWith('ip/') ? [name.slice('ip/'.length)] : [];
+    return kind === 'ips' || kind === 'freed' ? [name] : [];
   },
 };

@@ -1,0 +1,79 @@
+/** What is on record about ports from before this process, in the order in which it is believed. Pure; called by `Ports`. */
+import { nodePortName } from '../../lib/api/names.ts';
+import { isOwnIp } from '../plan/address/ip-object.ts';
+import { vipPort } from '../plan/address/names.ts';
+import { recordOfIp, recordOfNode, recordOfPod, recordOfVip } from '../plan/address/records.ts';
+import type { PortRecord } from '../plan/address/records.ts';
+import { defaultInterface, wantsNetwork } from '../plan/pod/interfaces.ts';
+import type { Interface } from '../plan/pod/interfaces.ts';
+import type { View } from '../plan/view.ts';
+import { claimantOf, isKept } from './claimants.ts';
+import { byAge, podKey } from './objects.ts';
+import type { IpObject } from './objects.ts';
+
+export interface RecordedPort {
+  readonly key: string;
+  readonly port: string;
+  readonly record: PortRecord;
+}
+
+/** A port that outlives its pods, of a holder none of whose pods is there. */
+export interface KeptPort extends RecordedPort {
+  readonly holder: string;
+  readonly interface: Interface;
+}
+
+interface Found {
+  readonly key: string;
+  readonly port: string;
+  readonly record: PortRecord | undefined;
+}
+
+function* found(view: View, rows: ReadonlyMap<string, PortRecord>): Generator<Found> {
+  for (const node of [...view.nodes.values()].sort(byAge)) {
+    const port = nodePortName(node.name);
+    yield { key: `node/${node.name}`, port, record: recordOfNode(node, view.ips.get(port), rows.get(port)) };
+  }
+  for (const vip of [...view.vips.values()].sort(byAge)) {
+    yield { key: `vip/${vip.name}`, port: vipPort(vip.name), record: recordOfVip(vip) };
+  }
+  for (const [name, { spec }] of view.subnets) {
+    const port = `mcast-querier.${name}`;
+    if (spec.enableMulticastSnoop) yield { key: `mcast/${name}`, port, record: recordOfIp(view.ips.get(port)) };
+  }
+  const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);
+  for (const hasIp of [true, false]) {
+    for (const pod of pods) {
+      const key = `pod/${podKey(pod)}`;
+      for (const { port, interface: network } of claimantOf(view, key)?.wants ?? []) {
+        const ip = view.ips.get(port);
+        if ((ip !== undefined) !== hasIp) continue;
+        yield { key, port, record: recordOfPod(pod, network, ip, rows.get(port)) };
+      }
+    }
+  }
+}
+
+/** Nodes and Vips, then pods whose IP object says the same, then the other pods by age: so a copied annotation loses. */
+export function* recordedPorts(view: View, rows: ReadonlyMap<string, PortRecord>): Generator<RecordedPort> {
+  for (const { key, port, record } of found(view, rows)) if (record !== undefined) yield { key, port, record };
+}
+
+export function* keptPorts(view: View): Generator<KeptPort> {
+  for (const ip of view.ips.values()) {
+    const { podName, namespace, podType } = ip.spec;
+    if (!isOwnIp(ip) || podType === '') continue;
+    const owner = podType === 'StatefulSet' ? podName.replace(/-\d+$/, '') : ip.name.slice(0, ip.name.indexOf('.'));
+    const holder = `${podType === 'StatefulSet' ? 'statefulset' : 'vm'}/${namespace}/${owner}`;
+    const record = recordOfIp(ip);
+    if (record === undefined || !isKept(view, holder, podName)) continue;
+    yield { key: `pod/${namespace}/${podName}`, port: ip.name, record, holder, interface: interfaceOf(ip) };
+  }
+}
+
+/** From the name: `db-0.default`, `db-0.default.net.default.ovn`, `db-0.default.net.default.ovn.net2`. */
+export function interfaceOf(ip: IpObject): Interface {
+  const [, provider, name] = /^[^.]+\.[^.]+\.(.+\.ovn)(?:\.([^.]+))?$/.exec(ip.name) ?? [];
+  if (provider === undefined) return defaultInterface;
+  return { provider, isDefault: false, ...(name === undefined ? {} : { name }) };
+}
