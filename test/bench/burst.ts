@@ -88,7 +88,7 @@ export class Observer {
   }
 
   /** Waits until every pod is annotated and has its port and its IP object. */
-  async untilAddressed(names: readonly string[], timeoutMs = 60_000): Promise<void> {
+  async untilAddressed(names: readonly string[], timeoutMs = 120_000): Promise<void> {
     const waiting = new Set(names);
     const ports = this.nb.cache.table('Logical_Switch_Port');
     await waitFor(
@@ -109,9 +109,10 @@ export class Observer {
     );
   }
 
-  /** Adds ports to the default subnet's switch, or removes them again. */
+  /** Adds ports to the default subnet's switch and to its group of the Node without a machine, or removes them again. */
   async ports(names: readonly string[], change: 'insert' | 'delete'): Promise<void> {
     const where = [['name', '==', defaultSubnet]] as const;
+    const whereGroup = [['name', '==', `${defaultSubnet.replaceAll('-', '.')}.${phantomNode}`]] as const;
     const table = 'Logical_Switch_Port';
     const found = names.flatMap((name) => this.nb.cache.table(table).byIndex(['name'], [`${name}.${namespace}`]));
     const values =
@@ -120,6 +121,7 @@ export class Observer {
     await this.nb.transact([
       ...rows.map((row, at) => ({ op: 'insert' as const, table, uuidName: `p${String(at)}`, row })),
       { op: 'mutate', table: 'Logical_Switch', where, mutations: [['ports', change, values]] },
+      { op: 'mutate', table: 'Port_Group', where: whereGroup, mutations: [['ports', change, values]] },
     ]);
   }
 

@@ -1,6 +1,7 @@
 /**
  * `make bench`: a lab of its own, every benchmark in turn, one table, which also replaces the one in docs/performance.md.
  * A benchmark is a file `*.bench.ts` with `measure(lab)`; it leaves the lab as it found it. The lab goes away in any case.
+ * What needs no lab is measured before there is one.
  */
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, loadavg, release } from 'node:os';
@@ -11,7 +12,8 @@ import { checkout } from '../lab/layout.ts';
 import { type LabHandle, openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
 import { run } from '../lab/run.ts';
-import { ratioOf, type Row } from './row.ts';
+import { type Measured, ratioOf, type Row } from './row.ts';
+import { measureAlone } from './scale.bench.ts';
 
 const page = join(checkout, 'docs/performance.md');
 /** Before the lab: what else this machine was doing. */
@@ -40,18 +42,27 @@ function rewritePage(text: string): void {
   writeFileSync(page, `${before}${markers[0]}\n\n${text}\n\n${markers[1]}${after}`);
 }
 
+/** Those that need the machine more than a lab. */
+async function benchAlone(): Promise<Measured> {
+  console.log('         scale.bench.ts');
+  return measureAlone();
+}
+
 async function bench(name: string): Promise<void> {
+  const alone = await benchAlone();
   await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: '', LAB_WITHOUT: '' });
   const lab = openLab(name);
   const rows: Row[] = [];
-  for (const file of globSync('*.bench.ts', { cwd: import.meta.dirname }).toSorted()) {
+  const inLab = globSync('*.bench.ts', { cwd: import.meta.dirname }).filter((file) => file !== 'scale.bench.ts');
+  for (const file of inLab.toSorted()) {
     console.log(`         ${file}`);
     const { measure } = (await import(join(import.meta.dirname, file))) as {
       measure: (lab: LabHandle) => Promise<Row[]>;
     };
     rows.push(...(await measure(lab)));
   }
-  const text = `${await machine()}\n\n${renderTable(rows)}`;
+  const notes = alone.notes.map((note) => `\n\n${note}`).join('');
+  const text = `${await machine()}\n\n${renderTable([...rows, ...alone.rows])}${notes}`;
   console.log(`\n${text}`);
   rewritePage(text);
 }

@@ -1,4 +1,4 @@
-/** 200 pods created at once until each has its port, annotations and IP object; the floor makes the same writes in a bare loop. */
+/** A thousand pods created at once until each has its port, annotations and IP object; the floor makes the same writes in a bare loop. */
 import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { apiVersionOf, ips, pods } from '../../lib/kube/resources.ts';
@@ -6,10 +6,11 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { node24 } from '../lab/rooms.ts';
 import { run } from '../lab/run.ts';
+import { apiWrites, perPod, writesBetween } from './api-writes.ts';
 import { clear, createPod, namespace, Observer, phantomNode, prepare } from './burst.ts';
 import { median, type Row } from './row.ts';
 
-const count = 200;
+const count = 1000;
 const rounds = 3;
 
 /** One transaction at a time takes all ports that wait: the batches the controller makes of a burst. */
@@ -68,12 +69,13 @@ async function secondsFor(
 }
 
 /** Runs in the control plane's namespace, beside the API server, as the controller does. */
-async function inside(dir: string, controller: number): Promise<{ ours: number[]; floor: number[] }> {
+async function inside(dir: string, controller: number): Promise<{ ours: number[]; floor: number[]; wrote: string }> {
   const kube = openKube({ kubeconfig: `${dir}/internal.kubeconfig`, userAgent: 'bench' });
   await prepare(kube, { withNode: true });
   const seen = await Observer.open(kube, `${dir}/nb.sock`);
   const ours: number[] = [];
   const floor: number[] = [];
+  let wrote = '';
   for (let round = 0; round < rounds; round += 1) {
     const names = (kind: string): string[] => Array.from({ length: count }, (_, at) => `${kind}-${round}-${at}`);
     process.kill(controller, 'SIGSTOP');
@@ -87,23 +89,25 @@ async function inside(dir: string, controller: number): Promise<{ ours: number[]
       process.kill(controller, 'SIGCONT');
     }
     await new Promise((resolve) => setTimeout(resolve, 1000));
+    const before = await apiWrites(kube);
     ours.push(await secondsFor(seen, names('pod'), (name) => createPod(kube, name, phantomNode)));
+    wrote = perPod(writesBetween(before, await apiWrites(kube)), count);
   }
   await seen.close();
   await clear(kube);
   await kube.close();
-  return { ours, floor };
+  return { ours, floor, wrote };
 }
 
 export async function measure(lab: LabHandle): Promise<Row[]> {
   const argv = [node24, import.meta.filename, lab.cluster('east').dir, String(lab.pid('east', 'controller'))];
-  const result = JSON.parse(await run(argv, { netns: lab.ns('east'), timeoutMs: 180_000 })) as Awaited<
+  const result = JSON.parse(await run(argv, { netns: lab.ns('east'), timeoutMs: 400_000 })) as Awaited<
     ReturnType<typeof inside>
   >;
   const rate = (seconds: readonly number[]): number => count / median(seconds);
   return [
     {
-      what: `${String(count)} pods created at once, until the last has port, annotations and IP object`,
+      what: `${count.toLocaleString('en')} pods created at once, until the last has port, annotations and IP object; ${result.wrote}`,
       unit: 'pods/s',
       ours: rate(result.ours),
       floor: rate(result.floor),

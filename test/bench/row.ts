@@ -3,10 +3,16 @@ import type { LabHandle } from '../lab/lib/lab.ts';
 
 export interface Row {
   readonly what: string;
-  readonly unit: 'ms' | 'pods/s';
+  readonly unit: 'ms' | 's' | 'MB' | 'pods/s';
   readonly ours: number;
   readonly floor: number;
   readonly floorIs: string;
+}
+
+/** Figures, and sentences that belong to them. */
+export interface Measured {
+  readonly rows: readonly Row[];
+  readonly notes: readonly string[];
 }
 
 /** The smallest value that at least this share of the values does not exceed. */
@@ -16,9 +22,9 @@ export function quantile(values: readonly number[], share: number): number {
 
 export const median = (values: readonly number[]): number => quantile(values, 0.5);
 
-/** How many times as long as the floor it takes. */
+/** How many times the floor: as long, or as much. */
 export function ratioOf({ unit, ours, floor }: Row): number {
-  return unit === 'ms' ? ours / floor : floor / ours;
+  return unit === 'pods/s' ? floor / ours : ours / floor;
 }
 
 /** Stops a process of the lab while `work` runs; the lease of a stopped leader is lost after ten seconds. */

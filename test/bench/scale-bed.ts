@@ -11,16 +11,21 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { checkout } from '../lab/layout.ts';
 import { controllerProcess, node24 } from '../lab/rooms.ts';
 import { run, waitFor } from '../lab/run.ts';
 import { ControllerBed } from '../system/controller-bed.ts';
+import { apiWrites } from './api-writes.ts';
 
 const ticksPerSecond = 100;
 
 /** CPU time a process has had so far, in seconds. */
 export function cpuSeconds(pid: number): number {
-  const fields = readFileSync(`/proc/${String(pid)}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  const fields =
+    readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
+      .split(') ')[1]
+      ?.split(' ') ?? [];
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
@@ -99,38 +104,26 @@ export class ScaleBed {
   }
 
   /** Waits until nobody has written anything for a second and a half. */
-  async quiet(timeoutMs = 120_000): Promise<void> {
+  async quiet(): Promise<void> {
     let before = '';
-    const isQuiet = async (): Promise<true | string> => {
-      const writes = [...(await this.writes())].filter(([key]) => !key.endsWith(' leases'));
+    for (;;) {
+      const writes = [...(await apiWrites(this.bed.kube))].filter(([key]) => !key.endsWith(' leases'));
       const now = JSON.stringify([writes, this.bed.changes]);
-      const isSame = now === before;
+      if (now === before) return;
       before = now;
-      return isSame || now;
-    };
-    await waitFor('quiet', isQuiet, timeoutMs, 1500);
-  }
-
-  /** Requests the API server has answered so far, by verb and resource (`PATCH pods`); reads are not counted. */
-  async writes(): Promise<ReadonlyMap<string, number>> {
-    const text = String(await this.bed.kube.request('GET', '/metrics'));
-    const counts = new Map<string, number>();
-    for (const [, labels = '', count] of text.matchAll(/^apiserver_request_total\{([^}]*)\} (\S+)$/gm)) {
-      const of = (label: string): string => new RegExp(`(?:^|,)${label}="([^"]*)"`).exec(labels)?.[1] ?? '';
-      const key = `${of('verb')} ${[of('resource'), of('subresource')].filter((part) => part !== '').join('/')}`;
-      if (/^(POST|PUT|PATCH|APPLY|DELETE|DELETECOLLECTION) /.test(key)) counts.set(key, (counts.get(key) ?? 0) + Number(count));
+      await pause(1500);
     }
-    return counts;
   }
-}
 
-/** What was written between two counts, without the lease. */
-export function writesBetween(
-  before: ReadonlyMap<string, number>,
-  after: ReadonlyMap<string, number>,
-): ReadonlyMap<string, number> {
-  const differences = [...after].map(([key, count]) => [key, count - (before.get(key) ?? 0)] as const);
-  return new Map(differences.filter(([key, count]) => count > 0 && !key.endsWith(' leases')));
+  /** Waits until so many pods were annotated and so many IP objects made since a count of writes. */
+  async untilTold(count: number, before: ReadonlyMap<string, number>): Promise<void> {
+    const isTold = async (): Promise<true | string> => {
+      const writes = await apiWrites(this.bed.kube);
+      const told = ['PATCH pods', 'POST ips'].map((key) => (writes.get(key) ?? 0) - (before.get(key) ?? 0));
+      return told.every((one) => one >= count) || told.join(' PATCH, ');
+    };
+    await waitFor(`${String(count)} pods to be told`, isTold, 600_000, 500);
+  }
 }
 
 async function untilFirstRound(child: ChildProcess, started: number): Promise<number> {

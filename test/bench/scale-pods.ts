@@ -20,7 +20,11 @@ export interface PodAt {
 /** The pod of a number: neighbours are in different subnets, and on different nodes within a subnet. */
 export function podAt(at: number, prefix = 'web'): PodAt {
   const node = Math.floor(at / subnetCount) % nodeCount;
-  return { name: `${prefix}-7d4b9c6f5d-${String(at)}`, namespace: `team-${String(at % subnetCount)}`, node: `node-${String(node)}` };
+  return {
+    name: `${prefix}-7d4b9c6f5d-${String(at)}`,
+    namespace: `team-${String(at % subnetCount)}`,
+    node: `node-${String(node)}`,
+  };
 }
 
 export const portOf = ({ name, namespace }: PodAt): string => `${name}.${namespace}`;
@@ -48,7 +52,12 @@ export async function createNetworks(kube: KubeClient): Promise<void> {
     const cidrBlock = at % 3 === 0 ? `${v4},fd00:${String(100 + at)}::/64` : v4;
     await kube.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
     const spec = { cidrBlock, namespaces: [namespace] };
-    await kube.create(subnets, { apiVersion: apiVersionOf(subnets), kind: subnets.kind, metadata: { name: namespace }, spec });
+    await kube.create(subnets, {
+      apiVersion: apiVersionOf(subnets),
+      kind: subnets.kind,
+      metadata: { name: namespace },
+      spec,
+    });
   }
 }
 
@@ -58,7 +67,10 @@ function container(name: string): object {
     image: `registry.example.org/team/${name}@sha256:8f1e6f3c9a2b7d5e4c3b2a1908f7e6d5c4b3a2918e7f6d5c4b3a29180f7e6d5c`,
     args: ['--listen=:8080', '--log-format=json', '--shutdown-timeout=25s'],
     ports: [{ name: 'http', containerPort: 8080 }],
-    env: ['DATABASE_URL', 'CACHE_URL', 'REGION', 'FEATURES', 'TRACING_ENDPOINT'].map((key) => ({ name: key, value: `${key.toLowerCase()}.example.org` })),
+    env: ['DATABASE_URL', 'CACHE_URL', 'REGION', 'FEATURES', 'TRACING_ENDPOINT'].map((key) => ({
+      name: key,
+      value: `${key.toLowerCase()}.example.org`,
+    })),
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
     readinessProbe: { httpGet: { path: '/ready', port: 'http' }, periodSeconds: 5 },
     livenessProbe: { httpGet: { path: '/live', port: 'http' }, periodSeconds: 10 },
@@ -66,18 +78,37 @@ function container(name: string): object {
   };
 }
 
-/** A bound pod; its node has no machine, so that nobody makes a sandbox. On the host network the controller has no work with it. */
-export function podManifest({ name, namespace, node }: PodAt, isHostNetwork = false): object {
-  const labels = { app: 'web', 'app.kubernetes.io/part-of': namespace, 'pod-template-hash': '7d4b9c6f5d', tier: 'front' };
+/**
+ * A bound pod; its node has no machine, so that nobody makes a sandbox. A `bare` one is on the host network: the
+ * controller has no work with it, the API server as much.
+ */
+export function podManifest({ name, namespace, node }: PodAt, kind: 'own' | 'bare' = 'own'): object {
+  const labels = {
+    app: 'web',
+    'app.kubernetes.io/part-of': namespace,
+    'pod-template-hash': '7d4b9c6f5d',
+    tier: 'front',
+  };
+  const containers = ['app', 'proxy'].map(container);
+  // On the host network a port must be free on the node.
+  const shown =
+    kind === 'own'
+      ? containers
+      : containers.map((one) => ({ ...one, ports: undefined, readinessProbe: undefined, livenessProbe: undefined }));
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { name, namespace, labels, annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8080' } },
+    metadata: {
+      name,
+      namespace,
+      labels,
+      annotations: { 'prometheus.io/scrape': 'true', 'prometheus.io/port': '8080' },
+    },
     spec: {
       nodeName: node,
-      hostNetwork: isHostNetwork,
-      containers: isHostNetwork ? [{ name: 'app', image: 'none' }] : [container('app'), container('proxy')],
-      volumes: isHostNetwork ? [] : [{ name: 'config', configMap: { name: 'app' } }],
+      hostNetwork: kind === 'bare',
+      containers: shown,
+      volumes: [{ name: 'config', configMap: { name: 'app' } }],
     },
   };
 }

@@ -1,7 +1,15 @@
 /** Who gets which address, on a real API server and a real northbound database: pools, replicas, reservations, Vips. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { ipPools, ips, networkAttachmentDefinitions, pods, statefulSets, vips } from '../../lib/kube/resources.ts';
+import {
+  ipPools,
+  ips,
+  networkAttachmentDefinitions,
+  objectPath,
+  pods,
+  statefulSets,
+  vips,
+} from '../../lib/kube/resources.ts';
 import { ControllerBed, eventually } from './controller-bed.ts';
 
 let bed: ControllerBed;
@@ -69,9 +77,10 @@ describe('IPPools', () => {
   });
 
   test('of two that overlap the second is refused, until the first lets go', async () => {
-    await bed.create(ipPools, 'late', { subnet: 'ovn-default', ips: ['10.16.9.100..10.16.9.101'] });
+    // Made in the same second they are in the order of their names.
+    await bed.create(ipPools, 'younger', { subnet: 'ovn-default', ips: ['10.16.9.100..10.16.9.101'] });
     const ready = async (): Promise<{ status: string; reason: string; message: string } | undefined> => {
-      const { conditions = [] } = (await bed.status(ipPools, 'late')) as { conditions?: { type: string }[] };
+      const { conditions = [] } = (await bed.status(ipPools, 'younger')) as { conditions?: { type: string }[] };
       return conditions.find(({ type }) => type === 'Ready') as never;
     };
     const told = await eventually('it is told', async () => {
@@ -80,14 +89,14 @@ describe('IPPools', () => {
     });
     assert.equal(told.reason, 'IPPoolOverlap');
     assert.match(told.message, /10\.16\.9\.100.*web-tier/);
-    await bed.event('ValidateIPPoolFailed', 'late', /IPPoolOverlap/);
-    await bed.createPod('early', { annotations: { [ovn('ip_pool')]: 'late' } });
+    await bed.event('ValidateIPPoolFailed', 'younger', /IPPoolOverlap/);
+    await bed.createPod('early', { annotations: { [ovn('ip_pool')]: 'younger' } });
     await bed.event('AcquireAddressFailed', 'early', /IPPoolNotReady/);
     await bed.kube.delete(ipPools, { name: 'web-tier' });
     assert.equal(await bed.address('early'), '10.16.9.100');
     await eventually('its address set went', () => bed.row('Address_Set', 'web.tier') === undefined);
     await bed.deletePod('early');
-    await bed.kube.delete(ipPools, { name: 'late' });
+    await bed.kube.delete(ipPools, { name: 'younger' });
   });
 
   test('a namespace bound to one gets addresses of it, and waits when it is used up', async () => {
@@ -172,6 +181,66 @@ describe('reservations and Vips', () => {
     await bed.kube.delete(ips, { name: 'kept.default' });
     assert.equal(await bed.address('thief'), '10.16.50.1');
     await bed.deletePod('thief');
+  });
+
+  async function reserve(name: string, spec: object): Promise<void> {
+    const metadata = { name: `${name}.default`, labels: { [ovn('ip_reserved')]: 'true' } };
+    const whole = { podName: name, namespace: 'default', subnet: 'ovn-default', ...spec };
+    await bed.kube.create(ips, { apiVersion: 'kubeovn.io/v1', kind: 'IP', metadata, spec: whole });
+  }
+
+  test('an IP object that cannot set its address aside says why, and its pod waits until it can', async () => {
+    await bed.createPod('owner', { annotations: { [ovn('ip_address')]: '10.16.51.1' } });
+    await bed.address('owner');
+    await reserve('heir', { v4IpAddress: '10.16.51.1' });
+    await reserve('astray', { v4IpAddress: '10.99.0.1' });
+    await reserve('empty', {});
+    await bed.event('AcquireAddressFailed', 'heir.default', /AddressConflict: .*owner\.default/);
+    await bed.event('AcquireAddressFailed', 'astray.default', /AddressOutOfRange/);
+    await bed.event('AcquireAddressFailed', 'empty.default', /InvalidAddress: spec\.subnet/);
+    for (const name of ['heir', 'astray', 'empty']) {
+      await bed.createPod(name);
+      await bed.event('AcquireAddressFailed', name, /the IP object .*cannot set an address aside/);
+    }
+    await bed.deletePod('owner');
+    assert.equal(await bed.address('heir'), '10.16.51.1');
+    const patch = { spec: { v4IpAddress: '10.16.51.2' } };
+    await bed.kube.request('PATCH', objectPath(ips, { name: 'astray.default' }), patch, merge);
+    assert.equal(await bed.address('astray'), '10.16.51.2');
+    await bed.kube.delete(ips, { name: 'empty.default' });
+    await bed.address('empty');
+    for (const name of ['heir', 'astray', 'empty']) await bed.deletePod(name);
+    for (const name of ['heir', 'astray']) await bed.kube.delete(ips, { name: `${name}.default` });
+  });
+
+  test('an edited reservation moves; a pod that asks for something else waits', async () => {
+    await reserve('moved', { v4IpAddress: '10.16.52.1' });
+    await bed.createPod('first', { annotations: { [ovn('ip_address')]: '10.16.52.1' } });
+    await bed.event('AcquireAddressFailed', 'first', /AddressConflict: .*moved\.default/);
+    const patch = { spec: { v4IpAddress: '10.16.52.2' } };
+    await bed.kube.request('PATCH', objectPath(ips, { name: 'moved.default' }), patch, merge);
+    assert.equal(await bed.address('first'), '10.16.52.1');
+    await bed.createPod('moved', { annotations: { [ovn('ip_address')]: '10.16.52.3' } });
+    await bed.event('AcquireAddressFailed', 'moved', /AddressConflict: the IP object moved\.default/);
+    await bed.deletePod('moved');
+    await bed.createPod('moved');
+    assert.equal(await bed.address('moved'), '10.16.52.2');
+    for (const name of ['first', 'moved']) await bed.deletePod(name);
+    await bed.kube.delete(ips, { name: 'moved.default' });
+  });
+
+  test('the IP object of a pod that runs comes back when somebody deletes it', async () => {
+    await bed.createPod('lasting');
+    const address = await bed.address('lasting');
+    const { uid } = (await eventually('its IP object', () => bed.kube.get(ips, { name: 'lasting.default' }))).metadata;
+    await bed.kube.delete(ips, { name: 'lasting.default' });
+    await eventually('a new IP object', async () => {
+      const found = (await bed.kube.list(ips)).find(({ metadata }) => metadata.name === 'lasting.default');
+      const spec = found?.['spec'] as { ipAddress?: string } | undefined;
+      return found !== undefined && found.metadata.uid !== uid && spec?.ipAddress === address;
+    });
+    await bed.deletePod('lasting');
+    await gone('lasting.default');
   });
 
   test('a Vip has an address of its own; a pod may use it, one at a time', async () => {

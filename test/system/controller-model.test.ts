@@ -294,8 +294,9 @@ class Model {
   /** Addresses of replicas that are wanted and not there are nobody else's. */
   #checkKept(live: readonly RawObject[]): void {
     for (const pod of live) {
-      const { name, annotations = {} } = pod.metadata;
-      if (annotations[ovn('allocated')] !== 'true' || this.#pods.get(`default/${name}`)?.isFinished === true) continue;
+      const { name, namespace, annotations = {} } = pod.metadata;
+      const isFinished = this.#pods.get(`${namespace}/${name}`)?.isFinished === true;
+      if (annotations[ovn('allocated')] !== 'true' || isFinished) continue;
       const owner = [...this.kept].find(([, address]) => address === annotations[ovn('ip_address')])?.[0];
       assert.equal(owner ?? name, name, `${name} has the address of ${owner}`);
     }
@@ -354,6 +355,6 @@ test(`after random actions and crashes all is as it should be (ISTHMUS_MODEL_SEE
       model.log.push('checked');
     }
   } catch (error) {
-    throw new Error(`seed ${seed}, after:\n${model.log.slice(-60).join('\n')}`, { cause: error });
+    throw new Error(`seed ${seed}, after:\n${model.log.join('\n')}`, { cause: error });
   }
 });
