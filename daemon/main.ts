@@ -1,6 +1,7 @@
 /**
  * isthmus-daemon, one per node: wires the parts in the order data flows.
  *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
+ *   ovs-vswitchd and ovn-controller (watch): whether they live
  *   CNI requests of the shim (cni) → veth and port of a pod → ready when ovn-controller says so
  *   what both report → the Node's condition, events, metrics (status)
  * Nothing is kept in files: what must survive a restart stands in the OVS database.
@@ -35,7 +36,7 @@ import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { planNodeStatus } from './plan/node-status.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
 import { isAbandoned } from './plan/sandbox.ts';
-import { encapAddress, flagSpec, podMtu } from './settings.ts';
+import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
 import { Sandboxes } from './state/sandboxes.ts';
 import { findAddressCause } from './status/cause.ts';
 import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
@@ -43,13 +44,14 @@ import { NodeStatusWriter } from './status/node.ts';
 import { ObjectEvents } from './status/objects.ts';
 import { parseNode, untilRegistered } from './watch/node.ts';
 import { parsePod } from './watch/pod.ts';
+import { ProgramWatch } from './watch/programs.ts';
 import { parseSubnet } from './watch/subnet.ts';
 
 async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const settings = parseFlags(flagSpec, process.argv.slice(2), process.env);
   const registry = createRegistry('daemon');
   const sandboxes = new Sandboxes();
-  const metrics = openMetrics(registry, sandboxes);
+  const metrics = openMetrics(registry, { sandboxes, programs: () => programs.known });
 
   // watch
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
@@ -72,6 +74,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const subnets = reflect({ client: kube, resource: resources.subnets, parse: parseSubnet, signal, log });
   await Promise.all([nodes.synced, pods.synced, subnets.synced]);
   const self = await untilRegistered(nodes, settings.node, signal);
+  const programs = new ProgramWatch({ folders: controlFolders(settings), reason: self.unavailable?.reason, log });
 
   // targets
   const netlink = new Rtnetlink();
@@ -131,7 +134,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   }
   network.refresh();
   target.seal();
-  await target.untilApplied();
+  await Promise.all([target.untilApplied(), programs.asked]);
   nodes.subscribe(() => network.changed());
   subnets.subscribe(() => network.changed());
 
@@ -169,6 +172,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       hostProblems: host.problems,
       portProblems: network.portProblems,
       isInstalled: isInstalled(ovs, nodeInterface),
+      down: programs.down,
     };
     if (node !== undefined) status.tell(node, chassis, planNodeStatus({ node, ...facts }));
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
@@ -177,12 +181,14 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   host.onResult(tell);
   target.onResult(tell);
   ovs.subscribe(tell);
+  programs.subscribe(tell);
   tell();
   const health = await serveHealth({ address: settings.metricsAddress, ready: () => status.isReady, registry });
 
   if (!signal.aborted) await once(signal, 'abort');
   await server.close();
   podPorts.close();
+  programs.close();
   host.close();
   target.close();
   await Promise.all([health.close(), writer.close(), events.close(), ovs.close(), kube.close()]);

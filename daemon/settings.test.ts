@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseFlags, UsageError } from '../lib/run/flags.ts';
-import { encapAddress, flagSpec, podMtu, type Settings } from './settings.ts';
+import { controlFolders, encapAddress, flagSpec, podMtu, type Settings } from './settings.ts';
 import type { NodeFacts } from './state/facts.ts';
 
 const node: NodeFacts = {
@@ -39,4 +39,16 @@ test('the MTU of pods: the flag, else that of the uplink less the tunnel', () =>
     () => podMtu(settingsOf(), '192.0.2.1', links),
     /no interface of this node has the tunnel address 192.0.2.1/,
   );
+});
+
+test("control sockets: ovs-vswitchd's beside its database's, ovn-controller's where the flag says", () => {
+  assert.deepEqual(
+    [...controlFolders(settingsOf())],
+    [
+      ['ovs-vswitchd', '/var/run/openvswitch'],
+      ['ovn-controller', '/var/run/ovn'],
+    ],
+  );
+  const elsewhere = settingsOf('--ovs', 'tcp:127.0.0.1:6640', '--ovs-rundir', '/run/n1');
+  assert.deepEqual([...controlFolders(elsewhere)], [['ovn-controller', '/run/n1']]);
 });

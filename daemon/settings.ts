@@ -1,7 +1,9 @@
 /** The daemon's flags, and what follows from them and from the node for the rest of the process's life. */
+import { dirname } from 'node:path';
 import { choice, integer, list, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { parseIp } from '../lib/net/ip.ts';
 import { defaultSocket } from './cni/protocol.ts';
+import type { Program } from './plan/liveness.ts';
 import type { NodeFacts } from './state/facts.ts';
 
 export const flagSpec = {
@@ -23,7 +25,10 @@ export const flagSpec = {
     'mirror0',
   ),
   'mirror-all': toggle('copy the packets of all pods, not only of those with the annotation mirror'),
-  'ovs-rundir': text("folder of ovn-controller's control socket, named in hints of error messages", '/var/run/ovn'),
+  'ovs-rundir': text(
+    "folder of ovn-controller's control socket, which is asked whether ovn-controller lives, and named in hints",
+    '/var/run/ovn',
+  ),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
 };
 export type Settings = FlagValues<typeof flagSpec>;
@@ -36,6 +41,15 @@ export function encapAddress(settings: Settings, node: NodeFacts): string {
   if (parseIp(address) === undefined)
     throw new UsageError(`--encap-ip: ${JSON.stringify(address)} is not an IP address`, 2);
   return address;
+}
+
+/** Folders of control sockets, by program. That of ovs-vswitchd lies beside its database's; it has none for a remote one. */
+export function controlFolders({ ovs, ovsRundir }: Pick<Settings, 'ovs' | 'ovsRundir'>): ReadonlyMap<Program, string> {
+  const database = /^unix:(.*)$/.exec(ovs)?.[1];
+  return new Map([
+    ...(database === undefined ? [] : [['ovs-vswitchd', dirname(database)] as const]),
+    ['ovn-controller', ovsRundir],
+  ]);
 }
 
 /** Bytes a tunnel adds in front of a pod's IP packet: outer IP, UDP, tunnel header with OVN's option, inner Ethernet. */

@@ -104,6 +104,10 @@ export class TestNode {
     await eventually('ovsdb-server', () => existsSync(this.#path('db.sock')));
     this.vsctl('--no-wait', 'init', '--', 'set', 'open', '.', 'external_ids:system-id=chassis-1');
     this.startVswitchd();
+    this.startController();
+  }
+
+  startController(): void {
     this.start('ovn-controller', 'ovn-controller', this.remote('db'));
   }
 
@@ -113,7 +117,7 @@ export class TestNode {
       'ovs-vswitchd',
       this.remote('db'),
       '--disable-system',
-      `--unixctl=${this.#path('vswitchd.ctl')}`,
+      `--unixctl=${this.#path('ovs-vswitchd.ctl')}`,
     );
   }
 
@@ -141,6 +145,8 @@ export class TestNode {
       '172.30.9.11',
       '--metrics-address',
       '127.0.0.1:0',
+      '--ovs-rundir',
+      join(this.dir, 'run'),
       ...flags,
     );
     await this.untilServing();
@@ -168,6 +174,11 @@ export class TestNode {
     if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     child.kill(signal);
     await once(child, 'exit');
+  }
+
+  /** Freezes a process (SIGSTOP), or lets it go on (SIGCONT). */
+  signal(name: string, signal: NodeJS.Signals): void {
+    this.#children.get(name)?.kill(signal);
   }
 
   log(name: string): string {

@@ -13,7 +13,9 @@ const node: NodeFacts = {
   chassis: undefined,
   unavailable: undefined,
 };
-const well: NodeStatusInput = { node, hostProblems: [], portProblems: new Map(), isInstalled: true };
+const well: NodeStatusInput = { node, hostProblems: [], portProblems: new Map(), isInstalled: true, down: [] };
+const vswitchd = { program: 'ovs-vswitchd', folder: '/run/openvswitch' } as const;
+const ovnController = { program: 'ovn-controller', folder: '/run/ovn' } as const;
 const problem = { code: 'RouteRefused', message: 'route 10.16.0.0/16: EEXIST' };
 
 const cases: readonly [reason: string, status: 'True' | 'False', input: Partial<NodeStatusInput>][] = [
@@ -24,6 +26,8 @@ const cases: readonly [reason: string, status: 'True' | 'False', input: Partial<
   ['RouteRefused', 'True', { hostProblems: [problem] }],
   ['DatabaseRefused', 'True', { portProblems: new Map([['node/ovn0', { code: 'DatabaseRefused', message: 'x' }]]) }],
   ['NodePortNotInstalled', 'True', { isInstalled: false }],
+  ['SwitchDown', 'True', { down: [vswitchd, ovnController], hostProblems: [problem], isInstalled: false }],
+  ['OvnControllerDown', 'True', { down: [ovnController] }],
 ];
 
 for (const [reason, status, input] of cases) {

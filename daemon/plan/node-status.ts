@@ -1,6 +1,7 @@
 /** What the daemon knows of itself → what its Node says: the NetworkUnavailable condition and the chassis name. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { NodeCondition, NodeFacts } from '../state/facts.ts';
+import { downProblem, type DownProgram } from './liveness.ts';
 
 export interface NodeStatusInput {
   readonly node: NodeFacts;
@@ -13,6 +14,8 @@ export interface NodeStatusInput {
   readonly portProblems: ReadonlyMap<string, Problem>;
   /** Whether ovn-controller has the flows of the node's own port in place. */
   readonly isInstalled: boolean;
+  /** Programs of OVN and Open vSwitch on this node that do not answer. */
+  readonly down: readonly DownProgram[];
 }
 
 export type WantedCondition = Omit<NodeCondition, 'lastTransitionTime'>;
@@ -32,7 +35,10 @@ export function planNodeStatus(input: NodeStatusInput): NodeStatus {
   };
 }
 
-function findProblem({ node, hostProblems, portProblems, isInstalled }: NodeStatusInput): Problem | undefined {
+function findProblem({ node, hostProblems, portProblems, isInstalled, down }: NodeStatusInput): Problem | undefined {
+  // First, because the others follow from it: without ovs-vswitchd there is no ovn0 either.
+  const [dead] = down;
+  if (dead !== undefined) return downProblem(dead);
   if (node.network === undefined)
     return {
       code: 'NodeAddressMissing',

@@ -7,7 +7,14 @@ export interface DaemonMetrics {
   onTransaction(transaction: { readonly operations: number; readonly ms: number }): void;
 }
 
-export function openMetrics(registry: Registry, sandboxes: { readonly size: number }): DaemonMetrics {
+/** What the figures are read from when Prometheus asks. */
+export interface Measured {
+  readonly sandboxes: { readonly size: number };
+  /** Programs of the node of which it is known, with whether they are up. */
+  readonly programs: () => readonly (readonly [program: string, isUp: boolean])[];
+}
+
+export function openMetrics(registry: Registry, { sandboxes, programs }: Measured): DaemonMetrics {
   const registers = [registry];
   const requests = new Histogram({
     name: 'isthmus_daemon_cni_request_seconds',
@@ -34,6 +41,17 @@ export function openMetrics(registry: Registry, sandboxes: { readonly size: numb
     collect: () => attached.set(sandboxes.size),
   });
   registry.registerMetric(attached);
+  const up: Gauge<'program'> = new Gauge({
+    name: 'isthmus_daemon_program_up',
+    help: 'Whether the program answers on its control socket: 1 yes, 0 no; no series for one that is not watched.',
+    labelNames: ['program'] as const,
+    registers: [],
+    collect: () => {
+      up.reset();
+      for (const [program, isUp] of programs()) up.set({ program }, isUp ? 1 : 0);
+    },
+  });
+  registry.registerMetric(up);
   return {
     onOutcome: ({ command, code, ms }) =>
       requests.observe(

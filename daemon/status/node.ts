@@ -13,10 +13,10 @@ import type { NodeFacts } from '../state/facts.ts';
 import { networkUnavailable } from '../watch/node.ts';
 
 export interface NodeStatusOptions {
-  readonly client: KubeClient;
-  readonly writer: ObjectWriter;
-  readonly events: EventRecorder;
-  readonly log: Logger;
+  readonly client: Pick<KubeClient, 'patch'>;
+  readonly writer: Pick<ObjectWriter, 'enqueue' | 'cancel'>;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly log: Pick<Logger, 'info'>;
   readonly now: () => Date;
 }
 
@@ -29,6 +29,10 @@ const passing = new Set([
   'WaitingForRow',
 ]);
 const fieldManager = 'isthmus-daemon';
+
+function statusKey(node: NodeFacts): string {
+  return `Node/${node.name}/status`;
+}
 
 export class NodeStatusWriter {
   readonly #options: NodeStatusOptions;
@@ -51,7 +55,15 @@ export class NodeStatusWriter {
       this.#options.log.info({ node: node.name, reason: condition.reason }, condition.message);
     this.#isReady = isReady;
     if (node.chassis !== chassis) this.#writeChassis(node, chassis);
-    if (!isSameCondition(node.unavailable, condition)) this.#writeCondition(node, condition);
+    if (isSameCondition(node.unavailable, condition)) this.#withdrawCondition(node);
+    else this.#writeCondition(node, condition);
+  }
+
+  /** What could not be written while it was true, for want of a network, is not written once it is over. */
+  #withdrawCondition(node: NodeFacts): void {
+    if (this.#lastCondition === '') return;
+    this.#lastCondition = '';
+    this.#options.writer.cancel(statusKey(node));
   }
 
   #writeChassis(node: NodeFacts, chassis: string): void {
@@ -85,7 +97,7 @@ export class NodeStatusWriter {
     ];
     // By server-side apply: the other conditions are kubelet's.
     const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: node.name }, status: { conditions } };
-    void writer.enqueue(`Node/${node.name}/status`, () =>
+    void writer.enqueue(statusKey(node), () =>
       client.patch(nodes, { name: node.name }, 'apply', body, { subresource: 'status', fieldManager }),
     );
   }
