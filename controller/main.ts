@@ -13,6 +13,7 @@ import { ObjectWriter } from '../lib/kube/writer.ts';
 import { choice, list, parseFlags, text, toggle } from '../lib/run/flags.ts';
 import type { FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
+import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { openNorthbound, room } from './apply/northbound.ts';
@@ -24,6 +25,7 @@ import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
 import { openPublisher } from './status/publisher.ts';
 import { Told, versionOf } from './status/told.ts';
+import { apiServerAddresses } from './watch/api-server.ts';
 import { openWatches } from './watch/watches.ts';
 
 const flags = {
@@ -69,7 +71,11 @@ function hasLoadBalancers({ enableLb }: Settings): boolean {
 async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
   const northbound = await openNorthbound(remotesOf(settings, signal));
 
-  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: hasLoadBalancers(settings) });
+  const cluster = new Cluster({
+    ...northbound.capabilities,
+    loadBalancers: hasLoadBalancers(settings),
+    apiServer: await apiServerAddresses({ client, signal, log }),
+  });
   const metrics = openMetrics(registry, cluster);
   const writer = new ObjectWriter({
     signal,
@@ -96,11 +102,15 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     refused: (owner) => rounds.refused(owner),
     nowMs: Date.now,
   });
+  const memory = new IdleMemory();
   const rounds = new Rounds({
     cluster,
     target,
     publish: (owner) => publisher.publish(owner),
-    onRound: (figures) => metrics.round(figures),
+    onRound(figures) {
+      metrics.round(figures);
+      memory.worked();
+    },
     onSent: (ms) => metrics.sent(ms),
   });
 
@@ -117,7 +127,10 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
   if (settings.sb.length > 0) void southbound.open();
   // That an address is free is told once the database has forgotten its port.
-  northbound.onPortGone((port) => publisher.publish(`ip/${port}`));
+  northbound.onPortGone((port) => {
+    publisher.publish(`ip/${port}`);
+    if (cluster.portGone(port)) rounds.request();
+  });
   await openWatches({
     client,
     signal,
@@ -138,6 +151,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   onStarted();
 
   await untilAborted(signal);
+  memory.close();
   target.close();
   publisher.close();
   await writer.close();

@@ -16,6 +16,7 @@ import type { BootstrapOptions } from './status/bootstrap.ts';
 import { openPublisher } from './status/publisher.ts';
 import { renderPreview } from './status/preview-text.ts';
 import { parseSubnet, parseVpc } from './watch/networks.ts';
+import { apiServerAddresses } from './watch/api-server.ts';
 import { openWatches } from './watch/watches.ts';
 
 export interface PreviewOptions {
@@ -39,8 +40,12 @@ export interface Untold {
 export async function preview(options: PreviewOptions): Promise<string> {
   const { client, signal, log } = options;
   const northbound = await openNorthbound(options.northbound);
-  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: options.loadBalancers });
-  await openWatches({ client, signal, log, onChange: (kind, name, after) => cluster.change(kind, name, after) });
+  const apiServer = await apiServerAddresses({ client, signal, log });
+  const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: options.loadBalancers, apiServer });
+  const reading = new AbortController();
+  const watching = { client, signal: AbortSignal.any([signal, reading.signal]), log };
+  await openWatches({ ...watching, onChange: (kind, name, after) => cluster.change(kind, name, after) });
+  reading.abort();
   const missing = assumeBasics(cluster, options.basics);
   cluster.restore(northbound.portRecords());
   const keys = [...cluster.settle()].sort();
@@ -78,18 +83,21 @@ interface Telling {
 
 /** What Kubernetes would be told, were all rows there. */
 function tell({ cluster, client, keys, northbound, refused }: Telling): readonly Untold[] {
-  const untold: Untold[] = [];
+  // Several keys may tell the same object the same.
+  const untold = new Map<string, Untold>();
+  const records = northbound.portRecords();
   const publisher = openPublisher({
     view: cluster,
     client,
     told: {
-      write: (object, _, content) => untold.push({ object, content }),
+      write: (object, _, content) => untold.set(`${object} ${JSON.stringify(content)}`, { object, content }),
       forget: () => undefined,
     },
     events: { record: () => undefined },
     database: {
       ...northbound,
-      hasPort: (_, addresses) => addresses !== undefined,
+      // What nobody wants stays there.
+      hasPort: (name, addresses) => addresses !== undefined || records.get(name)?.isNobodys === true,
       hasSwitch: () => true,
       hasRouter: () => true,
     },
@@ -98,5 +106,5 @@ function tell({ cluster, client, keys, northbound, refused }: Telling): readonly
   });
   for (const key of keys) publisher.publish(key);
   publisher.close();
-  return untold;
+  return [...untold.values()];
 }

@@ -32,7 +32,7 @@ const monitor: Readonly<Record<string, readonly string[]>> = {
 export interface Northbound {
   readonly client: OvsdbClient;
   /** What this version of OVN can do, as its schema tells. */
-  readonly capabilities: Omit<Capabilities, 'loadBalancers'>;
+  readonly capabilities: Omit<Capabilities, 'loadBalancers' | 'apiServer'>;
   /** Whether a port is there with exactly these addresses. */
   hasPort(name: string, addresses?: string): boolean;
   /** Whether a switch of this room is there. */
@@ -91,12 +91,14 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
       const records = new Map<string, PortRecord>();
       for (const row of client.cache.table('Logical_Switch_Port').rows.values()) {
         const [first] = Array.isArray(row['addresses']) ? row['addresses'] : [];
-        const isOthers = (ownerOf(row)?.room ?? room) !== room;
+        const owner = ownerOf(row);
+        const isOthers = owner !== undefined && owner.room !== room;
         const record =
           !isOthers && typeof first === 'string'
             ? recordOfRow(first, externalIdOf(row, 'ls') || joinSubnet)
             : undefined;
-        if (record !== undefined && typeof row['name'] === 'string') records.set(row['name'], record);
+        if (record === undefined || typeof row['name'] !== 'string') continue;
+        records.set(row['name'], owner === undefined ? { ...record, isNobodys: true } : record);
       }
       return records;
     },

@@ -78,9 +78,28 @@ export class SubnetPool {
     return this.#allocations;
   }
 
+  /** Whose addresses the owner uses along. */
+  lenderOf(owner: string): string | undefined {
+    return this.#lenders.get(owner);
+  }
+
   /** Whether somebody uses the owner's addresses along. */
   isLent(owner: string): boolean {
     return [...this.#lenders.values()].includes(owner);
+  }
+
+  /** Gives the owner of an allocation an address of each family that it lacks; why not, where there is none. */
+  complete(owner: string): Problem | undefined {
+    const held = this.#allocations.get(owner);
+    if (held === undefined || this.#lenders.has(owner)) return undefined;
+    for (const family of families) {
+      const [pool, key] = [this.#pools.get(family), family === 4 ? 'v4' : 'v6'] as const;
+      if (pool === undefined || held[key] !== undefined) continue;
+      const value = pool.take(owner, undefined);
+      if (value === undefined) return this.#refused(undefined, family, undefined, undefined);
+      this.#allocations.set(owner, { ...held, [key]: formatIp({ family, value }) });
+    }
+    return undefined;
   }
 
   /** Gives what is asked for, wholly or not at all. Who has an allocation keeps it. */

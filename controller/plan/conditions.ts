@@ -1,5 +1,6 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
+import { familyWithoutExit } from './gateway/status.ts';
 import { formerGatewaySentence } from './subnet/former-gateways.ts';
 import { subnetProblems } from './subnet/problems.ts';
 import { familyWithoutAddresses } from './subnet/subnet-net.ts';
@@ -44,7 +45,7 @@ function readyNotice(view: View, name: string): Problem {
   }
   return {
     code: isPrivate ? 'SetPrivateLogicalSwitchSuccess' : 'ResetLogicalSwitchAclSuccess',
-    message: formerGatewaySentence(view, name) ?? '',
+    message: [formerGatewaySentence(view, name), familyWithoutExit(view, name)].filter(Boolean).join('; '),
   };
 }
 

@@ -1,4 +1,5 @@
 /** All features of the room. To add one: a folder beside this file, and its line here. */
+import { emptyTiersFeature } from './acl-tier/empty-tiers.ts';
 import { ipFeature } from './address/ip-object.ts';
 import { ipPoolFeature } from './address/ip-pool.ts';
 import type { Feature } from './feature.ts';
@@ -38,6 +39,7 @@ export const features: readonly Feature[] = [
   centralizedGatewayFeature,
   distributedGatewayFeature,
   nodeFeature,
+  emptyTiersFeature,
   denyAllFeature,
   securityGroupFeature,
   podFeature,

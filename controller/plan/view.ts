@@ -30,6 +30,8 @@ export interface Capabilities {
   readonly ipv6Selection: boolean;
   /** Whether switches have load balancers unless their Subnet says otherwise, and whether there are any. */
   readonly loadBalancers: boolean;
+  /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
+  readonly apiServer?: readonly string[];
 }
 
 export interface View extends Stores {

@@ -107,6 +107,11 @@ export class Addresses {
     return refused.get('NoAvailableAddress') ?? problem;
   }
 
+  /** Gives a port an address of each family that its subnet has got since; why not, where there is none. */
+  complete(port: string): Problem | undefined {
+    return this.#pools.get(this.#subnets.get(port) ?? '')?.complete(port);
+  }
+
   /** Gives everything of the port back; the subnet it was in. */
   release(port: string): string | undefined {
     const subnet = this.#subnets.get(port);

@@ -206,6 +206,22 @@ describe('verdicts', () => {
     assert.equal(allocated(cluster, 'b')?.v4, '10.16.0.3');
   });
 
+  test('the address of the API server is no pod address, in the default VPC', () => {
+    const cluster = new Cluster({
+      aclTier: false,
+      ipv6Selection: false,
+      loadBalancers: true,
+      apiServer: ['10.96.0.1'],
+    });
+    for (const name of ['ovn-cluster', 'blue']) cluster.change('vpcs', name, parseVpc({ metadata: meta(name) }));
+    cluster.change('subnets', 'wide', subnet('wide', { cidrBlock: '10.96.0.0/16' }));
+    cluster.change('subnets', 'apart', subnet('apart', { cidrBlock: '10.96.0.0/16', vpc: 'blue' }));
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.match(cluster.verdicts.get('wide')?.problem?.message ?? '', /contains 10\.96\.0\.1, .*Service kubernetes/);
+    assert.equal(cluster.verdicts.get('apart')?.problem, undefined);
+  });
+
   test('names that make the same port group names', () => {
     const cluster = basic();
     cluster.change(
@@ -225,6 +241,67 @@ describe('verdicts', () => {
     assert.equal(cluster.verdicts.get('a.b')?.problem?.code, 'NameConflict');
     assert.equal(cluster.verdicts.get('node')?.problem?.code, 'NameConflict');
   });
+});
+
+describe('the subnet of the nodes', () => {
+  const nodeAddresses = (cluster: Cluster, name: string) => {
+    const { v4, v6 } = cluster.ports(`node/${name}`)[0]?.allocation ?? {};
+    return [v4, v6];
+  };
+  const dual = (more: Metadata = {}) => subnet('join', { cidrBlock: '100.64.0.0/16,fd00:64::/64' }, more);
+
+  test('gets a second family: so do its nodes, and who restarts meanwhile finds them lacking it', () => {
+    const cluster = basic();
+    cluster.restore(new Map());
+    cluster.settle();
+    assert.deepEqual(nodeAddresses(cluster, 'n1'), ['100.64.0.2', undefined]);
+    cluster.change('subnets', 'join', dual());
+    assert.ok(cluster.settle().has('node/n1'));
+    assert.deepEqual(nodeAddresses(cluster, 'n1'), ['100.64.0.2', 'fd00:64::2']);
+
+    const later = basic();
+    later.change('subnets', 'join', dual());
+    const record = recordOfRow('0a:00:00:00:00:01 100.64.0.9', 'join');
+    assert.ok(record);
+    later.restore(new Map([['node-n1', record]]));
+    later.settle();
+    assert.deepEqual(nodeAddresses(later, 'n1'), ['100.64.0.9', 'fd00:64::2']);
+    assert.equal(later.ports('node/n1')[0]?.allocation.mac, '0a:00:00:00:00:01');
+  });
+
+  test('is being deleted: a node that comes gets an address all the same', () => {
+    const cluster = basic();
+    cluster.restore(new Map());
+    cluster.settle();
+    cluster.change('subnets', 'join', dual({ deletionTimestamp: '2026-01-01T00:00:00Z' }));
+    cluster.change('nodes', 'n2', node('n2', '172.30.0.2'));
+    cluster.settle();
+    assert.deepEqual(nodeAddresses(cluster, 'n2'), ['100.64.0.3', 'fd00:64::3']);
+  });
+
+  test('is full: the node is told', () => {
+    const cluster = basic();
+    cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/30' }));
+    cluster.restore(new Map());
+    cluster.settle();
+    cluster.change('nodes', 'n2', node('n2', '172.30.0.2'));
+    cluster.settle();
+    assert.deepEqual(nodeProblems(cluster, 'n1'), []);
+    assert.equal(nodeProblems(cluster, 'n2')[0]?.code, 'NoAvailableAddress');
+  });
+});
+
+test('a family that nodes have no addresses of: the subnet is told that it leads nowhere', () => {
+  const cluster = basic();
+  cluster.change('subnets', 'six', subnet('six', { cidrBlock: 'fd00:6::/64' }));
+  cluster.restore(new Map());
+  cluster.settle();
+  const ready = () => planSubnetConditions(cluster, 'six', undefined).find(({ type }) => type === 'Ready');
+  assert.equal(ready()?.status, 'True');
+  assert.match(ready()?.message ?? '', /IPv6 reaches neither nodes .* subnet join has no IPv6 CIDR/);
+  cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/16,fd00:64::/64' }));
+  assert.ok(cluster.settle().has('subnet/six'));
+  assert.equal(ready()?.message, '');
 });
 
 type Random = (limit: number) => number;
@@ -359,6 +436,10 @@ describe('dependencies', () => {
           parseNamespace({ metadata: meta('ns', { labels: { round: String(random(2)) } }) }),
         );
       if (random(12) === 0) cluster.change('vpcs', ...randomVpc(random));
+      if (random(40) === 0) {
+        const cidrBlock = ['100.64.0.0/16', '100.64.0.0/16,fd00:64::/64', '100.64.0.0/30,fd00:64::/126'][random(3)];
+        cluster.change('subnets', 'join', subnet('join', { cidrBlock }));
+      }
       if (random(3) === 0) continue;
       for (const key of cluster.settle()) last.set(key, planned(cluster, key));
       for (const [key, text] of last) assert.equal(planned(cluster, key), text, `${key} in round ${round}`);

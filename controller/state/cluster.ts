@@ -3,7 +3,7 @@
  * keys (`pod/default/web`, `gateway/ovn-default/n1`, …) whose plans may have changed, as the features tell. Rule:
  * verdicts and addresses are settled here, in one place, before any plan is made.
  */
-import { defaultSubnet } from '../../lib/api/names.ts';
+import { defaultSubnet, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SubnetNet, SubnetPool } from '../ipam/subnet-pool.ts';
 import { judgePools, rangesOf } from '../plan/address/judge-pools.ts';
@@ -154,6 +154,11 @@ export class Cluster implements View {
     this.markAll();
   }
 
+  /** The database has no such port any more; true where somebody may get an address by that. */
+  portGone(port: string): boolean {
+    return this.#ports.rowGone(port);
+  }
+
   /** Makes every key dirty: the full round. */
   markAll(): void {
     for (const feature of features) for (const id of feature.all(this)) this.#dirty.add(`${feature.name}/${id}`);
@@ -248,6 +253,8 @@ export class Cluster implements View {
         vpcs: this.vpcs,
         nodes: this.nodes.values(),
         transitSwitches: this.transitSwitches,
+        apiServer: this.capabilities.apiServer ?? [],
+        loadBalancers: this.capabilities.loadBalancers,
         inForce: this.#inForce,
         usage: (subnet, family) => this.#addresses.usage(subnet, family),
         defaultSubnet,
@@ -271,6 +278,7 @@ export class Cluster implements View {
       this.#define(name);
       this.#bindings.clear();
       this.#ports.markWaiting();
+      if (name === joinSubnet) for (const node of this.nodes.keys()) this.#ports.mark(`node/${node}`);
       this.#mark({ kind: 'verdicts', name, before: before.get(name), after: verdict });
     }
     return isChanged;

@@ -8,6 +8,7 @@ import { isOwnIp } from '../plan/address/ip-object.ts';
 import { vipPort } from '../plan/address/names.ts';
 import { recordOfIp } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
+import { defaultInterface } from '../plan/pod/interfaces.ts';
 import type { Interface } from '../plan/pod/interfaces.ts';
 import type { HeldPort, View } from '../plan/view.ts';
 import type { Addresses } from './addresses.ts';
@@ -18,6 +19,8 @@ import { interfaceOf, keptPorts, recordedPorts } from './recorded-ports.ts';
 
 /** Holder of addresses that an IP object sets aside while no pod uses them. */
 const reserved = 'reserved';
+/** Holder of addresses of ports that Kube-OVN left in the database: who got them too would be a second one on the wire. */
+const left = 'left';
 /** Nodes first: without them no pod can talk. */
 const ranks = ['node', 'ip', 'vip', 'mcast', 'pod'];
 
@@ -106,6 +109,18 @@ export class Ports {
       this.#enter(key, port, { holder, uid: '', keys: [key], interface: network });
     }
     for (const ip of view.ips.values()) this.#reserve(ip);
+    for (const [port, record] of rows) {
+      if (record.isNobodys !== true || this.#entries.has(port) || addresses.restore(port, record) !== undefined)
+        continue;
+      this.#enter(`row/${port}`, port, { holder: left, uid: left, keys: [`row/${port}`], interface: defaultInterface });
+    }
+  }
+
+  /** The database has no such port any more; true where an address was withheld for it. */
+  rowGone(port: string): boolean {
+    if (this.#entries.get(port)?.holder !== left) return false;
+    this.mark(`row/${port}`);
+    return true;
   }
 
   #restore(key: string, port: string, record: PortRecord): void {
@@ -195,16 +210,13 @@ export class Ports {
 
   #free(key: string, port: string): void {
     const { addresses, onChange, onUsage, onFree, view } = this.#options;
+    const lender = view.pool(addresses.allocation(port)?.subnet ?? '')?.lenderOf(port);
     const subnet = addresses.release(port);
     this.#forget(key, port);
     this.#entries.delete(port);
-    if (subnet !== undefined) {
-      onUsage(subnet);
-      // A Vip that is gone could not go before.
-      for (const lender of view.pool(subnet)?.allocations().keys() ?? []) {
-        if (lender.startsWith('vip/')) this.#due.add(lender);
-      }
-    }
+    if (subnet !== undefined) onUsage(subnet);
+    // A Vip that is gone could not go before. Its port has the name of its key.
+    if (lender !== undefined) this.#due.add(lender);
     onChange(key);
     onFree(port);
   }
@@ -233,16 +245,19 @@ export class Ports {
 
   #claimPort(key: string, claimant: Claimant, want: PortWant): Problem | undefined {
     const { view, addresses } = this.#options;
-    const entry = this.#entries.get(want.port);
-    if (entry?.keys.includes(key) === true) return undefined;
+    const before = this.#entries.get(want.port);
+    const isUnfit = before?.holder === left && !satisfies(want.request, addresses.allocation(want.port));
+    if (isUnfit) this.#free(`row/${want.port}`, want.port);
+    const entry = isUnfit ? undefined : before;
+    if (entry?.keys.includes(key) === true) return this.#complete(key, want.port);
     if (entry?.holder === claimant.holder) {
       this.#share(key, want.port, claimant);
       return undefined;
     }
     const obstacle = this.#reservationProblem(want, entry);
     if (obstacle !== undefined) return obstacle;
-    if (entry?.holder === reserved) {
-      this.#forget(`ip/${want.port}`, want.port);
+    if (entry?.holder === reserved || entry?.holder === left) {
+      for (const other of entry.keys) this.#forget(other, want.port);
     } else if (entry !== undefined) {
       const message = `the port name ${want.port} is taken by ${entry.keys.join(', ')}: choose another name`;
       return { code: 'NameConflict', message };
@@ -257,6 +272,19 @@ export class Ports {
     }
     this.#enter(key, want.port, { ...claimant, keys: [key], interface: want.interface });
     return undefined;
+  }
+
+  /** Nodes outlive what `join` was when they came; pods are made anew to have what their subnet has got since. */
+  #complete(key: string, port: string): Problem | undefined {
+    const { addresses, view, onChange, onUsage } = this.#options;
+    const before = addresses.allocation(port);
+    if (!key.startsWith('node/') || before === undefined || view.verdicts.get(before.subnet)?.isOpen !== true)
+      return undefined;
+    const problem = addresses.complete(port);
+    if (addresses.allocation(port) === before) return problem;
+    onUsage(before.subnet);
+    onChange(key);
+    return problem;
   }
 
   /** Why a port does not get what an IP object sets aside for it. */

@@ -12,7 +12,7 @@ export function writeIp({ view, client, told }: Desk, wanted: WantedIp): void {
   const observed = view.ips.get(name);
   if (observed === undefined) {
     const object = { apiVersion: apiVersionOf(ips), kind: ips.kind, metadata: { name, labels }, spec };
-    told.write(key, undefined, object, () => client.create(ips, object));
+    told.write(key, undefined, object, () => client.create(ips, object, { answer: 'metadata' }));
     return;
   }
   const { attachSubnets: _, attachIps: __, attachMacs: ___, containerID: ____, ...compared } = spec;

@@ -45,7 +45,7 @@ export class PortOwners {
     if (annotations !== undefined) {
       const patch = { metadata: { uid, annotations } };
       told.write(`Pod/${name}`, resourceVersion, patch, () =>
-        client.patch(pods, { namespace, name: pod.name }, 'merge', patch),
+        client.patch(pods, { namespace, name: pod.name }, 'merge', patch, { answer: 'metadata' }),
       );
     }
     this.#publishIps(key);

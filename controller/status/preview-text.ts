@@ -1,4 +1,5 @@
 /** A dry run as people read it: totals first, then a line for each row and object. Pure. */
+import { externalId } from '../../lib/api/names.ts';
 import type { DryRunChange, DryRunReport } from '../../lib/desired/dry-run.ts';
 import type { Untold } from '../preview.ts';
 
@@ -19,10 +20,22 @@ function totals(changes: readonly DryRunChange[]): string {
   return `Northbound database: ${parts.join(', ')}`;
 }
 
+function withoutIds(ids: unknown): Readonly<Record<string, unknown>> {
+  const { [externalId.owner]: _, [externalId.key]: __, ...rest } = (ids ?? {}) as Readonly<Record<string, unknown>>;
+  return rest;
+}
+
+function isSame(a: Readonly<Record<string, unknown>>, b: Readonly<Record<string, unknown>>): boolean {
+  const [keys, others] = [Object.keys(a), Object.keys(b)];
+  return keys.length === others.length && keys.every((key) => Object.hasOwn(b, key) && a[key] === b[key]);
+}
+
 function changeLines({ action, table, key, owner, columns, members, parent }: DryRunChange): readonly string[] {
   const place = parent === undefined ? '' : ` into ${parent.table} ${parent.key}`;
   const lines = [`${action.padEnd(7)}${table} ${key}${place}${owner === undefined ? '' : ` (${owner})`}`];
   for (const [column, { from, to }] of Object.entries(columns)) {
+    // Every adopted row gets our ids; said of each, it hides what else changes.
+    if (action === 'adopt' && column === 'external_ids' && isSame(withoutIds(from), withoutIds(to))) continue;
     const before = from === undefined ? '' : `${JSON.stringify(from)} -> `;
     lines.push(`         ${column}: ${before}${JSON.stringify(to)}`);
   }

@@ -4,6 +4,8 @@ import type { IpObject, IpPool, Vip } from '../state/objects.ts';
 import { apiFactsOf, factsOf, fieldsOf, textOf, textsOf } from './fields.ts';
 import { shared, sharedRecord } from './shared.ts';
 
+const none: readonly string[] = [];
+
 export function parseIp(raw: RawObject): IpObject {
   const spec = fieldsOf(raw['spec']);
   const [ipAddress, v4IpAddress] = [textOf(spec['ipAddress']), textOf(spec['v4IpAddress'])];
@@ -14,7 +16,7 @@ export function parseIp(raw: RawObject): IpObject {
     resourceVersion,
     createdMs,
     isDeleting,
-    finalizers: raw.metadata.finalizers ?? [],
+    finalizers: raw.metadata.finalizers ?? none,
     labels: sharedRecord(raw.metadata.labels),
     spec: {
       podName: textOf(spec['podName']),

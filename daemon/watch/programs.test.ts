@@ -3,7 +3,7 @@ import { mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, test } from 'node:test';
+import { afterEach, beforeEach, describe, test } from 'node:test';
 import { ProgramWatch } from './programs.ts';
 
 /** A program's control socket; while `isFrozen`, it takes questions and answers none. */
@@ -41,18 +41,6 @@ let control: Control;
 let watch: ProgramWatch | undefined;
 const said: string[] = [];
 
-beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'programs-'));
-  control = await Control.listen(join(folder, 'ovs-vswitchd.ctl'));
-});
-afterEach(async () => {
-  watch?.close();
-  watch = undefined;
-  said.length = 0;
-  await control.close();
-  rmSync(folder, { recursive: true });
-});
-
 function open(reason?: string): ProgramWatch {
   watch = new ProgramWatch({
     folders: new Map([
@@ -72,45 +60,60 @@ function turned(opened: ProgramWatch): Promise<void> {
 
 const states = (opened: ProgramWatch): unknown => Object.fromEntries(opened.known);
 
-test('a program that answers is up; one whose folder is not there is not watched, which is said once', async () => {
-  const opened = open();
-  await opened.asked;
-  assert.deepEqual([states(opened), opened.down], [{ 'ovs-vswitchd': true }, []]);
-  assert.deepEqual(JSON.parse(control.questions[0] ?? ''), { method: 'version', params: [], id: 0 });
-  assert.equal(said.length, 1);
-  assert.match(said[0] ?? '', /^ovn-controller is not watched/);
-});
+// Hooks outside a suite would run around the tests of all files of this process.
+describe('asking programs whether they live', () => {
+  beforeEach(async () => {
+    folder = mkdtempSync(join(tmpdir(), 'programs-'));
+    control = await Control.listen(join(folder, 'ovs-vswitchd.ctl'));
+  });
+  afterEach(async () => {
+    watch?.close();
+    watch = undefined;
+    said.length = 0;
+    await control.close();
+    rmSync(folder, { recursive: true });
+  });
 
-test('frozen: down; answers again: up', async () => {
-  const opened = open();
-  await opened.asked;
-  control.isFrozen = true;
-  await turned(opened);
-  assert.deepEqual(opened.down, [{ program: 'ovs-vswitchd', folder }]);
-  control.isFrozen = false;
-  await turned(opened);
-  assert.deepEqual([states(opened), opened.down], [{ 'ovs-vswitchd': true }, []]);
-});
+  test('a program that answers is up; one whose folder is not there is not watched, which is said once', async () => {
+    const opened = open();
+    await opened.asked;
+    assert.deepEqual([states(opened), opened.down], [{ 'ovs-vswitchd': true }, []]);
+    assert.deepEqual(JSON.parse(control.questions[0] ?? ''), { method: 'version', params: [], id: 0 });
+    assert.equal(said.length, 1);
+    assert.match(said[0] ?? '', /^ovn-controller is not watched/);
+  });
 
-test('killed: nobody listens on what it left; its successor has a socket of another name', async () => {
-  const opened = open();
-  await opened.asked;
-  // As after kill -9: closing the server would remove the socket.
-  renameSync(join(folder, 'ovs-vswitchd.ctl'), join(folder, 'ovs-vswitchd.77.ctl'));
-  await control.close();
-  await turned(opened);
-  assert.deepEqual(states(opened), { 'ovs-vswitchd': false });
-  control = await Control.listen(join(folder, 'ovs-vswitchd.78.ctl'));
-  await turned(opened);
-  assert.deepEqual(states(opened), { 'ovs-vswitchd': true });
-});
+  test('frozen: down; answers again: up', async () => {
+    const opened = open();
+    await opened.asked;
+    control.isFrozen = true;
+    await turned(opened);
+    assert.deepEqual(opened.down, [{ program: 'ovs-vswitchd', folder }]);
+    control.isFrozen = false;
+    await turned(opened);
+    assert.deepEqual([states(opened), opened.down], [{ 'ovs-vswitchd': true }, []]);
+  });
 
-test('a start while the program is frozen goes on from what the Node says', async () => {
-  control.isFrozen = true;
-  const opened = open('SwitchDown');
-  await opened.asked;
-  assert.deepEqual(states(opened), { 'ovs-vswitchd': false });
-  control.isFrozen = false;
-  await turned(opened);
-  assert.deepEqual(states(opened), { 'ovs-vswitchd': true });
+  test('killed: nobody listens on what it left; its successor has a socket of another name', async () => {
+    const opened = open();
+    await opened.asked;
+    // As after kill -9: closing the server would remove the socket.
+    renameSync(join(folder, 'ovs-vswitchd.ctl'), join(folder, 'ovs-vswitchd.77.ctl'));
+    await control.close();
+    await turned(opened);
+    assert.deepEqual(states(opened), { 'ovs-vswitchd': false });
+    control = await Control.listen(join(folder, 'ovs-vswitchd.78.ctl'));
+    await turned(opened);
+    assert.deepEqual(states(opened), { 'ovs-vswitchd': true });
+  });
+
+  test('a start while the program is frozen goes on from what the Node says', async () => {
+    control.isFrozen = true;
+    const opened = open('SwitchDown');
+    await opened.asked;
+    assert.deepEqual(states(opened), { 'ovs-vswitchd': false });
+    control.isFrozen = false;
+    await turned(opened);
+    assert.deepEqual(states(opened), { 'ovs-vswitchd': true });
+  });
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Operation } from 'ovsdb-client';
+import { openDryRun } from './dry-run.ts';
 import { NorthboundBed } from './northbound-bed.ts';
 import type { OvsdbTarget } from './ovsdb-target.ts';
 import type { Desired, DesiredRow } from './row.ts';
@@ -51,6 +52,29 @@ describe('rows of another product', () => {
       .rows('Logical_Router_Policy')
       .map((row): readonly [string, unknown, unknown] => [row._uuid, row['match'], row['action']])
       .sort((a, b) => String(a[1]).localeCompare(String(b[1])));
+
+  it('of twins each stays what it is', async () => {
+    const rows = ['drop', 'allow'].map((action, index): Operation => {
+      const row = { priority: 100, match: 'a', action, external_ids: vendor };
+      return { op: 'insert', table: 'Logical_Router_Policy', row, uuidName: `p${index}` };
+    });
+    const theirs = { name: 'lr', policies: [{ named: 'p0' }, { named: 'p1' }] };
+    await bed.write(...rows, { op: 'insert', table: 'Logical_Router', row: theirs });
+    const before = policies();
+    const drop = policy('two', 'a', { columns: { priority: 100, match: 'a', action: 'drop', external_ids: vendor } });
+    for (const twins of [
+      [policy('one', 'a'), drop],
+      [drop, policy('one', 'a')],
+    ]) {
+      const report = openDryRun({ client: bed.client, room: 'room' });
+      report.set('vpc/lr', { rows: [router, ...twins] });
+      const changed = report.report().changes.flatMap(({ columns }) => Object.keys(columns));
+      assert.ok(!changed.includes('action'), 'whatever their order');
+    }
+    target.set('vpc/lr', { rows: [router, policy('one', 'a'), drop] });
+    await target.untilApplied();
+    assert.deepEqual(policies(), before);
+  });
 
   it('are taken over by content, aligned, and from then on ours', async () => {
     await bed.write(...theirRouter('lr', ['a', 'b']));

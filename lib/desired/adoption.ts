@@ -28,7 +28,7 @@ export class Adoption {
     this.#unowned = unowned;
   }
 
-  /** The first row of nobody that `wanted` adopts, under `parent` where it has one, that is not in `taken`. */
+  /** The row of nobody that `wanted` adopts, under `parent` where it has one, that is not in `taken`: of several the one that is as wanted, or the first. */
   find(
     wanted: DesiredRow,
     valueOf: ColumnsOf,
@@ -40,12 +40,13 @@ export class Adoption {
     const content = contentOf(wanted.adopts, parent?._uuid, valueOf);
     if (content === undefined) return undefined;
     const { rows } = this.#cache.table(wanted.table);
-    for (const uuid of this.#index(wanted, unowned).rows.get(content) ?? []) {
-      const row = rows.get(uuid);
-      if (row === undefined || !unowned.uuids.has(uuid) || taken.has(uuid)) continue;
-      if (wanted.parent === undefined || hasMember(parent?.[wanted.parent.column], uuid)) return row;
-    }
-    return undefined;
+    const fitting = (this.#index(wanted, unowned).rows.get(content) ?? []).flatMap((uuid) => {
+      const row = unowned.uuids.has(uuid) && !taken.has(uuid) ? rows.get(uuid) : undefined;
+      const isThere = wanted.parent === undefined || hasMember(parent?.[wanted.parent.column], uuid);
+      return row !== undefined && isThere ? [row] : [];
+    });
+    // Of twins, such as ACLs that differ in their tier, each is to stay what it is.
+    return (fitting.length < 2 ? undefined : fitting.find((row) => isSame(wanted, valueOf, row))) ?? fitting[0];
   }
 
   #index(wanted: DesiredRow, { uuids, version }: Readonly<Unowned>): ContentIndex {
@@ -73,6 +74,14 @@ export class Adoption {
         if (children.has(child as string)) parents.set(child, row._uuid);
     return parents;
   }
+}
+
+/** Whether adopting the row changes nothing but whose it is. */
+function isSame({ columns }: DesiredRow, valueOf: ColumnsOf, row: Row): boolean {
+  return Object.keys(columns).every((column) => {
+    const [wanted, there] = [canonical(column, valueOf), canonical(column, (one) => row[one])];
+    return column === 'external_ids' || JSON.stringify(wanted) === JSON.stringify(there);
+  });
 }
 
 /** The same text for the same parent and values; undefined where a value is a row that is not there yet. */

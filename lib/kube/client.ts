@@ -13,6 +13,8 @@ import type { KubeClient, ObjectName, PatchKind, RawObject, Resource, WriteOptio
 const requestTimeoutMs = 30_000;
 /** Of a list, parsed as a whole: larger pages are no faster, and what is parsed of them grows the heap for good. */
 const pageSize = 100;
+/** Servers that cannot do so send the whole object. */
+const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 const contentTypes: Readonly<Record<PatchKind, string>> = {
   merge: 'application/merge-patch+json',
   json: 'application/json-patch+json',
@@ -28,6 +30,7 @@ export interface KubeOptions {
 
 interface CallOptions {
   readonly contentType?: string;
+  readonly answer?: 'metadata';
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -111,6 +114,7 @@ class JsonClient implements KubeClient {
       bodyTimeoutMs: timeoutMs,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       ...(options.contentType === undefined ? {} : { contentType: options.contentType }),
+      ...(options.answer === undefined ? {} : { accept: metadataOnly }),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     };
     const answer = await this.#transport.send(exchange);

@@ -117,7 +117,7 @@ describe('reflector', () => {
     });
     assert.equal(scene.reflector.get('a'), '2');
     assert.equal(count(server, 'watch-list'), 1);
-    assert.equal(count(server, 'list'), 6);
+    assert.equal(count(server, 'list'), 24);
   });
 
   test('reads everything at once when the continue token expires between two pages', async () => {

@@ -75,5 +75,6 @@ export function objectPath(resource: Resource, name: ObjectName, subresource?: s
 
 /** `namespace/name`, or `name` for cluster-scoped kinds: the key of an object among those of its kind. */
 export function keyOf(object: ObjectName): string {
-  return object.namespace === undefined ? object.name : `${object.namespace}/${object.name}`;
+  // Joined, the text is in one piece; a template would keep its parts beside it in every map of thousands of keys.
+  return object.namespace === undefined ? object.name : [object.namespace, object.name].join('/');
 }

@@ -20,6 +20,8 @@ export interface Exchange {
   readonly path: string;
   readonly body?: string;
   readonly contentType?: string;
+  /** What the answer is to be; JSON by default. */
+  readonly accept?: string;
   /** A watch: takes a connection of its own. */
   readonly isLong?: boolean;
   /** Longest wait for the first byte, and between two. */
@@ -60,7 +62,7 @@ export class Transport {
     const pools = this.#poolsFor(endpoint, credentials.tls);
     const headers: Record<string, string | string[]> = {
       ...credentials.headers,
-      accept: 'application/json',
+      accept: exchange.accept ?? 'application/json',
       'user-agent': this.#userAgent,
     };
     if (exchange.body !== undefined) headers['content-type'] = exchange.contentType ?? 'application/json';

@@ -40,6 +40,8 @@ export type PatchKind = 'merge' | 'json' | 'apply';
 
 export interface WriteOptions {
   readonly subresource?: 'status';
+  /** `metadata`: no more of the object is wanted back, which spares the server and the caller the rest. */
+  readonly answer?: 'metadata';
   /** Field manager; by default the client's user agent. `apply` takes over fields of other managers. */
   readonly fieldManager?: string;
   readonly signal?: AbortSignal;

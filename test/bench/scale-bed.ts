@@ -29,8 +29,9 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** A figure of a process' memory, in MB: `VmRSS` now, `VmHWM` the highest so far. */
-export function memoryMb(pid: number, figure: 'VmRSS' | 'VmHWM'): number {
+type MemoryFigure = 'VmRSS' | 'VmHWM';
+
+function memoryMb(pid: number, figure: MemoryFigure): number {
   const text = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
   return Number(new RegExp(`^${figure}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
 }
@@ -39,7 +40,9 @@ export interface ControllerProcess {
   readonly pid: number;
   /** From the start of the process to the end of its first round. */
   readonly startMs: number;
-  /** A page of its own: what Prometheus would read. */
+  /** In MB: `VmRSS` now, `VmHWM` the highest so far. */
+  memoryMb(figure: MemoryFigure): number;
+  /** What Prometheus would read. */
   metrics(): Promise<string>;
   /** Ends it in order, so that the next one gets the lease at once. */
   stop(): Promise<void>;
@@ -90,12 +93,25 @@ export class ScaleBed {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: { ...process.env, ...controllerProcess.env },
     });
-    const startMs = await untilFirstRound(child, started);
+    let log = '';
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-20_000);
+    });
+    const pid = child.pid ?? 0;
+    const check = (): void => {
+      if (child.exitCode !== null || child.signalCode !== null) throw new Error(`the controller ended: ${log}`);
+    };
+    const startMs = await untilFirstRound(child, { started, check });
     return {
-      pid: child.pid ?? 0,
+      pid,
       startMs,
+      memoryMb(figure) {
+        check();
+        return memoryMb(pid, figure);
+      },
       metrics: async () => (await fetch(`http://127.0.0.1:${String(port)}/metrics`)).text(),
-      stop: async () => {
+      async stop() {
+        check();
         const ended = once(child, 'exit');
         child.kill('SIGTERM');
         await ended;
@@ -126,16 +142,16 @@ export class ScaleBed {
   }
 }
 
-async function untilFirstRound(child: ChildProcess, started: number): Promise<number> {
-  let [output, doneMs] = ['', 0];
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-    // Kept while it may be needed: a run of minutes logs a lot.
-    if (doneMs > 0) return;
-    output += text;
-    if (output.includes('first round done')) doneMs = performance.now() - started;
+async function untilFirstRound(
+  child: ChildProcess,
+  { started, check }: { readonly started: number; readonly check: () => void },
+): Promise<number> {
+  let doneMs = 0;
+  child.stderr?.on('data', (text: string) => {
+    if (doneMs === 0 && text.includes('first round done')) doneMs = performance.now() - started;
   });
   const isDone = (): true | string => {
-    if (child.exitCode !== null) throw new Error(`the controller ended: ${output}`);
+    check();
     return doneMs > 0 || 'not done';
   };
   await waitFor('the first round of the controller', isDone, 120_000, 20);

@@ -61,19 +61,19 @@ export async function createNetworks(kube: KubeClient): Promise<void> {
   }
 }
 
-function container(name: string): object {
+function container(name: string, port: number): object {
   return {
     name,
     image: `registry.example.org/team/${name}@sha256:8f1e6f3c9a2b7d5e4c3b2a1908f7e6d5c4b3a2918e7f6d5c4b3a29180f7e6d5c`,
     args: ['--listen=:8080', '--log-format=json', '--shutdown-timeout=25s'],
-    ports: [{ name: 'http', containerPort: 8080 }],
+    ports: [{ name, containerPort: port }],
     env: ['DATABASE_URL', 'CACHE_URL', 'REGION', 'FEATURES', 'TRACING_ENDPOINT'].map((key) => ({
       name: key,
       value: `${key.toLowerCase()}.example.org`,
     })),
     resources: { requests: { cpu: '100m', memory: '128Mi' }, limits: { memory: '256Mi' } },
-    readinessProbe: { httpGet: { path: '/ready', port: 'http' }, periodSeconds: 5 },
-    livenessProbe: { httpGet: { path: '/live', port: 'http' }, periodSeconds: 10 },
+    readinessProbe: { httpGet: { path: '/ready', port: name }, periodSeconds: 5 },
+    livenessProbe: { httpGet: { path: '/live', port: name }, periodSeconds: 10 },
     volumeMounts: [{ name: 'config', mountPath: '/etc/app', readOnly: true }],
   };
 }
@@ -89,12 +89,6 @@ export function podManifest({ name, namespace, node }: PodAt, kind: 'own' | 'bar
     'pod-template-hash': '7d4b9c6f5d',
     tier: 'front',
   };
-  const containers = ['app', 'proxy'].map(container);
-  // On the host network a port must be free on the node.
-  const shown =
-    kind === 'own'
-      ? containers
-      : containers.map((one) => ({ ...one, ports: undefined, readinessProbe: undefined, livenessProbe: undefined }));
   return {
     apiVersion: 'v1',
     kind: 'Pod',
@@ -107,7 +101,8 @@ export function podManifest({ name, namespace, node }: PodAt, kind: 'own' | 'bar
     spec: {
       nodeName: node,
       hostNetwork: kind === 'bare',
-      containers: shown,
+      // On the host network two containers cannot have one port.
+      containers: [container('app', 8080), container('proxy', 8081)],
       volumes: [{ name: 'config', configMap: { name: 'app' } }],
     },
   };

@@ -9,7 +9,7 @@ import { node24 } from '../lab/rooms.ts';
 import { run } from '../lab/run.ts';
 import { idleShare } from './profile.ts';
 import { median, quantile, type Measured, type Row } from './row.ts';
-import { cpuSeconds, memoryMb, ScaleBed, type ControllerProcess } from './scale-bed.ts';
+import { cpuSeconds, ScaleBed, type ControllerProcess } from './scale-bed.ts';
 import { apiWrites, perPod, writesBetween } from './api-writes.ts';
 import { BareRows, Changes, quantileOfHistogram } from './scale-changes.ts';
 import { createNetworks, createPod, forAll, podAt, podManifest, tellPod } from './scale-pods.ts';
@@ -118,8 +118,8 @@ async function measureStarts(
     rows += written.rows;
     objects += written.objects;
     seconds?.push(controller.startMs / 1000);
-    memory?.push(memoryMb(controller.pid, 'VmRSS'));
-    peaks?.push(memoryMb(controller.pid, 'VmHWM'));
+    memory?.push(controller.memoryMb('VmRSS'));
+    peaks?.push(controller.memoryMb('VmHWM'));
     if (at < starts - 1) {
       await controller.stop();
       continue;
@@ -152,7 +152,7 @@ async function measureChanges(scale: ScaleBed, controller: ControllerProcess): P
   const before = await controller.metrics();
   const ours = await changes.measure(changed);
   const after = await controller.metrics();
-  const memory = memoryMb(controller.pid, 'VmRSS');
+  const memory = controller.memoryMb('VmRSS');
   await controller.stop();
   const floor = await changes.measureBare(changed);
   await changes.close();
@@ -185,7 +185,7 @@ export async function measureAlone(count = 10_000): Promise<Measured> {
   try {
     const empty = await scale.start();
     await pause(settleMs);
-    const emptyMb = memoryMb(empty.pid, 'VmRSS');
+    const emptyMb = empty.memoryMb('VmRSS');
     await createNetworks(scale.bed.kube);
     await scale.quiet();
     await empty.stop();

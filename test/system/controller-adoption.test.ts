@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ips, pods, subnets } from '../../lib/kube/resources.ts';
 import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
-import { createFormerObjects, formerPods, formerRouterMacs, formerRows } from './kube-ovn-cluster.ts';
+import { createFormerObjects, formerPods, formerRouterMacs, formerRows, leftPort } from './kube-ovn-cluster.ts';
 
 let bed: ControllerBed;
 let uuids: ReadonlyMap<string, string>;
@@ -43,9 +43,12 @@ describe('taking over from Kube-OVN', () => {
     assert.match(text, /^Nothing was written/);
     assert.match(text, /adopt +Logical_Switch_Port web-1\.default \(pod\/default\/web-1\)/);
     assert.match(text, /port_security: \[\] -> \["5e:11:22:33:44:01 10\.16\.0\.7"\]/);
-    assert.match(text, /Left as they are: 1 row[^]*29400.*10\.99\.0\.0\/16/);
+    assert.match(text, /Left as they are: 2 rows[^]*29400.*10\.99\.0\.0\/16[^]*Logical_Switch_Port left\.default/);
     assert.match(text, /write {2}IP\/lost\.default \{"delete"/);
     assert.doesNotMatch(text, /mac: /, 'router ports keep their MAC addresses');
+    assert.match(text, /adopt {2}Logical_Switch join \(subnet\/join\)\nadopt/, 'our ids go without saying');
+    const told = text.split('\n').filter((line) => line.startsWith('write '));
+    assert.equal(new Set(told).size, told.length, 'each write is told once');
     assert.doesNotMatch(text, /of-another/);
     assert.doesNotMatch(text, /write {2}Pod\//);
     assert.deepEqual(await bed.versions(), versions);
@@ -85,11 +88,24 @@ describe('taking over from Kube-OVN', () => {
     await bed.createPod('fresh');
     const address = await bed.address('fresh');
     assert.ok(!formerPods.some(({ ip }) => ip === address), address);
+    assert.notEqual(address, leftPort.ip, 'a port that is still in the database has its address');
     await bed.deletePod('web-1');
     await eventually('no trace of web-1', async () => {
       const names = (await bed.kube.list(ips)).map(({ metadata }) => metadata.name);
       return bed.row('Logical_Switch_Port', 'web-1.default') === undefined && !names.includes('web-1.default');
     });
+  });
+
+  test('the address of a port that was left is free once somebody deletes it', async () => {
+    const asked = { annotations: { 'ovn.kubernetes.io/ip_address': leftPort.ip } };
+    await bed.createPod('wants-it', asked);
+    await bed.event('AcquireAddressFailed', 'wants-it', /AddressConflict: .*left\.default/);
+    const { _uuid: uuid = '' } = bed.row('Logical_Switch_Port', leftPort.name) ?? {};
+    const mutations = [['ports', 'delete', uuid]] as const;
+    const where = [['name', '==', 'ovn-default']] as const;
+    await bed.nb.transact([{ op: 'mutate', table: 'Logical_Switch', where, mutations }]);
+    assert.equal(await bed.address('wants-it'), leftPort.ip);
+    await bed.deletePod('wants-it');
     await bed.assertConsistent();
   });
 

@@ -61,7 +61,8 @@ export async function createFormerObjects(bed: ControllerBed): Promise<void> {
   await bed.kube.create(vpcs, { apiVersion, kind: 'Vpc', metadata: { name: 'ovn-cluster' }, spec: {} });
   for (const { name, cidr, gateway } of formerSubnets) {
     const common = { cidrBlock: cidr, gateway, excludeIps: [gateway], protocol: 'IPv4', provider: 'ovn' };
-    const more = name === 'join' ? { disableInterConnection: true } : { default: true, natOutgoing: true };
+    const more =
+      name === 'join' ? { disableInterConnection: true } : { default: true, natOutgoing: true, enableLb: true };
     const spec = { ...common, ...more, vpc: 'ovn-cluster', gatewayType: 'distributed' };
     await bed.kube.create(subnets, { apiVersion, kind: 'Subnet', metadata: { name, finalizers }, spec });
   }
@@ -136,8 +137,8 @@ function policies(): readonly Inserted[] {
 function switches(): readonly Inserted[] {
   return formerSubnets.flatMap(({ name, gateway, mac }) => {
     const id = name.replace('-', '');
-    const members =
-      name === 'join' ? formerNodes.map((node) => `port_${node.name}`) : formerPods.map((_, index) => `pod_${index}`);
+    const ofPods = [...formerPods.map((_, index) => `pod_${index}`), 'left'];
+    const members = name === 'join' ? formerNodes.map((node) => `port_${node.name}`) : ofPods;
     const prefix = 16;
     return [
       insert('Logical_Switch', `switch_${id}`, {
@@ -162,6 +163,9 @@ function switches(): readonly Inserted[] {
   });
 }
 
+/** Of a pod that went while no controller ran. */
+export const leftPort = { name: 'left.default', ip: '10.16.0.2', mac: '5e:11:22:33:44:60' } as const;
+
 function ports(): readonly Inserted[] {
   const ofNodes = formerNodes.map(({ name, ip, mac }) =>
     insert('Logical_Switch_Port', `port_${name}`, { name: `node-${name}`, addresses: [`${mac} ${ip}`] }),
@@ -173,7 +177,12 @@ function ports(): readonly Inserted[] {
       external_ids: { ...vendor, pod: `default/${name}`, ls: 'ovn-default' },
     }),
   );
-  return [...ofNodes, ...ofPods];
+  const ofNobody = insert('Logical_Switch_Port', 'left', {
+    name: leftPort.name,
+    addresses: [`${leftPort.mac} ${leftPort.ip}`],
+    external_ids: { ...vendor, pod: 'default/left', ls: 'ovn-default' },
+  });
+  return [...ofNodes, ...ofPods, ofNobody];
 }
 
 function groups(): readonly Inserted[] {

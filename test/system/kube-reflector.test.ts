@@ -297,3 +297,15 @@ test('nothing selected is a state too', async () => {
   assert.equal(reflector.size, 0);
   await reflector.stop();
 });
+
+test('a write that wants the metadata back gets no more, and the whole object is written', async () => {
+  const metadata = { namespace: 'default', name: 'metadata-answer' };
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata, data: { value: 'one' } };
+  const created = await client.create(configMaps, object, { answer: 'metadata' });
+  const patch = { data: { value: 'two' } };
+  const patched = await client.patch(configMaps, metadata, 'merge', patch, { answer: 'metadata' });
+  const whole = await client.get(configMaps, metadata);
+  assert.deepEqual([valueOf(created), valueOf(patched), valueOf(whole)], ['', '', 'two']);
+  assert.equal(patched.metadata.resourceVersion, whole.metadata.resourceVersion);
+  await client.delete(configMaps, metadata);
+});

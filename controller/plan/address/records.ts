@@ -11,6 +11,8 @@ export interface PortRecord {
   readonly subnet: string;
   readonly addresses: readonly Ip[];
   readonly mac?: string;
+  /** A port of the database that no plan made, of Kube-OVN or of hand. */
+  readonly isNobodys?: boolean;
 }
 
 function recordOf(subnet: string, addressText: string, macText: string): PortRecord | undefined {

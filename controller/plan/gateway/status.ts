@@ -1,8 +1,10 @@
 /** What a Subnet is told of its gateway; `gatewayStatusReads` answers to all that is read here. */
+import { joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Subnet } from '../../state/objects.ts';
 import type { Change } from '../feature.ts';
+import type { Verdict } from '../subnet/judge.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import type { View } from '../view.ts';
 import { egressProblems, sharersOfTable } from './egress.ts';
@@ -60,8 +62,28 @@ function typeProblems(subnet: Subnet): readonly Problem[] {
   );
 }
 
+/** A family of which nothing leaves the cluster, since nodes have no addresses of it to be gateways with. */
+export function familyWithoutExit(view: View, name: string): string | undefined {
+  const subnet = view.subnets.get(name);
+  const [net, join] = [view.verdicts.get(name)?.net, view.verdicts.get(joinSubnet)?.net];
+  if (subnet === undefined || net === undefined || join === undefined || !isThroughNodes(subnet)) return undefined;
+  const family = net.v6 !== undefined && join.v6 === undefined ? 'IPv6' : 'IPv4';
+  if (family === 'IPv4' && (net.v4 === undefined || join.v4 !== undefined)) return undefined;
+  return `${family} reaches neither nodes nor what is outside, since subnet ${joinSubnet} has no ${family} CIDR: add one to its spec.cidrBlock`;
+}
+
 /** Subnets of which the above may have become otherwise. */
 export function* gatewayStatusReads(change: Change, view: View): Generator<string> {
   if (change.kind === 'gateways' || change.kind === 'subnets' || change.kind === 'verdicts') yield change.name;
+  if (
+    change.kind === 'verdicts' &&
+    change.name === joinSubnet &&
+    familiesOf(change.before) !== familiesOf(change.after)
+  )
+    yield* view.subnets.keys();
   if (change.kind === 'subnets') yield* sharersOfTable(view, change.before, change.after);
+}
+
+function familiesOf(verdict: Verdict | undefined): string {
+  return `${verdict?.net?.v4 !== undefined} ${verdict?.net?.v6 !== undefined}`;
 }

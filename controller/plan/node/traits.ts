@@ -27,6 +27,8 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
   const node = view.nodes.get(name);
   if (node === undefined) return [];
   const problems: Problem[] = [];
+  const obstacle = view.addressProblem(`node/${name}`);
+  if (obstacle !== undefined) problems.push(obstacle);
   const group = nodePortGroup(name);
   const twin = holderOf(view, group);
   if (twin !== undefined && twin.name !== name) {

@@ -102,7 +102,7 @@ export function interfacesOf(pod: Pod, attachments: ReadonlyMap<string, Attachme
       ...(selection.mac === undefined ? {} : { mac: selection.mac }),
     };
   });
-  return [{ provider, isDefault: true }, ...others];
+  return [provider === defaultInterface.provider ? defaultInterface : { provider, isDefault: true }, ...others];
 }
 
 /** Whether this network is to have ports for the pod now. */

@@ -6,6 +6,7 @@ import type { Contribution } from '../../../lib/desired/row.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
 import type { Pod } from '../../state/objects.ts';
+import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import { annotationOf, askedOf, listOf } from '../pod/interfaces.ts';
 import type { Interface } from '../pod/interfaces.ts';
 import type { View } from '../view.ts';
@@ -50,6 +51,7 @@ export function groupMemberships(
   const served = named.filter((name) => isServedGroup(view, name));
   return [
     into(denyAllGroup),
+    ...throughEmptyTiers(view, port),
     ...served.flatMap((name): Contribution[] => [into(securityPortGroup(name)), ...addressesIn(name, addresses)]),
   ];
 }

@@ -1,6 +1,8 @@
 /** ACLs that a Subnet's spec lists, and beside them those that let it talk within itself. */
+import { switchRouterPort } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
+import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../view.ts';
 import { readAcls } from './acl-items.ts';
@@ -14,8 +16,9 @@ const eastWestPriority = 1900;
 
 function planAcls(view: View, name: string): Desired {
   const net = servedNet(view, name);
+  const vpc = view.verdicts.get(name)?.vpc;
   const spec = view.subnets.get(name)?.spec;
-  if (net === undefined || spec === undefined || spec.acls.length === 0) return { rows: [] };
+  if (net === undefined || vpc === undefined || spec === undefined || spec.acls.length === 0) return { rows: [] };
   const rules: CheckedAcl[] = [];
   for (const cidr of spec.allowEWTraffic ? cidrsOf(net) : []) {
     const match = between(cidr.family, formatCidr(cidr), formatCidr(cidr));
@@ -26,7 +29,9 @@ function planAcls(view: View, name: string): Desired {
   const isOwn = ({ direction, priority, match }: CheckedAcl): boolean =>
     own.some((rule) => rule.direction === direction && rule.priority === priority && rule.match === match);
   rules.push(...readAcls(spec, view.capabilities).acls.filter((acl) => !isOwn(acl)));
-  return { rows: rules.map((rule) => aclRow(view, 'acls', name, { ...rule, ids: { subnet: name } })) };
+  const rows = rules.map((rule) => aclRow(view, 'acls', name, { ...rule, ids: { subnet: name } }));
+  const contributions = throughEmptyTiers(view, switchRouterPort(name, vpc));
+  return contributions.length === 0 ? { rows } : { rows, contributions };
 }
 
 /** Keys: `<subnet>`. */

@@ -3,7 +3,7 @@
  * each. Called when a Subnet, Vpc or node address changes. Rules: who is in force stays so against newcomers, of
  * newcomers the older wins; an edit that cannot be accepted leaves pods with the network they have.
  */
-import { defaultVpc, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
+import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
 import { portGroupPart } from '../names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, cidrsOverlap, formatCidr, lastOf } from '../../../lib/net/cidr.ts';
@@ -16,7 +16,7 @@ import { byAge } from '../../state/objects.ts';
 import type { Node, Subnet, TransitSwitch, Vpc } from '../../state/objects.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText } from './accepted-note.ts';
-import { defineSubnet } from './subnet-net.ts';
+import { defineSubnet, gatewayIp } from './subnet-net.ts';
 import type { SpecDefaults } from './subnet-net.ts';
 
 export interface Verdict {
@@ -37,10 +37,14 @@ export interface Evidence {
   readonly vpcs: ReadonlyMap<string, Vpc>;
   readonly nodes: Iterable<Node>;
   readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
+  /** Addresses by which pods reach the API server. */
+  readonly apiServer: readonly string[];
   readonly inForce: ReadonlyMap<string, SubnetNet>;
   /** Lowest and highest address in use, and whether one that is in use is this address. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
   readonly defaultSubnet: string;
+  /** Whether switches have load balancers unless their Subnet says otherwise. */
+  readonly loadBalancers: boolean;
 }
 
 export interface Usage {
@@ -106,6 +110,16 @@ function patchOf(subnet: string, vpc: string): string {
   return `@${switchRouterPort(subnet, vpc)}`;
 }
 
+function isInside(net: SubnetNet, address: string): boolean {
+  const ip = parseIp(address);
+  return ip !== undefined && partsOf(net).some(({ cidr }) => cidrContains(cidr, ip));
+}
+
+function containedProblem(net: SubnetNet, address: string, what: string): Problem {
+  const message = `spec.cidrBlock ${cidrText(net)} contains ${address}, ${what}: choose a free CIDR`;
+  return { code: 'CIDROverlap', message };
+}
+
 class Judge {
   readonly #evidence: Evidence;
   readonly #places = new Map<string, Places>();
@@ -167,7 +181,11 @@ class Judge {
       this.#placesIn(vpc).add(subnet.name, net);
       this.#portGroupNames.set(portGroupPart(subnet.name), `subnet ${subnet.name}`);
       this.#namePorts(subnet.name, vpc);
-      return { vpc, net, spec, isOpen: !subnet.isDeleting, problem: undefined };
+      // A node that comes while `join` is being deleted must not wait for all the others to go.
+      const isOpen = !subnet.isDeleting || subnet.name === joinSubnet;
+      const hasDefault = this.#evidence.loadBalancers && subnet.name !== joinSubnet;
+      const balanced = hasDefault ? { ...spec, enableLb: subnet.spec.enableLb ?? true } : spec;
+      return { vpc, net, spec: balanced, isOpen, problem: undefined };
     }
     const net = this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
     if (net !== undefined && this.#isIncumbent(subnet)) this.#placesIn(vpc).add(subnet.name, net);
@@ -214,8 +232,8 @@ class Judge {
     const usage = this.#usageConflictOf(name, net);
     // Other VPCs have no way to nodes and other clusters that an overlap could spoil.
     if (vpcNameOf(subnet.spec) !== defaultVpc) return usage;
-    const transit = this.#isIncumbent(subnet) ? undefined : this.#transitConflictOf(net);
-    return transit ?? this.#nodeConflictOf(net) ?? usage;
+    const other = this.#isIncumbent(subnet) ? undefined : (this.#transitConflictOf(net) ?? this.#apiConflictOf(net));
+    return other ?? this.#nodeConflictOf(net) ?? usage;
   }
 
   /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */
@@ -232,16 +250,15 @@ class Judge {
     return undefined;
   }
 
+  #apiConflictOf(net: SubnetNet): Problem | undefined {
+    const address = this.#evidence.apiServer.find((one) => isInside(net, one));
+    return address === undefined ? undefined : containedProblem(net, address, 'the address of Service kubernetes');
+  }
+
   #nodeConflictOf(net: SubnetNet): Problem | undefined {
     for (const node of this.#nodes) {
-      for (const address of node.addresses) {
-        const ip = parseIp(address);
-        if (ip === undefined || !partsOf(net).some(({ cidr }) => cidrContains(cidr, ip))) continue;
-        return {
-          code: 'CIDROverlap',
-          message: `spec.cidrBlock ${cidrText(net)} contains ${address}, the address of node ${node.name}: choose a free CIDR`,
-        };
-      }
+      const address = node.addresses.find((one) => isInside(net, one));
+      if (address !== undefined) return containedProblem(net, address, `the address of node ${node.name}`);
     }
     return undefined;
   }
@@ -253,10 +270,12 @@ class Judge {
       const part = family === 4 ? net.v4 : net.v6;
       const isInside = part !== undefined && usage.first > part.cidr.network && usage.last < lastOf(part.cidr);
       if (isInside && !usage.has(part.gateway)) continue;
-      return {
-        code: 'AddressesInUse',
-        message: `addresses in use do not fit spec.cidrBlock ${cidrText(net)} with its gateway: delete those pods first, or go back`,
-      };
+      const what = isInside
+        ? `the gateway ${gatewayIp(part)} is in use: name another`
+        : `addresses in use are not in spec.cidrBlock ${cidrText(net)}: delete those pods first, or go back`;
+      // Not the pods by name: with each that goes the sentence would be another, and be told again.
+      const message = `${what}; kubectl get ips -l ${label.subnet}=${name} lists them`;
+      return { code: 'AddressesInUse', message };
     }
     return undefined;
   }

@@ -26,6 +26,8 @@ export interface SpecDefaults {
   readonly gateway: string;
   readonly excludeIps: readonly string[];
   readonly gatewayType: string;
+  /** Absent where switches have load balancers only if their Subnet says so. */
+  readonly enableLb?: boolean;
 }
 
 export interface Definition {
@@ -104,7 +106,11 @@ function readGateways(text: string, cidrs: readonly Cidr[]): Outcome<ReadonlyMap
     const cidr = cidrs.find(({ family }) => family === ip.family);
     const isHost =
       cidr !== undefined && cidrContains(cidr, ip) && ip.value !== cidr.network && ip.value !== lastOf(cidr);
-    if (!isHost) return refuse('GatewayInvalid', `spec.gateway: ${part} is not a host address of spec.cidrBlock`);
+    if (!isHost)
+      return refuse(
+        'GatewayInvalid',
+        `spec.gateway: ${part} is not a host address of spec.cidrBlock: name one, or none for the first`,
+      );
     if (gateways.has(ip.family))
       return refuse('GatewayInvalid', `spec.gateway has two IPv${ip.family} addresses: keep one`);
     gateways.set(ip.family, ip.value);

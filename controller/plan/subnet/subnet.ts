@@ -5,6 +5,7 @@ import { formatIp } from '../../../lib/net/ip.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { Feature } from '../feature.ts';
 import { gatewayStatusReads } from '../gateway/status.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
@@ -64,13 +65,16 @@ function planSubnet(view: View, name: string): Desired {
   const vpc = view.verdicts.get(name)?.vpc;
   if (net === undefined || vpc === undefined) return { rows: [] };
   const parts = [net.v4, net.v6].filter((part) => part !== undefined);
+  const closing = privateRows(view, name, net);
+  const patch = switchRouterPort(name, vpc);
+  const contributions = closing.length === 0 ? [] : throughEmptyTiers(view, patch);
   return {
     rows: [
       { table: 'Logical_Switch', key: name, columns: { external_ids: vendorIds } },
-      ...privateRows(view, name, net),
+      ...closing,
       {
         table: 'Logical_Switch_Port',
-        key: switchRouterPort(name, vpc),
+        key: patch,
         columns: {
           type: 'router',
           addresses: ['router'],
@@ -83,6 +87,7 @@ function planSubnet(view: View, name: string): Desired {
       // In other VPCs nothing sends packets to nodes, and the user's policies are to have the first say.
       ...(vpc === defaultVpc ? parts.map((part) => localPolicy(name, part)) : []),
     ],
+    ...(contributions.length === 0 ? {} : { contributions }),
   };
 }
 

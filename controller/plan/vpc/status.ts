@@ -63,10 +63,13 @@ function deletion(view: View, { name, isDeleting }: Vpc): readonly Problem[] {
 /** Conditions of a Vpc; `refused` is what the database said to its rows. */
 export function planVpcConditions(view: View, vpc: Vpc, refused: Problem | undefined): readonly WantedCondition[] {
   const problems = vpcProblems(view, vpc);
-  const others = [...(refused === undefined ? [] : [refused]), ...deletion(view, vpc), ...waitingFor(view, vpc)];
+  const others = [...(refused === undefined ? [] : [refused]), ...waitingFor(view, vpc)];
   const conditions = (problem: Problem | undefined): readonly WantedCondition[] =>
     obstacleConditions(vpc.generation, problem, undefined, 'LogicalRouterReady');
-  const [validated, ready] = [conditions(joined(problems))[0], conditions(joined([...problems, ...others]))[1]];
+  const [validated, ready] = [
+    conditions(joined(problems))[0],
+    conditions(joined([...deletion(view, vpc), ...problems, ...others]))[1],
+  ];
   return [validated, ready].filter((one) => one !== undefined);
 }
 

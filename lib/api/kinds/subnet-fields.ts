@@ -210,7 +210,10 @@ export const services = {
       'OVN ipv6_ra_configs, `name=value` separated by commas; without it address_mode=dhcpv6_stateful,max_interval=30,min_interval=5,send_periodic=true.',
     )
     .optional(),
-  enableLb: z.boolean().describe('Load balancers of the VPC apply on this switch.').optional(),
+  enableLb: z
+    .boolean()
+    .describe('Load balancers of the VPC apply on this switch; set to true where absent, unless it is `join`.')
+    .optional(),
   enableMulticastSnoop: z
     .boolean()
     .describe('Multicast goes only to ports that joined its group; a querier of the subnet asks for them.')

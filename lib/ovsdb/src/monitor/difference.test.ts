@@ -12,3 +12,11 @@ test('an entry of a map is removed when repeated, else added or replaced', () =>
   assert.deepEqual(applyDifference({ a: '1', b: '2', c: '3' }, { a: '1', b: '9', d: '4' }), { b: '9', c: '3', d: '4' });
   assert.deepEqual(applyDifference({}, {}), {});
 });
+
+test('of a long set only the members that differ move', () => {
+  const before = Array.from({ length: 1000 }, (_, at) => `p${String(at * 2).padStart(4, '0')}`);
+  const after = applyDifference(before, ['p0000', 'p0001', 'p0998', 'p1998', 'p1999', 'z']);
+  const expected = new Set([...before, 'p0001', 'p1999', 'z']);
+  for (const gone of ['p0000', 'p0998', 'p1998']) expected.delete(gone);
+  assert.deepEqual(after, [...expected].sort());
+});

@@ -12,12 +12,30 @@ export function applyDifference(before: Value | undefined, difference: Value): V
     : merge(entriesOf(before), entriesOf(difference));
 }
 
+/** `before` is sorted, and mostly long where the difference is short: what lies between two of its members is copied. */
 function toggle(before: readonly Atom[], difference: readonly Atom[]): Value {
-  const members = new Set(before);
-  for (const atom of difference) {
-    if (!members.delete(atom)) members.add(atom);
+  const after: Atom[] = [];
+  let from = 0;
+  for (const atom of [...difference].sort(compareAtoms)) {
+    const at = placeOf(before, atom, from);
+    for (let next = from; next < at; next++) after.push(before[next] as Atom);
+    from = at;
+    if (before[at] === atom) from += 1;
+    else after.push(atom);
   }
-  return [...members].sort(compareAtoms);
+  for (let next = from; next < before.length; next++) after.push(before[next] as Atom);
+  return after;
+}
+
+/** Index of the first member, from `low` on, that is not before `atom`. */
+function placeOf(sorted: readonly Atom[], atom: Atom, low: number): number {
+  let high = sorted.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compareAtoms(sorted[middle] as Atom, atom) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function merge(before: Readonly<Record<string, Atom>>, difference: Readonly<Record<string, Atom>>): Value {

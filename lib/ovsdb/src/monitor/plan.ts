@@ -1,4 +1,5 @@
 import type { OvsdbOptions } from '../client-types.ts';
+import { sameValue } from '../notation/compare.ts';
 import { type Decode, decoderOf, defaultOf } from '../notation/decode.ts';
 import type { DatabaseSchema, TableSchema } from '../schema/schema.ts';
 import type { Row, Value } from '../value.ts';
@@ -47,9 +48,12 @@ export function monitorRequests(plan: MonitorPlan): Readonly<Record<string, unkn
 /** A whole row; columns left out of `wire` have their default. */
 export function decodeRow(table: MonitoredTable, uuid: string, wire: Readonly<Record<string, unknown>>): Row {
   const row: Record<string, Value> & { _uuid: string } = { _uuid: uuid };
+  let last: Value = null;
   for (const { name, decode, byDefault } of table.columns) {
-    const value = wire[name];
-    row[name] = value === undefined ? byDefault : decode(value);
+    const told = wire[name];
+    const value = told === undefined ? byDefault : decode(told);
+    // Columns side by side often hold the same set (a port's addresses and its port security): one is kept.
+    last = row[name] = Array.isArray(value) && sameValue(value, last) ? last : value;
   }
   return row;
 }
