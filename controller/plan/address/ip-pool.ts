@@ -8,8 +8,9 @@ import type { Range } from '../../../lib/net/range.ts';
 import { obstacleConditions } from '../conditions.ts';
 import type { WantedCondition } from '../conditions.ts';
 import type { Feature } from '../feature.ts';
-import { portGroupPart, vendorIds } from '../names.ts';
+import { vendorIds } from '../names.ts';
 import type { View } from '../view.ts';
+import { addressSetsOf } from './names.ts';
 
 /** A single address without its prefix length, as people write it. */
 function memberOf(range: Range): readonly string[] {
@@ -19,12 +20,12 @@ function memberOf(range: Range): readonly string[] {
 /** One set for each family: OVN refuses a match with a set that mixes them. */
 function setsOf(name: string, ranges: readonly Range[]): readonly (readonly [string, readonly Range[]])[] {
   const families = ([4, 6] as const).map((family) => ranges.filter((range) => range.family === family));
-  const base = portGroupPart(name);
+  const [base, second] = addressSetsOf(name);
   const [v4 = [], v6 = []] = families;
   if (v4.length === 0 || v6.length === 0) return [[base, ranges]];
   return [
     [base, v4],
-    [`${base}.v6`, v6],
+    [second, v6],
   ];
 }
 

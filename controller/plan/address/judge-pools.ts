@@ -9,7 +9,9 @@ import type { Range } from '../../../lib/net/range.ts';
 import type { PoolRanges } from '../../ipam/family-pool.ts';
 import { byAge } from '../../state/objects.ts';
 import type { IpPool } from '../../state/objects.ts';
+import { securityGroupPrefix } from '../security-group/names.ts';
 import type { Verdict } from '../subnet/judge.ts';
+import { addressSetsOf } from './names.ts';
 
 export interface PoolVerdict {
   /** What the pool sets aside; empty where it was refused. */
@@ -61,16 +63,31 @@ function judge(pool: IpPool, verdict: Verdict | undefined, older: readonly (read
   return { ranges, problem: undefined };
 }
 
+/** Two pools whose address sets would have one name, or a name that is a security group's. */
+function nameConflict({ name, spec }: IpPool, sets: ReadonlyMap<string, string>): PoolVerdict | undefined {
+  if (!spec.enableAddressSet) return undefined;
+  const taken = addressSetsOf(name).find((set) => sets.has(set) || set.startsWith(securityGroupPrefix));
+  if (taken === undefined) return undefined;
+  const holder = sets.has(taken) ? `IPPool ${sets.get(taken)}` : 'security groups';
+  return refuse(
+    'NameConflict',
+    `the address set ${taken} is of ${holder}: choose another name, or leave enableAddressSet`,
+  );
+}
+
 export function judgePools(
   pools: Iterable<IpPool>,
   verdicts: ReadonlyMap<string, Verdict>,
 ): ReadonlyMap<string, PoolVerdict> {
   const judged = new Map<string, PoolVerdict>();
   const taken = new Map<string, (readonly [string, Range])[]>();
+  const sets = new Map<string, string>();
   for (const pool of [...pools].sort(byAge)) {
     const { subnet } = pool.spec;
     const older = taken.get(subnet) ?? [];
-    const verdict = judge(pool, verdicts.get(subnet), older);
+    const verdict = nameConflict(pool, sets) ?? judge(pool, verdicts.get(subnet), older);
+    const isNamed = pool.spec.enableAddressSet && verdict.problem === undefined;
+    for (const set of isNamed ? addressSetsOf(pool.name) : []) sets.set(set, pool.name);
     for (const range of verdict.ranges) older.push([pool.name, range]);
     taken.set(subnet, older);
     judged.set(pool.name, verdict);

@@ -9,8 +9,11 @@ import type { View } from '../view.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../state/objects.ts';
 
+/** What the names of all its port groups and address sets begin with. */
+export const securityGroupPrefix = 'ovn.sg.';
+
 /** The group of all ports that are in any. */
-export const denyAllGroup = 'ovn.sg.kubeovn_deny_all';
+export const denyAllGroup = `${securityGroupPrefix}kubeovn_deny_all`;
 
 /** Priorities in OVN, where the highest wins; a rule's own counts down from `rule`. */
 export const groupPriority = { rule: 18484, base: 2005, sameGroup: 2004, deny: 2003 } as const;
@@ -23,7 +26,7 @@ export const lastTier = 3;
 
 /** `ovn.sg.<name>`; match expressions know no `-`. */
 export function securityPortGroup(name: string): string {
-  return `ovn.sg.${name.replaceAll('-', '.')}`;
+  return `${securityGroupPrefix}${name.replaceAll('-', '.')}`;
 }
 
 /** The addresses of a group's members. */
