@@ -12,6 +12,7 @@ import { waitFor } from '../lab/run.ts';
 
 export const namespace = 'bench';
 export const phantomNode = 'phantom';
+const clearTimeoutMs = 180_000;
 
 export function podManifest(name: string, node: string, isHostNetwork = false): object {
   return {
@@ -39,22 +40,31 @@ export async function prepare(kube: KubeClient, { withNode }: { readonly withNod
 /** Removes all of it and waits until the controller has, too. */
 export async function clear(kube: KubeClient): Promise<void> {
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
-  await kube.request('DELETE', `/api/v1/namespaces/${namespace}/pods`, body);
-  await waitFor('the IP objects to go', async () => {
-    const left = (await kube.list(ips)).filter(({ metadata }) => metadata.name.endsWith(`.${namespace}`));
-    return left.length === 0 || `${String(left.length)} left`;
-  });
+  // Thousands of pods are one request.
+  await kube.request('DELETE', `/api/v1/namespaces/${namespace}/pods`, body, { timeoutMs: clearTimeoutMs });
+  await waitFor(
+    'the IP objects to go',
+    async () => {
+      const left = (await kube.list(ips)).filter(({ metadata }) => metadata.name.endsWith(`.${namespace}`));
+      return left.length === 0 || `${String(left.length)} left`;
+    },
+    clearTimeoutMs,
+  );
   await kube.delete(nodes, { name: phantomNode });
   await kube.delete(namespaces, { name: namespace });
-  await waitFor('the namespace to go', async () => {
-    try {
-      await kube.get(namespaces, { name: namespace });
-      return 'still there';
-    } catch (error) {
-      if (error instanceof KubeApiError && error.status === 404) return true;
-      throw error;
-    }
-  });
+  await waitFor(
+    'the namespace to go',
+    async () => {
+      try {
+        await kube.get(namespaces, { name: namespace });
+        return 'still there';
+      } catch (error) {
+        if (error instanceof KubeApiError && error.status === 404) return true;
+        throw error;
+      }
+    },
+    clearTimeoutMs,
+  );
 }
 
 /** What is in the API and in the northbound database, as it arrives. */
