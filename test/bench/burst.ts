@@ -5,8 +5,9 @@
 import { annotation, defaultSubnet } from '../../lib/api/names.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
-import { ips, namespaces, nodes, pods } from '../../lib/kube/resources.ts';
+import { ips, namespaces, nodes, objectPath, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
+import { ObjectWriter } from '../../lib/kube/writer.ts';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { waitFor } from '../lab/run.ts';
 
@@ -40,8 +41,13 @@ export async function prepare(kube: KubeClient, { withNode }: { readonly withNod
 /** Removes all of it and waits until the controller has, too. */
 export async function clear(kube: KubeClient): Promise<void> {
   const body = { apiVersion: 'v1', kind: 'DeleteOptions', gracePeriodSeconds: 0 };
-  // Thousands of pods are one request.
-  await kube.request('DELETE', `/api/v1/namespaces/${namespace}/pods`, body, { timeoutMs: clearTimeoutMs });
+  // One by one: the server gives up on a request for thousands. Tried again where the machine is too busy to connect.
+  const writer = new ObjectWriter({ timing: { qps: 1000, burst: 1000 } });
+  for (const { metadata } of await kube.list(pods, { namespace })) {
+    const path = objectPath(pods, { namespace, name: metadata.name });
+    void writer.enqueue(path, () => kube.request('DELETE', path, body));
+  }
+  await writer.idle();
   await waitFor(
     'the IP objects to go',
     async () => {
