@@ -1,5 +1,7 @@
 /** What Kubernetes is told: statuses of Interconnect, RemoteCluster and TransitSwitch. Pure. */
-import type { InterconnectStatus, RemoteClusterStatus, TransitSwitchStatus } from '../../lib/api/kinds/interconnect.ts';
+import type { InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
+import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { LinkState } from '../apply/membership.ts';
 import type { NetworkState } from '../apply/network.ts';

@@ -22,6 +22,8 @@ describe('parsing', () => {
       tokenSecretRef: { name: 't', key: 'token' },
       vpc: 'ovn-cluster',
       gatewayNodeSelector: { matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } },
+      failback: { holdDownSeconds: 5 },
+      mtu: 0,
     });
     const bad = parseInterconnect(raw('default', { spec: { clusterName: 'East' } }));
     assert.equal((bad.spec as { code: string }).code, 'SpecInvalid');
@@ -47,6 +49,8 @@ describe('the local view', () => {
     tokenSecretRef: { name: 't', key: 'token' },
     vpc: 'ovn-cluster',
     gatewayNodeSelector: { matchLabels: { gw: 'true' } },
+    failback: { holdDownSeconds: 5 },
+    mtu: 0,
   };
   const subnet = (name: string, cidrBlock: string, vpc = '') =>
     [name, parseSubnet(raw(name, { spec: { vpc } }, accepted(cidrBlock)))] as const;

@@ -43,6 +43,15 @@ export const securityGroups = resource('kubeovn.io', 'v1', 'security-groups', 'S
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
 export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);
 export const transitSwitches = resource('isthmus.network', 'v1alpha1', 'transitswitches', 'TransitSwitch', false);
+export const interconnectGateways = resource(
+  'isthmus.network',
+  'v1alpha1',
+  'interconnectgateways',
+  'InterconnectGateway',
+  false,
+);
+export const routePolicies = resource('isthmus.network', 'v1alpha1', 'routepolicies', 'RoutePolicy', false);
+export const hubMembers = resource('isthmus.network', 'v1alpha1', 'hubmembers', 'HubMember', false);
 export const bgpInstances = resource('isthmus.network', 'v1alpha1', 'bgpinstances', 'BgpInstance', false);
 export const bgpPeers = resource('isthmus.network', 'v1alpha1', 'bgppeers', 'BgpPeer', false);
 export const bgpAdvertisements = resource(

@@ -1,10 +1,15 @@
 import { bgpAdvertisementKind, bgpInstanceKind, bgpPeerKind } from './bgp.ts';
-import { interconnectKind, remoteClusterKind, transitSwitchKind } from './interconnect.ts';
+import { hubMemberKind } from './hub-member.ts';
+import { interconnectGatewayKind } from './interconnect-gateway.ts';
+import { interconnectKind } from './interconnect.ts';
 import { ipKind } from './ip.ts';
 import { ipPoolKind } from './ippool.ts';
+import { remoteClusterKind } from './remote-cluster.ts';
+import { routePolicyKind } from './route-policy.ts';
 import { securityGroupKind } from './security-group.ts';
 import type { Kind } from './shared.ts';
 import { subnetKind } from './subnet.ts';
+import { transitSwitchKind } from './transit-switch.ts';
 import { vipKind } from './vip.ts';
 import { vpcKind } from './vpc.ts';
 
@@ -17,8 +22,11 @@ export const allKinds: readonly Kind[] = [
   vipKind,
   securityGroupKind,
   interconnectKind,
-  remoteClusterKind,
+  interconnectGatewayKind,
   transitSwitchKind,
+  remoteClusterKind,
+  routePolicyKind,
+  hubMemberKind,
   bgpInstanceKind,
   bgpPeerKind,
   bgpAdvertisementKind,

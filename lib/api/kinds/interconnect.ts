@@ -1,14 +1,5 @@
 import { z } from 'zod';
-import {
-  ageColumn,
-  conditionColumn,
-  conditions,
-  dateTime,
-  labelSelector,
-  mapList,
-  rules,
-  type Kind,
-} from './shared.ts';
+import { ageColumn, conditionColumn, conditions, labelSelector, mapList, rules, type Kind } from './shared.ts';
 
 /** This cluster's membership. One object, named `default`; the chart makes it from `interconnect.hub` and `interconnect.token`. */
 export const interconnectSpec = z.object({
@@ -38,6 +29,22 @@ export const interconnectSpec = z.object({
   gatewayNodeSelector: labelSelector
     .default({ matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } })
     .describe('Nodes that carry the traffic between clusters.'),
+  failback: z
+    .object({
+      holdDownSeconds: z
+        .int()
+        .min(0)
+        .max(3600)
+        .default(5)
+        .describe('How long a path must have been well before traffic returns to it.'),
+    })
+    .default({ holdDownSeconds: 5 }),
+  mtu: z
+    .int()
+    .min(0)
+    .max(65535)
+    .default(0)
+    .describe('IP packet size that paths between gateways must carry without fragmentation; 0 is what pods here need.'),
 });
 
 export const interconnectStatus = z.object({
@@ -52,45 +59,8 @@ export const interconnectStatus = z.object({
   routesRejected: z.int().optional(),
 });
 
-/** One per peer cluster, written by the agent. */
-export const remoteClusterStatus = z.object({
-  phase: z.enum(['Joining', 'Ready', 'Stale', 'Conflicted']).optional(),
-  conditions: conditions.optional(),
-  lastSeen: dateTime.optional(),
-  gateways: z.array(z.object({ chassis: z.string(), hostname: z.string().optional(), address: z.string() })).optional(),
-  routes: z
-    .array(
-      z.object({
-        prefix: z.string(),
-        transitSwitch: z.string(),
-        nextHop: z.string(),
-        state: z.enum(['Active', 'Rejected']),
-        reason: z.string().optional(),
-      }),
-    )
-    .optional(),
-  routesActive: z.int().optional(),
-  routesRejected: z.int().optional(),
-});
-
-/** A switch that spans clusters, as the hub made it; written by the agent in every member. */
-export const transitSwitchStatus = z.object({
-  conditions: conditions.optional(),
-  cidr: z.string().optional(),
-  tunnelKey: z.int().optional(),
-  vpc: z.string().optional(),
-  localAddress: z.string().optional(),
-  activeGateway: z.string().optional(),
-  clusters: z
-    .array(z.object({ name: z.string(), address: z.string() }))
-    .meta(mapList('name'))
-    .optional(),
-});
-
 export type InterconnectSpec = z.infer<typeof interconnectSpec>;
 export type InterconnectStatus = z.infer<typeof interconnectStatus>;
-export type RemoteClusterStatus = z.infer<typeof remoteClusterStatus>;
-export type TransitSwitchStatus = z.infer<typeof transitSwitchStatus>;
 
 const joined =
   "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Joined' && c.status == 'True')";
@@ -123,46 +93,5 @@ export const interconnectKind: Kind = {
       rule: `!(${joined}) || self.spec.clusterName == oldSelf.spec.clusterName`,
       message: 'clusterName is fixed once joined; delete the Interconnect to leave, then join by the other name',
     },
-  ],
-};
-
-export const remoteClusterKind: Kind = {
-  group: 'isthmus.network',
-  version: 'v1alpha1',
-  kind: 'RemoteCluster',
-  plural: 'remoteclusters',
-  singular: 'remotecluster',
-  shortNames: [],
-  scope: 'Cluster',
-  status: remoteClusterStatus,
-  hasStatusSubresource: true,
-  description: 'Another member and the routes it offers; written by the agent.',
-  columns: [
-    { name: 'Phase', type: 'string', path: '.status.phase' },
-    { name: 'Active', type: 'integer', path: '.status.routesActive' },
-    { name: 'Rejected', type: 'integer', path: '.status.routesRejected' },
-    { name: 'LastSeen', type: 'date', path: '.status.lastSeen' },
-    { name: 'Gateways', type: 'string', path: '.status.gateways[*].address', priority: 1 },
-    ageColumn,
-  ],
-};
-
-export const transitSwitchKind: Kind = {
-  group: 'isthmus.network',
-  version: 'v1alpha1',
-  kind: 'TransitSwitch',
-  plural: 'transitswitches',
-  singular: 'transitswitch',
-  shortNames: ['ts'],
-  scope: 'Cluster',
-  status: transitSwitchStatus,
-  hasStatusSubresource: true,
-  description: 'A switch that spans the member clusters, as the hub made it; written by the agent.',
-  columns: [
-    { name: 'CIDR', type: 'string', path: '.status.cidr' },
-    { name: 'Address', type: 'string', path: '.status.localAddress' },
-    { name: 'Gateway', type: 'string', path: '.status.activeGateway' },
-    conditionColumn('Ready'),
-    ageColumn,
   ],
 };

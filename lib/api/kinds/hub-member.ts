@@ -1,0 +1,54 @@
+import { z } from 'zod';
+import { ageColumn, conditionColumn, conditions, dateTime, mapList, type Kind } from './shared.ts';
+
+/** At the hub: a cluster that has joined. Made by the hub when a join token is redeemed; its backup is a part of the hub's. */
+export const hubMemberSpec = z.object({
+  allowedPrefixes: z
+    .array(z.string().max(49))
+    .max(64)
+    .default([])
+    .describe('Only prefixes within these are taken from it; all when empty. First as its join token says.'),
+  maxPrefixes: z.int().min(0).max(1000000).default(10000).describe('How many prefixes are taken from it.'),
+});
+
+/** What was allocated to it on one transit switch, one entry a path. */
+export const allocatedPath = z.object({
+  switch: z.string(),
+  mac: z.string(),
+  networks: z.array(z.string()),
+  tunnelKey: z.int(),
+});
+
+export const hubMemberStatus = z.object({
+  conditions: conditions.optional(),
+  fingerprint: z.string().describe('SHA-256 of the key that is the membership.').optional(),
+  token: z.string().describe('Id of the token it joined with.').optional(),
+  joined: dateTime.optional(),
+  leaving: z.boolean().optional(),
+  lastSeen: dateTime.optional(),
+  ports: z.array(allocatedPath).meta(mapList('switch')).optional(),
+});
+
+export type HubMemberSpec = z.infer<typeof hubMemberSpec>;
+export type HubMemberStatus = z.infer<typeof hubMemberStatus>;
+
+export const hubMemberKind: Kind = {
+  group: 'isthmus.network',
+  version: 'v1alpha1',
+  kind: 'HubMember',
+  plural: 'hubmembers',
+  singular: 'hubmember',
+  shortNames: [],
+  scope: 'Cluster',
+  spec: hubMemberSpec,
+  status: hubMemberStatus,
+  hasStatusSubresource: true,
+  description:
+    'A cluster that has joined, in the cluster of the hub. Deleting it ends the membership and removes its rows.',
+  columns: [
+    conditionColumn('Connected'),
+    { name: 'LastSeen', type: 'date', path: '.status.lastSeen' },
+    { name: 'Joined', type: 'date', path: '.status.joined' },
+    ageColumn,
+  ],
+};

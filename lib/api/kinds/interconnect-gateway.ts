@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { ageColumn, conditionColumn, conditions, dateTime, mapList, type Kind } from './shared.ts';
+
+/** A node that carries traffic between clusters. Made and removed by the agent; named as the node. */
+export const interconnectGatewaySpec = z.object({
+  drain: z
+    .boolean()
+    .default(false)
+    .describe('Move all paths to other gateways, without loss, and keep them there: before maintenance.'),
+});
+
+/** A tunnel from this gateway to a gateway of another cluster, as the node's own Open vSwitch has it. */
+export const gatewayTunnel = z.object({
+  chassis: z.string().describe('The other gateway.'),
+  address: z.string(),
+  state: z
+    .enum(['up', 'down', 'init', 'admin_down', 'unknown'])
+    .describe('BFD state; unknown where Open vSwitch runs no BFD on the tunnel.'),
+  diagnostic: z.string().describe('Why this end is not up, in the words of RFC 5880.').optional(),
+  remoteDiagnostic: z.string().describe('Why the other end is not up.').optional(),
+  flaps: z.int().optional(),
+  since: dateTime.describe('When the state was first seen as it is.').optional(),
+});
+
+/** What packets of known size between the two tunnel addresses met, outside the tunnel. */
+export const gatewayProbe = z.object({
+  chassis: z.string(),
+  address: z.string(),
+  rttMs: z.object({ min: z.number(), avg: z.number(), max: z.number() }).optional(),
+  lossPercent: z.number(),
+  mtu: z
+    .int()
+    .describe('Largest IP packet, in bytes, that reached it without fragmentation; absent where no size was answered.')
+    .optional(),
+  at: dateTime,
+});
+
+export const interconnectGatewayStatus = z.object({
+  conditions: conditions.optional(),
+  chassis: z.string().optional(),
+  address: z.string().optional(),
+  paths: z
+    .array(z.string())
+    .describe('Paths whose port it holds: `<transit switch>/<path>`; written by the agent.')
+    .optional(),
+  wantedMTU: z
+    .int()
+    .describe('IP packet size between tunnel addresses that pods of this cluster need, in bytes; written by the agent.')
+    .optional(),
+  tunnels: z.array(gatewayTunnel).meta(mapList('chassis')).describe('Written by the daemon of the node.').optional(),
+  probes: z.array(gatewayProbe).meta(mapList('chassis')).describe('Written by the daemon of the node.').optional(),
+});
+
+export type InterconnectGatewaySpec = z.infer<typeof interconnectGatewaySpec>;
+export type InterconnectGatewayStatus = z.infer<typeof interconnectGatewayStatus>;
+export type GatewayTunnel = z.infer<typeof gatewayTunnel>;
+export type GatewayProbe = z.infer<typeof gatewayProbe>;
+
+export const interconnectGatewayKind: Kind = {
+  group: 'isthmus.network',
+  version: 'v1alpha1',
+  kind: 'InterconnectGateway',
+  plural: 'interconnectgateways',
+  singular: 'interconnectgateway',
+  shortNames: ['icgw'],
+  scope: 'Cluster',
+  spec: interconnectGatewaySpec,
+  status: interconnectGatewayStatus,
+  hasStatusSubresource: true,
+  description:
+    'A node that carries traffic between clusters, with its tunnels to other gateways. Made by the agent for each node that the Interconnect selects; only `spec.drain` is yours.',
+  columns: [
+    { name: 'Address', type: 'string', path: '.status.address' },
+    { name: 'Paths', type: 'string', path: '.status.paths' },
+    { name: 'Drain', type: 'boolean', path: '.spec.drain' },
+    conditionColumn('Ready'),
+    ageColumn,
+  ],
+};

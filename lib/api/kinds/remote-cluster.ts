@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { ageColumn, conditions, dateTime, mapList, type Kind } from './shared.ts';
+
+/** Between one gateway of this cluster and the gateway that holds the other cluster's port of the same path. */
+export const remotePath = z.object({
+  transitSwitch: z.string(),
+  path: z.int().describe('Index of the path within the transit switch.'),
+  localGateway: z.string().describe('Chassis; empty while none holds the port.').optional(),
+  remoteGateway: z.string().optional(),
+  state: z
+    .enum(['Up', 'HoldDown', 'Draining', 'Moving', 'Down'])
+    .describe(
+      'HoldDown: well, but not for long enough to carry traffic while others do. Moving: on its way to another gateway.',
+    ),
+  reason: z.string().describe('Why it is not Up, in one word.').optional(),
+  message: z.string().describe('The same in a sentence, with what to do.').optional(),
+  bfd: z.string().describe('State of the tunnel at the local gateway: up, down, init, or unknown.').optional(),
+  rttMs: z.number().optional(),
+  lossPercent: z.number().optional(),
+  mtu: z
+    .int()
+    .describe('Largest IP packet that went through whole, in bytes; 0 where not even the smallest did.')
+    .optional(),
+  flaps: z.int().optional(),
+  since: dateTime.optional(),
+});
+
+/** One per peer cluster, written by the agent. */
+export const remoteClusterStatus = z.object({
+  phase: z.enum(['Joining', 'Ready', 'Degraded', 'Stale', 'Conflicted', 'Unreachable']).optional(),
+  conditions: conditions.optional(),
+  lastSeen: dateTime.optional(),
+  gateways: z.array(z.object({ chassis: z.string(), hostname: z.string().optional(), address: z.string() })).optional(),
+  paths: z.array(remotePath).meta(mapList('transitSwitch', 'path')).optional(),
+  pathsUp: z.string().describe('Paths that carry traffic, of all: `2/2`.').optional(),
+  routes: z
+    .array(
+      z.object({
+        prefix: z.string(),
+        transitSwitch: z.string(),
+        nextHop: z.string(),
+        state: z.enum(['Active', 'Backup', 'Rejected']),
+        reason: z
+          .string()
+          .describe(
+            'Why it is not Active: Overlap, Denied, MaxPrefixes, NextHopDown, NotPreferred, Loop, PrefixInvalid, NoGateway …',
+          )
+          .optional(),
+        message: z.string().optional(),
+        origin: z.string().optional(),
+        tags: z.array(z.string()).optional(),
+      }),
+    )
+    .describe('At most the first 1,000; the counts are of all.')
+    .optional(),
+  routesActive: z.int().optional(),
+  routesRejected: z.int().optional(),
+});
+
+export type RemotePathStatus = z.infer<typeof remotePath>;
+export type RemoteClusterStatus = z.infer<typeof remoteClusterStatus>;
+
+export const remoteClusterKind: Kind = {
+  group: 'isthmus.network',
+  version: 'v1alpha1',
+  kind: 'RemoteCluster',
+  plural: 'remoteclusters',
+  singular: 'remotecluster',
+  shortNames: ['rc'],
+  scope: 'Cluster',
+  status: remoteClusterStatus,
+  hasStatusSubresource: true,
+  description: 'Another member, the paths to it and the routes it offers; written by the agent.',
+  columns: [
+    { name: 'Phase', type: 'string', path: '.status.phase' },
+    { name: 'Paths', type: 'string', path: '.status.pathsUp' },
+    { name: 'Active', type: 'integer', path: '.status.routesActive' },
+    { name: 'Rejected', type: 'integer', path: '.status.routesRejected' },
+    { name: 'LastSeen', type: 'date', path: '.status.lastSeen' },
+    { name: 'Gateways', type: 'string', path: '.status.gateways[*].address', priority: 1 },
+    ageColumn,
+  ],
+};
