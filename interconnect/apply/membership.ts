@@ -13,7 +13,7 @@ import { commonNameOf, createKey, createRequest, validityOf } from '../link/cert
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { HubUpdate, MemberState } from '../link/messages.ts';
 import { HubRefused, HubUnreachable } from '../link/protocol.ts';
-import { readToken } from '../link/token.ts';
+import { readToken } from '../../lib/api/join-token.ts';
 import type { IdentityStore, StoredIdentity } from './identity.ts';
 
 const unreachable = { baseMs: 400, maxMs: 5000 };

@@ -9,7 +9,7 @@ import { createKey, createRequest } from '../link/certificate.ts';
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { HubUpdate, Member, MemberState, Rejection } from '../link/messages.ts';
 import type { HubRefused } from '../link/protocol.ts';
-import { createToken, readToken, type TokenClaims } from '../link/token.ts';
+import { createToken, readToken, type TokenClaims } from '../../lib/api/join-token.ts';
 import { startHub, type Hub } from './hub.ts';
 import { HubStateError, initState, Registry } from './state/registry.ts';
 import { icNorthboundMonitor, icSouthboundMonitor } from './watch/databases.ts';

@@ -6,7 +6,7 @@ import { list, parseFlags, text, toggle, UsageError, type FlagSpec } from '../..
 import { createRegistry, serveHealth } from '../../lib/run/health.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { runRoom } from '../../lib/run/room.ts';
-import { createToken } from '../link/token.ts';
+import { createToken } from '../../lib/api/join-token.ts';
 import { startHub } from './hub.ts';
 import { HubStateError, initState, Registry } from './state/registry.ts';
 import { icNorthboundMonitor, icSouthboundMonitor } from './watch/databases.ts';

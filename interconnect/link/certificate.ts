@@ -55,11 +55,6 @@ export function keyFingerprint(certificate: string | Buffer): string {
   return hashOf(new NodeCertificate(certificate).publicKey.export({ type: 'spki', format: 'der' }));
 }
 
-/** SHA-256 of a certificate (hex): what a join token pins. */
-export function certificateFingerprint(certificate: string | Buffer): string {
-  return hashOf(new NodeCertificate(certificate).raw);
-}
-
 export interface Validity {
   readonly notBeforeMs: number;
   readonly notAfterMs: number;

@@ -15,7 +15,7 @@ import { joinHub, openHubLink } from './client.ts';
 import type { HubUpdate, MemberState } from './messages.ts';
 import { HubRefused, HubUnreachable } from './protocol.ts';
 import { serveHub, type HubCalls } from './server.ts';
-import { createToken, readToken, verifyToken } from './token.ts';
+import { createToken, readToken, verifyToken } from '../../lib/api/join-token.ts';
 
 const now = Date.now();
 

@@ -7,7 +7,7 @@ import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { createKey, createRequest } from '../../interconnect/link/certificate.ts';
 import { joinHub } from '../../interconnect/link/client.ts';
 import type { HubRefused } from '../../interconnect/link/protocol.ts';
-import { readToken, type TokenClaims } from '../../interconnect/link/token.ts';
+import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
 import { northboundMonitor, southboundMonitor } from '../../interconnect/watch/databases.ts';
 import { icSouthboundMonitor } from '../../interconnect/hub/watch/databases.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';

@@ -3,7 +3,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { issueMember, verifyRequest, type VerifiedRequest } from '../../link/certificate.ts';
 import type { IssuedIdentity } from '../../link/messages.ts';
 import type { Caller } from '../../link/server.ts';
-import { verifyToken } from '../../link/token.ts';
+import { verifyToken } from '../../../lib/api/join-token.ts';
 import { refuseEnrolment } from '../plan/enrolment.ts';
 import type { Registry } from '../state/registry.ts';
 

@@ -1,10 +1,18 @@
-/** Join tokens: a line of text that lets one cluster join one hub once. Signed by the hub's authority. */
-import { createPrivateKey, randomBytes, sign, verify, X509Certificate } from 'node:crypto';
+/**
+ * Join tokens: a line of text that lets one cluster join one hub once. Signed by the hub's authority, which the hub keeps in
+ * the Secret `isthmus-hub-authority` (keys `tls.key`, `tls.crt`), so that whoever may read it can make tokens.
+ */
+import { createHash, createPrivateKey, randomBytes, sign, verify, X509Certificate } from 'node:crypto';
 import { z } from 'zod';
-import type { Problem } from '../../lib/desired/problem.ts';
-import { certificateFingerprint, type KeyAndCertificate } from './certificate.ts';
+import type { Problem } from '../desired/problem.ts';
 
 const prefix = 'isthmus1';
+
+/** Both PEM. */
+export interface TokenAuthority {
+  readonly key: string;
+  readonly certificate: string;
+}
 
 const claims = z.object({
   /** Names the token in the hub's records. */
@@ -17,6 +25,8 @@ const claims = z.object({
   expiresMs: z.int(),
   /** The cluster's present membership, if it has one, ends when this token is redeemed. */
   replace: z.boolean().default(false),
+  /** Only prefixes within these are taken from the cluster; all when empty. */
+  allowedPrefixes: z.array(z.string()).default([]),
 });
 export type TokenClaims = z.infer<typeof claims>;
 
@@ -25,13 +35,15 @@ export interface TokenWish {
   readonly hub: string;
   readonly expiresMs: number;
   readonly replace: boolean;
+  readonly allowedPrefixes?: readonly string[];
 }
 
-export function createToken(authority: KeyAndCertificate, wish: TokenWish): string {
+export function createToken(authority: TokenAuthority, wish: TokenWish): string {
   const body: TokenClaims = {
     ...wish,
+    allowedPrefixes: [...(wish.allowedPrefixes ?? [])],
     id: randomBytes(8).toString('hex'),
-    ca: certificateFingerprint(authority.certificate),
+    ca: createHash('sha256').update(new X509Certificate(authority.certificate).raw).digest('hex'),
   };
   const text = Buffer.from(JSON.stringify(body)).toString('base64url');
   const signature = sign('sha256', Buffer.from(`${prefix}.${text}`), createPrivateKey(authority.key));
@@ -57,7 +69,7 @@ export function readToken(token: string): TokenClaims | Problem {
 }
 
 /** What a token says, if this authority signed it. Expiry is the caller's matter. */
-export function verifyToken(authority: Pick<KeyAndCertificate, 'certificate'>, token: string): TokenClaims | Problem {
+export function verifyToken(authority: Pick<TokenAuthority, 'certificate'>, token: string): TokenClaims | Problem {
   const read = readToken(token);
   if ('code' in read) return read;
   const [head, body, signature] = token.trim().split('.');
