@@ -9,6 +9,13 @@ export const interconnectGatewaySpec = z.object({
     .describe('Move all paths to other gateways, without loss, and keep them there: before maintenance.'),
 });
 
+/** A gateway of another cluster, as the hub knows it. */
+export const gatewayPeer = z.object({
+  chassis: z.string(),
+  cluster: z.string(),
+  address: z.string().describe('Its tunnel address.'),
+});
+
 /** A tunnel from this gateway to a gateway of another cluster, as the node's own Open vSwitch has it. */
 export const gatewayTunnel = z.object({
   chassis: z.string().describe('The other gateway.'),
@@ -47,12 +54,18 @@ export const interconnectGatewayStatus = z.object({
     .int()
     .describe('IP packet size between tunnel addresses that pods of this cluster need, in bytes; written by the agent.')
     .optional(),
+  peers: z
+    .array(gatewayPeer)
+    .meta(mapList('chassis'))
+    .describe('Gateways of other clusters, to which this one has tunnels; written by the agent.')
+    .optional(),
   tunnels: z.array(gatewayTunnel).meta(mapList('chassis')).describe('Written by the daemon of the node.').optional(),
   probes: z.array(gatewayProbe).meta(mapList('chassis')).describe('Written by the daemon of the node.').optional(),
 });
 
 export type InterconnectGatewaySpec = z.infer<typeof interconnectGatewaySpec>;
 export type InterconnectGatewayStatus = z.infer<typeof interconnectGatewayStatus>;
+export type GatewayPeer = z.infer<typeof gatewayPeer>;
 export type GatewayTunnel = z.infer<typeof gatewayTunnel>;
 export type GatewayProbe = z.infer<typeof gatewayProbe>;
 
