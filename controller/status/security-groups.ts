@@ -1,12 +1,11 @@
 /** What SecurityGroups are told: their port group, whether the rules are in force, and what is wrong with them. */
 import { createHash } from 'node:crypto';
-import { formerFinalizers } from '../../lib/api/names.ts';
 import { apiVersionOf, securityGroups } from '../../lib/kube/resources.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
 import { planSecurityGroupConditions, planSecurityGroupStatus } from '../plan/security-group/security-group.ts';
 import type { SecurityGroup } from '../state/objects.ts';
-import { mergeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
+import { forget, releaseFormer, writeStatus } from './write-status.ts';
 
 /** Of the rules, for tools that look whether they are the ones in force. */
 function digestOf(rules: unknown): string {
@@ -14,38 +13,19 @@ function digestOf(rules: unknown): string {
 }
 
 export function publishSecurityGroup(desk: Desk, name: string): void {
-  const { view, client, told, refused, nowMs } = desk;
+  const { view, refused } = desk;
   const group = view.securityGroups.get(name);
-  const key = `SecurityGroup/${name}`;
-  if (group === undefined) {
-    told.forget(key);
-    return;
-  }
-  const { uid, resourceVersion, finalizers } = group;
-  if (group.isDeleting) {
-    const kept = finalizers.filter((one) => !formerFinalizers.includes(one));
-    if (kept.length === finalizers.length) return;
-    const patch = { metadata: { uid, resourceVersion, finalizers: kept } };
-    told.write(key, resourceVersion, patch, () => client.patch(securityGroups, { name }, 'merge', patch));
-    return;
-  }
+  if (group === undefined) return forget(desk, securityGroups, name);
+  if (group.isDeleting) return releaseFormer(desk, securityGroups, group);
   const refusal = refused(`security-group/${name}`);
-  const wanted = {
+  const conditions = planSecurityGroupConditions(view, name, refusal);
+  const status = {
     ...planSecurityGroupStatus(view, name, refusal),
     ingressMd5: digestOf(group.spec.ingressRules),
     egressMd5: digestOf(group.spec.egressRules),
   };
-  const entries = Object.entries(wanted).filter(([field, value]) => group.status[field] !== value);
-  const wantedConditions = planSecurityGroupConditions(view, name, refusal);
-  const conditions = mergeConditions(group.conditions, wantedConditions, nowMs());
-  if (entries.length === 0 && conditions === group.conditions) return;
-  const status = { ...Object.fromEntries(entries), ...(conditions === group.conditions ? {} : { conditions }) };
-  const write = (): ReturnType<typeof client.patch> =>
-    client.patch(securityGroups, { name }, 'merge', { metadata: { uid }, status }, { subresource: 'status' });
-  // Without times, which differ at every look.
-  told.write(key, resourceVersion, { entries, conditions: wantedConditions }, write, () =>
-    tell(desk, group, wantedConditions),
-  );
+  const tellOf = (): void => tell(desk, group, conditions);
+  writeStatus(desk, { resource: securityGroups, object: group, status, conditions, tell: tellOf });
 }
 
 /** An event for what the status has just begun to say. */

@@ -11,10 +11,10 @@ import type { Verdict } from '../plan/subnet/judge.ts';
 import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
 import { servedNet } from '../plan/subnet/subnet.ts';
 import type { Subnet } from '../state/objects.ts';
-import { mergeConditions } from './conditions.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
 import { Pace } from './pace.ts';
+import { forget, othersOf, writeStatus } from './write-status.ts';
 
 /** Features whose keys are the Subnet's name. */
 const own = ['subnet', 'acl', 'dhcp', 'mcast', 'subnet-vips', 'central-gateway', 'switch-load-balancer', 'route-table'];
@@ -34,11 +34,6 @@ function specPatchOf(subnet: Subnet, { spec: wanted }: Verdict): Readonly<Record
   return Object.keys(patch).length === 0 ? undefined : patch;
 }
 
-/** The list without what a controller of ours or of Kube-OVN's keeps there. */
-function othersOf(finalizers: readonly string[]): readonly string[] {
-  return finalizers.filter((one) => one !== controllerFinalizer && !formerFinalizers.includes(one));
-}
-
 export class Subnets {
   readonly #desk: Desk;
   readonly #pace: Pace;
@@ -53,15 +48,11 @@ export class Subnets {
   }
 
   publish(name: string): void {
-    const { view, told: written } = this.#desk;
+    const { view } = this.#desk;
     const subnet = view.subnets.get(name);
     const verdict = view.verdicts.get(name);
-    if (subnet === undefined) {
-      written.forget(`Subnet/${name}`);
-      written.forget(`Subnet/${name}/status`);
-      this.#pace.forget(name);
-    }
-    if (subnet === undefined || verdict === undefined) return;
+    if (subnet === undefined) return forget(this.#desk, subnets, name, this.#pace);
+    if (verdict === undefined) return;
     // The status of what is about to be written would be out of date at once.
     if (subnet.isDeleting ? this.#letGo(subnet) : this.#writeObject(subnet, verdict)) return;
     this.#writeStatus(subnet);
@@ -113,37 +104,25 @@ export class Subnets {
     return undefined;
   }
 
-  /** What the status should hold and does not; null takes a field away. */
-  #fieldsOf({ name, status }: Subnet): readonly (readonly [string, unknown])[] {
-    const { view, database } = this.#desk;
-    const wanted: Readonly<Record<string, unknown>> = {
-      ...planSubnetStatus(view, name),
-      dhcpV4OptionsUUID: database.dhcpOptions(dhcpKey(name, 4)) ?? null,
-      dhcpV6OptionsUUID: database.dhcpOptions(dhcpKey(name, 6)) ?? null,
-    };
-    return Object.entries(wanted).filter(
-      ([field, value]) => JSON.stringify(status[field] ?? null) !== JSON.stringify(value),
-    );
-  }
-
   #writeStatus(subnet: Subnet): void {
-    const { view, client, told: written, database, nowMs } = this.#desk;
-    const { name, uid, resourceVersion } = subnet;
+    const { view, database } = this.#desk;
+    const { name } = subnet;
     const refused = this.#refused(name);
     // Ready is said of rows that are there.
     if (servedNet(view, name) !== undefined && refused === undefined && !database.hasSwitch(name)) return;
-    const fields = this.#fieldsOf(subnet);
-    const wanted = planSubnetConditions(view, name, refused);
-    const conditions = mergeConditions(subnet.conditions, wanted, nowMs());
-    if (fields.length === 0 && conditions === subnet.conditions) return;
-    if (conditions === subnet.conditions && this.#pace.isTooEarly(name, () => this.publish(name))) return;
-    this.#pace.written(name);
-    const status = { ...Object.fromEntries(fields), ...(conditions === subnet.conditions ? {} : { conditions }) };
-    // Without times, which differ at every look.
-    const content = { fields, conditions: wanted };
-    const write = (): ReturnType<typeof client.patch> =>
-      client.patch(subnets, { name }, 'merge', { metadata: { uid }, status }, { subresource: 'status' });
-    written.write(`Subnet/${name}/status`, resourceVersion, content, write, () => this.#tell(subnet, wanted));
+    const conditions = planSubnetConditions(view, name, refused);
+    writeStatus(this.#desk, {
+      resource: subnets,
+      object: subnet,
+      status: {
+        ...planSubnetStatus(view, name),
+        dhcpV4OptionsUUID: database.dhcpOptions(dhcpKey(name, 4)) ?? null,
+        dhcpV6OptionsUUID: database.dhcpOptions(dhcpKey(name, 6)) ?? null,
+      },
+      conditions,
+      pace: { of: this.#pace, again: () => this.publish(name) },
+      tell: () => this.#tell(subnet, conditions),
+    });
   }
 
   /** Events for what the status has just begun to say. */

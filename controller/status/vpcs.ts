@@ -1,13 +1,13 @@
 /** What Vpcs are told: the finalizer, status, conditions and events. */
-import { controllerFinalizer, defaultVpc, formerFinalizers } from '../../lib/api/names.ts';
+import { controllerFinalizer, defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { apiVersionOf, vpcs } from '../../lib/kube/resources.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
 import { hasRouter } from '../plan/vpc/router.ts';
 import { planVpcConditions, planVpcStatus } from '../plan/vpc/status.ts';
 import type { Vpc } from '../state/objects.ts';
-import { mergeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
+import { forget, othersOf, writeStatus } from './write-status.ts';
 
 /** Features whose keys are the VPC's name. */
 const own = ['vpc', 'static-route', 'policy-route', 'load-balancer'];
@@ -31,8 +31,7 @@ function refusals(
 /** The finalizers a Vpc should have; the default one is made again whenever it goes, and needs none. */
 function finalizersOf({ view, database }: Desk, { name, finalizers, isDeleting }: Vpc): readonly string[] {
   const isLeft = isDeleting && !hasRouter(view, name) && !database.hasRouter(name);
-  const isOurs = (one: string): boolean => one === controllerFinalizer || formerFinalizers.includes(one);
-  const others = finalizers.filter((one) => !isOurs(one));
+  const others = othersOf(finalizers);
   if (isLeft || name === defaultVpc) return others;
   // None can be added to what is being deleted.
   if (isDeleting) return finalizers;
@@ -67,30 +66,15 @@ function tell({ events }: Desk, vpc: Vpc, conditions: readonly WantedCondition[]
 }
 
 export function publishVpc(desk: Desk, name: string): void {
-  const { view, client, told, database, nowMs } = desk;
+  const { view, database } = desk;
   const vpc = view.vpcs.get(name);
-  if (vpc === undefined) {
-    told.forget(`Vpc/${name}`);
-    told.forget(`Vpc/${name}/status`);
-    return;
-  }
+  if (vpc === undefined) return forget(desk, vpcs, name);
   if (publishFinalizers(desk, vpc)) return;
   const { problem, peers } = refusals(desk, vpc);
   // Ready is said of rows that are there.
   if (hasRouter(view, name) && problem === undefined && !database.hasRouter(name)) return;
   const planned = planVpcStatus(view, vpc);
-  const wanted = { ...planned, vpcPeerings: planned.vpcPeerings.filter((remote) => !peers.has(remote)) };
-  const entries = Object.entries(wanted).filter(
-    ([key, value]) => JSON.stringify(vpc.status[key]) !== JSON.stringify(value),
-  );
-  const wantedConditions = planVpcConditions(view, vpc, problem);
-  const conditions = mergeConditions(vpc.conditions, wantedConditions, nowMs());
-  if (entries.length === 0 && conditions === vpc.conditions) return;
-  const { uid, resourceVersion } = vpc;
-  const status = { ...Object.fromEntries(entries), ...(conditions === vpc.conditions ? {} : { conditions }) };
-  const write = (): ReturnType<typeof client.patch> =>
-    client.patch(vpcs, { name }, 'merge', { metadata: { uid }, status }, { subresource: 'status' });
-  // Without times, which differ at every look.
-  const content = { entries, conditions: wantedConditions };
-  told.write(`Vpc/${name}/status`, resourceVersion, content, write, () => tell(desk, vpc, wantedConditions));
+  const status = { ...planned, vpcPeerings: planned.vpcPeerings.filter((remote) => !peers.has(remote)) };
+  const conditions = planVpcConditions(view, vpc, problem);
+  writeStatus(desk, { resource: vpcs, object: vpc, status, conditions, tell: () => tell(desk, vpc, conditions) });
 }
