@@ -1,5 +1,5 @@
 /** Who has a right to ports now, by key, and what each asks of the allocator. Pure; called by `Ports`. */
-import { defaultSubnet, joinSubnet, nodePortName } from '../../lib/api/names.ts';
+import { defaultSubnet, joinSubnet, nodePortName, querierPortName } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatIp } from '../../lib/net/ip.ts';
 import type { Allocation } from '../ipam/subnet-pool.ts';
@@ -102,7 +102,7 @@ function querierClaimant(view: View, name: string): Claimant | undefined {
   const subnet = view.subnets.get(name);
   if (subnet?.spec.enableMulticastSnoop !== true || subnet.isDeleting) return undefined;
   const want = {
-    port: `mcast-querier.${name}`,
+    port: querierPortName(name),
     interface: defaultInterface,
     request: { value: { subnets: [name], families: [subnet.spec.cidrBlock.includes('.') ? 4 : 6] as const } },
   };

@@ -1,5 +1,5 @@
 /** What is on record about ports from before this process, in the order in which it is believed. Pure; called by `Ports`. */
-import { nodePortName } from '../../lib/api/names.ts';
+import { nodePortName, querierPortName } from '../../lib/api/names.ts';
 import { isOwnIp } from '../plan/address/ip-object.ts';
 import { vipPort } from '../plan/address/names.ts';
 import { recordOfIp, recordOfNode, recordOfPod, recordOfVip } from '../plan/address/records.ts';
@@ -38,7 +38,7 @@ function* found(view: View, rows: ReadonlyMap<string, PortRecord>): Generator<Fo
     yield { key: `vip/${vip.name}`, port: vipPort(vip.name), record: recordOfVip(vip) };
   }
   for (const [name, { spec }] of view.subnets) {
-    const port = `mcast-querier.${name}`;
+    const port = querierPortName(name);
     if (spec.enableMulticastSnoop) yield { key: `mcast/${name}`, port, record: recordOfIp(view.ips.get(port)) };
   }
   const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);

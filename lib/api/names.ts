@@ -104,6 +104,11 @@ export function nodePortName(node: string): string {
   return `node-${node}`;
 }
 
+/** The port of a subnet's multicast querier, and its IP object. */
+export function querierPortName(subnet: string): string {
+  return `mcast-querier.${subnet}`;
+}
+
 /** Ports that join switch and router: `<switch>-<router>` on the switch, `<router>-<switch>` on the router. */
 export function switchRouterPort(switchName: string, router: string): string {
   return `${switchName}-${router}`;

@@ -1,4 +1,4 @@
-import { joinSubnet, label, nodePortName } from '../../../lib/api/names.ts';
+import { joinSubnet, label, nodePortName, querierPortName } from '../../../lib/api/names.ts';
 import type { IpObject } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
 import { machineOf } from '../pod/interfaces.ts';
@@ -73,7 +73,7 @@ export function isOwnIp(ip: IpObject): boolean {
   if (ip.labels[label.subnet] !== subnet || ip.labels[label.ipReserved] === 'true') return false;
   if (namespace === '') {
     const isNode = ip.name === nodePortName(podName) && subnet === joinSubnet;
-    return isNode || (podName === '' && ip.name === `mcast-querier.${subnet}`);
+    return isNode || (podName === '' && ip.name === querierPortName(subnet));
   }
   if (podType === 'VirtualMachine') return ip.name.includes(`.${namespace}`);
   return `${ip.name}.`.startsWith(`${podName}.${namespace}.`);

@@ -6,11 +6,6 @@ import type { HeldPort, View } from '../view.ts';
 import { isSameSpec } from './spec-change.ts';
 import { servedNet } from './subnet.ts';
 
-/** The port of a subnet's querier, and its IP object. */
-export function querierPort(subnet: string): string {
-  return `mcast-querier.${subnet}`;
-}
-
 /** The interface identifier is the MAC address's: RFC 4291 appendix A. */
 function linkLocalOf(mac: string): string {
   const octets = mac.split(':').map((octet) => BigInt(`0x${octet}`));
