@@ -2,6 +2,7 @@
  * isthmus-daemon, one per node: wires the parts in the order data flows.
  *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
  *   ovs-vswitchd and ovn-controller (watch): whether they live
+ *   on gateways: tunnels and paths to other clusters (watch) → InterconnectGateway (status)
  *   CNI requests of the shim (cni) → veth and port of a pod → ready when ovn-controller says so
  *   what both report → the Node's condition, events, metrics (status)
  * Nothing is kept in files: what must survive a restart stands in the OVS database.
@@ -31,17 +32,21 @@ import { NodeAddresses } from './host/node-addresses.ts';
 import { PodLinks } from './host/pod-links.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { watchHost } from './host/watch-host.ts';
-import { ensureSystemId, isInstalled, openLocalOvs } from './ovs/local.ts';
+import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs } from './ovs/local.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
+import { isGateway } from './plan/gateway-role.ts';
 import { planNodeStatus } from './plan/node-status.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
 import { Sandboxes } from './state/sandboxes.ts';
 import { findAddressCause } from './status/cause.ts';
+import { openGatewayMetrics } from './status/gateway-metrics.ts';
+import { GatewayReport } from './status/gateway-report.ts';
 import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
 import { NodeStatusWriter } from './status/node.ts';
 import { ObjectEvents } from './status/objects.ts';
+import { parseGateway, parseGatewaySelector } from './watch/gateway.ts';
 import { parseNode, untilRegistered } from './watch/node.ts';
 import { parsePod } from './watch/pod.ts';
 import { ProgramWatch } from './watch/programs.ts';
@@ -72,7 +77,25 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     log,
   });
   const subnets = reflect({ client: kube, resource: resources.subnets, parse: parseSubnet, signal, log });
-  await Promise.all([nodes.synced, pods.synced, subnets.synced]);
+  // Optional: a cluster that joins no others need not serve these kinds.
+  const interconnects = reflect({
+    client: kube,
+    resource: resources.interconnects,
+    parse: parseGatewaySelector,
+    optional: true,
+    signal,
+    log,
+  });
+  const gateways = reflect({
+    client: kube,
+    resource: resources.interconnectGateways,
+    fieldSelector: `metadata.name=${settings.node}`,
+    parse: parseGateway,
+    optional: true,
+    signal,
+    log,
+  });
+  await Promise.all([nodes.synced, pods.synced, subnets.synced, interconnects.synced, gateways.synced]);
   const self = await untilRegistered(nodes, settings.node, signal);
   const programs = new ProgramWatch({ folders: controlFolders(settings), reason: self.unavailable?.reason, log });
 
@@ -82,6 +105,13 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
   const ovs = await openLocalOvs(settings.ovs, signal);
   const chassis = await ensureSystemId(ovs, randomUUID);
+  const hasRole = (): boolean =>
+    isGateway({
+      labels: nodes.get(settings.node)?.labels ?? {},
+      selectors: [...interconnects.entries()].flatMap(([, selector]) => selector ?? []),
+      hasObject: gateways.get(settings.node) !== undefined,
+    });
+  if (!hasRole()) await forgetGateway(ovs);
   const target = openOvsdbTarget({
     client: ovs,
     room: 'daemon',
@@ -113,6 +143,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     host,
     node: () => nodes.get(settings.node),
     subnets: () => [...subnets.entries()].flatMap(([, subnet]) => subnet ?? []),
+    isGateway: hasRole,
     addresses: () => addresses.all,
   });
   const events = new EventRecorder({ client: kube, component: 'isthmus-daemon', instance: settings.node, signal, log });
@@ -137,6 +168,8 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   await Promise.all([target.untilApplied(), programs.asked]);
   nodes.subscribe(() => network.changed());
   subnets.subscribe(() => network.changed());
+  interconnects.subscribe(() => network.changed());
+  gateways.subscribe(() => network.changed());
 
   // CNI
   const attachments = new Attachments({
@@ -183,6 +216,19 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   ovs.subscribe(tell);
   programs.subscribe(tell);
   tell();
+
+  // tunnels and paths to other clusters
+  const gateway = new GatewayReport({
+    client: kube,
+    ovs,
+    programs,
+    gateways,
+    node: settings.node,
+    source: encapIp,
+    signal,
+    log,
+  });
+  openGatewayMetrics(registry, () => gateway.figures);
   const health = await serveHealth({ address: settings.metricsAddress, ready: () => status.isReady, registry });
 
   if (!signal.aborted) await once(signal, 'abort');
@@ -191,7 +237,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   programs.close();
   host.close();
   target.close();
-  await Promise.all([health.close(), writer.close(), events.close(), ovs.close(), kube.close()]);
+  await Promise.all([health.close(), writer.close(), gateway.close(), events.close(), ovs.close(), kube.close()]);
 }
 
 /** Failures are the runtime's business, and an administrator's: one line each. */

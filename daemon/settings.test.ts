@@ -10,7 +10,6 @@ const node: NodeFacts = {
   network: undefined,
   labels: {},
   internalIps: ['172.30.1.11'],
-  isInterconnectGateway: false,
   chassis: undefined,
   unavailable: undefined,
 };

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { annotation, interfaceAnnotation } from '../lib/api/names.ts';
 import { openKube } from '../lib/kube/client.ts';
-import { events, nodes, pods, subnets } from '../lib/kube/resources.ts';
+import { events, interconnectGateways, interconnects, nodes, pods, subnets } from '../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { eventually, type TestNode } from './testing.ts';
@@ -161,17 +161,18 @@ export class TestCluster {
 
   /** CRDs, and the daemon's role as the chart gives it, with a token of its service account. */
   async installChartParts(): Promise<void> {
-    const crds = readdirSync(join(chart, 'crds')).filter((name) => name.startsWith('kubeovn.io_'));
+    const crds = readdirSync(join(chart, 'crds')).filter((name) => /^kubeovn\.io_|_interconnect/.test(name));
     for (const file of crds) {
       const crd = parse(readFileSync(join(chart, 'crds', file), 'utf8')) as object;
       await this.admin.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     }
-    await eventually('the Subnet kind', () =>
-      this.admin.list(subnets).then(
-        () => true,
-        () => false,
-      ),
-    );
+    for (const kind of [subnets, interconnects, interconnectGateways])
+      await eventually(`the kind ${kind.kind}`, () =>
+        this.admin.list(kind).then(
+          () => true,
+          () => false,
+        ),
+      );
     const accounts = '/api/v1/namespaces/kube-system/serviceaccounts';
     const metadata = { name: 'isthmus-daemon' };
     await this.admin.request('POST', accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });

@@ -198,6 +198,10 @@ export class TestNode {
     exec('ovn-nbctl', `--db=${this.remote('nb')}`, ...args);
   }
 
+  sbctl(...args: readonly string[]): string {
+    return exec('ovn-sbctl', `--db=${this.remote('sb')}`, ...args).trim();
+  }
+
   vsctl(...args: readonly string[]): string {
     return exec('ovs-vsctl', `--db=${this.remote('db')}`, ...args).trim();
   }

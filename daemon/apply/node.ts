@@ -16,6 +16,8 @@ export interface NodeNetworkOptions {
   readonly host: Pick<HostLoop, 'set'>;
   readonly node: () => NodeFacts | undefined;
   readonly subnets: () => readonly SubnetFacts[];
+  /** Whether traffic to other clusters may pass here. */
+  readonly isGateway: () => boolean;
   /** Of the node's interfaces. */
   readonly addresses: () => readonly string[];
 }
@@ -58,7 +60,7 @@ export class NodeNetwork {
     this.#pending = undefined;
     const { settings, target, host } = this.#options;
     const node = this.#options.node();
-    for (const [owner, desired] of planLocalOvs(settings, node)) {
+    for (const [owner, desired] of planLocalOvs(settings, node, this.#options.isGateway())) {
       if (desired === undefined) target.drop(owner);
       else target.set(owner, desired);
     }

@@ -4,6 +4,7 @@
  */
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
+import { interconnectKey } from '../plan/local-ovs.ts';
 
 /** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
 export async function openLocalOvs(remote: string, signal: AbortSignal): Promise<OvsdbClient> {
@@ -19,7 +20,7 @@ export async function openLocalOvs(remote: string, signal: AbortSignal): Promise
       Port: ['name', 'interfaces', 'qos', 'external_ids'],
       QoS: ['type', 'other_config', 'external_ids'],
       Mirror: ['name', 'select_all', 'select_src_port', 'select_dst_port', 'output_port', 'external_ids'],
-      Interface: ['name', 'type', 'mac', 'mtu_request', 'error', 'external_ids'],
+      Interface: ['name', 'type', 'mac', 'mtu_request', 'error', 'options', 'bfd', 'bfd_status', 'external_ids'],
     },
     indexes: { Interface: [['name']] },
     signal: opening.signal,
@@ -54,6 +55,14 @@ export async function ensureSystemId(client: OvsdbClient, propose: () => string)
   const written = systemId(client);
   if (written === undefined) throw new Error('the Open_vSwitch database has no Open_vSwitch row; run "ovs-vsctl init"');
   return written;
+}
+
+/** Takes back what an earlier run made of this node while it was a gateway between clusters. */
+export async function forgetGateway(client: OvsdbClient): Promise<void> {
+  const [row] = client.cache.table('Open_vSwitch').rows.values();
+  if (row === undefined || externalIdOf(row, interconnectKey) === undefined) return;
+  const mutations = [['external_ids', 'delete', [interconnectKey]]] as const;
+  await client.transact([{ op: 'mutate', table: 'Open_vSwitch', where: [], mutations }]);
 }
 
 function systemId(client: OvsdbClient): string | undefined {

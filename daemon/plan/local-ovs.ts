@@ -23,11 +23,18 @@ export interface ChassisSettings extends MirrorSettings {
 export type DesiredByOwner = ReadonlyMap<string, Desired | undefined>;
 
 export const mirrorOwner = 'node/mirror';
+/** In Open_vSwitch's `external_ids`, on gateways between clusters only. */
+export const interconnectKey = 'ovn-is-interconn';
 
-export function planLocalOvs(settings: ChassisSettings, node: NodeFacts | undefined): DesiredByOwner {
+/** `isGateway`: whether traffic to other clusters may pass here. */
+export function planLocalOvs(
+  settings: ChassisSettings,
+  node: NodeFacts | undefined,
+  isGateway: boolean,
+): DesiredByOwner {
   return new Map([
     ['node/bridge', planBridge(settings)],
-    ['node/chassis', planChassis(settings, node)],
+    ['node/chassis', planChassis(settings, isGateway)],
     ['node/ovn0', planNodePort(settings, node)],
     [mirrorOwner, planMirror(settings)],
   ]);
@@ -60,7 +67,7 @@ function planBridge({ datapathType }: ChassisSettings): Desired {
  */
 const flowsKeptMs = '2000';
 
-function planChassis(settings: ChassisSettings, node: NodeFacts | undefined): Desired {
+function planChassis(settings: ChassisSettings, isGateway: boolean): Desired {
   const entries = {
     hostname: settings.nodeName,
     'ovn-bridge': integrationBridge,
@@ -68,7 +75,8 @@ function planChassis(settings: ChassisSettings, node: NodeFacts | undefined): De
     'ovn-remote': settings.southbound.join(','),
     'ovn-encap-type': settings.encapType,
     'ovn-encap-ip': settings.encapIp,
-    'ovn-is-interconn': String(node?.isInterconnectGateway === true),
+    // Without it ovn-controller makes no tunnels to chassis of other clusters.
+    ...(isGateway ? { [interconnectKey]: 'true' } : {}),
     'ovn-ofctrl-wait-before-clear': flowsKeptMs,
   };
   return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };

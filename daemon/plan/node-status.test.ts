@@ -9,7 +9,6 @@ const node: NodeFacts = {
   network: { mac: '02:00:00:00:00:01', addresses: [], networks: [], subnet: 'join' },
   internalIps: [],
   labels: {},
-  isInterconnectGateway: false,
   chassis: undefined,
   unavailable: undefined,
 };

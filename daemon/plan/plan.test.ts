@@ -21,6 +21,8 @@ interface Case {
   readonly subnets: readonly RawObject[];
   readonly pods?: readonly RawObject[];
   readonly datapath: 'system' | 'netdev';
+  /** Whether the node is a gateway between clusters. */
+  readonly isGateway?: boolean;
   /** Of the node's interfaces. */
   readonly addresses?: readonly string[];
 }
@@ -65,7 +67,9 @@ function planAll(input: Case): { host: string; problems: unknown; ovs: unknown; 
   return {
     host: renderHostNetwork(host.network),
     problems: host.problems,
-    ovs: Object.fromEntries(planLocalOvs({ ...settings, datapathType: input.datapath }, node)),
+    ovs: Object.fromEntries(
+      planLocalOvs({ ...settings, datapathType: input.datapath }, node, input.isGateway === true),
+    ),
     pods: (input.pods ?? []).map((pod) => planPod(pod, subnets, input.datapath)),
   };
 }

@@ -105,8 +105,6 @@ export interface NodeFacts {
   readonly network: Attachable | string | undefined;
   readonly internalIps: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
-  /** Whether traffic to other clusters may pass here. */
-  readonly isInterconnectGateway: boolean;
   /** The chassis annotation as it is. */
   readonly chassis: string | undefined;
   readonly unavailable: NodeCondition | undefined;

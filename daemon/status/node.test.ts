@@ -14,7 +14,6 @@ function nodeThatSays({ condition }: NodeStatus): NodeFacts {
     network: undefined,
     internalIps: [],
     labels: {},
-    isInterconnectGateway: false,
     chassis: 'c',
     unavailable: { ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' },
   };

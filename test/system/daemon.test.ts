@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
-import { annotation, label } from '../../lib/api/names.ts';
+import { annotation } from '../../lib/api/names.ts';
 import { nodes, subnets } from '../../lib/kube/resources.ts';
 
 const node = new TestNode();
@@ -57,8 +57,7 @@ test('the node: ovn0, routes, NAT rules, chassis annotation, condition', async (
   assert.match(rules(), /set cluster4 \{[^}]*10\.16\.0\.0\/16, 100\.64\.0\.0\/16/);
   assert.equal(readFileSync('/proc/sys/net/ipv4/ip_forward', 'utf8').trim(), '1');
   assert.equal(node.vsctl('get', 'bridge', 'br-int', 'datapath_type', 'fail_mode'), 'netdev\nsecure');
-  const chassis = node.vsctl('get', 'open', '.', 'external_ids:ovn-remote', 'external_ids:ovn-is-interconn');
-  assert.equal(chassis, `"${node.remote('sb')}"\n"false"`);
+  assert.equal(node.vsctl('get', 'open', '.', 'external_ids:ovn-remote'), `"${node.remote('sb')}"`);
   await eventually('the Node to be told', async () => {
     const { metadata, status } = await cluster.admin.get(nodes, { name: 'n1' });
     const { conditions = [] } = status as { conditions?: { type: string; status: string; reason: string }[] };
@@ -68,12 +67,8 @@ test('the node: ovn0, routes, NAT rules, chassis annotation, condition', async (
   });
 });
 
-test('a change of the node label and of the subnets arrives', async () => {
-  const labels = { [label.icGateway]: 'true' };
-  await cluster.admin.patch(nodes, { name: 'n1' }, 'merge', { metadata: { labels } });
+test('a change of the subnets arrives', async () => {
   await cluster.makeSubnet('second', '10.18.0.0/24', true);
-  const isInterconn = (): boolean => node.vsctl('get', 'open', '.', 'external_ids:ovn-is-interconn') === '"true"';
-  await eventually('ovn-is-interconn', isInterconn);
   await eventually('the route', () => exec('ip', 'route').includes('10.18.0.0/24 via 100.64.0.1 dev ovn0'));
   await cluster.admin.delete(subnets, { name: 'second' });
   await eventually('no route', () => !exec('ip', 'route').includes('10.18.0.0/24'));

@@ -22,10 +22,20 @@ export const gatewayTunnel = z.object({
   address: z.string(),
   state: z
     .enum(['up', 'down', 'init', 'admin_down', 'unknown'])
-    .describe('BFD state; unknown where Open vSwitch runs no BFD on the tunnel.'),
-  diagnostic: z.string().describe('Why this end is not up, in the words of RFC 5880.').optional(),
-  remoteDiagnostic: z.string().describe('Why the other end is not up.').optional(),
-  flaps: z.int().optional(),
+    .describe(
+      'BFD state; unknown where Open vSwitch runs no BFD on the tunnel. Also down: where Open vSwitch of the node has no such tunnel or does not run.',
+    ),
+  diagnostic: z
+    .string()
+    .describe('Why this end is not up: the words of RFC 5880, or a sentence where it is not BFD that says so.')
+    .optional(),
+  remoteDiagnostic: z.string().describe('Why the other end is not up, in the words of RFC 5880.').optional(),
+  flaps: z
+    .int()
+    .describe(
+      'How often BFD went up or down, as of the last change that was written; ovs-vswitchd counts from its start.',
+    )
+    .optional(),
   since: dateTime.describe('When the state was first seen as it is.').optional(),
 });
 
@@ -34,11 +44,16 @@ export const gatewayProbe = z.object({
   chassis: z.string(),
   address: z.string(),
   rttMs: z.object({ min: z.number(), avg: z.number(), max: z.number() }).optional(),
-  lossPercent: z.number(),
+  lossPercent: z
+    .number()
+    .describe('Of five small ICMP packets. 100 may also mean that ICMP is filtered: then look at the tunnel.'),
   mtu: z
     .int()
-    .describe('Largest IP packet, in bytes, that reached it without fragmentation; absent where no size was answered.')
+    .describe(
+      'Largest IP packet, in bytes and at most `wantedMTU`, that reached it without fragmentation; absent where small ones are not answered.',
+    )
     .optional(),
+  problem: z.string().describe('Why the node could send no packet at all.').optional(),
   at: dateTime,
 });
 
@@ -59,8 +74,16 @@ export const interconnectGatewayStatus = z.object({
     .meta(mapList('chassis'))
     .describe('Gateways of other clusters, to which this one has tunnels; written by the agent.')
     .optional(),
-  tunnels: z.array(gatewayTunnel).meta(mapList('chassis')).describe('Written by the daemon of the node.').optional(),
-  probes: z.array(gatewayProbe).meta(mapList('chassis')).describe('Written by the daemon of the node.').optional(),
+  tunnels: z
+    .array(gatewayTunnel)
+    .meta(mapList('chassis'))
+    .describe('One for each peer; written by the daemon of the node, at once when a state changes.')
+    .optional(),
+  probes: z
+    .array(gatewayProbe)
+    .meta(mapList('chassis'))
+    .describe('One for each peer; written by the daemon of the node when something changes, and now and then.')
+    .optional(),
 });
 
 export type InterconnectGatewaySpec = z.infer<typeof interconnectGatewaySpec>;

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
+import { KubeApiError, KubeUnreachable } from '../../lib/kube/errors.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { ObjectWriter } from '../../lib/kube/writer.ts';
+import type { GatewayFacts, LocalTunnel } from '../state/gateway.ts';
+import { parseGateway } from '../watch/gateway.ts';
+import { GatewayStatusWriter, type LocalView } from './gateway.ts';
+
+const peers = [{ chassis: 'b1', cluster: 'west', address: '172.30.2.11' }];
+
+/** An API server with one InterconnectGateway, whose answers the test lets go. */
+class Server {
+  status: Record<string, unknown> = { peers, chassis: 'a1' };
+  uid = 'u1';
+  version = 1;
+  readonly bodies: { metadata: { uid: string }; status: Record<string, unknown> }[] = [];
+  /** What the next request ends with instead of an answer. */
+  error: Error | undefined;
+  #release: (() => void)[] = [];
+  isHolding = false;
+
+  async request(_method: string, path: string, body?: unknown): Promise<RawObject> {
+    assert.equal(path, '/apis/isthmus.network/v1alpha1/interconnectgateways/n1/status');
+    const patch = body as Server['bodies'][number];
+    this.bodies.push(patch);
+    if (this.isHolding) await new Promise<void>((resolve) => this.#release.push(resolve));
+    const error = this.error;
+    this.error = undefined;
+    if (error !== undefined) throw error;
+    if (patch.metadata.uid !== this.uid) throw new KubeApiError(409, 'Conflict', 'another uid');
+    this.status = { ...this.status, ...patch.status };
+    this.version++;
+    return this.raw();
+  }
+
+  raw(): RawObject {
+    return { metadata: { name: 'n1', uid: this.uid, resourceVersion: String(this.version) }, status: this.status };
+  }
+
+  get observed(): GatewayFacts {
+    return parseGateway(JSON.parse(JSON.stringify(this.raw())) as RawObject);
+  }
+
+  release(): void {
+    this.isHolding = false;
+    for (const resolve of this.#release.splice(0)) resolve();
+  }
+
+  /** The statuses that were sent, each as `tunnel state`. */
+  get sent(): readonly string[] {
+    return this.bodies.map(({ status }) => {
+      const { tunnels = [] } = status as { tunnels?: { state: string }[] };
+      return tunnels.map(({ state }) => state).join();
+    });
+  }
+}
+
+function view(state: string, flaps = 1): LocalView {
+  const bfd = { state, flap_count: String(flaps) };
+  const { chassis, address } = peers[0] ?? assert.fail();
+  const tunnel: LocalTunnel = { name: 'ovn-b1-0', chassis, address, isBfdWanted: true, bfd, isStale: false };
+  return { tunnels: [tunnel], isSwitchDown: false, isDatabaseAway: false };
+}
+
+function open(server: Server): { status: GatewayStatusWriter; writer: ObjectWriter; clock: { ms: number } } {
+  const clock = { ms: Date.parse('2026-01-01T00:00:00Z') };
+  const writer = new ObjectWriter({ timing: { baseMs: 1, maxMs: 2 } });
+  const client = { request: (method: string, path: string, body?: unknown) => server.request(method, path, body) };
+  return { status: new GatewayStatusWriter({ client, writer, now: () => new Date(clock.ms) }), writer, clock };
+}
+
+const none = new Map<string, GatewayProbe>();
+
+test('a change is sent in the same turn, with the tunnels alone; what is told already is not sent', async () => {
+  const server = new Server();
+  const { status, writer } = open(server);
+  status.tell(server.observed, view('up'), none);
+  assert.deepEqual(server.sent, ['up'], 'before anything was awaited');
+  await writer.idle();
+  assert.deepEqual(Object.keys(server.bodies[0]?.status ?? {}), ['tunnels']);
+  assert.equal(server.status['chassis'], 'a1');
+  status.tell(server.observed, view('up', 9), none);
+  await writer.idle();
+  assert.deepEqual(server.sent, ['up'], 'flaps alone');
+  status.tell(server.observed, view('down', 9), none);
+  await writer.idle();
+  assert.deepEqual(server.sent, ['up', 'down']);
+});
+
+test('what the watch has not shown yet is not sent again', async () => {
+  const server = new Server();
+  const { status, writer } = open(server);
+  const old = server.observed;
+  status.tell(old, view('up'), none);
+  await writer.idle();
+  status.tell(old, view('up'), none);
+  await writer.idle();
+  assert.deepEqual(server.sent, ['up']);
+  status.tell(old, view('down'), none);
+  await writer.idle();
+  assert.deepEqual(server.sent, ['up', 'down']);
+});
+
+test('one request at a time: states that pass meanwhile are not sent, the newest is, and nothing where it is the old', async () => {
+  const server = new Server();
+  const { status, writer } = open(server);
+  server.isHolding = true;
+  const old = server.observed;
+  for (const state of ['up', 'init', 'admin_down', 'down']) status.tell(old, view(state), none);
+  assert.deepEqual(server.sent, ['up']);
+  server.release();
+  await writer.idle();
+  assert.deepEqual(server.sent, ['up', 'down']);
+  server.isHolding = true;
+  for (const state of ['up', 'down', 'up']) status.tell(server.observed, view(state), none);
+  server.release();
+  await writer.idle();
+  assert.deepEqual(server.sent, ['up', 'down', 'up']);
+});
+
+test('a restart writes nothing where nothing differs, and keeps the time of a state', async () => {
+  const server = new Server();
+  const first = open(server);
+  first.status.tell(server.observed, view('up'), none);
+  await first.writer.idle();
+  const again = open(server);
+  again.clock.ms += 60_000;
+  again.status.tell(server.observed, view('up', 5), none);
+  await again.writer.idle();
+  assert.equal(server.bodies.length, 1);
+  assert.equal(again.status.current.tunnels[0]?.since, '2026-01-01T00:00:00.000Z');
+});
+
+test('an API server that does not answer gets the newest when it does', async () => {
+  const server = new Server();
+  const { status, writer } = open(server);
+  server.error = new KubeUnreachable('gone');
+  status.tell(server.observed, view('up'), none);
+  status.tell(server.observed, view('down'), none);
+  await writer.idle();
+  assert.deepEqual(server.sent, ['up', 'down']);
+  assert.equal(server.observed.tunnels[0]?.state, 'down');
+});
+
+test('an object that was made anew is not told of its predecessor, and is told everything', async () => {
+  const server = new Server();
+  const { status, writer } = open(server);
+  const old = server.observed;
+  server.uid = 'u2';
+  status.tell(old, view('up'), none);
+  await writer.idle();
+  assert.equal(server.status['tunnels'], undefined);
+  status.tell(server.observed, view('up'), none);
+  await writer.idle();
+  assert.equal(server.observed.tunnels[0]?.state, 'up');
+  status.tell(undefined, view('down'), none);
+  await writer.idle();
+  assert.deepEqual([status.current.tunnels, server.bodies.length], [[], 2]);
+});
+
+test('without peers nothing is written; a peer that goes takes its tunnel and its probe along', async () => {
+  const server = new Server();
+  server.status = {};
+  const { status, writer } = open(server);
+  status.tell(server.observed, view('up'), none);
+  assert.equal(server.bodies.length, 0);
+  server.status = { peers };
+  const { chassis, address } = peers[0] ?? assert.fail();
+  const probe = { chassis, address, lossPercent: 0, at: '2026-01-01T00:00:00.000Z' };
+  status.tell(server.observed, view('up'), new Map([['b1', probe]]));
+  await writer.idle();
+  assert.deepEqual(server.observed.probes, [probe]);
+  server.status = { ...server.status, peers: [] };
+  server.version++;
+  status.tell(server.observed, view('up'), none);
+  await writer.idle();
+  assert.deepEqual([server.observed.tunnels, server.observed.probes], [[], []]);
+});

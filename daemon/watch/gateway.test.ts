@@ -1,0 +1,38 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { parseGateway, parseGatewaySelector } from './gateway.ts';
+
+const metadata = { name: 'n1', uid: 'u', resourceVersion: '7' };
+
+test('an object without a status, and one with all the daemon reads', () => {
+  const { name, uid, resourceVersion } = metadata;
+  const empty = { name, uid, resourceVersion, peers: [], refused: [], wantedMtu: undefined, tunnels: [], probes: [] };
+  assert.deepEqual(parseGateway({ metadata }), empty);
+  const peers = [{ chassis: 'b1', cluster: 'west', address: 'fd00::11' }];
+  const tunnels = [{ chassis: 'b1', address: 'fd00::11', state: 'up' }];
+  const probes = [{ chassis: 'b1', address: 'fd00::11', lossPercent: 0, at: '2026-01-01T00:00:00Z' }];
+  const status = { chassis: 'a1', peers, tunnels, probes, wantedMTU: 1500 };
+  assert.deepEqual(parseGateway({ metadata, status }), { ...empty, peers, tunnels, probes, wantedMtu: 1500 });
+});
+
+test('an address that is none reaches no program, and is named', () => {
+  const peers = [
+    { chassis: 'b1', cluster: 'west', address: '-f' },
+    { chassis: 'b2', cluster: 'west', address: '172.30.2.12' },
+  ];
+  const facts = parseGateway({ metadata, status: { peers } });
+  assert.deepEqual(facts.peers, [peers[1]]);
+  assert.match(facts.refused.join('\n'), /^gateway b1 of cluster west has no usable tunnel address: "-f"/);
+});
+
+test('a field that another release writes otherwise is absent, the others stand', () => {
+  const peers = [{ chassis: 'b1', cluster: 'west', address: '172.30.2.11' }];
+  const facts = parseGateway({ metadata, status: { peers, tunnels: 'none', wantedMTU: 'auto' } });
+  assert.deepEqual([facts.peers, facts.tunnels, facts.wantedMtu], [peers, [], undefined]);
+});
+
+test('the selector of an Interconnect', () => {
+  const gatewayNodeSelector = { matchLabels: { gw: 'true' } };
+  assert.deepEqual(parseGatewaySelector({ metadata, spec: { gatewayNodeSelector } }), gatewayNodeSelector);
+  assert.equal(parseGatewaySelector({ metadata, spec: {} }), undefined);
+});

@@ -1,0 +1,48 @@
+/** InterconnectGateway of this node → GatewayFacts; Interconnect → which nodes are gateways. */
+import { z } from 'zod';
+import { gatewayPeer, gatewayProbe, gatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
+import { labelSelector, type LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { parseIp } from '../../lib/net/ip.ts';
+import type { GatewayFacts } from '../state/gateway.ts';
+
+// Fields of another release that do not read as ours count as absent, each by itself: the daemon's own are written anew.
+const shape = z.looseObject({
+  status: z
+    .looseObject({
+      peers: z.array(gatewayPeer).optional().catch(undefined),
+      wantedMTU: z.int().positive().optional().catch(undefined),
+      tunnels: z.array(gatewayTunnel).optional().catch(undefined),
+      probes: z.array(gatewayProbe).optional().catch(undefined),
+    })
+    .optional(),
+});
+
+export function parseGateway(raw: RawObject): GatewayFacts {
+  const { name, uid, resourceVersion } = raw.metadata;
+  const status = shape.safeParse(raw).data?.status;
+  const peers = status?.peers ?? [];
+  const isUsable = ({ address }: { readonly address: string }): boolean => parseIp(address) !== undefined;
+  return {
+    name,
+    uid,
+    resourceVersion,
+    peers: peers.filter(isUsable),
+    refused: peers
+      .filter((peer) => !isUsable(peer))
+      .map(
+        ({ chassis, cluster, address }) =>
+          `gateway ${chassis} of cluster ${cluster} has no usable tunnel address: ${JSON.stringify(address)}; nothing is reported of it`,
+      ),
+    wantedMtu: status?.wantedMTU,
+    tunnels: status?.tunnels ?? [],
+    probes: status?.probes ?? [],
+  };
+}
+
+const interconnectShape = z.looseObject({ spec: z.looseObject({ gatewayNodeSelector: labelSelector }) });
+
+/** The nodes that an Interconnect wants as gateways; undefined where it does not say so in a way we read. */
+export function parseGatewaySelector(raw: RawObject): LabelSelector | undefined {
+  return interconnectShape.safeParse(raw).data?.spec.gatewayNodeSelector;
+}
