@@ -14,7 +14,7 @@ ISTHMUS_OVN := $(or $(OVN),$(ISTHMUS_OVN))
 export ISTHMUS_OVN
 IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)" $(NODE)
 
-.PHONY: help demo test test-all bench check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-model tools tools-path images clean
+.PHONY: help cli demo test test-all bench check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-model tools tools-path images clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -60,6 +60,11 @@ lab-heal: ## start again what was killed in the lab, continue what was frozen
 
 setup:
 	@$(SETUP) packages modules tools shim $(if $(ISTHMUS_OVN),ovn-$(ISTHMUS_OVN))
+	@$(MAKE) -s cli
+
+# Beside kubectl, which finds its plug-ins on PATH. The folder serves all checkouts: the one set up last is run.
+cli: ## put isthmus and kubectl-isthmus of this checkout into the folder of tools-path
+	@ln -sfn -t "$$($(SETUP) tools-path)" "$(CURDIR)/cli/bin/isthmus" "$(CURDIR)/cli/bin/kubectl-isthmus"
 
 ovn-25.03: ## OVN 25.03 and Open vSwitch 3.5 of Debian 13 into the cache, beside this machine's own
 	@$(SETUP) $@

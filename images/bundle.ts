@@ -16,6 +16,7 @@ const programs = {
   interconnect: 'interconnect/main.ts',
   hub: 'interconnect/hub/main.ts',
   speaker: 'speaker/main.ts',
+  isthmus: 'cli/main.ts',
 } as const;
 
 // They find their .node file by their own place on disk.

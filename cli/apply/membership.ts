@@ -1,0 +1,64 @@
+/** Makes and ends this cluster's membership: the token's Secret and the Interconnect. In: a client. Who calls: join, leave. */
+import { interconnectFinalizer } from '../../lib/api/names.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import { apiVersionOf, interconnects, secrets } from '../../lib/kube/resources.ts';
+import type { KubeClient, ObjectName, RawObject, Resource } from '../../lib/kube/types.ts';
+import { canonicalName } from '../watch/read.ts';
+
+/** As the chart names it. */
+export const tokenSecret = 'isthmus-interconnect-token';
+
+export interface Wish {
+  readonly clusterName: string;
+  readonly hub: string;
+  readonly token: string;
+  readonly namespace: string;
+}
+
+export async function putToken(client: KubeClient, { namespace, token }: Wish): Promise<void> {
+  const name = { namespace, name: tokenSecret };
+  const data = { token: Buffer.from(token).toString('base64') };
+  if ((await orAbsent(client.patch(secrets, name, 'merge', { data }))) !== undefined) return;
+  await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data });
+}
+
+/** What the user has set besides stays as it is. */
+export async function putInterconnect(client: KubeClient, { clusterName, hub }: Wish): Promise<void> {
+  const spec = { clusterName, hub, tokenSecretRef: { name: tokenSecret, key: 'token' } };
+  if ((await orAbsent(client.patch(interconnects, { name: canonicalName }, 'merge', { spec }))) !== undefined) return;
+  await client.create(interconnects, {
+    apiVersion: apiVersionOf(interconnects),
+    kind: interconnects.kind,
+    metadata: { name: canonicalName },
+    spec,
+  });
+}
+
+export function getInterconnect(client: KubeClient): Promise<RawObject | undefined> {
+  return getOrAbsent(client, interconnects, { name: canonicalName });
+}
+
+export async function deleteInterconnect(client: KubeClient): Promise<void> {
+  await client.delete(interconnects, { name: canonicalName });
+}
+
+/** Lets an object go whose agent cannot finish leaving. Finalizers of others stay. */
+export async function dropFinalizer(client: KubeClient, raw: RawObject): Promise<void> {
+  const finalizers = (raw.metadata.finalizers ?? []).filter((name) => name !== interconnectFinalizer);
+  // The version makes it fail where somebody else has changed the list meanwhile.
+  const metadata = { finalizers, resourceVersion: raw.metadata.resourceVersion };
+  await orAbsent(client.patch(interconnects, { name: canonicalName }, 'merge', { metadata }));
+}
+
+async function getOrAbsent(client: KubeClient, resource: Resource, name: ObjectName): Promise<RawObject | undefined> {
+  return await orAbsent(client.get(resource, name));
+}
+
+async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof KubeApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}

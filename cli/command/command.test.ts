@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { choice, text, toggle, UsageError } from '../../lib/run/flags.ts';
+import { command, duration, durationMs, repeatable, type Terminal } from './command.ts';
+
+const terminal: Terminal = {
+  env: { ISTHMUS_CONTEXT: 'from-env' },
+  out: () => undefined,
+  note: () => undefined,
+  readInput: () => Promise.resolve(''),
+  isColoured: false,
+  now: () => 0,
+  signal: new AbortController().signal,
+};
+
+async function parse(...argv: string[]): Promise<unknown> {
+  let seen: unknown;
+  const one = command(
+    {
+      name: 'try',
+      operands: ['NODE', '[OTHER]'],
+      summary: 's',
+      description: 'What it does.',
+      examples: ['isthmus ic try n1'],
+    },
+    {
+      output: choice('output', ['table', 'json'], 'table'),
+      namespace: text('namespace', 'kube-system'),
+      context: text('context', undefined),
+      allow: repeatable('prefixes'),
+      force: toggle('force'),
+      wait: duration('how long', '60s'),
+    },
+    ({ flags, operands }) => {
+      seen = { ...flags, operands };
+      return Promise.resolve(0);
+    },
+  );
+  await one.run(argv, terminal);
+  return seen;
+}
+
+const usage =
+  (message: RegExp, exitCode = 2) =>
+  (error: unknown) =>
+    error instanceof UsageError && error.exitCode === exitCode && message.test(error.message);
+
+describe('the words of a command', () => {
+  it('operands and flags in any order, short flags, values apart or with =', async () => {
+    assert.deepEqual(
+      await parse(
+        '--force',
+        'n1',
+        '-o',
+        'json',
+        '-n',
+        'net',
+        '--allow=10.0.0.0/8',
+        '--allow',
+        'fd00::/8,10.1.0.0/16',
+        'n2',
+      ),
+      {
+        output: 'json',
+        namespace: 'net',
+        context: 'from-env',
+        allow: ['10.0.0.0/8', 'fd00::/8', '10.1.0.0/16'],
+        force: true,
+        wait: '60s',
+        operands: ['n1', 'n2'],
+      },
+    );
+  });
+
+  it('-- ends the flags; - is a word', async () => {
+    assert.deepEqual(((await parse('-', '--', '--odd')) as { operands: string[] }).operands, ['-', '--odd']);
+  });
+
+  it('what is wrong is said', async () => {
+    await assert.rejects(parse(), usage(/try: NODE is missing/));
+    await assert.rejects(parse('a', 'b', 'c'), usage(/"c" is one word too many/));
+    await assert.rejects(parse('a', '--odd'), usage(/"--odd" is no flag/));
+    await assert.rejects(parse('a', '-o', 'yaml'), usage(/"yaml" is not one of table, json/));
+    await assert.rejects(parse('a', '--wait', '5'), usage(/--wait: "5" is no span of time/));
+    await assert.rejects(parse('a', '--wait', '5s', '--wait', '6s'), usage(/given twice/));
+    await assert.rejects(parse('a', '--allow'), usage(/--allow needs a value/));
+  });
+
+  it('--help anywhere has usage, description, examples and flags', async () => {
+    await assert.rejects(
+      parse('a', '-h'),
+      usage(/usage: isthmus ic try NODE \[OTHER\] \[flags\].*What it does\..*isthmus ic try n1.*--allow/s, 0),
+    );
+  });
+
+  it('spans of time', () => {
+    assert.deepEqual(
+      ['250ms', '30s', '5m', '1h', '2d'].map(durationMs),
+      [250, 30_000, 300_000, 3_600_000, 172_800_000],
+    );
+    for (const wrong of ['', '0s', '1.5h', 's', '1w', '-1s']) assert.throws(() => durationMs(wrong), RangeError, wrong);
+  });
+});

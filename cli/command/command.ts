@@ -1,0 +1,155 @@
+/**
+ * What a command is, and how its words become values. In: argv after the command's name. Out: flags and operands, or a
+ * UsageError with the text to print. Long flags are those of lib/run/flags; here come the short ones, operands among
+ * flags, and lists given by repeating a flag.
+ */
+import {
+  list,
+  parseFlags,
+  renderHelp,
+  UsageError,
+  type Flag,
+  type FlagSpec,
+  type FlagValues,
+} from '../../lib/run/flags.ts';
+
+/** 0 well, 1 something is wrong, 2 wrong usage, 3 a cluster or hub could not be reached. */
+export type ExitCode = 0 | 1 | 2 | 3;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Where a command speaks and what it may use besides its flags. */
+export interface Terminal {
+  readonly env: Environment;
+  readonly out: (text: string) => void;
+  /** For what is no part of the answer: progress, notes. */
+  readonly note: (text: string) => void;
+  /** All of standard input, for an operand `-`. */
+  readonly readInput: () => Promise<string>;
+  readonly isColoured: boolean;
+  readonly now: () => number;
+  readonly signal: AbortSignal;
+}
+
+export interface Invocation<S extends FlagSpec> {
+  readonly flags: FlagValues<S>;
+  readonly operands: readonly string[];
+  readonly terminal: Terminal;
+}
+
+export interface CommandText {
+  readonly name: string;
+  /** Operands as shown: `NODE`, `[CLUSTER]`. */
+  readonly operands: readonly string[];
+  /** One line for the list of commands. */
+  readonly summary: string;
+  /** What it does, what it writes; whole sentences. */
+  readonly description: string;
+  readonly examples: readonly string[];
+}
+
+export interface Command extends CommandText {
+  readonly help: () => string;
+  readonly run: (argv: readonly string[], terminal: Terminal) => Promise<ExitCode>;
+}
+
+const shortFlags: Readonly<Record<string, string>> = { '-o': '--output', '-n': '--namespace', '-h': '--help' };
+
+export function command<S extends FlagSpec>(
+  text: CommandText,
+  flags: S,
+  run: (invocation: Invocation<S>) => Promise<ExitCode>,
+): Command {
+  const help = () => renderCommandHelp(text, flags);
+  return {
+    ...text,
+    help,
+    run: async (argv, terminal) => {
+      const words = separate(flags, argv);
+      if (words.isHelp) throw new UsageError(help(), 0);
+      checkOperands(text, words.operands);
+      return run({ flags: parseFlags(flags, words.flags, terminal.env), operands: words.operands, terminal });
+    },
+  };
+}
+
+interface Words {
+  readonly flags: readonly string[];
+  readonly operands: readonly string[];
+  readonly isHelp: boolean;
+}
+
+function separate(spec: FlagSpec, argv: readonly string[]): Words {
+  const flags: string[] = [];
+  const operands: string[] = [];
+  const repeated = new Map<string, string[]>();
+  let isHelp = false;
+  for (let index = 0; index < argv.length; index += 1) {
+    const argument = argv[index] ?? '';
+    if (argument === '--') {
+      operands.push(...argv.slice(index + 1));
+      break;
+    }
+    const word = shortFlags[argument] ?? argument;
+    if (word === '--help') isHelp = true;
+    else if (!word.startsWith('-') || word === '-') operands.push(word);
+    else {
+      const [name, value] = splitOnce(word);
+      const flag = Object.hasOwn(spec, name.slice(2)) ? spec[name.slice(2)] : undefined;
+      const takesNext = value === undefined && flag?.value !== undefined;
+      const given = takesNext ? argv[(index += 1)] : value;
+      if (isList(flag) && given !== undefined) repeated.set(name, [...(repeated.get(name) ?? []), given]);
+      else flags.push(...(takesNext && given !== undefined ? [name, given] : [word]));
+    }
+  }
+  for (const [name, values] of repeated) flags.push(name, values.join(','));
+  return { flags, operands, isHelp };
+}
+
+function splitOnce(word: string): readonly [string, string?] {
+  const at = word.indexOf('=');
+  return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
+}
+
+function isList(flag: Flag<unknown> | undefined): boolean {
+  return flag?.value === 'a,b,…';
+}
+
+function checkOperands({ name, operands }: CommandText, given: readonly string[]): void {
+  const least = operands.filter((operand) => !operand.startsWith('[')).length;
+  const missing = operands[given.length];
+  if (given.length < least && missing !== undefined)
+    throw new UsageError(`${name}: ${missing} is missing; see --help`, 2);
+  const extra = given[operands.length];
+  if (extra !== undefined) throw new UsageError(`${name}: "${extra}" is one word too many; see --help`, 2);
+}
+
+function renderCommandHelp({ name, operands, description, examples }: CommandText, flags: FlagSpec): string {
+  const usage = ['isthmus ic', name, ...operands, '[flags]'].join(' ');
+  const shown = examples.map((example) => `  ${example}`).join('\n');
+  const words = ['usage: ', usage, '\n\n', description, '\n\nexamples:\n', shown, '\n\n', renderHelp(flags)];
+  return words.join('');
+}
+
+/** Given once, several times, or with commas; undefined where it is not. */
+export function repeatable(help: string): Flag<readonly string[] | undefined> {
+  return { ...list(help), fallback: { value: undefined } };
+}
+
+/** A span of time: `500ms`, `30s`, `5m`, `1h`, `2d`; `durationMs` reads the value. */
+export function duration(help: string, fallback: string): Flag<string> {
+  const parse = (raw: string) => {
+    durationMs(raw);
+    return raw;
+  };
+  return { help, value: 'time', parse, fallback: { value: fallback } };
+}
+
+/** Milliseconds of a span of time. @throws RangeError where the text is none */
+export function durationMs(raw: string): number {
+  const match = /^([1-9]\d{0,6})(ms|s|m|h|d)$/.exec(raw);
+  const unit = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
+  if (match === null || unit === undefined)
+    throw new RangeError(`"${raw}" is no span of time; write for example 30s, 5m or 1h`);
+  return Number(match[1]) * unit;
+}

@@ -1,0 +1,112 @@
+import { integer, text, UsageError } from '../../lib/run/flags.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
+import { parseCidr } from '../../lib/net/cidr.ts';
+import { command, duration, durationMs, repeatable, type ExitCode, type Invocation } from '../command/command.ts';
+import { CommandFailed } from '../command/failure.ts';
+import { markerName, measureMarker, type MarkerTimes } from '../apply/marker.ts';
+import { distributions, pathFigures } from '../plan/bench.ts';
+import { renderBench, type BenchReport } from '../render/bench.ts';
+import { paintFor } from '../render/paint.ts';
+import { specOf, type Snapshot } from '../state/snapshot.ts';
+import { clusterFlags, outputFlags, peerFlags, readCluster, withCluster } from '../watch/cluster.ts';
+import { probeHub } from '../watch/hub-probe.ts';
+import { fetchMetrics } from '../watch/metrics.ts';
+
+const benchFlags = {
+  metrics: repeatable('URLs of agents’ /metrics: their histograms are shown'),
+  handshakes: integer('how many connections to the hub are timed; 0 for none', 5),
+  marker: text(
+    'prefix that is free in all clusters: a Subnet "isthmus-bench" is made with it and removed, and its way to the other cluster timed; needs --peer-kubeconfig or --peer-context',
+    undefined,
+  ),
+  wait: duration('how long each step of --marker may take', '30s'),
+  ...peerFlags,
+  ...clusterFlags,
+  ...outputFlags,
+};
+
+export const bench = command(
+  {
+    name: 'bench',
+    operands: [],
+    summary: 'RTT, loss and MTU of the paths, the hub’s and the agents’ times',
+    description:
+      'Shows what can be measured without pods: the gateways’ own probes of each other (RTT, loss, MTU), the time of a TLS\nhandshake with the hub from here, and with --metrics the agents’ histograms. With --marker PREFIX it times a route from\none cluster to the other. Throughput and failover need traffic between pods: they are not measured here. Writes nothing\nwithout --marker. Exit code 1 where a step of --marker did not end in time.',
+    examples: [
+      'isthmus ic bench',
+      'isthmus ic bench --metrics http://127.0.0.1:10669/metrics',
+      'isthmus ic bench --marker 10.99.0.0/24 --peer-context west',
+    ],
+  },
+  benchFlags,
+  async ({ flags, operands, terminal }): Promise<ExitCode> => {
+    if (flags.marker !== undefined && parseCidr(flags.marker) === undefined)
+      throw new UsageError(`--marker ${flags.marker}: is no prefix, such as 10.99.0.0/24`, 2);
+    if (flags.marker !== undefined && flags.peerKubeconfig === undefined && flags.peerContext === undefined)
+      throw new UsageError('--marker needs the other cluster: --peer-kubeconfig or --peer-context', 2);
+    const report = await withCluster(flags, terminal, async (cluster): Promise<BenchReport> => {
+      const near = await readCluster(cluster, flags, terminal);
+      const timeoutMs = durationMs(flags.timeout);
+      const samples = await Promise.all(
+        (flags.metrics ?? []).map((url) => fetchMetrics(url, timeoutMs, terminal.signal)),
+      );
+      const hub = await timeHub(near, flags.handshakes, timeoutMs);
+      const marker =
+        flags.marker === undefined
+          ? undefined
+          : await timeMarker({ flags, operands, terminal }, near, flags.marker, cluster.client);
+      return { cluster: near.label, hub, paths: pathFigures(near), agent: distributions(samples.flat()), marker };
+    });
+    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    terminal.out(
+      flags.output === 'json'
+        ? `${JSON.stringify(report, undefined, 2)}\n`
+        : renderBench(report, terminal.now(), paint),
+    );
+    const { marker } = report;
+    const isTimely = marker === undefined || (marker.learnedMs !== undefined && marker.withdrawnMs !== undefined);
+    return isTimely ? 0 : 1;
+  },
+);
+
+async function timeHub(near: Snapshot, count: number, timeoutMs: number): Promise<BenchReport['hub']> {
+  const address = specOf(near)?.hub;
+  if (address === undefined || count === 0) return undefined;
+  const handshakesMs: number[] = [];
+  for (let attempt = 0; attempt < count; attempt += 1) {
+    const probe = await probeHub(address, timeoutMs);
+    if (probe?.outcome !== 'answered') return { address, handshakesMs, problem: probe?.detail ?? 'is no host:port' };
+    handshakesMs.push(probe.tookMs);
+  }
+  return { address, handshakesMs, problem: undefined };
+}
+
+/** What the times of --marker are exact to, besides the requests themselves. */
+const markerPauseMs = 20;
+
+/** @throws CommandFailed where one of the two is no member: its route would never come */
+async function timeMarker(
+  { flags, terminal }: Invocation<typeof benchFlags>,
+  snapshot: Snapshot,
+  cidr: string,
+  near: Parameters<typeof measureMarker>[0]['near'],
+): Promise<MarkerTimes & { cidr: string; peer: string }> {
+  const theirs = { ...flags, kubeconfig: flags.peerKubeconfig ?? flags.kubeconfig, context: flags.peerContext };
+  const patience = { timeoutMs: durationMs(flags.wait), signal: terminal.signal, pauseMs: markerPauseMs };
+  return await withCluster(theirs, terminal, async (cluster) => {
+    const other = await readCluster(cluster, flags, terminal);
+    const [spec] = [snapshot, other].map(memberSpec);
+    terminal.note(`making Subnet ${markerName} (${cidr}); it is removed at the end …\n`);
+    const vpc = spec?.vpc ?? defaultVpc;
+    const times = await measureMarker({ near, far: cluster.client, cluster: snapshot.label, cidr, vpc, patience });
+    return { cidr, peer: other.label, ...times };
+  });
+}
+
+function memberSpec(snapshot: Snapshot): ReturnType<typeof specOf> {
+  if (snapshot.interconnect !== undefined) return specOf(snapshot);
+  throw new CommandFailed({
+    code: 'NotAMember',
+    message: `${snapshot.label} is no member: --marker needs two that are`,
+  });
+}

@@ -1,0 +1,66 @@
+import { toggle } from '../../lib/run/flags.ts';
+import { command, duration, durationMs, type ExitCode } from '../command/command.ts';
+import { CommandFailed } from '../command/failure.ts';
+import { deleteInterconnect, dropFinalizer, getInterconnect } from '../apply/membership.ts';
+import { waitFor } from '../apply/wait.ts';
+import { conditionOf } from '../state/snapshot.ts';
+import { clusterFlags, withCluster } from '../watch/cluster.ts';
+import { parseInterconnect } from '../watch/objects.ts';
+import { identitySecret } from '../watch/secrets.ts';
+
+export const leave = command(
+  {
+    name: 'leave',
+    operands: [],
+    summary: 'leave the network of clusters and take every row back',
+    description:
+      'Deletes the Interconnect "default" and waits until it is gone: the agent takes its rows back, tells the hub, and lets\nthe object go. Traffic to other clusters ends. While the hub is away it waits. --force is for a hub that is gone for\ngood: it lets the object go without the hub, and says what stays where. Exit code 1 where it is not gone in time.',
+    examples: ['isthmus ic leave', 'isthmus ic leave --force'],
+  },
+  {
+    wait: duration('how long to wait until it is gone', '60s'),
+    force: toggle('do not wait for the hub: it will never come back'),
+    ...clusterFlags,
+  },
+  ({ flags, terminal }) =>
+    withCluster(flags, terminal, async ({ client, namespace }): Promise<ExitCode> => {
+      const before = await getInterconnect(client);
+      if (before === undefined) {
+        terminal.out('this cluster is no member\n');
+        return 0;
+      }
+      const { spec } = parseInterconnect(before);
+      const [name, hub] = 'code' in spec ? ['this cluster', 'the hub'] : [spec.clusterName, spec.hub];
+      await deleteInterconnect(client);
+      const gone = () => getInterconnect(client).then((raw) => (raw === undefined ? true : undefined));
+      const patience = { timeoutMs: flags.force ? politeMs : durationMs(flags.wait), signal: terminal.signal };
+      const left = await waitFor(gone, patience);
+      if (left.value === true) {
+        terminal.out(`${name} has left ${hub} after ${(left.tookMs / 1000).toFixed(1)} s\n`);
+        return 0;
+      }
+      const waiting = await getInterconnect(client);
+      if (!flags.force) {
+        const said =
+          waiting === undefined ? undefined : conditionOf(parseInterconnect(waiting).status.conditions, 'HubReachable');
+        const why = said?.status === 'False' ? `: ${said.message ?? said.reason ?? ''}` : '';
+        const message = `${name} has not left after ${flags.wait}${why}; the agent goes on trying; --force where the hub is gone for good`;
+        throw new CommandFailed({ code: 'StillLeaving', message });
+      }
+      if (waiting !== undefined) await dropFinalizer(client, waiting);
+      terminal.out(renderForced(name, hub, namespace));
+      return 0;
+    }),
+);
+
+/** With --force the hub gets this long to let the cluster go in order. */
+const politeMs = 5000;
+
+function renderForced(name: string, hub: string, namespace: string): string {
+  return `${[
+    `${name} has been let go without ${hub}. What stays:`,
+    `  at the hub, if it ever comes back: kubectl delete hubmember ${name} removes the membership and its rows`,
+    `  here: the key of the membership. Remove it before you join again: kubectl -n ${namespace} delete secret ${identitySecret}`,
+    '  here: rows of other clusters in OVN until the agent has taken them back; it does so as soon as it runs',
+  ].join('\n')}\n`;
+}

@@ -1,0 +1,53 @@
+import { text, UsageError } from '../../lib/run/flags.ts';
+import { command } from '../command/command.ts';
+import { listRoutes } from '../plan/routes.ts';
+import { explainRoute, parseTarget } from '../plan/why.ts';
+import { paintFor } from '../render/paint.ts';
+import { renderRoutes, renderWhy } from '../render/routes.ts';
+import { clusterFlags, outputFlags, peerFlags, readFar, readNear } from '../watch/cluster.ts';
+
+export const routes = command(
+  {
+    name: 'routes',
+    operands: [],
+    summary: 'routes to other clusters, and why an address is (not) reached',
+    description:
+      'Lists every route that another cluster offers, with its state and the reason why it is not used. --why ADDRESS or\n--why PREFIX explains one: the longest match, what is in the way, which policy decided, and what it would need.\nReads only. With --why, exit code 1 where the address is not reached.',
+    examples: [
+      'isthmus ic routes --cluster west',
+      'isthmus ic routes --why 10.17.3.4',
+      'isthmus ic routes --why 10.17.0.0/16 --peer-context west',
+    ],
+  },
+  {
+    why: text('address or prefix to explain', undefined),
+    cluster: text('only routes of this cluster', undefined),
+    ...peerFlags,
+    ...clusterFlags,
+    ...outputFlags,
+  },
+  async ({ flags, terminal }) => {
+    const target = flags.why === undefined ? undefined : parseTarget(flags.why);
+    if (flags.why !== undefined && target === undefined)
+      throw new UsageError(`--why ${flags.why}: is no address and no prefix`, 2);
+    const [near, far] = await Promise.all([readNear(flags, terminal), readFar(flags, terminal)]);
+    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    const isJson = flags.output === 'json';
+    if (target === undefined) {
+      const list = listRoutes(near, flags.cluster);
+      const plain = { ...list, routes: list.routes.map((route) => ({ ...route, cidr: undefined })) };
+      terminal.out(isJson ? `${JSON.stringify(plain, undefined, 2)}\n` : renderRoutes(list, paint));
+      return 0;
+    }
+    const why = explainRoute(near, target, far);
+    // Addresses are big integers inside; the text of the prefix says the same.
+    const json = () =>
+      JSON.stringify(
+        why,
+        (key, value: unknown) => (key === 'cidr' && typeof value === 'object' ? undefined : value),
+        2,
+      );
+    terminal.out(isJson ? `${json()}\n` : renderWhy(why, terminal.now(), paint));
+    return why.answer === 'Local' || why.answer === 'Reached' ? 0 : 1;
+  },
+);

@@ -1,0 +1,25 @@
+import { command } from '../command/command.ts';
+import { statusOf } from '../plan/status.ts';
+import { paintFor } from '../render/paint.ts';
+import { renderStatus } from '../render/status.ts';
+import { clusterFlags, outputFlags, readNear } from '../watch/cluster.ts';
+
+export const status = command(
+  {
+    name: 'status',
+    operands: [],
+    summary: 'is this cluster well connected? problems first',
+    description:
+      'Shows this cluster’s membership: the hub, gateways, transit switches, other clusters and the paths to them.\nProblems come first, each with what to do. Reads only. Exit code 1 where something is wrong.',
+    examples: ['isthmus ic status', 'isthmus ic status -o json | jq .problems'],
+  },
+  { ...clusterFlags, ...outputFlags },
+  async ({ flags, terminal }) => {
+    const found = statusOf(await readNear(flags, terminal));
+    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    terminal.out(
+      flags.output === 'json' ? `${JSON.stringify(found, undefined, 2)}\n` : renderStatus(found, terminal.now(), paint),
+    );
+    return found.isWell ? 0 : 1;
+  },
+);

@@ -1,0 +1,218 @@
+/** Steps within one cluster: are there gateway nodes, are they chassis, do their daemons report, may they carry anything. */
+import { matchesSelector } from '../../../lib/api/label-selector.ts';
+import type { Condition } from '../../../lib/api/kinds/shared.ts';
+import { plural } from '../../render/units.ts';
+import {
+  conditionOf,
+  falseCondition,
+  isHidden,
+  specOf,
+  type Gateway,
+  type Node,
+  type Snapshot,
+} from '../../state/snapshot.ts';
+import { cause, failedIf, judged, ok, unknown, warnIf, type Cause, type Outcome, type Side } from './step.ts';
+
+/** Nodes that the Interconnect selects, in order of name. */
+export function selectedNodes(snapshot: Snapshot): readonly Node[] {
+  const spec = specOf(snapshot);
+  if (spec === undefined) return [];
+  return snapshot.nodes.filter(({ labels }) => matchesSelector(spec.gatewayNodeSelector, labels));
+}
+
+export function checkGatewayNodes({ near }: Side): Outcome {
+  const spec = specOf(near);
+  if (spec === undefined) return unknown('there is no spec that selects nodes');
+  if (isHidden(near, 'nodes')) return unknown('nodes may not be read');
+  const nodes = selectedNodes(near);
+  if (nodes.length === 0) {
+    const selector = JSON.stringify(spec.gatewayNodeSelector);
+    const fix =
+      'label two nodes or more: kubectl label node NODE ovn.kubernetes.io/ic-gw=true (or what spec.gatewayNodeSelector asks for)';
+    return failedIf(
+      [cause('NoGateway', `no node of ${near.label} is selected by gatewayNodeSelector ${selector}`, fix)],
+      '',
+    );
+  }
+  const [only] = nodes.length === 1 ? nodes : [];
+  if (only === undefined) return ok(nodes.map(({ name }) => name).join(', '));
+  const message = `${only.name} is the only gateway of ${near.label}: there is none to take over`;
+  return warnIf(
+    [cause('OneGateway', message, 'label a second node: kubectl label node NODE ovn.kubernetes.io/ic-gw=true')],
+    '',
+  );
+}
+
+/** What Kubernetes and the daemon say of the nodes themselves. */
+export function checkGatewayHealth({ near }: Side): Outcome | undefined {
+  const nodes = selectedNodes(near);
+  if (nodes.length === 0) return undefined;
+  const causes = nodes.flatMap((node) => [...nodeCauses(near, node), ...chassisCauses(near, node)]);
+  return failedIf(causes, `${plural(nodes.length, 'gateway node')} well`);
+}
+
+function nodeCauses(near: Snapshot, node: Node): readonly Cause[] {
+  const found: Cause[] = [];
+  const ready = conditionOf(node.conditions, 'Ready');
+  if (ready !== undefined && ready.status !== 'True') {
+    const fix = `look at its kubelet: kubectl describe node ${node.name}`;
+    found.push(cause('NodeNotReady', `gateway node ${node.name} is not ready: ${ready.message ?? ready.status}`, fix));
+  }
+  const unavailable = conditionOf(node.conditions, 'NetworkUnavailable');
+  if (unavailable?.status === 'True') {
+    const message = `the network of gateway node ${node.name} does not work (${unavailable.reason ?? 'no reason'}): ${unavailable.message ?? ''}`;
+    found.push(cause('NodeNetworkUnavailable', message, programFix(unavailable)));
+  }
+  const pod = near.workloads.find(
+    (one) => one.component === 'isthmus-daemon' && one.node === node.name && !one.isReady,
+  );
+  if (pod !== undefined) {
+    const message = `the daemon of gateway node ${node.name} does not run${pod.reason === '' ? '' : ` (${pod.reason})`}`;
+    found.push(cause('DaemonNotRunning', message, `kubectl -n ${near.namespace} logs ${pod.pod}`));
+  }
+  return found;
+}
+
+function programFix({ message = '' }: Condition): string {
+  if (/ovn-controller/.test(message)) return 'start ovn-controller on that node; its log says why it ended';
+  if (/vswitchd|Open vSwitch|ovsdb/i.test(message))
+    return 'start Open vSwitch on that node (ovsdb-server and ovs-vswitchd)';
+  return 'the message names what is missing; the log of the daemon on that node has the rest';
+}
+
+/** ovn-controllers that do not follow, for who gave the databases' sockets. */
+function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
+  const chassis = near.ovn?.chassis.find(({ name }) => name === chassisOf(near, node));
+  if (chassis?.isCurrent !== false) return [];
+  const message = `ovn-controller of gateway node ${node.name} (chassis ${chassis.name}) does not take up what the southbound database says`;
+  return [
+    cause(
+      'OvnControllerStuck',
+      message,
+      'it is dead, frozen or cut off from the southbound database: look at its log on that node',
+    ),
+  ];
+}
+
+function chassisOf(near: Snapshot, node: Node): string {
+  return near.gateways.find((gateway) => gateway.node === node.name)?.status.chassis ?? node.chassis ?? '';
+}
+
+/** Reasons of GatewaysReady that tell of ports, drains and missing nodes. */
+const ofOtherSteps = new Set(['NotClaimed', 'NoGateway', 'AllDrained', 'WaitingForHub']);
+
+export function checkChassis({ near }: Side): Outcome | undefined {
+  const nodes = selectedNodes(near);
+  if (nodes.length === 0) return undefined;
+  const causes = nodes.flatMap((node) => unknownChassis(near, node));
+  const said = falseCondition(near, 'GatewaysReady');
+  // The agent's own word, where nothing finer was found and no other step is about it.
+  if (causes.length === 0 && said !== undefined && !ofOtherSteps.has(said.reason ?? '')) {
+    const fix = 'look at the daemon, ovn-controller and Open vSwitch of the nodes it names';
+    return failedIf([cause(said.reason ?? 'GatewaysNotReady', said.message ?? 'GatewaysReady is False', fix)], '');
+  }
+  return failedIf(causes, nodes.map((node) => `${node.name}=${chassisOf(near, node)}`).join(', '));
+}
+
+function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
+  const gateway = near.gateways.find((one) => one.node === node.name);
+  const ready = conditionOf(gateway?.status.conditions, 'Ready');
+  const name = chassisOf(near, node);
+  const inOvn = near.ovn?.chassis.find((chassis) => chassis.name === name);
+  if (inOvn?.isInterconnect === false && !inOvn.isRemote) {
+    const message = `Open vSwitch of gateway node ${node.name} does not say ovn-is-interconn=true, so that OVN makes it no gateway`;
+    const fix = `the daemon sets it on selected nodes: look at its log on ${node.name}; by hand: ovs-vsctl set open . external_ids:ovn-is-interconn=true`;
+    return [cause('NotInterconnect', message, fix)];
+  }
+  if (near.ovn !== undefined && near.ovn.chassis.length > 0 && name !== '' && inOvn === undefined) {
+    const message = `the southbound database has no chassis ${name} (gateway node ${node.name})`;
+    return [
+      cause(
+        'ChassisUnknown',
+        message,
+        `start ovn-controller on ${node.name}, and see which database it is given (ovn-remote)`,
+      ),
+    ];
+  }
+  if (name === '') {
+    const message = `gateway node ${node.name} has no chassis: its daemon has not said what Open vSwitch calls itself`;
+    return [cause('ChassisUnknown', message, `look at the daemon, ovn-controller and Open vSwitch on ${node.name}`)];
+  }
+  if (ready?.status !== 'False' || isOfPaths(ready.reason)) return [];
+  const message = ready.message ?? `gateway ${node.name} is not ready`;
+  return [cause(ready.reason ?? 'ChassisUnknown', message, chassisFix(node, ready))];
+}
+
+function isOfPaths(reason: string | undefined): boolean {
+  return reason === 'PathMTUTooSmall' || reason === 'Drained' || reason === 'NotClaimed';
+}
+
+function chassisFix(node: Node, { reason = '', message = '' }: Condition): string {
+  if (reason === 'NotInterconnect' || /is-interconn/.test(message))
+    return `the daemon sets ovn-is-interconn on selected nodes: look at its log on ${node.name}`;
+  return `look at the daemon, ovn-controller and Open vSwitch on ${node.name}`;
+}
+
+export function checkDrain({ near }: Side): Outcome | undefined {
+  const gateways = usableGateways(near);
+  if (gateways.length === 0) return undefined;
+  const drained = gateways.filter(({ isDrained }) => isDrained).map(({ node }) => node);
+  if (drained.length === 0) return ok('no gateway is drained');
+  const undrain = `isthmus ic undrain ${drained[0]}`;
+  if (drained.length === gateways.length) {
+    const message = `every gateway of ${near.label} is drained (${drained.join(', ')}): none may carry traffic`;
+    return failedIf([cause('AllDrained', message, `give one back: ${undrain}`)], '');
+  }
+  return warnIf(
+    [cause('Drained', `${drained.join(', ')} of ${near.label} is drained`, `when the work there is done: ${undrain}`)],
+    '',
+  );
+}
+
+/** The InterconnectGateways of selected nodes; all where nodes may not be read. */
+export function usableGateways(near: Snapshot): readonly Gateway[] {
+  if (isHidden(near, 'nodes')) return near.gateways;
+  const selected = new Set(selectedNodes(near).map(({ name }) => name));
+  return near.gateways.filter(({ node }) => selected.has(node));
+}
+
+export function checkReports({ near }: Side): Outcome | undefined {
+  if (isHidden(near, 'interconnectgateways')) return unknown('InterconnectGateways may not be read');
+  const gateways = usableGateways(near);
+  const nodes = selectedNodes(near);
+  const failures: Cause[] = [];
+  for (const { name } of nodes) {
+    if (gateways.some(({ node }) => node === name)) continue;
+    const fix =
+      'the agent makes one for each selected node: look at its log and at its right to make interconnectgateways';
+    failures.push(cause('GatewayObjectMissing', `there is no InterconnectGateway ${name}`, fix));
+  }
+  for (const { node, status } of gateways) {
+    const peers = status.peers ?? [];
+    const told = new Set((status.tunnels ?? []).map(({ chassis }) => chassis));
+    const silent = peers.filter(({ chassis }) => !told.has(chassis));
+    if (silent.length === 0) continue;
+    const names = silent.map(({ chassis, cluster }) => `${chassis} of ${cluster}`).join(', ');
+    const message = `the daemon of gateway ${node} reports no tunnel to ${names}`;
+    const fix = `see that the daemon runs there: kubectl -n ${near.namespace} get pods -l app.kubernetes.io/name=isthmus-daemon --field-selector spec.nodeName=${node}; then ovs-vsctl show on ${node}`;
+    failures.push(cause('DaemonSilent', message, fix));
+  }
+  if (gateways.length === 0 && failures.length === 0) return undefined;
+  return judged(failures, [], `${plural(gateways.length, 'daemon')} reporting`);
+}
+
+/** The cluster's own databases: from the sockets where given, else from what the agent says. */
+export function checkDatabases({ near }: Side): Outcome | undefined {
+  if (near.ovn === undefined) return undefined;
+  const causes = near.ovn.silent.map(({ code, message }) =>
+    cause(code, message, 'start or thaw that ovsdb-server; its log says why it ended'),
+  );
+  // Without a database northd has nothing to follow.
+  if (near.ovn.isNorthdCurrent === false && causes.length === 0) {
+    const message = `ovn-northd of ${near.label} does not take up what the northbound database says`;
+    causes.push(
+      cause('NorthdStuck', message, 'it is dead, frozen or cut off from a database: look at its process and log'),
+    );
+  }
+  return failedIf(causes, near.ovn.isNorthdCurrent === true ? 'northd follows' : 'the databases answer');
+}

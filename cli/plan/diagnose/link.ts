@@ -1,0 +1,207 @@
+/** Steps from the object to the hub: is there a membership, does an agent serve it, does the hub take it. */
+import type { Condition } from '../../../lib/api/kinds/shared.ts';
+import { conditionOf, falseCondition, isHidden, isProblem, specOf, type Snapshot } from '../../state/snapshot.ts';
+import { hubCause } from './hub-causes.ts';
+import { fixOfRefusal } from './refusals.ts';
+import { instant } from '../../render/units.ts';
+import { cause, failedIf, judged, ok, unknown, type Cause, type Outcome, type Side } from './step.ts';
+
+const skewMs = 5000;
+const day = 86_400_000;
+
+export function checkMembership({ near }: Side): Outcome {
+  const { interconnect } = near;
+  if (interconnect === undefined)
+    return failedIf(
+      [
+        cause(
+          'NotAMember',
+          `${near.label} has no Interconnect "default": it belongs to no network of clusters`,
+          'join with `isthmus ic join TOKEN`, or with the chart: --set interconnect.enabled=true,interconnect.hub=…,interconnect.token=…',
+        ),
+      ],
+      '',
+    );
+  if (isProblem(interconnect.spec))
+    return failedIf(
+      [cause(interconnect.spec.code, interconnect.spec.message, 'correct the spec of Interconnect default')],
+      '',
+    );
+  const { clusterName, hub } = interconnect.spec;
+  if (!interconnect.isDeleting) return ok(`${clusterName}, hub ${hub}`);
+  const message = `${clusterName} is leaving: Interconnect default waits for the finalizer ${interconnect.finalizers.join(', ')}`;
+  const fix =
+    'the agent removes it once the hub has let the cluster go; `isthmus ic leave --force` where the hub is gone for good';
+  return failedIf([cause('Leaving', message, fix)], '');
+}
+
+/** The agent's clock and this machine's, by the lease, and the hub's by its certificate. */
+export function checkClock({ near }: Side): Outcome {
+  const { lease, identity, probe, nowMs } = near;
+  const causes: Cause[] = [];
+  const fix = 'bring the clocks together (chrony or ntpd on the nodes, the hub and this machine)';
+  const aheadMs = lease === undefined ? 0 : lease.renewedMs - nowMs;
+  if (aheadMs > skewMs)
+    causes.push(
+      cause('ClockSkew', `the agent of ${near.label} is ${seconds(aheadMs)} ahead of this machine's clock`, fix),
+    );
+  // One that moves is no dead agent's, however old it looks.
+  if (lease?.movement === 'moving' && -aheadMs > skewMs)
+    causes.push(
+      cause('ClockSkew', `the agent of ${near.label} is ${seconds(-aheadMs)} behind this machine's clock`, fix),
+    );
+  if (identity !== undefined && !isProblem(identity) && identity.notBeforeMs > nowMs) {
+    const message = `the certificate of ${near.label} is not valid before ${instant(identity.notBeforeMs)}: the hub that signed it is ahead of this clock`;
+    causes.push(cause('CertificateNotYetValid', message, fix));
+  }
+  const isOpen = conditionOf(near.interconnect?.status.conditions, 'HubReachable')?.status === 'True';
+  if (!isOpen && probe?.outcome === 'answered' && probe.notBeforeMs > nowMs) {
+    const message = `the certificate of the hub is not valid before ${instant(probe.notBeforeMs)}: its clock is ahead of this one`;
+    causes.push(cause('CertificateNotYetValid', message, fix));
+  }
+  return failedIf(causes, 'no clock is seen to be off');
+}
+
+export function checkAgent({ near }: Side): Outcome {
+  const { lease, nowMs, namespace } = near;
+  const pods = near.workloads.filter(({ component }) => component === 'isthmus-interconnect');
+  const ill = pods
+    .filter(({ isReady }) => !isReady)
+    .map(({ pod, reason }) => `${pod} (${reason === '' ? 'not ready' : reason})`);
+  const seen = ill.length === 0 ? '' : `; not ready: ${ill.join(', ')}`;
+  const fix = `look at the agent: kubectl -n ${namespace} get pods,lease -l app.kubernetes.io/name=isthmus-interconnect; kubectl -n ${namespace} logs deployment/isthmus-interconnect`;
+  if (lease === undefined) {
+    if (isHidden(near, 'leases')) return unknown('the lease of the agent may not be read');
+    return failedIf(
+      [
+        cause(
+          'AgentNotRunning',
+          `no agent has ever led here: there is no Lease ${namespace}/isthmus-interconnect${seen}`,
+          fix,
+        ),
+      ],
+      '',
+    );
+  }
+  if (lease.holder === '')
+    return failedIf([cause('AgentNotRunning', `no agent leads: the last one gave up the lease${seen}`, fix)], '');
+  const ageMs = nowMs - lease.renewedMs;
+  if (lease.movement === 'still') {
+    const message = `the agent ${lease.holder} does not renew its lease (age ${seconds(Math.max(0, ageMs))}): it is dead, frozen or cut off from the API server${seen}`;
+    return failedIf([cause('AgentNotRunning', message, fix)], '');
+  }
+  return ok(`${lease.holder} leads, lease renewed ${seconds(Math.max(0, ageMs))} ago`);
+}
+
+export function checkCertificate({ near, far }: Side): Outcome | undefined {
+  const { identity, nowMs } = near;
+  const said = falseCondition(near, 'CertificateValid');
+  if (identity === undefined) return said === undefined ? undefined : failedIf([saidCause(said)], '');
+  const anew = `make a token at the hub (isthmus ic token --cluster ${near.label} --replace …) and join with it (isthmus ic join TOKEN)`;
+  if (isProblem(identity)) return failedIf([cause('CertificateInvalid', identity.message, anew)], '');
+  const causes: Cause[] = [];
+  const leftMs = identity.notAfterMs - nowMs;
+  if (leftMs <= 0)
+    causes.push(
+      cause('CertificateExpired', `the certificate of ${near.label} expired at ${instant(identity.notAfterMs)}`, anew),
+    );
+  else if (said !== undefined) causes.push(saidCause(said));
+  const wanted = specOf(near)?.clusterName;
+  if (wanted !== undefined && identity.cluster !== '' && identity.cluster !== wanted)
+    causes.push(
+      cause(
+        'CertificateInvalid',
+        `the certificate is for "${identity.cluster}", the Interconnect says "${wanted}"`,
+        anew,
+      ),
+    );
+  const stranger = strangerOf(near, far, identity.authority);
+  if (stranger !== undefined) {
+    const message = `${near.label} trusts the hub with the authority ${short(identity.authority)}…, but ${stranger}`;
+    causes.push(
+      cause(
+        'HubNotTrusted',
+        message,
+        `check spec.hub and that nothing intercepts it; a hub that was made anew lets nobody in before it joins again: ${anew}`,
+      ),
+    );
+  }
+  return failedIf(causes, `valid for ${Math.floor(leftMs / day)} days more`);
+}
+
+/** The hub's authority, where its Secret can be read and the hub names this cluster among its members. */
+function strangerOf(near: Snapshot, far: Snapshot | undefined, trusted: string): string | undefined {
+  const reachable = conditionOf(near.interconnect?.status.conditions, 'HubReachable');
+  const home = [near, far].find((side) => side?.authority !== undefined);
+  // An open session has settled who trusts whom.
+  if (reachable?.status === 'True' || home?.authority === undefined || home.authority === trusted) return undefined;
+  // A cluster may hold the Secret of a hub that nobody uses; only the hub's own members say whose it is.
+  const isItsHub = home.members.some(({ name }) => name === near.label);
+  return isItsHub ? `that of the hub in ${home.label} is ${short(home.authority)}…` : undefined;
+}
+
+export function checkHub({ near, far }: Side): Outcome {
+  const condition = conditionOf(near.interconnect?.status.conditions, 'HubReachable');
+  const hub = specOf(near)?.hub ?? '';
+  if (condition === undefined) return unknown('the agent has not said whether it reaches the hub');
+  if (condition.status === 'True') return ok(`a session with ${hub} is open`);
+  if (condition.status === 'Unknown' || condition.reason === 'Waiting')
+    return unknown(condition.message ?? 'the agent does not know');
+  const found = hubCause(near, far, hub, condition);
+  return found === undefined ? ok(`${hub} answers; what it says comes below`) : failedIf([found], '');
+}
+
+export function checkJoined({ near }: Side): Outcome {
+  const joined = conditionOf(near.interconnect?.status.conditions, 'Joined');
+  const reachable = falseCondition(near, 'HubReachable');
+  const refused =
+    reachable?.reason !== undefined && fixOfRefusal(reachable.reason, near.label) !== undefined ? reachable : undefined;
+  if (joined?.status === 'True' && refused === undefined) return ok('the hub knows this cluster');
+  const said = joined?.status === 'False' ? joined : refused;
+  if (said === undefined) return unknown('the agent has not said whether the cluster has joined');
+  return judged([saidCause(said, near), ...tokenCauses(near, said)], [], '');
+}
+
+function saidCause(condition: Condition, near?: Snapshot): Cause {
+  const code = condition.reason ?? condition.type;
+  const fix =
+    fixOfRefusal(code, near?.label ?? 'NAME') ?? 'the message names the cause; the log of the agent has the rest';
+  return cause(code, condition.message ?? `${condition.type} is False`, fix);
+}
+
+/** What can be seen of the token itself, where the hub's answer does not name it already. */
+function tokenCauses(near: Snapshot, said: Condition): readonly Cause[] {
+  const { token, nowMs, label } = near;
+  const wanted = specOf(near);
+  const found: Cause[] = [];
+  const add = (code: string, message: string): void => {
+    if (said.reason !== code) found.push(cause(code, message, fixOfRefusal(code, label) ?? ''));
+  };
+  if (token === undefined) {
+    if (!isHidden(near, 'secrets') && wanted !== undefined)
+      add(
+        'TokenMissing',
+        `Secret ${near.namespace}/${wanted.tokenSecretRef.name} has no key ${wanted.tokenSecretRef.key}`,
+      );
+    return found;
+  }
+  if (isProblem(token)) {
+    add(token.code, token.message);
+    return found;
+  }
+  if (token.expiresMs < nowMs) add('TokenExpired', `the join token ran out at ${instant(token.expiresMs)}`);
+  if (wanted !== undefined && token.cluster !== wanted.clusterName)
+    add(
+      'TokenForOtherCluster',
+      `the join token is for "${token.cluster}", the Interconnect says "${wanted.clusterName}"`,
+    );
+  return found;
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1000)} s`;
+}
+
+function short(fingerprint: string): string {
+  return fingerprint.slice(0, 12);
+}

@@ -1,0 +1,148 @@
+/** Steps of the other clusters: known or not, alive or not, and the paths to them. */
+import type { RemotePathStatus } from '../../../lib/api/kinds/remote-cluster.ts';
+import { plural, since } from '../../render/units.ts';
+import { conditionOf, isHidden, specOf, type RemoteCluster, type Snapshot } from '../../state/snapshot.ts';
+import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
+
+/** The peer, or all of them. */
+export function meantRemotes({ near, peer }: Side): readonly RemoteCluster[] {
+  return peer === undefined ? near.remotes : near.remotes.filter(({ name }) => name === peer);
+}
+
+/** Whether it runs plain ovn-ic: nobody but its databases' rows speaks for it. */
+export function isForeign({ status }: RemoteCluster): boolean {
+  return /\bovn-ic\b/.test(conditionOf(status.conditions, 'Ready')?.message ?? '');
+}
+
+export function checkPeer(side: Side): Outcome {
+  const { near, far, peer } = side;
+  const remotes = meantRemotes(side);
+  if (isHidden(near, 'remoteclusters')) return unknown('RemoteClusters may not be read');
+  if (remotes.length === 0) return unknownPeer(near, far, peer);
+  const failures: Cause[] = [];
+  const warnings: Cause[] = [];
+  for (const remote of remotes) {
+    const found = phaseCause(near, far, remote);
+    if (found !== undefined) failures.push(found);
+    if (isForeign(remote)) {
+      const message = `${remote.name} runs plain ovn-ic: one path, no BFD, and its failover waits for the IC databases`;
+      warnings.push(
+        cause('PlainOvnIc', message, 'nothing to do, unless you want fast failover: then it has to run this agent'),
+      );
+    }
+  }
+  return judged(
+    failures,
+    warnings,
+    remotes.map(({ name, status }) => `${name}: ${status.phase ?? 'not said'}`).join(', '),
+  );
+}
+
+function unknownPeer(near: Snapshot, far: Snapshot | undefined, peer: string | undefined): Outcome {
+  if (peer === undefined)
+    return judged(
+      [],
+      [
+        cause(
+          'NoPeers',
+          `${near.label} knows no other cluster`,
+          'join a second one: isthmus ic token at the hub, isthmus ic join there',
+        ),
+      ],
+      '',
+    );
+  const known = near.remotes.map(({ name }) => name).join(', ');
+  const [ours, theirs] = [specOf(near)?.hub, far === undefined ? undefined : specOf(far)?.hub];
+  const hubs =
+    ours !== undefined && theirs !== undefined && ours !== theirs
+      ? `; ${near.label} asks the hub ${ours}, ${peer} asks ${theirs}`
+      : '';
+  const message = `${near.label} knows no cluster ${peer}${known === '' ? '' : `; it knows ${known}`}${hubs}`;
+  const fix = `see that ${peer} has joined the same hub: isthmus ic status there, or this command with --peer-kubeconfig`;
+  return judged([cause('PeerUnknown', message, fix)], [], '');
+}
+
+function phaseCause(near: Snapshot, far: Snapshot | undefined, { name, status }: RemoteCluster): Cause | undefined {
+  const ready = conditionOf(status.conditions, 'Ready');
+  const seen = status.lastSeen === undefined ? '' : `, last seen ${since(status.lastSeen, near.nowMs)} ago`;
+  const member = [near, far].flatMap((side) => side?.members ?? []).find((one) => one.name === name);
+  const session = member === undefined ? undefined : conditionOf(member.status.conditions, 'Connected');
+  const atHub =
+    session?.status === 'False' ? `; the hub says: ${session.message ?? session.reason ?? 'not connected'}` : '';
+  switch (status.phase) {
+    case 'Stale': {
+      const message = `${name} has no session with the hub${seen}; its routes are kept as they were${atHub}`;
+      return cause(
+        'PeerStale',
+        message,
+        `look at the agent of ${name} and at its way to the hub: isthmus ic diagnose there`,
+      );
+    }
+    case 'Unreachable': {
+      const message = `${name} is not reached by any tunnel${seen}: its routes are withdrawn${atHub}`;
+      return cause(
+        'PeerUnreachable',
+        message,
+        `if it lives, look at the tunnels below and at its gateways; a dead cluster needs nothing from you`,
+      );
+    }
+    case 'Joining': {
+      const said = ready?.message ?? `${name} has not told the hub of a gateway yet`;
+      return cause(
+        ready?.reason ?? 'PeerJoining',
+        `${said}${atHub}`,
+        `look at the gateways of ${name}: isthmus ic diagnose there`,
+      );
+    }
+    case 'Ready':
+    case 'Degraded':
+    case 'Conflicted':
+    case undefined:
+      return undefined;
+  }
+}
+
+export function checkPaths(side: Side): Outcome | undefined {
+  const failures: Cause[] = [];
+  const warnings: Cause[] = [];
+  const all: RemotePathStatus[] = [];
+  for (const remote of meantRemotes(side)) {
+    const paths = remote.status.paths ?? [];
+    all.push(...paths);
+    for (const path of paths) {
+      if (path.state === 'Up') continue;
+      const found = pathCause(side.near, remote.name, path);
+      if (path.state === 'Down') failures.push(found);
+      else warnings.push(found);
+    }
+  }
+  if (all.length === 0) return undefined;
+  const up = all.filter(({ state }) => state === 'Up').length;
+  return judged(failures, warnings, `${up} of ${plural(all.length, 'path')} up`);
+}
+
+const pathWords: Readonly<
+  Record<Exclude<RemotePathStatus['state'], 'Up'>, readonly [code: string, says: string, fix: string]>
+> = {
+  Down: ['PathDown', 'is down', 'see the tunnels and ports above'],
+  HoldDown: [
+    'PathHoldDown',
+    'is well again, but not for long enough to carry traffic',
+    'wait: spec.failback.holdDownSeconds of the Interconnect says how long',
+  ],
+  Moving: [
+    'PathMoving',
+    'is on its way to another gateway',
+    'wait some seconds; if it stays so, look at northd and ovn-controller of the gateways, and at the hub: nothing moves without it',
+  ],
+  Draining: ['PathDraining', 'is drained', 'undrain the gateway when the work there is done: isthmus ic undrain NODE'],
+};
+
+function pathCause(near: Snapshot, cluster: string, path: RemotePathStatus): Cause {
+  const [code, says, fix] = pathWords[path.state === 'Up' ? 'Down' : path.state];
+  const forHow = path.since === undefined ? '' : ` for ${since(path.since, near.nowMs)}`;
+  const why = path.message ?? path.reason;
+  const way = `${path.localGateway ?? 'nobody'} – ${path.remoteGateway ?? 'nobody'}`;
+  const message = `path ${path.transitSwitch}/${path.path} from ${near.label} to ${cluster} (${way}) ${says}${forHow}${why === undefined ? '' : `: ${why}`}`;
+  return cause(code, message, fix);
+}

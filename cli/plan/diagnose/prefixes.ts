@@ -1,0 +1,171 @@
+/** Steps of the prefixes: what policies decide, what a cluster offers, and what it takes of the others. */
+import { formatCidr } from '../../../lib/net/cidr.ts';
+import { plural } from '../../render/units.ts';
+import {
+  conditionOf,
+  isHidden,
+  isProblem,
+  specOf,
+  type RemoteCluster,
+  type Snapshot,
+  type Subnet,
+} from '../../state/snapshot.ts';
+import { meantRemotes } from './peers.ts';
+import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
+
+export function checkPolicy({ near }: Side): Outcome | undefined {
+  if (near.policies.length === 0) return undefined;
+  const failures = near.policies.flatMap(({ name, spec, status }) => {
+    const ready = conditionOf(status.conditions, 'Ready');
+    if (isProblem(spec)) return [cause(spec.code, `RoutePolicy ${name}: ${spec.message}`, 'correct it')];
+    if (ready?.status === 'False')
+      return [
+        cause(
+          ready.reason ?? 'PolicyInvalid',
+          `RoutePolicy ${name}: ${ready.message ?? 'is not in force'}`,
+          'correct it: an invalid policy is not taken up',
+        ),
+      ];
+    if ((status.overLimit ?? 0) === 0) return [];
+    const message = `RoutePolicy ${name} refuses ${plural(status.overLimit ?? 0, 'prefix')} above its limit of ${spec.maxPrefixes ?? 0} a cluster`;
+    return [cause('MaxPrefixes', message, 'raise spec.maxPrefixes, or let the other cluster aggregate')];
+  });
+  return judged(failures, [], near.policies.map(({ name }) => name).join(', '));
+}
+
+/** VPCs of this cluster that take part in a transit switch. */
+export function joinedVpcs(near: Snapshot): ReadonlySet<string> {
+  const spec = specOf(near);
+  const named = near.transitSwitches.map(({ spec: wish, status }) => status.vpc ?? wish.vpc);
+  return new Set([...(spec === undefined ? [] : [spec.vpc]), ...named]);
+}
+
+/** Why other clusters are not told of a subnet; undefined where they are. */
+export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined {
+  const { name, vpc } = subnet;
+  const of = `subnet ${name} of ${near.label}`;
+  if (subnet.isDisabled)
+    return cause(
+      'NotShared',
+      `${of} is kept to itself: disableInterConnection is true`,
+      `set spec.disableInterConnection to false: kubectl patch subnet ${name} --type=merge -p '{"spec":{"disableInterConnection":false}}'`,
+    );
+  if (!joinedVpcs(near).has(vpc))
+    return cause(
+      'OtherVpc',
+      `${of} is in the VPC ${vpc}, which takes part in no transit switch`,
+      `make a TransitSwitch with spec.vpc: ${vpc} in both clusters`,
+    );
+  if (subnet.isUnderlay)
+    return cause(
+      'Underlay',
+      `${of} is reached through its physical network, not through OVN`,
+      'set spec.logicalGateway if OVN is to be its gateway',
+    );
+  const ready = conditionOf(subnet.conditions, 'Ready');
+  if (subnet.cidrs.length === 0 || ready?.status === 'False') {
+    const why = ready?.message === undefined || ready.message === '' ? 'its CIDR is not in force' : ready.message;
+    return subnet.cidrs.length > 0
+      ? undefined
+      : cause('SubnetNotReady', `${of} (${subnet.wished}) is not ready: ${why}`, `kubectl describe subnet ${name}`);
+  }
+  return undefined;
+}
+
+export function checkOffer({ near, far }: Side): Outcome | undefined {
+  const spec = specOf(near);
+  if (spec === undefined) return undefined;
+  if (isHidden(near, 'subnets')) return unknown('Subnets may not be read');
+  const failures: Cause[] = [];
+  const warnings: Cause[] = [];
+  const offered: string[] = [];
+  for (const subnet of near.subnets) {
+    if (subnet.isJoin) continue;
+    const found = whyNotOffered(near, subnet);
+    if (found === undefined) offered.push(...subnet.cidrs.map(formatCidr));
+    else (found.code === 'SubnetNotReady' ? failures : warnings).push(found);
+  }
+  if (offered.length === 0 && failures.length === 0)
+    failures.push(
+      cause(
+        'NothingOffered',
+        `${near.label} has no subnet that other clusters may know of`,
+        'make a Subnet in a joined VPC, or let one be shared (see below)',
+      ),
+    );
+  failures.push(...unlearned(near, far, offered));
+  return judged(failures, warnings, `${plural(offered.length, 'prefix')} offered`);
+}
+
+/** A RemoteCluster lists so many routes at most. */
+const mostListed = 1000;
+
+/** What we offer and the other side has not even heard of. */
+function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly string[]): readonly Cause[] {
+  const us = far?.remotes.find(({ name }) => name === near.label);
+  if (far === undefined || us === undefined) return [];
+  const routes = us.status.routes ?? [];
+  // What is absent from a list that was cut may be known all the same.
+  if (routes.length >= mostListed) return [];
+  const heard = new Set(routes.map(({ prefix }) => prefix));
+  const missing = offered.filter((prefix) => !heard.has(prefix));
+  if (missing.length === 0) return [];
+  const message = `${far.label} has not heard of ${missing.join(', ')} of ${near.label}`;
+  return [
+    cause(
+      'NotLearned',
+      message,
+      `see NoConflicts and the export policies of ${near.label}, and allowedPrefixes of its HubMember`,
+    ),
+  ];
+}
+
+const routeFixes: Readonly<Record<string, string>> = {
+  Overlap: 'one of the two needs other addresses; or keep one to itself: disableInterConnection: true',
+  Denied: 'change the RoutePolicy that the message names, or leave it so',
+  MaxPrefixes: 'raise spec.maxPrefixes of the RoutePolicy that the message names, or let the other cluster aggregate',
+  NextHopDown: 'see the paths above',
+  NextHopUnreachable: 'see that both clusters take part in the transit switch, and that the other has a gateway',
+  NoGateway: 'label a gateway node: kubectl label node NODE ovn.kubernetes.io/ic-gw=true',
+  PrefixInvalid: 'the other cluster has to offer another prefix',
+  FamilyUnsupported: 'give the transit network addresses of that IP family too',
+};
+/** As it is meant to be: a policy of the user's, or the guard that keeps a prefix from coming home. */
+const intended = new Set(['Denied', 'Loop', 'NotPreferred']);
+
+export function checkRoutes(side: Side): Outcome | undefined {
+  const remotes = meantRemotes(side);
+  if (remotes.length === 0) return undefined;
+  if (remotes.every(({ status }) => status.routesActive === undefined))
+    return unknown('the agent has not counted routes');
+  const failures: Cause[] = [];
+  const warnings: Cause[] = [];
+  for (const remote of remotes)
+    for (const found of unusedRoutes(side.near, remote)) (intended.has(found.code) ? warnings : failures).push(found);
+  const active = remotes.reduce((sum, { status }) => sum + (status.routesActive ?? 0), 0);
+  return judged(failures, warnings, `${plural(active, 'prefix')} in use`);
+}
+
+/** One cause for each reason, with the prefixes that have it. */
+function unusedRoutes(near: Snapshot, { name, status }: RemoteCluster): readonly Cause[] {
+  const { routes = [], routesRejected = 0 } = status;
+  const used = new Set(routes.filter(({ state }) => state === 'Active').map(({ prefix }) => prefix));
+  const unused = routes.filter(({ prefix, reason }) => !used.has(prefix) && reason !== 'Loop');
+  const causes = [...Map.groupBy(unused, ({ reason, state }) => reason ?? state)].map(([reason, members]) => {
+    const said = members.find(({ message }) => message !== undefined)?.message;
+    const prefixes = [...new Set(members.map(({ prefix }) => prefix))];
+    const message = `${near.label} does not use ${someOf(prefixes)} of ${name}${said === undefined ? '' : `: ${said}`}`;
+    return cause(reason, message, routeFixes[reason] ?? 'the message names the cause');
+  });
+  if (causes.length > 0 || routesRejected === 0) return causes;
+  // A list that was cut leaves only the count.
+  const message = `${near.label} does not use ${plural(routesRejected, 'prefix')} of ${name}`;
+  return [cause('Rejected', message, `kubectl get remotecluster ${name} -o yaml`)];
+}
+
+const named = 3;
+
+function someOf(prefixes: readonly string[]): string {
+  const rest = prefixes.length - named;
+  return `${prefixes.slice(0, named).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+}

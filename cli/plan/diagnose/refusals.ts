@@ -1,0 +1,28 @@
+/** What to do about each refusal of the hub or of the agent's own checks, by its code. Pure. */
+
+/** Undefined: the code is none of these. */
+export function fixOfRefusal(code: string, cluster: string): string | undefined {
+  const token = `isthmus ic token --cluster ${cluster} --hub HOST:PORT`;
+  const join = 'join with it: isthmus ic join TOKEN';
+  const fixes: Readonly<Record<string, string>> = {
+    TokenMissing: `make a token at the hub (${token}) and put it into the Secret that spec.tokenSecretRef names, or ${join}`,
+    TokenMalformed: `paste the whole line that \`${token}\` printed, and ${join}`,
+    TokenForOtherCluster: `make a token for this name: ${token}; then ${join}`,
+    TokenExpired: `make a new token: ${token}; then ${join}`,
+    TokenRedeemed: `somebody else has used it: make a new token: ${token}; then ${join}`,
+    TokenSpent: `its membership has ended: make a new token: ${token}; then ${join}`,
+    TokenForeign: `spec.hub is not the hub that made the token: correct spec.hub, or make a token there: ${token}`,
+    ClusterNameTaken: `choose another clusterName, let the holder leave, or replace it: ${token} --replace`,
+    NotAMember: `the hub has let this cluster go: make a token (${token}) and ${join}`,
+    CertificateInvalid: `make a token that replaces the membership (${token} --replace) and ${join}`,
+    HubNotTrusted:
+      'correct spec.hub, and look for what intercepts the connection; a hub made anew needs new tokens for all',
+    HubAddressInvalid: 'write spec.hub as host:port, such as 192.0.2.10:6650',
+    SecretUnavailable: 'let the agent read its Secrets: compare its Role with that of the chart',
+    HubUnavailable: 'the hub cannot read its own Kubernetes API now: look at the API server of the cluster of the hub',
+    SessionReplaced: 'two agents use one identity: look for a second cluster restored from a copy of this one',
+    ClusterNameFixed: 'set clusterName back, or leave (isthmus ic leave) and join by the new name',
+    RequestInvalid: 'agent and hub are of different releases: upgrade the older one',
+  };
+  return Object.hasOwn(fixes, code) ? fixes[code] : undefined;
+}

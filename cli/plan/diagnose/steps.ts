@@ -1,0 +1,66 @@
+/** All steps in the order of the way, from what explains most to what is seen last. */
+import {
+  checkChassis,
+  checkDatabases,
+  checkDrain,
+  checkGatewayHealth,
+  checkGatewayNodes,
+  checkReports,
+} from './gateways.ts';
+import { checkAgent, checkCertificate, checkClock, checkHub, checkJoined, checkMembership } from './link.ts';
+import { checkPaths, checkPeer } from './peers.ts';
+import { checkOffer, checkPolicy, checkRoutes } from './prefixes.ts';
+import { checkConflicts, checkConverged, checkPorts, checkTransit } from './transit.ts';
+import { checkMtu, checkTunnels } from './tunnels.ts';
+import type { Step } from './step.ts';
+
+export const steps: readonly Step[] = [
+  { id: 'membership', name: 'membership', needs: [], check: checkMembership },
+  { id: 'clock', name: 'clocks', needs: [], check: checkClock },
+  { id: 'agent', name: 'agent', needs: [], check: checkAgent },
+  { id: 'certificate', name: 'certificate', needs: ['clock'], check: checkCertificate },
+  { id: 'hub', name: 'hub', needs: ['agent', 'clock', 'certificate'], check: checkHub },
+  { id: 'joined', name: 'join', needs: ['agent', 'hub', 'certificate'], check: checkJoined },
+  { id: 'databases', name: 'OVN databases', needs: [], check: checkDatabases },
+  { id: 'gateway-nodes', name: 'gateway nodes', needs: [], check: checkGatewayNodes },
+  { id: 'gateway-health', name: 'gateway health', needs: [], check: checkGatewayHealth },
+  { id: 'conflicts', name: 'conflicts', needs: [], check: checkConflicts },
+  { id: 'chassis', name: 'gateway chassis', needs: ['gateway-health', 'databases'], check: checkChassis },
+  { id: 'drain', name: 'drain', needs: [], check: checkDrain },
+  { id: 'reports', name: 'daemon reports', needs: ['agent', 'gateway-health', 'chassis'], check: checkReports },
+  { id: 'transit', name: 'transit switches', needs: ['joined', 'agent', 'hub'], check: checkTransit },
+  {
+    id: 'ports',
+    name: 'ports held',
+    needs: ['gateway-nodes', 'gateway-health', 'chassis', 'databases', 'drain', 'transit'],
+    check: checkPorts,
+  },
+  {
+    id: 'tunnels',
+    name: 'tunnels',
+    needs: ['gateway-nodes', 'gateway-health', 'chassis', 'databases'],
+    check: checkTunnels,
+  },
+  { id: 'mtu', name: 'MTU and loss', needs: [], check: checkMtu },
+  {
+    id: 'peer',
+    name: 'other cluster',
+    needs: ['membership', 'hub', 'joined', 'agent', 'tunnels', 'ports'],
+    check: checkPeer,
+  },
+  { id: 'paths', name: 'paths', needs: ['tunnels', 'ports', 'drain', 'peer'], check: checkPaths },
+  { id: 'policy', name: 'route policies', needs: [], check: checkPolicy },
+  { id: 'offer', name: 'prefixes offered', needs: ['agent', 'hub', 'joined', 'conflicts', 'peer'], check: checkOffer },
+  {
+    id: 'routes',
+    name: 'routes',
+    needs: ['paths', 'ports', 'policy', 'conflicts', 'gateway-nodes'],
+    check: checkRoutes,
+  },
+  {
+    id: 'converged',
+    name: 'convergence',
+    needs: ['agent', 'hub', 'joined', 'databases', 'transit', 'conflicts'],
+    check: checkConverged,
+  },
+];

@@ -1,0 +1,207 @@
+/** Steps of the networks between clusters, and of what keeps two members from being told apart. */
+import { cidrsOverlap, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import { plural } from '../../render/units.ts';
+import {
+  conditionOf,
+  falseCondition,
+  isHidden,
+  specOf,
+  type Snapshot,
+  type TransitSwitch,
+} from '../../state/snapshot.ts';
+import { usableGateways } from './gateways.ts';
+import { cause, failedIf, ok, unknown, type Cause, type Outcome, type Side } from './step.ts';
+
+export function checkTransit({ near }: Side): Outcome {
+  const causes: Cause[] = [];
+  const spec = specOf(near);
+  if (spec !== undefined && !isHidden(near, 'vpcs') && !near.vpcs.includes(spec.vpc))
+    causes.push(
+      cause(
+        'VpcNotFound',
+        `Interconnect default joins the VPC ${spec.vpc}, which ${near.label} does not have`,
+        'make that Vpc, or correct spec.vpc',
+      ),
+    );
+  for (const network of near.transitSwitches) causes.push(...networkCauses(near, network));
+  if (causes.length === 0 && isHidden(near, 'transitswitches')) return unknown('TransitSwitches may not be read');
+  if (near.transitSwitches.length === 0)
+    causes.push(
+      cause(
+        'NoTransitSwitch',
+        `${near.label} has no TransitSwitch: the hub has not given it one`,
+        'see the steps of the hub and the agent above',
+      ),
+    );
+  return failedIf(
+    causes,
+    near.transitSwitches.map(({ name, status }) => `${name} ${status.cidr ?? ''}`.trim()).join(', '),
+  );
+}
+
+function networkCauses(near: Snapshot, { name, spec, status }: TransitSwitch): readonly Cause[] {
+  const causes: Cause[] = [];
+  const vpc = status.vpc ?? spec.vpc;
+  if (!isHidden(near, 'vpcs') && !near.vpcs.includes(vpc))
+    causes.push(
+      cause(
+        'VpcNotFound',
+        `TransitSwitch ${name} joins the VPC ${vpc}, which ${near.label} does not have`,
+        `make that Vpc, or correct spec.vpc of TransitSwitch ${name}`,
+      ),
+    );
+  for (const clash of transitClashes(near, status.cidr ?? ''))
+    causes.push(
+      cause(
+        'TransitOverlap',
+        `the addresses of transit switch ${name} (${status.cidr}) overlap ${clash} of ${near.label}`,
+        'give the hub another --transit-cidr (hub.transitCIDR), or the TransitSwitch another spec.cidr',
+      ),
+    );
+  const ready = conditionOf(status.conditions, 'Ready');
+  // Whether a port is held is the next step's matter.
+  const isOfPorts = ready?.reason === 'NotClaimed' || ready?.reason === 'Unclaimed';
+  if (causes.length === 0 && ready?.status === 'False' && !isOfPorts)
+    causes.push(
+      cause(
+        ready.reason ?? 'NotReady',
+        ready.message ?? `transit switch ${name} is not ready`,
+        transitFix(ready.reason ?? '', name),
+      ),
+    );
+  return causes;
+}
+
+function transitClashes(near: Snapshot, text: string): readonly string[] {
+  const networks = text.split(',').flatMap((part) => parseCidr(part.trim()) ?? []);
+  return near.subnets.flatMap(({ name, cidrs }) =>
+    cidrs
+      .filter((cidr) => networks.some((network) => cidrsOverlap(network, cidr)))
+      .map((cidr) => `${formatCidr(cidr)} (subnet ${name})`),
+  );
+}
+
+function transitFix(reason: string, name: string): string {
+  if (reason === 'TransitOverlap')
+    return 'give the hub another --transit-cidr (hub.transitCIDR), or the TransitSwitch another spec.cidr';
+  return `the message names the cause; kubectl get transitswitch ${name} -o yaml has the rest`;
+}
+
+export function checkPorts({ near }: Side): Outcome | undefined {
+  if (near.transitSwitches.length === 0) return undefined;
+  const paths = near.transitSwitches.flatMap(({ name, status }) =>
+    (status.paths ?? []).map((path) => ({ name, ...path })),
+  );
+  const idle = paths.filter(({ holder = '' }) => holder === '').map(({ name, path }) => `${name}/${path}`);
+  const said = falseCondition(near, 'GatewaysReady');
+  const causes: Cause[] = [];
+  if (idle.length > 0 || said?.reason === 'NotClaimed') {
+    const what =
+      idle.length > 0 ? `no gateway of ${near.label} holds the port of ${idle.join(', ')}` : (said?.message ?? '');
+    const fix =
+      'ovn-controller takes it on a gateway that northd has named: look at northd, and at ovn-controller of the gateways (with --nb and --sb this command asks them)';
+    causes.push(cause('NotClaimed', what, fix));
+  }
+  if (said?.reason === 'WaitingForHub')
+    causes.push(
+      cause(
+        'WaitingForHub',
+        said.message ?? 'a path waits for the hub',
+        'bring the hub back: nothing is moved while the others cannot be told',
+      ),
+    );
+  if (paths.length === 0 && causes.length === 0) return undefined;
+  return failedIf(causes, `${plural(paths.length, 'port')} held`);
+}
+
+/** What the hub or the agent refused. */
+export function checkConflicts({ near, far }: Side): Outcome {
+  const said = falseCondition(near, 'NoConflicts');
+  const seen = far === undefined ? [] : duplicates(near, far);
+  const causes: Cause[] =
+    said === undefined
+      ? []
+      : [cause(said.reason ?? 'Conflict', said.message ?? 'NoConflicts is False', conflictFix(said.reason ?? ''))];
+  for (const one of seen) if (!causes.some(({ code }) => code === one.code)) causes.push(one);
+  if (causes.length > 0) return failedIf(causes, '');
+  if (conditionOf(near.interconnect?.status.conditions, 'NoConflicts') === undefined)
+    return unknown('the agent has not said');
+  return ok('every name, address and prefix has one owner');
+}
+
+function conflictFix(reason: string): string {
+  const fixes: Readonly<Record<string, string>> = {
+    DuplicateChassis:
+      'give one of the two Open vSwitches another system-id (external_ids:system-id) and restart its ovn-controller',
+    DuplicateEncap: 'give one of the two nodes another tunnel address (external_ids:ovn-encap-ip)',
+    ClusterNameTaken: 'choose another clusterName: leave, then join by the new name',
+    PrefixOverlap: 'one of the two subnets needs other addresses; or keep it to itself: disableInterConnection: true',
+    Overlap: 'one of the two subnets needs other addresses; or keep it to itself: disableInterConnection: true',
+    PrefixNotAllowed: 'the hub allows this cluster other prefixes only: change spec.allowedPrefixes of its HubMember',
+    MaxPrefixes: 'raise maxPrefixes (HubMember at the hub, RoutePolicy here), or aggregate',
+    TransitOverlap: 'give the hub another --transit-cidr (hub.transitCIDR), or the TransitSwitch another spec.cidr',
+    TransitExhausted: 'the transit network has no address left: a larger one at the hub, or a member has to leave',
+    Denied: 'a RoutePolicy denies it: change its rules, or leave it so',
+  };
+  return fixes[reason] ?? 'the message names what is held by whom: one of the two has to change';
+}
+
+/** What both sides use, seen in their own objects: also before the hub has said so. */
+function duplicates(near: Snapshot, far: Snapshot): readonly Cause[] {
+  const found: Cause[] = [];
+  const nearName = specOf(near)?.clusterName;
+  if (nearName !== undefined && nearName === specOf(far)?.clusterName)
+    found.push(cause('ClusterNameTaken', `both clusters call themselves ${nearName}`, conflictFix('ClusterNameTaken')));
+  for (const ours of usableGateways(near))
+    for (const theirs of usableGateways(far)) {
+      const chassis = ours.status.chassis ?? '';
+      const address = ours.status.address ?? '';
+      if (chassis !== '' && chassis === theirs.status.chassis)
+        found.push(
+          cause(
+            'DuplicateChassis',
+            `gateway ${ours.node} of ${near.label} and ${theirs.node} of ${far.label} have the same system-id ${chassis}`,
+            conflictFix('DuplicateChassis'),
+          ),
+        );
+      if (address !== '' && address === theirs.status.address)
+        found.push(
+          cause(
+            'DuplicateEncap',
+            `gateway ${ours.node} of ${near.label} and ${theirs.node} of ${far.label} have the same tunnel address ${address}`,
+            conflictFix('DuplicateEncap'),
+          ),
+        );
+    }
+  return found;
+}
+
+/** Does what was decided reach the hub and the databases. */
+export function checkConverged({ near }: Side): Outcome {
+  const condition = conditionOf(near.interconnect?.status.conditions, 'RoutesConverged');
+  if (condition === undefined) return unknown('the agent has not said');
+  if (condition.status === 'True') return ok(condition.message ?? 'the hub and the databases have the newest state');
+  const message = condition.message ?? 'changes are on their way';
+  const code = condition.reason ?? 'InProgress';
+  return failedIf([behindHub(near, code) ?? cause(code, message, convergedFix(code, message))], '');
+}
+
+/** With this cluster's own databases seen to follow, only those of the hub are left. */
+function behindHub({ ovn, label }: Snapshot, code: string): Cause | undefined {
+  if (code !== 'InProgress' || ovn?.isNorthdCurrent !== true) return undefined;
+  const message = `what ${label} tells the hub is not taken up, while its own databases follow: the IC databases are frozen, read-only or without a leader`;
+  return cause(
+    'HubDatabasesStuck',
+    message,
+    'in the cluster of the hub: look at the ovsdb-servers of the IC databases and at the log of the hub',
+  );
+}
+
+function convergedFix(code: string, message: string): string {
+  if (/read.?only|permission/i.test(message))
+    return 'the database is read-only or not the leader: give the agent (or the hub) a remote that may write';
+  if (code === 'WaitingForHub') return 'the hub answers but has given nothing: look at its log and at the IC databases';
+  if (code === 'InProgress')
+    return 'if it stays so: the IC databases at the hub are frozen, read-only or without a leader, or this cluster’s northbound or southbound database takes no writes (with --nb and --sb this command can tell)';
+  return 'the message names what was refused and by whom; the log of the agent has the rest';
+}

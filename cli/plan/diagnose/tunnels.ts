@@ -1,0 +1,199 @@
+/**
+ * Steps of the way between two gateways. A tunnel's BFD state says who hears whom: this end `down` after its detection
+ * time means that nothing arrives here; `init`, or a neighbour that signals its session down, means that the other end
+ * hears nothing of us. Probes are ICMP outside the tunnel: they tell a blocked udp port from a dead way.
+ */
+import type { GatewayProbe, GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
+import { plural } from '../../render/units.ts';
+import { type Gateway, type Snapshot } from '../../state/snapshot.ts';
+import { usableGateways } from './gateways.ts';
+import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
+
+/** One gateway of ours and one of theirs. */
+export interface Pair {
+  readonly ours: Gateway;
+  readonly cluster: string;
+  readonly tunnel: GatewayTunnel;
+  /** The same tunnel as the other end sees it. */
+  readonly reverse: GatewayTunnel | undefined;
+  readonly probe: GatewayProbe | undefined;
+}
+
+type Fault = 'out' | 'in' | 'both' | 'mute' | 'dead-way' | 'switch-down' | 'no-bfd' | 'off';
+
+/** Every tunnel to a gateway of the peer, or of all peers. */
+export function pairsOf({ near, far, peer }: Side): readonly Pair[] {
+  return usableGateways(near).flatMap((ours) =>
+    (ours.status.tunnels ?? []).flatMap((tunnel) => {
+      const cluster = clusterOf(near, ours, tunnel.chassis);
+      if (cluster === undefined || (peer !== undefined && cluster !== peer)) return [];
+      const theirs = far?.gateways.find(({ status }) => status.chassis === tunnel.chassis);
+      const reverse = theirs?.status.tunnels?.find(({ chassis }) => chassis === ours.status.chassis);
+      const probe = ours.status.probes?.find(({ chassis }) => chassis === tunnel.chassis);
+      return [{ ours, cluster, tunnel, reverse, probe }];
+    }),
+  );
+}
+
+/** Tunnels between this cluster's own nodes are no matter of the interconnect. */
+function clusterOf(near: Snapshot, ours: Gateway, chassis: string): string | undefined {
+  const peer = ours.status.peers?.find((one) => one.chassis === chassis);
+  if (peer !== undefined) return peer.cluster;
+  return near.remotes.find(({ status }) => status.gateways?.some((one) => one.chassis === chassis) === true)?.name;
+}
+
+const expired = /control detection time expired/i;
+const signaled = /neighbor signaled session down/i;
+const switchDown = /vswitchd/i;
+
+function faultOf({ tunnel, reverse, probe }: Pair): Fault | undefined {
+  if (tunnel.state === 'up') return undefined;
+  if (tunnel.state === 'unknown') return 'no-bfd';
+  if (tunnel.state === 'admin_down') return 'off';
+  const diagnostic = tunnel.diagnostic ?? '';
+  if (switchDown.test(diagnostic)) return 'switch-down';
+  // A session in `init` gets the other end's packets, which say that none of ours arrive.
+  const isHeard = tunnel.state === 'init' || signaled.test(diagnostic);
+  if (isHeard) return 'out';
+  if (reverse !== undefined && reverse.state !== 'up') {
+    if (reverse.state === 'init' || signaled.test(reverse.diagnostic ?? '')) return 'in';
+    if (isLost(probe)) return 'dead-way';
+    if (reverse.state === 'down' && expired.test(reverse.diagnostic ?? '')) return 'both';
+  }
+  return isLost(probe) ? 'dead-way' : 'mute';
+}
+
+function isLost(probe: GatewayProbe | undefined): boolean {
+  return probe !== undefined && probe.lossPercent >= 100;
+}
+
+export function checkTunnels(side: Side): Outcome | undefined {
+  const pairs = pairsOf(side);
+  if (pairs.length === 0)
+    return side.near.remotes.length === 0
+      ? undefined
+      : unknown('no daemon of a gateway has reported a tunnel to there');
+  const groups = Map.groupBy(pairs, faultOf);
+  const failures: Cause[] = [];
+  const warnings: Cause[] = [];
+  for (const [fault, members] of groups) {
+    if (fault === undefined) continue;
+    const found = causeOf(fault, members, side);
+    if (fault === 'no-bfd' || fault === 'off') warnings.push(found);
+    else failures.push(found);
+  }
+  const up = groups.get(undefined)?.length ?? 0;
+  return judged(failures, warnings, `${plural(up, 'tunnel')} up`);
+}
+
+function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
+  const who = nameAll(pairs, side.near.label);
+  const firewall =
+    'let udp port 6081 through, in both directions, on every firewall, security group and policy between the two addresses';
+  const tellApart = side.far === undefined ? '; with --peer-kubeconfig this command can tell which' : '';
+  switch (fault) {
+    case 'out':
+      return cause(
+        'TunnelBlockedOutgoing',
+        `geneve packets (udp 6081) from ${side.near.label} do not arrive at the other end, which is heard here: ${who}`,
+        firewall,
+      );
+    case 'in':
+      return cause(
+        'TunnelBlockedIncoming',
+        `geneve packets (udp 6081) of the other end do not arrive at ${side.near.label}, while ours arrive there: ${who}`,
+        firewall,
+      );
+    case 'both':
+      return cause(
+        'TunnelBlocked',
+        `geneve packets (udp 6081) pass in neither direction, though the addresses reach each other otherwise: ${who}`,
+        firewall,
+      );
+    case 'mute': {
+      const icmp = pairs.some(({ probe }) => probe !== undefined) ? ', though their addresses answer to ICMP' : '';
+      const message = `nothing of the other end arrives through the tunnel${icmp}: udp 6081 is dropped on the way, or Open vSwitch there is dead or frozen${tellApart}: ${who}`;
+      return cause('TunnelDown', message, `see that ovs-vswitchd runs on the other gateway; then ${firewall}`);
+    }
+    case 'dead-way':
+      return cause(
+        'UnderlayUnreachable',
+        `the tunnel addresses do not reach each other at all, ICMP neither: ${who}`,
+        'see that the other gateway is up; then routes and firewalls between these addresses',
+      );
+    case 'switch-down':
+      return cause(
+        'VswitchdDown',
+        `ovs-vswitchd does not run on a gateway of ${side.near.label}: ${[...new Set(pairs.map(({ ours }) => ours.node))].join(', ')}`,
+        'start ovs-vswitchd on that node; its log says why it ended',
+      );
+    case 'no-bfd':
+      return cause(
+        'BfdOff',
+        `no BFD runs on the tunnel, so that a gateway’s death there is noticed by nobody: ${who}`,
+        'both sides need a release that joins all gateways in one HA group; a zone with its own ovn-ic has no BFD',
+      );
+    case 'off':
+      return cause(
+        'BfdOff',
+        `BFD is switched off by hand on the tunnel: ${who}`,
+        'ovs-vsctl set interface INTERFACE bfd:enable=true on the node',
+      );
+  }
+}
+
+const shown = 4;
+
+function nameAll(pairs: readonly Pair[], label: string): string {
+  const names = pairs.map(({ ours, cluster, tunnel }) => {
+    const detail = [tunnel.state, tunnel.diagnostic].filter(
+      (text) => text !== undefined && text !== '' && text !== 'No Diagnostic',
+    );
+    return `${label}/${ours.node} (${ours.status.address ?? '?'}) – ${cluster}/${tunnel.chassis} (${tunnel.address}): ${detail.join(', ')}`;
+  });
+  const rest = names.length - shown;
+  return [...names.slice(0, shown), ...(rest > 0 ? [`and ${rest} more`] : [])].join('; ');
+}
+
+export function checkMtu(side: Side): Outcome | undefined {
+  const probed = usableGateways(side.near).flatMap((ours) =>
+    (ours.status.probes ?? []).flatMap((probe) => {
+      const cluster = clusterOf(side.near, ours, probe.chassis);
+      const isMeant = cluster !== undefined && (side.peer === undefined || cluster === side.peer);
+      return isMeant ? [{ ours, cluster, probe }] : [];
+    }),
+  );
+  if (probed.length === 0) return undefined;
+  const failures: Cause[] = [];
+  const warnings: Cause[] = [];
+  for (const { ours, cluster, probe } of probed) {
+    const wanted = ours.status.wantedMTU ?? 0;
+    const way = `${side.near.label}/${ours.node} (${ours.status.address ?? '?'}) – ${cluster}/${probe.chassis} (${probe.address})`;
+    if (probe.mtu !== undefined && probe.mtu > 0 && probe.mtu < wanted) {
+      const message = `IP packets above ${probe.mtu} bytes do not pass, pods need ${wanted}: ${way}`;
+      const fix = `raise the MTU of the links on the way to ${wanted} or more, or give pods one smaller by ${wanted - probe.mtu} (chart value networking.mtu)`;
+      failures.push(cause('PathMTUTooSmall', message, fix));
+    } else if (isLost(probe)) {
+      if (tunnelOf(ours, probe)?.state === 'up')
+        warnings.push(
+          cause(
+            'IcmpBlocked',
+            `the tunnel is up, but ICMP is dropped, so that loss and MTU are not known: ${way}`,
+            'let ICMP echo through between the tunnel addresses',
+          ),
+        );
+    } else if (probe.lossPercent > 0)
+      warnings.push(
+        cause(
+          'PacketLoss',
+          `${probe.lossPercent}% of the probes are lost: ${way}`,
+          'look at the underlay between the two addresses',
+        ),
+      );
+  }
+  return judged(failures, warnings, `every path carries what pods need (${plural(probed.length, 'probe')})`);
+}
+
+function tunnelOf(ours: Gateway, probe: GatewayProbe): GatewayTunnel | undefined {
+  return ours.status.tunnels?.find(({ chassis }) => chassis === probe.chassis);
+}

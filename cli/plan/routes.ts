@@ -1,0 +1,43 @@
+/** Every route of every other cluster as one list, in the order of their addresses. Pure. Who calls: routes, why. */
+import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import type { Snapshot } from '../state/snapshot.ts';
+
+type Route = NonNullable<RemoteClusterStatus['routes']>[number];
+
+export interface ListedRoute extends Route {
+  readonly cluster: string;
+  /** Undefined where the prefix is none. */
+  readonly cidr: Cidr | undefined;
+}
+
+export interface RouteList {
+  readonly routes: readonly ListedRoute[];
+  /** Prefixes that the objects count but do not list. */
+  readonly unlisted: number;
+}
+
+/** Of one cluster where it is named. */
+export function listRoutes(snapshot: Snapshot, cluster: string | undefined): RouteList {
+  const remotes = snapshot.remotes.filter(({ name }) => cluster === undefined || name === cluster);
+  const routes = remotes.flatMap(({ name, status }) =>
+    (status.routes ?? []).map((route) => ({ ...route, cluster: name, cidr: parseCidr(route.prefix) })),
+  );
+  const unlisted = remotes.reduce((sum, { status }) => sum + unlistedOf(status), 0);
+  return { routes: routes.toSorted(byAddress), unlisted };
+}
+
+/** A prefix is counted once, and listed once for each next hop; one that has backups only is not counted. */
+function unlistedOf({ routes = [], routesActive = 0, routesRejected = 0 }: RemoteClusterStatus): number {
+  const counted = routes.filter(({ state }) => state !== 'Backup');
+  const listed = new Set(counted.map(({ prefix, transitSwitch }) => `${transitSwitch} ${prefix}`));
+  return Math.max(0, routesActive + routesRejected - listed.size);
+}
+
+function byAddress(a: ListedRoute, b: ListedRoute): number {
+  if (a.cidr === undefined || b.cidr === undefined) return Number(b.cidr !== undefined) - Number(a.cidr !== undefined);
+  if (a.cidr.family !== b.cidr.family) return a.cidr.family - b.cidr.family;
+  if (a.cidr.network !== b.cidr.network) return a.cidr.network < b.cidr.network ? -1 : 1;
+  if (a.cidr.prefix !== b.cidr.prefix) return a.cidr.prefix - b.cidr.prefix;
+  return `${a.cluster} ${a.nextHop}` < `${b.cluster} ${b.nextHop}` ? -1 : 1;
+}

@@ -1,0 +1,51 @@
+/** How this cluster's membership stands, in one value. In: a snapshot. Out: what `status` shows and prints as JSON. Pure. */
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { specOf, type Gateway, type RemoteCluster, type Snapshot, type TransitSwitch } from '../state/snapshot.ts';
+import { diagnose, type FoundCause } from './diagnose/diagnose.ts';
+
+export interface Status {
+  readonly cluster: string;
+  readonly hub: string;
+  readonly isWell: boolean;
+  readonly problems: readonly FoundCause[];
+  readonly consequences: readonly FoundCause[];
+  readonly warnings: readonly FoundCause[];
+  readonly conditions: readonly Condition[];
+  readonly agent: { readonly holder: string; readonly renewedMs: number } | undefined;
+  readonly certificateEndsMs: number | undefined;
+  readonly routes: { readonly advertised: number; readonly learned: number; readonly rejected: number };
+  readonly gateways: readonly Gateway[];
+  readonly transitSwitches: readonly TransitSwitch[];
+  readonly remoteClusters: readonly RemoteCluster[];
+  /** At the hub's own cluster: who has joined. */
+  readonly members: Snapshot['members'];
+  readonly unreadable: readonly Problem[];
+}
+
+export function statusOf(near: Snapshot): Status {
+  const found = diagnose({ near, far: undefined, peer: undefined });
+  const { interconnect, lease, identity } = near;
+  const said = interconnect?.status;
+  return {
+    cluster: near.label,
+    hub: specOf(near)?.hub ?? '',
+    isWell: found.isWell,
+    problems: found.causes,
+    consequences: found.consequences,
+    warnings: found.warnings,
+    conditions: said?.conditions ?? [],
+    agent: lease === undefined ? undefined : { holder: lease.holder, renewedMs: lease.renewedMs },
+    certificateEndsMs: identity === undefined || 'code' in identity ? undefined : identity.notAfterMs,
+    routes: {
+      advertised: said?.routesAdvertised ?? 0,
+      learned: said?.routesLearned ?? 0,
+      rejected: said?.routesRejected ?? 0,
+    },
+    gateways: near.gateways,
+    transitSwitches: near.transitSwitches,
+    remoteClusters: near.remotes,
+    members: near.members,
+    unreadable: found.unreadable,
+  };
+}

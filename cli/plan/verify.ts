@@ -1,0 +1,150 @@
+/**
+ * Whether what the control planes say of each other agrees, end to end. In: one cluster or both. Out: checks, each with
+ * its evidence. Stricter than the diagnosis: all has to be well, and both sides have to say the same. Pure.
+ */
+import { formatCidr } from '../../lib/net/cidr.ts';
+import { plural } from '../render/units.ts';
+import { conditionOf, type RemoteCluster, type Snapshot } from '../state/snapshot.ts';
+import { pairsOf } from './diagnose/tunnels.ts';
+import { whyNotOffered } from './diagnose/prefixes.ts';
+
+export interface Check {
+  readonly cluster: string;
+  readonly name: string;
+  readonly isWell: boolean;
+  readonly evidence: string;
+}
+
+export function verify(near: Snapshot, far: Snapshot | undefined): readonly Check[] {
+  const ours = checksOf(near, far);
+  return far === undefined ? ours : [...ours, ...checksOf(far, near)];
+}
+
+function checksOf(near: Snapshot, far: Snapshot | undefined): readonly Check[] {
+  if (near.interconnect === undefined)
+    return [
+      { cluster: near.label, name: 'membership', isWell: false, evidence: 'there is no Interconnect default' },
+      ...leftOvers(near),
+    ];
+  const remotes = far === undefined ? near.remotes : near.remotes.filter(({ name }) => name === far.label);
+  return [
+    ...conditionChecks(near),
+    ...portChecks(near),
+    ...remoteChecks(near, remotes, far),
+    ...tunnelChecks(near, far),
+    ...(far === undefined ? [] : routeChecks(near, far)),
+    ...leftOvers(near),
+  ];
+}
+
+function conditionChecks({ label, interconnect }: Snapshot): readonly Check[] {
+  const conditions = interconnect?.status.conditions ?? [];
+  if (conditions.length === 0)
+    return [{ cluster: label, name: 'conditions', isWell: false, evidence: 'the agent has written none' }];
+  return conditions.map(({ type, status, message }) => ({
+    cluster: label,
+    name: type,
+    isWell: status === 'True',
+    evidence: message ?? status,
+  }));
+}
+
+function portChecks({ label, transitSwitches }: Snapshot): readonly Check[] {
+  return transitSwitches.flatMap(({ name, status }) =>
+    (status.paths ?? []).map(({ path, holder = '', state = '' }) => ({
+      cluster: label,
+      name: `port ${name}/${path}`,
+      isWell: holder !== '' && (state === '' || state === 'Settled'),
+      evidence: holder === '' ? 'no gateway holds it' : `${holder} holds it${state === '' ? '' : `, ${state}`}`,
+    })),
+  );
+}
+
+function remoteChecks(
+  { label }: Snapshot,
+  remotes: readonly RemoteCluster[],
+  far: Snapshot | undefined,
+): readonly Check[] {
+  if (remotes.length === 0) {
+    const who = far === undefined ? 'any other cluster' : far.label;
+    return [{ cluster: label, name: 'other cluster', isWell: false, evidence: `does not know ${who}` }];
+  }
+  return remotes.flatMap(({ name, status }) => {
+    const paths = status.paths ?? [];
+    const up = paths.filter(({ state }) => state === 'Up');
+    const ill = paths
+      .filter(({ state }) => state !== 'Up')
+      .map(({ transitSwitch, path, state }) => `${transitSwitch}/${path} ${state}`);
+    const mtu = conditionOf(status.conditions, 'PathMTU');
+    return [
+      {
+        cluster: label,
+        name: `phase of ${name}`,
+        isWell: status.phase === 'Ready',
+        evidence: status.phase ?? 'not said',
+      },
+      {
+        cluster: label,
+        name: `paths to ${name}`,
+        isWell: paths.length > 0 && ill.length === 0,
+        evidence: ill.length === 0 ? `${up.length} up` : ill.join(', '),
+      },
+      ...(mtu === undefined
+        ? []
+        : [
+            {
+              cluster: label,
+              name: `MTU to ${name}`,
+              isWell: mtu.status === 'True',
+              evidence: mtu.message ?? mtu.status,
+            },
+          ]),
+    ];
+  });
+}
+
+function tunnelChecks(near: Snapshot, far: Snapshot | undefined): readonly Check[] {
+  return pairsOf({ near, far, peer: far?.label }).map(({ ours, cluster, tunnel }) => ({
+    cluster: near.label,
+    name: `tunnel ${ours.node} – ${cluster}/${tunnel.chassis}`,
+    isWell: tunnel.state === 'up',
+    evidence:
+      tunnel.diagnostic === undefined || tunnel.state === 'up' ? tunnel.state : `${tunnel.state}: ${tunnel.diagnostic}`,
+  }));
+}
+
+/** Every prefix that this side offers is in use at the other. */
+function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
+  const us = far.remotes.find(({ name }) => name === near.label)?.status;
+  const offered = near.subnets
+    .filter((subnet) => !subnet.isJoin && whyNotOffered(near, subnet) === undefined)
+    .flatMap(({ name, cidrs }) => cidrs.map((cidr) => ({ subnet: name, prefix: formatCidr(cidr) })));
+  return offered.map(({ subnet, prefix }) => {
+    const found = (us?.routes ?? []).filter((route) => route.prefix === prefix);
+    const active = found.filter(({ state }) => state === 'Active');
+    const why = found.map(({ state, reason }) => reason ?? state);
+    const evidence =
+      active.length > 0
+        ? `in use at ${far.label}, ${plural(active.length, 'next hop')}`
+        : `not in use at ${far.label}${why.length === 0 ? ': not heard of' : `: ${why.join(', ')}`}`;
+    return { cluster: near.label, name: `${prefix} (${subnet})`, isWell: active.length > 0, evidence };
+  });
+}
+
+const remoteOwner = /^interconnect\/remote\/([^/]+)/;
+
+/** Rows of clusters that are gone, for who gave the databases' sockets. */
+function leftOvers(near: Snapshot): readonly Check[] {
+  if (near.ovn === undefined) return [];
+  const known = new Set(near.remotes.map(({ name }) => name));
+  const stray = near.ovn.interconnectRows.filter(({ owner }) => {
+    const cluster = remoteOwner.exec(owner)?.[1];
+    return near.interconnect === undefined || (cluster !== undefined && !known.has(cluster));
+  });
+  const owners = [...new Set(stray.map(({ database, table, owner }) => `${owner} in ${database} ${table}`))];
+  const evidence =
+    stray.length === 0
+      ? 'none'
+      : `${plural(stray.length, 'row')}: ${owners.slice(0, 3).join(', ')}${owners.length > 3 ? ' …' : ''}`;
+  return [{ cluster: near.label, name: 'rows left over', isWell: stray.length === 0, evidence }];
+}

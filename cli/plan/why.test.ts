@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { parseCidr } from '../../lib/net/cidr.ts';
+import { policyOf, subnetOf, wellPair } from '../testing-snapshots.ts';
+import { decisionOf } from './policy.ts';
+import { listRoutes } from './routes.ts';
+import { explainRoute, parseTarget, type Why } from './why.ts';
+
+function why(text: string, spoil: (pair: ReturnType<typeof wellPair>) => void = () => undefined, isAlone = true): Why {
+  const pair = wellPair();
+  spoil(pair);
+  const target = parseTarget(text);
+  assert.ok(target);
+  return explainRoute(pair.east, target, isAlone ? undefined : pair.west);
+}
+
+function offer(pair: ReturnType<typeof wellPair>, prefix: string, more: object = {}): void {
+  const status = pair.east.remotes[0]?.status;
+  assert.ok(status?.routes);
+  status.routes.push({ prefix, transitSwitch: 'ts', nextHop: '100.100.0.2', state: 'Active', ...more });
+}
+
+describe('why an address is reached', () => {
+  it('by the longest prefix in use; all its next hops share the traffic', () => {
+    const found = why('10.17.3.4', (pair) => {
+      offer(pair, '10.17.3.0/24');
+      offer(pair, '10.17.3.0/24', { nextHop: '100.100.32.2' });
+    });
+    assert.equal(found.answer, 'Reached');
+    assert.equal(
+      found.sentence,
+      '10.17.3.4 is reached in cluster west by 10.17.3.0/24, next hop 100.100.0.2 on ts, 100.100.32.2 on ts',
+    );
+    assert.deepEqual(
+      found.candidates.map(({ route, isUsed, why: reason }) => [route.prefix, isUsed, reason]),
+      [
+        ['10.17.0.0/16', false, 'a longer prefix wins: 10.17.3.0/24'],
+        ['10.17.3.0/24', true, 'longest match, one of 2 that share the traffic'],
+        ['10.17.3.0/24', true, 'longest match, one of 2 that share the traffic'],
+      ],
+    );
+    assert.equal(found.paths.length, 2);
+  });
+
+  it('not by a longer prefix that is refused', () => {
+    const found = why('10.17.3.4', (pair) =>
+      offer(pair, '10.17.3.0/24', {
+        state: 'Rejected',
+        reason: 'Overlap',
+        message: 'overlaps 10.17.3.0/25 (web) of this cluster',
+      }),
+    );
+    assert.equal(found.answer, 'Reached');
+    assert.match(found.sentence, /by 10\.17\.0\.0\/16/);
+    assert.equal(found.candidates[1]?.why, 'overlaps 10.17.3.0/25 (web) of this cluster');
+  });
+
+  it('not where a subnet here has it, as long or longer', () => {
+    const found = why('10.17.3.4', ({ east }) => east.subnets.push(subnetOf('web', '10.17.3.0/24')));
+    assert.equal(found.answer, 'Local');
+    assert.equal(found.sentence, '10.17.3.4 is in subnet web (10.17.3.0/24) of this cluster');
+    assert.equal(found.candidates[0]?.why, 'subnet web of this cluster (10.17.3.0/24) comes first');
+    assert.equal(why('10.17.9.9', ({ east }) => east.subnets.push(subnetOf('web', '10.17.3.0/24'))).answer, 'Reached');
+  });
+
+  it('a subnet of a VPC that is not joined is not in the way', () => {
+    const found = why('10.17.3.4', ({ east }) =>
+      east.subnets.push(subnetOf('tenant', '10.17.3.0/24', { vpc: 'blue' })),
+    );
+    assert.equal(found.answer, 'Reached');
+  });
+
+  it('offered, but refused: says why and what to do', () => {
+    const found = why('10.17.0.0/16', ({ east }) => {
+      const [route] = east.remotes[0]?.status.routes ?? [];
+      Object.assign(route ?? {}, { state: 'Rejected', reason: 'Denied', message: 'denied by RoutePolicy no-west' });
+      east.policies = [policyOf('no-west', { rules: [{ match: { clusters: ['west'] }, action: 'Deny' }] })];
+    });
+    assert.equal(found.answer, 'NotReached');
+    assert.match(found.sentence, /10\.17\.0\.0\/16 of west: Denied/);
+    assert.deepEqual(found.candidates[0]?.policy, { policy: 'no-west', rule: 0, action: 'Deny' });
+    assert.deepEqual(found.next, ['change the RoutePolicy that is named']);
+  });
+
+  it('not offered: what it would need, and with the other side the very obstacle', () => {
+    assert.equal(why('10.18.0.1').answer, 'NotOffered');
+    assert.match(why('10.18.0.1').next.join('\n'), /one of west.*disableInterConnection/s);
+    const found = why(
+      '10.18.0.1',
+      ({ west }) => west.subnets.push(subnetOf('private', '10.18.0.0/24', { isDisabled: true })),
+      false,
+    );
+    assert.match(found.next.join('\n'), /subnet private of west is kept to itself: disableInterConnection is true/);
+    assert.equal(found.next.length, 1);
+  });
+
+  it('a part of a prefix is not the whole', () => {
+    assert.equal(why('10.16.0.0/12').answer, 'NotReached');
+    assert.match(why('10.16.0.0/12').sentence, /parts of it are/);
+  });
+
+  it('reads addresses of both families, and nothing else', () => {
+    assert.equal(parseTarget('fd00::1')?.prefix, 128);
+    assert.equal(parseTarget('10.0.0.0/8')?.prefix, 8);
+    for (const text of ['', 'web', '10.0.0.0/33', '10.0.0']) assert.equal(parseTarget(text), undefined, text);
+  });
+});
+
+describe('which policy decides', () => {
+  const subject = (text: string, more: object = {}) => {
+    const cidr = parseCidr(text);
+    assert.ok(cidr);
+    return {
+      cidr,
+      cluster: 'west',
+      transitSwitch: 'ts',
+      vpc: 'ovn-cluster',
+      origin: 'connected',
+      tags: ['gold'],
+      ...more,
+    };
+  };
+
+  it('by priority, then by name; the first rule that matches', () => {
+    const policies = [
+      policyOf('b', { priority: 10, defaultAction: 'Deny' }),
+      policyOf('a', {
+        priority: 10,
+        rules: [{ match: { tags: ['silver'] } }, { match: { tags: ['gold', 'x'] }, action: 'Allow' }],
+      }),
+      policyOf('first', { priority: 1, transitSwitches: ['other'], defaultAction: 'Deny' }),
+    ];
+    assert.deepEqual(decisionOf(policies, subject('10.17.0.0/16')), { policy: 'a', rule: 1, action: 'Allow' });
+    assert.deepEqual(decisionOf(policies, subject('10.17.0.0/16', { tags: [] })), {
+      policy: 'b',
+      rule: undefined,
+      action: 'Deny',
+    });
+    assert.equal(decisionOf([], subject('10.17.0.0/16')), undefined);
+  });
+
+  for (const [range, prefix, isIn] of [
+    [{ cidr: '10.0.0.0/8' }, '10.0.0.0/8', true],
+    [{ cidr: '10.0.0.0/8' }, '10.17.0.0/16', false],
+    [{ cidr: '10.0.0.0/8', ge: 16 }, '10.17.0.0/24', true],
+    [{ cidr: '10.0.0.0/8', ge: 16 }, '10.0.0.0/9', false],
+    [{ cidr: '10.0.0.0/8', le: 16 }, '10.17.0.0/16', true],
+    [{ cidr: '10.0.0.0/8', le: 16 }, '10.17.0.0/17', false],
+    [{ cidr: '10.0.0.0/8', le: 16 }, '11.0.0.0/16', false],
+    [{ cidr: 'fd00::/8', ge: 64 }, 'fd01::/64', true],
+  ] as const)
+    it(`${prefix} ${isIn ? 'is' : 'is not'} in ${JSON.stringify(range)}`, () => {
+      const policies = [policyOf('p', { rules: [{ match: { prefixes: [range] }, action: 'Deny' }] })];
+      assert.equal(decisionOf(policies, subject(prefix)) !== undefined, isIn);
+    });
+});
+
+describe('the list of routes', () => {
+  it('is in the order of addresses, and says what the objects leave out', () => {
+    const { east } = wellPair();
+    const status = east.remotes[0]?.status;
+    assert.ok(status?.routes);
+    for (const prefix of ['fd00::/64', '10.2.0.0/16', '10.10.0.0/16', '10.2.0.0/24'])
+      status.routes.push({ prefix, transitSwitch: 'ts', nextHop: '100.100.0.2', state: 'Active' });
+    status.routes.push({ prefix: '10.17.0.0/16', transitSwitch: 'ts', nextHop: '100.100.32.2', state: 'Active' });
+    status.routesActive = 7;
+    const { routes, unlisted } = listRoutes(east, undefined);
+    assert.deepEqual(
+      routes.map(({ prefix }) => prefix),
+      ['10.2.0.0/16', '10.2.0.0/24', '10.10.0.0/16', '10.17.0.0/16', '10.17.0.0/16', 'fd00::/64'],
+    );
+    assert.equal(unlisted, 2);
+    assert.deepEqual(listRoutes(east, 'north'), { routes: [], unlisted: 0 });
+  });
+});

@@ -1,0 +1,197 @@
+/**
+ * Why an address or a prefix is reached, or is not. In: this cluster, the address, and the other cluster where it can be
+ * read. Out: what wins, what else there is and why it does not, and what would have to change. Pure.
+ */
+import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import { cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
+import { specOf, type Snapshot } from '../state/snapshot.ts';
+import { joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
+import { decisionOf, type Decision } from './policy.ts';
+import { listRoutes, type ListedRoute } from './routes.ts';
+
+export interface Candidate {
+  readonly route: ListedRoute;
+  readonly isUsed: boolean;
+  /** Why it is used, or why not; a sentence without its subject. */
+  readonly why: string;
+  readonly policy: Decision | undefined;
+}
+
+export interface Why {
+  readonly target: string;
+  readonly answer: 'Local' | 'Reached' | 'NotReached' | 'NotOffered';
+  readonly sentence: string;
+  readonly local: readonly { readonly subnet: string; readonly vpc: string; readonly cidr: string }[];
+  readonly candidates: readonly Candidate[];
+  /** Of the clusters of the candidates. */
+  readonly paths: readonly (RemotePathStatus & { readonly cluster: string })[];
+  /** What would have to change. */
+  readonly next: readonly string[];
+}
+
+/** An address as the prefix of it alone, or a prefix; undefined where the text is neither. */
+export function parseTarget(text: string): Cidr | undefined {
+  const ip = parseIp(text);
+  if (ip === undefined) return parseCidr(text);
+  return { family: ip.family, network: ip.value, prefix: bitsOf(ip.family) };
+}
+
+export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undefined): Why {
+  const local = localNets(near).filter(({ cidr }) => cidrsOverlap(cidr, target));
+  const routes = listRoutes(near, undefined).routes.filter(
+    ({ cidr }) => cidr !== undefined && cidrsOverlap(cidr, target),
+  );
+  const covering = routes.filter(({ cidr }) => cidr !== undefined && contains(cidr, target));
+  const active = covering.filter(({ state }) => state === 'Active');
+  const longest = Math.max(-1, ...active.map(({ cidr }) => cidr?.prefix ?? -1));
+  const home = local.filter(({ cidr }) => contains(cidr, target)).toSorted((a, b) => b.cidr.prefix - a.cidr.prefix)[0];
+  // A connected network wins over a route of the same length.
+  const isLocal = home !== undefined && home.cidr.prefix >= longest;
+  const winners = isLocal ? [] : active.filter(({ cidr }) => cidr?.prefix === longest);
+  const candidates = routes.map((route) => candidateOf(near, route, target, winners, isLocal ? home : undefined));
+  const clusters = new Set(routes.map(({ cluster }) => cluster));
+  const shared = {
+    target: textOf(target),
+    local: local.map(({ subnet, vpc, cidr }) => ({ subnet, vpc, cidr: formatCidr(cidr) })),
+    candidates,
+    paths: pathsOf(near, clusters),
+  };
+  if (isLocal)
+    return {
+      ...shared,
+      answer: 'Local',
+      sentence: `${textOf(target)} is in subnet ${home.subnet} (${formatCidr(home.cidr)}) of this cluster`,
+      next: [],
+    };
+  if (winners.length > 0) return { ...shared, answer: 'Reached', sentence: reachedBy(target, winners), next: [] };
+  if (routes.length > 0)
+    return {
+      ...shared,
+      answer: 'NotReached',
+      sentence: notReached(target, covering),
+      next: nextSteps(covering.length > 0 ? covering : routes),
+    };
+  return {
+    ...shared,
+    answer: 'NotOffered',
+    sentence: `no cluster offers ${textOf(target)}`,
+    next: offers(near, far, target),
+  };
+}
+
+interface LocalNet {
+  readonly subnet: string;
+  readonly vpc: string;
+  readonly cidr: Cidr;
+}
+
+/** Networks of the VPCs that take part: others have their own routers. */
+function localNets(near: Snapshot): readonly LocalNet[] {
+  const joined = joinedVpcs(near);
+  return near.subnets.flatMap(({ name, vpc, cidrs }) =>
+    joined.has(vpc) ? cidrs.map((cidr) => ({ subnet: name, vpc, cidr })) : [],
+  );
+}
+
+function contains(outer: Cidr, inner: Cidr): boolean {
+  return outer.prefix <= inner.prefix && cidrsOverlap(outer, inner);
+}
+
+function textOf(target: Cidr): string {
+  return target.prefix === bitsOf(target.family)
+    ? formatIp({ family: target.family, value: target.network })
+    : formatCidr(target);
+}
+
+function reachedBy(target: Cidr, winners: readonly ListedRoute[]): string {
+  const [first] = winners;
+  const hops = [...new Set(winners.map(({ nextHop, transitSwitch }) => `${nextHop} on ${transitSwitch}`))].join(', ');
+  return `${textOf(target)} is reached in cluster ${first?.cluster ?? ''} by ${first?.prefix ?? ''}, next hop ${hops}`;
+}
+
+function notReached(target: Cidr, covering: readonly ListedRoute[]): string {
+  const reasons = [
+    ...new Set(covering.map(({ cluster, prefix, reason, state }) => `${prefix} of ${cluster}: ${reason ?? state}`)),
+  ];
+  if (reasons.length === 0) return `${textOf(target)} as a whole is offered by no cluster; parts of it are`;
+  return `${textOf(target)} is offered, but not reached (${reasons.join('; ')})`;
+}
+
+function candidateOf(
+  near: Snapshot,
+  route: ListedRoute,
+  target: Cidr,
+  winners: readonly ListedRoute[],
+  home: LocalNet | undefined,
+): Candidate {
+  const vpc =
+    near.transitSwitches.find(({ name }) => name === route.transitSwitch)?.status.vpc ?? specOf(near)?.vpc ?? '';
+  const policy = route.cidr === undefined ? undefined : decisionOf(near.policies, { ...route, cidr: route.cidr, vpc });
+  const isUsed = winners.includes(route);
+  return { route, isUsed, why: whyOf(route, target, isUsed, winners, home), policy };
+}
+
+function whyOf(
+  route: ListedRoute,
+  target: Cidr,
+  isUsed: boolean,
+  winners: readonly ListedRoute[],
+  home: LocalNet | undefined,
+): string {
+  if (isUsed)
+    return winners.length > 1 ? `longest match, one of ${winners.length} that share the traffic` : 'longest match';
+  if (route.state !== 'Active') return route.message ?? route.reason ?? route.state;
+  if (route.cidr !== undefined && !contains(route.cidr, target)) return `a part of ${textOf(target)} only`;
+  if (home !== undefined) return `subnet ${home.subnet} of this cluster (${formatCidr(home.cidr)}) comes first`;
+  return `a longer prefix wins: ${winners[0]?.prefix ?? ''}`;
+}
+
+function pathsOf(near: Snapshot, clusters: ReadonlySet<string>): Why['paths'] {
+  return near.remotes.flatMap(({ name, status }) =>
+    clusters.has(name) ? (status.paths ?? []).map((path) => ({ ...path, cluster: name })) : [],
+  );
+}
+
+const hints: Readonly<Record<string, string>> = {
+  Overlap: 'give one of the two networks other addresses, or keep the other’s to itself (disableInterConnection: true)',
+  Denied: 'change the RoutePolicy that is named',
+  MaxPrefixes: 'raise maxPrefixes of the RoutePolicy that is named, or let the other cluster aggregate',
+  NextHopDown: 'bring a path back: isthmus ic diagnose CLUSTER says what is wrong with it',
+  NextHopUnreachable: 'isthmus ic diagnose CLUSTER says what is missing between the two',
+  NoGateway: 'label a gateway node here: kubectl label node NODE ovn.kubernetes.io/ic-gw=true',
+  NotPreferred: 'another route to it is preferred: see setPreference of the RoutePolicies',
+  Loop: 'it is a prefix of this cluster that came back by another one: nothing to do',
+};
+
+function nextSteps(routes: readonly ListedRoute[]): readonly string[] {
+  const steps = routes.flatMap(({ reason, cluster }) => {
+    const hint = hints[reason ?? ''];
+    return hint === undefined ? [] : [hint.replace('CLUSTER', cluster)];
+  });
+  return [...new Set(steps)];
+}
+
+/** What it takes for a prefix to be offered; the very obstacle where the other cluster can be read. */
+function offers(near: Snapshot, far: Snapshot | undefined, target: Cidr): readonly string[] {
+  const held = far?.subnets.filter(({ cidrs, wished }) =>
+    [...cidrs, ...wished.split(',').flatMap((text) => parseCidr(text.trim()) ?? [])].some((cidr) =>
+      cidrsOverlap(cidr, target),
+    ),
+  );
+  const [subnet] = held ?? [];
+  if (far !== undefined && subnet !== undefined) {
+    const obstacle = whyNotOffered(far, subnet);
+    if (obstacle !== undefined) return [`${obstacle.message}: ${obstacle.fix}`];
+    return [
+      `subnet ${subnet.name} of ${far.label} could be offered: see export policies and NoConflicts of ${far.label}, and allowedPrefixes of its HubMember`,
+    ];
+  }
+  const members = near.remotes.map(({ name }) => name).join(', ');
+  const where = members === '' ? 'another cluster, which has to join first' : `one of ${members}`;
+  return [
+    `it needs a ready Subnet with that address in ${where}, in a VPC that takes part in a transit switch, without disableInterConnection`,
+    'no Export policy there may deny it, and the hub must allow it (allowedPrefixes and maxPrefixes of the HubMember)',
+    'with --peer-kubeconfig this command looks there itself',
+  ];
+}

@@ -1,0 +1,35 @@
+/** The diagnosis as text: causes first, then the steps they came from. Pure. */
+import type { Diagnosis } from '../plan/diagnose/diagnose.ts';
+import type { StepState } from '../plan/diagnose/step.ts';
+import { renderCauses, renderUnreadable } from './causes.ts';
+import type { Paint, Tone } from './paint.ts';
+import { renderSection, renderTable, toned } from './table.ts';
+import { plural } from './units.ts';
+
+const tones: Readonly<Record<StepState, Tone>> = {
+  ok: 'good',
+  warning: 'doubtful',
+  failed: 'bad',
+  unknown: 'doubtful',
+};
+
+export function renderDiagnosis(found: Diagnosis, paint: Paint): string {
+  const { cluster, peer, isWell, causes, consequences, warnings, steps, unreadable } = found;
+  const way = peer === undefined ? `${cluster} – all other clusters` : `${cluster} – ${peer}`;
+  const verdict = isWell ? paint('no fault found', 'good') : paint(plural(causes.length, 'cause'), 'bad');
+  const rows = steps.map(({ cluster: side, name, state, evidence, because }) => [
+    side,
+    name,
+    toned(state, tones[state]),
+    because === undefined ? evidence : `${evidence} (see ${steps.find(({ id }) => id === because)?.name ?? because})`,
+  ]);
+  const lines = [
+    `${paint(way, 'strong')}: ${verdict}`,
+    ...renderCauses('Causes', causes, 'bad', paint),
+    ...renderCauses('Probably because of these', consequences, 'doubtful', paint),
+    ...renderCauses('Worth knowing', warnings, 'doubtful', paint),
+    ...renderUnreadable(unreadable, paint),
+    ...renderSection('Steps', renderTable(['CLUSTER', 'STEP', 'STATE', 'EVIDENCE'], rows, paint), paint),
+  ];
+  return `${lines.join('\n')}\n`;
+}

@@ -1,0 +1,52 @@
+/** Aligned columns, as kubectl prints them. In: cells with their tone. Out: lines without trailing spaces. Pure. */
+import type { Paint, Tone } from './paint.ts';
+
+export interface Toned {
+  readonly text: string;
+  readonly tone: Tone;
+}
+
+export type Cell = string | number | undefined | Toned;
+
+const gap = 3;
+
+export function toned(text: string, tone: Tone): Toned {
+  return { text, tone };
+}
+
+/** Columns in which no row has anything are left out; an empty table is no line at all. */
+export function renderTable(
+  heads: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  paint: Paint,
+): readonly string[] {
+  if (rows.length === 0) return [];
+  const kept = heads.flatMap((_, column) => (rows.some((row) => textOf(row[column]) !== '') ? [column] : []));
+  const cells = [heads.map((head) => toned(head, 'faint')), ...rows].map((row) =>
+    kept.map((column) => asToned(row[column])),
+  );
+  const widths = kept.map((_, at) => Math.max(...cells.map((row) => row[at]?.text.length ?? 0)));
+  return cells.map((row) =>
+    row
+      .map(({ text, tone }, at) => {
+        const isLast = row.slice(at + 1).every((rest) => rest.text === '');
+        return isLast ? paint(text, tone) : paint(text, tone) + ' '.repeat((widths[at] ?? 0) - text.length + gap);
+      })
+      .join('')
+      .trimEnd(),
+  );
+}
+
+/** What a list of lines is about, above it, and both two columns apart. */
+export function renderSection(title: string, lines: readonly string[], paint: Paint): readonly string[] {
+  return lines.length === 0 ? [] : ['', paint(title, 'strong'), ...lines.map((line) => `  ${line}`)];
+}
+
+function asToned(cell: Cell): Toned {
+  return typeof cell === 'object' ? cell : toned(textOf(cell), 'plain');
+}
+
+function textOf(cell: Cell): string {
+  if (cell === undefined) return '';
+  return typeof cell === 'object' ? cell.text : String(cell);
+}

@@ -1,0 +1,109 @@
+/**
+ * Which kubeconfig a command uses, found as kubectl finds it: the flag, the files of KUBECONFIG, `~/.kube/config`, or
+ * the service account of the pod. Several files, or another context than the current one, become one file of this
+ * process alone, which goes away with it.
+ */
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { KubeConfigError } from '../../lib/kube/errors.ts';
+import { parseYaml } from '../../lib/kube/yaml.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+type Fields = Readonly<Record<string, unknown>>;
+
+export interface Kubeconfig {
+  /** Undefined: the service account of the pod. */
+  readonly file: string | undefined;
+  /** The context's name, for a cluster that has no better one. */
+  readonly label: string;
+  /** Removes what was made for this process. */
+  readonly close: () => Promise<void>;
+}
+
+/** Paths that another file's mapping may hold, relative to that file. */
+const paths = ['certificate-authority', 'client-certificate', 'client-key', 'tokenFile'] as const;
+const sections = { clusters: 'cluster', users: 'user', contexts: 'context' } as const;
+
+/** @throws KubeConfigError where a file cannot be used or has no such context */
+export async function findKubeconfig(
+  flags: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
+  env: Environment,
+): Promise<Kubeconfig> {
+  const files = candidates(flags.kubeconfig, env);
+  if (files.length === 0) {
+    if (flags.context !== undefined)
+      throw new KubeConfigError(`--context ${flags.context}: there is no kubeconfig; give one with --kubeconfig`);
+    return { file: undefined, label: 'this cluster', close: () => Promise.resolve() };
+  }
+  const documents = await Promise.all(files.map(readDocument));
+  const current = documents
+    .map((document) => document['current-context'])
+    .find((name) => typeof name === 'string' && name !== '');
+  const context = flags.context ?? (current as string | undefined) ?? '';
+  const [only] = files;
+  if (files.length === 1 && only !== undefined && context === current)
+    return { file: only, label: context, close: () => Promise.resolve() };
+  return writeOwn(mergeDocuments(documents, files, context), context);
+}
+
+function candidates(flag: string | undefined, env: Environment): readonly string[] {
+  if (flag !== undefined) return [flag];
+  // As kubectl: files that are not there are passed over.
+  const listed = (env['KUBECONFIG'] ?? '').split(':').filter((file) => file !== '' && existsSync(file));
+  if (listed.length > 0) return listed;
+  const home = join(env['HOME'] ?? '/', '.kube/config');
+  return existsSync(home) ? [home] : [];
+}
+
+async function readDocument(file: string): Promise<Fields> {
+  let document: unknown;
+  try {
+    document = parseYaml(await readFile(file, 'utf8'));
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new KubeConfigError(`${file}: cannot be read as a kubeconfig: ${why}`);
+  }
+  if (typeof document !== 'object' || document === null || Array.isArray(document))
+    throw new KubeConfigError(`${file}: is no kubeconfig: it has to be a mapping`);
+  return document as Fields;
+}
+
+/** The first entry of a name counts, as in kubectl. Pure. @throws KubeConfigError */
+export function mergeDocuments(documents: readonly Fields[], files: readonly string[], context: string): Fields {
+  const merged = Object.entries(sections).map(([section, item]) => {
+    const entries = new Map<unknown, Fields>();
+    for (const [index, document] of documents.entries())
+      for (const entry of listOf(document[section]))
+        if (!entries.has(entry['name']))
+          entries.set(entry['name'], absolute(entry, item, dirname(resolve(files[index] ?? ''))));
+    return [section, [...entries.values()]] as const;
+  });
+  const root: Fields = { apiVersion: 'v1', kind: 'Config', 'current-context': context, ...Object.fromEntries(merged) };
+  const names = listOf(root['contexts']).map(({ name }) => name);
+  if (names.includes(context)) return root;
+  const known = names.length === 0 ? 'none' : names.join(', ');
+  throw new KubeConfigError(`no context "${context}" in ${files.join(', ')}; there are: ${known}`);
+}
+
+function listOf(value: unknown): readonly Fields[] {
+  return Array.isArray(value) ? (value as Fields[]) : [];
+}
+
+function absolute(entry: Fields, item: string, folder: string): Fields {
+  const inner = (entry[item] ?? {}) as Fields;
+  const resolved = paths.flatMap((field) => {
+    const value = inner[field];
+    return typeof value === 'string' && value !== '' ? [[field, resolve(folder, value)] as const] : [];
+  });
+  return { ...entry, [item]: { ...inner, ...Object.fromEntries(resolved) } };
+}
+
+async function writeOwn(config: Fields, label: string): Promise<Kubeconfig> {
+  // It holds credentials: nobody else may look into the folder, nor read the file.
+  const folder = await mkdtemp(join(tmpdir(), 'isthmus-kubeconfig-'));
+  const file = join(folder, 'config');
+  await writeFile(file, JSON.stringify(config), { mode: 0o600 });
+  return { file, label, close: () => rm(folder, { recursive: true, force: true }) };
+}

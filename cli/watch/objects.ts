@@ -1,0 +1,137 @@
+/** Kubernetes objects as the commands need them. What is wrong with a spec is part of the value. */
+import { z } from 'zod';
+import { networksInForce } from '../../lib/api/in-force.ts';
+import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import { routePolicySpec } from '../../lib/api/kinds/route-policy.ts';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import { transitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
+import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import type {
+  Gateway,
+  HubMember,
+  Interconnect,
+  Lease,
+  Node,
+  RemoteCluster,
+  RoutePolicy,
+  Subnet,
+  TransitSwitch,
+  Workload,
+} from '../state/snapshot.ts';
+
+function specOr<T>(schema: z.ZodType<T>, raw: RawObject): T | Problem {
+  const parsed = schema.safeParse(raw['spec'] ?? {});
+  return parsed.success ? parsed.data : { code: 'SpecInvalid', message: z.prettifyError(parsed.error) };
+}
+
+/** A status is ours, and its schema was checked by the API server. */
+function statusOf(raw: RawObject): object {
+  return raw['status'] ?? {};
+}
+
+export function parseInterconnect(raw: RawObject): Interconnect {
+  return {
+    spec: specOr(interconnectSpec, raw),
+    status: statusOf(raw),
+    isDeleting: raw.metadata.deletionTimestamp !== undefined,
+    finalizers: raw.metadata.finalizers ?? [],
+  };
+}
+
+export function parseGateway(raw: RawObject): Gateway {
+  const spec = (raw['spec'] ?? {}) as { drain?: boolean };
+  return { node: raw.metadata.name, isDrained: spec.drain === true, status: statusOf(raw) };
+}
+
+export function parseTransitSwitch(raw: RawObject): TransitSwitch {
+  // The agent's own object has no spec of a user's; all of it has defaults.
+  const spec = transitSwitchSpec.parse(raw['spec'] ?? {});
+  return { name: raw.metadata.name, spec, status: statusOf(raw) };
+}
+
+export function parseRemoteCluster(raw: RawObject): RemoteCluster {
+  return { name: raw.metadata.name, status: statusOf(raw) };
+}
+
+export function parseRoutePolicy(raw: RawObject): RoutePolicy {
+  return { name: raw.metadata.name, spec: specOr(routePolicySpec, raw), status: statusOf(raw) };
+}
+
+export function parseHubMember(raw: RawObject): HubMember {
+  const spec = (raw['spec'] ?? {}) as { allowedPrefixes?: string[]; maxPrefixes?: number };
+  return {
+    name: raw.metadata.name,
+    allowedPrefixes: spec.allowedPrefixes ?? [],
+    maxPrefixes: spec.maxPrefixes ?? 10_000,
+    status: statusOf(raw),
+  };
+}
+
+interface SubnetSpec {
+  readonly vpc?: string;
+  readonly cidrBlock?: string;
+  readonly vlan?: string;
+  readonly logicalGateway?: boolean;
+  readonly disableInterConnection?: boolean;
+}
+
+export function parseSubnet(raw: RawObject): Subnet {
+  const spec = (raw['spec'] ?? {}) as SubnetSpec;
+  return {
+    name: raw.metadata.name,
+    vpc: (spec.vpc ?? '') === '' ? defaultVpc : (spec.vpc ?? defaultVpc),
+    wished: spec.cidrBlock ?? '',
+    cidrs: networksInForce(raw.metadata.annotations),
+    isDisabled: spec.disableInterConnection === true,
+    isJoin: raw.metadata.name === joinSubnet,
+    isUnderlay: (spec.vlan ?? '') !== '' && spec.logicalGateway !== true,
+    conditions: conditionsOf(raw),
+  };
+}
+
+export function parseNode(raw: RawObject): Node {
+  const status = (raw['status'] ?? {}) as { addresses?: { type: string; address: string }[] };
+  return {
+    name: raw.metadata.name,
+    labels: raw.metadata.labels ?? {},
+    chassis: raw.metadata.annotations?.[annotation.chassis],
+    addresses: (status.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : [])),
+    conditions: conditionsOf(raw),
+  };
+}
+
+function conditionsOf(raw: RawObject): readonly Condition[] {
+  return ((raw['status'] ?? {}) as { conditions?: Condition[] }).conditions ?? [];
+}
+
+export function parseLease(raw: RawObject): Lease | undefined {
+  const spec = (raw['spec'] ?? {}) as { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
+  const renewedMs = Date.parse(spec.renewTime ?? '');
+  if (Number.isNaN(renewedMs)) return undefined;
+  const durationMs = (spec.leaseDurationSeconds ?? 15) * 1000;
+  return { holder: spec.holderIdentity ?? '', renewedMs, durationMs, movement: 'not watched' };
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly conditions?: readonly Condition[];
+  readonly containerStatuses?: readonly { readonly state?: { readonly waiting?: { readonly reason?: string } } }[];
+}
+
+/** @throws Error for a pod that is none of ours: the list asks for ours only */
+export function parseWorkload(raw: RawObject): Workload {
+  const component = raw.metadata.labels?.['app.kubernetes.io/name'];
+  if (component !== 'isthmus-interconnect' && component !== 'isthmus-hub' && component !== 'isthmus-daemon')
+    throw new Error(`pod ${raw.metadata.name} is no pod of Isthmus`);
+  const status = (raw['status'] ?? {}) as PodStatus;
+  const waiting = status.containerStatuses?.map(({ state }) => state?.waiting?.reason).find((why) => why !== undefined);
+  return {
+    component,
+    pod: raw.metadata.name,
+    node: ((raw['spec'] ?? {}) as { nodeName?: string }).nodeName ?? '',
+    isReady: status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true,
+    reason: waiting ?? (status.phase === 'Running' ? '' : (status.phase ?? 'Unknown')),
+  };
+}

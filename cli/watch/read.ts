@@ -1,0 +1,173 @@
+/**
+ * Reads one cluster. In: a client. Out: a Snapshot. Called by every command that judges. What the user may not read or
+ * what is not there becomes part of the value; an API server that does not answer is an error.
+ * @throws KubeUnreachable, KubeConfigError, KubeApiError where the user is not known at all or Isthmus is not installed
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TokenClaims } from '../../lib/api/join-token.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import {
+  hubMembers,
+  interconnectGateways,
+  interconnects,
+  leases,
+  nodes,
+  pods,
+  remoteClusters,
+  routePolicies,
+  secrets,
+  subnets,
+  transitSwitches,
+  vpcs,
+} from '../../lib/kube/resources.ts';
+import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
+import { isProblem, type Lease, type Snapshot, type Unreadable } from '../state/snapshot.ts';
+import * as parse from './objects.ts';
+import { authoritySecret, identitySecret, readAuthority, readIdentity, readJoinToken } from './secrets.ts';
+
+/** The Interconnect that counts. */
+export const canonicalName = 'default';
+export const leaseName = 'isthmus-interconnect';
+
+/** A leader renews every two seconds, and an attempt takes four at most. */
+const freshMs = 8000;
+const lookAgain = { times: 6, pauseMs: 600 };
+
+export interface ReadOptions {
+  readonly client: Pick<KubeClient, 'get' | 'list'>;
+  readonly namespace: string;
+  /** What the cluster is called while it has no name among the members. */
+  readonly fallbackLabel: string;
+  readonly nowMs: number;
+  readonly signal: AbortSignal;
+}
+
+export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
+  const reader = new Reader(options);
+  // Asked alone and first: whoever may not read this one, or has no such kind, has nothing to look at.
+  const interconnect = await reader.interconnect();
+  const tokenRef = tokenReference(interconnect);
+  const lists = await Promise.all([
+    reader.list(remoteClusters, parse.parseRemoteCluster),
+    reader.list(transitSwitches, parse.parseTransitSwitch),
+    reader.list(interconnectGateways, parse.parseGateway),
+    reader.list(routePolicies, parse.parseRoutePolicy),
+    reader.list(hubMembers, parse.parseHubMember),
+    reader.list(subnets, parse.parseSubnet),
+    reader.list(vpcs, (raw) => raw.metadata.name),
+    reader.list(nodes, parse.parseNode),
+    reader.workloads(),
+  ]);
+  const [lease, identity, authority, token] = await Promise.all([
+    reader.lease(),
+    reader.get(secrets, identitySecret, readIdentity),
+    reader.get(secrets, authoritySecret, readAuthority),
+    reader.get(secrets, tokenRef.name, (raw) => readJoinToken(raw, tokenRef.key)),
+  ]);
+  const [remotes, switches, gateways, policies, members, networks, vpcNames, machines, workloads] = lists;
+  const parsed = interconnect === undefined ? undefined : parse.parseInterconnect(interconnect);
+  return {
+    label: labelOf(parsed, options.fallbackLabel),
+    nowMs: options.nowMs,
+    namespace: options.namespace,
+    interconnect: parsed,
+    remotes,
+    transitSwitches: switches,
+    gateways,
+    policies,
+    members,
+    subnets: networks,
+    vpcs: vpcNames,
+    nodes: machines,
+    lease,
+    identity,
+    token: token satisfies TokenClaims | Problem | undefined,
+    authority: typeof authority === 'string' ? authority : undefined,
+    workloads,
+    unreadable: [
+      ...reader.unreadable,
+      ...(typeof authority === 'object' ? [{ ...authority, what: secrets.plural }] : []),
+    ],
+    probe: undefined,
+    ovn: undefined,
+  };
+}
+
+function labelOf(interconnect: Snapshot['interconnect'], fallback: string): string {
+  return interconnect === undefined || isProblem(interconnect.spec) ? fallback : interconnect.spec.clusterName;
+}
+
+function tokenReference(raw: RawObject | undefined): { readonly name: string; readonly key: string } {
+  const spec = (raw?.['spec'] ?? {}) as { tokenSecretRef?: { name?: string; key?: string } };
+  return { name: spec.tokenSecretRef?.name ?? 'isthmus-interconnect-token', key: spec.tokenSecretRef?.key ?? 'token' };
+}
+
+class Reader {
+  readonly unreadable: Unreadable[] = [];
+  readonly #options: ReadOptions;
+
+  constructor(options: ReadOptions) {
+    this.#options = options;
+  }
+
+  async interconnect(): Promise<RawObject | undefined> {
+    const { client, signal } = this.#options;
+    const all = await client.list(interconnects, { signal });
+    return all.find(({ metadata }) => metadata.name === canonicalName);
+  }
+
+  async list<T>(resource: Resource, parseOne: (raw: RawObject) => T): Promise<readonly T[]> {
+    const { client, signal } = this.#options;
+    const raw = await this.#orUnreadable(resource, resource.plural, client.list(resource, { signal }));
+    return (raw ?? []).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).map(parseOne);
+  }
+
+  async workloads(): Promise<Snapshot['workloads']> {
+    const { client, namespace, signal } = this.#options;
+    const labelSelector = 'app.kubernetes.io/name in (isthmus-interconnect,isthmus-hub,isthmus-daemon)';
+    const raw = await this.#orUnreadable(pods, 'pods', client.list(pods, { namespace, labelSelector, signal }));
+    return (raw ?? []).map(parse.parseWorkload);
+  }
+
+  async get<T>(resource: Resource, name: string, parseOne: (raw: RawObject) => T): Promise<T | undefined> {
+    const { client, namespace, signal } = this.#options;
+    const what = `${resource.kind} ${namespace}/${name}`;
+    const raw = await this.#orUnreadable(resource, what, client.get(resource, { namespace, name }, { signal }));
+    return raw === undefined ? undefined : parseOne(raw);
+  }
+
+  /** One that looks odd is watched for a while: the clock of this machine may be the one that is wrong. */
+  async lease(): Promise<Lease | undefined> {
+    const read = () => this.get(leases, leaseName, parse.parseLease);
+    const first = await read();
+    if (first === undefined || first.holder === '' || this.#isFresh(first)) return first;
+    for (let attempt = 0; attempt < lookAgain.times; attempt += 1) {
+      await sleep(lookAgain.pauseMs, undefined, { signal: this.#options.signal });
+      const next = await read();
+      if (next !== undefined && next.renewedMs !== first.renewedMs) return { ...next, movement: 'moving' };
+    }
+    return { ...first, movement: 'still' };
+  }
+
+  #isFresh({ renewedMs }: Lease): boolean {
+    const ageMs = this.#options.nowMs - renewedMs;
+    return ageMs <= freshMs && ageMs >= -freshMs;
+  }
+
+  /** Absent is an answer; forbidden is a gap that is told. */
+  async #orUnreadable<T>({ plural }: Resource, what: string, request: Promise<T>): Promise<T | undefined> {
+    try {
+      return await request;
+    } catch (error) {
+      if (!(error instanceof KubeApiError) || (error.status !== 404 && error.status !== 403)) throw error;
+      if (error.status === 403)
+        this.unreadable.push({
+          code: 'Forbidden',
+          what: plural,
+          message: `you may not read ${what} (${error.message}); what it would tell is left out`,
+        });
+      return undefined;
+    }
+  }
+}
