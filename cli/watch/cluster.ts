@@ -49,12 +49,11 @@ export async function withCluster<T>(
   use: (cluster: Cluster) => Promise<T>,
 ): Promise<T> {
   const kubeconfig = await findKubeconfig(flags, terminal.env);
-  const client = openKube({ kubeconfig: kubeconfig.file, userAgent: 'isthmus-cli' });
+  const client = openKube({ kubeconfig: kubeconfig.config, userAgent: 'isthmus-cli' });
   try {
     return await use({ client, namespace: flags.namespace, label: kubeconfig.label });
   } finally {
     await client.close();
-    await kubeconfig.close();
   }
 }
 

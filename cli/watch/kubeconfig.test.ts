@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -33,19 +33,18 @@ describe('which kubeconfig is used', () => {
 
   it('the flag, else KUBECONFIG, else the home folder, else the pod', async () => {
     const env = { HOME: join(dir, 'home'), KUBECONFIG: west };
-    assert.deepEqual((await find({ kubeconfig: east }, env)).file, east);
-    assert.deepEqual((await find({}, env)).file, west);
-    assert.deepEqual((await find({}, { HOME: join(dir, 'home') })).file, east);
+    assert.deepEqual((await find({ kubeconfig: east }, env)).config, east);
+    assert.deepEqual((await find({}, env)).config, west);
+    assert.deepEqual((await find({}, { HOME: join(dir, 'home') })).config, east);
     const pod = await find({}, { HOME: dir });
-    assert.deepEqual([pod.file, pod.label], [undefined, 'this cluster']);
+    assert.deepEqual([pod.config, pod.label], [undefined, 'this cluster']);
   });
 
-  it('several files and another context become one file of this process alone', async () => {
+  it('several files and another context become one document', async () => {
     const found = await find({ context: 'west' }, { KUBECONFIG: `${east}:${join(dir, 'absent')}:${west}` });
-    assert.ok(found.file);
-    assert.equal(statSync(found.file).mode & 0o777, 0o600);
-    const text = readFileSync(found.file, 'utf8');
-    const root = JSON.parse(text) as {
+    assert.ok(typeof found.config === 'object');
+    assert.match(found.config.source, /config, .*west\.yaml$/);
+    const root = found.config.content as {
       'current-context': string;
       clusters: { name: string; cluster: Record<string, string> }[];
       contexts: { name: string; context: { cluster: string } }[];
@@ -58,9 +57,6 @@ describe('which kubeconfig is used', () => {
     assert.equal(root.clusters[1]?.cluster['certificate-authority'], join(dir, 'pki/ca.crt'));
     // Of two entries with one name the first counts.
     assert.equal(root.contexts.find(({ name }) => name === 'other')?.context.cluster, 'east');
-    await found.close();
-    assert.throws(() => statSync(found.file ?? ''));
-    assert.equal(statSync(west).isFile(), true);
   });
 
   it('what is wrong names the file and what there is', async () => {

@@ -1,25 +1,20 @@
 /**
  * Which kubeconfig a command uses, found as kubectl finds it: the flag, the files of KUBECONFIG, `~/.kube/config`, or
- * the service account of the pod. Several files, or another context than the current one, become one file of this
- * process alone, which goes away with it.
+ * the service account of the pod. Several files, or another context than the current one, become one document.
  */
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { readKubeconfig, type KubeconfigDocument } from '../../lib/kube/config.ts';
 import { KubeConfigError } from '../../lib/kube/errors.ts';
-import { parseYaml } from '../../lib/kube/yaml.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 type Fields = Readonly<Record<string, unknown>>;
 
 export interface Kubeconfig {
-  /** Undefined: the service account of the pod. */
-  readonly file: string | undefined;
+  /** A file or a document; undefined: the service account of the pod. */
+  readonly config: string | KubeconfigDocument | undefined;
   /** The context's name, for a cluster that has no better one. */
   readonly label: string;
-  /** Removes what was made for this process. */
-  readonly close: () => Promise<void>;
 }
 
 /** Paths that another file's mapping may hold, relative to that file. */
@@ -35,7 +30,7 @@ export async function findKubeconfig(
   if (files.length === 0) {
     if (flags.context !== undefined)
       throw new KubeConfigError(`--context ${flags.context}: there is no kubeconfig; give one with --kubeconfig`);
-    return { file: undefined, label: 'this cluster', close: () => Promise.resolve() };
+    return { config: undefined, label: 'this cluster' };
   }
   const documents = await Promise.all(files.map(readDocument));
   const current = documents
@@ -43,9 +38,8 @@ export async function findKubeconfig(
     .find((name) => typeof name === 'string' && name !== '');
   const context = flags.context ?? (current as string | undefined) ?? '';
   const [only] = files;
-  if (files.length === 1 && only !== undefined && context === current)
-    return { file: only, label: context, close: () => Promise.resolve() };
-  return writeOwn(mergeDocuments(documents, files, context), context);
+  if (files.length === 1 && only !== undefined && context === current) return { config: only, label: context };
+  return { config: { source: files.join(', '), content: mergeDocuments(documents, files, context) }, label: context };
 }
 
 function candidates(flag: string | undefined, env: Environment): readonly string[] {
@@ -58,13 +52,7 @@ function candidates(flag: string | undefined, env: Environment): readonly string
 }
 
 async function readDocument(file: string): Promise<Fields> {
-  let document: unknown;
-  try {
-    document = parseYaml(await readFile(file, 'utf8'));
-  } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
-    throw new KubeConfigError(`${file}: cannot be read as a kubeconfig: ${why}`);
-  }
+  const document = await readKubeconfig(file);
   if (typeof document !== 'object' || document === null || Array.isArray(document))
     throw new KubeConfigError(`${file}: is no kubeconfig: it has to be a mapping`);
   return document as Fields;
@@ -98,12 +86,4 @@ function absolute(entry: Fields, item: string, folder: string): Fields {
     return typeof value === 'string' && value !== '' ? [[field, resolve(folder, value)] as const] : [];
   });
   return { ...entry, [item]: { ...inner, ...Object.fromEntries(resolved) } };
-}
-
-async function writeOwn(config: Fields, label: string): Promise<Kubeconfig> {
-  // It holds credentials: nobody else may look into the folder, nor read the file.
-  const folder = await mkdtemp(join(tmpdir(), 'isthmus-kubeconfig-'));
-  const file = join(folder, 'config');
-  await writeFile(file, JSON.stringify(config), { mode: 0o600 });
-  return { file, label, close: () => rm(folder, { recursive: true, force: true }) };
 }

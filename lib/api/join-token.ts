@@ -54,7 +54,7 @@ export function createToken(authority: TokenAuthority, wish: TokenWish): string 
 export function readToken(token: string): TokenClaims | Problem {
   const malformed: Problem = {
     code: 'TokenMalformed',
-    message: 'this is no join token; paste the whole line that `hub token` printed',
+    message: 'this is no join token; paste the whole line that `isthmus ic token` printed',
   };
   const [head, body, signature, rest] = token.trim().split('.');
   if (head !== prefix || body === undefined || signature === undefined || rest !== undefined) return malformed;
@@ -78,6 +78,6 @@ export function verifyToken(authority: Pick<TokenAuthority, 'certificate'>, toke
   if (isOurs) return read;
   return {
     code: 'TokenForeign',
-    message: `the token for ${read.cluster} was not made by this hub; make one with \`hub token\` on the hub that listens here`,
+    message: `the token for ${read.cluster} was not made by this hub; make one with \`isthmus ic token\` on the hub that listens here`,
   };
 }

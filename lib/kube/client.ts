@@ -3,7 +3,7 @@
  * In go paths and objects, out come raw objects that `watch/` parses at the edge. Who calls: reflectors, writers,
  * leases and the rooms' main.ts. Rule: every error is a KubeApiError, a KubeUnreachable or the signal's reason.
  */
-import { loadEndpoint } from './config.ts';
+import { loadEndpoint, type KubeconfigDocument } from './config.ts';
 import { KubeApiError, KubeUnreachable } from './errors.ts';
 import { collectionPath, objectPath } from './resources.ts';
 import { Transport } from './transport.ts';
@@ -22,8 +22,8 @@ const contentTypes: Readonly<Record<PatchKind, string>> = {
 };
 
 export interface KubeOptions {
-  /** Path of the file; without it the pod's service account is used. */
-  readonly kubeconfig?: string | undefined;
+  /** Path of the file, or its content; without it the pod's service account is used. */
+  readonly kubeconfig?: string | KubeconfigDocument | undefined;
   /** `isthmus-controller`: also the field manager of writes. */
   readonly userAgent: string;
 }

@@ -31,12 +31,24 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const serviceAccount = '/var/run/secrets/kubernetes.io/serviceaccount';
 
-/** Reads `kubeconfig` (its current context), or without one the pod's service account. @throws KubeConfigError */
+/** A kubeconfig that is in memory, with absolute paths. */
+export interface KubeconfigDocument {
+  /** Where it comes from, for messages. */
+  readonly source: string;
+  readonly content: Fields;
+}
+
+/**
+ * Reads `kubeconfig` (a file or a document, its current context), or without one the pod's service account.
+ * @throws KubeConfigError
+ */
 export async function loadEndpoint(
-  kubeconfig: string | undefined,
+  kubeconfig: string | KubeconfigDocument | undefined,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<KubeEndpoint> {
-  return kubeconfig === undefined ? inCluster(env) : fromFile(kubeconfig);
+  if (kubeconfig === undefined) return inCluster(env);
+  if (typeof kubeconfig !== 'string') return fromContent(kubeconfig.source, kubeconfig.content);
+  return fromContent(kubeconfig, await readKubeconfig(kubeconfig));
 }
 
 function inCluster(env: Readonly<Record<string, string | undefined>>): KubeEndpoint {
@@ -55,24 +67,28 @@ function inCluster(env: Readonly<Record<string, string | undefined>>): KubeEndpo
   };
 }
 
-async function fromFile(file: string): Promise<KubeEndpoint> {
+/** A file's content, not looked into. @throws KubeConfigError */
+export async function readKubeconfig(file: string): Promise<unknown> {
   const { parseYaml } = await import('./yaml.ts');
-  let config: unknown;
   try {
-    config = parseYaml(await readText(file));
+    return parseYaml(await readText(file));
   } catch (error) {
     throw new KubeConfigError(
       `${file}: cannot be read as a kubeconfig: ${error instanceof Error ? error.message : String(error)}`,
     );
   }
-  const root = new Section(file, '', config);
+}
+
+async function fromContent(source: string, content: unknown): Promise<KubeEndpoint> {
+  const root = new Section(source, '', content);
   const context = root.named('contexts', root.text('current-context', true), 'context');
   const cluster = root.named('clusters', context.text('cluster', true), 'cluster');
   const user = root.named('users', context.text('user', true), 'user');
   if (cluster.has('proxy-url'))
     throw cluster.error('proxy-url', 'proxies are not supported: reach the API server directly');
   const server = parseServer(cluster);
-  if (user.has('exec') || user.has('auth-provider')) return { server, readCredentials: await loginCredentials(file) };
+  if (user.has('exec') || user.has('auth-provider'))
+    return { server, readCredentials: await loginCredentials(source, content) };
   return { server, readCredentials: () => staticCredentials(cluster, user) };
 }
 
@@ -119,10 +135,11 @@ async function staticCredentials(cluster: Section, user: Section): Promise<Crede
 }
 
 /** For `exec` and `auth-provider`: the Kubernetes client runs the program and keeps the token fresh. */
-async function loginCredentials(file: string): Promise<() => Promise<Credentials>> {
+async function loginCredentials(source: string, content: unknown): Promise<() => Promise<Credentials>> {
   const { KubeConfig } = await import('@kubernetes/client-node');
   const config = new KubeConfig();
-  config.loadFromFile(file);
+  config.loadFromString(JSON.stringify(content));
+  config.makePathsAbsolute(dirname(source));
   return async () => {
     const options: Parameters<typeof config.applyToHTTPSOptions>[0] = {};
     await config.applyToHTTPSOptions(options);

@@ -142,6 +142,7 @@ function optional<T>(fallback: readonly [T] | readonly []): { fallback?: { value
 
 function defaultText(value: unknown): string {
   if (value === undefined || value === false || value === '') return '';
+  if (Array.isArray(value) && value.length === 0) return 'none by default';
   return `default ${Array.isArray(value) ? value.join(',') : JSON.stringify(value)}`;
 }
 
