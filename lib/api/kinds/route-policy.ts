@@ -28,38 +28,56 @@ export const routeMatch = z.object({
           rules({ rule: '!has(self.ge) || !has(self.le) || self.ge <= self.le', message: 'ge must not exceed le' }),
         ),
     )
+    .min(1)
     .max(256)
     .optional()
     .describe('Any of these ranges.'),
   origins: z
     .array(z.enum(['connected', 'static', 'bgp', 'aggregate']))
+    .min(1)
     .max(4)
-    .optional(),
-  tags: z.array(tag).max(32).optional().describe('Any of these tags.'),
-  vpcs: z.array(z.string().min(1).max(253)).max(64).optional().describe('VPCs of this cluster.'),
+    .optional()
+    .describe('Where the cluster that offers it has it from: any of these.'),
+  tags: z.array(tag).min(1).max(32).optional().describe('Any of these tags.'),
+  vpcs: z.array(z.string().min(1).max(253)).min(1).max(64).optional().describe('VPCs of this cluster: any of these.'),
   clusters: z
     .array(z.string().min(1).max(40))
+    .min(1)
     .max(1000)
     .optional()
-    .describe('Clusters the prefix comes from or goes to.'),
+    .describe('Import: the cluster that offers the prefix is one of these. Export: it is about telling these.'),
 });
 
-export const routeRule = z.object({
-  match: routeMatch.default({}),
-  action: z.enum(['Allow', 'Deny']).default('Allow'),
-  setTags: z.array(tag).max(16).optional().describe('Added to the prefix; with export the others see them.'),
-  setPreference: z
-    .int()
-    .min(0)
-    .max(4294967295)
-    .optional()
-    .describe('Among routes to one prefix the highest is used; 100 by default.'),
-  aggregate: z
-    .string()
-    .max(49)
-    .optional()
-    .describe('Export only: matching prefixes within this one are announced as this one.'),
-});
+export const routeRule = z
+  .object({
+    match: routeMatch.default({}),
+    action: z.enum(['Allow', 'Deny']).default('Allow'),
+    setTags: z
+      .array(tag)
+      .max(16)
+      .optional()
+      .describe(
+        'Added to the prefix. Export: the others see them; a prefix has the same tags for all that are told of it.',
+      ),
+    setPreference: z
+      .int()
+      .min(0)
+      .max(4294967295)
+      .optional()
+      .describe('Import only: among routes to one prefix the highest is used; 100 by default.'),
+    aggregate: z
+      .string()
+      .min(1)
+      .max(49)
+      .optional()
+      .describe('Export only: matching prefixes within this one are announced as this one, once one of them is there.'),
+  })
+  .meta(
+    rules({
+      rule: "self.action == 'Allow' || !(has(self.setTags) || has(self.setPreference) || has(self.aggregate))",
+      message: 'setTags, setPreference and aggregate are for action Allow',
+    }),
+  );
 
 /** Which prefixes this cluster takes from others (Import) and tells them (Export). */
 export const routePolicySpec = z
@@ -71,7 +89,12 @@ export const routePolicySpec = z
       .max(65535)
       .default(100)
       .describe('Policies are asked in this order, lowest first; then by name.'),
-    transitSwitches: z.array(z.string().min(1).max(32)).max(64).optional().describe('Only these; all by default.'),
+    transitSwitches: z
+      .array(z.string().min(1).max(32))
+      .min(1)
+      .max(64)
+      .optional()
+      .describe('Only these; all by default.'),
     rules: z.array(routeRule).max(256).default([]).describe('The first that matches decides.'),
     defaultAction: z
       .enum(['Allow', 'Deny', 'Next'])
@@ -82,13 +105,22 @@ export const routePolicySpec = z
       .min(0)
       .max(1000000)
       .optional()
-      .describe('Import: how many prefixes of one cluster are used. Those beyond, in order of address, are refused.'),
+      .describe(
+        'Import: how many prefixes of one cluster are used, those of all its transit switches here together. Those beyond, in order of address, are refused.',
+      ),
   })
   .meta(
-    rules({
-      rule: "self.direction == 'Export' || !has(self.rules) || self.rules.all(r, !has(r.aggregate))",
-      message: 'aggregate is for direction Export',
-    }),
+    rules(
+      {
+        rule: "self.direction == 'Export' || !has(self.rules) || self.rules.all(r, !has(r.aggregate))",
+        message: 'aggregate is for direction Export',
+      },
+      {
+        rule: "self.direction == 'Import' || !has(self.rules) || self.rules.all(r, !has(r.setPreference))",
+        message: 'setPreference is for direction Import',
+      },
+      { rule: "self.direction == 'Import' || !has(self.maxPrefixes)", message: 'maxPrefixes is for direction Import' },
+    ),
   );
 
 export const routePolicyStatus = z.object({
@@ -96,7 +128,11 @@ export const routePolicyStatus = z.object({
   rules: z
     .array(z.object({ index: z.int(), prefixes: z.int() }))
     .meta(mapList('index'))
-    .describe('How many prefixes each rule decided, in the last round.')
+    .describe('How many prefixes each rule in force decided, in the last round.')
+    .optional(),
+  inForce: z
+    .string()
+    .describe('The spec that goes on being applied while the present one is refused, as JSON; absent otherwise.')
     .optional(),
   overLimit: z.int().describe('Prefixes refused by maxPrefixes.').optional(),
 });

@@ -1,0 +1,164 @@
+/**
+ * Follows Kube-OVN's ConfigMap `ovn-ic-config`. In: the ConfigMap, nodes, and the objects that follow it. Out: writes to
+ * these objects, and events on the ConfigMap. The agent starts it under its lease; what is made is an Interconnect and
+ * RoutePolicies like any other.
+ */
+import { ovnIcConfig, planOvnIcConfig, type IcWrite } from '../plan/ovn-ic-config.ts';
+import type { RoutePolicy } from '../plan/policy/policy.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import type { EventRecorder } from '../../lib/kube/events.ts';
+import { apiVersionOf, interconnects, routePolicies } from '../../lib/kube/resources.ts';
+import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
+import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { watchOvnIcConfig, type IcConfigSources } from '../watch/ovn-ic-config.ts';
+import { fromAnnotation } from '../watch/route-policies.ts';
+
+/** A burst of changes is one plan. */
+const gatherMs = 20;
+const resources = { Interconnect: interconnects, RoutePolicy: routePolicies };
+/** Somebody was faster: the watch brings what is there now. */
+const overtaken = [404, 409];
+
+export interface OvnIcConfigOptions {
+  readonly client: KubeClient;
+  /** Of the ConfigMap. */
+  readonly namespace: string;
+  readonly nodes: Reflector<{ readonly labels: Readonly<Record<string, string>> }>;
+  readonly routePolicies: Reflector<RoutePolicy>;
+  readonly writer: ObjectWriter;
+  readonly events: Pick<EventRecorder, 'record'>;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export class OvnIcConfig {
+  readonly #options: OvnIcConfigOptions;
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #unsubscribe: (() => void)[] = [];
+  /** By kind and name: the write that is on its way or done, until the object is seen to change. */
+  readonly #sent = new Map<string, string>();
+  #sources: IcConfigSources | undefined;
+  #told = '';
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: OvnIcConfigOptions) {
+    this.#options = options;
+    this.#signal = AbortSignal.any([options.signal, this.#stop.signal]);
+  }
+
+  /**
+   * Resolves once everything is known and the first plan is due, or at the end. Nobody should wait for it: where the role
+   * to read the ConfigMap is missing, it takes until somebody adds it.
+   */
+  async start(): Promise<void> {
+    const { client, namespace, nodes, routePolicies: policies, log } = this.#options;
+    const signal = this.#signal;
+    const sources = watchOvnIcConfig(client, namespace, { signal, log });
+    this.#sources = sources;
+    try {
+      await Promise.all([sources.configs.synced, sources.interconnects.synced, nodes.synced, policies.synced]);
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    }
+    if (signal.aborted) return;
+    this.#unsubscribe.push(
+      sources.configs.subscribe(() => this.#schedule()),
+      nodes.subscribe(() => this.#schedule()),
+      sources.interconnects.subscribe(({ key }) => this.#changed('Interconnect', key)),
+      policies.subscribe(({ key }) => this.#changed('RoutePolicy', key)),
+    );
+    this.#schedule();
+  }
+
+  /** Writes that have begun go on: the writer is the agent's. */
+  async stop(): Promise<void> {
+    clearTimeout(this.#timer);
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+    this.#stop.abort(new DOMException('ovn-ic-config is followed no more', 'AbortError'));
+    await Promise.all([this.#sources?.configs.stop(), this.#sources?.interconnects.stop()]);
+  }
+
+  #changed(kind: IcWrite['kind'], name: string): void {
+    this.#sent.delete(`${kind}/${name}`);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#signal.aborted) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#round();
+    }, gatherMs);
+  }
+
+  #round(): void {
+    const { nodes, namespace, routePolicies: policies } = this.#options;
+    const parsed = this.#sources?.configs.get(`${namespace}/${ovnIcConfig}`);
+    const { writes, problems } = planOvnIcConfig({
+      config: parsed?.config ?? 'off',
+      interconnect: this.#sources?.interconnects.get('default'),
+      policies: new Map(policies.entries()),
+      labelsOf: (node) => nodes.get(node)?.labels,
+    });
+    for (const write of writes) this.#send(write);
+    this.#tell(problems);
+  }
+
+  #send(write: IcWrite): void {
+    const { writer, log } = this.#options;
+    const key = `${write.kind}/${write.name}`;
+    const text = JSON.stringify(write);
+    if (this.#sent.get(key) === text) return;
+    this.#sent.set(key, text);
+    log.info({ object: key, verb: write.verb }, 'following the ConfigMap ovn-ic-config');
+    void writer
+      .enqueue(`${key}/${ovnIcConfig}`, () => this.#write(write))
+      .then((outcome) => this.#written(key, text, outcome));
+  }
+
+  #written(key: string, text: string, outcome: Awaited<ReturnType<ObjectWriter['enqueue']>>): void {
+    if (outcome === 'written' || this.#sent.get(key) !== text) return;
+    if (!(outcome instanceof KubeApiError) || overtaken.includes(outcome.status)) {
+      this.#sent.delete(key);
+      return;
+    }
+    // Trying the same again would be refused again: the next change of the ConfigMap makes it another write.
+    this.#record({ code: 'WriteRefused', message: `${key} could not be made to follow: ${outcome.message}` });
+  }
+
+  async #write({ verb, kind, name, uid, spec }: IcWrite): Promise<void> {
+    const { client } = this.#options;
+    const resource = resources[kind];
+    if (verb === 'delete') {
+      await client.delete(resource, { name }, uid === undefined ? {} : { uid });
+      return;
+    }
+    if (verb === 'patch') {
+      await client.patch(resource, { name }, 'merge', { metadata: { uid }, spec });
+      return;
+    }
+    const annotations = { [fromAnnotation]: ovnIcConfig };
+    await client.create(resource, { apiVersion: apiVersionOf(resource), kind, metadata: { name, annotations }, spec });
+  }
+
+  /** Each time they are others; not with every round. */
+  #tell(problems: readonly Problem[]): void {
+    const text = JSON.stringify(problems);
+    if (text === this.#told) return;
+    this.#told = text;
+    for (const problem of problems) this.#record(problem);
+  }
+
+  #record({ code, message }: Problem): void {
+    const { namespace, events, log } = this.#options;
+    const uid = this.#sources?.configs.get(`${namespace}/${ovnIcConfig}`)?.uid;
+    log.warn({ code, message }, 'the ConfigMap ovn-ic-config cannot be followed in full');
+    // A deleted ConfigMap has no events.
+    if (uid === undefined) return;
+    const subject = { apiVersion: 'v1', kind: 'ConfigMap', namespace, name: ovnIcConfig, uid };
+    events.record(subject, 'Warning', code, message);
+  }
+}

@@ -1,0 +1,185 @@
+/**
+ * Kube-OVN's ConfigMap `ovn-ic-config` as our objects. In: the ConfigMap and the objects as they are. Out: what to make,
+ * change and delete of the objects that follow it, and what is wrong with it. Pure.
+ *
+ * Objects without the annotation are somebody else's and are never touched. A ConfigMap with something wrong in it changes
+ * nothing: a typing mistake must not take a cluster off the network.
+ */
+import type { RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { RoutePolicy } from './policy/policy.ts';
+
+/** Value of the annotation `isthmus.network/from`. */
+export const ovnIcConfig = 'ovn-ic-config';
+const hostnameLabel = 'kubernetes.io/hostname';
+/** The chart's, when none is given. */
+const tokenSecret = 'isthmus-interconnect-token';
+
+/** A ConfigMap that wants this cluster joined. */
+export interface IcConfig {
+  readonly clusterName: string;
+  /** `host:port`. */
+  readonly hub: string;
+  /** Names of nodes. */
+  readonly gateways: readonly string[];
+  /** Whether routes are exchanged by themselves. */
+  readonly isAutoRoute: boolean;
+}
+
+/** The Interconnect `default` as far as it matters here. */
+export interface FollowingInterconnect {
+  readonly uid: string;
+  readonly isDeleting: boolean;
+  /** What it was made from; undefined where a user made it. */
+  readonly from: string | undefined;
+  readonly isJoined: boolean;
+  readonly clusterName: string;
+  readonly hub: string;
+  readonly gatewayNodeSelector: LabelSelector;
+}
+
+export interface IcConfigState {
+  /** `off`: there is none, or it does not want the cluster joined. */
+  readonly config: IcConfig | readonly Problem[] | 'off';
+  readonly interconnect: FollowingInterconnect | undefined;
+  readonly policies: ReadonlyMap<string, Pick<RoutePolicy, 'uid' | 'from' | 'spec'>>;
+  /** Labels of a node; undefined where there is no such node. */
+  readonly labelsOf: (node: string) => Readonly<Record<string, string>> | undefined;
+}
+
+export interface IcWrite {
+  readonly verb: 'create' | 'patch' | 'delete';
+  readonly kind: 'Interconnect' | 'RoutePolicy';
+  readonly name: string;
+  /** Of the object that is changed or deleted. */
+  readonly uid: string | undefined;
+  /** Of a created object; a merge patch; empty to delete. */
+  readonly spec: object;
+}
+
+export interface IcConfigPlan {
+  readonly writes: readonly IcWrite[];
+  readonly problems: readonly Problem[];
+}
+
+/** With Kube-OVN `auto-route` is about both directions. Asked last, so that policies of the user's can let routes through. */
+const closedPolicies: readonly (readonly [string, RoutePolicySpec])[] = (
+  [
+    [ovnIcConfig, 'Export'],
+    [`${ovnIcConfig}-import`, 'Import'],
+  ] as const
+).map(([name, direction]) => [name, { direction, priority: 65535, rules: [], defaultAction: 'Deny' }]);
+
+export function planOvnIcConfig(state: IcConfigState): IcConfigPlan {
+  const { config, interconnect } = state;
+  if (config === 'off') return { writes: leave(state), problems: [] };
+  if (!('clusterName' in config)) return { writes: [], problems: config };
+  if (interconnect !== undefined && interconnect.from !== ovnIcConfig) {
+    const message = `the Interconnect default was not made from this ConfigMap, which is therefore not followed; delete one of the two`;
+    return { writes: [], problems: [{ code: 'InterconnectExists', message }] };
+  }
+  const policies = planPolicies(config, state);
+  const { selector, unknown } = gatewaysOf(config, state);
+  const joining = planInterconnect(config, selector, interconnect);
+  // Policies that deny are in force before there is anything to deny.
+  const isEarly = interconnect === undefined && policies.writes.some(({ verb }) => verb !== 'delete');
+  return {
+    writes: [...policies.writes, ...(isEarly ? [] : joining.writes)],
+    problems: [...policies.problems, ...joining.problems, ...unknown],
+  };
+}
+
+/** Policies that deny go last, when nothing is left that they hold back. */
+function leave({ interconnect, policies }: IcConfigState): readonly IcWrite[] {
+  if (interconnect?.from === ovnIcConfig)
+    return interconnect.isDeleting ? [] : [remove('Interconnect', 'default', interconnect.uid)];
+  return closedPolicies.flatMap(([name]) => {
+    const policy = policies.get(name);
+    return policy?.from === ovnIcConfig ? [remove('RoutePolicy', name, policy.uid)] : [];
+  });
+}
+
+function planPolicies({ isAutoRoute }: IcConfig, { policies }: IcConfigState): IcConfigPlan {
+  const writes: IcWrite[] = [];
+  const problems: Problem[] = [];
+  for (const [name, spec] of closedPolicies) {
+    const policy = policies.get(name);
+    const isOurs = policy?.from === ovnIcConfig;
+    if (isAutoRoute) {
+      if (isOurs) writes.push(remove('RoutePolicy', name, policy.uid));
+    } else if (policy === undefined) writes.push({ verb: 'create', kind: 'RoutePolicy', name, uid: undefined, spec });
+    else if (!isOurs) {
+      const message = `auto-route is false, and the RoutePolicy ${name} that would hold routes back was not made from this ConfigMap; what that one says is done instead`;
+      problems.push({ code: 'RoutePolicyExists', message });
+    } else if (!isSpec(policy.spec, spec)) {
+      const patch = { transitSwitches: null, maxPrefixes: null, ...spec };
+      writes.push({ verb: 'patch', kind: 'RoutePolicy', name, uid: policy.uid, spec: patch });
+    }
+  }
+  return { writes, problems };
+}
+
+function planInterconnect(
+  { clusterName, hub }: IcConfig,
+  gatewayNodeSelector: LabelSelector,
+  present: FollowingInterconnect | undefined,
+): IcConfigPlan {
+  const object = { kind: 'Interconnect', name: 'default' } as const;
+  if (present === undefined) {
+    const spec = { clusterName, hub, tokenSecretRef: { name: tokenSecret }, gatewayNodeSelector };
+    return { writes: [{ ...object, verb: 'create', uid: undefined, spec }], problems: [] };
+  }
+  if (present.isDeleting) return { writes: [], problems: [] };
+  const isFixed = present.isJoined && present.clusterName !== clusterName;
+  const spec = {
+    ...(present.clusterName === clusterName || isFixed ? {} : { clusterName }),
+    ...(present.hub === hub ? {} : { hub }),
+    ...(isSameSelector(present.gatewayNodeSelector, gatewayNodeSelector)
+      ? {}
+      : { gatewayNodeSelector: { matchLabels: null, ...gatewayNodeSelector } }),
+  };
+  const message = `az-name is now ${clusterName}, and this cluster has joined as ${present.clusterName}, which is fixed; to change it, set enable-ic to false, wait until the Interconnect is gone, and join by the other name`;
+  return {
+    writes: Object.keys(spec).length === 0 ? [] : [{ ...object, verb: 'patch', uid: present.uid, spec }],
+    problems: isFixed ? [{ code: 'NameFixed', message }] : [],
+  };
+}
+
+/** Labels are all that a selector sees; a node that is not there yet will most likely be labelled with its name. */
+function gatewaysOf(
+  { gateways }: IcConfig,
+  { labelsOf }: IcConfigState,
+): { readonly selector: LabelSelector; readonly unknown: readonly Problem[] } {
+  const values = [...new Set(gateways.map((node) => labelsOf(node)?.[hostnameLabel] ?? node))].sort();
+  const missing = gateways.filter((node) => labelsOf(node) === undefined);
+  const message = `gw-nodes names ${missing.join(', ')}, of which this cluster has no node; correct it, or add the node`;
+  return {
+    selector: { matchExpressions: [{ key: hostnameLabel, operator: 'In', values }] },
+    unknown: missing.length === 0 ? [] : [{ code: 'NodeUnknown', message }],
+  };
+}
+
+function remove(kind: IcWrite['kind'], name: string, uid: string): IcWrite {
+  return { verb: 'delete', kind, name, uid, spec: {} };
+}
+
+function isSpec(present: RoutePolicySpec | Problem, wanted: RoutePolicySpec): boolean {
+  return (
+    !('code' in present) &&
+    present.direction === wanted.direction &&
+    present.priority === wanted.priority &&
+    present.defaultAction === wanted.defaultAction &&
+    present.rules.length === 0 &&
+    present.transitSwitches === undefined
+  );
+}
+
+function isSameSelector(a: LabelSelector, b: LabelSelector): boolean {
+  return textOf(a) === textOf(b);
+}
+
+function textOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) => [key, operator, [...values].sort()]);
+  return JSON.stringify([Object.entries(matchLabels).sort(([a], [b]) => (a < b ? -1 : 1)), expressions]);
+}

@@ -1,0 +1,82 @@
+/** How many prefixes of one cluster are used. Pure. */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { parseCidr } from '../../../lib/net/cidr.ts';
+import type { PolicySet } from './compile.ts';
+
+export interface LimitedPrefix {
+  readonly transitSwitch: string;
+  readonly cidr: string;
+}
+
+export interface Refusal<P extends LimitedPrefix = LimitedPrefix> {
+  /** That offers it. */
+  readonly cluster: string;
+  readonly prefix: P;
+  readonly policy: string;
+  /** Code `MaxPrefixes`. */
+  readonly problem: Problem;
+}
+
+/**
+ * Those of a cluster's prefixes, all that are allowed otherwise and of all transit switches, that exceed a `maxPrefixes`.
+ * The lowest addresses are used, IPv4 first, so that the same set has the same answer whatever came first. A prefix on
+ * several transit switches counts once.
+ */
+export function limitPrefixes<P extends LimitedPrefix>(
+  set: PolicySet,
+  cluster: string,
+  prefixes: readonly P[],
+): readonly Refusal<P>[] {
+  const refused: Refusal<P>[] = [];
+  let left = prefixes;
+  for (const { name, spec, transitSwitches } of set.imports) {
+    const limit = spec.maxPrefixes;
+    if (limit === undefined) continue;
+    const counted = left.filter(({ transitSwitch }) => transitSwitches?.has(transitSwitch) !== false);
+    const cidrs = [...new Set(counted.map(({ cidr }) => cidr))];
+    if (cidrs.length <= limit) continue;
+    const beyond = new Set(inOrder(cidrs).slice(limit));
+    const isBeyond = (prefix: P): boolean =>
+      beyond.has(prefix.cidr) && transitSwitches?.has(prefix.transitSwitch) !== false;
+    refused.push(
+      ...left
+        .filter(isBeyond)
+        .map((prefix) => refusal(prefix, cluster, { policy: name, limit, offered: cidrs.length })),
+    );
+    left = left.filter((prefix) => !isBeyond(prefix));
+  }
+  return refused;
+}
+
+/** How many prefixes each policy's limit refused; a prefix on several transit switches counts once. */
+export function overLimit(refusals: Iterable<Refusal>): ReadonlyMap<string, number> {
+  const seen = new Map<string, Set<string>>();
+  for (const { cluster, policy, prefix } of refusals) {
+    const cidrs = seen.get(policy) ?? new Set<string>();
+    seen.set(policy, cidrs.add(`${cluster} ${prefix.cidr}`));
+  }
+  return new Map([...seen].map(([policy, cidrs]) => [policy, cidrs.size]));
+}
+
+function refusal<P extends LimitedPrefix>(
+  prefix: P,
+  cluster: string,
+  { policy, limit, offered }: { readonly policy: string; readonly limit: number; readonly offered: number },
+): Refusal<P> {
+  const message = `${prefix.cidr} of ${cluster} is beyond maxPrefixes ${limit} of RoutePolicy ${policy}: ${cluster} offers ${offered}, and the lowest addresses are used; raise the limit, or have ${cluster} offer fewer, larger prefixes`;
+  return { cluster, prefix, policy, problem: { code: 'MaxPrefixes', message } };
+}
+
+/** By address; text that is no prefix comes last. */
+function inOrder(cidrs: readonly string[]): readonly string[] {
+  const keyed = cidrs.map((text) => {
+    const cidr = parseCidr(text);
+    return { text, family: cidr?.family ?? 7, network: cidr?.network ?? 0n, mask: cidr?.prefix ?? 0 };
+  });
+  keyed.sort((a, b) => {
+    if (a.family !== b.family) return a.family - b.family;
+    if (a.network !== b.network) return a.network < b.network ? -1 : 1;
+    return a.mask - b.mask || (a.text < b.text ? -1 : 1);
+  });
+  return keyed.map(({ text }) => text);
+}

@@ -1,0 +1,50 @@
+/**
+ * Route policies: which prefixes this cluster takes from others, and which it tells them.
+ *
+ * In: RoutePolicy objects as `watch/` parsed them, and prefixes. Out: verdicts with the policy and rule that decided. The
+ * agent's plans call `compilePolicies` once per set of objects, then `importVerdict`, `limitPrefixes` and
+ * `exportPrefixes`. Nothing is refused without a problem that names who refused it.
+ */
+import type { RoutePolicySpec, RoutePolicyStatus } from '../../../lib/api/kinds/route-policy.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+
+/** A RoutePolicy object. */
+export interface RoutePolicy {
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  readonly resourceVersion: string;
+  readonly spec: RoutePolicySpec | Problem;
+  /** What its status says is applied while the spec is refused. */
+  readonly inForce: RoutePolicySpec | undefined;
+  readonly status: RoutePolicyStatus;
+  /** Value of the annotation `isthmus.network/from`: what made the object. */
+  readonly from: string | undefined;
+}
+
+/** Who decided on a prefix; `rule` is undefined where the policy's defaultAction did. */
+export interface Decision {
+  readonly policy: string;
+  readonly rule: number | undefined;
+}
+
+/** Decided prefixes by policy and rule. */
+export type Hits = ReadonlyMap<string, ReadonlyMap<number, number>>;
+
+/** How many prefixes each rule decided. Decisions of a defaultAction, and none, count for no rule. */
+export function tally(decisions: Iterable<Decision | undefined>): Hits {
+  const hits = new Map<string, Map<number, number>>();
+  for (const decision of decisions) {
+    if (decision?.rule === undefined) continue;
+    const { policy, rule } = decision;
+    const counts = hits.get(policy) ?? new Map<number, number>();
+    counts.set(rule, (counts.get(rule) ?? 0) + 1);
+    hits.set(policy, counts);
+  }
+  return hits;
+}
+
+/** For messages: what decided. */
+export function describeDecision({ policy, rule }: Decision): string {
+  return rule === undefined ? `defaultAction of RoutePolicy ${policy}` : `rules[${rule}] of RoutePolicy ${policy}`;
+}

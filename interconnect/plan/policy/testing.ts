@@ -1,0 +1,29 @@
+/** For tests of this folder: policies from short specs, and prefixes from a seeded generator. */
+import { routePolicySpec, type RoutePolicySpec } from '../../../lib/api/kinds/route-policy.ts';
+import type { RoutePolicy } from './policy.ts';
+
+export type ShortSpec = Partial<Omit<RoutePolicySpec, 'rules'>> & { readonly rules?: readonly object[] };
+
+/** A policy as `watch/` would parse it. */
+export function policy(name: string, spec: ShortSpec, fields: Partial<RoutePolicy> = {}): RoutePolicy {
+  return {
+    name,
+    uid: `uid-${name}`,
+    generation: 1,
+    resourceVersion: '1',
+    spec: routePolicySpec.parse({ direction: 'Import', ...spec }),
+    inForce: undefined,
+    status: {},
+    from: undefined,
+    ...fields,
+  };
+}
+
+/** Integers below `limit`, always the same for one seed. */
+export function randomOf(seed: number): (limit: number) => number {
+  let state = seed;
+  return (limit) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 4294967296) * limit);
+  };
+}

@@ -1,0 +1,35 @@
+/** RoutePolicy objects as the plans need them. What is wrong is part of the value. */
+import { z } from 'zod';
+import { routePolicySpec, type RoutePolicySpec, type RoutePolicyStatus } from '../../lib/api/kinds/route-policy.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { RoutePolicy } from '../plan/policy/policy.ts';
+
+/** On objects that were made from something else: what they follow. */
+export const fromAnnotation = 'isthmus.network/from';
+
+export function parseRoutePolicy(raw: RawObject): RoutePolicy {
+  const { metadata } = raw;
+  const parsed = routePolicySpec.safeParse(raw['spec']);
+  const status = (raw['status'] ?? {}) as RoutePolicyStatus;
+  return {
+    name: metadata.name,
+    uid: metadata.uid,
+    generation: metadata.generation ?? 0,
+    resourceVersion: metadata.resourceVersion,
+    spec: parsed.success ? parsed.data : { code: 'SpecInvalid', message: z.prettifyError(parsed.error) },
+    inForce: specOf(status.inForce),
+    status,
+    from: metadata.annotations?.[fromAnnotation],
+  };
+}
+
+/** What somebody else wrote there is as good as nothing. */
+function specOf(text: string | undefined): RoutePolicySpec | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return routePolicySpec.safeParse(JSON.parse(text)).data;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
