@@ -2,8 +2,8 @@
  * The writes of one transaction while it is built, joined by row and column: what many owners add to one column
  * becomes one mutation. In: single writes of the builder. Out: the operations, or the writes themselves for a report.
  */
-import type { Atom, Mutation, NamedUuid, Operation, Row, WriteValue } from 'ovsdb-client';
-import { isMap, members, type ResolvedMap } from './compare.ts';
+import type { Atom, Mutation, NamedUuid, Operation, Row, Value, WriteValue } from 'ovsdb-client';
+import { atomsOf, isMap, members, type ResolvedMap } from './compare.ts';
 import { rowId } from './contributions.ts';
 import { entryOf } from './entry-of.ts';
 import type { DesiredRow } from './row.ts';
@@ -46,12 +46,22 @@ export interface Held {
   readonly holder: Place;
 }
 
+/** What of its table decides how a row is deleted. */
+export interface DeletionFacts {
+  readonly isRoot: boolean;
+  readonly parents: readonly ParentColumn[];
+  /** Columns that hold root rows. */
+  readonly references: readonly string[];
+}
+
 export class Draft {
   readonly inserted = new Map<string, Inserted>();
   readonly changed = new Map<string, Changed>();
   readonly deleted: { readonly table: string; readonly row: Row }[] = [];
   readonly held: Held[] = [];
   readonly #removals: Operation[] = [];
+  readonly #deletedRoots = new Set<string>();
+  readonly #referring: { readonly table: string; readonly row: Row; readonly references: readonly string[] }[] = [];
   #named = 0;
   /** Counts every write put into the transaction. */
   writes = 0;
@@ -124,16 +134,18 @@ export class Draft {
     }
   }
 
-  delete(table: string, row: Row, { isRoot, parents }: { isRoot: boolean; parents: readonly ParentColumn[] }): void {
+  delete(table: string, row: Row, { isRoot, parents, references }: DeletionFacts): void {
     this.writes += 1;
     this.deleted.push({ table, row });
+    if (isRoot) this.#deletedRoots.add(row._uuid);
+    else if (references.length > 0) this.#referring.push({ table, row, references });
     if (isRoot) this.#removals.push({ op: 'delete', table, where: [['_uuid', '==', row._uuid]] });
     else this.orphan(parents, row._uuid);
   }
 
   /** Removals come first, so that a name or index freed here can be taken in the same transaction. */
   operations(): readonly Operation[] {
-    const operations: Operation[] = [...this.#removals];
+    const operations: Operation[] = [...this.#removals, ...this.#releases()];
     for (const inserted of this.inserted.values())
       operations.push({
         op: 'insert',
@@ -150,6 +162,22 @@ export class Draft {
       if (mutations.length > 0) operations.push({ op: 'mutate', table: changed.table, where, mutations });
     }
     return operations;
+  }
+
+  /** The server counts references before it collects rows that nobody holds any more: a root row among them would be refused. */
+  #releases(): readonly Operation[] {
+    if (this.#deletedRoots.size === 0) return [];
+    return this.#referring.flatMap(({ table, row, references }): readonly Operation[] => {
+      const held = references.filter((column) => this.#refersToDeleted(row[column]));
+      if (held.length === 0) return [];
+      const empty = Object.fromEntries(held.map((column) => [column, isMap(row[column]) ? {} : []]));
+      return [{ op: 'update', table, where: [['_uuid', '==', row._uuid]], row: empty }];
+    });
+  }
+
+  #refersToDeleted(value: Value | undefined): boolean {
+    const atoms = isMap(value) ? Object.values(value) : atomsOf(value);
+    return atoms.some((atom) => typeof atom === 'string' && this.#deletedRoots.has(atom));
   }
 
   #additions(table: string, place: Place): Additions {

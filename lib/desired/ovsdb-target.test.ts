@@ -38,6 +38,7 @@ describe('the OVSDB target on a real northbound database', () => {
           'Logical_Switch_Port',
           'Port_Group',
           'Address_Set',
+          'HA_Chassis_Group',
           'NB_Global',
           'Logical_Router',
           'Logical_Router_Static_Route',
@@ -53,7 +54,7 @@ describe('the OVSDB target on a real northbound database', () => {
   beforeEach(async () => {
     target?.close();
     await client.transact(
-      ['Logical_Switch', 'Port_Group', 'Address_Set', 'NB_Global', 'Logical_Router'].map(
+      ['Logical_Switch', 'Port_Group', 'Address_Set', 'HA_Chassis_Group', 'NB_Global', 'Logical_Router'].map(
         (table) => ({ op: 'delete', table, where: [] }) as const,
       ),
     );
@@ -301,6 +302,23 @@ describe('the OVSDB target on a real northbound database', () => {
     await target.untilApplied();
     assert.deepEqual(named('Logical_Switch', 'ls')?.['other_config'], { by: 'second' });
     assert.equal(rows('Logical_Switch').length, 1);
+  });
+
+  it('deletes a row together with what refers to it, also of an owner that it never heard of', async () => {
+    const port = aPort('p', 'ls');
+    const group: DesiredRow = { table: 'HA_Chassis_Group', key: 'group', columns: {} };
+    const held = { ...port, columns: { ...port.columns, ha_chassis_group: ref('HA_Chassis_Group', 'group') } };
+    target.set('subnet/ls', aSwitch('ls'));
+    target.set('gateway/g', { rows: [group, held] });
+    await target.untilApplied();
+    target.close();
+    target = open();
+    target.set('subnet/ls', aSwitch('ls'));
+    target.seal();
+    await target.untilApplied();
+    assert.equal(problems.get('gateway/g'), undefined);
+    assert.equal(rows('HA_Chassis_Group').length, 0);
+    assert.deepEqual(portNames('ls'), []);
   });
 
   it('loses and repeats nothing when the server dies and returns', async () => {

@@ -11,6 +11,8 @@ export interface SchemaFacts {
   isRoot(table: string): boolean;
   /** Columns that hold rows of this table by strong reference and may do without any. */
   parentsOf(table: string): readonly ParentColumn[];
+  /** Columns of this table that hold rows of root tables by strong reference. */
+  referencesOf(table: string): readonly string[];
   /** The table whose rows a column's members (a map's values) refer to. */
   refTableOf(table: string, column: string): string | undefined;
   /** What an emptied scalar holds: null where it is optional, else its type's zero. */
@@ -27,11 +29,24 @@ export function schemaFacts(schema: DatabaseSchema): SchemaFacts {
       }
     }
   }
+  const references = new Map(
+    Object.entries(schema.tables).map(([table, { columns }]) => [
+      table,
+      Object.entries(columns).flatMap(([column, { key, value }]) => {
+        const isStrong = [key, value].some(
+          (base) =>
+            base?.refTable !== undefined && base.refType !== 'weak' && schema.tables[base.refTable]?.isRoot === true,
+        );
+        return isStrong ? [column] : [];
+      }),
+    ]),
+  );
   const zero = { string: '', uuid: null, integer: 0, real: 0, boolean: false } as const;
   return {
     hasColumn: (table, column) => schema.tables[table]?.columns[column] !== undefined,
     isRoot: (table) => schema.tables[table]?.isRoot === true,
     parentsOf: (table) => parents.get(table) ?? [],
+    referencesOf: (table) => references.get(table) ?? [],
     refTableOf: (table, column) => {
       const type = schema.tables[table]?.columns[column];
       return type?.key.refTable ?? type?.value?.refTable;

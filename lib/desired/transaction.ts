@@ -121,7 +121,11 @@ class RowWriter {
       const next = key === undefined ? undefined : batch.wantedBy(table, key);
       const isTakenOver = next !== undefined && next !== owner && key !== undefined;
       if (isTakenOver && database.find(table, key, next)?._uuid === row._uuid) continue;
-      this.#draft.delete(table, row, { isRoot: database.isRoot(table), parents: database.parentsOf(table) });
+      this.#draft.delete(table, row, {
+        isRoot: database.isRoot(table),
+        parents: database.parentsOf(table),
+        references: database.referencesOf(table),
+      });
     }
     return this.#draft.writes > before;
   }
