@@ -3,39 +3,37 @@
  *
  * In: a Kubernetes client and synced clients of both databases. Out: what makes this cluster a member, for as long as
  * the Interconnect `default` exists. Called by main.ts under the lease. Any change leads to the same round; what did
- * not change is neither planned nor written again.
+ * not change is neither planned nor written again. A tunnel that changes is answered at once, the rest in bursts.
  */
 import { once } from 'node:events';
-import type { OvsdbClient } from 'ovsdb-client';
+import type { Change, OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../lib/api/kinds/interconnect.ts';
 import { interconnectFinalizer } from '../lib/api/names.ts';
 import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
-import type { Problem } from '../lib/desired/problem.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { interconnects } from '../lib/kube/resources.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { readSecret, secretStore } from './apply/identity.ts';
-import { Membership } from './apply/membership.ts';
-import { Network, nothing, type NetworkState } from './apply/network.ts';
-import { memberState } from './plan/gateways.ts';
+import { LocalMember } from './apply/member.ts';
+import { Membership, type LinkState } from './apply/membership.ts';
+import { OvnIcConfig } from './apply/ovn-ic-config.ts';
 import { HubView } from './state/hub-view.ts';
-import type { LocalView } from './state/local.ts';
-import { Promotions } from './state/promotion.ts';
-import { Reporter } from './status/report.ts';
-import { readChassis, readPortState, readRouterId, southboundKeyOf } from './watch/databases.ts';
-import { buildLocal } from './watch/local.ts';
-import { canonicalName, type Interconnect } from './watch/objects.ts';
-import { matters, watchSources, type Sources } from './watch/sources.ts';
+import { Progress } from './state/progress.ts';
+import type { RemoteView } from './state/remotes.ts';
+import { Transitions } from './state/transitions.ts';
+import type { Tunnels } from './state/tunnels.ts';
+import { Telling } from './status/telling.ts';
+import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
+import { canonicalName, type GatewayObject, type Interconnect } from './watch/objects.ts';
+import { concernOf, watchSources, type Sources } from './watch/sources.ts';
 
 const room = 'interconnect';
 /** A burst of changes is one round. */
 const gatherMs = 20;
-/** Changes usually arrive within milliseconds: no status is written for being that much behind. */
-const lateMs = 1000;
-/** After a start nothing is said before everything is known again, or this time has passed. */
-const freshMs = 5000;
+/** The longest a timer can wait. */
+const longestMs = 2 ** 31 - 1;
 
 export interface AgentOptions {
   readonly client: KubeClient;
@@ -47,21 +45,26 @@ export interface AgentOptions {
   readonly log: Logger;
   readonly now: () => number;
   readonly random: () => number;
+  /** Seconds from a tunnel's change, or the hub's word, to the northbound database. */
+  readonly onReaction?: (kind: 'tunnel' | 'hub', seconds: number) => void;
 }
 
-/** What the agent does now, for metrics. */
+/** What the agent knows now, for metrics. */
 export interface AgentView {
-  readonly isConnected: boolean;
-  readonly network: NetworkState;
+  readonly link: LinkState;
+  readonly remotes: RemoteView;
+  readonly tunnels: Tunnels;
+  readonly conflicts: number;
 }
 
-/** Runs until `signal` aborts. `onView` is told after each round. */
+/** Runs until `signal` aborts. `onView` is told once, with a function that looks at the present state. */
 export async function runAgent(
   options: AgentOptions,
   signal: AbortSignal,
-  onView: (view: AgentView) => void,
+  onView: (look: () => AgentView) => void,
 ): Promise<void> {
-  const agent = new Agent(options, signal, onView);
+  const agent = new Agent(options, signal);
+  onView(() => agent.view());
   try {
     await agent.start();
     if (!signal.aborted) await once(signal, 'abort');
@@ -73,177 +76,208 @@ export async function runAgent(
 class Agent {
   readonly #options: AgentOptions;
   readonly #signal: AbortSignal;
-  readonly #onView: (view: AgentView) => void;
-  readonly #watched: Sources;
+  readonly #sources: Sources;
   readonly #targets: ReturnType<typeof openTargets>;
-  readonly #network: Network;
+  readonly #member: LocalMember;
   readonly #membership: Membership;
   readonly #writer: ObjectWriter;
   readonly #events: EventRecorder;
-  readonly #reporter: Reporter;
+  readonly #telling: Telling;
+  readonly #ovnIcConfig: OvnIcConfig;
   readonly #hub = new HubView();
-  readonly #promotions: Promotions;
-  #again: NodeJS.Timeout | undefined;
-  readonly #problems = new Map<string, Problem>();
+  readonly #progress: Progress;
+  readonly #transitions = new Transitions();
   readonly #unsubscribe: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #local: LocalView | undefined;
-  #state: NetworkState = nothing;
-  #isConverged = false;
-  #isFresh = true;
-  #fresh: NodeJS.Timeout | undefined;
-  #late: NodeJS.Timeout | undefined;
+  #urgent: NodeJS.Immediate | undefined;
+  #wake: NodeJS.Timeout | undefined;
   #isWithdrawn = false;
   #leaving: Promise<void> | undefined;
 
-  constructor(options: AgentOptions, signal: AbortSignal, onView: (view: AgentView) => void) {
+  constructor(options: AgentOptions, signal: AbortSignal) {
     const { client, northbound, southbound, namespace, log, now, random } = options;
     this.#options = options;
     this.#signal = signal;
-    this.#onView = onView;
-    this.#watched = watchSources(client, signal);
+    this.#sources = watchSources(client, signal, log);
     this.#targets = openTargets(options);
-    for (const [side, target] of Object.entries(this.#targets))
-      target.onResult((owner, problem) => this.#result(`${side} ${owner}`, problem));
-    this.#promotions = new Promotions(now);
-    this.#network = new Network({
-      ...this.#targets,
-      portState: (cluster, network) => readPortState(northbound.cache, southbound.cache, cluster, network),
-      promote: (network, holder) => this.#promote(network, holder),
+    this.#progress = new Progress({
+      targets: this.#targets,
+      now,
+      onChange: () => this.#schedule(),
+      onReaction: (kind, ms) => options.onReaction?.(kind, ms / 1000),
     });
+    this.#member = new LocalMember({ northbound, southbound, targets: this.#targets, sources: this.#sources, now });
     this.#membership = new Membership({
       store: secretStore(client, namespace),
       now,
       random,
       log,
       onUpdate: (update) => {
-        this.#hub.apply(update);
+        const { members } = this.#hub.apply(update, now());
+        for (const name of members) this.#member.tunnels.learn(name, this.#hub.members.get(name));
+        this.#member.clustersChanged(members);
+        this.#telling.clustersChanged(members);
+        this.#progress.begin('hub');
         this.#schedule();
       },
       onChange: () => this.#schedule(),
     });
     this.#writer = new ObjectWriter({ signal, log, onRefused: () => this.#schedule() });
     this.#events = new EventRecorder({ client, component: `isthmus-${room}`, instance: options.identity, signal, log });
-    this.#reporter = new Reporter({ client, writer: this.#writer, events: this.#events });
+    const reports = { client, writer: this.#writer, events: this.#events, sources: this.#sources };
+    this.#telling = new Telling({ ...reports, now, onDue: () => this.#schedule() });
+    const { nodes, routePolicies } = this.#sources;
+    this.#ovnIcConfig = new OvnIcConfig({ ...reports, nodes, routePolicies, namespace, log, signal });
+  }
+
+  view(): AgentView {
+    const { remotes } = this.#member.network;
+    const conflicts =
+      this.#hub.rejections.length + remotes.conflicts.values().reduce((sum, list) => sum + list.length, 0);
+    return { link: this.#membership.state, remotes, tunnels: this.#member.tunnels, conflicts };
   }
 
   async start(): Promise<void> {
     const { northbound, southbound } = this.#options;
-    await Promise.all(Object.values(this.#watched).map(({ synced }) => synced));
-    for (const reflector of Object.values(this.#watched))
-      this.#unsubscribe.push(reflector.subscribe(() => this.#schedule()));
-    for (const client of [northbound, southbound]) {
-      this.#unsubscribe.push(client.subscribe((changes) => changes.some(matters) && this.#schedule()));
-    }
-    this.#fresh = setTimeout(() => {
-      this.#isFresh = false;
-      this.#schedule();
-    }, freshMs);
+    await Promise.all(Object.values(this.#sources).map(({ synced }) => synced));
+    this.#watch();
+    for (const [node, object] of this.#sources.gateways.entries()) this.#member.tunnels.set(node, undefined, object);
+    for (const client of [northbound, southbound])
+      this.#unsubscribe.push(client.subscribe((changes) => this.#databaseChanged(changes)));
+    void this.#ovnIcConfig.start();
     this.#schedule();
   }
 
   async close(): Promise<void> {
-    clearTimeout(this.#timer);
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
-    await Promise.all(Object.values(this.#watched).map((reflector) => reflector.stop()));
+    this.#stopTimers();
+    await Promise.all([this.#ovnIcConfig.stop(), ...Object.values(this.#sources).map((reflector) => reflector.stop())]);
     await this.#leaving;
     await this.#membership.close();
-    clearTimeout(this.#timer);
-    clearTimeout(this.#late);
-    clearTimeout(this.#fresh);
-    clearTimeout(this.#again);
+    this.#stopTimers();
+    this.#telling.close();
+    this.#progress.close();
     for (const target of Object.values(this.#targets)) target.close();
     await Promise.all([this.#writer.close(), this.#events.close()]);
   }
 
+  #watch(): void {
+    const { gateways, remoteClusters, transitSwitches, ...plain } = this.#sources;
+    const local = (): void => {
+      this.#member.localChanged();
+      this.#schedule();
+    };
+    for (const reflector of Object.values(plain)) this.#unsubscribe.push(reflector.subscribe(local));
+    this.#unsubscribe.push(
+      plain.interconnects.subscribe(({ key }) => this.#telling.seen('Interconnect', key)),
+      gateways.subscribe(({ key, before, after }) => this.#gatewayChanged(key, before, after)),
+      remoteClusters.subscribe(({ key }) => {
+        this.#telling.seen('RemoteCluster', key);
+        this.#schedule();
+      }),
+      transitSwitches.subscribe(({ key }) => {
+        this.#telling.seen('TransitSwitch', key);
+        local();
+      }),
+    );
+  }
+
+  #gatewayChanged(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): void {
+    this.#telling.seen('InterconnectGateway', node);
+    const clusters = this.#member.tunnels.set(node, before, after);
+    this.#telling.clustersChanged(this.#member.tunnels.measured(before, after));
+    if (before?.isDrained !== after?.isDrained || before === undefined || after === undefined)
+      this.#member.localChanged();
+    if (clusters.size === 0) return this.#schedule();
+    this.#member.clustersChanged(clusters);
+    this.#progress.begin('tunnel');
+    this.#urgent ??= setImmediate(() => {
+      this.#urgent = undefined;
+      this.#round();
+    });
+  }
+
+  #databaseChanged(changes: readonly Change[]): void {
+    const concerns = new Set(changes.map(concernOf));
+    if (concerns.has('local')) this.#member.localChanged();
+    if (concerns.has('local') || concerns.has('holders')) this.#schedule();
+  }
+
   #schedule(): void {
     if (this.#signal.aborted) return;
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
-      this.#round();
-    }, gatherMs);
+    this.#timer ??= setTimeout(() => this.#round(), gatherMs);
+  }
+
+  #stopTimers(): void {
+    clearTimeout(this.#timer);
+    clearTimeout(this.#wake);
+    clearImmediate(this.#urgent);
   }
 
   #round(): void {
-    const object = this.#watched.interconnects.get(canonicalName);
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#signal.aborted) return;
+    const object = this.#sources.interconnects.get(canonicalName);
     const isOurs = object?.finalizers.includes(interconnectFinalizer) === true;
     if (object === undefined || (object.isDeleting && !isOurs)) this.#beNobody();
     else if (object.isDeleting) this.#leave(object);
     else if (!isOurs) this.#claim(object);
     else if (!('code' in object.spec)) this.#beMember(object.spec);
-    this.#report(object);
-    this.#onView({ isConnected: this.#membership.state.isConnected, network: this.#state });
+    this.#tell(object);
+    this.#sleep();
   }
 
   #beMember(spec: InterconnectSpec): void {
-    const { client, namespace, northbound, southbound } = this.#options;
+    const { client, namespace } = this.#options;
     const { name, key } = spec.tokenSecretRef;
     this.#isWithdrawn = false;
-    this.#local = buildLocal(
-      {
-        spec,
-        routerId: readRouterId(northbound.cache, spec.vpc),
-        subnets: this.#watched.subnets.entries(),
-        nodes: this.#watched.nodes.entries(),
-        chassis: readChassis(southbound.cache),
-      },
-      this.#local,
-    );
     const readToken = () => readSecret(client, namespace, name, key);
     this.#membership.want({ cluster: spec.clusterName, hub: spec.hub, readToken });
-    if (!this.#hub.isReceived) return;
-    // A hub that knows no port of ours yet (or any more) is told first: nothing that works is taken down for it.
-    if (this.#hub.switches.length > 0) this.#state = this.#network.apply(this.#local, this.#hub);
-    // Only now: before the hub has named the ports nobody knows who holds them, and "nobody" would cut the others off.
-    const active = this.#state.ports.values().next().value?.active ?? '';
-    this.#membership.tell(memberState(this.#local, active));
-    this.#follow();
+    this.#tellHub(spec);
+    // Before the hub has answered to what it was told, nothing may be concluded from what it says.
+    if (!this.#hub.isComplete) return;
+    const changed = this.#member.apply(this.#hub);
+    this.#telling.clustersChanged(changed);
+    for (const transition of this.#transitions.take(changed, this.#member.network.remotes))
+      this.#options.log.info({ ...transition }, 'path');
+    // Paths that went down or up may be what the hub is to know.
+    this.#tellHub(spec);
+    this.#progress.follow(this.#member.local, () => this.#hub.revision === this.#membership.revision);
   }
 
-  #promote(network: string, holder: string): string {
-    const { chassis, againMs } = this.#promotions.next(network, holder);
-    clearTimeout(this.#again);
-    if (againMs !== undefined) this.#again = setTimeout(() => this.#schedule(), againMs);
-    return chassis;
+  #tellHub(spec: InterconnectSpec): void {
+    this.#membership.tell(this.#member.observe(spec, this.#hub, this.#membership.state));
+    this.#member.told(this.#membership.revision);
   }
 
-  /** Converged: the databases hold what was planned and the hub what it was told; behind for long only is worth saying. */
-  #follow(): void {
-    const { northbound, southbound } = this.#targets;
-    const state = this.#state;
-    this.#late ??= setTimeout(() => {
-      this.#isConverged = false;
-      this.#schedule();
-    }, lateMs);
-    void Promise.all([northbound.untilApplied(), southbound.untilApplied()]).then(() => {
-      if (this.#state !== state || this.#hub.revision !== this.#membership.revision) return;
-      clearTimeout(this.#late);
-      this.#late = undefined;
-      if (!this.#isConverged) this.#schedule();
-      this.#isConverged = true;
-      this.#isFresh = false;
-    });
+  #sleep(): void {
+    clearTimeout(this.#wake);
+    const { wakeMs } = this.#member;
+    if (wakeMs === Infinity || this.#signal.aborted) return;
+    const delayMs = Math.min(Math.max(wakeMs - this.#options.now(), 1), longestMs);
+    this.#wake = setTimeout(() => this.#schedule(), delayMs);
   }
 
   #beNobody(): void {
     this.#membership.want(undefined);
     this.#hub.reset();
-    this.#promotions.clear();
-    this.#local = undefined;
-    this.#state = nothing;
-    this.#isConverged = false;
-    clearTimeout(this.#late);
-    this.#late = undefined;
+    this.#member.reset();
+    this.#progress.reset();
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
-    void this.#network.withdraw();
+    void this.#member.network.withdraw();
   }
 
   /** The finalizer comes first: a membership must not outlive the object unseen. */
-  #claim(object: Interconnect): void {
-    const finalizers = [...object.finalizers, interconnectFinalizer];
-    void this.#writer.enqueue(`Interconnect/${canonicalName}/finalizers`, () =>
-      this.#options.client.patch(interconnects, { name: canonicalName }, 'merge', { metadata: { finalizers } }),
+  #claim({ finalizers }: Interconnect): void {
+    void this.#setFinalizers([...finalizers, interconnectFinalizer]);
+  }
+
+  #setFinalizers(finalizers: readonly string[]): Promise<unknown> {
+    const name = canonicalName;
+    return this.#writer.enqueue(`Interconnect/${name}/finalizers`, () =>
+      this.#options.client.patch(interconnects, { name }, 'merge', { metadata: { finalizers } }),
     );
   }
 
@@ -256,50 +290,35 @@ class Agent {
   async #leaveInOrder({ spec, finalizers }: Interconnect): Promise<void> {
     this.#beNobody();
     if (!('code' in spec)) {
-      await this.#network.withdraw(spec.clusterName);
+      await this.#member.network.withdraw(spec.clusterName, this.#signal);
       await this.#membership.leave(spec.hub, this.#signal);
     }
     if (this.#signal.aborted) return;
-    const rest = finalizers.filter((name) => name !== interconnectFinalizer);
-    await this.#writer.enqueue(`Interconnect/${canonicalName}/finalizers`, () =>
-      this.#options.client.patch(interconnects, { name: canonicalName }, 'merge', { metadata: { finalizers: rest } }),
-    );
+    await this.#setFinalizers(finalizers.filter((name) => name !== interconnectFinalizer));
     this.#options.log.info({}, 'left');
   }
 
-  #result(owner: string, problem: Problem | undefined): void {
-    const before = this.#problems.get(owner);
-    if (problem === undefined) this.#problems.delete(owner);
-    else this.#problems.set(owner, problem);
-    if (before?.message !== problem?.message) this.#schedule();
-  }
-
-  #report(object: Interconnect | undefined): void {
-    const specProblem = object !== undefined && 'code' in object.spec ? object.spec : undefined;
-    const { state } = this.#membership;
-    const isMember = this.#local !== undefined && !this.#isFresh;
-    const isNews = isMember || state.problem !== undefined || specProblem !== undefined;
-    // A membership that has not heard of the hub since the start knows nothing that could replace what is written.
-    const knowsOthers = this.#local === undefined || (!this.#isFresh && this.#hub.isReceived);
-    const situation = {
-      local: this.#local,
-      link: state,
-      network: this.#state,
-      members: this.#hub.members,
-      switches: this.#hub.switches,
-      rejections: this.#hub.rejections,
-      isConverged: this.#isConverged,
-      problems: [...(specProblem === undefined ? [] : [specProblem]), ...this.#problems.values()],
-      nowIso: new Date(this.#options.now()).toISOString(),
-    };
-    if (object !== undefined && isNews) this.#reporter.interconnect(object, situation);
-    if (knowsOthers) this.#reporter.others(this.#watched, situation);
+  #tell(object: Interconnect | undefined): void {
+    this.#telling.tell(object, {
+      hub: this.#hub,
+      member: this.#member,
+      link: this.#membership.state,
+      progress: this.#progress,
+      nowMs: this.#options.now(),
+    });
   }
 }
 
 function openTargets({ northbound, southbound, log }: AgentOptions) {
   return {
-    northbound: openOvsdbTarget({ client: northbound, room, logger: log }),
-    southbound: openOvsdbTarget({ client: southbound, room, logger: log, keyOf: southboundKeyOf }),
+    // Withdrawing a route is worth a transaction of its own.
+    northbound: openOvsdbTarget({ client: northbound, room, logger: log, batchDelayMs: 1 }),
+    southbound: openOvsdbTarget({
+      client: southbound,
+      room,
+      logger: log,
+      keyOf: southboundKeyOf,
+      ownerOf: southboundOwnerOf,
+    }),
   };
 }

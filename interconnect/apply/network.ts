@@ -1,141 +1,288 @@
 /**
- * Makes the cluster's databases those of a member. In: this cluster, the hub's view. Out: desired rows to the NB and
- * SB targets, and what became of each remote cluster. Called by the agent on every change; a remote cluster that did
- * not change is not planned again. Rule: before the hub has spoken nothing is set, so that nothing is pruned.
+ * Makes the cluster's databases those of a member. In: this cluster, its networks, the hub's view, and which clusters
+ * changed. Out: desired rows to the NB and SB targets, and what became of each remote cluster. Called by the agent on every
+ * change; of a cluster that did not change only the paths are looked at. Rules: before the hub has spoken nothing is
+ * set, and nothing is pruned while it expects members of which nothing is known.
  */
-import { cidrsOverlap, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { defaultVpc } from '../../lib/api/names.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import type { Member, TransitSwitch } from '../link/messages.ts';
-import { orderGateways, type GatewayPriority, type PortState } from '../plan/gateways.ts';
-import { nativePrefixes, planRemote, remoteOwner, type RemoteContext, type RemotePlan } from '../plan/remote.ts';
-import { planTransit, planZone, transitOwner, zoneOwner } from '../plan/transit.ts';
-import type { HubView } from '../state/hub-view.ts';
+import type { Member } from '../link/messages.ts';
+import { judgeRoutes, type RemoteContext } from '../plan/judgement.ts';
+import { isUnreachable, type PathFacts, type PathVerdict } from '../plan/paths.ts';
+import type { PolicySet } from '../plan/policy/compile.ts';
+import { acceptGateways, planRemote, remoteOwner } from '../plan/remote.ts';
+import { offersOf, usableOf, useRoutes } from '../plan/route-use.ts';
+import {
+  bfdOwner,
+  exemptOwner,
+  planBfd,
+  planExemption,
+  planPath,
+  planZone,
+  transitOwner,
+  zoneOwner,
+} from '../plan/transit.ts';
 import type { LocalView } from '../state/local.ts';
+import type { OwnNetwork } from '../state/networks.ts';
+import { OfferTable } from '../state/offers.ts';
+import { PathStates } from '../state/paths.ts';
+import { NativePrefixes } from '../state/native-prefixes.ts';
+import { Remotes, type RemoteState, type RemoteView } from '../state/remotes.ts';
 
-export interface NetworkState {
-  readonly remotes: ReadonlyMap<string, RemotePlan>;
-  /** By transit switch: who may hold our port, and who does. */
-  readonly ports: ReadonlyMap<string, { readonly gateways: readonly GatewayPriority[]; readonly active: string }>;
-  readonly problems: readonly Problem[];
-}
+const leftoverMs = 200;
 
-export const nothing: NetworkState = { remotes: new Map(), ports: new Map(), problems: [] };
-
-export interface NetworkOptions {
+export interface NetworkTargets {
   readonly northbound: OvsdbTarget;
   readonly southbound: OvsdbTarget;
-  readonly portState: (cluster: string, network: string) => PortState;
-  /** Who is to have the highest priority, given who holds the port. */
-  readonly promote: (network: string, holder: string) => string;
+}
+
+export interface NetworkInput {
+  readonly local: LocalView;
+  /** Chassis that others have tunnels to. */
+  readonly gateways: readonly string[];
+  readonly networks: ReadonlyMap<string, OwnNetwork>;
+  readonly members: ReadonlyMap<string, Member>;
+  /** Members the hub will know again: what there is of them stays. */
+  readonly expected: ReadonlySet<string>;
+  readonly policies: PolicySet;
+  /** BFD state of a tunnel by its two chassis; undefined where nothing is reported. */
+  readonly tunnel: (own: string, other: string) => string | undefined;
+  /** Addresses of next hops that carried a cluster's traffic when the process before this one ended. */
+  readonly carried: (cluster: string) => ReadonlySet<string> | undefined;
+  readonly time: { readonly nowMs: number; readonly holdDownMs: number };
 }
 
 export class Network {
-  readonly #options: NetworkOptions;
-  readonly #plans = new Map<string, { member: Member; context: RemoteContext; plan: RemotePlan }>();
-  readonly #owners = new Set<string>();
+  readonly #targets: NetworkTargets;
+  readonly #remotes = new Remotes();
+  readonly #paths = new PathStates();
+  readonly #offers = new OfferTable();
+  readonly #natives = new NativePrefixes();
+  /** Owners of the northbound database that are no remote clusters'. */
+  #owners: ReadonlySet<string> = new Set();
   #context: RemoteContext | undefined;
+  #contextText = '';
   #isSealed = false;
 
-  constructor(options: NetworkOptions) {
-    this.#options = options;
+  constructor(targets: NetworkTargets) {
+    this.#targets = targets;
   }
 
-  apply(local: LocalView, view: HubView): NetworkState {
-    if (!view.isReceived) return nothing;
-    const owners = new Set([zoneOwner]);
-    const ports = new Map<string, { gateways: readonly GatewayPriority[]; active: string }>();
-    const problems: Problem[] = [];
-    this.#options.northbound.set(zoneOwner, planZone(local.cluster));
-    for (const network of view.switches) {
-      const state = this.#options.portState(local.cluster, network.name);
-      const problem = transitOverlap(local, network);
-      const first = this.#options.promote(network.name, state.active);
-      const gateways = problem === undefined ? orderGateways(local.gatewayNodes, { ...state, active: first }) : [];
-      if (problem !== undefined) problems.push(problem);
-      ports.set(network.name, { gateways, active: state.active });
-      owners.add(transitOwner(network.name));
-      this.#options.northbound.set(transitOwner(network.name), planTransit(local, network, gateways));
-    }
-    const attached = [...ports].flatMap(([name, { gateways }]) => (gateways.length > 0 ? [name] : []));
-    const remotes = this.#applyRemotes(this.#contextOf(local, view.switches, attached), view);
-    for (const name of remotes.keys()) owners.add(remoteOwner(name));
-    this.#forget(owners);
-    this.#seal();
-    return { remotes, ports, problems };
+  get remotes(): RemoteView {
+    return this.#remotes;
+  }
+
+  /** When a path has rested long enough: Infinity while none rests. */
+  get wakeMs(): number {
+    return this.#paths.wakeMs;
   }
 
   /**
-   * Takes everything back; resolves when no row of ours is left. Entries in others' rows carry no owner: those of
+   * Members that changed, or `all` where something changed that the paths to all of them depend on. Returns those of which
+   * something is different now.
+   */
+  apply(input: NetworkInput, dirty: ReadonlySet<string> | 'all'): ReadonlySet<string> {
+    this.#applyOwn(input);
+    const isNewContext = this.#renewContext(input);
+    const names = new Set(
+      isNewContext || dirty === 'all'
+        ? [...input.members.keys(), ...this.#remotes.names()]
+        : [...dirty, ...this.#paths.due(input.time.nowMs)],
+    );
+    const affected = this.#natives.update(names, input.members);
+    for (const name of affected) names.add(name);
+    const changed = new Set<string>();
+    const rivals = new Set<string>();
+    for (const name of names) {
+      const news = this.#look(name, input, affected.has(name));
+      if (news === undefined) continue;
+      changed.add(name);
+      for (const rival of news) rivals.add(rival);
+    }
+    for (const name of rivals) if (this.#remotes.get(name) !== undefined) changed.add(name);
+    for (const name of changed) this.#plan(name);
+    this.#seal(input);
+    return changed;
+  }
+
+  /**
+   * Takes everything back; resolves, where there is a signal, when no row of ours is left or at its end. Entries in others' rows carry no owner: those of
    * `cluster`, which an earlier process may have made, are claimed first.
    */
-  async withdraw(cluster?: string): Promise<void> {
+  async withdraw(cluster?: string, signal?: AbortSignal): Promise<void> {
+    const { northbound, southbound } = this.#targets;
     if (cluster !== undefined) {
-      this.#options.northbound.set(zoneOwner, planZone(cluster));
-      this.#owners.add(zoneOwner);
-      await this.#options.northbound.untilApplied();
+      northbound.set(zoneOwner, planZone(cluster));
+      this.#owners = new Set([...this.#owners, zoneOwner]);
+      await northbound.untilApplied();
     }
-    this.#plans.clear();
+    for (const name of this.#remotes.names()) this.#forget(name);
+    this.#setOwn(new Map());
     this.#context = undefined;
-    this.#forget(new Set());
-    this.#seal();
-    await Promise.all([this.#options.northbound.untilApplied(), this.#options.southbound.untilApplied()]);
-  }
-
-  #applyRemotes(context: RemoteContext, view: HubView): ReadonlyMap<string, RemotePlan> {
-    const remotes = new Map<string, RemotePlan>();
-    const hasForeign = view.members.values().some(({ foreign }) => foreign);
-    const native = hasForeign ? nativePrefixes(view.members.values()) : [];
-    for (const [name, member] of view.members) {
-      const known = this.#plans.get(name);
-      if (known !== undefined && !member.foreign && known.member === member && known.context === context) {
-        remotes.set(name, known.plan);
-        continue;
-      }
-      const plan = planRemote(member, context, native);
-      this.#plans.set(name, { member, context, plan });
-      remotes.set(name, plan);
-      this.#options.northbound.set(remoteOwner(name), plan.northbound);
-      this.#options.southbound.set(remoteOwner(name), plan.southbound);
-    }
-    return remotes;
-  }
-
-  #contextOf(local: LocalView, switches: readonly TransitSwitch[], attached: readonly string[]): RemoteContext {
-    const before = this.#context;
-    const isSame =
-      before?.local === local &&
-      before.switches === switches &&
-      before.attached.size === attached.length &&
-      attached.every((name) => before.attached.has(name));
-    if (isSame) return before;
-    this.#context = { local, switches, attached: new Set(attached) };
-    return this.#context;
-  }
-
-  #forget(owners: ReadonlySet<string>): void {
-    for (const owner of this.#owners) {
-      if (owners.has(owner)) continue;
-      this.#options.northbound.drop(owner);
-      this.#options.southbound.drop(owner);
-      this.#plans.delete(owner.slice(remoteOwner('').length));
-      this.#owners.delete(owner);
-    }
-    for (const owner of owners) this.#owners.add(owner);
-  }
-
-  #seal(): void {
-    if (this.#isSealed) return;
+    this.#natives.clear();
+    this.#offers.clear();
+    this.#paths.clear();
+    northbound.seal();
+    southbound.seal();
     this.#isSealed = true;
-    this.#options.northbound.seal();
-    this.#options.southbound.seal();
+    await Promise.all([northbound.untilApplied(), southbound.untilApplied()]);
+    if (signal === undefined) return;
+    // What a database refused is tried again by the targets; leaving is over when nothing is left.
+    const isOver = (): boolean => signal.aborted || northbound.owners().length + southbound.owners().length === 0;
+    while (!isOver()) await sleep(leftoverMs, undefined, { signal }).catch(() => undefined);
+  }
+
+  #applyOwn({ local, gateways, networks }: NetworkInput): void {
+    const plans = new Map([
+      [zoneOwner, planZone(local.cluster)],
+      [bfdOwner, planBfd(gateways)],
+    ]);
+    if (networks.values().some(({ vpc }) => vpc.router === defaultVpc))
+      plans.set(exemptOwner, planExemption(defaultVpc));
+    for (const { vpc, paths } of networks.values())
+      for (const path of paths) plans.set(transitOwner(path.switch), planPath(local.cluster, vpc.router, path));
+    this.#setOwn(plans);
+  }
+
+  #setOwn(plans: ReadonlyMap<string, ReturnType<typeof planPath>>): void {
+    const { northbound } = this.#targets;
+    for (const [owner, plan] of plans)
+      if (JSON.stringify(northbound.desired(owner)) !== JSON.stringify(plan)) northbound.set(owner, plan);
+    for (const owner of this.#owners) if (!plans.has(owner)) northbound.drop(owner);
+    this.#owners = new Set(plans.keys());
+  }
+
+  /** Who holds a port changes verdicts on paths, and nothing else of what a cluster's plan depends on. */
+  #renewContext({ local, gateways, networks, policies }: NetworkInput): boolean {
+    const before = this.#context;
+    const fixed = [...networks.values()].map(({ name, vpc, paths }) => [
+      name,
+      vpc.router,
+      paths.map(({ switch: path, cidrs, tunnelKey, order }) => [path, cidrs, tunnelKey, order.length > 0]),
+    ]);
+    const text = JSON.stringify([gateways, fixed]);
+    if (before?.local === local && before.policies === policies && this.#contextText === text) return false;
+    this.#contextText = text;
+    this.#context = { local, gateways, networks, policies };
+    return true;
+  }
+
+  /** Judges a cluster's paths, and its routes where they may be judged otherwise than before. Undefined: all is as it was. */
+  #look(name: string, input: NetworkInput, isAffected: boolean): ReadonlySet<string> | undefined {
+    const member = input.members.get(name);
+    const context = this.#context;
+    const before = this.#remotes.get(name);
+    if (member === undefined || context === undefined) {
+      if (before === undefined || input.expected.has(name)) return undefined;
+      this.#forget(name);
+      return this.#offers.set(name, new Map());
+    }
+    if (before === undefined) this.#adopt(member, input);
+    const verdicts = this.#paths.judge(name, pathFacts(member, input), input.time);
+    const isSame = before?.member === member && before.context === context && !isAffected;
+    if (isSame && isEqual(before.verdicts, verdicts)) return undefined;
+    const gateways = isSame ? before.gateways : acceptGateways(member, input.local);
+    const judgement = isSame
+      ? before.judgement
+      : judgeRoutes(member, context, (network, cidr, cluster) => this.#natives.holder(network, cidr, cluster));
+    const state: RemoteState = {
+      member,
+      context,
+      gateways,
+      judgement,
+      verdicts,
+      isUnreachable: !member.foreign && isUnreachable(verdicts),
+      uses: before?.uses ?? [],
+      fdbOwners: before?.fdbOwners ?? new Set(),
+    };
+    this.#remotes.set(name, state);
+    return this.#offers.set(name, offersOf(member, judgement.routes, usableOf(verdicts)));
+  }
+
+  #plan(name: string): void {
+    const state = this.#remotes.get(name);
+    if (state === undefined) return;
+    const { northbound, southbound } = this.#targets;
+    const { member, judgement, verdicts, gateways, context } = state;
+    const uses = useRoutes(name, judgement.routes, verdicts, (key) => this.#offers.all(key));
+    const plan = planRemote({
+      member,
+      cluster: context.local.cluster,
+      ownGateways: context.gateways,
+      networks: context.networks,
+      gateways: gateways.gateways,
+      routes: uses,
+    });
+    northbound.set(remoteOwner(name), plan.northbound);
+    southbound.set(remoteOwner(name), plan.southbound);
+    for (const owner of state.fdbOwners) if (!plan.fdb.has(owner)) southbound.drop(owner);
+    for (const [owner, desired] of plan.fdb) southbound.set(owner, desired);
+    this.#remotes.set(name, { ...state, uses, fdbOwners: new Set(plan.fdb.keys()) });
+  }
+
+  #adopt(member: Member, { carried, networks }: NetworkInput): void {
+    const addresses = carried(member.name);
+    if (addresses === undefined) return;
+    for (const [name, { paths }] of networks) {
+      const switches = new Set(paths.map((path) => path.switch));
+      const used = member.ports.filter(
+        (port) => switches.has(port.switch) && port.networks.some((text) => addresses.has(text.split('/')[0] ?? '')),
+      );
+      this.#paths.adopt(
+        member.name,
+        name,
+        used.map((port) => port.switch),
+      );
+    }
+  }
+
+  #forget(name: string): void {
+    const { northbound, southbound } = this.#targets;
+    northbound.drop(remoteOwner(name));
+    southbound.drop(remoteOwner(name));
+    for (const owner of this.#remotes.get(name)?.fdbOwners ?? []) southbound.drop(owner);
+    this.#remotes.delete(name);
+    this.#paths.forget(name);
+  }
+
+  /** Rows of clusters that are expected, and never seen by this process, have owners that no plan has returned yet. */
+  #seal({ expected, members }: NetworkInput): void {
+    if (this.#isSealed || [...expected].some((name) => !members.has(name))) return;
+    this.#isSealed = true;
+    this.#targets.northbound.seal();
+    this.#targets.southbound.seal();
   }
 }
 
-function transitOverlap(local: LocalView, { name, cidr: text }: TransitSwitch): Problem | undefined {
-  const cidr = parseCidr(text);
-  const range = cidr === undefined ? undefined : local.ranges.find((candidate) => cidrsOverlap(candidate.cidr, cidr));
-  if (range === undefined) return undefined;
-  const message = `transit switch ${name} (${text}) overlaps ${formatCidr(range.cidr)} (${range.name}); the hub needs another --transit-cidr`;
-  return { code: 'TransitOverlap', message };
+function pathFacts(member: Member, { networks, tunnel }: NetworkInput): readonly PathFacts[] {
+  const ports = new Map(member.ports.map((port) => [port.switch, port]));
+  return [...networks].flatMap(([network, { paths }]) =>
+    paths.flatMap(({ index, switch: name, isRetiring, ...own }): PathFacts[] => {
+      const port = ports.get(name);
+      if (port === undefined || own.order.length === 0) return [];
+      return [
+        {
+          network,
+          index,
+          switch: name,
+          isRetiring,
+          local: { order: own.order, holder: own.holder, isDraining: own.phase !== 'settled' },
+          remote: { order: port.gateways, holder: port.holder, isDraining: port.draining },
+          tunnelTo: (chassis) => tunnel(own.holder, chassis),
+        },
+      ];
+    }),
+  );
+}
+
+function isEqual(a: readonly PathVerdict[], b: readonly PathVerdict[]): boolean {
+  return (
+    a.length === b.length &&
+    a.every((verdict, index) => {
+      const other = b[index];
+      if (other === undefined) return false;
+      return (Object.keys(verdict) as (keyof PathVerdict)[]).every((key) => verdict[key] === other[key]);
+    })
+  );
 }

@@ -1,341 +1,301 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
-import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
-import { createKey, createRequest } from '../link/certificate.ts';
-import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
-import type { HubUpdate, Member, MemberState, Rejection } from '../link/messages.ts';
-import type { HubRefused } from '../link/protocol.ts';
-import { createToken, readToken, type TokenClaims } from '../../lib/api/join-token.ts';
-import { startHub, type Hub } from './hub.ts';
-import { HubStateError, initState, Registry } from './state/registry.ts';
-import { icNorthboundMonitor, icSouthboundMonitor } from './watch/databases.ts';
+import { createKey } from '../link/certificate.ts';
+import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
+import { attachment, HubBed, prefix, type TestMember } from './hub-bed.ts';
 
-const log = { info: () => undefined, warn: () => undefined };
+const isRefused = (code: string) => (error: HubRefused | HubUnreachable) => {
+  assert.equal(error.code, code);
+  return true;
+};
 
-/** A member as the hub knows it: joins, says what it has, keeps what it was told. */
-class TestMember {
-  readonly #link: HubLink;
-  #session: HubSession | undefined;
-  #revision = 0;
-  #wake = (): void => undefined;
-  last: HubUpdate | undefined;
-  readonly members = new Map<string, Member>();
-  ended: HubRefused | undefined;
+/** Why the session ended. */
+const codeOf = (member: TestMember): string | undefined => member.ended?.code;
 
-  constructor(address: string, identity: LinkIdentity) {
-    this.#link = openHubLink(address, identity);
-  }
+describe('members of the hub', () => {
+  const bed = new HubBed();
+  before(() => bed.up());
+  after(() => bed.down());
 
-  open(): this {
-    this.#session = this.#link.session({
-      onUpdate: (update) => {
-        if (update.full) this.members.clear();
-        for (const member of update.members) this.members.set(member.name, member);
-        for (const name of update.removed) this.members.delete(name);
-        this.last = update;
-        this.#wake();
-      },
-      onEnd: (error) => {
-        this.ended = error as HubRefused;
-        this.#wake();
-      },
-    });
-    return this;
-  }
-
-  async say(prefixes: readonly string[], chassis: string, ip: string): Promise<readonly Rejection[]> {
-    const revision = ++this.#revision;
-    const gateways: MemberState['gateways'] = [
-      { chassis, hostname: `host-${chassis}`, encaps: [{ type: 'geneve', ip, options: { csum: 'true' } }] },
-    ];
-    this.#session?.send({ revision, gateways, activeGateway: chassis, prefixes, routerId: 'router' });
-    await this.until(() => this.last?.revision === revision);
-    return this.last?.rejections ?? [];
-  }
-
-  async until(condition: () => boolean): Promise<void> {
-    const deadline = AbortSignal.timeout(5000);
-    while (!condition()) {
-      await new Promise<void>((resolve, reject) => {
-        this.#wake = resolve;
-        const told = `last: ${JSON.stringify(this.last)}, ended: ${this.ended?.message}`;
-        deadline.addEventListener('abort', () => reject(new Error(`not told in time; ${told}`)), { once: true });
-      });
-    }
-  }
-
-  leave(): Promise<void> {
-    return this.#link.leave();
-  }
-  close(): void {
-    this.#session?.end();
-    this.#link.close();
-  }
-}
-
-describe('the hub on real IC databases', () => {
-  let servers: readonly TestServer[];
-  let directory: string;
-  let clients: OvsdbClient[] = [];
-  let hub: Hub;
-  let registry: Registry;
-  let port = 0;
-  let transactions = 0;
-  const identities = new Map<string, LinkIdentity>();
-
-  const startAll = async (): Promise<void> => {
-    const open = (server: TestServer | undefined, database: string, monitor: Record<string, undefined>) =>
-      openOvsdb({ remotes: [server?.remote ?? ''], database, monitor });
-    const northbound = await open(servers[0], 'OVN_IC_Northbound', icNorthboundMonitor);
-    const southbound = await open(servers[1], 'OVN_IC_Southbound', icSouthboundMonitor);
-    clients = [northbound, southbound];
-    for (const client of clients) client.subscribe(() => (transactions += 1));
-    registry = await Registry.open(directory);
-    hub = await startHub({
-      northbound,
-      southbound,
-      registry,
-      listen: `127.0.0.1:${port}`,
-      transitCidr: '100.100.0.0/29',
-      now: Date.now,
-      graceMs: 100,
-      log,
-    });
-    port = hub.port;
-  };
-  const stopAll = async (): Promise<void> => {
-    hub.close();
-    await Promise.all(clients.map((client) => client.close()));
-  };
-  const rows = (table: string): Row[] => [...(clients[1]?.cache.table(table).rows.values() ?? [])];
-  const names = (table: string, column: string): string[] =>
-    rows(table)
-      .map((row) => String(row[column]))
-      .sort();
-  const address = (): string => `127.0.0.1:${port}`;
-  const token = (cluster: string, options: { ttlMs?: number; replace?: boolean } = {}): string =>
-    createToken(registry.authority, {
-      cluster,
-      hub: address(),
-      expiresMs: Date.now() + (options.ttlMs ?? 60_000),
-      replace: options.replace ?? false,
-    });
-  const redeem = async (text: string, key: string): Promise<LinkIdentity> => {
-    const { ca } = readToken(text) as TokenClaims;
-    return { ...(await joinHub(address(), ca, text, await createRequest(key, 'whoever'))), key };
-  };
-  const join_ = async (cluster: string): Promise<TestMember> => {
-    const known = identities.get(cluster);
-    const identity = known ?? (await redeem(token(cluster), await createKey()));
-    identities.set(cluster, identity);
-    return new TestMember(address(), identity).open();
-  };
-  const isRefused = (code: string) => (error: HubRefused) => {
-    assert.equal(error.code, code);
-    return true;
-  };
-
-  before(async () => {
-    directory = await mkdtemp(join(tmpdir(), 'hub-'));
-    servers = await Promise.all(
-      (['nb', 'sb'] as const).map((name) => startOvsdbServer({ schema: schemaFile(`ovn-ic-${name}`) })),
-    );
-    await initState(directory, '127.0.0.1', Date.now());
-    await startAll();
-  });
-  after(async () => {
-    await stopAll();
-    await Promise.all(servers.map((server) => server.stop()));
-    await rm(directory, { recursive: true });
-  });
-
-  it('gives each member a port of its own and tells the others', async () => {
-    const [east, west] = [await join_('east'), await join_('west')];
-    assert.deepEqual(await east.say(['10.16.0.0/16'], 'a1', '172.30.0.11'), []);
-    assert.deepEqual(await west.say(['10.17.0.0/16'], 'b1', '172.30.0.21'), []);
+  it('gives each member a port on each path and tells the others', async () => {
+    const [east, west] = [await bed.member('east'), await bed.member('west')];
+    assert.deepEqual(await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual(await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21'), []);
     await east.until(() => east.members.get('west')?.routes.length === 1);
-    assert.deepEqual(structuredClone(east.members.get('west')?.routes), [
-      { transitSwitch: 'ts', prefix: '10.17.0.0/16', nexthop: '100.100.0.2', origin: 'connected' },
+    assert.deepEqual(east.members.get('west')?.routes, [
+      {
+        transitSwitch: 'ts',
+        prefix: '10.17.0.0/16',
+        origin: 'connected',
+        tags: [],
+        via: ['west'],
+        nextHops: [
+          { switch: 'ts', address: '100.100.0.2' },
+          { switch: 'ts1', address: '100.100.0.34' },
+        ],
+      },
     ]);
-    assert.equal(east.last?.switches.length, 1);
-    assert.deepEqual(names('Port_Binding', 'address'), [
-      '0a:58:64:64:00:01 100.100.0.1/29',
-      '0a:58:64:64:00:02 100.100.0.2/29',
+    assert.deepEqual(
+      east.members.get('west')?.ports.map((port) => [port.logicalPort, port.networks[0], port.gateways, port.holder]),
+      [
+        ['ts-west', '100.100.0.2/27', ['b1'], 'b1'],
+        ['ts1-west', '100.100.0.34/27', ['b1'], 'b1'],
+      ],
+    );
+    const [ts] = east.last?.transitSwitches ?? [];
+    assert.deepEqual(ts?.cidrs, ['100.100.0.0/24']);
+    assert.deepEqual(
+      ts?.paths.map((path) => [path.switch, path.cidrs, path.tunnelKey, path.retiring, path.port?.networks]),
+      [
+        ['ts', ['100.100.0.0/27'], 16_711_681, false, ['100.100.0.1/27']],
+        ['ts1', ['100.100.0.32/27'], 16_711_682, false, ['100.100.0.33/27']],
+      ],
+    );
+    assert.deepEqual(bed.column('Port_Binding', 'address'), [
+      '0a:58:64:64:00:01 100.100.0.1/27',
+      '0a:58:64:64:00:02 100.100.0.2/27',
+      '0a:58:64:64:00:21 100.100.0.33/27',
+      '0a:58:64:64:00:22 100.100.0.34/27',
     ]);
-    assert.deepEqual(names('Port_Binding', 'tunnel_key'), ['1', '2']);
-    assert.deepEqual(names('Datapath_Binding', 'tunnel_key'), ['16711681']);
-    assert.deepEqual(names('Gateway', 'name'), ['a1', 'b1']);
-    assert.deepEqual(names('Encap', 'gateway_name'), ['a1', 'b1']);
-    assert.equal(clients[0]?.cache.table('Transit_Switch').rows.size, 1);
+    assert.deepEqual(bed.column('Datapath_Binding', 'tunnel_key'), ['16711681', '16711682']);
+    assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1']);
+    assert.deepEqual(bed.column('Gateway', 'name'), ['a1', 'b1']);
+    assert.equal(bed.rows('Route').length, 4, 'a route per path');
     west.close();
     await east.until(() => east.members.get('west')?.connected === false);
     assert.ok((east.members.get('west')?.lastSeenMs ?? 0) > Date.now() - 10_000);
-    assert.equal(rows('Route').length, 2, 'rows outlive the session');
+    assert.equal(bed.rows('Route').length, 4, 'rows outlive the session');
     east.close();
   });
 
   it('refuses what another member holds, names it, and gives it once it is free', async () => {
-    const [east, west] = [await join_('east'), await join_('west')];
-    await east.say(['10.16.0.0/16'], 'a1', '172.30.0.11');
-    const rejections = await west.say(
-      ['10.16.128.0/17', '10.17.0.0/16', '100.100.0.0/30', 'fd00::/64', 'x'],
-      'b1',
-      '172.30.0.11',
-    );
+    const [east, west] = [await bed.member('east'), await bed.member('west')];
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    const wished = ['10.16.128.0/17', '10.17.0.0/16', '100.100.0.0/30', 'fd00::/64', 'x'];
+    const rejections = await west.say([attachment(wished)], 'b1', '172.30.0.11');
     assert.deepEqual(
-      rejections.map(({ kind, value, code, holder }) => [kind, value, code, holder]),
+      rejections.map((one) => [one.kind, one.value, one.code, one.holder, one.transitSwitch]),
       [
-        ['gateway', 'b1', 'DuplicateEncap', 'east'],
-        ['prefix', '10.16.128.0/17', 'PrefixOverlap', 'east'],
-        ['prefix', '100.100.0.0/30', 'PrefixOverlap', ''],
-        ['prefix', 'fd00::/64', 'FamilyUnsupported', ''],
-        ['prefix', 'x', 'PrefixInvalid', ''],
+        ['gateway', 'b1', 'DuplicateEncap', 'east', ''],
+        ['prefix', '10.16.128.0/17', 'PrefixOverlap', 'east', 'ts'],
+        ['prefix', '100.100.0.0/30', 'PrefixOverlap', '', 'ts'],
+        ['prefix', 'fd00::/64', 'FamilyUnsupported', '', 'ts'],
+        ['prefix', 'x', 'PrefixInvalid', '', 'ts'],
       ],
     );
-    assert.deepEqual(names('Route', 'ip_prefix'), ['10.16.0.0/16', '10.17.0.0/16']);
-    assert.deepEqual(names('Gateway', 'name'), ['a1'], 'a gateway that clashes is not written');
-    const duplicate = await west.say(['10.17.0.0/16'], 'a1', '172.30.0.21');
+    assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.16.0.0/16', '10.17.0.0/16']);
+    assert.deepEqual(bed.column('Gateway', 'name'), ['a1'], 'a gateway that clashes is not written');
+    const duplicate = await west.say([attachment(['10.17.0.0/16'])], 'a1', '172.30.0.21');
     assert.deepEqual(
       duplicate.map(({ code, holder }) => [code, holder]),
       [['DuplicateChassis', 'east']],
     );
-    await west.say(['10.16.128.0/17'], 'b1', '172.30.0.21');
-    await east.say(['10.16.0.0/17'], 'a1', '172.30.0.11');
+    await west.say([attachment(['10.16.128.0/17'])], 'b1', '172.30.0.21');
+    await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
     await west.until(() => west.last?.rejections.length === 0);
-    assert.deepEqual(names('Route', 'ip_prefix'), ['10.16.0.0/17', '10.16.128.0/17']);
+    assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.16.0.0/17', '10.16.128.0/17']);
     east.close();
     west.close();
   });
 
   it('writes nothing when it starts again and its members come back', async () => {
-    const east = await join_('east');
-    await east.say(['10.16.0.0/17'], 'a1', '172.30.0.11');
-    east.close();
-    const before = JSON.stringify(
-      ['Port_Binding', 'Route', 'Gateway', 'Encap', 'Availability_Zone'].map((table) => names(table, '_uuid')),
-    );
-    await stopAll();
-    await startAll();
-    transactions = 0;
-    const again = await join_('east');
-    assert.deepEqual(await again.say(['10.16.0.0/17'], 'a1', '172.30.0.11'), []);
+    const said = [
+      attachment([
+        prefix('10.16.0.0/17', { origin: 'bgp', tags: ['a', 'b'], via: ['lab'] }),
+        prefix('10.99.0.0/16', { only: ['west'] }),
+      ]),
+    ];
+    const east = await bed.member('east');
+    await east.say(said, 'a1', '172.30.0.11');
+    const tables = ['Port_Binding', 'Route', 'Gateway', 'Encap', 'Availability_Zone', 'Transit_Switch'];
+    const uuids = () => JSON.stringify(tables.map((table) => bed.column(table, '_uuid')));
+    const before = uuids();
+    await bed.restart();
+    const again = await bed.member('east');
+    await again.until(() => again.last !== undefined);
     assert.equal(again.members.get('west')?.connected, true, 'a member is known from its rows');
+    assert.deepEqual(await again.say(said, 'a1', '172.30.0.11'), []);
     await again.until(() => again.members.get('west')?.connected === false);
-    assert.equal(transactions, 0);
-    assert.equal(
-      JSON.stringify(
-        ['Port_Binding', 'Route', 'Gateway', 'Encap', 'Availability_Zone'].map((table) => names(table, '_uuid')),
-      ),
-      before,
+    assert.equal(bed.transactions, 0);
+    assert.equal(uuids(), before);
+    assert.deepEqual(again.last?.expected, []);
+  });
+
+  it('shows a prefix only to those who may know of it, and tells the rest nothing when it changes', async () => {
+    const [east, west, third] = [await bed.member('east'), await bed.member('west'), await bed.member('third')];
+    await west.say([attachment([])], 'b1', '172.30.0.21');
+    await third.say([attachment([])], 'c1', '172.30.0.31');
+    const routes = (cidrs: readonly ReturnType<typeof prefix>[]) => east.say([attachment(cidrs)], 'a1', '172.30.0.11');
+    await routes([
+      prefix('10.16.0.0/17'),
+      prefix('10.98.0.0/16', { only: ['west'] }),
+      prefix('10.99.0.0/16', { except: ['west'] }),
+    ]);
+    await west.until(() => west.members.get('east')?.routes.some((route) => route.prefix === '10.98.0.0/16') === true);
+    await third.until(
+      () => third.members.get('east')?.routes.some((route) => route.prefix === '10.99.0.0/16') === true,
     );
-    again.close();
+    const seen = (member: typeof west) => member.members.get('east')?.routes.map((route) => route.prefix);
+    assert.deepEqual(seen(west), ['10.16.0.0/17', '10.98.0.0/16']);
+    assert.deepEqual(seen(third), ['10.16.0.0/17', '10.99.0.0/16']);
+    assert.deepEqual(
+      [...new Set(bed.column('Route', 'ip_prefix'))],
+      ['10.16.0.0/17'],
+      'plain ovn-ic sees what all see',
+    );
+    const told = third.updates;
+    await routes([prefix('10.16.0.0/17'), prefix('10.99.0.0/16', { except: ['west'] })]);
+    await west.until(() => seen(west)?.length === 1);
+    assert.equal(third.updates, told);
+    await third.leave();
+    for (const member of [east, west, third]) member.close();
+  });
+
+  it('keeps to the limits of a member, also to new ones, whether or not it is connected', async () => {
+    const fourth = await bed.member('fourth', { allow: ['10.40.0.0/16'] });
+    const said = [attachment(['10.40.1.0/24', '10.40.2.0/24', '10.41.0.0/24'])];
+    const rejections = await fourth.say(said, 'd1', '172.30.0.41');
+    assert.deepEqual(
+      rejections.map(({ value, code }) => [value, code]),
+      [['10.41.0.0/24', 'PrefixNotAllowed']],
+    );
+    bed.store.edit('fourth', { spec: { allowedPrefixes: [], maxPrefixes: 2 } });
+    await fourth.until(() => fourth.last?.rejections[0]?.code === 'MaxPrefixes');
+    const offered = () => bed.column('Route', 'ip_prefix').filter((cidr) => cidr.startsWith('10.4'));
+    assert.deepEqual([...new Set(offered())], ['10.40.1.0/24', '10.40.2.0/24'], 'it keeps what it had');
+    fourth.close();
+    await bed.until(() => bed.hub.sessions === 0);
+    bed.store.edit('fourth', { spec: { allowedPrefixes: ['10.40.1.0/24'], maxPrefixes: 2 } });
+    await bed.until(() => offered().length === 2);
+    assert.deepEqual([...new Set(offered())], ['10.40.1.0/24']);
+  });
+
+  it('ends a membership whose HubMember somebody deletes', async () => {
+    const key = await createKey();
+    const text = bed.token('fifth');
+    const identity = await bed.redeem(text, key);
+    const fifth = bed.session(identity);
+    await fifth.say([attachment(['10.50.0.0/16'])], 'e1', '172.30.0.51');
+    bed.store.delete('fifth');
+    await fifth.until(() => fifth.ended !== undefined);
+    assert.equal(codeOf(fifth), 'NotAMember');
+    await bed.until(() => !bed.column('Availability_Zone', 'name').includes('fifth'));
+    assert.ok(!bed.column('Port_Binding', 'logical_port').some((name) => name.endsWith('-fifth')));
+    await bed.until(() => bed.registry.member('fifth') === undefined);
+    await assert.rejects(bed.redeem(text, key), isRefused('TokenSpent'));
   });
 
   it('redeems a token once: again for the same key, never for another', async () => {
     const [key, other] = [await createKey(), await createKey()];
-    const text = token('south');
-    await redeem(text, key);
-    await redeem(text, key);
-    await assert.rejects(redeem(text, other), isRefused('TokenRedeemed'));
-    await assert.rejects(redeem(token('south'), other), isRefused('ClusterNameTaken'));
-    await assert.rejects(redeem(token('north', { ttlMs: -1 }), other), isRefused('TokenExpired'));
-    const old = new TestMember(address(), await redeem(text, key)).open();
-    await redeem(token('south', { replace: true }), other);
-    await assert.rejects(redeem(text, key), isRefused('TokenSpent'));
+    const text = bed.token('south');
+    await bed.redeem(text, key);
+    const old = bed.session(await bed.redeem(text, key));
+    await assert.rejects(bed.redeem(text, other), isRefused('TokenRedeemed'));
+    await assert.rejects(bed.redeem(bed.token('south'), other), isRefused('ClusterNameTaken'));
+    await assert.rejects(bed.redeem(bed.token('north', { ttlMs: -1 }), other), isRefused('TokenExpired'));
+    await old.until(() => old.last !== undefined);
+    await bed.redeem(bed.token('south', { replace: true }), other);
+    await old.until(() => old.ended !== undefined);
+    assert.equal(codeOf(old), 'NotAMember', 'the replaced key has no session any more');
+    await assert.rejects(bed.redeem(text, key), isRefused('TokenSpent'));
     await old.leave();
-    assert.ok(registry.member('south'), 'the key that was replaced takes nothing away by leaving');
-    old.close();
-    const late = new TestMember(address(), { ...(await redeem(token('gone'), key)) }).open();
+    assert.ok(bed.registry.member('south'), 'the key that was replaced takes nothing away by leaving');
+    const late = bed.session(await bed.redeem(bed.token('gone'), key));
     await late.leave();
     await late.until(() => late.ended !== undefined);
-    assert.equal(late.ended?.code, 'NotAMember');
-    late.close();
+    assert.equal(codeOf(late), 'NotAMember');
+  });
+
+  it('lets an agent that took over speak for its cluster, but not one of a copy of it', async () => {
+    const said = [attachment(['10.16.0.0/17'])];
+    const east = await bed.member('east');
+    await east.say(said, 'a1', '172.30.0.11');
+    const copy = await bed.member('east');
+    await copy.until(() => copy.last !== undefined);
+    await copy.say(said, 'other', '172.30.0.99').catch(() => undefined);
+    assert.equal(codeOf(copy), 'DuplicateIdentity');
+    assert.match(copy.ended?.message ?? '', /with gateways a1;/);
+    assert.equal(codeOf(east), undefined);
+    assert.deepEqual(await east.say([attachment(['10.16.0.0/18'])], 'a1', '172.30.0.11'), []);
+    const heir = await bed.member('east');
+    await heir.say(said, 'a1', '172.30.0.11');
+    await east.until(() => east.ended !== undefined);
+    assert.equal(codeOf(east), 'SessionReplaced');
+    // One that waits takes over when the first is gone, whoever it is.
+    const next = await bed.member('east');
+    await next.until(() => next.last !== undefined);
+    heir.close();
+    await bed.until(() => bed.hub.sessions === 1);
+    await next.say(said, 'a1', '172.30.0.11');
+    next.close();
+  });
+
+  it('says that it cannot let anybody join or leave while its API server is away, and goes on otherwise', async () => {
+    const east = await bed.member('east');
+    bed.store.isAway = true;
+    await assert.rejects(bed.redeem(bed.token('sixth'), await createKey()), (error: HubUnreachable) => {
+      assert.equal(error.code, 'HubUnreachable');
+      assert.match(error.message, /the hub cannot let anybody join now: the API server cannot be reached/);
+      return true;
+    });
+    await assert.rejects(east.leave(), isRefused('HubUnreachable'));
+    assert.deepEqual(await east.say([attachment(['10.16.0.0/18'])], 'a1', '172.30.0.11'), []);
+    bed.store.isAway = false;
+    assert.deepEqual(await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
+    await (await bed.member('sixth')).leave();
+    east.close();
   });
 
   it('leaves the rows of zones with their own ovn-ic alone, shows them, and keeps their names and prefixes', async () => {
-    const client = clients[1] as OvsdbClient;
-    await client.transact([
-      { op: 'insert', table: 'Availability_Zone', row: { name: 'openstack' }, uuidName: 'az' },
-      {
-        op: 'insert',
-        table: 'Encap',
-        row: { type: 'geneve', ip: '172.30.0.99', gateway_name: 'f1' },
-        uuidName: 'encap',
-      },
-      {
-        op: 'insert',
-        table: 'Gateway',
-        row: { name: 'f1', hostname: 'f1', availability_zone: { named: 'az' }, encaps: [{ named: 'encap' }] },
-      },
-      {
-        op: 'insert',
-        table: 'Port_Binding',
-        row: {
-          logical_port: 'ts-openstack',
-          transit_switch: 'ts',
-          availability_zone: { named: 'az' },
-          tunnel_key: 3,
-          gateway: 'f1',
-          address: '00:00:00:00:00:01 100.100.0.3/29',
-        },
-      },
-      {
-        op: 'insert',
-        table: 'Route',
-        row: {
-          transit_switch: 'ts',
-          availability_zone: { named: 'az' },
-          route_table: '',
-          ip_prefix: '10.20.0.1/16',
-          nexthop: '100.100.0.3',
-          origin: 'connected',
-        },
-      },
-    ]);
-    const east = await join_('east');
-    const rejections = await east.say(['10.20.1.0/24'], 'a1', '172.30.0.11');
+    const east = await bed.member('east');
+    await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
+    await bed.foreignZone('openstack', { octet: 9, route: '10.20.0.1/16', address: '100.100.0.9' });
+    const rejections = await east.say([attachment(['10.16.0.0/17', '10.20.1.0/24'])], 'a1', '172.30.0.11');
     assert.deepEqual(
       rejections.map(({ code, holder }) => [code, holder]),
       [['PrefixOverlap', 'openstack']],
     );
-    assert.equal(east.members.get('openstack')?.routes[0]?.prefix, '10.20.0.0/16');
+    await east.until(() => east.members.has('openstack'));
+    assert.deepEqual(east.members.get('openstack')?.routes, [
+      {
+        transitSwitch: 'ts',
+        prefix: '10.20.0.0/16',
+        origin: 'connected',
+        tags: [],
+        via: ['openstack'],
+        nextHops: [{ switch: 'ts', address: '100.100.0.9' }],
+      },
+    ]);
     assert.equal(east.members.get('openstack')?.foreign, true);
-    await assert.rejects(redeem(token('openstack'), await createKey()), isRefused('ClusterNameTaken'));
-    const third = await join_('third');
-    await third.say(['10.30.0.0/16'], 'c1', '172.30.0.31');
-    assert.deepEqual(names('Port_Binding', 'tunnel_key'), ['1', '2', '3', '4']);
+    assert.deepEqual(east.members.get('openstack')?.ports[0]?.gateways, ['gw-openstack']);
+    await assert.rejects(bed.redeem(bed.token('openstack'), await createKey()), isRefused('ClusterNameTaken'));
+    // It comes later with a prefix that a member has: the member keeps it, nobody is shown two owners.
+    await bed.foreignZone('late', { octet: 10, route: '10.16.1.0/24', address: '100.100.0.10' });
+    await east.until(() => east.members.has('late'));
+    assert.deepEqual(east.members.get('late')?.routes, []);
+    assert.deepEqual(await east.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
+    await east.say([attachment([])], 'a1', '172.30.0.11');
+    await east.until(() => east.members.get('late')?.routes.length === 1);
+    const third = await bed.member('third');
+    await third.say([attachment(['10.30.0.0/16'])], 'c1', '172.30.0.31');
+    const taken = bed.rows('Port_Binding').filter((row) => row['transit_switch'] === 'ts');
+    assert.equal(new Set(taken.map((row) => row['tunnel_key'])).size, taken.length);
+    assert.equal(new Set(taken.map((row) => row['address'])).size, taken.length);
     for (const member of [east, third]) member.close();
   });
 
   it('removes every row of a member that leaves, and no other', async () => {
-    const [east, third] = [await join_('east'), await join_('third')];
-    await east.say(['10.16.0.0/16'], 'a1', '172.30.0.11');
+    const [east, third] = [await bed.member('east'), await bed.member('third')];
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await east.until(() => east.members.has('third'));
     await third.leave();
     await east.until(() => !east.members.has('third'));
     await third.leave().catch((error: HubRefused) => assert.fail(`leaving twice: ${error.message}`));
-    await (await join_('west')).leave();
+    for (const name of ['west', 'fourth', 'south']) if (bed.registry.member(name) !== undefined) bed.store.delete(name);
     await east.leave();
+    await bed.until(() => bed.rows('Availability_Zone').length === 2);
     for (const table of ['Availability_Zone', 'Gateway', 'Encap', 'Port_Binding', 'Route'])
-      assert.equal(rows(table).length, 1, `${table} of the foreign zone`);
-    assert.equal(registry.member('east'), undefined);
-    for (const member of [east, third]) member.close();
-  });
-
-  it('refuses to start with another transit network than members have addresses of', async () => {
-    const [northbound, southbound] = clients as [OvsdbClient, OvsdbClient];
-    const start = startHub({
-      northbound,
-      southbound,
-      registry,
-      listen: '127.0.0.1:0',
-      transitCidr: '100.101.0.0/16',
-      now: Date.now,
-      log,
-    });
-    await assert.rejects(start, HubStateError);
+      assert.equal(bed.rows(table).length, 2, `${table} of the foreign zones`);
+    assert.equal(bed.registry.member('east'), undefined);
   });
 });

@@ -1,5 +1,5 @@
 /**
- * The running hub, wired in the data's way: databases → records → admission → rows → sessions.
+ * The running hub, wired in the data's way: databases and registry → records → admission → rows → sessions.
  *
  * In: clients of IC-NB and IC-SB, the registry, an address to listen on. Out: the only writer of both databases for
  * our members; zones that run plain ovn-ic keep writing their own rows. Called by main.ts and by tests. A restart
@@ -7,31 +7,32 @@
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import { cidrSize, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { issueHub, validityOf } from '../link/certificate.ts';
-import { serveHub } from '../link/server.ts';
-import { textOf } from '../watch/row.ts';
+import type { Desired } from '../../lib/desired/row.ts';
+import type { HubCalls } from '../link/server.ts';
+import { integerOf, textOf } from '../watch/row.ts';
+import { openEndpoint, type Endpoint } from './apply/endpoint.ts';
 import { Enrolment } from './apply/enrolment.ts';
-import { firstGlobalKey, lastGlobalKey, lowestFree } from './plan/allocation.ts';
-import { memberOwner, networkOwner, planDatapath, planSwitch } from './plan/rows.ts';
-import type { TransitNetwork } from './state/record.ts';
-import { HubStateError, type Registry } from './state/registry.ts';
-import { Roster } from './state/roster.ts';
-import { hubRoom, icKeyOf, readForeign, readMembers, readNetwork } from './watch/databases.ts';
+import { openNetworks } from './open-networks.ts';
+import { memberOwner } from './plan/rows.ts';
+import type { Networks } from './state/networks.ts';
+import type { MemberRecord } from './state/record.ts';
+import type { Registry } from './state/registry.ts';
+import { memberOfOwner, Roster, type RosterTimes } from './state/roster.ts';
+import { hubRoom, icKeyOf, readForeignSwitch, readMembers } from './watch/databases.ts';
+import { ForeignZones } from './watch/foreign.ts';
 
-const endpointCheckMs = 60 * 60 * 1000;
-/** The one transit switch; named as Kube-OVN's first. */
-const networkName = 'ts';
+const defaultTimes: RosterTimes = { graceMs: 10_000, staleAfterMs: 600_000, retireMs: 5000 };
 
 export interface HubOptions {
   readonly northbound: OvsdbClient;
   readonly southbound: OvsdbClient;
   readonly registry: Registry;
   readonly listen: string;
-  readonly transitCidr: string;
+  /** Of the hub's own network: one per IP family. */
+  readonly transitCidrs: readonly string[];
+  readonly paths: number;
+  readonly times?: Partial<RosterTimes>;
   readonly now: () => number;
-  /** How long a member may be away before the others are told. Default 10 s. */
-  readonly graceMs?: number;
   readonly log: HubLog;
 }
 
@@ -40,135 +41,200 @@ export interface HubLog {
   warn(fields: object, message: string): void;
 }
 
+/** Figures change while it runs. */
 export interface Hub {
   readonly port: number;
   readonly sessions: number;
   readonly members: number;
+  readonly rejections: number;
+  readonly foreignZones: number;
+  /** Unix milliseconds. */
+  readonly endpointNotAfterMs: number;
   close(): void;
 }
 
-/** @throws HubStateError when the transit CIDR cannot be used with what the databases hold */
+/**
+ * @throws HubStateError when the transit CIDRs cannot be used with what the databases hold, StoreUnavailable when the
+ * store went away since it was opened
+ */
 export async function startHub(options: HubOptions): Promise<Hub> {
   const { northbound, southbound, registry, now, log } = options;
-  const records = readMembers(southbound.cache, networkName);
-  // Without a state directory members could not come back, but their rows are still ours to keep and to give on.
-  const isMember = (name: string): boolean => registry.member(name) !== undefined || records.has(name);
-  const zoneOwner = (table: string, name: string): string | undefined =>
-    table === 'Availability_Zone' && isMember(name) ? memberOwner(name) : undefined;
+  await registry.complete();
+  const records = readMembers(southbound.cache);
+  const zones = new Zones(registry, records.keys());
   const switches = openOvsdbTarget({ client: northbound, room: hubRoom, logger: log });
-  const target = openOvsdbTarget({
+  const rows = openOvsdbTarget({
     client: southbound,
     room: hubRoom,
     logger: log,
     keyOf: icKeyOf,
-    ownerOf: (table, row) => zoneOwner(table, textOf(row, 'name')),
+    ownerOf: (table, row) => (table === 'Availability_Zone' ? zones.ownerOf(textOf(row, 'name')) : undefined),
   });
-  const network = keepNetwork(options, switches, target);
-  const roster = new Roster({ network, target, now, graceMs: options.graceMs ?? 10_000, log }, records);
-  target.onResult((owner, problem) => {
-    if (owner.startsWith(memberOwner(''))) roster.result(owner.slice(memberOwner('').length), problem);
+  const networks = openNetworks({ ...options, switches, rows, records });
+  const foreign = new ForeignZones({
+    southbound: southbound.cache,
+    isMember: (name) => zones.isMember(name),
+    networkOf: (pathSwitch) => networks.path(pathSwitch)?.network,
   });
-  const foreign = () => readForeign(southbound.cache, isMember);
-  roster.setForeign(foreign());
-  const unsubscribe = southbound.subscribe(() => roster.setForeign(foreign()));
-  switches.seal();
-  target.seal();
+  const roster = openRoster({ options, networks, foreign, zones, switches, rows }, records);
+  roster.foreignChanged(foreign.names());
   const enrolment = new Enrolment({
     registry,
-    isForeign: (name) => foreign().some((member) => member.name === name),
-    removeMember: (name) => roster.remove(name),
+    isForeign: (name) => foreign.has(name),
+    removeMember: async (name) => {
+      await roster.remove(name);
+      zones.forget(name);
+    },
+    endSession: (name, problem) => roster.endSession(name, problem),
     now,
     log,
   });
+  // From here on: what changes while the start goes on must not be missed.
+  const unfollow = [
+    followChanges(southbound, networks, foreign, roster),
+    registry.subscribe((cluster, change) => {
+      if (change === 'limits') roster.limitsChanged(cluster);
+      else if (change === 'ended') void enrolment.ended(cluster);
+      else void enrolment.resume();
+    }),
+  ];
+  switches.seal();
+  rows.seal();
+  await rows.untilApplied();
+  // Rows of those that the registry does not know are gone with this; their names are free again.
+  for (const name of records.keys()) if (!roster.has(name)) zones.forget(name);
   await enrolment.resume();
-  const endpoint = await openEndpoint(options, enrolment, roster);
+  const calls = callsOf(enrolment, roster);
+  const endpoint = await openEndpoint({ listen: options.listen, authority: registry.authority, now, log, calls });
+  const parts = [endpoint, enrolment, roster, switches, rows];
+  return runningHub(roster, endpoint, () => {
+    for (const stop of unfollow) stop();
+    for (const part of parts) part.close();
+  });
+}
+
+/** Which availability zones are our members': the table has no external_ids to say so. */
+class Zones {
+  readonly #registry: Registry;
+  /** Also of members that are no more: their rows are ours to take away. */
+  readonly #names: Set<string>;
+
+  constructor(registry: Registry, names: Iterable<string>) {
+    this.#registry = registry;
+    this.#names = new Set(names);
+  }
+
+  isMember(name: string): boolean {
+    return this.#names.has(name) || this.#registry.member(name) !== undefined;
+  }
+
+  ownerOf(name: string): string | undefined {
+    return this.isMember(name) ? memberOwner(name) : undefined;
+  }
+
+  add(name: string): void {
+    this.#names.add(name);
+  }
+
+  forget(name: string): void {
+    this.#names.delete(name);
+  }
+}
+
+interface Parts {
+  readonly options: HubOptions;
+  readonly networks: Networks;
+  readonly foreign: ForeignZones;
+  readonly zones: Zones;
+  readonly switches: OvsdbTarget;
+  readonly rows: OvsdbTarget;
+}
+
+function openRoster(
+  { options, networks, foreign, zones, switches, rows }: Parts,
+  records: ReadonlyMap<string, MemberRecord>,
+): Roster {
+  const { northbound, registry, now, log } = options;
+  const target = {
+    set: (owner: string, desired: Desired): void => {
+      const name = memberOfOwner(owner);
+      if (name !== undefined) zones.add(name);
+      rows.set(owner, desired);
+    },
+    drop: (owner: string) => rows.drop(owner),
+    untilApplied: () => rows.untilApplied(),
+  };
+  const roster = new Roster(
+    {
+      registry,
+      networks,
+      target,
+      untilApplied: async () => {
+        await Promise.all([rows.untilApplied(), switches.untilApplied()]);
+      },
+      isForeignSwitch: (name) => readForeignSwitch(northbound.cache, name) !== undefined,
+      readForeign: (name) => foreign.read(name),
+      report: (name, ports, presence) => registry.report(name, ports, presence),
+      times: { ...defaultTimes, ...options.times },
+      now,
+      log,
+    },
+    records,
+  );
+  rows.onResult((owner, problem) => {
+    const name = memberOfOwner(owner);
+    if (name !== undefined) roster.result(name, problem);
+  });
+  return roster;
+}
+
+function callsOf(enrolment: Enrolment, roster: Roster): HubCalls {
+  return {
+    join: (token, request) => enrolment.join(token, request),
+    renew: (caller, request) => enrolment.renew(caller, request),
+    leave: (caller) => enrolment.leave(caller),
+    session: (session) => {
+      const problem = enrolment.refuseCaller(session.caller);
+      if (problem === undefined) roster.open(session);
+      else session.refuse(problem);
+    },
+  };
+}
+
+function runningHub(roster: Roster, endpoint: Endpoint, close: () => void): Hub {
   return {
     port: endpoint.port,
     get sessions() {
       return roster.sessions;
     },
     get members() {
-      return roster.members;
+      return roster.size;
     },
-    close: () => {
-      unsubscribe();
-      roster.close();
-      endpoint.close();
-      switches.close();
-      target.close();
+    get rejections() {
+      return roster.rejections;
     },
+    get foreignZones() {
+      return roster.foreignZones;
+    },
+    get endpointNotAfterMs() {
+      return endpoint.notAfterMs;
+    },
+    close,
   };
 }
 
-/** Makes the transit switch and its datapath; yields to a datapath that a foreign zone made first. */
-function keepNetwork(options: HubOptions, switches: OvsdbTarget, target: OvsdbTarget): () => TransitNetwork {
-  const read = () => readNetwork(options.northbound.cache, options.southbound.cache, networkName);
-  const cidr = checkCidr(options.transitCidr, read().cidr);
-  const free = lowestFree(firstGlobalKey, lastGlobalKey, read().usedKeys);
-  let network: TransitNetwork = { name: networkName, cidr, tunnelKey: read().tunnelKey ?? free ?? firstGlobalKey };
-  switches.set(networkOwner, planSwitch(network));
-  const follow = (): void => {
-    const { isForeign, tunnelKey } = read();
-    if (tunnelKey !== undefined && tunnelKey !== network.tunnelKey) network = { ...network, tunnelKey };
-    if (isForeign) target.drop(networkOwner);
-    else target.set(networkOwner, planDatapath(network));
-  };
-  follow();
-  options.southbound.subscribe((changes) => {
-    if (changes.some(({ table }) => table === 'Datapath_Binding')) follow();
+function followChanges(southbound: OvsdbClient, networks: Networks, foreign: ForeignZones, roster: Roster): () => void {
+  return southbound.subscribe((changes) => {
+    for (const { table, before, after } of changes) {
+      if (table !== 'Datapath_Binding') continue;
+      const isSame = before !== undefined && after !== undefined && keyOf(before) === keyOf(after);
+      for (const row of isSame ? [] : [before, after])
+        if (row !== undefined && networks.follow(textOf(row, 'transit_switch')) !== undefined) roster.datapathChanged();
+    }
+    roster.foreignChanged(foreign.touched(changes));
   });
-  return () => network;
 }
 
-function checkCidr(wanted: string, found: string | undefined): string {
-  const cidr = parseCidr(wanted);
-  if (cidr === undefined || cidrSize(cidr) < 4n)
-    throw new HubStateError(
-      `--transit-cidr ${wanted} is no network with room for two members; write for example 100.100.0.0/16`,
-    );
-  const text = formatCidr(cidr);
-  if (found !== undefined && found !== text)
-    throw new HubStateError(
-      `transit switch ${networkName} has ${found}, --transit-cidr says ${text}; members keep their addresses: start with ${found}, or let all members leave and delete the switch`,
-    );
-  return text;
-}
-
-async function openEndpoint(
-  options: HubOptions,
-  enrolment: Enrolment,
-  roster: Roster,
-): Promise<{ port: number; close(): void }> {
-  const { registry, now, log } = options;
-  let endpoint = await issueHub(registry.authority, now());
-  const server = await serveHub({
-    listen: options.listen,
-    authority: registry.authority.certificate,
-    endpoint,
-    calls: {
-      join: (token, request) => enrolment.join(token, request),
-      renew: (caller, request) => enrolment.renew(caller, request),
-      leave: (caller) => enrolment.leave(caller),
-      session: (session) => {
-        const problem = enrolment.refuseCaller(session.caller);
-        if (problem === undefined) roster.open(session);
-        else session.refuse(problem);
-      },
-    },
-  });
-  const renew = async (): Promise<void> => {
-    const { notBeforeMs, notAfterMs } = validityOf(endpoint.certificate);
-    if (now() < notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3) return;
-    endpoint = await issueHub(registry.authority, now());
-    server.renewEndpoint(endpoint);
-    log.info({}, 'renewed the certificate of the endpoint');
-  };
-  const timer = setInterval(() => void renew(), endpointCheckMs);
-  return {
-    port: server.port,
-    close: () => {
-      clearInterval(timer);
-      server.close();
-    },
-  };
+function keyOf(row: Parameters<typeof textOf>[0]): string {
+  return `${textOf(row, 'transit_switch')} ${integerOf(row, 'tunnel_key')}`;
 }

@@ -1,40 +1,53 @@
-/** The hub's commands: `init` (authority), `serve` (databases and members), `token` (prints a join token). */
+/** The hub's commands: `serve` (databases and members), `token` (prints a join token). */
 import { once } from 'node:events';
 import { openOvsdb, type TlsFiles } from 'ovsdb-client';
-import { Gauge } from 'prom-client';
-import { list, parseFlags, text, toggle, UsageError, type FlagSpec } from '../../lib/run/flags.ts';
+import { createToken } from '../../lib/api/join-token.ts';
+import { openKube } from '../../lib/kube/client.ts';
+import { isKubeError, KubeConfigError } from '../../lib/kube/errors.ts';
+import { parseCidr } from '../../lib/net/cidr.ts';
+import { integer, list, parseFlags, text, toggle, UsageError, type FlagSpec } from '../../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../../lib/run/health.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { runRoom } from '../../lib/run/room.ts';
-import { createToken } from '../../lib/api/join-token.ts';
+import { ensureAuthority } from './apply/authority.ts';
+import { openKubeStore } from './apply/kube-store.ts';
+import { HubStateError } from './errors.ts';
 import { startHub } from './hub.ts';
-import { HubStateError, initState, Registry } from './state/registry.ts';
-import { icNorthboundMonitor, icSouthboundMonitor } from './watch/databases.ts';
+import { hubMetrics } from './metrics.ts';
+import { clusterName } from './state/record.ts';
+import { Registry } from './state/registry.ts';
+import { icNorthbound, icSouthbound } from './watch/databases.ts';
 
-const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
-const stateDir = text('folder of the hub: its authority, its members, redeemed tokens');
+const common = {
+  kubeconfig: text(
+    'kubeconfig file of the cluster that keeps the state; without it the service account of the pod',
+    undefined,
+  ),
+  namespace: text('namespace of the Secrets of the hub', 'kube-system'),
+};
 
 const commands = {
-  init: {
-    'state-dir': stateDir,
-    address: text('host name or address that members reach the hub by'),
-  },
   serve: {
-    'state-dir': stateDir,
+    ...common,
     listen: text('host:port for members', '0.0.0.0:6650'),
-    icnb: list('remotes of the OVN_IC_Northbound database'),
-    icsb: list('remotes of the OVN_IC_Southbound database'),
-    'transit-cidr': text('network of the transit switch; one address a member', '100.100.0.0/16'),
+    icnb: list('remotes of the OVN_IC_Northbound database; several are the members of one raft cluster'),
+    icsb: list('remotes of the OVN_IC_Southbound database; several are the members of one raft cluster'),
+    'transit-cidr': list('networks of the transit switch ts, one per IP family; an eighth of each for a path', [
+      '100.100.0.0/16',
+    ]),
+    paths: integer('paths of transit switches that do not say how many, 1 to 8', 2),
+    'stale-after': text('after which time without session the rows of a member that nobody reaches go: 10m, 1h', '10m'),
     'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10668'),
     'ovn-ca': text('CA file for ssl: remotes', undefined),
     'ovn-cert': text('certificate file for ssl: remotes', undefined),
     'ovn-key': text('key file for ssl: remotes', undefined),
   },
   token: {
-    'state-dir': stateDir,
-    hub: text('host:port of the hub as the member reaches it; default: the address of init and port 6650', undefined),
+    ...common,
+    hub: text('host:port of the hub as the member reaches it'),
     cluster: text('name the cluster will have among the members'),
     ttl: text('how long the token can be redeemed: 30m, 1h, 2d', '1h'),
+    allow: list('prefixes within which the cluster may offer its own; any when empty', []),
     replace: toggle('a present member of this name loses its membership when the token is redeemed'),
   },
 } as const satisfies Record<string, FlagSpec>;
@@ -42,8 +55,7 @@ const commands = {
 runRoom('hub', async (signal, log) => {
   const [command, ...argv] = process.argv.slice(2);
   try {
-    if (command === 'init') await init(argv, log);
-    else if (command === 'serve') await serve(argv, signal, log);
+    if (command === 'serve') await serve(argv, signal, log);
     else if (command === 'token') await token(argv);
     else throw new UsageError(usage(), command === '--help' || command === '-h' ? 0 : 2);
   } catch (error) {
@@ -56,63 +68,69 @@ function usage(): string {
   return `say what to do: ${Object.keys(commands).join(', ')}; \`<command> --help\` lists its flags`;
 }
 
-async function init(argv: readonly string[], log: Logger): Promise<void> {
-  const flags = parseFlags(commands.init, argv, process.env);
-  const isNew = await initState(flags.stateDir, flags.address, Date.now());
-  log.info({ stateDir: flags.stateDir }, isNew ? 'made a hub' : 'the hub is there already');
-}
-
 async function token(argv: readonly string[]): Promise<void> {
-  const flags = parseFlags(commands.token, argv, process.env);
-  if (!clusterName.test(flags.cluster))
-    throw new UsageError(`--cluster ${flags.cluster}: up to 40 lower-case letters, digits and "-", as a DNS label`, 2);
-  const registry = await Registry.open(flags.stateDir);
-  const expiresMs = Date.now() + durationMs(flags.ttl);
-  const hub = flags.hub ?? `${registry.address.includes(':') ? `[${registry.address}]` : registry.address}:6650`;
-  process.stdout.write(
-    `${createToken(registry.authority, { cluster: flags.cluster, hub, expiresMs, replace: flags.replace })}\n`,
-  );
+  const { kubeconfig, namespace, hub, cluster, ttl, allow, replace } = parseFlags(commands.token, argv, process.env);
+  if (!clusterName.test(cluster))
+    throw new UsageError(`--cluster ${cluster}: up to 40 lower-case letters, digits and "-", as a DNS label`, 2);
+  const wrong = allow.find((prefix) => parseCidr(prefix) === undefined);
+  if (wrong !== undefined) throw new UsageError(`--allow ${wrong}: write prefixes such as 10.16.0.0/16`, 2);
+  const expiresMs = Date.now() + durationMs('ttl', ttl);
+  const client = openKube({ kubeconfig, userAgent: 'isthmus-hub' });
+  try {
+    const authority = await ensureAuthority(client, namespace, Date.now());
+    const wish = { cluster, hub, expiresMs, replace, allowedPrefixes: allow };
+    process.stdout.write(`${createToken(authority, wish)}\n`);
+  } catch (error) {
+    if (!isKubeError(error) && !(error instanceof KubeConfigError)) throw error;
+    throw new UsageError(`the authority of the hub can be neither read nor made: ${error.message}`, 2);
+  } finally {
+    await client.close();
+  }
 }
 
-function durationMs(value: string): number {
+function durationMs(flag: string, value: string): number {
   const match = /^([1-9]\d{0,5})([smhd])$/.exec(value);
   const unit = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 }[match?.[2] ?? ''];
-  if (match === null || unit === undefined) throw new UsageError(`--ttl ${value}: write for example 30m, 1h or 2d`, 2);
+  if (match === null || unit === undefined)
+    throw new UsageError(`--${flag} ${value}: write for example 30m, 1h or 2d`, 2);
   return Number(match[1]) * unit;
 }
 
 async function serve(argv: readonly string[], signal: AbortSignal, log: Logger): Promise<void> {
   const flags = parseFlags(commands.serve, argv, process.env);
-  const registry = await Registry.open(flags.stateDir);
-  const common = { signal, ...tlsOf(flags) };
-  const northbound = await openOvsdb({
-    ...common,
-    remotes: flags.icnb,
-    database: 'OVN_IC_Northbound',
-    monitor: icNorthboundMonitor,
+  const { listen, paths, namespace, transitCidr: transitCidrs } = flags;
+  const staleAfterMs = durationMs('stale-after', flags.staleAfter);
+  const client = openKube({ kubeconfig: flags.kubeconfig, userAgent: 'isthmus-hub' });
+  const databases = { signal, ...tlsOf(flags) };
+  const [store, northbound, southbound] = await Promise.all([
+    openKubeStore({ client, namespace, signal, log, now: Date.now }),
+    openOvsdb({ ...databases, ...icNorthbound, remotes: flags.icnb }),
+    openOvsdb({ ...databases, ...icSouthbound, remotes: flags.icsb }),
+  ]);
+  const registry = new Registry(store);
+  const times = { staleAfterMs };
+  const hub = await startHub({
+    northbound,
+    southbound,
+    registry,
+    listen,
+    transitCidrs,
+    paths,
+    times,
+    now: Date.now,
+    log,
   });
-  const southbound = await openOvsdb({
-    ...common,
-    remotes: flags.icsb,
-    database: 'OVN_IC_Southbound',
-    monitor: icSouthboundMonitor,
-  });
-  const { listen, transitCidr } = flags;
-  const hub = await startHub({ northbound, southbound, registry, listen, transitCidr, now: Date.now, log });
   const metrics = createRegistry('hub');
-  gauge(metrics, 'isthmus_hub_sessions', 'Members connected now', () => hub.sessions);
-  gauge(metrics, 'isthmus_hub_members', 'Members with rows in the databases', () => hub.members);
+  hubMetrics(metrics, hub, registry.authority.certificate);
   const ready = () => northbound.state === 'synced' && southbound.state === 'synced';
   const health = await serveHealth({ address: flags.metricsAddress, ready, registry: metrics });
-  log.info({ listen, transitCidr, members: hub.members }, 'serving');
+  log.info({ listen, transitCidrs, paths, members: hub.members }, 'serving');
   if (!signal.aborted) await once(signal, 'abort');
   hub.close();
+  registry.close();
   await health.close();
-  await Promise.all([northbound.close(), southbound.close()]);
-}
-
-function gauge(registry: ReturnType<typeof createRegistry>, name: string, help: string, read: () => number): void {
-  const metric: Gauge = new Gauge({ name, help, registers: [registry], collect: () => metric.set(read()) });
+  await store.close();
+  await Promise.all([northbound.close(), southbound.close(), client.close()]);
 }
 
 function tlsOf(flags: { ovnCa?: string | undefined; ovnCert?: string | undefined; ovnKey?: string | undefined }): {

@@ -7,7 +7,7 @@ import { connect, type PeerCertificate } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { hubName } from './certificate.ts';
 import type { HubUpdate, IssuedIdentity, MemberState } from './messages.ts';
-import { hubError, HubRefused, hubService, HubUnreachable } from './protocol.ts';
+import { hubError, HubRefused, hubService, HubUnreachable, longestUpdate } from './protocol.ts';
 
 const deadlineMs = 10_000;
 
@@ -80,6 +80,7 @@ function makeClient(hub: string, credentials: grpc.ChannelCredentials): grpc.Cli
     // The agent paces its attempts itself; a shared pool would add the pauses of earlier clients.
     'grpc.use_local_subchannel_pool': 1,
     'grpc.enable_retries': 0,
+    'grpc.max_receive_message_length': longestUpdate,
   });
 }
 

@@ -13,7 +13,7 @@ import {
 } from './certificate.ts';
 import { joinHub, openHubLink } from './client.ts';
 import type { HubUpdate, MemberState } from './messages.ts';
-import { HubRefused, HubUnreachable } from './protocol.ts';
+import { HubRefused, HubUnreachable, hubUnavailable } from './protocol.ts';
 import { serveHub, type HubCalls } from './server.ts';
 import { createToken, readToken, verifyToken } from '../../lib/api/join-token.ts';
 
@@ -58,26 +58,54 @@ const state: MemberState = {
   gateways: [
     { chassis: 'a1', hostname: 'n1', encaps: [{ type: 'geneve', ip: '172.30.0.11', options: { csum: 'true' } }] },
   ],
-  activeGateway: 'a1',
-  prefixes: ['10.16.0.0/16'],
-  routerId: 'r',
+  attachments: [
+    {
+      transitSwitch: 'ts',
+      vpc: 'ovn-cluster',
+      routerId: 'r',
+      prefixes: [
+        {
+          cidr: '10.16.0.0/16',
+          origin: 'connected',
+          tags: ['shop'],
+          via: ['north'],
+          only: ['west'],
+          except: ['south'],
+        },
+      ],
+      ends: [{ index: 1, gateways: ['a1', 'a2'], holder: 'a2', draining: true }],
+      held: [{ switch: 'ts1', mac: '0a:58:64:64:20:01', networks: ['100.100.32.1/19'], tunnelKey: 1 }],
+      cidrs: ['100.100.0.0/16'],
+      paths: 2,
+      clusters: ['east', 'west'],
+    },
+  ],
+  unreachable: ['south'],
 };
+const port = {
+  switch: 'ts1',
+  logicalPort: 'ts1-east',
+  mac: '0a:58:64:64:20:01',
+  networks: ['100.100.32.1/19'],
+  tunnelKey: 1,
+  gateways: ['a1', 'a2'],
+  holder: 'a2',
+  draining: true,
+};
+const path = { index: 1, switch: 'ts1', cidrs: ['100.100.32.0/19'], tunnelKey: 16_711_682, retiring: true };
 const update: HubUpdate = {
   revision: 3,
   full: true,
-  switches: [
+  transitSwitches: [
     {
       name: 'ts',
-      cidr: '100.100.0.0/16',
-      tunnelKey: 16_711_681,
-      port: {
-        transitSwitch: 'ts',
-        logicalPort: 'ts-east',
-        mac: '0a:58:64:64:00:01',
-        networks: ['100.100.0.1/16'],
-        tunnelKey: 1,
-        gateway: 'a1',
-      },
+      cidrs: ['100.100.0.0/16'],
+      definedBy: 'east',
+      clusters: ['east', 'west'],
+      paths: [
+        { ...path, port },
+        { ...path, port: null },
+      ],
     },
   ],
   members: [
@@ -87,12 +115,24 @@ const update: HubUpdate = {
       connected: false,
       lastSeenMs: now,
       gateways: state.gateways,
-      ports: [],
-      routes: [{ transitSwitch: 'ts', prefix: '10.17.0.0/16', nexthop: '100.100.0.2', origin: 'connected' }],
+      ports: [port],
+      routes: [
+        {
+          transitSwitch: 'ts',
+          prefix: '10.17.0.0/16',
+          origin: 'bgp',
+          tags: ['shop'],
+          via: ['north', 'west'],
+          nextHops: [{ switch: 'ts1', address: '100.100.32.2' }],
+        },
+      ],
     },
   ],
   removed: ['south'],
-  rejections: [{ kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west' }],
+  rejections: [
+    { kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west', transitSwitch: 'ts' },
+  ],
+  expected: ['north'],
 };
 
 /** Runs a hub that issues to anyone and answers each state with `update`. */
@@ -112,7 +152,8 @@ async function withHub(
     session: (session) => {
       session.onState((told) => {
         seen.push(told);
-        if (told.activeGateway === 'refuse me')
+        if (told.unreachable.includes('hub is ill')) session.refuse({ code: hubUnavailable, message: 'not now' });
+        else if (told.unreachable.includes('refuse me'))
           session.refuse({ code: 'Refused', message: `${session.caller.cluster} asked for it` });
         else session.send(update);
       });
@@ -152,10 +193,16 @@ test('joining pins the hub, the session carries every field both ways, refusals 
     });
     const ended = await new Promise<unknown>((resolve) => {
       const session = link.session({ onUpdate: () => {}, onEnd: resolve });
-      session.send({ ...state, activeGateway: 'refuse me' });
+      session.send({ ...state, unreachable: ['refuse me'] });
     });
     assert.ok(ended instanceof HubRefused);
     assert.equal(ended.code, 'Refused');
+    const ill = await new Promise<unknown>((resolve) => {
+      const session = link.session({ onUpdate: () => {}, onEnd: resolve });
+      session.send({ ...state, unreachable: ['hub is ill'] });
+    });
+    assert.ok(ill instanceof HubUnreachable, 'what passes by itself is tried again soon');
+    assert.equal(ill.message, 'not now');
     await link.leave();
     link.close();
   });

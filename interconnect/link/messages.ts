@@ -12,35 +12,106 @@ export interface Gateway {
   readonly encaps: readonly Encap[];
 }
 
+/** A prefix that a member offers on one transit switch. */
+export interface Prefix {
+  readonly cidr: string;
+  /** connected, static, bgp or aggregate. */
+  readonly origin: string;
+  readonly tags: readonly string[];
+  /** Clusters it came through, the first that told it first; the offering member is not among them. */
+  readonly via: readonly string[];
+  /** Members that may know of it; all when empty. */
+  readonly only: readonly string[];
+  readonly except: readonly string[];
+}
+
+/** How a member's end of one path stands. */
+export interface PathEnd {
+  readonly index: number;
+  /** Chassis that may hold the port, in their order; the first is the anchor. */
+  readonly gateways: readonly string[];
+  /** Chassis that forwards for the port now; empty while none does. */
+  readonly holder: string;
+  /** Its traffic is to leave this path: the anchor is about to move. */
+  readonly draining: boolean;
+}
+
+/** A port that a member holds, told so that a hub that lost it can take it back. */
+export interface HeldPort {
+  /** Logical switch of the path. */
+  readonly switch: string;
+  readonly mac: string;
+  readonly networks: readonly string[];
+  readonly tunnelKey: number;
+}
+
+/** A member's part in one transit switch. */
+export interface Attachment {
+  readonly transitSwitch: string;
+  readonly vpc: string;
+  readonly routerId: string;
+  readonly prefixes: readonly Prefix[];
+  readonly ends: readonly PathEnd[];
+  readonly held: readonly HeldPort[];
+  /** Wishes; empty, 0, empty: as the hub has it. */
+  readonly cidrs: readonly string[];
+  readonly paths: number;
+  readonly clusters: readonly string[];
+}
+
 export interface MemberState {
   readonly revision: number;
   readonly gateways: readonly Gateway[];
-  readonly activeGateway: string;
-  readonly prefixes: readonly string[];
-  readonly routerId: string;
+  readonly attachments: readonly Attachment[];
+  /** Other members to which every path of this one is down. */
+  readonly unreachable: readonly string[];
 }
 
 export interface Port {
-  readonly transitSwitch: string;
+  /** Logical switch of the path. */
+  readonly switch: string;
   readonly logicalPort: string;
   readonly mac: string;
   readonly networks: readonly string[];
   readonly tunnelKey: number;
-  readonly gateway: string;
+  readonly gateways: readonly string[];
+  readonly holder: string;
+  readonly draining: boolean;
+}
+
+export interface Path {
+  readonly index: number;
+  readonly switch: string;
+  readonly cidrs: readonly string[];
+  readonly tunnelKey: number;
+  /** It will be gone soon: traffic is to leave it now. */
+  readonly retiring: boolean;
+  /** The receiving member's own; null while it takes no part (as the wire has it). */
+  readonly port: Port | null;
 }
 
 export interface TransitSwitch {
   readonly name: string;
-  readonly cidr: string;
-  readonly tunnelKey: number;
-  readonly port: Port;
+  readonly cidrs: readonly string[];
+  /** Member that defined it; empty for the hub. */
+  readonly definedBy: string;
+  readonly clusters: readonly string[];
+  readonly paths: readonly Path[];
+}
+
+export interface NextHop {
+  readonly switch: string;
+  readonly address: string;
 }
 
 export interface Route {
   readonly transitSwitch: string;
   readonly prefix: string;
-  readonly nexthop: string;
   readonly origin: string;
+  readonly tags: readonly string[];
+  /** Clusters it came through, the offering member last. */
+  readonly via: readonly string[];
+  readonly nextHops: readonly NextHop[];
 }
 
 export interface Member {
@@ -55,20 +126,24 @@ export interface Member {
 }
 
 export interface Rejection {
-  readonly kind: 'gateway' | 'prefix' | 'member';
+  readonly kind: 'gateway' | 'prefix' | 'transit-switch' | 'member';
   readonly value: string;
   readonly code: string;
   readonly message: string;
   readonly holder: string;
+  /** Empty where it is about none. */
+  readonly transitSwitch: string;
 }
 
 export interface HubUpdate {
   readonly revision: number;
   readonly full: boolean;
-  readonly switches: readonly TransitSwitch[];
+  readonly transitSwitches: readonly TransitSwitch[];
   readonly members: readonly Member[];
   readonly removed: readonly string[];
   readonly rejections: readonly Rejection[];
+  /** Members whose state the hub does not know yet: what is known of them stays. */
+  readonly expected: readonly string[];
 }
 
 /** A certificate and the hub's CA, both PEM. */

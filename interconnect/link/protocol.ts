@@ -6,8 +6,15 @@ import { loadSync } from '@grpc/proto-loader';
 import type { Problem } from '../../lib/desired/problem.ts';
 
 const file = 'proto/hub/v1/hub.proto';
+/** Bytes of what the hub tells: a thousand clusters with ten routes each are one megabyte. */
+export const longestUpdate = 64 * 1024 * 1024;
+/** Bytes of what a member tells: a hundred thousand prefixes fit. */
+export const longestState = 16 * 1024 * 1024;
 /** Trailer that carries a refusal's code, so that a member can put it in a condition. */
 const codeTrailer = 'isthmus-code';
+
+/** Code of a refusal that passes by itself: the hub is there, but what it needs for this call is not. */
+export const hubUnavailable = 'HubUnavailable';
 
 /** The hub answered and said no: the member's user has to act. */
 export class HubRefused extends Error {
@@ -60,6 +67,7 @@ export function refusal(problem: Problem): Partial<grpc.StatusObject> {
 export function hubError(hub: string, error: Partial<grpc.ServiceError>): HubRefused | HubUnreachable {
   const code = error.metadata?.get(codeTrailer)[0];
   const details = error.details ?? error.message ?? 'no reason given';
+  if (code === hubUnavailable) return new HubUnreachable(details, { cause: error });
   if (typeof code === 'string') return new HubRefused({ code, message: details }, { cause: error });
   return new HubUnreachable(`the hub at ${hub} did not answer: ${details}`, { cause: error });
 }

@@ -8,7 +8,7 @@ import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from './certificate.ts';
 import type { HubUpdate, IssuedIdentity, MemberState } from './messages.ts';
-import { hubService, refusal } from './protocol.ts';
+import { hubService, longestState, refusal } from './protocol.ts';
 
 /** Who a client certificate was issued to. */
 export interface Caller {
@@ -77,6 +77,7 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
     // A member that vanished without a FIN is noticed within ten seconds.
     'grpc.keepalive_time_ms': 5000,
     'grpc.keepalive_timeout_ms': 5000,
+    'grpc.max_receive_message_length': longestState,
   });
   const { calls } = options;
   server.addService(hubService(), {

@@ -1,149 +1,129 @@
 /**
- * One other cluster as rows of this one. In: what the hub says of it, this cluster, what others have. Out: its
- * chassis and tunnels (SB), its port on the transit switch, routes and policies (NB), and what was not taken.
- * Pure. Rule: nothing a remote cluster says may change how local addresses are forwarded.
+ * One other cluster as rows of this one. In: what the hub says of it, this cluster, which of its routes and paths are
+ * used. Out: its chassis and tunnels (SB), its ports on the transit switches and routes (NB). Pure.
+ *
+ * A port of a member with paths is external, held by the group of that cluster's gateways in the order it published:
+ * ovn-controller makes it an active-backup bundle over the tunnels, so that the datapath moves by itself. OVN has no
+ * L2 lookup for external ports; a row of the FDB stands in for it. A zone with plain ovn-ic has remote ports, each on
+ * the chassis it names.
  */
-import { cidrContains, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
-import { parseIp } from '../../lib/net/ip.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
-import type { Gateway, Member, Port, Route, TransitSwitch } from '../link/messages.ts';
+import type { Gateway, Member, Port } from '../link/messages.ts';
 import { transitRouterPort, type LocalView } from '../state/local.ts';
-
-/** Between Kube-OVN's policies for its subnets' gateways (29000) and those for local destinations (31000). */
-const policyPriority = 29_500;
-
-export interface RemoteRoute {
-  readonly prefix: string;
-  readonly transitSwitch: string;
-  readonly nextHop: string;
-  /** Undefined: it is in use. */
-  readonly rejected: Problem | undefined;
-}
+import type { OwnNetwork, OwnPath } from '../state/networks.ts';
+import type { RouteUse } from './route-use.ts';
+import { encapKey, fdbKey, fdbOwner } from './southbound.ts';
+import { bfdGroup, exemptSet, haGroup, otherBfdMember } from './transit.ts';
 
 export interface RemotePlan {
   readonly northbound: Desired;
   readonly southbound: Desired;
-  readonly routes: readonly RemoteRoute[];
-  /** Gateways that were not taken. */
+  /** Forwarding entries by owner: each is a row whose owner its content tells. */
+  readonly fdb: ReadonlyMap<string, Desired>;
+}
+
+export interface AcceptedGateways {
+  readonly gateways: readonly Gateway[];
   readonly problems: readonly Problem[];
 }
 
-/** What the plan of one remote cluster depends on besides that cluster. */
-export interface RemoteContext {
-  readonly local: LocalView;
-  readonly switches: readonly TransitSwitch[];
-  /** Transit switches with a port of ours that some chassis may hold. */
-  readonly attached: ReadonlySet<string>;
-}
-
-/** Prefixes of members the hub answers for: a foreign zone, which nobody checks, cannot take one of them. */
-export type NativePrefixes = readonly { readonly cidr: Cidr; readonly holder: string }[];
-
-export function nativePrefixes(members: Iterable<Member>): NativePrefixes {
-  return [...members].flatMap(({ name, foreign, routes }) =>
-    (foreign ? [] : routes).flatMap(({ prefix }) => {
-      const cidr = parseCidr(prefix);
-      return cidr === undefined ? [] : [{ cidr, holder: name }];
-    }),
-  );
-}
+const ownerPrefix = 'remote/';
 
 export function remoteOwner(cluster: string): string {
-  return `remote/${cluster}`;
+  return `${ownerPrefix}${cluster}`;
 }
 
-export function encapKey(type: string, ip: string): string {
-  return `${type}/${ip}`;
+/** The cluster whose rows an owner has; undefined for other owners. */
+export function clusterOf(owner: string): string | undefined {
+  return owner.startsWith(ownerPrefix) ? owner.slice(ownerPrefix.length) : undefined;
 }
 
-export function planRemote(member: Member, context: RemoteContext, native: NativePrefixes = []): RemotePlan {
-  const { accepted, problems } = acceptGateways(member, context.local);
-  const ports = member.ports.filter(({ transitSwitch }) => context.switches.some(({ name }) => name === transitSwitch));
-  const chassis = new Set(accepted.map((gateway) => gateway.chassis));
-  const routes = member.routes.map((route) => judge(route, member, context, native));
-  const usable = routes.filter(({ rejected }) => rejected === undefined);
-  return {
-    northbound: {
-      rows: [
-        ...ports.map(remotePort),
-        ...usable.map((route) => routeRow(route, member.name, context.local)),
-        ...policyRows(usable, member.name, context.local),
-      ],
-    },
-    southbound: { rows: accepted.flatMap(chassisRows), contributions: ports.map((port) => binding(port, chassis)) },
-    routes,
-    problems,
-  };
-}
-
-function acceptGateways(
-  member: Member,
-  local: LocalView,
-): { accepted: readonly Gateway[]; problems: readonly Problem[] } {
-  const encaps = new Map<string, string>();
-  for (const [name, { gateway }] of local.chassis)
-    for (const { type, ip } of gateway.encaps) encaps.set(encapKey(type, ip), name);
+/** None has the name or the tunnel address of a chassis of this cluster. */
+export function acceptGateways(member: Member, local: LocalView): AcceptedGateways {
   const problems: Problem[] = [];
-  const accepted = member.gateways.filter(({ chassis, encaps: theirs }) => {
-    const clash = theirs.map(({ type, ip }) => encaps.get(encapKey(type, ip))).find((name) => name !== undefined);
+  const gateways = member.gateways.filter(({ chassis, encaps }) => {
+    const clash = local.chassis
+      .values()
+      .find(({ gateway }) =>
+        gateway.encaps.some((own) => encaps.some(({ type, ip }) => own.type === type && own.ip === ip)),
+      );
     if (local.chassis.has(chassis)) {
       const message = `gateway ${chassis} of ${member.name} has the name of a chassis of this cluster; one of the two needs another system-id`;
       problems.push({ code: 'DuplicateChassis', message });
     } else if (clash !== undefined) {
-      const message = `gateway ${chassis} of ${member.name} has the tunnel address of ${clash} of this cluster`;
+      const message = `gateway ${chassis} of ${member.name} has the tunnel address of ${clash.gateway.chassis} of this cluster`;
       problems.push({ code: 'DuplicateEncap', message });
-    } else return theirs.length > 0;
+    } else return encaps.length > 0;
     return false;
   });
-  return { accepted, problems };
+  return { gateways, problems };
 }
 
-function judge(route: Route, member: Member, context: RemoteContext, native: NativePrefixes): RemoteRoute {
-  const { prefix, transitSwitch, nexthop } = route;
-  return { prefix, transitSwitch, nextHop: nexthop, rejected: refuse(route, member, context, native) };
+export interface RemoteInput {
+  readonly member: Member;
+  readonly cluster: string;
+  /** Chassis of this cluster that have tunnels to others. */
+  readonly ownGateways: readonly string[];
+  readonly networks: ReadonlyMap<string, OwnNetwork>;
+  readonly gateways: readonly Gateway[];
+  readonly routes: readonly RouteUse[];
 }
 
-function refuse(
-  { prefix, transitSwitch, nexthop }: Route,
-  member: Member,
-  context: RemoteContext,
-  native: NativePrefixes,
-): Problem | undefined {
-  const { local } = context;
-  const cidr = parseCidr(prefix);
-  const hop = parseIp(nexthop);
-  const network = context.switches.find(({ name }) => name === transitSwitch);
-  const transit = network === undefined ? undefined : parseCidr(network.cidr);
-  if (cidr === undefined || cidr.prefix === 0)
-    return { code: 'PrefixInvalid', message: `"${prefix}" of ${member.name} is no prefix that can be taken` };
-  if (transit === undefined || hop === undefined || !cidrContains(transit, hop) || hop.family !== cidr.family) {
-    const message = `${prefix} of ${member.name}: next hop "${nexthop}" is not on a transit switch of this cluster (${transitSwitch})`;
-    return { code: 'NextHopUnreachable', message };
-  }
-  if (member.gateways.length === 0) {
-    return { code: 'NextHopUnreachable', message: `${prefix} of ${member.name}: that cluster has no gateway now` };
-  }
-  if (!context.attached.has(transitSwitch)) {
-    return {
-      code: 'NoGateway',
-      message: `${prefix} of ${member.name}: no node of this cluster is a gateway; label one with ovn.kubernetes.io/ic-gw=true`,
-    };
-  }
-  // A local range inside the prefix keeps its own traffic by its longer mask, and must not take the rest from the others.
-  const range = local.ranges.find((held) => held.cidr.prefix <= cidr.prefix && cidrsOverlap(held.cidr, cidr));
-  if (range !== undefined) return overlap(prefix, member, `${formatCidr(range.cidr)} (${range.name}) of this cluster`);
-  const node = local.nodeAddresses.find(({ ip }) => cidrContains(cidr, ip));
-  if (node !== undefined) return overlap(prefix, member, `the address of node ${node.node}`);
-  const other = member.foreign ? native.find((held) => cidrsOverlap(held.cidr, cidr)) : undefined;
-  return other === undefined ? undefined : overlap(prefix, member, `${formatCidr(other.cidr)} of ${other.holder}`);
+export function planRemote({ member, cluster, ownGateways, networks, gateways, routes }: RemoteInput): RemotePlan {
+  const paths = new Map([...networks.values()].flatMap((network) => network.paths.map((path) => [path.switch, path])));
+  const ports = member.ports.filter((port) => paths.has(port.switch));
+  const chassis = new Set(gateways.map((gateway) => gateway.chassis));
+  const taken = routes.filter(({ rejected }) => rejected === undefined);
+  const portRows = member.foreign
+    ? ports.map(remotePort)
+    : ports.flatMap((port) => externalPort(port, chassis, ownGateways));
+  return {
+    northbound: {
+      rows: [
+        ...(member.foreign ? [] : gateways.map((gateway) => otherBfdMember(gateway.chassis))),
+        ...portRows,
+        ...taken.flatMap((route) => routeRows(route, member.name, cluster)),
+      ],
+      contributions: exemptions(taken),
+    },
+    southbound: {
+      rows: gateways.flatMap(chassisRows),
+      contributions: member.foreign ? ports.map((port) => binding(port, chassis)) : [],
+    },
+    fdb: new Map(member.foreign ? [] : ports.flatMap((port) => fdbEntry(port, paths.get(port.switch)))),
+  };
 }
 
-function overlap(prefix: string, member: Member, what: string): Problem {
-  return { code: 'Overlap', message: `${prefix} of ${member.name} overlaps ${what}; it is not reachable from here` };
+/**
+ * A group of one chassis is no group to ovn-controller, which then asks where the port is bound, and no release of northd
+ * lets that be written. So the gateways of this cluster stand behind a lone one: where that is dead, they have the port and
+ * know no way on, as it should be.
+ */
+function externalPort(
+  { logicalPort, switch: name, mac, networks, ...port }: Port,
+  known: ReadonlySet<string>,
+  ownGateways: readonly string[],
+): readonly DesiredRow[] {
+  const group = `${bfdGroup}:${logicalPort}`;
+  const published = port.gateways.filter((chassis) => known.has(chassis));
+  const order = published.length === 1 ? [...published, ...ownGateways] : published;
+  const row: DesiredRow = {
+    table: 'Logical_Switch_Port',
+    key: logicalPort,
+    columns: {
+      type: 'external',
+      addresses: [[mac, ...networks].join(' ')],
+      options: { 'requested-tnl-key': String(port.tunnelKey) },
+      ha_chassis_group: ref('HA_Chassis_Group', group),
+    },
+    parent: { table: 'Logical_Switch', key: name, column: 'ports' },
+  };
+  return [...haGroup(group, order), row];
 }
 
-function remotePort({ logicalPort, transitSwitch, mac, networks, tunnelKey }: Port): DesiredRow {
+function remotePort({ logicalPort, switch: name, mac, networks, tunnelKey }: Port): DesiredRow {
   return {
     table: 'Logical_Switch_Port',
     key: logicalPort,
@@ -152,31 +132,47 @@ function remotePort({ logicalPort, transitSwitch, mac, networks, tunnelKey }: Po
       addresses: [[mac, ...networks].join(' ')],
       options: { 'requested-tnl-key': String(tunnelKey) },
     },
-    parent: { table: 'Logical_Switch', key: transitSwitch, column: 'ports' },
+    parent: { table: 'Logical_Switch', key: name, column: 'ports' },
   };
 }
 
-function routeRow({ prefix, transitSwitch, nextHop }: RemoteRoute, cluster: string, local: LocalView): DesiredRow {
-  return {
-    table: 'Logical_Router_Static_Route',
-    key: `${cluster}/${prefix}/${nextHop}`,
-    columns: { ip_prefix: prefix, nexthop: nextHop, output_port: transitRouterPort(local.cluster, transitSwitch) },
-    parent: { table: 'Logical_Router', key: local.router, column: 'static_routes' },
+/** northd removes an entry whose datapath it has not made yet: the entry waits for the port. */
+function fdbEntry(
+  { logicalPort, mac, tunnelKey }: Port,
+  path: OwnPath | undefined,
+): readonly (readonly [string, Desired])[] {
+  const owner = path === undefined ? undefined : fdbOwner(path.tunnelKey, mac);
+  if (path === undefined || owner === undefined) return [];
+  const columns = { mac, dp_key: path.tunnelKey, port_key: tunnelKey };
+  const awaited: Contribution = {
+    table: 'Port_Binding',
+    key: logicalPort,
+    column: 'chassis',
+    values: [],
+    required: true,
   };
+  return [[owner, { rows: [{ table: 'FDB', key: fdbKey(path.tunnelKey, mac), columns }], contributions: [awaited] }]];
 }
 
-/** One for each prefix, however many next hops it has. */
-function policyRows(routes: readonly RemoteRoute[], cluster: string, local: LocalView): readonly DesiredRow[] {
-  return [...new Set(routes.map(({ prefix }) => prefix))].map((prefix) => ({
-    table: 'Logical_Router_Policy',
-    key: `${cluster}/${prefix}`,
-    columns: {
-      priority: policyPriority,
-      match: `${prefix.includes(':') ? 'ip6' : 'ip4'}.dst == ${prefix}`,
-      action: 'allow',
-    },
-    parent: { table: 'Logical_Router', key: local.router, column: 'policies' },
-  }));
+function routeRows({ prefix, router, hops }: RouteUse, cluster: string, own: string): readonly DesiredRow[] {
+  return hops
+    .filter(({ isUsed }) => isUsed)
+    .map(({ switch: name, address }) => ({
+      table: 'Logical_Router_Static_Route',
+      key: `${cluster}/${prefix}/${address}`,
+      columns: { ip_prefix: prefix, nexthop: address, output_port: transitRouterPort(own, name) },
+      parent: { table: 'Logical_Router', key: router, column: 'static_routes' },
+    }));
+}
+
+/** It stays while no path is up, so that packets do not leave another way. */
+function exemptions(routes: readonly RouteUse[]): readonly Contribution[] {
+  const prefixes = routes.filter(({ router, isMine }) => router === defaultVpc && isMine).map(({ prefix }) => prefix);
+  return ([4, 6] as const).flatMap((family): Contribution[] => {
+    const values = prefixes.filter((prefix) => prefix.includes(':') === (family === 6));
+    if (values.length === 0) return [];
+    return [{ table: 'Address_Set', key: exemptSet(family), column: 'addresses', values: [...new Set(values)] }];
+  });
 }
 
 function chassisRows({ chassis, hostname, encaps }: Gateway): readonly DesiredRow[] {
@@ -199,11 +195,12 @@ function chassisRows({ chassis, hostname, encaps }: Gateway): readonly DesiredRo
 }
 
 /** northd makes the binding; where the port is, only we know. */
-function binding({ logicalPort, gateway }: Port, chassis: ReadonlySet<string>): Contribution {
+function binding({ logicalPort, holder, gateways }: Port, chassis: ReadonlySet<string>): Contribution {
+  const place = holder === '' ? (gateways[0] ?? '') : holder;
   return {
     table: 'Port_Binding',
     key: logicalPort,
     column: 'chassis',
-    value: chassis.has(gateway) ? ref('Chassis', gateway) : null,
+    value: chassis.has(place) ? ref('Chassis', place) : null,
   };
 }

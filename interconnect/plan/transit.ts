@@ -1,16 +1,26 @@
-/** This cluster's end of a transit switch as NB rows, in the form ovn-ic and Kube-OVN give them. Pure. */
+/** This cluster's end of a path as NB rows, in the form ovn-ic and Kube-OVN give them, and what all paths need. Pure. */
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
-import type { TransitSwitch } from '../link/messages.ts';
-import { transitRouterPort, type LocalView } from '../state/local.ts';
-import type { GatewayPriority } from './gateways.ts';
+import { transitRouterPort } from '../state/local.ts';
+import type { OwnPath } from '../state/networks.ts';
 
 /** Tunnel BFD decides how long a dead gateway goes unnoticed: 3 × 100 ms here, 3 s with OVS' defaults. */
 const bfdOptions = { 'bfd-min-rx': '100', 'bfd-min-tx': '100', 'bfd-mult': '3' };
+const highestPriority = 1000;
+/** In the group that makes BFD run, this cluster's chassis stand above the others', so that one of them has the port. */
+const otherPriority = 1;
 
-export function transitOwner(network: string): string {
-  return `transit/${network}`;
-}
+/** Between Kube-OVN's policies for its subnets' gateways (29000) and those for local destinations (31000). */
+const policyPriority = 29_500;
+export const exemptOwner = 'exempt/local';
+
+/** The switch, its port and the group whose only purpose is BFD on the tunnels between gateways of all clusters. */
+export const bfdGroup = 'isthmus-interconnect';
+export const bfdOwner = 'bfd/local';
 export const zoneOwner = 'zone/local';
+
+export function transitOwner(logicalSwitch: string): string {
+  return `transit/${logicalSwitch}`;
+}
 
 /** The availability zone's name and timers: wanted as long as the cluster is a member. */
 export function planZone(cluster: string): Desired {
@@ -21,19 +31,83 @@ export function planZone(cluster: string): Desired {
   return { rows: [], contributions };
 }
 
+/** Prefixes of other clusters, by IP family. */
+export function exemptSet(family: 4 | 6): string {
+  return `isthmus.interconnect.v${family}`;
+}
+
+/**
+ * Without it the policies of subnets would send what is for other clusters to a node. Other VPCs have no such policies. One
+ * policy for all prefixes: one for each would be as many logical flows.
+ */
+export function planExemption(router: string): Desired {
+  return {
+    rows: ([4, 6] as const).flatMap((family): DesiredRow[] => [
+      { table: 'Address_Set', key: exemptSet(family), columns: {}, collects: ['addresses'] },
+      {
+        table: 'Logical_Router_Policy',
+        key: exemptSet(family),
+        columns: { priority: policyPriority, match: `ip${family}.dst == $${exemptSet(family)}`, action: 'allow' },
+        parent: { table: 'Logical_Router', key: router, column: 'policies' },
+      },
+    ]),
+  };
+}
+
+/**
+ * Without an external port that has them in its group, ovn-controller runs no BFD on tunnels to other clusters. Gateways
+ * of the others are added by the plans of those clusters (`otherBfdMember`).
+ */
+export function planBfd(chassis: readonly string[]): Desired {
+  return {
+    rows: [
+      { table: 'Logical_Switch', key: bfdGroup, columns: {} },
+      { table: 'HA_Chassis_Group', key: bfdGroup, columns: {} },
+      {
+        table: 'Logical_Switch_Port',
+        key: bfdGroup,
+        columns: { type: 'external', ha_chassis_group: ref('HA_Chassis_Group', bfdGroup) },
+        parent: { table: 'Logical_Switch', key: bfdGroup, column: 'ports' },
+      },
+      ...chassis.map((name, index) => haChassis(bfdGroup, name, highestPriority - index)),
+    ],
+  };
+}
+
+export function otherBfdMember(chassis: string): DesiredRow {
+  return haChassis(bfdGroup, chassis, otherPriority);
+}
+
+/** The group that an external port is bound by: its chassis in the order their cluster published. */
+export function haGroup(name: string, order: readonly string[]): readonly DesiredRow[] {
+  return [
+    { table: 'HA_Chassis_Group', key: name, columns: {} },
+    ...order.map((chassis, index) => haChassis(name, chassis, highestPriority - index)),
+  ];
+}
+
+function haChassis(group: string, chassis: string, priority: number): DesiredRow {
+  return {
+    table: 'HA_Chassis',
+    key: `${group}/${chassis}`,
+    columns: { chassis_name: chassis, priority },
+    parent: { table: 'HA_Chassis_Group', key: group, column: 'ha_chassis' },
+  };
+}
+
 /** The port is left out while no chassis can hold it: a port without one would be on every chassis at once. */
-export function planTransit(local: LocalView, network: TransitSwitch, gateways: readonly GatewayPriority[]): Desired {
-  const { name, port } = network;
-  const routerPort = transitRouterPort(local.cluster, name);
+export function planPath(cluster: string, router: string, path: OwnPath): Desired {
+  const { switch: name, port, order } = path;
+  const routerPort = transitRouterPort(cluster, name);
   const rows: DesiredRow[] = [
     {
       table: 'Logical_Switch',
       key: name,
-      columns: { other_config: { 'interconn-ts': name, 'requested-tnl-key': String(network.tunnelKey) } },
+      columns: { other_config: { 'interconn-ts': name, 'requested-tnl-key': String(path.tunnelKey) } },
       shared: ['other_config'],
     },
   ];
-  if (gateways.length === 0) return { rows };
+  if (order.length === 0) return { rows };
   rows.push(
     {
       table: 'Logical_Switch_Port',
@@ -51,16 +125,16 @@ export function planTransit(local: LocalView, network: TransitSwitch, gateways: 
       columns: {
         mac: port.mac,
         networks: port.networks,
-        gateway_chassis: gateways.map(({ chassis }) => ref('Gateway_Chassis', `${routerPort}-${chassis}`)),
+        gateway_chassis: order.map((chassis) => ref('Gateway_Chassis', `${routerPort}-${chassis}`)),
       },
-      parent: { table: 'Logical_Router', key: local.router, column: 'ports' },
+      parent: { table: 'Logical_Router', key: router, column: 'ports' },
     },
   );
-  for (const { chassis, priority } of gateways) {
+  for (const [index, chassis] of order.entries()) {
     rows.push({
       table: 'Gateway_Chassis',
       key: `${routerPort}-${chassis}`,
-      columns: { chassis_name: chassis, priority },
+      columns: { chassis_name: chassis, priority: highestPriority - index },
     });
   }
   return { rows };

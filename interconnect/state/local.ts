@@ -1,6 +1,7 @@
 /** This cluster as the plans see it: immutable values, made anew by `watch/` whenever a part changes. */
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Ip } from '../../lib/net/ip.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import type { Gateway } from '../link/messages.ts';
 
 /** Something local that no remote prefix may equal or lie in. */
@@ -10,10 +11,40 @@ export interface LocalRange {
   readonly cidr: Cidr;
 }
 
+/** A prefix of a VPC that other clusters may know of, before export policies. */
+export interface LocalPrefix {
+  readonly cidr: string;
+  readonly origin: string;
+  readonly tags: readonly string[];
+}
+
+/** A VPC that takes part in some transit switch. */
+export interface LocalVpc {
+  /** The logical router, which has the VPC's name. */
+  readonly router: string;
+  /** Its uuid; empty while it is not in the northbound database. */
+  readonly routerId: string;
+  readonly prefixes: readonly LocalPrefix[];
+  readonly ranges: readonly LocalRange[];
+}
+
+/** A transit switch that this cluster wants to take part in. */
+export interface Wish {
+  readonly name: string;
+  readonly vpc: string;
+  /** Empty, 0, empty: as the hub has it. */
+  readonly cidrs: readonly string[];
+  readonly paths: number;
+  readonly clusters: readonly string[];
+  readonly problem: Problem | undefined;
+}
+
 /** A node that may carry traffic between clusters. */
 export interface GatewayNode {
   readonly node: string;
   readonly chassis: string;
+  /** Its paths are to go elsewhere. */
+  readonly isDrained: boolean;
 }
 
 /** A chassis of this cluster as the southbound database has it. */
@@ -25,17 +56,36 @@ export interface LocalChassis {
 
 export interface LocalView {
   readonly cluster: string;
-  /** The router that is joined. */
-  readonly router: string;
-  readonly routerId: string;
-  readonly prefixes: readonly string[];
-  readonly ranges: readonly LocalRange[];
+  /** By name: those that wishes name and that exist. */
+  readonly vpcs: ReadonlyMap<string, LocalVpc>;
+  readonly wishes: readonly Wish[];
   readonly nodeAddresses: readonly { readonly node: string; readonly ip: Ip }[];
+  /** Selected nodes whose chassis is known by name, in the order of their names. */
   readonly gatewayNodes: readonly GatewayNode[];
+  /** Selected nodes of which no chassis is known. */
+  readonly unknownNodes: readonly string[];
   /** By chassis name; remote chassis are not among them. */
   readonly chassis: ReadonlyMap<string, LocalChassis>;
 }
 
-export function transitRouterPort(cluster: string, network: string): string {
-  return `${cluster}-${network}`;
+/** Whether other clusters can have tunnels to it. */
+export function isUsable(local: LocalView, chassis: string): boolean {
+  const known = local.chassis.get(chassis);
+  return known?.isInterconnect === true && known.gateway.encaps.length > 0;
 }
+
+export function transitRouterPort(cluster: string, logicalSwitch: string): string {
+  return `${cluster}-${logicalSwitch}`;
+}
+
+/** The SB port that OVN binds to the chassis which forwards for the transit router port. */
+export function redirectPort(cluster: string, logicalSwitch: string): string {
+  return `cr-${transitRouterPort(cluster, logicalSwitch)}`;
+}
+
+/** The logical switch of a path: `ts`, `ts1`, `ts2` … */
+export function pathSwitch(network: string, index: number): string {
+  return index === 0 ? network : `${network}${index}`;
+}
+
+export const mostPaths = 8;

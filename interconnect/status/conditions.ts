@@ -13,6 +13,10 @@ export function bad(type: string, { code, message }: Problem): Verdict {
   return { type, status: 'False', reason: code, message };
 }
 
+export function unknown(type: string, reason: string, message: string): Verdict {
+  return { type, status: 'Unknown', reason, message };
+}
+
 /** The list with all verdicts in it and none of other types; times of those that did not change are kept. */
 export function withVerdicts(
   before: readonly Condition[] | undefined,

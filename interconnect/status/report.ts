@@ -1,127 +1,237 @@
 /**
- * Writes statuses, and makes and removes RemoteCluster and TransitSwitch objects. In: the wanted statuses. Out: patches,
- * only where the object in the cache differs, so that a restart writes nothing; an event for each condition that turns.
+ * Writes statuses, and makes and removes the objects that are the agent's: RemoteClusters, InterconnectGateways and the
+ * TransitSwitch of the hub. In: the wanted statuses. Out: patches, only where the object differs, so that a restart writes
+ * nothing; an event for each condition that turns. What only was measured anew is written every two seconds at most.
  */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { GatewayPeer } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import { interconnectFinalizer } from '../../lib/api/names.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
-import { apiVersionOf, interconnects, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
-import type { KubeClient, Reflector, Resource } from '../../lib/kube/types.ts';
+import {
+  apiVersionOf,
+  interconnectGateways,
+  interconnects,
+  remoteClusters,
+  transitSwitches,
+} from '../../lib/kube/resources.ts';
+import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
-import { canonicalName, type Interconnect, type Report } from '../watch/objects.ts';
+import { defaultNetwork } from '../watch/local.ts';
+import { canonicalName, madeByAgent, type Interconnect, type TransitSwitchObject } from '../watch/objects.ts';
 import type { Sources } from '../watch/sources.ts';
-import { renderInterconnect, renderRemoteCluster, renderTransitSwitch, type Situation } from './render.ts';
+import { canonical, withoutMeasures } from './compare.ts';
+import { peersOf, renderGateway } from './gateway.ts';
+import { renderInterconnect } from './interconnect.ts';
+import { renderRemoteCluster } from './remote-cluster.ts';
+import type { Situation } from './situation.ts';
+import { renderTransitSwitch } from './transit-switch.ts';
 
 export interface ReporterOptions {
   readonly client: KubeClient;
   readonly writer: ObjectWriter;
   readonly events: Pick<EventRecorder, 'record'>;
+  readonly sources: Sources;
 }
 
 type Status = Readonly<Record<string, unknown>>;
 
+/** An object as the cache has it: of it only the uid counts, and the status that is written here. */
+interface Present {
+  readonly uid: string;
+  readonly status: Status;
+}
+
+const measuresEveryMs = 2000;
+
 export class Reporter {
   readonly #options: ReporterOptions;
+  /** By kind and name: what was sent and is not in the cache yet. */
+  readonly #sent = new Map<string, Status>();
+  readonly #writtenMs = new Map<string, number>();
+  #peers: readonly GatewayPeer[] = [];
 
   constructor(options: ReporterOptions) {
     this.#options = options;
   }
 
+  /** The cache has a newer version of the object. */
+  seen(kind: string, name: string): void {
+    this.#sent.delete(`${kind}/${name}`);
+  }
+
   interconnect(object: Interconnect, situation: Situation): void {
-    const status = renderInterconnect(situation, object.status, object.generation);
-    if (isSame(object.status, status)) return;
-    void this.#options.writer.enqueue(`Interconnect/${canonicalName}`, () =>
-      this.#patch(interconnects, canonicalName, object.status, status),
-    );
-    const subject = {
-      apiVersion: apiVersionOf(interconnects),
-      kind: interconnects.kind,
-      name: canonicalName,
-      uid: object.uid,
-    };
-    for (const condition of turned(object.status.conditions, status.conditions)) {
-      const type = condition.status === 'True' ? 'Normal' : 'Warning';
-      this.#options.events.record(
-        subject,
-        type,
-        condition.reason ?? condition.type,
-        `${condition.type}: ${condition.message ?? condition.status}`,
-      );
-    }
+    const before = this.#before(interconnects, canonicalName, object);
+    const status = renderInterconnect(situation, before, object.generation);
+    this.#write(interconnects, canonicalName, { object, before, after: status });
   }
 
-  /** RemoteClusters and TransitSwitches: one for each that the hub knows, no others. */
-  others(present: Pick<Sources, 'remoteClusters' | 'transitSwitches'>, situation: Situation): void {
-    const statusOf = (reflector: Reflector<Report>, name: string): Status => reflector.get(name)?.status ?? {};
-    const clusters = [...situation.members].map(([name, member]) => {
-      const plan = situation.network.remotes.get(name);
-      return [
-        name,
-        renderRemoteCluster(member, plan, statusOf(present.remoteClusters, name), situation.nowIso),
-      ] as const;
-    });
-    const transit = situation.switches.map((network) => {
-      const before = statusOf(present.transitSwitches, network.name);
-      return [network.name, renderTransitSwitch(network, situation, before)] as const;
-    });
-    this.#bring(remoteClusters, present.remoteClusters, new Map(clusters));
-    this.#bring(transitSwitches, present.transitSwitches, new Map(transit));
-  }
-
-  #bring(resource: Resource, present: Reflector<Report>, wanted: ReadonlyMap<string, Status>): void {
-    const { client, writer } = this.#options;
-    for (const [name] of present.entries()) {
-      if (!wanted.has(name)) void writer.enqueue(`${resource.kind}/${name}`, () => client.delete(resource, { name }));
-    }
-    for (const [name, status] of wanted) {
+  /** Those named, or all. Returns the names of those whose new measurements are to be written later. */
+  remoteClusters(names: Iterable<string> | 'all', situation: Situation): readonly string[] {
+    const present = this.#options.sources.remoteClusters;
+    const all = names === 'all' ? new Set([...situation.members.keys(), ...keysOf(present)]) : names;
+    const later: string[] = [];
+    for (const name of all) {
       const object = present.get(name);
-      if (object !== undefined && isSame(object.status, status)) continue;
-      void writer.enqueue(`${resource.kind}/${name}`, async () => {
-        if (object === undefined)
-          await client.create(resource, {
-            apiVersion: apiVersionOf(resource),
-            kind: resource.kind,
-            metadata: { name },
-          });
-        await this.#patch(resource, name, object?.status ?? {}, status);
-      });
+      const member = situation.members.get(name);
+      if (member === undefined) {
+        if (object !== undefined) this.#delete(remoteClusters, name);
+        continue;
+      }
+      const before = this.#before(remoteClusters, name, object) as RemoteClusterStatus;
+      const status = renderRemoteCluster(member, situation.remotes.get(name), situation, before);
+      if (this.#isTooSoon(name, before, status, situation.nowMs)) later.push(name);
+      else this.#write(remoteClusters, name, { object, before, after: status }, {});
+    }
+    return later;
+  }
+
+  /** Peers are the same for all gateways, and change only with a remote cluster. */
+  peers(situation: Situation): void {
+    const peers = peersOf(situation);
+    if (JSON.stringify(peers) !== JSON.stringify(this.#peers)) this.#peers = peers;
+  }
+
+  transitSwitches(situation: Situation): void {
+    const present = this.#options.sources.transitSwitches;
+    const own = situation.local?.wishes.find(({ name }) => name === defaultNetwork);
+    const ours = present.get(defaultNetwork);
+    if (own === undefined && ours !== undefined && !ours.isDeleting) this.#delete(transitSwitches, defaultNetwork);
+    const names = new Set([...keysOf(present), ...(own === undefined ? [] : [defaultNetwork])]);
+    for (const name of names) {
+      const object = present.get(name);
+      if (object?.isDeleting === true || (name === defaultNetwork && own === undefined)) continue;
+      const before = this.#before(transitSwitches, name, object);
+      const status = renderTransitSwitch(name, situation, before, object?.generation ?? 1);
+      const spec = name === defaultNetwork && own !== undefined ? { vpc: own.vpc } : undefined;
+      if (spec !== undefined && object !== undefined) this.#alignSpec(object, spec.vpc);
+      this.#write(transitSwitches, name, { object, before, after: status }, { spec });
     }
   }
 
-  async #patch(resource: Resource, name: string, before: Status, after: Status): Promise<void> {
-    const gone = Object.fromEntries(Object.keys(before).flatMap((key) => (key in after ? [] : [[key, null]])));
-    await this.#options.client.patch(
-      resource,
-      { name },
-      'merge',
-      { status: { ...gone, ...after } },
-      { subresource: 'status' },
+  /** One for each node that is selected, and for those that still hold a path. */
+  gateways(situation: Situation, anchors: ReadonlySet<string>): void {
+    const present = this.#options.sources.gateways;
+    const { local } = situation;
+    const selected = new Set([...(local?.gatewayNodes ?? []).map(({ node }) => node), ...(local?.unknownNodes ?? [])]);
+    for (const node of selected) this.#gateway(node, situation);
+    for (const [node, object] of present.entries()) {
+      if (selected.has(node) || object.isDeleting) continue;
+      const isBusy = local !== undefined && anchors.has(object.status.chassis ?? '');
+      if (isBusy) this.#gateway(node, situation);
+      else if (object.isMadeByAgent) this.#delete(interconnectGateways, node);
+    }
+  }
+
+  /** True: it is to be on the object. */
+  finalizer(name: string, object: TransitSwitchObject, isWanted: boolean): void {
+    if (object.finalizers.includes(interconnectFinalizer) === isWanted) return;
+    const rest = object.finalizers.filter((one) => one !== interconnectFinalizer);
+    const finalizers = isWanted ? [...rest, interconnectFinalizer] : rest;
+    const { client, writer } = this.#options;
+    void writer.enqueue(`TransitSwitch/${name}/finalizers`, () =>
+      client.patch(transitSwitches, { name }, 'merge', { metadata: { uid: object.uid, finalizers } }),
     );
   }
+
+  #gateway(node: string, situation: Situation): void {
+    const object = this.#options.sources.gateways.get(node);
+    const { tunnels: _, probes: __, ...before } = this.#before(interconnectGateways, node, object);
+    const view = object === undefined ? undefined : { ...object, status: before };
+    const status = renderGateway(node, view, situation, this.#peers);
+    this.#write(interconnectGateways, node, { object, before, after: status }, { labels: madeByAgent });
+  }
+
+  #alignSpec(object: TransitSwitchObject, vpc: string): void {
+    if (!('code' in object.spec) && object.spec.vpc === vpc) return;
+    const { client, writer } = this.#options;
+    void writer.enqueue(`TransitSwitch/${defaultNetwork}/spec`, () =>
+      client.patch(transitSwitches, { name: defaultNetwork }, 'merge', { spec: { vpc } }),
+    );
+  }
+
+  #before(resource: Resource, name: string, object: Present | undefined): Status {
+    return this.#sent.get(`${resource.kind}/${name}`) ?? object?.status ?? {};
+  }
+
+  #isTooSoon(name: string, before: RemoteClusterStatus, after: RemoteClusterStatus, nowMs: number): boolean {
+    const key = `${remoteClusters.kind}/${name}`;
+    if (canonical(before) === canonical(after)) return false;
+    const isMeasure = canonical(withoutMeasures(before)) === canonical(withoutMeasures(after));
+    if (isMeasure && nowMs - (this.#writtenMs.get(key) ?? 0) < measuresEveryMs) return true;
+    this.#writtenMs.set(key, nowMs);
+    return false;
+  }
+
+  #delete(resource: Resource, name: string): void {
+    const { client, writer } = this.#options;
+    this.#sent.delete(`${resource.kind}/${name}`);
+    this.#writtenMs.delete(`${resource.kind}/${name}`);
+    void writer.enqueue(`${resource.kind}/${name}`, () => client.delete(resource, { name }));
+  }
+
+  /** `made`: of an object that is not there yet. */
+  #write(
+    resource: Resource,
+    name: string,
+    {
+      object,
+      before,
+      after,
+    }: { readonly object: Present | undefined; readonly before: Status; readonly after: Status },
+    made?: { readonly spec?: object | undefined; readonly labels?: Readonly<Record<string, string>> },
+  ): void {
+    const key = `${resource.kind}/${name}`;
+    if ((object !== undefined || this.#sent.has(key)) && canonical(before) === canonical(after)) return;
+    const { client, writer } = this.#options;
+    this.#sent.set(key, after);
+    const gone = Object.fromEntries(Object.keys(before).flatMap((field) => (field in after ? [] : [[field, null]])));
+    const create = { apiVersion: apiVersionOf(resource), kind: resource.kind, spec: made?.spec };
+    const metadata = { name, ...(made?.labels === undefined ? {} : { labels: made.labels }) };
+    void writer
+      .enqueue(key, async () => {
+        if (object === undefined && made !== undefined) await this.#create(resource, { ...create, metadata });
+        await client.patch(resource, { name }, 'merge', { status: { ...gone, ...after } }, { subresource: 'status' });
+      })
+      .then((outcome) => {
+        if (outcome !== 'written' && this.#sent.get(key) === after) this.#sent.delete(key);
+      });
+    if (object !== undefined) this.#announce(resource, name, object.uid, before, after);
+  }
+
+  /** A write that was superseded or tried again may have made it already. */
+  async #create(resource: Resource, object: object & { readonly metadata: { readonly name: string } }): Promise<void> {
+    const { client } = this.#options;
+    const present = await client.list(resource, { fieldSelector: `metadata.name=${object.metadata.name}` });
+    if (present.length === 0) await client.create(resource, object);
+  }
+
+  #announce(resource: Resource, name: string, uid: string, before: Status, after: Status): void {
+    const subject = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid };
+    for (const condition of turned(conditionsOf(before), conditionsOf(after))) {
+      const type = condition.status === 'False' ? 'Warning' : 'Normal';
+      const message = `${condition.type}: ${condition.message ?? condition.status}`;
+      this.#options.events.record(subject, type, condition.reason ?? condition.type, message);
+    }
+  }
+}
+
+function keysOf(reflector: { entries(): Iterable<readonly [string, unknown]> }): readonly string[] {
+  return [...reflector.entries()].map(([name]) => name);
+}
+
+function conditionsOf(status: Status): readonly Condition[] {
+  return (status['conditions'] ?? []) as readonly Condition[];
 }
 
 /** What a membership goes through whenever it begins. */
-const beginnings = new Set(['Waiting', 'WaitingForHub', 'InProgress', 'NotClaimed']);
+const beginnings = new Set(['Waiting', 'WaitingForHub', 'InProgress', 'NotClaimed', 'NoPath', 'Unclaimed']);
 
 /** Conditions that turned; of those that are new only what is wrong, and `Ready` not, which repeats another. */
-function turned(
-  before: readonly Condition[] | undefined,
-  after: readonly Condition[] | undefined,
-): readonly Condition[] {
-  return (after ?? []).filter(({ type, status, reason }) => {
-    const old = before?.find((condition) => condition.type === type);
-    if (old !== undefined) return old.status !== status;
+function turned(before: readonly Condition[], after: readonly Condition[]): readonly Condition[] {
+  return after.filter(({ type, status, reason }) => {
+    const old = before.find((condition) => condition.type === type);
+    if (old !== undefined && old.status !== 'Unknown') return old.status !== status;
     return status === 'False' && type !== 'Ready' && !beginnings.has(reason ?? '');
-  });
-}
-
-function isSame(a: unknown, b: unknown): boolean {
-  return canonical(a) === canonical(b);
-}
-
-/** JSON with sorted keys: the API server gives fields back in its own order. */
-function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) => {
-    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
   });
 }

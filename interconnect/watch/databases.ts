@@ -1,38 +1,56 @@
 /** What this room reads of the cluster's own NB and SB databases. */
 import type { Cache, Row } from 'ovsdb-client';
-import type { PortState } from '../plan/gateways.ts';
-import { redirectPort } from '../plan/gateways.ts';
-import { encapKey } from '../plan/remote.ts';
-import { transitRouterPort, type LocalChassis } from '../state/local.ts';
+import { ownerOf } from '../../lib/ovn/owner.ts';
+import { clusterOf } from '../plan/remote.ts';
+import { encapKey, fdbKey, fdbOwner } from '../plan/southbound.ts';
+import { redirectPort, transitRouterPort, type LocalChassis } from '../state/local.ts';
 import { integerOf, mapOf, textOf, textsOf } from './row.ts';
 
 export const northboundMonitor = {
+  Address_Set: ['name', 'addresses', 'external_ids'],
   NB_Global: ['name', 'options', 'external_ids'],
   Logical_Switch: ['name', 'ports', 'other_config', 'external_ids'],
-  Logical_Switch_Port: ['name', 'type', 'addresses', 'options', 'external_ids'],
+  Logical_Switch_Port: ['name', 'type', 'addresses', 'options', 'ha_chassis_group', 'external_ids'],
   Logical_Router: ['name', 'ports', 'static_routes', 'policies', 'external_ids'],
   Logical_Router_Port: ['name', 'mac', 'networks', 'gateway_chassis', 'external_ids'],
   Gateway_Chassis: undefined,
+  HA_Chassis_Group: undefined,
+  HA_Chassis: undefined,
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'output_port', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'external_ids'],
+};
+
+export const northboundIndexes = {
+  Logical_Router: [['name']],
+  Logical_Router_Port: [['name']],
+  Logical_Switch_Port: [['name']],
 };
 
 export const southboundMonitor = {
   Chassis: ['name', 'hostname', 'encaps', 'other_config', 'external_ids'],
   Encap: undefined,
+  FDB: ['mac', 'dp_key', 'port_key'],
   Port_Binding: ['logical_port', 'type', 'chassis'],
 };
+
+export const southboundIndexes = { Port_Binding: [['logical_port']] };
 
 /** Keys of SB rows that carry neither a name nor our ids. */
 export function southboundKeyOf(table: string, row: Row): string | undefined {
   if (table === 'Encap') return encapKey(textOf(row, 'type'), textOf(row, 'ip'));
   if (table === 'Port_Binding') return textOf(row, 'logical_port');
+  if (table === 'FDB') return fdbKey(integerOf(row, 'dp_key'), textOf(row, 'mac'));
   return undefined;
 }
 
+/** FDB rows have no external_ids; those of transit switches, which learn nothing by themselves, are this room's. */
+export function southboundOwnerOf(table: string, row: Row): string | undefined {
+  return table === 'FDB' ? fdbOwner(integerOf(row, 'dp_key'), textOf(row, 'mac')) : undefined;
+}
+
+/** Empty where there is no such router. */
 export function readRouterId(northbound: Cache, router: string): string {
-  const rows = northbound.table('Logical_Router').rows.values();
-  return rows.find((row) => textOf(row, 'name') === router)?._uuid ?? '';
+  return northbound.table('Logical_Router').byIndex(['name'], [router])[0]?._uuid ?? '';
 }
 
 /** Chassis of this cluster, by name. */
@@ -54,17 +72,53 @@ export function readChassis(southbound: Cache): ReadonlyMap<string, LocalChassis
   return new Map([...chassis].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-export function readPortState(northbound: Cache, southbound: Cache, cluster: string, network: string): PortState {
-  const name = transitRouterPort(cluster, network);
+/** A transit router port of this cluster as the databases have it. */
+export interface PresentPort {
+  readonly mac: string;
+  readonly networks: readonly string[];
+  readonly tunnelKey: number;
+  /** Chassis that may hold it, highest priority first. */
+  readonly order: readonly string[];
+}
+
+/** Undefined where the router has no such port. */
+export function readPort(northbound: Cache, cluster: string, logicalSwitch: string): PresentPort | undefined {
   const port = northbound
     .table('Logical_Router_Port')
-    .rows.values()
-    .find((row) => textOf(row, 'name') === name);
-  const present = (port === undefined ? [] : textsOf(port, 'gateway_chassis')).flatMap((uuid) => {
+    .byIndex(['name'], [transitRouterPort(cluster, logicalSwitch)])[0];
+  if (port === undefined) return undefined;
+  const peer = northbound.table('Logical_Switch_Port').byIndex(['name'], [`${logicalSwitch}-${cluster}`])[0];
+  const key = peer === undefined ? undefined : mapOf(peer, 'options')['requested-tnl-key'];
+  const chassis = textsOf(port, 'gateway_chassis').flatMap((uuid) => {
     const row = northbound.table('Gateway_Chassis').rows.get(uuid);
-    return row === undefined ? [] : [{ chassis: textOf(row, 'chassis_name'), priority: integerOf(row, 'priority') }];
+    return row === undefined ? [] : [{ name: textOf(row, 'chassis_name'), priority: integerOf(row, 'priority') }];
   });
-  const binding = southbound.table('Port_Binding').byIndex(['logical_port'], [redirectPort(cluster, network)])[0];
+  chassis.sort((a, b) => b.priority - a.priority || (a.name < b.name ? -1 : 1));
+  return {
+    mac: textOf(port, 'mac'),
+    networks: textsOf(port, 'networks'),
+    tunnelKey: Number(key ?? 0),
+    order: chassis.map(({ name }) => name),
+  };
+}
+
+/** The chassis that forwards for a transit router port; empty while none does. */
+export function readHolder(southbound: Cache, cluster: string, logicalSwitch: string): string {
+  const name = redirectPort(cluster, logicalSwitch);
+  const binding = southbound.table('Port_Binding').byIndex(['logical_port'], [name])[0];
   const chassis = southbound.table('Chassis').rows.get(binding === undefined ? '' : textOf(binding, 'chassis'));
-  return { present, active: chassis === undefined ? '' : textOf(chassis, 'name') };
+  return chassis === undefined ? '' : textOf(chassis, 'name');
+}
+
+/** Addresses of next hops that carry a cluster's traffic, by the cluster: the owner of a route says whose it is. */
+export function readNextHops(northbound: Cache): ReadonlyMap<string, ReadonlySet<string>> {
+  const hops = new Map<string, Set<string>>();
+  for (const row of northbound.table('Logical_Router_Static_Route').rows.values()) {
+    const owner = ownerOf(row);
+    const cluster = owner?.room === 'interconnect' ? clusterOf(owner.name) : undefined;
+    if (cluster === undefined) continue;
+    const known = hops.get(cluster) ?? new Set<string>();
+    hops.set(cluster, known.add(textOf(row, 'nexthop')));
+  }
+  return hops;
 }

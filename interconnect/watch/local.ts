@@ -1,43 +1,71 @@
 /** Puts this cluster together from its parts; the same parts give the same object, so that plans can be remembered. */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
-import { formatCidr } from '../../lib/net/cidr.ts';
-import type { GatewayNode, LocalChassis, LocalView } from '../state/local.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
-import type { Node, Subnet } from './objects.ts';
+import { formatCidr } from '../../lib/net/cidr.ts';
+import type { GatewayNode, LocalChassis, LocalPrefix, LocalView, LocalVpc, Wish } from '../state/local.ts';
+import type { Node, Subnet, TransitSwitchObject } from './objects.ts';
+
+/** The hub's own transit switch, which every member takes part in. */
+export const defaultNetwork = 'ts';
 
 export interface LocalParts {
   readonly spec: InterconnectSpec;
-  readonly routerId: string;
+  /** Uuid of a logical router; empty where there is none of that name. */
+  readonly routerIdOf: (vpc: string) => string;
   readonly subnets: Iterable<readonly [string, Subnet]>;
   readonly nodes: Iterable<readonly [string, Node]>;
   readonly chassis: ReadonlyMap<string, LocalChassis>;
+  readonly transitSwitches: Iterable<readonly [string, TransitSwitchObject]>;
+  /** Whether a user drains the gateway on this node. */
+  readonly isDrained: (node: string) => boolean;
 }
 
 export function buildLocal(parts: LocalParts, before: LocalView | undefined): LocalView {
-  const { spec, routerId, chassis } = parts;
-  const subnets = [...parts.subnets].filter(([, subnet]) => subnet.vpc === spec.vpc);
-  const nodes = [...parts.nodes];
-  const ranges = subnets.flatMap(([name, { cidrs }]) => cidrs.map((cidr) => ({ name: `subnet ${name}`, cidr })));
-  const prefixes = subnets.flatMap(([, { isShared, cidrs }]) => (isShared ? cidrs.map(formatCidr) : []));
+  const { spec, chassis } = parts;
+  const nodes = [...parts.nodes].sort(([a], [b]) => (a < b ? -1 : 1));
+  const subnets = [...parts.subnets].sort(([a], [b]) => (a < b ? -1 : 1));
+  const wishes = wishesOf(parts);
+  const names = [...new Set(wishes.map(({ vpc }) => vpc))].sort();
+  const selected = nodes.filter(([, { labels }]) => matchesSelector(spec.gatewayNodeSelector, labels));
+  const hostnames = new Map([...chassis].map(([name, { gateway }]) => [gateway.hostname, name]));
+  const gatewayNodes = selected.flatMap(([node, { chassis: noted }]): GatewayNode[] => {
+    const name = noted ?? hostnames.get(node);
+    return name === undefined ? [] : [{ node, chassis: name, isDrained: parts.isDrained(node) }];
+  });
   const local: LocalView = {
     cluster: spec.clusterName,
-    router: spec.vpc,
-    routerId,
-    prefixes: [...new Set(prefixes)].sort(),
-    ranges: ranges.sort((a, b) => (a.name < b.name ? -1 : 1)),
+    vpcs: new Map(names.map((name) => [name, vpcOf(name, parts.routerIdOf(name), subnets)])),
+    wishes,
     nodeAddresses: nodes.flatMap(([node, { addresses }]) => addresses.map((ip) => ({ node, ip }))),
-    gatewayNodes: nodes.flatMap(([name, node]) =>
-      matchesSelector(spec.gatewayNodeSelector, node.labels) ? gatewayOf(name, node, chassis) : [],
-    ),
+    gatewayNodes,
+    unknownNodes: selected.map(([node]) => node).filter((name) => !gatewayNodes.some(({ node }) => node === name)),
     chassis,
   };
   return before !== undefined && textOf(before) === textOf(local) ? before : local;
 }
 
-function gatewayOf(node: string, { chassis }: Node, known: LocalParts['chassis']): readonly GatewayNode[] {
-  const byHost = [...known].find(([, { gateway }]) => gateway.hostname === node)?.[0];
-  const name = chassis ?? byHost;
-  return name === undefined ? [] : [{ node, chassis: name }];
+/** The hub's network for the VPC of the Interconnect, and what users made besides. */
+function wishesOf({ spec, transitSwitches }: LocalParts): readonly Wish[] {
+  const first: Wish = { name: defaultNetwork, vpc: spec.vpc, cidrs: [], paths: 0, clusters: [], problem: undefined };
+  const others = [...transitSwitches].flatMap(([name, { spec: wanted, isDeleting }]): Wish[] => {
+    if (name === defaultNetwork || isDeleting) return [];
+    if ('code' in wanted) return [{ ...first, name, vpc: '', problem: wanted }];
+    const { vpc, cidr, paths, clusters } = wanted;
+    const cidrs = cidr.split(',').map((text) => text.trim());
+    return [{ name, vpc, cidrs: cidrs.filter((text) => text !== ''), paths, clusters, problem: undefined }];
+  });
+  return [first, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
+}
+
+function vpcOf(name: string, routerId: string, all: readonly (readonly [string, Subnet])[]): LocalVpc {
+  const subnets = all.filter(([, { vpc }]) => vpc === name);
+  const shared = subnets.flatMap(([, { isShared, cidrs }]) => (isShared ? cidrs.map(formatCidr) : []));
+  return {
+    router: name,
+    routerId,
+    prefixes: [...new Set(shared)].sort().map((cidr): LocalPrefix => ({ cidr, origin: 'connected', tags: [] })),
+    ranges: subnets.flatMap(([subnet, { cidrs }]) => cidrs.map((cidr) => ({ name: `subnet ${subnet}`, cidr }))),
+  };
 }
 
 function textOf(local: LocalView): string {

@@ -1,6 +1,13 @@
 /** Kubernetes objects as this room needs them. Nothing of the raw object is kept; what is wrong is part of the value. */
 import { z } from 'zod';
+import {
+  interconnectGatewaySpec,
+  type GatewayProbe,
+  type GatewayTunnel,
+  type InterconnectGatewayStatus,
+} from '../../lib/api/kinds/interconnect-gateway.ts';
 import { interconnectSpec, type InterconnectSpec, type InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
+import { transitSwitchSpec, type TransitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
 import { networksInForce } from '../../lib/api/in-force.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -21,16 +28,32 @@ export interface Interconnect {
 }
 
 export function parseInterconnect(raw: RawObject): Interconnect {
-  const parsed = interconnectSpec.safeParse(raw['spec']);
-  const { metadata } = raw;
   return {
-    uid: metadata.uid,
-    generation: metadata.generation ?? 0,
-    isDeleting: metadata.deletionTimestamp !== undefined,
-    finalizers: metadata.finalizers ?? [],
-    spec: parsed.success ? parsed.data : { code: 'SpecInvalid', message: z.prettifyError(parsed.error) },
+    ...lifeOf(raw),
+    generation: raw.metadata.generation ?? 0,
+    spec: specOf(interconnectSpec, raw),
     status: raw['status'] ?? {},
   };
+}
+
+/** What the finalizers of this room need. */
+export interface Life {
+  readonly uid: string;
+  readonly isDeleting: boolean;
+  readonly finalizers: readonly string[];
+}
+
+function lifeOf({ metadata }: RawObject): Life {
+  return {
+    uid: metadata.uid,
+    isDeleting: metadata.deletionTimestamp !== undefined,
+    finalizers: metadata.finalizers ?? [],
+  };
+}
+
+function specOf<S extends z.ZodType>(schema: S, raw: RawObject): z.infer<S> | Problem {
+  const parsed = schema.safeParse(raw['spec'] ?? {});
+  return parsed.success ? parsed.data : { code: 'SpecInvalid', message: z.prettifyError(parsed.error) };
 }
 
 export interface Subnet {
@@ -84,7 +107,7 @@ export function parseNode(raw: RawObject): Node {
   };
 }
 
-/** A RemoteCluster or TransitSwitch: only its status is ours to compare. */
+/** An object of which only the status is ours to compare. */
 export interface Report {
   readonly uid: string;
   readonly status: Readonly<Record<string, unknown>>;
@@ -92,4 +115,45 @@ export interface Report {
 
 export function parseReport(raw: RawObject): Report {
   return { uid: raw.metadata.uid, status: (raw['status'] ?? {}) as Record<string, unknown> };
+}
+
+export interface TransitSwitchObject extends Life, Report {
+  readonly generation: number;
+  readonly spec: TransitSwitchSpec | Problem;
+}
+
+export function parseTransitSwitch(raw: RawObject): TransitSwitchObject {
+  const { metadata } = raw;
+  return {
+    ...lifeOf(raw),
+    ...parseReport(raw),
+    generation: metadata.generation ?? 0,
+    spec: specOf(transitSwitchSpec, raw),
+  };
+}
+
+/** On gateways that the agent made: only those are its to remove. */
+export const madeByAgent = { 'app.kubernetes.io/managed-by': 'isthmus-interconnect' } as const;
+
+export interface GatewayObject extends Life {
+  readonly isMadeByAgent: boolean;
+  readonly isDrained: boolean;
+  readonly status: InterconnectGatewayStatus;
+  readonly tunnels: readonly GatewayTunnel[];
+  readonly probes: readonly GatewayProbe[];
+}
+
+export function parseGateway(raw: RawObject): GatewayObject {
+  const spec = specOf(interconnectGatewaySpec, raw);
+  const status: InterconnectGatewayStatus = raw['status'] ?? {};
+  const [[key, value]] = Object.entries(madeByAgent) as [[string, string]];
+  return {
+    ...lifeOf(raw),
+    isMadeByAgent: raw.metadata.labels?.[key] === value,
+    // What cannot be read drains nothing.
+    isDrained: !('code' in spec) && spec.drain,
+    status,
+    tunnels: status.tunnels ?? [],
+    probes: status.probes ?? [],
+  };
 }

@@ -1,43 +1,72 @@
 /** Everything the agent watches, and which database changes can matter to it. */
 import type { Change } from 'ovsdb-client';
 import { reflect } from '../../lib/kube/reflector.ts';
-import { interconnects, nodes, remoteClusters, subnets, transitSwitches } from '../../lib/kube/resources.ts';
-import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import {
+  interconnectGateways,
+  interconnects,
+  nodes,
+  remoteClusters,
+  routePolicies,
+  subnets,
+  transitSwitches,
+} from '../../lib/kube/resources.ts';
+import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import type { RoutePolicy } from '../plan/policy/policy.ts';
+import { parseRoutePolicy } from './route-policies.ts';
+import {
+  parseGateway,
   parseInterconnect,
   parseNode,
   parseReport,
   parseSubnet,
+  parseTransitSwitch,
+  type GatewayObject,
   type Interconnect,
   type Node,
   type Report,
   type Subnet,
+  type TransitSwitchObject,
 } from './objects.ts';
 
 export interface Sources {
   readonly interconnects: Reflector<Interconnect>;
   readonly subnets: Reflector<Subnet>;
   readonly nodes: Reflector<Node>;
+  readonly gateways: Reflector<GatewayObject>;
   readonly remoteClusters: Reflector<Report>;
-  readonly transitSwitches: Reflector<Report>;
+  readonly transitSwitches: Reflector<TransitSwitchObject>;
+  readonly routePolicies: Reflector<RoutePolicy>;
 }
 
-export function watchSources(client: KubeClient, signal: AbortSignal): Sources {
+export function watchSources(client: KubeClient, signal: AbortSignal, log: Logger): Sources {
   const watch = <T>(resource: Resource, parse: (raw: RawObject) => T): Reflector<T> =>
-    reflect({ client, resource, parse, signal });
+    reflect({ client, resource, parse, signal, log });
   return {
     interconnects: watch(interconnects, parseInterconnect),
     subnets: watch(subnets, parseSubnet),
     nodes: watch(nodes, parseNode),
+    gateways: watch(interconnectGateways, parseGateway),
     remoteClusters: watch(remoteClusters, parseReport),
-    transitSwitches: watch(transitSwitches, parseReport),
+    transitSwitches: watch(transitSwitches, parseTransitSwitch),
+    routePolicies: watch(routePolicies, parseRoutePolicy),
   };
 }
 
-const relevantTables = new Set(['Chassis', 'Encap', 'Gateway_Chassis', 'Logical_Router', 'Logical_Router_Port']);
+/** What a database change asks for: a look at this cluster's chassis and routers, or only at who holds its ports. */
+export type Concern = 'local' | 'holders';
 
-/** Most changes are pods coming and going. */
-export function matters({ table, before, after }: Change): boolean {
-  if (table === 'Port_Binding') return (after ?? before)?.['type'] === 'chassisredirect';
-  return relevantTables.has(table);
+/** Most changes are pods coming and going, and this room's own routes. */
+export function concernOf({ table, before, after }: Change): Concern | undefined {
+  const row = after ?? before;
+  if (table === 'Port_Binding') return row?.['type'] === 'chassisredirect' ? 'holders' : undefined;
+  if (table === 'Chassis') return isRemote(row) ? undefined : 'local';
+  if (table === 'Encap') return 'local';
+  if (table === 'Logical_Router') return (before === undefined) === (after === undefined) ? undefined : 'local';
+  return undefined;
+}
+
+function isRemote(row: Change['after']): boolean {
+  const config = row?.['other_config'];
+  return typeof config === 'object' && config !== null && 'is-remote' in config && config['is-remote'] === 'true';
 }

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { buildLocal, type LocalParts } from './local.ts';
-import { parseInterconnect, parseNode, parseSubnet } from './objects.ts';
+import { parseGateway, parseInterconnect, parseNode, parseSubnet, parseTransitSwitch } from './objects.ts';
 
 const raw = (name: string, fields: object, metadata: object = {}): RawObject => ({
   metadata: { name, uid: `uid-${name}`, resourceVersion: '1', ...metadata },
@@ -42,6 +42,16 @@ describe('parsing', () => {
   });
 });
 
+describe('a gateway object', () => {
+  it("drains when its user says so, and is the agent's to remove when the agent made it", () => {
+    const labels = { 'app.kubernetes.io/managed-by': 'isthmus-interconnect' };
+    const ours = parseGateway(raw('n1', { spec: { drain: true } }, { labels }));
+    assert.deepEqual([ours.isDrained, ours.isMadeByAgent], [true, true]);
+    const theirs = parseGateway(raw('n1', { spec: { drain: 'yes' } }));
+    assert.deepEqual([theirs.isDrained, theirs.isMadeByAgent, theirs.tunnels], [false, false, []]);
+  });
+});
+
 describe('the local view', () => {
   const spec: InterconnectSpec = {
     clusterName: 'east',
@@ -63,7 +73,9 @@ describe('the local view', () => {
     ] as const;
   const parts = (): LocalParts => ({
     spec,
-    routerId: 'r',
+    routerIdOf: (vpc) => `uuid of ${vpc}`,
+    transitSwitches: [],
+    isDrained: (name) => name === 'n2',
     subnets: [
       subnet('b', '10.17.0.0/16'),
       subnet('a', '10.16.0.0/16'),
@@ -76,15 +88,52 @@ describe('the local view', () => {
 
   it('has the prefixes and ranges of its VPC, and gateways whose chassis is known', () => {
     const local = buildLocal(parts(), undefined);
-    assert.deepEqual(local.prefixes, ['10.16.0.0/16', '10.17.0.0/16']);
+    const vpc = local.vpcs.get('ovn-cluster');
+    assert.deepEqual([...local.vpcs.keys()], ['ovn-cluster']);
+    assert.equal(vpc?.routerId, 'uuid of ovn-cluster');
     assert.deepEqual(
-      local.ranges.map(({ name }) => name),
+      vpc?.prefixes.map((prefix) => prefix.cidr),
+      ['10.16.0.0/16', '10.17.0.0/16'],
+    );
+    assert.deepEqual(
+      vpc?.ranges.map(({ name }) => name),
       ['subnet a', 'subnet b', 'subnet join'],
     );
     assert.deepEqual(local.gatewayNodes, [
-      { node: 'n1', chassis: 'c1' },
-      { node: 'n2', chassis: 'c2' },
+      { node: 'n1', chassis: 'c1', isDrained: false },
+      { node: 'n2', chassis: 'c2', isDrained: true },
     ]);
+    assert.deepEqual(local.unknownNodes, ['n4']);
+  });
+
+  it('takes part in the network of the hub, and in what users made, each for its VPC', () => {
+    const made = (name: string, spec_: object, metadata: object = {}) =>
+      [name, parseTransitSwitch(raw(name, { spec: spec_ }, metadata))] as const;
+    const local = buildLocal(
+      {
+        ...parts(),
+        transitSwitches: [
+          made('ts', { vpc: 'whatever' }),
+          made('blue', { vpc: 'vpc2', cidr: '100.101.0.0/16,fd01::/64', paths: 4, clusters: ['east', 'west'] }),
+          made('gone', {}, { deletionTimestamp: 'now' }),
+          made('wrong', { paths: 'many' }),
+        ],
+      },
+      undefined,
+    );
+    assert.deepEqual(
+      local.wishes.map(({ name, vpc, problem }) => [name, vpc, problem?.code]),
+      [
+        ['ts', 'ovn-cluster', undefined],
+        ['blue', 'vpc2', undefined],
+        ['wrong', '', 'SpecInvalid'],
+      ],
+    );
+    assert.deepEqual(local.wishes[1]?.cidrs, ['100.101.0.0/16', 'fd01::/64']);
+    assert.deepEqual(
+      local.vpcs.get('vpc2')?.prefixes.map((prefix) => prefix.cidr),
+      ['10.99.0.0/16'],
+    );
   });
 
   it('ignores a subnet of another VPC, also one with addresses of its own', () => {
@@ -95,6 +144,6 @@ describe('the local view', () => {
   it('is the same object for the same parts, another for others', () => {
     const first = buildLocal(parts(), undefined);
     assert.equal(buildLocal(parts(), first), first);
-    assert.notEqual(buildLocal({ ...parts(), routerId: 'other' }, first), first);
+    assert.notEqual(buildLocal({ ...parts(), routerIdOf: () => 'other' }, first), first);
   });
 });

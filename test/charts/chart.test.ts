@@ -138,13 +138,13 @@ describe('rights', () => {
       }
   });
 
-  test('secrets are read in the namespace of the release only, and only by the interconnect', () => {
+  test('secrets are read in the namespace of the release only, and only by the interconnect and the hub', () => {
     const readers = roles.filter(({ rules }) =>
       (rules as readonly Rule[]).some(({ resources }) => resources?.includes('secrets')),
     );
     for (const { kind, metadata } of readers) {
       assert.equal(kind, 'Role', metadata.name);
-      assert.match(metadata.name, /interconnect/);
+      assert.match(metadata.name, /^isthmus-(interconnect|hub)$/);
     }
   });
 

@@ -15,16 +15,27 @@ import { tool } from './tools.ts';
 const namespace = 'kube-system';
 const tokenLifetimeSeconds = 365 * 24 * 3600;
 
+/** What a cluster is besides a cluster. */
+export interface InterconnectValues {
+  readonly join: JoinValues | undefined;
+  /** Of the hub that this cluster keeps the state of. */
+  readonly hubAddress: string | undefined;
+}
+
 export interface JoinValues {
   readonly hub: string;
   readonly token: string;
 }
 
 /** The objects of the chart for one cluster; with `join` it becomes a member of the hub. */
-export async function renderChart(cluster: ClusterLayout, join?: JoinValues): Promise<Manifest[]> {
+export async function renderChart(
+  cluster: ClusterLayout,
+  { join, hubAddress }: InterconnectValues,
+): Promise<Manifest[]> {
   const values = {
     clusterName: cluster.name,
     interconnect: join ? { enabled: true, hub: join.hub, token: join.token } : { enabled: false },
+    hub: hubAddress === undefined ? { enabled: false } : { enabled: true, address: hubAddress },
   };
   const file = `${cluster.dir}/values.json`;
   writeWhole(file, JSON.stringify(values), 0o600);
@@ -45,9 +56,14 @@ export async function renderChart(cluster: ClusterLayout, join?: JoinValues): Pr
   return parseManifests(text, 'helm template charts/isthmus').filter(isLabKind);
 }
 
+/** The namespace that the chart is installed in; a new API server may not have made it yet. */
+export async function makeNamespace(kube: KubeClient): Promise<void> {
+  await applyAll(kube, [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
+}
+
 /** Applies the chart's objects. */
 export async function installChart(kube: KubeClient, manifests: readonly Manifest[]): Promise<void> {
-  await applyAll(kube, [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }, ...manifests]);
+  await applyAll(kube, manifests);
 }
 
 /** Where the kubeconfig of a service account lies. */

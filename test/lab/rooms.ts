@@ -8,6 +8,7 @@ import {
   checkout,
   type ClusterLayout,
   type HubLayout,
+  hubRemotes,
   isSpeaker,
   type Lab,
   type NodeLayout,
@@ -40,7 +41,7 @@ function roomArgv(main: string, flags: Readonly<Record<string, string>>, nodeFla
 export function clusterRooms(lab: Lab, cluster: ClusterLayout): Component[] {
   const found: Component[] = [];
   if (runs(lab, 'controller')) found.push(controller(cluster));
-  if (lab.hub && runs(lab, 'interconnect')) found.push(interconnect(cluster));
+  if (lab.hub && cluster.joins && runs(lab, 'interconnect')) found.push(agentOf(cluster));
   for (const node of cluster.nodes) {
     if (runs(lab, 'daemon')) found.push(daemon(cluster, node));
     if (isSpeaker(node) && runs(lab, 'speaker')) found.push(gobgpd(node), speaker(cluster, node));
@@ -74,7 +75,8 @@ function controller(cluster: ClusterLayout): Component {
   return { dir, name: 'controller', netns, argv, env: { ...roomEnv, ...controllerProcess.env }, isSupervised: true };
 }
 
-function interconnect(cluster: ClusterLayout): Component {
+/** The agent of a cluster that is a member, or is to become one. */
+export function agentOf(cluster: ClusterLayout): Component {
   const { dir, netns } = cluster;
   const argv = roomArgv('interconnect/main.ts', {
     kubeconfig: accountKubeconfig(cluster, 'isthmus-interconnect'),
@@ -129,39 +131,24 @@ function speaker(cluster: ClusterLayout, node: NodeLayout): Component {
   return { dir, name: 'speaker', netns, argv, env: roomEnv, isSupervised: true };
 }
 
-/** The hub's server. */
-export function hubServer(hub: HubLayout): Component {
+/** The hub's server; `home` keeps its state. */
+export function hubServer(home: ClusterLayout, hub: HubLayout): Component {
   const { dir, netns } = hub;
   const [node = '', main = '', ...flags] = roomArgv('interconnect/hub/main.ts', {
-    'state-dir': hubState(hub),
+    kubeconfig: accountKubeconfig(home, 'isthmus-hub'),
+    namespace: systemNamespace,
     listen: '0.0.0.0:6650',
-    icnb: `unix:${dir}/icnb.sock`,
-    icsb: `unix:${dir}/icsb.sock`,
+    icnb: hubRemotes(hub, 'icnb'),
+    icsb: hubRemotes(hub, 'icsb'),
     'transit-cidr': hub.transitCidr,
     'metrics-address': '127.0.0.1:10668',
   });
   return { dir, name: 'hub', netns, argv: [node, main, 'serve', ...flags], env: roomEnv, isSupervised: true };
 }
 
-/** The command that makes the hub's authority. */
-export function hubInit(hub: HubLayout): string[] {
-  return [
-    node24,
-    join(checkout, 'interconnect/hub/main.ts'),
-    'init',
-    '--state-dir',
-    hubState(hub),
-    '--address',
-    hub.address,
-  ];
-}
-
 /** The command that prints a join token for a cluster. */
-export function hubToken(hub: HubLayout, cluster: string): string[] {
-  const flags = ['--state-dir', hubState(hub), '--hub', `${hub.address}:6650`, '--cluster', cluster, '--ttl', '1h'];
+export function hubToken(home: ClusterLayout, hub: HubLayout, cluster: string): string[] {
+  const access = ['--kubeconfig', join(home.dir, 'kubeconfig'), '--namespace', systemNamespace];
+  const flags = [...access, '--hub', `${hub.address}:6650`, '--cluster', cluster, '--ttl', '1h'];
   return [node24, join(checkout, 'interconnect/hub/main.ts'), 'token', ...flags];
-}
-
-function hubState(hub: HubLayout): string {
-  return join(hub.dir, 'state');
 }

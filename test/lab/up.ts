@@ -7,12 +7,12 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installation } from 'ovsdb-client/testing';
 import { bgpManifests, registerNodes } from './cluster-objects.ts';
-import { installChart, renderChart, writeAccountKubeconfig } from './chart.ts';
+import { installChart, makeNamespace, renderChart, writeAccountKubeconfig } from './chart.ts';
 import { startComponent, writeWhole } from './component.ts';
 import { startControlPlane } from './control-plane.ts';
 import { takeDown } from './down.ts';
 import { directoriesOf, healLab } from './heal.ts';
-import { startHub } from './hub.ts';
+import { homeOfHub, makeTokens, startHub } from './hub.ts';
 import {
   checkout,
   type ClusterLayout,
@@ -98,12 +98,19 @@ async function make(options: UpOptions): Promise<Lab> {
   writeRecord(record);
   await makeNetwork(lab);
   options.say('namespaces and links');
-  const tokens = lab.hub
-    ? startHub(lab, lab.hub).then(announce(options, 'hub'))
-    : Promise.resolve(new Map<string, string>());
+  const [api, accounts] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const steps = { api: api.promise, accounts: accounts.promise };
+  const hub = lab.hub && startHub(lab, lab.hub, steps).then(announce(options, 'hub'));
+  const tokens = lab.hub ? makeTokens(lab, lab.hub, steps) : Promise.resolve(new Map<string, string>());
+  const progress = (cluster: ClusterLayout): Progress => ({
+    tokens,
+    say: options.say,
+    ...(cluster === homeOfHub(lab) ? { onApi: api.resolve, onAccounts: accounts.resolve } : {}),
+  });
   await Promise.all([
     ...lab.routers.map((router) => startRouter(lab, router).then(announce(options, `router ${router.name}`))),
-    ...lab.clusters.map((cluster) => startCluster(lab, cluster, tokens, options.say)),
+    ...lab.clusters.map((cluster) => startCluster(lab, cluster, progress(cluster))),
+    hub,
     tokens,
   ]);
   await startComponent({
@@ -122,18 +129,22 @@ function announce<T>(options: UpOptions, step: string): (value: T) => T {
   };
 }
 
-async function startCluster(
-  lab: Lab,
-  cluster: ClusterLayout,
-  tokens: Promise<ReadonlyMap<string, string>>,
-  say: (step: string) => void,
-): Promise<void> {
+/** What a cluster's start waits for and tells. */
+interface Progress {
+  readonly tokens: Promise<ReadonlyMap<string, string>>;
+  readonly say: (step: string) => void;
+  readonly onApi?: () => void;
+  readonly onAccounts?: () => void;
+}
+
+async function startCluster(lab: Lab, cluster: ClusterLayout, progress: Progress): Promise<void> {
+  const { say } = progress;
   await Promise.all([
     startCentral(cluster).then(() => say(`${cluster.name}: OVN central`)),
     Promise.all(cluster.nodes.map((node) => startNode(lab, node))).then(() =>
       say(`${cluster.name}: Open vSwitch on the nodes`),
     ),
-    startKubernetes(lab, cluster, tokens, say),
+    startKubernetes(lab, cluster, progress),
   ]);
   await Promise.all(clusterRooms(lab, cluster).map(startComponent));
   say(`${cluster.name}: Isthmus's processes started`);
@@ -142,12 +153,13 @@ async function startCluster(
 async function startKubernetes(
   lab: Lab,
   cluster: ClusterLayout,
-  tokens: Promise<ReadonlyMap<string, string>>,
-  say: (step: string) => void,
+  { tokens, say, onApi, onAccounts }: Progress,
 ): Promise<void> {
   const [kube, manifests] = await Promise.all([
-    startControlPlane(cluster).then((client) => {
+    startControlPlane(cluster).then(async (client) => {
       say(`${cluster.name}: Kubernetes API`);
+      await makeNamespace(client);
+      onApi?.();
       return client;
     }),
     chartOf(lab, cluster, tokens),
@@ -162,6 +174,7 @@ async function startKubernetes(
     applyAll(kube, bgpManifests(lab, cluster)),
   ]);
   await kube.close();
+  onAccounts?.();
   say(`${cluster.name}: chart, accounts and nodes`);
 }
 
@@ -170,8 +183,9 @@ async function chartOf(
   cluster: ClusterLayout,
   tokens: Promise<ReadonlyMap<string, string>>,
 ): Promise<Manifest[]> {
-  const token = (await tokens).get(cluster.name);
-  return renderChart(cluster, token !== undefined && lab.hub ? { hub: `${lab.hub.address}:6650`, token } : undefined);
+  const token = cluster.joins ? (await tokens).get(cluster.name) : undefined;
+  const join = token !== undefined && lab.hub ? { hub: `${lab.hub.address}:6650`, token } : undefined;
+  return renderChart(cluster, { join, hubAddress: cluster === homeOfHub(lab) ? lab.hub?.address : undefined });
 }
 
 function makeStateDir(name: string): void {

@@ -14,10 +14,11 @@ import { parse } from 'yaml';
 import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
-import { interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
+import { hubMembers, interconnectGateways, interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { type ClusterPlan, OvnBed, words } from './ovn-bed.ts';
+import { TunnelReporter } from './tunnel-reporter.ts';
 
 export type { ClusterPlan } from './ovn-bed.ts';
 
@@ -32,7 +33,9 @@ export class Bed {
   readonly #apiServers = new Map<string, TestApiServer>();
   readonly #starting: Promise<unknown>[] = [];
   readonly #clients = new Map<string, KubeClient>();
+  readonly #reporters: TunnelReporter[] = [];
   hubPort = 0;
+  #hubCluster = '';
 
   netns(name: string): string {
     return `${this.prefix}-${name}`;
@@ -62,8 +65,8 @@ export class Bed {
     this.#ovn.database('hub', 'icnb', 'ovn-ic-nb');
     this.#ovn.database('hub', 'icsb', 'ovn-ic-sb');
     await Promise.all(plans.map((plan) => this.#cluster(plan)));
-    await this.startHub('init', '--address=127.0.0.1');
-    await once(this.#children.get('hub-init') as ChildProcess, 'exit');
+    // The hub keeps its state in the first cluster.
+    this.#hubCluster = plans[0]?.name ?? '';
     await this.serveHub();
   }
 
@@ -103,34 +106,48 @@ export class Bed {
   }
 
   /** A Subnet as the controller would leave it. */
-  async subnet(cluster: string, name: string, cidrBlock: string): Promise<void> {
+  async subnet(cluster: string, name: string, cidrBlock: string, vpc = 'ovn-cluster'): Promise<void> {
     const client = this.kube(cluster);
     await client.create(subnets, {
       apiVersion: 'kubeovn.io/v1',
       kind: 'Subnet',
       metadata: { name, annotations: { [annotation.accepted]: `${cidrBlock} ${cidrBlock}` } },
-      spec: { cidrBlock, vpc: 'ovn-cluster' },
+      spec: { cidrBlock, vpc },
     });
   }
 
-  async serveHub(): Promise<void> {
+  async serveHub(...argv: string[]): Promise<void> {
     const port = this.hubPort === 0 ? 20_000 + (process.pid % 20_000) : this.hubPort;
     this.hubPort = port;
-    const databases = [`--icnb=${this.socket('hub', 'icnb')}`, `--icsb=${this.socket('hub', 'icsb')}`];
-    await this.startHub('serve', `--listen=127.0.0.1:${port}`, ...databases, '--metrics-address=127.0.0.1:0');
-  }
-
-  async startHub(command: string, ...argv: string[]): Promise<void> {
-    this.#start(`hub-${command}`, 'interconnect/hub/main.ts', [
-      command,
-      `--state-dir=${join(this.dir, 'hub/state')}`,
+    this.#start('hub-serve', 'interconnect/hub/main.ts', [
+      'serve',
+      `--kubeconfig=${this.kubeconfig(this.#hubCluster)}`,
+      `--listen=127.0.0.1:${port}`,
+      `--icnb=${this.socket('hub', 'icnb')}`,
+      `--icsb=${this.socket('hub', 'icsb')}`,
+      '--metrics-address=127.0.0.1:0',
       ...argv,
     ]);
+    await until('the hub serves', 20_000, () => this.count('hub-serve', '"serving"') > 0);
+  }
+
+  /** The hub's databases are lost, and empty ones take their place. */
+  async wipeHubDatabases(): Promise<void> {
+    for (const [name, schema] of [
+      ['icnb', 'ovn-ic-nb'],
+      ['icsb', 'ovn-ic-sb'],
+    ] as const) {
+      this.signalPid(`hub/${name}`, 'SIGKILL');
+      await sleep(200);
+      for (const suffix of ['db', 'sock', 'pid', 'ctl'])
+        rmSync(join(this.dir, 'hub', `${name}.${suffix}`), { force: true });
+      this.#ovn.database('hub', name, schema);
+    }
   }
 
   async token(cluster: string, ...argv: string[]): Promise<string> {
     const flags = [
-      `--state-dir=${join(this.dir, 'hub/state')}`,
+      `--kubeconfig=${this.kubeconfig(this.#hubCluster)}`,
       `--hub=127.0.0.1:${this.hubPort}`,
       `--cluster=${cluster}`,
     ];
@@ -182,8 +199,27 @@ export class Bed {
     await exit;
   }
 
+  /** Freezes or thaws one of our processes. */
+  signal(name: string, signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#children.get(name)?.kill(signal);
+  }
+
+  /** Signals a process that left a pid file: `hub/icsb`, `a1/vswitchd`. */
+  signalPid(file: string, signal: NodeJS.Signals): void {
+    process.kill(Number(readFileSync(join(this.dir, `${file}.pid`), 'utf8')), signal);
+  }
+
   killOvs(node: string): void {
-    process.kill(Number(readFileSync(join(this.dir, node, 'vswitchd.pid'), 'utf8')), 'SIGKILL');
+    this.signalPid(`${node}/vswitchd`, 'SIGKILL');
+  }
+
+  /** Stands in for the daemons of a cluster's gateways: what Open vSwitch says of tunnels is in their objects. */
+  reportTunnels(cluster: string, gateways: readonly string[]): void {
+    for (const node of gateways) {
+      const reporter = new TunnelReporter(this.kube(cluster), node, this.socket(node, 'db'));
+      this.#reporters.push(reporter);
+      reporter.start();
+    }
   }
 
   startOvs(node: string): void {
@@ -191,6 +227,8 @@ export class Bed {
   }
 
   async down(): Promise<void> {
+    await Promise.all(this.#reporters.map((reporter) => reporter.stop()));
+    for (const name of this.#children.keys()) this.signal(name, 'SIGCONT');
     for (const name of this.#children.keys()) await this.kill(name);
     for (const client of this.#clients.values()) await client.close();
     await Promise.allSettled(this.#starting);
@@ -261,7 +299,7 @@ async function applyDefinitions(client: KubeClient): Promise<void> {
     const definition: unknown = parse(readFileSync(join(folder, file), 'utf8'));
     await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   }
-  for (const resource of [subnets, interconnects]) {
+  for (const resource of [subnets, interconnects, interconnectGateways, hubMembers]) {
     await until(`${resource.plural} served`, 20_000, async () => {
       try {
         return await client.list(resource);

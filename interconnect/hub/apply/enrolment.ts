@@ -1,17 +1,25 @@
 /** Who may be a member: redeems tokens, issues certificates, lets members go. Writes the registry before it answers. */
+import { verifyToken } from '../../../lib/api/join-token.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { issueMember, verifyRequest, type VerifiedRequest } from '../../link/certificate.ts';
 import type { IssuedIdentity } from '../../link/messages.ts';
+import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller } from '../../link/server.ts';
-import { verifyToken } from '../../../lib/api/join-token.ts';
 import { refuseEnrolment } from '../plan/enrolment.ts';
-import type { Registry } from '../state/registry.ts';
+import { StoreUnavailable, type Registry } from '../state/registry.ts';
+
+/** What could not be completed while the API server was away is tried again after this time. */
+const retryMs = 10_000;
+/** How many prefixes are taken from a member whose HubMember does not say. */
+const maxPrefixes = 10_000;
 
 export interface EnrolmentOptions {
   readonly registry: Registry;
   readonly isForeign: (name: string) => boolean;
   /** Removes the member's rows; resolves when none is left. */
   readonly removeMember: (name: string) => Promise<void>;
+  /** Ends the session of a key that was replaced. */
+  readonly endSession: (name: string, problem: Problem) => void;
   readonly now: () => number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
@@ -19,13 +27,15 @@ export interface EnrolmentOptions {
 export class Enrolment {
   readonly #options: EnrolmentOptions;
   #queue: Promise<unknown> = Promise.resolve();
+  #retry: NodeJS.Timeout | undefined;
+  #isClosed = false;
 
   constructor(options: EnrolmentOptions) {
     this.#options = options;
   }
 
   join(token: string, certificateRequest: string): Promise<IssuedIdentity | Problem> {
-    return this.#oneByOne(() => this.#join(token, certificateRequest));
+    return this.#oneByOne('let anybody join', () => this.#join(token, certificateRequest));
   }
 
   async renew(caller: Caller, certificateRequest: string): Promise<IssuedIdentity | Problem> {
@@ -39,27 +49,45 @@ export class Enrolment {
 
   /** Leaving twice, or with the key of a membership that was replaced, is no error and touches nothing. */
   leave(caller: Caller): Promise<Problem | undefined> {
-    return this.#oneByOne(async () => {
+    return this.#complete('let a member go', async () => {
       const member = this.#options.registry.member(caller.cluster);
       if (member?.fingerprint === caller.fingerprint) await this.#finish(caller.cluster);
-      return undefined;
     });
   }
 
-  /** Completes what a crash cut short. */
-  resume(): Promise<void> {
-    return this.#oneByOne(async () => {
-      const leaving = [...this.#options.registry.members()].filter((member) => member.leaving);
-      for (const { cluster } of leaving) await this.#finish(cluster);
+  /** Completes what a crash, or an API server that was away, cut short. Undefined: all is complete. */
+  resume(): Promise<Problem | undefined> {
+    return this.#complete('complete what members left behind', async () => {
+      const { registry } = this.#options;
+      await registry.complete();
+      const members = Array.from(registry.members());
+      for (const { cluster, leaving } of members) if (leaving) await this.#finish(cluster);
+      await registry.spendOrphans();
     });
+  }
+
+  /** Somebody deleted the HubMember. */
+  ended(cluster: string): Promise<Problem | undefined> {
+    return this.#complete('end a membership', async () => {
+      const { registry, removeMember, log } = this.#options;
+      // A new membership of that name may have begun meanwhile: that one stays.
+      if (registry.member(cluster) !== undefined) return;
+      await removeMember(cluster);
+      log.info({ cluster }, 'the HubMember was deleted, the membership has ended');
+      await registry.spendOrphans();
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
   }
 
   /** Undefined: the caller is a member today. */
   refuseCaller({ cluster, fingerprint }: Caller): Problem | undefined {
     const member = this.#options.registry.member(cluster);
     if (member?.fingerprint === fingerprint && !member.leaving) return undefined;
-    const message = `this key is no member ${cluster} of the hub (it left, or another took the name); join with a new token`;
-    return { code: 'NotAMember', message };
+    return notAMember(cluster);
   }
 
   async #join(token: string, certificateRequest: string): Promise<IssuedIdentity | Problem> {
@@ -69,7 +97,7 @@ export class Enrolment {
     const request = await verifyRequest(certificateRequest);
     if (request === undefined)
       return { code: 'RequestInvalid', message: 'the certificate request is malformed or not signed by its key' };
-    const { cluster, id } = claims;
+    const { cluster, id, expiresMs, allowedPrefixes } = claims;
     const { fingerprint } = request;
     const [redeemed, member] = [await registry.token(id), registry.member(cluster)];
     const isForeign = this.#options.isForeign(cluster);
@@ -78,27 +106,27 @@ export class Enrolment {
       log.warn({ cluster, token: id, reason: problem.code }, problem.message);
       return problem;
     }
-    if (member !== undefined && member.fingerprint !== fingerprint) await this.#spend(member.token);
-    await registry.setToken({ id, cluster, fingerprint, spent: false });
-    await registry.setMember({ cluster, fingerprint, token: id, joinedMs: member?.joinedMs ?? now(), leaving: false });
+    await registry.join(
+      { cluster, fingerprint, token: id, joinedMs: member?.joinedMs ?? now(), leaving: false },
+      { id, cluster, fingerprint, expiresMs, spent: false },
+      { allowedPrefixes, maxPrefixes },
+    );
+    if (member !== undefined && member.fingerprint !== fingerprint) {
+      this.#options.endSession(cluster, notAMember(cluster));
+      await registry.spendOrphans();
+    }
     log.info({ cluster, token: id }, 'member joined');
     return await this.#issue(request, cluster);
   }
 
   async #finish(cluster: string): Promise<void> {
     const { registry, log } = this.#options;
-    const member = registry.member(cluster);
-    if (member === undefined) return;
-    await registry.setMember({ ...member, leaving: true });
+    if (registry.member(cluster) === undefined) return;
+    await registry.setLeaving(cluster);
     await this.#options.removeMember(cluster);
-    await this.#spend(member.token);
-    await registry.removeMember(cluster);
+    await registry.remove(cluster);
+    await registry.spendOrphans();
     log.info({ cluster }, 'member left');
-  }
-
-  async #spend(id: string): Promise<void> {
-    const token = await this.#options.registry.token(id);
-    if (token !== undefined) await this.#options.registry.setToken({ ...token, spent: true });
   }
 
   async #issue(request: VerifiedRequest, cluster: string): Promise<IssuedIdentity> {
@@ -107,10 +135,32 @@ export class Enrolment {
     return { certificate, ca: registry.authority.certificate };
   }
 
+  /** What ends memberships has to happen, now or later. */
+  async #complete(what: string, work: () => Promise<void>): Promise<Problem | undefined> {
+    const problem = await this.#oneByOne(what, async () => {
+      await work();
+      return undefined;
+    });
+    if (problem === undefined || this.#isClosed) return problem;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.resume(), retryMs);
+    return problem;
+  }
+
   /** Two redeemers of one token must not both find it unused. */
-  #oneByOne<T>(work: () => Promise<T>): Promise<T> {
-    const next = this.#queue.then(work);
+  #oneByOne<T>(what: string, work: () => Promise<T>): Promise<T | Problem> {
+    const next = this.#queue.then(work).catch((error: unknown): Problem => {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      const problem = { code: hubUnavailable, message: `the hub cannot ${what} now: ${error.message}; try again` };
+      this.#options.log.warn({ reason: problem.code }, problem.message);
+      return problem;
+    });
     this.#queue = next.catch(() => undefined);
     return next;
   }
+}
+
+function notAMember(cluster: string): Problem {
+  const message = `this key is no member ${cluster} of the hub (it left, or another took the name); join with a new token`;
+  return { code: 'NotAMember', message };
 }

@@ -1,133 +1,180 @@
 /**
- * What of a member's state the hub takes. In: its wish, what it has, what all others have. Out: its record and
- * what was refused, with the holder's name. Pure. First owner keeps: only what nobody else holds is given.
+ * What of a member's state the hub takes. In: its wish, what it has, what others have. Out: its record and what was
+ * refused, with the holder's name. Pure. First owner keeps: only what nobody else holds is given.
  */
-import { parseCidr, formatCidr, cidrsOverlap, type Cidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
-import type { Gateway, MemberState, Rejection } from '../../link/messages.ts';
-import { logicalPortOf, type ForeignMember, type MemberRecord, type TransitNetwork } from '../state/record.ts';
+import type { Attachment, Gateway, MemberState, PathEnd, Rejection } from '../../link/messages.ts';
+import type { Others } from '../state/holdings.ts';
+import {
+  logicalPortOf,
+  type AllocatedPort,
+  type AttachmentRecord,
+  type MemberRecord,
+  type Network,
+  type NetworkPath,
+  type PortRecord,
+} from '../state/record.ts';
 import { allocatePort } from './allocation.ts';
+import { admitPrefixes, type Limits } from './prefixes.ts';
+
+export interface AdmissionFacts {
+  readonly cluster: string;
+  readonly own: MemberRecord | undefined;
+  readonly limits: Limits;
+  readonly others: Others;
+  /** Those it takes part in. */
+  readonly networks: ReadonlyMap<string, Network>;
+  /** Ports recorded for it besides those of `own`. */
+  readonly recorded: readonly AllocatedPort[];
+  /** Whether somebody may have a port that the hub does not know of. */
+  readonly hasUnknownPorts: boolean;
+}
 
 export interface Admission {
-  readonly record: MemberRecord | undefined;
+  readonly record: MemberRecord;
   readonly rejections: readonly Rejection[];
 }
 
-/** What others hold, indexed. */
-export interface Holdings {
-  /** chassis name → holder */
-  readonly chassis: ReadonlyMap<string, string>;
-  /** `type/ip` → holder */
-  readonly encaps: ReadonlyMap<string, string>;
-  readonly prefixes: readonly { readonly cidr: Cidr; readonly holder: string }[];
-  /** Addresses and keys on the transit switch. */
-  readonly addresses: ReadonlySet<string>;
-  readonly tunnelKeys: ReadonlySet<number>;
-  /** logical port → holder, of foreign members */
-  readonly ports: ReadonlyMap<string, string>;
-}
-
-/** What everyone but `cluster` holds. */
-export function holdingsOf(
-  cluster: string,
-  records: Iterable<MemberRecord>,
-  foreign: Iterable<ForeignMember>,
-  network: TransitNetwork,
-): Holdings {
-  const chassis = new Map<string, string>();
-  const encaps = new Map<string, string>();
-  const prefixes: { cidr: Cidr; holder: string }[] = [];
-  const addresses = new Set<string>();
-  const tunnelKeys = new Set<number>();
-  const ports = new Map<string, string>();
-  const holdGateways = (holder: string, gateways: readonly Gateway[]): void => {
-    for (const gateway of gateways) {
-      chassis.set(gateway.chassis, holder);
-      for (const { type, ip } of gateway.encaps) encaps.set(`${type}/${ip}`, holder);
-    }
-  };
-  const holdPrefix = (holder: string, text: string): void => {
-    const cidr = parseCidr(text);
-    if (cidr !== undefined) prefixes.push({ cidr, holder });
-  };
-  for (const record of records) {
-    if (record.name === cluster) continue;
-    holdGateways(record.name, record.gateways);
-    for (const prefix of record.prefixes) holdPrefix(record.name, prefix);
-    for (const address of record.port.networks) addresses.add(address.split('/')[0] ?? '');
-    tunnelKeys.add(record.port.tunnelKey);
-  }
-  for (const member of foreign) {
-    holdGateways(member.name, member.gateways);
-    for (const { prefix } of member.routes) holdPrefix(member.name, prefix);
-    for (const port of member.ports) {
-      ports.set(port.logicalPort, member.name);
-      if (port.transitSwitch !== network.name) continue;
-      for (const address of port.networks) addresses.add(address.split('/')[0] ?? '');
-      tunnelKeys.add(port.tunnelKey);
-    }
-  }
-  return { chassis, encaps, prefixes, addresses, tunnelKeys, ports };
-}
-
-export function admit(
-  cluster: string,
-  wish: MemberState,
-  own: MemberRecord | undefined,
-  holdings: Holdings,
-  network: TransitNetwork,
-): Admission {
+export function admit(wish: MemberState, facts: AdmissionFacts): Admission {
   const rejections: Rejection[] = [];
-  const portHolder = holdings.ports.get(logicalPortOf(network.name, cluster));
-  if (portHolder !== undefined) {
-    const message = `port ${logicalPortOf(network.name, cluster)} belongs to ${portHolder}, which runs its own ovn-ic; choose another cluster name`;
-    return { record: undefined, rejections: [reject('member', cluster, 'ClusterNameTaken', message, portHolder)] };
+  const gateways = admitGateways(wish.gateways, facts.others, rejections);
+  const attachments: AttachmentRecord[] = [];
+  let room = facts.limits.maxPrefixes;
+  for (const attachment of wish.attachments) {
+    const network = facts.networks.get(attachment.transitSwitch);
+    if (network === undefined || attachments.some((one) => one.network === network.name)) continue;
+    const record = admitAttachment(attachment, network, { ...facts, gateways, room }, rejections);
+    if (record === undefined) continue;
+    room -= record.prefixes.length;
+    attachments.push(record);
   }
-  const port = own?.port ?? allocatePort(network, holdings);
-  if (port === undefined) {
-    const message = `no free address on transit switch ${network.name} (${network.cidr}); a member has to leave first`;
-    return { record: undefined, rejections: [reject('member', cluster, 'TransitExhausted', message, '')] };
-  }
-  const gateways = admitGateways(wish.gateways, holdings, rejections);
-  const prefixes = admitPrefixes(wish.prefixes, holdings, network, rejections);
-  const isActive = gateways.some(({ chassis }) => chassis === wish.activeGateway);
-  const activeGateway = isActive ? wish.activeGateway : '';
-  return { record: { name: cluster, gateways, activeGateway, prefixes, routerId: wish.routerId, port }, rejections };
+  attachments.sort((a, b) => (a.network < b.network ? -1 : 1));
+  return { record: { name: facts.cluster, gateways, attachments }, rejections };
 }
 
-function admitGateways(wished: readonly Gateway[], holdings: Holdings, rejections: Rejection[]): readonly Gateway[] {
+/** A wish that asks for what the record holds. */
+export function wishOf({ gateways, attachments }: MemberRecord): MemberState {
+  const wishes = attachments.map(({ network, vpc, routerId, prefixes, ports }) => ({
+    transitSwitch: network,
+    vpc,
+    routerId,
+    prefixes,
+    ends: ports.map(({ index, gateways: order, holder, draining }) => ({ index, gateways: order, holder, draining })),
+    held: [],
+    cidrs: [],
+    paths: 0,
+    clusters: [],
+  }));
+  return { revision: 0, gateways, attachments: wishes, unreachable: [] };
+}
+
+interface AttachmentFacts extends AdmissionFacts {
+  readonly gateways: readonly Gateway[];
+  readonly room: number;
+}
+
+function admitAttachment(
+  wish: Attachment,
+  network: Network,
+  facts: AttachmentFacts,
+  rejections: Rejection[],
+): AttachmentRecord | undefined {
+  const own = facts.own?.attachments.find((one) => one.network === network.name);
+  const ports: PortRecord[] = [];
+  for (const path of network.switches) {
+    const claimed = [...(own?.ports ?? []), ...facts.recorded, ...wish.held];
+    const has = own?.ports.some((port) => port.switch === path.switch) === true;
+    // What goes is not given anew.
+    if (path.retiring && !has) continue;
+    const port = admitPort(path, claimed, facts);
+    if ('code' in port) rejections.push(port);
+    else ports.push({ ...port, ...endOf(wish.ends, path.index, facts.gateways) });
+  }
+  // Without a port it has no part in it, and its prefixes could not be reached.
+  if (ports.length === 0) return undefined;
+  const admitted = admitPrefixes(wish.prefixes, {
+    cluster: facts.cluster,
+    network,
+    others: facts.others,
+    limits: facts.limits,
+    own: new Set((own?.prefixes ?? []).map(({ cidr }) => cidr)),
+    room: facts.room,
+  });
+  rejections.push(...admitted.rejections);
+  const { vpc, routerId } = wish;
+  return { network: network.name, vpc, routerId, prefixes: admitted.prefixes, ports };
+}
+
+function admitPort(
+  path: NetworkPath,
+  claimed: readonly AllocatedPort[],
+  { cluster, others, hasUnknownPorts }: AdmissionFacts,
+): AllocatedPort | Rejection {
+  const logicalPort = logicalPortOf(path.switch, cluster);
+  const about = { kind: 'member', value: cluster, transitSwitch: path.network } as const;
+  const holder = others.port(logicalPort);
+  if (holder !== undefined) {
+    const message = `port ${logicalPort} belongs to ${holder} already; choose another cluster name`;
+    return { ...about, code: 'ClusterNameTaken', message, holder };
+  }
+  const port = allocatePort(path, claimed, others, hasUnknownPorts ? 'highest' : 'lowest');
+  if (port !== undefined) return port;
+  const message = `no free address on path ${path.switch} (${path.cidrs.join(',')}) of transit switch ${path.network}; a member has to leave first`;
+  return { ...about, code: 'TransitExhausted', message, holder: '' };
+}
+
+/** Only gateways that were taken count: the others' chassis are not in the databases. */
+function endOf(
+  ends: readonly PathEnd[],
+  index: number,
+  admitted: readonly Gateway[],
+): Omit<PortRecord, keyof AllocatedPort> {
+  const end = ends.find((one) => one.index === index);
+  const isAdmitted = (name: string): boolean => admitted.some(({ chassis }) => chassis === name);
+  const gateways = [...new Set(end?.gateways ?? [])].filter(isAdmitted);
+  const holder = end !== undefined && isAdmitted(end.holder) ? end.holder : '';
+  return { index, gateways, holder, draining: end?.draining === true };
+}
+
+function admitGateways(wished: readonly Gateway[], others: Others, rejections: Rejection[]): readonly Gateway[] {
   const admitted = new Map<string, Gateway>();
   const ownEncaps = new Set<string>();
   for (const gateway of wished) {
-    const refused = refuseGateway(gateway, holdings, admitted, ownEncaps);
+    const refused = refuseGateway(gateway, others, admitted, ownEncaps);
     if (refused !== undefined) {
       rejections.push(refused);
       continue;
     }
     const encaps = gateway.encaps.map((encap) => ({ ...encap, ip: canonicalIp(encap.ip) ?? encap.ip }));
     for (const { type, ip } of encaps) ownEncaps.add(`${type}/${ip}`);
-    admitted.set(gateway.chassis, { ...gateway, encaps });
+    admitted.set(gateway.chassis, { ...gateway, encaps: encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1)) });
   }
   return [...admitted.values()].sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }
 
 function refuseGateway(
   { chassis, encaps }: Gateway,
-  holdings: Holdings,
+  others: Others,
   admitted: ReadonlyMap<string, Gateway>,
   ownEncaps: ReadonlySet<string>,
 ): Rejection | undefined {
-  const no = (code: string, message: string, holder = ''): Rejection =>
-    reject('gateway', chassis, code, message, holder);
-  const holder = holdings.chassis.get(chassis);
+  const no = (code: string, message: string, holder = ''): Rejection => ({
+    kind: 'gateway',
+    value: chassis,
+    code,
+    message,
+    holder,
+    transitSwitch: '',
+  });
+  const holder = others.chassis(chassis);
   if (holder !== undefined)
     return no(
       'DuplicateChassis',
       `chassis ${chassis} is a gateway of ${holder} already; give its Open vSwitch another system-id`,
       holder,
     );
-  if (chassis === '' || admitted.has(chassis))
-    return no('GatewayInvalid', `gateway "${chassis}" has no name of its own`);
+  if (!/^[^\s,"]+$/.test(chassis) || admitted.has(chassis))
+    return no('GatewayInvalid', `gateway "${chassis}" has no usable name of its own`);
   if (encaps.length === 0) return no('GatewayInvalid', `gateway ${chassis} has no tunnel address`);
   for (const { type, ip } of encaps) {
     const address = canonicalIp(ip);
@@ -136,7 +183,7 @@ function refuseGateway(
         'EncapUnsupported',
         `gateway ${chassis}: tunnel "${type}" to "${ip}"; only geneve to an IP address is supported`,
       );
-    const other = holdings.encaps.get(`${type}/${address}`);
+    const other = others.encap(`${type}/${address}`);
     if (other !== undefined)
       return no('DuplicateEncap', `gateway ${chassis}: tunnel address ${address} is used by ${other} already`, other);
     if (ownEncaps.has(`${type}/${address}`))
@@ -148,44 +195,7 @@ function refuseGateway(
   return undefined;
 }
 
-function admitPrefixes(
-  wished: readonly string[],
-  holdings: Holdings,
-  network: TransitNetwork,
-  rejections: Rejection[],
-): readonly string[] {
-  const admitted = new Set<string>();
-  const transit = parseCidr(network.cidr);
-  for (const prefix of wished) {
-    const no = (code: string, message: string, holder = ''): void => {
-      rejections.push(reject('prefix', prefix, code, message, holder));
-    };
-    const cidr = parseCidr(prefix);
-    const clash = cidr === undefined ? undefined : holdings.prefixes.find((held) => cidrsOverlap(held.cidr, cidr));
-    if (cidr === undefined || cidr.prefix === 0)
-      no('PrefixInvalid', `"${prefix}" is no prefix that can be shared between clusters`);
-    else if (transit?.family !== cidr.family)
-      no(
-        'FamilyUnsupported',
-        `${prefix} cannot be reached over the transit network ${network.cidr}, which is of the other IP family`,
-      );
-    else if (cidrsOverlap(transit, cidr)) no('PrefixOverlap', `${prefix} overlaps the transit network ${network.cidr}`);
-    else if (clash !== undefined)
-      no(
-        'PrefixOverlap',
-        `${prefix} overlaps ${formatCidr(clash.cidr)} of ${clash.holder}, which had it first`,
-        clash.holder,
-      );
-    else admitted.add(formatCidr(cidr));
-  }
-  return [...admitted].sort();
-}
-
 function canonicalIp(text: string): string | undefined {
   const ip = parseIp(text);
   return ip === undefined ? undefined : formatIp(ip);
-}
-
-function reject(kind: Rejection['kind'], value: string, code: string, message: string, holder: string): Rejection {
-  return { kind, value, code, message, holder };
 }

@@ -1,32 +1,80 @@
-/** Addresses and keys on the transit switch: the lowest free one, never one that somebody holds. Pure. */
-import { lastOf, parseCidr } from '../../../lib/net/cidr.ts';
-import { formatIp, type Ip } from '../../../lib/net/ip.ts';
-import type { AllocatedPort, TransitNetwork } from '../state/record.ts';
+/** A member's ports on the paths of a network: what it has, what it can prove to have had, else the lowest free. Pure. */
+import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
+import { formatIp, parseIp, type Ip } from '../../../lib/net/ip.ts';
+import { parseMac } from '../../../lib/net/mac.ts';
+import type { AllocatedPort, NetworkPath } from '../state/record.ts';
 
 /** OVN's range of keys for datapaths that span availability zones. */
 export const firstGlobalKey = 16_711_681;
 export const lastGlobalKey = 16_777_215;
 const lastPortKey = 32_767;
 
+/** What others have on a path. */
+export interface Taken {
+  hasAddress(pathSwitch: string, address: string): boolean;
+  hasKey(pathSwitch: string, tunnelKey: number): boolean;
+}
+
+/**
+ * Of `claimed` (ports the member says or was recorded to hold) the first that can be given again; else a new one: the
+ * lowest free, or the highest while there may be holders that nobody has told of, who had the lowest of their time.
+ */
 export function allocatePort(
-  network: TransitNetwork,
-  taken: { readonly addresses: ReadonlySet<string>; readonly tunnelKeys: ReadonlySet<number> },
+  path: NetworkPath,
+  claimed: readonly AllocatedPort[],
+  taken: Taken,
+  from: 'lowest' | 'highest',
 ): AllocatedPort | undefined {
-  const cidr = parseCidr(network.cidr);
+  const again = claimed.find((port) => port.switch === path.switch && isUsable(path, port, taken));
+  if (again !== undefined) {
+    const { mac, networks, tunnelKey } = again;
+    return { switch: path.switch, mac, networks, tunnelKey };
+  }
+  const tunnelKey = freeKey((key) => taken.hasKey(path.switch, key), from);
+  if (tunnelKey === undefined) return undefined;
+  const ips: Ip[] = [];
+  const networks: string[] = [];
+  for (const cidr of path.cidrs) {
+    const ip = freeAddress(path.switch, cidr, taken, from);
+    if (ip === undefined) return undefined;
+    ips.push(ip);
+    networks.push(`${formatIp(ip)}/${cidr.split('/')[1]}`);
+  }
+  const [first] = ips;
+  return first === undefined ? undefined : { switch: path.switch, mac: macOf(first), networks, tunnelKey };
+}
+
+/** It must be what this path could have given: an address of each of its networks, all of them free. */
+function isUsable(path: NetworkPath, port: AllocatedPort, taken: Taken): boolean {
+  const { networks, tunnelKey } = port;
+  if (parseMac(port.mac) === undefined || networks.length !== path.cidrs.length) return false;
+  if (!Number.isInteger(tunnelKey) || tunnelKey < 1 || tunnelKey > lastPortKey) return false;
+  if (taken.hasKey(path.switch, tunnelKey)) return false;
+  return path.cidrs.every((cidr, at) => {
+    const [address = '', length] = (networks[at] ?? '').split('/');
+    const [network, ip] = [parseCidr(cidr), parseIp(address)];
+    if (network === undefined || ip === undefined || length !== String(network.prefix)) return false;
+    return cidrContains(network, ip) && !taken.hasAddress(path.switch, formatIp(ip));
+  });
+}
+
+function freeAddress(pathSwitch: string, text: string, taken: Taken, from: 'lowest' | 'highest'): Ip | undefined {
+  const cidr = parseCidr(text);
   if (cidr === undefined) return undefined;
-  const tunnelKey = lowestFree(1, lastPortKey, taken.tunnelKeys);
-  for (let value = cidr.network + 1n; value < lastOf(cidr); value += 1n) {
-    const ip: Ip = { family: cidr.family, value };
-    const address = formatIp(ip);
-    if (taken.addresses.has(address)) continue;
-    if (tunnelKey === undefined) return undefined;
-    return { mac: macOf(ip), networks: [`${address}/${cidr.prefix}`], tunnelKey };
+  // The first and the last are no addresses of ports.
+  const [first, last] = [cidr.network + 1n, lastOf(cidr) - 1n];
+  for (let step = 0n; first + step <= last; step += 1n) {
+    const ip: Ip = { family: cidr.family, value: from === 'lowest' ? first + step : last - step };
+    if (!taken.hasAddress(pathSwitch, formatIp(ip))) return ip;
   }
   return undefined;
 }
 
-export function lowestFree(first: number, last: number, taken: ReadonlySet<number>): number | undefined {
-  for (let key = first; key <= last; key += 1) if (!taken.has(key)) return key;
+function freeKey(isTaken: (key: number) => boolean, from: 'lowest' | 'highest'): number | undefined {
+  for (let step = 0; step < lastPortKey; step += 1) {
+    const key = from === 'lowest' ? 1 + step : lastPortKey - step;
+    if (!isTaken(key)) return key;
+  }
   return undefined;
 }
 

@@ -22,7 +22,7 @@ export interface EnrolmentFacts {
 /** Undefined: it may. */
 export function refuseEnrolment(facts: EnrolmentFacts): Problem | undefined {
   const { claims, fingerprint, redeemed, member, nowMs } = facts;
-  const anew = 'make a new one with `hub token`';
+  const anew = 'make a new one with `isthmus ic token`';
   if (redeemed !== undefined && redeemed.fingerprint !== fingerprint)
     return { code: 'TokenRedeemed', message: `join token ${claims.id} was redeemed before by another key; ${anew}` };
   if (redeemed?.spent === true)

@@ -1,87 +1,163 @@
-/** A member and the transit switch as rows of the IC databases, in the form ovn-ic gives them. Pure. */
+/**
+ * Members and networks as rows of the IC databases, in the form ovn-ic gives them. Pure. What the columns have no place
+ * for is in external_ids, so that the databases alone give everything back; `watch/databases.ts` reads it.
+ */
 import { externalId, vendor } from '../../../lib/api/names.ts';
-import { ref, type Desired, type DesiredRow } from '../../../lib/desired/row.ts';
-import { logicalPortOf, type MemberRecord, type TransitNetwork } from '../state/record.ts';
+import { ref, type Desired, type DesiredRow, type Ref } from '../../../lib/desired/row.ts';
+import type { Gateway, Prefix } from '../../link/messages.ts';
+import {
+  isPublic,
+  logicalPortOf,
+  type AttachmentRecord,
+  type MemberRecord,
+  type Network,
+  type NetworkPath,
+} from '../state/record.ts';
 
 /** Of the target's rows for one member. */
 export function memberOwner(cluster: string): string {
   return `member/${cluster}`;
 }
-export const networkOwner = 'network/transit';
+export function pathOwner(pathSwitch: string): string {
+  return `network/${pathSwitch}`;
+}
+
+/** Keys of external_ids. */
+export const hubId = {
+  network: 'isthmus-network',
+  cidrs: 'isthmus-cidrs',
+  paths: 'isthmus-paths',
+  definedBy: 'isthmus-defined-by',
+  clusters: 'isthmus-clusters',
+  vpc: 'isthmus-vpc',
+  gateways: 'isthmus-gateways',
+  draining: 'isthmus-draining',
+  origin: 'isthmus-origin',
+  tags: 'isthmus-tags',
+  via: 'isthmus-via',
+  /** Followed by the CIDR of a prefix that not everybody may know of. */
+  hiddenPrefix: 'isthmus-prefix:',
+} as const;
 
 /** Key of an Encap row: the table has neither names nor external_ids, only this unique index. */
 export function encapKey(type: string, ip: string): string {
   return `${type}/${ip}`;
 }
 
-export function planMember(record: MemberRecord, network: TransitNetwork): Desired {
-  const zone = ref('Availability_Zone', record.name);
-  const logicalPort = logicalPortOf(network.name, record.name);
-  const rows: DesiredRow[] = [{ table: 'Availability_Zone', key: record.name, columns: {} }];
-  for (const { chassis, hostname, encaps } of record.gateways) {
-    for (const { type, ip, options } of encaps) {
-      rows.push({ table: 'Encap', key: encapKey(type, ip), columns: { type, ip, options, gateway_name: chassis } });
-    }
-    const refs = encaps.map(({ type, ip }) => ref('Encap', encapKey(type, ip)));
-    rows.push({ table: 'Gateway', key: chassis, columns: { hostname, availability_zone: zone, encaps: refs } });
-  }
-  rows.push({
-    table: 'Port_Binding',
-    key: logicalPort,
-    columns: {
-      logical_port: logicalPort,
-      transit_switch: network.name,
-      availability_zone: zone,
-      tunnel_key: record.port.tunnelKey,
-      gateway: record.activeGateway,
-      address: [record.port.mac, ...record.port.networks].join(' '),
-      external_ids: record.routerId === '' ? {} : { 'router-id': record.routerId },
-    },
-  });
-  for (const prefix of record.prefixes) {
-    const nexthop = nexthopFor(prefix, record.port.networks);
-    if (nexthop === undefined) continue;
-    rows.push({
-      table: 'Route',
-      key: `${record.name}/${prefix}`,
-      columns: {
-        transit_switch: network.name,
-        availability_zone: zone,
-        route_table: '',
-        ip_prefix: prefix,
-        nexthop,
-        origin: 'connected',
-        // Later releases of ovn-ic pass over routes that do not say whose router they are of.
-        external_ids: record.routerId === '' ? {} : { 'lr-id': record.routerId },
-      },
-    });
+export function planMember(record: MemberRecord): Desired {
+  const { name, gateways, attachments } = record;
+  if (gateways.length === 0 && attachments.length === 0) return { rows: [] };
+  const zone = ref('Availability_Zone', name);
+  const rows: DesiredRow[] = [{ table: 'Availability_Zone', key: name, columns: {} }];
+  for (const gateway of gateways) rows.push(...planGateway(gateway, zone));
+  for (const attachment of attachments) {
+    rows.push(...planPorts(name, attachment, zone));
+    for (const prefix of attachment.prefixes)
+      if (isPublic(prefix)) rows.push(...planRoutes(name, prefix, attachment, zone));
   }
   return { rows };
 }
 
-/** The member's address of the prefix's family; undefined where the transit network lacks the family. */
-export function nexthopFor(prefix: string, networks: readonly string[]): string | undefined {
+function planGateway({ chassis, hostname, encaps }: Gateway, zone: Ref): readonly DesiredRow[] {
+  const rows: DesiredRow[] = encaps.map(({ type, ip, options }) => ({
+    table: 'Encap',
+    key: encapKey(type, ip),
+    columns: { type, ip, options, gateway_name: chassis },
+  }));
+  const refs = encaps.map(({ type, ip }) => ref('Encap', encapKey(type, ip)));
+  rows.push({ table: 'Gateway', key: chassis, columns: { hostname, availability_zone: zone, encaps: refs } });
+  return rows;
+}
+
+function planPorts(cluster: string, attachment: AttachmentRecord, zone: Ref): readonly DesiredRow[] {
+  const { network, vpc, routerId, prefixes, ports } = attachment;
+  const hidden = prefixes
+    .filter((prefix) => !isPublic(prefix))
+    .map(({ cidr, ...rest }) => [`${hubId.hiddenPrefix}${cidr}`, JSON.stringify(rest)] as const);
+  return ports.map((port, at) => {
+    const logicalPort = logicalPortOf(port.switch, cluster);
+    const ids = filled({
+      'router-id': routerId,
+      [hubId.network]: network,
+      [hubId.vpc]: vpc,
+      [hubId.gateways]: port.gateways.join(','),
+      [hubId.draining]: port.draining ? 'true' : '',
+    });
+    return {
+      table: 'Port_Binding',
+      key: logicalPort,
+      columns: {
+        logical_port: logicalPort,
+        transit_switch: port.switch,
+        availability_zone: zone,
+        tunnel_key: port.tunnelKey,
+        gateway: port.holder,
+        address: [port.mac, ...port.networks].join(' '),
+        external_ids: at === 0 ? { ...ids, ...Object.fromEntries(hidden) } : ids,
+      },
+    };
+  });
+}
+
+function planRoutes(
+  cluster: string,
+  { cidr, origin, tags, via }: Prefix,
+  { routerId, ports }: AttachmentRecord,
+  zone: Ref,
+): readonly DesiredRow[] {
+  return ports.flatMap(({ switch: pathSwitch, networks }) => {
+    const nexthop = addressFor(cidr, networks);
+    if (nexthop === undefined) return [];
+    const row: DesiredRow = {
+      table: 'Route',
+      key: `${pathSwitch}/${cluster}/${cidr}`,
+      columns: {
+        transit_switch: pathSwitch,
+        availability_zone: zone,
+        route_table: '',
+        ip_prefix: cidr,
+        nexthop,
+        // The column knows these two.
+        origin: origin === 'connected' ? 'connected' : 'static',
+        external_ids: filled({
+          // Later releases of ovn-ic pass over routes that do not say whose router they are of.
+          'lr-id': routerId,
+          [hubId.origin]: origin === 'connected' || origin === 'static' ? '' : origin,
+          [hubId.tags]: tags.length === 0 ? '' : JSON.stringify(tags),
+          [hubId.via]: via.join(','),
+        }),
+      },
+    };
+    return [row];
+  });
+}
+
+/** The address of the prefix's family; undefined where there is none. */
+export function addressFor(prefix: string, networks: readonly string[]): string | undefined {
   const isV6 = prefix.includes(':');
   return networks.find((network) => network.includes(':') === isV6)?.split('/')[0];
 }
 
-export function planSwitch(network: TransitNetwork): Desired {
-  const row = {
-    table: 'Transit_Switch',
-    key: network.name,
-    columns: { external_ids: { [externalId.vendor]: vendor, subnet: network.cidr } },
-  };
-  return { rows: [row] };
+export function planSwitch(network: Network, path: NetworkPath): Desired {
+  const ids = filled({
+    [externalId.vendor]: vendor,
+    // Where Kube-OVN has it.
+    subnet: path.cidrs.join(','),
+    [hubId.network]: network.name,
+    [hubId.cidrs]: network.cidrs.join(','),
+    [hubId.paths]: String(network.paths),
+    [hubId.definedBy]: network.definedBy,
+    [hubId.clusters]: network.clusters.join(','),
+  });
+  return { rows: [{ table: 'Transit_Switch', key: path.switch, columns: { external_ids: ids } }] };
 }
 
-export function planDatapath(network: TransitNetwork): Desired {
-  return {
-    rows: [
-      {
-        table: 'Datapath_Binding',
-        key: network.name,
-        columns: { transit_switch: network.name, tunnel_key: network.tunnelKey },
-      },
-    ],
-  };
+export function planDatapath({ switch: name, tunnelKey }: NetworkPath): Desired {
+  const columns = { transit_switch: name, tunnel_key: tunnelKey };
+  return { rows: [{ table: 'Datapath_Binding', key: name, columns }] };
+}
+
+/** Without the entries that say nothing. */
+function filled(entries: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== ''));
 }

@@ -1,60 +1,109 @@
-/** What one member is told. Pure: the whole view first, then what changed since the last. */
-import type { HubUpdate, Member, Port, Rejection, TransitSwitch } from '../../link/messages.ts';
-import { logicalPortOf, type MemberRecord, type TransitNetwork } from '../state/record.ts';
-import { nexthopFor } from './rows.ts';
+/** What one member is shown of the others and of the networks. Pure. */
+import type { HubUpdate, Member, Path, Port, Prefix, Route, TransitSwitch } from '../../link/messages.ts';
+import {
+  isPublic,
+  logicalPortOf,
+  type AttachmentRecord,
+  type ForeignMember,
+  type MemberRecord,
+  type Network,
+  type PortRecord,
+} from '../state/record.ts';
+import { addressFor } from './rows.ts';
 
 export interface Presence {
   readonly connected: boolean;
+  /** Unix milliseconds. */
   readonly lastSeenMs: number;
 }
 
-/** A member of ours as the others see it. */
-export function memberOf(record: MemberRecord, presence: Presence, network: TransitNetwork): Member {
-  const routes = record.prefixes.flatMap((prefix) => {
-    const nexthop = nexthopFor(prefix, record.port.networks);
-    return nexthop === undefined ? [] : [{ transitSwitch: network.name, prefix, nexthop, origin: 'connected' }];
-  });
+/** Whether some may see another member than others do. */
+export function isSameForAll(record: MemberRecord): boolean {
+  return record.attachments.every(({ prefixes }) => prefixes.every(isPublic));
+}
+
+/** A member of ours as `receiver`, which takes part in `networks`, sees it. */
+export function memberOf(
+  record: MemberRecord,
+  presence: Presence,
+  receiver: string,
+  networks: ReadonlySet<string>,
+): Member {
+  const attachments = record.attachments.filter(({ network }) => networks.has(network));
   return {
     name: record.name,
     foreign: false,
     connected: presence.connected,
     lastSeenMs: presence.connected ? 0 : presence.lastSeenMs,
     gateways: record.gateways,
-    ports: [portOf(record, network)],
-    routes,
+    ports: attachments.flatMap(({ ports }) => ports.map((port) => portOf(record.name, port))),
+    routes: attachments.flatMap((attachment) =>
+      attachment.prefixes.flatMap((prefix) =>
+        maySee(prefix, receiver) ? routeOf(record.name, prefix, attachment) : [],
+      ),
+    ),
   };
 }
 
-function portOf(record: MemberRecord, network: TransitNetwork): Port {
-  const { mac, networks, tunnelKey } = record.port;
-  const logicalPort = logicalPortOf(network.name, record.name);
-  return { transitSwitch: network.name, logicalPort, mac, networks, tunnelKey, gateway: record.activeGateway };
+/** A foreign zone as a member that takes part in `networks` sees it. */
+export function foreignOf(
+  zone: ForeignMember,
+  networks: ReadonlySet<string>,
+  networkOf: (pathSwitch: string) => string | undefined,
+): Member {
+  const ports = zone.ports.filter((port) => networks.has(networkOf(port.switch) ?? ''));
+  const routes = zone.routes.filter((route) => networks.has(route.transitSwitch));
+  return { ...zone, ports, routes };
 }
 
-/** Everything a member may know at one moment. */
-export interface View {
-  readonly revision: number;
-  readonly switches: readonly TransitSwitch[];
-  readonly rejections: readonly Rejection[];
-  /** All members; the receiver's own entry is not sent. */
-  readonly members: ReadonlyMap<string, Member>;
+function maySee({ only, except }: Prefix, receiver: string): boolean {
+  return (only.length === 0 || only.includes(receiver)) && !except.includes(receiver);
 }
 
-export function switchesFor(record: MemberRecord | undefined, network: TransitNetwork): readonly TransitSwitch[] {
-  return record === undefined ? [] : [{ ...network, port: portOf(record, network) }];
+function routeOf(cluster: string, prefix: Prefix, { network, ports }: AttachmentRecord): readonly Route[] {
+  const nextHops = ports.flatMap(({ switch: pathSwitch, networks }) => {
+    const address = addressFor(prefix.cidr, networks);
+    return address === undefined ? [] : [{ switch: pathSwitch, address }];
+  });
+  if (nextHops.length === 0) return [];
+  const { cidr, origin, tags, via } = prefix;
+  return [{ transitSwitch: network, prefix: cidr, origin, tags, via: [...via, cluster], nextHops }];
 }
 
-/** What `receiver` must be told to come from `before` to `after`; undefined: nothing. Members compare by identity. */
-export function updateFor(receiver: string, before: View | undefined, after: View): HubUpdate | undefined {
-  const members = [...after.members.values()].filter(
-    (member) => member.name !== receiver && before?.members.get(member.name) !== member,
-  );
-  const removed = [...(before?.members.keys() ?? [])].filter((name) => name !== receiver && !after.members.has(name));
-  const { revision, switches, rejections } = after;
-  const isSame =
-    before !== undefined &&
-    members.length + removed.length === 0 &&
-    before.revision === revision &&
-    JSON.stringify([before.switches, before.rejections]) === JSON.stringify([switches, rejections]);
-  return isSame ? undefined : { revision, full: before === undefined, switches, members, removed, rejections };
+function portOf(cluster: string, port: PortRecord): Port {
+  const { switch: pathSwitch, mac, networks, tunnelKey, gateways, holder, draining } = port;
+  const logicalPort = logicalPortOf(pathSwitch, cluster);
+  return { switch: pathSwitch, logicalPort, mac, networks, tunnelKey, gateways, holder, draining };
+}
+
+/** The networks that a member takes part in or may; none before it has a record: the hub has nothing to give it yet. */
+export function switchesFor(
+  cluster: string,
+  record: MemberRecord | undefined,
+  networks: Iterable<Network>,
+): readonly TransitSwitch[] {
+  if (record === undefined) return [];
+  const found: TransitSwitch[] = [];
+  for (const network of networks) {
+    const attachment = record.attachments.find((one) => one.network === network.name);
+    const { name, cidrs, definedBy, clusters } = network;
+    const mayJoin = clusters.length === 0 || clusters.includes(cluster) || definedBy === cluster;
+    if (attachment === undefined && !mayJoin) continue;
+    const paths = network.switches.map(({ index, switch: pathSwitch, cidrs: pathCidrs, tunnelKey, retiring }): Path => {
+      const port = attachment?.ports.find((one) => one.switch === pathSwitch);
+      const shown = port === undefined ? null : portOf(cluster, port);
+      return { index, switch: pathSwitch, cidrs: pathCidrs, tunnelKey, retiring, port: shown };
+    });
+    found.push({ name, cidrs, definedBy, clusters, paths });
+  }
+  return found.sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** Whether a member needs to be told `after` when it was told `before`. */
+export function isNews(before: Omit<HubUpdate, 'full'> | undefined, after: Omit<HubUpdate, 'full'>): boolean {
+  if (before === undefined || after.members.length + after.removed.length > 0) return true;
+  if (before.revision !== after.revision) return true;
+  const { transitSwitches, rejections, expected } = after;
+  const told = [before.transitSwitches, before.rejections, before.expected];
+  return JSON.stringify(told) !== JSON.stringify([transitSwitches, rejections, expected]);
 }

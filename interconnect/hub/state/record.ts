@@ -1,33 +1,76 @@
-/** What the hub holds of members and switches: exactly what the IC databases can give back after a restart. */
-import type { Gateway, Member } from '../../link/messages.ts';
+/** What the hub holds of networks and members: exactly what the IC databases can give back after a restart. */
+import type { Gateway, HeldPort, Member, Prefix } from '../../link/messages.ts';
 
-/** The transit switch of this hub. */
-export interface TransitNetwork {
+export const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
+
+/** A network between clusters, as it was defined. */
+export interface NetworkDefinition {
   readonly name: string;
-  readonly cidr: string;
-  readonly tunnelKey: number;
+  /** Normalised, one per IP family. */
+  readonly cidrs: readonly string[];
+  /** The member that may change it; empty: the hub, or, where it is not the hub's own, whoever names it next. */
+  readonly definedBy: string;
+  /** Members that may take part, sorted; all when empty. */
+  readonly clusters: readonly string[];
+  /** How many paths it is to have, 1 to 8. */
+  readonly paths: number;
 }
 
-/** A member's port on the transit switch: allocated once, kept for as long as the cluster is a member. */
-export interface AllocatedPort {
-  readonly mac: string;
-  readonly networks: readonly string[];
+/** One path of a network: a logical switch. */
+export interface NetworkPath {
+  readonly network: string;
+  readonly index: number;
+  /** Name of the logical switch. */
+  readonly switch: string;
+  readonly cidrs: readonly string[];
   readonly tunnelKey: number;
+  /** More than the network is to have: it goes once all members were told. */
+  readonly retiring: boolean;
+}
+
+export interface Network extends NetworkDefinition {
+  /** The paths there are, by index. */
+  readonly switches: readonly NetworkPath[];
+}
+
+/** A member's port on one path: allocated once, kept for as long as the cluster takes part. */
+export type AllocatedPort = HeldPort;
+
+export interface PortRecord extends AllocatedPort {
+  readonly index: number;
+  /** Chassis that may hold it, first the anchor. */
+  readonly gateways: readonly string[];
+  readonly holder: string;
+  readonly draining: boolean;
+}
+
+/** A member's part in one network. */
+export interface AttachmentRecord {
+  readonly network: string;
+  readonly vpc: string;
+  readonly routerId: string;
+  /** Sorted by CIDR, which is normalised. */
+  readonly prefixes: readonly Prefix[];
+  /** By index of the path. */
+  readonly ports: readonly PortRecord[];
 }
 
 export interface MemberRecord {
   readonly name: string;
+  /** Sorted by chassis. */
   readonly gateways: readonly Gateway[];
-  readonly activeGateway: string;
-  /** Normalised CIDRs, sorted. */
-  readonly prefixes: readonly string[];
-  readonly routerId: string;
-  readonly port: AllocatedPort;
+  /** Sorted by network. */
+  readonly attachments: readonly AttachmentRecord[];
 }
 
 /** An availability zone that runs plain ovn-ic: shown to members, never written. */
 export type ForeignMember = Member & { readonly foreign: true };
 
-export function logicalPortOf(network: string, cluster: string): string {
-  return `${network}-${cluster}`;
+export function logicalPortOf(pathSwitch: string, cluster: string): string {
+  return `${pathSwitch}-${cluster}`;
+}
+
+/** Whether everybody on the network may know of it, members with plain ovn-ic too. */
+export function isPublic({ only, except }: Pick<Prefix, 'only' | 'except'>): boolean {
+  return only.length === 0 && except.length === 0;
 }

@@ -1,151 +1,230 @@
 /**
- * What the hub must not forget and the IC databases have no place for: its authority, who is a member with which
- * key, and which tokens were redeemed. Small JSON files, each written whole and renamed into place, so that a crash
- * leaves the old or the new one. Called by the hub's commands; one `serve` at a time, `token` and `init` beside it.
+ * Who is a member of this hub, with which key and which limits, and which tokens were redeemed. In: the store's objects
+ * and their changes, and what the hub decides. Out: memberships at once, changes of others (a person who edits or
+ * deletes a HubMember) to listeners. A membership is in the store before anybody is told of it.
  */
-import { randomBytes } from 'node:crypto';
-import { mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { z } from 'zod';
-import { createAuthority, type KeyAndCertificate } from '../../link/certificate.ts';
+import type { KeyAndCertificate } from '../../link/certificate.ts';
+import type { AllocatedPort } from './record.ts';
 
-const memberFile = z.object({
-  cluster: z.string(),
-  fingerprint: z.string(),
-  token: z.string(),
-  joinedMs: z.int(),
+/** The person's part of a member. */
+export interface MemberSpec {
+  readonly allowedPrefixes: readonly string[];
+  readonly maxPrefixes: number;
+}
+
+/** The hub's part of a member. */
+export interface Membership {
+  readonly cluster: string;
+  /** SHA-256 of its public key, hex. */
+  readonly fingerprint: string;
+  /** Id of the token it joined with. */
+  readonly token: string;
+  readonly joinedMs: number;
   /** It said that it leaves; its rows may still be there. */
-  leaving: z.boolean().default(false),
-});
-export type Membership = z.infer<typeof memberFile>;
+  readonly leaving: boolean;
+}
 
-const tokenFile = z.object({
-  id: z.string(),
-  cluster: z.string(),
-  fingerprint: z.string(),
+export interface RedeemedToken {
+  readonly id: string;
+  readonly cluster: string;
+  readonly fingerprint: string;
+  readonly expiresMs: number;
   /** The membership it made has ended. */
-  spent: z.boolean(),
-});
-export type RedeemedToken = z.infer<typeof tokenFile>;
-
-const hubFile = z.object({ address: z.string() });
-
-/** The state directory cannot be used as it is; the message says what to do. */
-export class HubStateError extends Error {
-  readonly code = 'HubStateError';
-  override name = 'HubStateError';
+  readonly spent: boolean;
 }
 
-/** Makes the authority and records the hub's address; an authority that is there stays. Returns whether it was made. */
-export async function initState(directory: string, address: string, nowMs: number): Promise<boolean> {
-  for (const part of ['', 'members', 'tokens']) await mkdir(join(directory, part), { recursive: true, mode: 0o700 });
-  const isNew = (await readOptional(join(directory, 'ca.json'))) === undefined;
-  if (isNew) await writeWhole(join(directory, 'ca.json'), JSON.stringify(await createAuthority(nowMs)));
-  await writeWhole(join(directory, 'hub.json'), JSON.stringify({ address }));
-  return isNew;
+/** What the store says of a member. */
+export interface StoredMember {
+  readonly cluster: string;
+  /** Tells an object from a later one of the same name. */
+  readonly uid: string;
+  /** Unix milliseconds. */
+  readonly createdMs: number;
+  readonly spec: MemberSpec;
+  /** Undefined: the object is there, but nobody has joined with it yet. */
+  readonly membership: Membership | undefined;
+  readonly ports: readonly AllocatedPort[];
+  /** Whether it was given up as dead. */
+  readonly isStale: boolean;
 }
+
+/** How a member is, for people to read. */
+export interface MemberPresence {
+  readonly state: 'Connected' | 'Absent' | 'Stale';
+  /** Unix milliseconds of the last contact; 0: none known. */
+  readonly lastSeenMs: number;
+}
+
+/** The store cannot be reached now. */
+export class StoreUnavailable extends Error {
+  readonly code = 'StoreUnavailable';
+  override name = 'StoreUnavailable';
+}
+
+/** Where memberships are kept. Methods that write resolve once it is kept. @throws StoreUnavailable, from all that return promises */
+export interface HubStore {
+  readonly authority: KeyAndCertificate;
+  members(): Iterable<StoredMember>;
+  /** Makes the object where it is missing; the spec of one that is there stays. */
+  create(cluster: string, spec: MemberSpec): Promise<StoredMember>;
+  setMembership(membership: Membership): Promise<void>;
+  remove(cluster: string): Promise<void>;
+  /** By id. */
+  tokens(): Promise<ReadonlyMap<string, RedeemedToken>>;
+  setTokens(tokens: readonly RedeemedToken[]): Promise<void>;
+  /** Written when the store can be reached, the newest of each member. */
+  report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void;
+  /** Told of every change of an object, by whomever; undefined: it is gone. */
+  subscribe(listener: (cluster: string, after: StoredMember | undefined) => void): () => void;
+}
+
+/** `appeared`: an object that nobody is known to have joined with. */
+export type RegistryChange = 'limits' | 'ended' | 'appeared';
+export type RegistryListener = (cluster: string, change: RegistryChange) => void;
+
+type Entry = Omit<StoredMember, 'cluster'>;
 
 export class Registry {
-  readonly authority: KeyAndCertificate;
-  /** Host that members reach the hub by, as `init` was told. */
-  readonly address: string;
-  readonly #directory: string;
-  readonly #members: Map<string, Membership>;
+  readonly #store: HubStore;
+  readonly #entries = new Map<string, Entry>();
+  /** Objects that the hub itself removed: what a late watch still says of them is old. */
+  readonly #removed = new Set<string>();
+  readonly #listeners = new Set<RegistryListener>();
+  readonly #unsubscribe: () => void;
 
-  private constructor(
-    directory: string,
-    authority: KeyAndCertificate,
-    address: string,
-    members: Map<string, Membership>,
-  ) {
-    this.#directory = directory;
-    this.authority = authority;
-    this.address = address;
-    this.#members = members;
+  constructor(store: HubStore) {
+    this.#store = store;
+    for (const member of store.members()) this.#entries.set(member.cluster, member);
+    this.#unsubscribe = store.subscribe((cluster, after) => this.#changed(cluster, after));
   }
 
-  /** @throws HubStateError when `init` was not run or a file is damaged */
-  static async open(directory: string): Promise<Registry> {
-    const ca = await readOptional(join(directory, 'ca.json'));
-    const hub = await readOptional(join(directory, 'hub.json'));
-    if (ca === undefined || hub === undefined)
-      throw new HubStateError(`${directory} holds no hub; run \`init --state-dir ${directory} --address HOST\` first`);
-    const members = new Map<string, Membership>();
-    for (const name of await readdir(join(directory, 'members'))) {
-      if (!name.endsWith('.json')) continue;
-      const file = join(directory, 'members', name);
-      const member = parseFile(file, memberFile, await readFile(file, 'utf8'));
-      members.set(member.cluster, member);
-    }
-    const authority = parseFile('ca.json', z.object({ key: z.string(), certificate: z.string() }), ca);
-    return new Registry(directory, authority, parseFile('hub.json', hubFile, hub).address, members);
+  get authority(): KeyAndCertificate {
+    return this.#store.authority;
   }
 
   member(cluster: string): Membership | undefined {
-    return this.#members.get(cluster);
+    return this.#entries.get(cluster)?.membership;
   }
 
-  members(): MapIterator<Membership> {
-    return this.#members.values();
+  /** Everybody who has joined. */
+  *members(): Generator<Membership> {
+    for (const { membership } of this.#entries.values()) if (membership !== undefined) yield membership;
   }
 
-  async setMember(member: Membership): Promise<void> {
-    await writeWhole(this.#memberPath(member.cluster), JSON.stringify(member));
-    this.#members.set(member.cluster, member);
+  spec(cluster: string): MemberSpec {
+    return this.#entries.get(cluster)?.spec ?? { allowedPrefixes: [], maxPrefixes: 0 };
   }
 
-  async removeMember(cluster: string): Promise<void> {
-    await rm(this.#memberPath(cluster), { force: true });
-    this.#members.delete(cluster);
+  /** Ports recorded for it. */
+  ports(cluster: string): readonly AllocatedPort[] {
+    return this.#entries.get(cluster)?.ports ?? [];
   }
 
+  /** Whether it was given up as dead before. */
+  isStale(cluster: string): boolean {
+    return this.#entries.get(cluster)?.isStale === true;
+  }
+
+  /** @throws StoreUnavailable */
   async token(id: string): Promise<RedeemedToken | undefined> {
-    const file = join(this.#directory, 'tokens', `${id}.json`);
-    const text = await readOptional(file);
-    return text === undefined ? undefined : parseFile(file, tokenFile, text);
+    return (await this.#store.tokens()).get(id);
   }
 
-  async setToken(token: RedeemedToken): Promise<void> {
-    await writeWhole(join(this.#directory, 'tokens', `${token.id}.json`), JSON.stringify(token));
+  /** In an order that a crash at any step leaves the token to its redeemer. @throws StoreUnavailable */
+  async join(membership: Membership, token: RedeemedToken, spec: MemberSpec): Promise<void> {
+    const { cluster } = membership;
+    const stored = await this.#store.create(cluster, spec);
+    await this.#store.setTokens([token]);
+    await this.#store.setMembership(membership);
+    const known = this.#entries.get(cluster);
+    const { ports, isStale } = known?.uid === stored.uid ? known : stored;
+    this.#entries.set(cluster, { ...stored, membership, ports, isStale });
   }
 
-  #memberPath(cluster: string): string {
-    return join(this.#directory, 'members', `${cluster}.json`);
+  /**
+   * Joins that were cut short, and members that came from a backup without their status: whoever redeemed the token that
+   * is not spent is the member. @throws StoreUnavailable
+   */
+  async complete(): Promise<void> {
+    const lost = [...this.#entries].filter(([, { membership }]) => membership === undefined);
+    if (lost.length === 0) return;
+    const tokens = [...(await this.#store.tokens()).values()].sort((a, b) => b.expiresMs - a.expiresMs);
+    for (const [cluster, entry] of lost) {
+      const token = tokens.find((one) => one.cluster === cluster && !one.spent);
+      if (token === undefined) continue;
+      const { fingerprint, id } = token;
+      const membership = { cluster, fingerprint, token: id, joinedMs: entry.createdMs, leaving: false };
+      await this.#store.setMembership(membership);
+      this.#entries.set(cluster, { ...entry, membership });
+    }
   }
-}
 
-async function readOptional(file: string): Promise<string | undefined> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
-    throw error;
+  /** @throws StoreUnavailable */
+  async setLeaving(cluster: string): Promise<void> {
+    const entry = this.#entries.get(cluster);
+    if (entry?.membership === undefined || entry.membership.leaving) return;
+    const membership = { ...entry.membership, leaving: true };
+    await this.#store.setMembership(membership);
+    this.#entries.set(cluster, { ...entry, membership });
   }
-}
 
-function parseFile<T>(file: string, schema: z.ZodType<T>, text: string): T {
-  let json: unknown;
-  try {
-    json = JSON.parse(text);
-  } catch (error) {
-    throw new HubStateError(`${file} is not JSON; restore it from a backup`, { cause: error });
+  /** @throws StoreUnavailable */
+  async remove(cluster: string): Promise<void> {
+    const entry = this.#entries.get(cluster);
+    if (entry === undefined) return;
+    this.#removed.add(entry.uid);
+    await this.#store.remove(cluster);
+    if (this.#entries.get(cluster)?.uid === entry.uid) this.#entries.delete(cluster);
   }
-  const parsed = schema.safeParse(json);
-  if (!parsed.success) throw new HubStateError(`${file}: ${z.prettifyError(parsed.error)}; restore it from a backup`);
-  return parsed.data;
-}
 
-async function writeWhole(file: string, text: string): Promise<void> {
-  const draft = `${file}.${randomBytes(4).toString('hex')}`;
-  const handle = await open(draft, 'wx', 0o600);
-  try {
-    await handle.writeFile(text);
-    await handle.sync();
-  } finally {
-    await handle.close();
+  /** Tokens of memberships that are over cannot be redeemed again. @throws StoreUnavailable */
+  async spendOrphans(): Promise<void> {
+    const tokens = [...(await this.#store.tokens()).values()];
+    const orphans = tokens.filter(({ spent, cluster, id }) => {
+      const entry = this.#entries.get(cluster);
+      // An object that nobody has joined with is one whose redeemer was interrupted.
+      return !spent && (entry === undefined || (entry.membership !== undefined && entry.membership.token !== id));
+    });
+    if (orphans.length > 0) await this.#store.setTokens(orphans.map((token) => ({ ...token, spent: true })));
   }
-  await rename(draft, file);
-  const directory = await open(join(file, '..'), 'r');
-  await directory.sync();
-  await directory.close();
+
+  /** What people see of it; kept when the store can be reached. */
+  report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
+    const entry = this.#entries.get(cluster);
+    if (entry?.membership === undefined) return;
+    this.#entries.set(cluster, { ...entry, ports, isStale: presence.state === 'Stale' });
+    this.#store.report(cluster, ports, presence);
+  }
+
+  subscribe(listener: RegistryListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+
+  /** Status is the hub's own word, which the watch only repeats: of an object that is known only the spec counts. */
+  #changed(cluster: string, after: StoredMember | undefined): void {
+    const known = this.#entries.get(cluster);
+    if (after === undefined) {
+      if (known === undefined) return;
+      this.#entries.delete(cluster);
+      if (known.membership !== undefined && !this.#removed.has(known.uid)) this.#tell(cluster, 'ended');
+      return;
+    }
+    if (this.#removed.has(after.uid)) return;
+    if (known?.uid !== after.uid) {
+      this.#entries.set(cluster, { ...after, membership: undefined, ports: [], isStale: false });
+      this.#tell(cluster, known?.membership === undefined ? 'appeared' : 'ended');
+      return;
+    }
+    this.#entries.set(cluster, { ...known, spec: after.spec });
+    if (JSON.stringify(known.spec) !== JSON.stringify(after.spec)) this.#tell(cluster, 'limits');
+  }
+
+  #tell(cluster: string, change: RegistryChange): void {
+    for (const listener of this.#listeners) listener(cluster, change);
+  }
 }

@@ -1,238 +1,292 @@
 /**
- * The members of this hub: what each asked for, what it was given, who is connected.
+ * The members of this hub: who is connected, what each is told, what becomes of those that are gone.
  *
- * In: records read back at start, sessions, foreign zones. Out: desired rows to the target; to each session, once
- * these are in the databases, what it got and what the others are. A member's rows stay when its session ends.
+ * In: sessions, changes of foreign zones, of limits and of datapaths. Out: to each session, once it is in the databases,
+ * what it got and what the others are. A member's rows stay when its session ends; they go when it has had none for long
+ * and nobody reaches it any more.
  */
-import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Member, MemberState, Rejection } from '../../link/messages.ts';
+import type { Member, MemberState } from '../../link/messages.ts';
 import type { MemberSession } from '../../link/server.ts';
-import { admit, holdingsOf } from '../plan/admission.ts';
-import { memberOwner, planMember } from '../plan/rows.ts';
-import { memberOf, switchesFor, updateFor, type Presence, type View } from '../plan/view.ts';
-import type { ForeignMember, MemberRecord, TransitNetwork } from './record.ts';
+import { memberOwner } from '../plan/rows.ts';
+import { foreignOf, isSameForAll, memberOf, switchesFor, type Presence } from '../plan/view.ts';
+import { Audience, type OpenSession } from './audience.ts';
+import { Members, type MembersOptions } from './members.ts';
+import type { AllocatedPort, ForeignMember, MemberRecord } from './record.ts';
+import type { MemberPresence } from './registry.ts';
 
-export interface RosterOptions {
-  readonly network: () => TransitNetwork;
-  readonly target: {
-    set(owner: string, desired: Desired): void;
-    drop(owner: string): void;
-    untilApplied(): Promise<void>;
-  };
-  readonly now: () => number;
+export interface RosterTimes {
   /** A session that is back within this time was never away: an agent or the hub that starts again is no news. */
   readonly graceMs: number;
-  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+  /** Without a session for so long, and reached by nobody, a member's rows go. */
+  readonly staleAfterMs: number;
+  /** From the moment all were told that a path goes until it is gone. */
+  readonly retireMs: number;
 }
 
-interface Open {
-  readonly session: MemberSession;
-  wish: MemberState | undefined;
-  sent: View | undefined;
+export interface RosterOptions extends MembersOptions {
+  readonly target: MembersOptions['target'] & { untilApplied(): Promise<void> };
+  /** Of both databases. */
+  readonly untilApplied: () => Promise<void>;
+  readonly readForeign: (name: string) => ForeignMember | undefined;
+  readonly report: (name: string, ports: readonly AllocatedPort[], presence: MemberPresence) => void;
+  readonly times: RosterTimes;
+  readonly now: () => number;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
 const present: Presence = { connected: true, lastSeenMs: 0 };
 
+interface Shown {
+  readonly record: MemberRecord;
+  readonly presence: Presence;
+  /** By the networks that the receiver takes part in. */
+  readonly members: Map<string, Member>;
+}
+
 export class Roster {
   readonly #options: RosterOptions;
-  readonly #records = new Map<string, MemberRecord>();
+  readonly #members: Members;
+  readonly #audience: Audience;
   readonly #presence = new Map<string, Presence>();
-  readonly #absences = new Map<string, NodeJS.Timeout>();
-  readonly #rejections = new Map<string, readonly Rejection[]>();
-  readonly #refused = new Map<string, Problem>();
-  readonly #sessions = new Map<string, Open>();
-  /** What the others were last shown, so that an unchanged member stays the same object. */
-  readonly #shown = new Map<
-    string,
-    { record: MemberRecord; presence: Presence; network: TransitNetwork; member: Member }
-  >();
-  #foreign: readonly ForeignMember[] = [];
-  #isPublishing = false;
-  #isStale = false;
+  readonly #ports = new Map<string, readonly AllocatedPort[]>();
+  /** Since when a member has no session, by the hub's clock; it may have been away before the hub started. */
+  readonly #absentSince = new Map<string, number>();
+  readonly #graces = new Map<string, NodeJS.Timeout>();
+  readonly #retirements = new Map<string, NodeJS.Timeout>();
+  readonly #shown = new Map<string, Shown>();
+  readonly #staleCheck: NodeJS.Timeout;
 
   constructor(options: RosterOptions, records: ReadonlyMap<string, MemberRecord>) {
     this.#options = options;
-    for (const [name, record] of records) {
-      this.#presence.set(name, present);
-      this.#miss(name);
-      this.#give(record);
+    this.#audience = new Audience({
+      names: () => [...this.#members.names(), ...this.#members.foreignNames()],
+      member: (name, receiver, networks) => this.#member(name, receiver, networks),
+      networksOf: (receiver) => new Set(this.#members.record(receiver)?.attachments.map(({ network }) => network)),
+      switches: (receiver) => switchesFor(receiver, this.#members.record(receiver), options.networks.values()),
+      rejections: (receiver) => this.#members.rejections(receiver),
+      expected: () => this.#members.expected(),
+      untilApplied: options.untilApplied,
+      onTold: () => this.#retire(),
+    });
+    this.#members = new Members(options, {
+      onMember: (name) => this.#audience.memberChanged(name),
+      onOwn: (name) => this.#audience.ownChanged(name),
+      onAll: () => this.#audience.allChanged(),
+      onPorts: (name, ports) => {
+        this.#ports.set(name, ports);
+        this.#report(name);
+      },
+    });
+    for (const { cluster } of options.registry.members()) {
+      if (options.registry.isStale(cluster)) this.#presence.set(cluster, { connected: false, lastSeenMs: 0 });
+      else this.#miss(cluster);
     }
-  }
-
-  has(name: string): boolean {
-    return this.#records.has(name);
+    this.#members.load(records);
+    const { staleAfterMs } = options.times;
+    this.#staleCheck = setInterval(() => this.#dropStale(), Math.min(5000, Math.max(20, staleAfterMs / 4)));
   }
 
   get sessions(): number {
-    return this.#sessions.size;
+    return this.#audience.size;
   }
 
-  get members(): number {
-    return this.#records.size;
+  /** Members with rows. */
+  get size(): number {
+    return this.#members.size;
   }
 
-  setForeign(foreign: readonly ForeignMember[]): void {
-    if (JSON.stringify(foreign) === JSON.stringify(this.#foreign)) return;
-    // Unchanged zones stay the same object, so that sessions are told of the changed ones only.
-    const before = new Map(this.#foreign.map((member) => [member.name, member]));
-    this.#foreign = foreign.map((member) => {
-      const old = before.get(member.name);
-      return old !== undefined && JSON.stringify(old) === JSON.stringify(member) ? old : member;
-    });
-    this.#reconsider();
-    this.#publish();
+  get rejections(): number {
+    return this.#members.rejectionCount;
   }
 
-  /** The newest session of a cluster counts: an agent that took over need not wait for the old one's end. */
+  get foreignZones(): number {
+    return [...this.#members.foreignNames()].length;
+  }
+
+  has(name: string): boolean {
+    return this.#members.has(name);
+  }
+
   open(session: MemberSession): void {
     const name = session.caller.cluster;
-    const open: Open = { session, wish: undefined, sent: undefined };
-    const older = this.#sessions.get(name);
-    this.#sessions.set(name, open);
-    older?.session.refuse({ code: 'SessionReplaced', message: `a newer session of ${name} has taken over` });
+    const open = this.#audience.open(session);
     this.#meet(name);
     this.#options.log.info({ cluster: name }, 'session opened');
     session.onState((state) => {
-      if (this.#sessions.get(name) !== open) return;
-      open.wish = state;
-      this.#plan(name, state);
-      this.#reconsider(name);
-      this.#publish();
+      if (this.#audience.isCandidate(name, open)) this.#judge(name, open, state);
+      if (this.#audience.get(name) === open) this.#hear(name, open, state);
     });
-    // Before it says anything: an agent that started again has to know its ports to tell who holds them.
-    this.#publish();
     session.onEnd(() => {
-      if (this.#sessions.get(name) !== open) return;
-      this.#sessions.delete(name);
+      if (!this.#audience.forget(name, open)) return;
+      this.#members.forgetWish(name);
       this.#options.log.info({ cluster: name }, 'session ended');
       this.#miss(name);
     });
   }
 
-  /** Resolves when no row of the member is left. */
+  endSession(name: string, problem: Problem): void {
+    if (this.#audience.get(name) === undefined) return;
+    this.#audience.refuse(name, problem);
+    this.#members.forgetWish(name);
+    this.#miss(name);
+  }
+
+  /** The membership is over. Resolves when no row of it is left. */
   async remove(name: string): Promise<void> {
-    const open = this.#sessions.get(name);
-    this.#sessions.delete(name);
-    open?.session.refuse({ code: 'NotAMember', message: `${name} has left` });
-    clearTimeout(this.#absences.get(name));
-    for (const map of [this.#absences, this.#records, this.#presence, this.#rejections, this.#refused, this.#shown])
-      map.delete(name);
-    this.#options.target.drop(memberOwner(name));
-    this.#reconsider();
+    this.#audience.refuse(name, { code: 'NotAMember', message: `${name} has left` });
+    clearTimeout(this.#graces.get(name));
+    for (const map of [this.#graces, this.#presence, this.#absentSince, this.#ports, this.#shown]) map.delete(name);
+    this.#drop(name);
     await this.#options.target.untilApplied();
-    this.#publish();
+  }
+
+  limitsChanged(name: string): void {
+    this.#members.replan(name);
+  }
+
+  foreignChanged(names: Iterable<string>): void {
+    for (const name of names) this.#members.setForeign(name, this.#options.readForeign(name));
+  }
+
+  /** The datapath of a switch is another one now. */
+  datapathChanged(): void {
+    this.#audience.allChanged();
   }
 
   /** The target's word on a member's rows. */
   result(name: string, problem: Problem | undefined): void {
-    if (problem === undefined) this.#refused.delete(name);
-    else this.#refused.set(name, problem);
+    this.#members.result(name, problem);
   }
 
   close(): void {
-    for (const timer of this.#absences.values()) clearTimeout(timer);
+    for (const timer of [...this.#graces.values(), ...this.#retirements.values()]) clearTimeout(timer);
+    clearInterval(this.#staleCheck);
+    this.#audience.close();
+  }
+
+  /** The same identity with other gateways, while the first has a session: a copy of the cluster must not take its place. */
+  #judge(name: string, open: OpenSession, { gateways }: MemberState): void {
+    const known = this.#members.record(name)?.gateways.map(({ chassis }) => chassis) ?? [];
+    const isCopy = known.length > 0 && gateways.length > 0 && !gateways.some(({ chassis }) => known.includes(chassis));
+    if (!isCopy) return this.#audience.accept(name, open);
+    const message = `another agent with the identity of ${name} has a session, with gateways ${known.join(', ')}; if this cluster is a copy of ${name}, delete its Interconnect and its Secret isthmus-interconnect-identity and join with a token and name of its own`;
+    this.#options.log.warn({ cluster: name, gateways: gateways.map(({ chassis }) => chassis) }, message);
+    open.session.refuse({ code: 'DuplicateIdentity', message });
+  }
+
+  #hear(name: string, open: OpenSession, state: MemberState): void {
+    open.revision = state.revision;
+    open.unreachable = new Set(state.unreachable);
+    this.#members.wish(name, state);
+    this.#showOverlapping();
+  }
+
+  /** A foreign zone's route that a member had first is shown once it is free. */
+  #showOverlapping(): void {
+    this.foreignChanged(this.#members.overlappingZones());
   }
 
   #meet(name: string): void {
-    clearTimeout(this.#absences.get(name));
-    this.#absences.delete(name);
-    if (this.#presence.get(name)?.connected !== true) this.#presence.set(name, present);
+    clearTimeout(this.#graces.get(name));
+    this.#graces.delete(name);
+    this.#absentSince.delete(name);
+    if (this.#presence.get(name)?.connected !== true) {
+      this.#presence.set(name, present);
+      this.#audience.memberChanged(name);
+    }
+    this.#report(name);
   }
 
   #miss(name: string): void {
     const lastSeenMs = this.#options.now();
+    this.#presence.set(name, present);
+    this.#absentSince.set(name, lastSeenMs);
     const tell = (): void => {
-      this.#absences.delete(name);
+      this.#graces.delete(name);
       this.#presence.set(name, { connected: false, lastSeenMs });
-      this.#publish();
+      this.#audience.memberChanged(name);
+      this.#report(name);
     };
-    this.#absences.set(name, setTimeout(tell, this.#options.graceMs));
+    this.#graces.set(name, setTimeout(tell, this.#options.times.graceMs));
   }
 
-  #plan(name: string, wish: MemberState): void {
-    const network = this.#options.network();
-    const holdings = holdingsOf(name, this.#records.values(), this.#foreign, network);
-    const { record, rejections } = admit(name, wish, this.#records.get(name), holdings, network);
-    const known = JSON.stringify(this.#rejections.get(name) ?? []);
-    if (rejections.length > 0 && JSON.stringify(rejections) !== known)
-      this.#options.log.warn({ cluster: name, rejections }, 'refused a part of what a member asked for');
-    this.#rejections.set(name, rejections);
-    if (record !== undefined) this.#give(record);
+  #report(name: string): void {
+    const { registry, report } = this.#options;
+    const presence = this.#presence.get(name);
+    if (registry.member(name) === undefined || presence === undefined) return;
+    const isStale = !presence.connected && !this.#members.has(name) && registry.isStale(name);
+    const state = presence.connected ? 'Connected' : isStale ? 'Stale' : 'Absent';
+    // The hub's own start is no contact.
+    const lastSeenMs = this.#audience.get(name) === undefined ? presence.lastSeenMs : this.#options.now();
+    report(name, this.#ports.get(name) ?? registry.ports(name), { state, lastSeenMs });
   }
 
-  #give(record: MemberRecord): void {
-    const before = this.#records.get(record.name);
-    if (before !== undefined && JSON.stringify(before) === JSON.stringify(record)) return;
-    this.#records.set(record.name, record);
-    this.#options.target.set(memberOwner(record.name), planMember(record, this.#options.network()));
+  #drop(name: string): void {
+    this.#members.drop(name);
+    this.#showOverlapping();
   }
 
-  /** What was refused may be free now. */
-  #reconsider(except?: string): void {
-    for (const [name, { wish }] of this.#sessions) {
-      if (name === except || wish === undefined || (this.#rejections.get(name) ?? []).length === 0) continue;
-      this.#plan(name, wish);
+  /** Gone for long, and no other member that is connected still reaches it. */
+  #dropStale(): void {
+    const { now, times, registry, report, log } = this.#options;
+    for (const [name, sinceMs] of this.#absentSince) {
+      if (now() - sinceMs < times.staleAfterMs) continue;
+      const others = [...this.#audience.entries()].filter(([other]) => other !== name);
+      if (!others.every(([, { unreachable }]) => unreachable.has(name))) continue;
+      this.#absentSince.delete(name);
+      clearTimeout(this.#graces.get(name));
+      this.#graces.delete(name);
+      log.warn({ cluster: name }, 'no session for long and nobody reaches it: its rows go, its membership stays');
+      report(name, this.#ports.get(name) ?? registry.ports(name), { state: 'Stale', lastSeenMs: sinceMs });
+      this.#presence.set(name, { connected: false, lastSeenMs: sinceMs });
+      this.#drop(name);
     }
   }
 
-  #publish(): void {
-    this.#isStale = true;
-    if (this.#isPublishing) return;
-    this.#isPublishing = true;
-    void this.#publishAll();
-  }
-
-  /** Members are told of nothing that the databases do not hold yet. */
-  async #publishAll(): Promise<void> {
-    while (this.#isStale) {
-      this.#isStale = false;
-      const views = [...this.#sessions].map(([name, open]) => ({ name, open, revision: open.wish?.revision ?? 0 }));
-      const shown = new Map(this.#records);
-      const rejections = new Map(this.#rejections);
-      await this.#options.target.untilApplied();
-      const members = this.#members(shown);
-      for (const { name, open, revision } of views) {
-        if (this.#sessions.get(name) !== open) continue;
-        // A port is allocated once: it stays what it was while a later change of its member is refused.
-        const hasPort = !this.#refused.has(name) || this.#shown.has(name);
-        const switches = switchesFor(hasPort ? shown.get(name) : undefined, this.#options.network());
-        const view = {
-          revision,
-          switches,
-          members,
-          rejections: [...(rejections.get(name) ?? []), ...this.#databaseRefusal(name)],
+  /** Starts the time of paths that go, once every member that has a port on them was told. */
+  #retire(): void {
+    const { networks, times, log } = this.#options;
+    for (const network of networks.values()) {
+      for (const { index, switch: pathSwitch, retiring } of network.switches) {
+        if (!retiring || this.#retirements.has(pathSwitch)) continue;
+        if (![...this.#members.attached(network.name)].every((name) => this.#knowsOfEnd(name, pathSwitch))) continue;
+        const end = (): void => {
+          this.#retirements.delete(pathSwitch);
+          if (networks.path(pathSwitch)?.retiring !== true) return;
+          log.info({ transitSwitch: network.name, path: pathSwitch }, 'the path is gone');
+          this.#members.removePath(network.name, index);
         };
-        const update = updateFor(name, open.sent, view);
-        open.sent = view;
-        if (update !== undefined) open.session.send(update);
+        this.#retirements.set(pathSwitch, setTimeout(end, times.retireMs));
       }
     }
-    this.#isPublishing = false;
   }
 
-  #databaseRefusal(name: string): readonly Rejection[] {
-    const problem = this.#refused.get(name);
-    return problem === undefined
-      ? []
-      : [{ kind: 'member', value: name, code: problem.code, message: problem.message, holder: '' }];
+  #knowsOfEnd(name: string, pathSwitch: string): boolean {
+    const told = this.#audience.get(name)?.told?.transitSwitches ?? [];
+    return told.some(({ paths }) => paths.some((path) => path.switch === pathSwitch && path.retiring));
   }
 
-  #members(records: ReadonlyMap<string, MemberRecord>): ReadonlyMap<string, Member> {
-    const members = new Map<string, Member>(this.#foreign.map((member) => [member.name, member]));
-    const network = this.#options.network();
-    for (const [name, record] of records) {
-      const shown = this.#shown.get(name);
-      const presence = this.#presence.get(name) ?? present;
-      if (this.#refused.has(name)) {
-        if (shown !== undefined) members.set(name, shown.member);
-        continue;
-      }
-      const isSame = shown?.record === record && shown.presence === presence && shown.network === network;
-      const member = isSame ? shown.member : memberOf(record, presence, network);
-      if (!isSame) this.#shown.set(name, { record, presence, network, member });
-      members.set(name, member);
-    }
-    return members;
+  #member(name: string, receiver: string, networks: ReadonlySet<string>): Member | undefined {
+    const { networks: all } = this.#options;
+    const foreign = this.#members.foreign(name);
+    if (foreign !== undefined) return foreignOf(foreign, networks, (pathSwitch) => all.path(pathSwitch)?.network);
+    const record = this.#members.record(name);
+    if (record === undefined) return undefined;
+    const presence = this.#presence.get(name) ?? present;
+    if (!isSameForAll(record)) return memberOf(record, presence, receiver, networks);
+    const known = this.#shown.get(name);
+    const isKnown = known?.record === record && known.presence === presence;
+    const shown: Shown = isKnown ? known : { record, presence, members: new Map() };
+    if (!isKnown) this.#shown.set(name, shown);
+    const key = [...networks].join();
+    const member = shown.members.get(key) ?? memberOf(record, presence, receiver, networks);
+    shown.members.set(key, member);
+    return member;
   }
+}
+
+/** Owner of a member's rows → the member; undefined for other owners. */
+export function memberOfOwner(owner: string): string | undefined {
+  return owner.startsWith(memberOwner('')) ? owner.slice(memberOwner('').length) : undefined;
 }

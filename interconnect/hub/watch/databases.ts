@@ -1,26 +1,42 @@
 /**
- * The IC databases as members, foreign zones and the transit switch. In: the two caches. Out: immutable values.
- * Called by the hub at start, for its own rows, and on every change, for those of others.
+ * The IC databases as networks, members and datapaths. In: the two caches. Out: immutable values. Called by the hub at
+ * start, for what it wrote in earlier lives; zones of others are in foreign.ts.
  */
-import type { Cache, Row } from 'ovsdb-client';
-import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import type { Cache, OvsdbOptions, Row } from 'ovsdb-client';
+import { z } from 'zod';
 import { ownerOf } from '../../../lib/ovn/owner.ts';
-import type { Gateway, Port, Route } from '../../link/messages.ts';
+import type { Gateway, Prefix } from '../../link/messages.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../watch/row.ts';
-import { encapKey } from '../plan/rows.ts';
-import { logicalPortOf, type ForeignMember, type MemberRecord } from '../state/record.ts';
+import { checkCidrs, mostPaths, pathIndex } from '../plan/paths.ts';
+import { encapKey, hubId, memberOwner } from '../plan/rows.ts';
+import type { AttachmentRecord, MemberRecord, NetworkDefinition, NetworkPath, PortRecord } from '../state/record.ts';
+import type { FoundDatapath } from '../state/networks.ts';
 
 export const hubRoom = 'hub';
 
-export const icNorthboundMonitor = { Transit_Switch: undefined };
-export const icSouthboundMonitor = {
-  Availability_Zone: undefined,
-  Datapath_Binding: undefined,
-  Encap: undefined,
-  Gateway: undefined,
-  Port_Binding: undefined,
-  Route: undefined,
-};
+/** What the hub mirrors of both databases. */
+export const icNorthbound = {
+  database: 'OVN_IC_Northbound',
+  monitor: { Transit_Switch: undefined },
+} as const satisfies Partial<OvsdbOptions>;
+export const icSouthbound = {
+  database: 'OVN_IC_Southbound',
+  monitor: {
+    Availability_Zone: undefined,
+    Datapath_Binding: undefined,
+    Encap: undefined,
+    Gateway: undefined,
+    Port_Binding: undefined,
+    Route: undefined,
+  },
+  indexes: {
+    Availability_Zone: [['name']],
+    Datapath_Binding: [['transit_switch'], ['tunnel_key']],
+    Gateway: [['availability_zone'], ['name']],
+    Port_Binding: [['availability_zone']],
+    Route: [['availability_zone']],
+  },
+} as const satisfies Partial<OvsdbOptions>;
 
 /** Keys of rows in tables without name and external_ids, and of those that OVN itself looks up by a column. */
 export function icKeyOf(table: string, row: Row): string | undefined {
@@ -29,115 +45,171 @@ export function icKeyOf(table: string, row: Row): string | undefined {
   return undefined;
 }
 
-/** Members as their rows tell: the hub's memory across restarts. */
-export function readMembers(cache: Cache, network: string): ReadonlyMap<string, MemberRecord> {
-  const records = new Map<string, MemberRecord>();
-  const zones = zoneNames(cache);
-  for (const row of cache.table('Port_Binding').rows.values()) {
-    const name = zones.get(textOf(row, 'availability_zone'));
-    if (name === undefined || !isOurs(row) || textOf(row, 'logical_port') !== logicalPortOf(network, name)) continue;
-    const [mac = '', ...networks] = textOf(row, 'address').split(' ');
-    records.set(name, {
-      name,
-      gateways: gatewaysOf(cache, textOf(row, 'availability_zone'), isOurs),
-      activeGateway: textOf(row, 'gateway'),
-      prefixes: prefixesOf(cache, textOf(row, 'availability_zone')),
-      routerId: mapOf(row, 'external_ids')['router-id'] ?? '',
-      port: { mac, networks, tunnelKey: integerOf(row, 'tunnel_key') },
-    });
-  }
-  return records;
-}
-
-/** Zones that are no members: what their own ovn-ic wrote. */
-export function readForeign(cache: Cache, isMember: (name: string) => boolean): readonly ForeignMember[] {
-  const foreign: ForeignMember[] = [];
-  for (const [zone, name] of zoneNames(cache)) {
-    if (isMember(name)) continue;
-    const gateways = gatewaysOf(cache, zone, (row) => !isOurs(row));
-    const ports = rowsOf(cache, 'Port_Binding', zone).map(portOf);
-    const routes = rowsOf(cache, 'Route', zone).flatMap(routeOf);
-    foreign.push({ name, foreign: true, connected: true, lastSeenMs: 0, gateways, ports, routes });
-  }
-  return foreign;
-}
-
 export interface FoundNetwork {
-  /** Of our own Transit_Switch row, or of one that was made by hand. */
-  readonly cidr: string | undefined;
-  /** Key of the datapath, whoever made it. */
-  readonly tunnelKey: number | undefined;
-  /** Whether somebody else made the datapath. */
-  readonly isForeign: boolean;
-  readonly usedKeys: ReadonlySet<number>;
+  readonly definition: NetworkDefinition;
+  readonly paths: readonly NetworkPath[];
 }
 
-export function readNetwork(northbound: Cache, southbound: Cache, name: string): FoundNetwork {
-  const rows = [...northbound.table('Transit_Switch').rows.values()];
-  const transitSwitch = rows.find((row) => textOf(row, 'name') === name);
-  const datapaths = [...southbound.table('Datapath_Binding').rows.values()];
-  const own = datapaths.filter((row) => textOf(row, 'transit_switch') === name);
-  const foreign = own.find((row) => !isOurs(row));
-  const datapath = foreign ?? own[0];
-  return {
-    cidr: transitSwitch === undefined ? undefined : mapOf(transitSwitch, 'external_ids')['subnet'],
-    tunnelKey: datapath === undefined ? undefined : integerOf(datapath, 'tunnel_key'),
-    isForeign: foreign !== undefined,
-    usedKeys: new Set(datapaths.map((row) => integerOf(row, 'tunnel_key'))),
-  };
+/** The networks of this hub as IC-NB tells; a row that cannot be read is left out, and written again by its network. */
+export function readNetworks(northbound: Cache, southbound: Cache): readonly FoundNetwork[] {
+  const networks = new Map<string, { definition: NetworkDefinition; paths: NetworkPath[] }>();
+  for (const row of northbound.table('Transit_Switch').rows.values()) {
+    const ids = mapOf(row, 'external_ids');
+    const name = ids[hubId.network];
+    const pathSwitch = textOf(row, 'name');
+    const cidrs = checkCidrs(namesIn(ids[hubId.cidrs]));
+    const index = name === undefined ? undefined : pathIndex(name, pathSwitch);
+    const paths = Number(ids[hubId.paths]);
+    const isCount = Number.isInteger(paths) && paths >= 1 && paths <= mostPaths;
+    if (!isOurs(row) || name === undefined || index === undefined || typeof cidrs === 'string' || !isCount) continue;
+    const definition = {
+      name,
+      cidrs,
+      definedBy: ids[hubId.definedBy] ?? '',
+      clusters: namesIn(ids[hubId.clusters]),
+      paths,
+    };
+    const known = networks.get(name) ?? { definition, paths: [] };
+    const tunnelKey = readDatapath(southbound, pathSwitch)?.tunnelKey;
+    if (tunnelKey !== undefined)
+      known.paths.push({
+        network: name,
+        index,
+        switch: pathSwitch,
+        cidrs: namesIn(ids['subnet']),
+        tunnelKey,
+        retiring: index >= paths,
+      });
+    networks.set(name, known);
+  }
+  return [...networks.values()];
 }
 
-function isOurs(row: Row): boolean {
-  return ownerOf(row)?.room === hubRoom;
+/** What a switch of this name that is not the hub's has as its subnet; undefined where there is no such switch. */
+export function readForeignSwitch(northbound: Cache, name: string): string | undefined {
+  const rows = northbound.table('Transit_Switch').rows.values();
+  const row = rows.find((one) => textOf(one, 'name') === name && !isOurs(one));
+  return row === undefined ? undefined : (mapOf(row, 'external_ids')['subnet'] ?? '');
 }
 
-function zoneNames(cache: Cache): ReadonlyMap<string, string> {
-  return new Map([...cache.table('Availability_Zone').rows].map(([uuid, row]) => [uuid, textOf(row, 'name')]));
+/** The datapath of a switch: that of a foreign zone, where there is one, else ours. */
+export function readDatapath(southbound: Cache, pathSwitch: string): FoundDatapath | undefined {
+  const rows = southbound.table('Datapath_Binding').byIndex(['transit_switch'], [pathSwitch]);
+  const foreign = rows.find((row) => !isOurs(row));
+  const row = foreign ?? rows[0];
+  if (row === undefined) return undefined;
+  return { tunnelKey: integerOf(row, 'tunnel_key'), isForeign: foreign !== undefined };
 }
 
-function rowsOf(cache: Cache, table: string, zone: string): readonly Row[] {
-  return [...cache.table(table).rows.values()].filter((row) => textOf(row, 'availability_zone') === zone);
+/** Members as their rows tell: the hub's memory across restarts. */
+export function readMembers(southbound: Cache): ReadonlyMap<string, MemberRecord> {
+  const members = new Map<string, RowsOfMember>();
+  for (const table of ['Gateway', 'Port_Binding', 'Route'] as const) {
+    for (const row of southbound.table(table).rows.values()) {
+      const owner = ownerOf(row);
+      if (owner?.room !== hubRoom || !owner.name.startsWith(memberOwner(''))) continue;
+      const name = owner.name.slice(memberOwner('').length);
+      const known = members.get(name) ?? { Gateway: [], Port_Binding: [], Route: [] };
+      known[table].push(row);
+      members.set(name, known);
+    }
+  }
+  return new Map([...members].map(([name, rows]) => [name, memberOf(name, rows, southbound)]));
 }
 
-function gatewaysOf(cache: Cache, zone: string, accept: (row: Row) => boolean): readonly Gateway[] {
-  const gateways = rowsOf(cache, 'Gateway', zone)
-    .filter(accept)
-    .map((row) => ({
-      chassis: textOf(row, 'name'),
-      hostname: textOf(row, 'hostname'),
-      encaps: textsOf(row, 'encaps').flatMap((uuid) => {
-        const encap = cache.table('Encap').rows.get(uuid);
-        if (encap === undefined) return [];
-        return [{ type: textOf(encap, 'type'), ip: textOf(encap, 'ip'), options: mapOf(encap, 'options') }];
-      }),
-    }));
-  return gateways.sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
+type RowsOfMember = Record<'Gateway' | 'Port_Binding' | 'Route', Row[]>;
+
+function memberOf(name: string, rows: RowsOfMember, southbound: Cache): MemberRecord {
+  const gateways = rows.Gateway.map((row) => gatewayOf(southbound, row));
+  const attachments = new Map<string, AttachmentRecord>();
+  for (const row of rows.Port_Binding) {
+    const ids = mapOf(row, 'external_ids');
+    const network = ids[hubId.network] ?? '';
+    const port = portOf(network, row);
+    if (port === undefined) continue;
+    const known = attachments.get(network);
+    const prefixes = hiddenPrefixes(ids);
+    const ports = [...(known?.ports ?? []), port].sort((a, b) => a.index - b.index);
+    const [vpc, routerId] = [ids[hubId.vpc] ?? '', ids['router-id'] ?? ''];
+    attachments.set(network, { network, vpc, routerId, prefixes: [...(known?.prefixes ?? []), ...prefixes], ports });
+  }
+  for (const attachment of attachments.values())
+    attachments.set(attachment.network, withPrefixes(attachment, rows.Route));
+  const byNetwork = [...attachments.values()].sort((a, b) => (a.network < b.network ? -1 : 1));
+  return { name, gateways: gateways.sort((a, b) => (a.chassis < b.chassis ? -1 : 1)), attachments: byNetwork };
 }
 
-function prefixesOf(cache: Cache, zone: string): readonly string[] {
-  const routes = rowsOf(cache, 'Route', zone).filter(isOurs);
-  return routes.map((row) => textOf(row, 'ip_prefix')).sort();
-}
-
-function portOf(row: Row): Port {
+function portOf(network: string, row: Row): PortRecord | undefined {
+  const pathSwitch = textOf(row, 'transit_switch');
+  const index = pathIndex(network, pathSwitch);
+  if (index === undefined) return undefined;
+  const ids = mapOf(row, 'external_ids');
   const [mac = '', ...networks] = textOf(row, 'address').split(' ');
   return {
-    transitSwitch: textOf(row, 'transit_switch'),
-    logicalPort: textOf(row, 'logical_port'),
+    switch: pathSwitch,
+    index,
     mac,
     networks,
     tunnelKey: integerOf(row, 'tunnel_key'),
-    gateway: textOf(row, 'gateway'),
+    gateways: namesIn(ids[hubId.gateways]),
+    holder: textOf(row, 'gateway'),
+    draining: ids[hubId.draining] === 'true',
   };
 }
 
-/** ovn-ic stores prefixes as the port has them ("10.0.2.1/24"): normalised here. */
-function routeOf(row: Row): readonly Route[] {
-  const cidr = parseCidr(textOf(row, 'ip_prefix'));
-  // Routes of other route tables belong to other routers of that zone.
-  if (cidr === undefined || textOf(row, 'route_table') !== '') return [];
-  const [transitSwitch, nexthop, origin] = ['transit_switch', 'nexthop', 'origin'].map((column) => textOf(row, column));
-  return [
-    { transitSwitch: transitSwitch ?? '', prefix: formatCidr(cidr), nexthop: nexthop ?? '', origin: origin ?? '' },
-  ];
+/** Each of the prefixes everybody may know of is a route per path. */
+function withPrefixes(attachment: AttachmentRecord, routes: readonly Row[]): AttachmentRecord {
+  const prefixes = new Map(attachment.prefixes.map((prefix) => [prefix.cidr, prefix]));
+  for (const row of routes) {
+    if (pathIndex(attachment.network, textOf(row, 'transit_switch')) === undefined) continue;
+    const ids = mapOf(row, 'external_ids');
+    const cidr = textOf(row, 'ip_prefix');
+    const origin = ids[hubId.origin] ?? textOf(row, 'origin');
+    const via = namesIn(ids[hubId.via]);
+    prefixes.set(cidr, { cidr, origin, tags: textList(ids[hubId.tags]), via, only: [], except: [] });
+  }
+  return { ...attachment, prefixes: [...prefixes.values()].sort((a, b) => (a.cidr < b.cidr ? -1 : 1)) };
+}
+
+const texts = z.array(z.string());
+const hiddenPrefix = z.object({ origin: z.string(), tags: texts, via: texts, only: texts, except: texts });
+
+function hiddenPrefixes(ids: Readonly<Record<string, string>>): readonly Prefix[] {
+  return Object.entries(ids).flatMap(([key, text]) => {
+    if (!key.startsWith(hubId.hiddenPrefix)) return [];
+    const parsed = hiddenPrefix.safeParse(parseJson(text));
+    return parsed.success ? [{ cidr: key.slice(hubId.hiddenPrefix.length), ...parsed.data }] : [];
+  });
+}
+
+export function gatewayOf(southbound: Cache, row: Row): Gateway {
+  const encaps = textsOf(row, 'encaps').flatMap((uuid) => {
+    const encap = southbound.table('Encap').rows.get(uuid);
+    if (encap === undefined) return [];
+    return [{ type: textOf(encap, 'type'), ip: textOf(encap, 'ip'), options: mapOf(encap, 'options') }];
+  });
+  encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
+  return { chassis: textOf(row, 'name'), hostname: textOf(row, 'hostname'), encaps };
+}
+
+export function isOurs(row: Row): boolean {
+  return ownerOf(row)?.room === hubRoom;
+}
+
+function namesIn(text: string | undefined): readonly string[] {
+  return text === undefined || text === '' ? [] : text.split(',');
+}
+
+function textList(text: string | undefined): readonly string[] {
+  const parsed = texts.safeParse(parseJson(text ?? '[]'));
+  return parsed.success ? parsed.data : [];
+}
+
+/** Somebody may have edited the row by hand: what cannot be read is written again once the member is back. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

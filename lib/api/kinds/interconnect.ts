@@ -44,7 +44,9 @@ export const interconnectSpec = z.object({
     .min(0)
     .max(65535)
     .default(0)
-    .describe('IP packet size that paths between gateways must carry without fragmentation; 0 is what pods here need.'),
+    .describe(
+      'IP packet size that paths between gateways must carry without fragmentation, in bytes. 0 is 1500: pods have the MTU of the underlay less what a tunnel takes, so that packets as large as the underlay carries must pass.',
+    ),
 });
 
 export const interconnectStatus = z.object({

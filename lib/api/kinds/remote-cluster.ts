@@ -66,7 +66,7 @@ export const remoteClusterKind: Kind = {
   kind: 'RemoteCluster',
   plural: 'remoteclusters',
   singular: 'remotecluster',
-  shortNames: ['rc'],
+  shortNames: [],
   scope: 'Cluster',
   status: remoteClusterStatus,
   hasStatusSubresource: true,

@@ -44,9 +44,6 @@ export const transitSwitchStatus = z.object({
   cidr: z.string().optional(),
   definedBy: z.string().describe('The cluster that defined it; empty for the hub.').optional(),
   vpc: z.string().optional(),
-  tunnelKey: z.int().optional(),
-  localAddress: z.string().optional(),
-  activeGateway: z.string().optional(),
   paths: z.array(transitPath).meta(mapList('path')).optional(),
   activeGateways: z.string().describe('Chassis that hold the paths here, joined by commas.').optional(),
   clusters: z

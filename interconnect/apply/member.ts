@@ -1,0 +1,277 @@
+/**
+ * One round of a member: looks at this cluster and the hub's view, decides where each end of each path is to be, says what
+ * the hub is to know, and brings the databases in line. In: caches and what changed. Out: the state to tell, the clusters of
+ * which something is different. Called by the agent; keeps what must be remembered between rounds.
+ */
+import type { OvsdbClient } from 'ovsdb-client';
+import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { MemberState, Prefix } from '../link/messages.ts';
+import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
+import { compilePolicies, noPolicies, type PolicySet } from '../plan/policy/compile.ts';
+import { exportPrefixes } from '../plan/policy/export.ts';
+import type { Decision } from '../plan/policy/policy.ts';
+import { Anchors, type GatewayFacts } from '../state/anchors.ts';
+import type { HubView } from '../state/hub-view.ts';
+import { isUsable, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
+import type { OwnNetwork } from '../state/networks.ts';
+import { Tunnels } from '../state/tunnels.ts';
+import { readChassis, readNextHops, readRouterId } from '../watch/databases.ts';
+import { buildLocal } from '../watch/local.ts';
+import { presentAnchors, readHeld, readPathFacts } from '../watch/ports.ts';
+import type { Sources } from '../watch/sources.ts';
+import { Network, type NetworkTargets } from './network.ts';
+
+export interface MemberOptions {
+  readonly northbound: OvsdbClient;
+  readonly southbound: OvsdbClient;
+  readonly targets: NetworkTargets;
+  readonly sources: Sources;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+}
+
+export class LocalMember {
+  readonly #options: MemberOptions;
+  readonly network: Network;
+  readonly tunnels = new Tunnels();
+  readonly #anchors = new Anchors();
+  #policies: PolicySet = noPolicies;
+  #local: LocalView | undefined;
+  #isLocalStale = true;
+  #spec: InterconnectSpec | undefined;
+  #ends = new Map<string, Ends>();
+  #networks: ReadonlyMap<string, OwnNetwork> = new Map();
+  #problems: ReadonlyMap<string, Problem> = new Map();
+  #blocked: ReadonlyMap<string, string> = new Map();
+  #exports = new Map<string, readonly Prefix[]>();
+  #exportDecisions: readonly Decision[] = [];
+  #exportsOf: readonly [LocalView, PolicySet] | undefined;
+  #endsText = '';
+  #carried: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  /** Clusters that changed since the last round. */
+  #dirty: Set<string> | 'all' = 'all';
+
+  constructor(options: MemberOptions) {
+    this.#options = options;
+    this.network = new Network(options.targets);
+  }
+
+  get local(): LocalView | undefined {
+    return this.#local;
+  }
+  get networks(): ReadonlyMap<string, OwnNetwork> {
+    return this.#networks;
+  }
+  /** Of networks, by name. */
+  get problems(): ReadonlyMap<string, Problem> {
+    return this.#problems;
+  }
+  /** `<network>/<path>` → why its anchor does not move. */
+  get blocked(): ReadonlyMap<string, string> {
+    return this.#blocked;
+  }
+  get policies(): PolicySet {
+    return this.#policies;
+  }
+  get exportDecisions(): readonly Decision[] {
+    return this.#exportDecisions;
+  }
+  get prefixesOffered(): number {
+    return this.#exports.values().reduce((sum, prefixes) => sum + prefixes.length, 0);
+  }
+  /** Chassis that are first in some order. */
+  get anchors(): ReadonlySet<string> {
+    return this.#anchors.anchors();
+  }
+  /** Whether a chassis of this cluster lost a port for long and has not come back. */
+  isDead(chassis: string): boolean {
+    return this.#anchors.isDead(chassis);
+  }
+  /** When something is due though nothing happens; Infinity for never. */
+  get wakeMs(): number {
+    return Math.min(this.network.wakeMs, this.#anchors.wakeMs ?? Infinity);
+  }
+
+  /** Nodes, subnets, chassis, wishes or drains changed. */
+  localChanged(): void {
+    this.#isLocalStale = true;
+  }
+
+  clustersChanged(names: Iterable<string>): void {
+    if (this.#dirty !== 'all') for (const name of names) this.#dirty.add(name);
+  }
+
+  /** This cluster as it is now, and what the hub is to know of it. */
+  observe(
+    spec: InterconnectSpec,
+    hub: HubView,
+    link: { readonly isConnected: boolean },
+  ): Omit<MemberState, 'revision'> {
+    const local = this.#observeLocal(spec);
+    this.#policies = compilePolicies(
+      [...this.#options.sources.routePolicies.entries()].map(([, policy]) => policy),
+      this.#policies,
+    );
+    this.#step(local, hub, link);
+    this.#export(local);
+    return memberState({
+      local,
+      endsOf: (network) => this.#endsOf(network),
+      heldOf: (network) => readHeld(this.#options.northbound.cache, local.cluster, network, hub),
+      prefixesOf: (wish) => this.#exports.get(wish.name) ?? [],
+      gateways: this.#published(local),
+      unreachable: [...this.network.remotes.unreachable],
+    });
+  }
+
+  /** The state that `observe` returned was told as `revision`. */
+  told(revision: number): void {
+    this.#anchors.told(revision);
+  }
+
+  /** Brings the databases in line; returns the clusters of which something is different. */
+  apply(hub: HubView): ReadonlySet<string> {
+    const [local, spec] = [this.#local, this.#spec];
+    if (local === undefined || spec === undefined) return new Set();
+    const { networks, problems } = buildNetworks(local, hub.switches, (network) => this.#endsOf(network));
+    this.#networks = networks;
+    this.#problems = problems;
+    const text = endsText(networks);
+    const dirty = text === this.#endsText ? this.#dirty : 'all';
+    this.#endsText = text;
+    this.#dirty = new Set();
+    this.#carried ??= readNextHops(this.#options.northbound.cache);
+    return this.network.apply(
+      {
+        local,
+        gateways: this.#published(local),
+        networks,
+        members: hub.members,
+        expected: hub.expected,
+        policies: this.#policies,
+        tunnel: (own, other) => this.tunnels.state(own, other),
+        carried: (cluster) => this.#carried?.get(cluster),
+        time: { nowMs: this.#options.now(), holdDownMs: holdDownMsOf(spec) },
+      },
+      dirty,
+    );
+  }
+
+  /** Nothing is remembered; what is in the databases stays. */
+  reset(): void {
+    this.#anchors.clear();
+    this.#local = undefined;
+    this.#isLocalStale = true;
+    this.#networks = new Map();
+    this.#problems = new Map();
+    this.#blocked = new Map();
+    this.#ends = new Map();
+    this.#exports = new Map();
+    this.#exportsOf = undefined;
+    this.#endsText = '';
+    this.#dirty = 'all';
+  }
+
+  #observeLocal(spec: InterconnectSpec): LocalView {
+    const { northbound, southbound, sources } = this.#options;
+    if (this.#local !== undefined && !this.#isLocalStale && this.#spec === spec) return this.#local;
+    this.#isLocalStale = false;
+    this.#spec = spec;
+    this.#local = buildLocal(
+      {
+        spec,
+        routerIdOf: (vpc) => readRouterId(northbound.cache, vpc),
+        subnets: sources.subnets.entries(),
+        nodes: sources.nodes.entries(),
+        chassis: readChassis(southbound.cache),
+        transitSwitches: sources.transitSwitches.entries(),
+        isDrained: (node) => sources.gateways.get(node)?.isDrained === true,
+      },
+      this.#local,
+    );
+    return this.#local;
+  }
+
+  /** One step of every path's anchor. */
+  #step(local: LocalView, hub: HubView, { isConnected }: { readonly isConnected: boolean }): void {
+    const nowMs = this.#options.now();
+    const gateways = this.#gatewayFacts(local);
+    const blocked = new Map<string, string>();
+    const ends = new Map<string, Ends>();
+    const caches = { northbound: this.#options.northbound.cache, southbound: this.#options.southbound.cache };
+    for (const { name } of local.wishes) {
+      const paths = readPathFacts(caches, local.cluster, name, hub);
+      const { memories, ...step } = this.#anchors.step(name, {
+        paths,
+        gateways,
+        hub: { isConnected: isConnected && hub.isComplete, knownRevision: hub.revision },
+        nowMs,
+        holdDownMs: this.#spec === undefined ? 0 : holdDownMsOf(this.#spec),
+      });
+      for (const [index, reason] of step.blocked) blocked.set(`${name}/${index}`, reason);
+      const own = paths.map(({ index, holder }): [number, EndState] => {
+        const { order = [], phase = 'settled' } = memories.get(index) ?? {};
+        return [index, { index, order, holder, phase }];
+      });
+      ends.set(name, new Map(own));
+    }
+    this.#anchors.keepOnly(new Set(local.wishes.map(({ name }) => name)));
+    this.#ends = ends;
+    this.#blocked = blocked;
+  }
+
+  /** Those selected, and those no more that are still first somewhere. */
+  #gatewayFacts(local: LocalView): readonly GatewayFacts[] {
+    const selected = new Map(local.gatewayNodes.map((gateway) => [gateway.chassis, gateway]));
+    const anchors = this.anchors.size > 0 ? this.anchors : presentAnchors(this.#options.northbound.cache, local);
+    const leaving = [...anchors].filter((chassis) => !selected.has(chassis) && local.chassis.has(chassis));
+    return [...selected.keys(), ...leaving].map((chassis) => ({
+      chassis,
+      isSelected: selected.has(chassis),
+      isDrained: selected.get(chassis)?.isDrained === true,
+      isUsable: isUsable(local, chassis),
+      isGone: !local.chassis.has(chassis),
+      upSinceMs: this.tunnels.upSinceMs(chassis),
+    }));
+  }
+
+  #published(local: LocalView): readonly string[] {
+    return publishedGateways(local, this.anchors);
+  }
+
+  #endsOf(network: string): Ends {
+    return this.#ends.get(network) ?? new Map<number, EndState>();
+  }
+
+  #export(local: LocalView): void {
+    const [knownLocal, knownPolicies] = this.#exportsOf ?? [];
+    if (knownLocal === local && knownPolicies === this.#policies) return;
+    this.#exportsOf = [local, this.#policies];
+    const decisions: Decision[] = [];
+    const answers = local.wishes.flatMap((wish: Wish) => {
+      const vpc: LocalVpc | undefined = local.vpcs.get(wish.vpc);
+      if (vpc === undefined) return [];
+      const prefixes = vpc.prefixes.map((prefix) => ({ ...prefix, via: [] }));
+      const answer = exportPrefixes(this.#policies, { vpc: wish.vpc, transitSwitch: wish.name, prefixes });
+      decisions.push(...answer.decisions);
+      return [[wish.name, answer.prefixes] as const];
+    });
+    this.#exports = new Map(answers);
+    this.#exportDecisions = decisions;
+  }
+}
+
+function holdDownMsOf({ failback }: InterconnectSpec): number {
+  return failback.holdDownSeconds * 1000;
+}
+
+/** What of this cluster's ends the paths to all others depend on. */
+function endsText(networks: ReadonlyMap<string, OwnNetwork>): string {
+  return JSON.stringify(
+    [...networks.values()].map(({ name, paths }) => [
+      name,
+      paths.map(({ switch: path, order, holder, phase, isRetiring }) => [path, order, holder, phase, isRetiring]),
+    ]),
+  );
+}

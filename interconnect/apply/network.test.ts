@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, it } from 'node:test';
+import { route } from '../plan/testing.ts';
+import { clusterOf, NetworkBed } from './network-bed.ts';
+
+const cpuSeconds = (): number => {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1e6;
+};
+
+describe('the network of a member on real databases', () => {
+  let bed: NetworkBed;
+  before(async () => {
+    bed = await NetworkBed.start();
+  });
+  after(() => bed.stop());
+  beforeEach(async () => {
+    bed.restart();
+    await bed.network.withdraw();
+    bed.restart();
+    bed.transactions = 0;
+  });
+
+  it('a restart writes nothing, and prunes nobody that the hub expects', async () => {
+    const members = [clusterOf(1), clusterOf(2)];
+    bed.network.apply(bed.input(members), 'all');
+    await bed.untilApplied();
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 4);
+    bed.restart();
+    bed.transactions = 0;
+    bed.network.apply(bed.input(members), 'all');
+    await bed.untilApplied();
+    assert.equal(bed.transactions, 0);
+    bed.restart();
+    bed.network.apply(bed.input(members.slice(0, 1), { expected: new Set(['c2']) }), 'all');
+    await bed.untilApplied();
+    assert.equal(bed.transactions, 0, 'c2 is expected, and what there is of it stays');
+    bed.network.apply(bed.input(members.slice(0, 1)), new Set());
+    await bed.untilApplied();
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
+    assert.equal(bed.count('southbound', 'Chassis'), 1);
+  });
+
+  it('keeps what is known of a member that the hub expects again', async () => {
+    const members = [clusterOf(1), clusterOf(2)];
+    bed.network.apply(bed.input(members), 'all');
+    await bed.untilApplied();
+    bed.network.apply(bed.input(members.slice(0, 1), { expected: new Set(['c2']) }), new Set(['c2']));
+    await bed.untilApplied();
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 4);
+    bed.network.apply(bed.input(members.slice(0, 1)), new Set(['c2']));
+    await bed.untilApplied();
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
+  });
+
+  it('takes a path out of the routes when its tunnel goes down, and back after its rest', async () => {
+    const members = [clusterOf(1)];
+    let down = '';
+    const fields = (nowMs: number) => ({
+      tunnel: (own: string) => (own === down ? 'down' : 'up'),
+      time: { nowMs, holdDownMs: 5000 },
+    });
+    const count = async (nowMs: number) => {
+      bed.network.apply(bed.input(members, fields(nowMs)), new Set(['c1']));
+      await bed.untilApplied();
+      return bed.count('northbound', 'Logical_Router_Static_Route');
+    };
+    assert.equal(await count(0), 2);
+    down = 'a2';
+    assert.equal(await count(10_000), 1);
+    down = '';
+    assert.equal(await count(11_000), 1);
+    assert.equal(bed.network.wakeMs, 16_000);
+    assert.equal(await count(16_000), 2);
+  });
+
+  it('FDB entries wait for their port, go with their cluster, and are known again after a restart', async () => {
+    const members = [clusterOf(1)];
+    bed.network.apply(bed.input(members), 'all');
+    await bed.untilApplied();
+    assert.equal(bed.count('southbound', 'FDB'), 0);
+    await bed.southbound.transact([
+      { op: 'insert', table: 'Datapath_Binding', row: { tunnel_key: 16_711_681 }, uuidName: 'd' },
+      {
+        op: 'insert',
+        table: 'Port_Binding',
+        row: { logical_port: 'ts-c1', type: 'external', tunnel_key: 3, datapath: { named: 'd' } },
+      },
+    ]);
+    await bed.untilApplied();
+    for (let tries = 0; bed.count('southbound', 'FDB') === 0 && tries < 100; tries += 1)
+      await bed.southbound.transact([{ op: 'comment', comment: 'a round trip' }]);
+    assert.equal(bed.count('southbound', 'FDB'), 1);
+    bed.restart();
+    bed.network.apply(bed.input([]), 'all');
+    await bed.untilApplied();
+    assert.equal(bed.count('southbound', 'FDB'), 0);
+  });
+
+  it('a thousand clusters with ten routes: cold, and one change', async (context) => {
+    const members = Array.from({ length: 1000 }, (_, index) => clusterOf(index, { routes: 10, isForeign: true }));
+    let start = performance.now();
+    let cpu = cpuSeconds();
+    bed.network.apply(bed.input(members), 'all');
+    await bed.untilApplied();
+    const coldMs = performance.now() - start;
+    context.diagnostic(`cold: ${Math.round(coldMs)} ms, ${(cpuSeconds() - cpu).toFixed(2)} s of CPU`);
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 10_000);
+    const times: number[] = [];
+    cpu = cpuSeconds();
+    for (let change = 0; change < 50; change += 1) {
+      const at = change * 7;
+      const member = members[at] as (typeof members)[number];
+      const hops = member.routes[0]?.nextHops ?? [];
+      members[at] = { ...member, routes: [...member.routes, route(`30.${change}.0.0/16`, { nextHops: hops })] };
+      start = performance.now();
+      bed.network.apply(bed.input(members), new Set([member.name]));
+      await bed.untilApplied();
+      times.push(performance.now() - start);
+    }
+    times.sort((a, b) => a - b);
+    const each = (cpuSeconds() - cpu) / 50;
+    context.diagnostic(
+      `one change: median ${times[25]?.toFixed(1)} ms, p99 ${times[49]?.toFixed(1)} ms, ${(each * 1000).toFixed(1)} ms of CPU`,
+    );
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 10_050);
+    assert.ok(coldMs < 15_000, 'cold');
+    assert.ok(each < 0.3, 'CPU of one change');
+  });
+});

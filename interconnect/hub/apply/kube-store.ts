@@ -1,0 +1,222 @@
+/**
+ * The hub's store in Kubernetes: HubMember objects, and Secrets for the authority and the redeemed tokens. In: what the
+ * registry keeps. Out: writes, and the objects' changes by whomever. Status writes wait for an API server that is away;
+ * all others say that it is.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { z } from 'zod';
+import { isKubeError, KubeApiError } from '../../../lib/kube/errors.ts';
+import { reflect } from '../../../lib/kube/reflector.ts';
+import { apiVersionOf, hubMembers, secrets } from '../../../lib/kube/resources.ts';
+import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
+import { ObjectWriter } from '../../../lib/kube/writer.ts';
+import type { Logger } from '../../../lib/run/logger.ts';
+import type { KeyAndCertificate } from '../../link/certificate.ts';
+import { renderMember } from '../status/member.ts';
+import type { AllocatedPort } from '../state/record.ts';
+import {
+  StoreUnavailable,
+  type HubStore,
+  type MemberPresence,
+  type MemberSpec,
+  type Membership,
+  type RedeemedToken,
+  type StoredMember,
+} from '../state/registry.ts';
+import { parseHubMember, type HubMember } from '../watch/members.ts';
+import { ensureAuthority } from './authority.ts';
+import { decodeSecret, encodeSecret } from './secret-data.ts';
+
+const tokensSecret = 'isthmus-hub-tokens';
+/** Between two looks for an API server that is away at the start. */
+const retryMs = 2000;
+/** A join has to be answered within its deadline of ten seconds. */
+const requestMs = 5000;
+
+export interface KubeStoreOptions {
+  readonly client: KubeClient;
+  /** Of the Secrets. */
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+const tokenData = z.object({
+  cluster: z.string(),
+  fingerprint: z.string(),
+  expiresMs: z.int(),
+  spent: z.boolean(),
+});
+
+/** Waits until everything is read: a hub that does not know its members must not act. @throws the signal's reason */
+export async function openKubeStore(options: KubeStoreOptions): Promise<HubStore & { close(): Promise<void> }> {
+  const { client, namespace, signal, log, now } = options;
+  const members = reflect({ client, resource: hubMembers, parse: parseHubMember, signal, log });
+  let authority: KeyAndCertificate | undefined;
+  while (authority === undefined) {
+    signal.throwIfAborted();
+    try {
+      authority = await ensureAuthority(client, namespace, now());
+    } catch (error) {
+      if (!isKubeError(error)) throw error;
+      log.warn({ error: error.message }, 'the authority of the hub cannot be read yet');
+      await sleep(retryMs, undefined, { signal });
+    }
+  }
+  await members.synced;
+  return new KubeStore(options, authority, members);
+}
+
+interface Report {
+  readonly ports: readonly AllocatedPort[];
+  readonly presence: MemberPresence;
+}
+
+class KubeStore implements HubStore {
+  readonly authority: KeyAndCertificate;
+  readonly #options: KubeStoreOptions;
+  readonly #members: Reflector<HubMember>;
+  readonly #writer: ObjectWriter;
+  /** Not written yet. */
+  readonly #reports = new Map<string, Report>();
+  readonly #unsubscribe: () => void;
+
+  constructor(options: KubeStoreOptions, authority: KeyAndCertificate, members: Reflector<HubMember>) {
+    this.#options = options;
+    this.authority = authority;
+    this.#members = members;
+    const { signal, log } = options;
+    const onRefused = (cluster: string, error: KubeApiError): void => {
+      if (error.status !== 404) log.warn({ cluster, error: error.message }, 'the status of a HubMember was refused');
+    };
+    this.#writer = new ObjectWriter({ signal, log, onRefused });
+    // What was reported of an object that the watch had not brought yet.
+    this.#unsubscribe = members.subscribe(({ key, after }) => {
+      const report = after === undefined ? undefined : this.#reports.get(key);
+      if (report !== undefined) this.report(key, report.ports, report.presence);
+    });
+  }
+
+  *members(): Generator<StoredMember> {
+    for (const [, member] of this.#members.entries()) yield member;
+  }
+
+  create(cluster: string, spec: MemberSpec): Promise<StoredMember> {
+    return this.#request(async (client, signal) => {
+      const metadata = { name: cluster };
+      const { kind } = hubMembers;
+      try {
+        const object = { apiVersion: apiVersionOf(hubMembers), kind, metadata, spec };
+        return parseHubMember(await client.create(hubMembers, object, { signal }));
+      } catch (error) {
+        if (!(error instanceof KubeApiError && error.status === 409)) throw error;
+        return parseHubMember(await client.get(hubMembers, metadata, { signal }));
+      }
+    });
+  }
+
+  setMembership({ cluster, fingerprint, token, joinedMs, leaving }: Membership): Promise<void> {
+    const status = { fingerprint, token, joined: new Date(joinedMs).toISOString(), leaving };
+    return this.#request(async (client, signal) => {
+      await client.patch(hubMembers, { name: cluster }, 'merge', { status }, { subresource: 'status', signal });
+    });
+  }
+
+  remove(cluster: string): Promise<void> {
+    this.#writer.cancel(cluster);
+    this.#reports.delete(cluster);
+    return this.#request((client, signal) => client.delete(hubMembers, { name: cluster }, { signal }));
+  }
+
+  tokens(): Promise<ReadonlyMap<string, RedeemedToken>> {
+    return this.#request(async (client, signal) => {
+      const data = await this.#readTokens(client, signal);
+      return new Map(Object.entries(data ?? {}).flatMap(([id, text]) => parseToken(id, text)));
+    });
+  }
+
+  /** Tokens that are spent and could not be redeemed any more either are forgotten. */
+  setTokens(tokens: readonly RedeemedToken[]): Promise<void> {
+    return this.#request(async (client, signal) => {
+      const name = { namespace: this.#options.namespace, name: tokensSecret };
+      const present = await this.#readTokens(client, signal);
+      const known = Object.entries(present ?? {}).flatMap(([id, text]) => parseToken(id, text));
+      const over = known.filter(([, { spent, expiresMs }]) => spent && expiresMs < this.#options.now());
+      const written = encodeSecret(Object.fromEntries(tokens.map(({ id, ...rest }) => [id, JSON.stringify(rest)])));
+      const data = { ...Object.fromEntries(over.map(([id]) => [id, null])), ...written };
+      if (present !== undefined) await client.patch(secrets, name, 'merge', { data }, { signal });
+      else
+        await client.create(
+          secrets,
+          { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data: written },
+          { signal },
+        );
+    });
+  }
+
+  report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
+    this.#reports.set(cluster, { ports, presence });
+    void this.#writer.enqueue(cluster, () => this.#write(cluster));
+  }
+
+  subscribe(listener: (cluster: string, after: StoredMember | undefined) => void): () => void {
+    return this.#members.subscribe(({ key, after }) => listener(key, after));
+  }
+
+  async close(): Promise<void> {
+    this.#unsubscribe();
+    await this.#writer.close();
+    await this.#members.stop();
+  }
+
+  async #write(cluster: string): Promise<void> {
+    const { client, now } = this.#options;
+    const member = this.#members.get(cluster);
+    const report = this.#reports.get(cluster);
+    if (member === undefined || report === undefined) return;
+    const { status: before, spec } = member;
+    const { conditions, lastSeen, ports } = renderMember(before, { spec, ...report, nowMs: now() });
+    const isSame =
+      JSON.stringify([conditions, lastSeen, ports]) ===
+      JSON.stringify([before.conditions, before.lastSeen, before.ports ?? []]);
+    if (!isSame) {
+      const status = { conditions, lastSeen, ports };
+      await client.patch(hubMembers, { name: cluster }, 'merge', { status }, { subresource: 'status' });
+    }
+    if (this.#reports.get(cluster) === report) this.#reports.delete(cluster);
+  }
+
+  async #readTokens(client: KubeClient, signal: AbortSignal): Promise<Readonly<Record<string, string>> | undefined> {
+    const name = { namespace: this.#options.namespace, name: tokensSecret };
+    try {
+      return decodeSecret((await client.get(secrets, name, { signal }))['data']);
+    } catch (error) {
+      if (error instanceof KubeApiError && error.status === 404) return undefined;
+      throw error;
+    }
+  }
+
+  async #request<T>(work: (client: KubeClient, signal: AbortSignal) => Promise<T>): Promise<T> {
+    const deadline = AbortSignal.timeout(requestMs);
+    try {
+      return await work(this.#options.client, AbortSignal.any([deadline, this.#options.signal]));
+    } catch (error) {
+      if (!isKubeError(error) && error !== deadline.reason) throw error;
+      throw new StoreUnavailable(`its API server did not do what was asked (${(error as Error).message})`, {
+        cause: error,
+      });
+    }
+  }
+}
+
+function parseToken(id: string, text: string): readonly (readonly [string, RedeemedToken])[] {
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    return [];
+  }
+  const parsed = tokenData.safeParse(json);
+  return parsed.success ? [[id, { id, ...parsed.data }]] : [];
+}

@@ -1,0 +1,5 @@
+/** The hub cannot run with what it was told or found; the message says what to do. */
+export class HubStateError extends Error {
+  readonly code = 'HubStateError';
+  override name = 'HubStateError';
+}

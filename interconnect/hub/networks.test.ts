@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import type { Rejection } from '../link/messages.ts';
+import { HubStateError } from './errors.ts';
+import { attachment, HubBed, type TestMember } from './hub-bed.ts';
+
+const codes = (rejections: readonly Rejection[]) => rejections.map(({ kind, code, holder }) => [kind, code, holder]);
+const pathsOf = (member: TestMember, network: string) =>
+  member.last?.transitSwitches.find(({ name }) => name === network)?.paths ?? [];
+
+describe('networks and their paths', () => {
+  const bed = new HubBed();
+  before(() => bed.up());
+  after(() => bed.down());
+  const say = {
+    east:
+      (...attachments: ReturnType<typeof attachment>[]) =>
+      (member: TestMember) =>
+        member.say(attachments, 'a1', '172.30.0.11'),
+    west:
+      (...attachments: ReturnType<typeof attachment>[]) =>
+      (member: TestMember) =>
+        member.say(attachments, 'b1', '172.30.0.21'),
+  };
+
+  it('makes more paths for all, then takes them away once all were told', async () => {
+    let [east, west] = [await bed.member('east'), await bed.member('west')];
+    await say.east(attachment(['10.16.0.0/16']))(east);
+    await say.west(attachment(['10.17.0.0/16']))(west);
+    const before = bed.column('Port_Binding', 'address');
+    await bed.restart({ paths: 4 });
+    await bed.until(() => bed.rows('Port_Binding').length === 8);
+    assert.ok(
+      before.every((address) => bed.column('Port_Binding', 'address').includes(address)),
+      'nobody moved',
+    );
+    assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1', 'ts2', 'ts3']);
+    east = await bed.member('east');
+    await say.east(attachment(['10.16.0.0/16']))(east);
+    assert.equal(pathsOf(east, 'ts').length, 4);
+    assert.equal(east.members.get('west')?.routes[0]?.nextHops.length, 4, 'also to one that is away');
+    await bed.restart({ paths: 2 });
+    east = await bed.member('east');
+    await east.until(() => pathsOf(east, 'ts').some(({ retiring }) => retiring));
+    assert.deepEqual(
+      pathsOf(east, 'ts').map(({ retiring, port }) => [retiring, port !== null]),
+      [
+        [false, true],
+        [false, true],
+        [true, true],
+        [true, true],
+      ],
+    );
+    await new Promise((resolve) => setTimeout(resolve, 400));
+    assert.equal(bed.rows('Port_Binding').length, 8, 'west has not been told');
+    west = await bed.member('west');
+    await west.until(() => pathsOf(west, 'ts').some(({ retiring }) => retiring));
+    await east.until(() => pathsOf(east, 'ts').length === 2);
+    await east.until(() => east.members.get('west')?.routes[0]?.nextHops.length === 2);
+    assert.deepEqual(bed.column('Port_Binding', 'address'), before);
+    assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1']);
+    assert.equal(bed.rows('Datapath_Binding').length, 2);
+  });
+
+  it('lets the first to name a network define it, and the others agree or stay out', async () => {
+    const [east, west, north] = [await bed.member('east'), await bed.member('west'), await bed.member('north')];
+    const blue = { transitSwitch: 'blue', vpc: 'blue' };
+    const wish = { ...blue, paths: 1, clusters: ['west', 'east'] };
+    assert.deepEqual(await say.east(attachment(['10.16.0.0/16']), attachment(['10.60.0.0/16'], wish))(east), []);
+    const [path] = pathsOf(east, 'blue');
+    assert.deepEqual(path?.cidrs, ['100.100.1.0/27'], 'the next free of the size of ts');
+    const cases: readonly [object, string][] = [
+      [{ cidrs: ['100.101.0.0/24'] }, 'TransitSwitchDiffers'],
+      [{ paths: 3 }, 'TransitSwitchDiffers'],
+      [{ clusters: ['west'] }, 'TransitSwitchDiffers'],
+    ];
+    for (const [other, code] of cases) {
+      const answer = await say.west(attachment(['10.61.0.0/16'], { ...blue, ...other }))(west);
+      assert.deepEqual(codes(answer), [['transit-switch', code, 'east']]);
+      assert.equal(pathsOf(west, 'blue')[0]?.port, null);
+    }
+    // The same prefix may be in use on another network.
+    assert.deepEqual(await say.west(attachment([]), attachment(['10.16.0.0/16'], blue))(west), []);
+    const stranger = await north.say([attachment(['10.62.0.0/16'], blue)], 'c1', '172.30.0.31');
+    assert.deepEqual(codes(stranger), [['transit-switch', 'ClusterNotListed', 'east']]);
+    assert.deepEqual(
+      north.last?.transitSwitches.map(({ name }) => name),
+      ['ts'],
+      'nor is it shown',
+    );
+    assert.deepEqual(north.members.get('east')?.routes, [], 'who takes part in nothing is shown no routes');
+    await east.until(
+      () => east.members.get('west')?.routes.some(({ transitSwitch }) => transitSwitch === 'blue') === true,
+    );
+    // Who takes part goes on doing so when the definer changes its mind about paths, and may say what was.
+    await say.west(attachment([]), attachment(['10.16.0.0/16'], { ...blue, paths: 1 }))(west);
+    assert.deepEqual(
+      await say.east(attachment(['10.16.0.0/16']), attachment(['10.60.0.0/16'], { ...wish, paths: 3 }))(east),
+      [],
+    );
+    await west.until(
+      () => pathsOf(west, 'blue').length === 3 && pathsOf(west, 'blue').every(({ port }) => port !== null),
+    );
+    await west.until(() => west.last?.rejections.length === 1);
+    assert.deepEqual(codes(west.last?.rejections ?? []), [['transit-switch', 'TransitSwitchDiffers', 'east']]);
+    // Whom it lists no more is out.
+    const alone = { ...wish, paths: 3, clusters: ['east'] };
+    await say.east(attachment(['10.16.0.0/16']), attachment(['10.60.0.0/16'], alone))(east);
+    await west.until(() => west.last?.rejections[0]?.code === 'ClusterNotListed');
+    await east.until(() => east.members.get('west')?.routes.length === 0);
+    // Its addresses stay what they are.
+    const moved = { ...alone, cidrs: ['100.102.0.0/24'] };
+    const answer = await say.east(attachment(['10.16.0.0/16']), attachment(['10.60.0.0/16'], moved))(east);
+    assert.deepEqual(codes(answer), [['transit-switch', 'TransitNetworkFixed', '']]);
+    assert.deepEqual(pathsOf(east, 'blue')[0]?.cidrs, ['100.100.1.0/27']);
+  });
+
+  it('refuses names and networks that would not go together with others', async () => {
+    const north = await bed.member('north');
+    const attempt = async (transitSwitch: string, rest: object = {}) =>
+      codes(await north.say([attachment([], { transitSwitch, ...rest })], 'c1', '172.30.0.31'));
+    assert.deepEqual(await attempt('ts7'), [['transit-switch', 'TransitSwitchNameTaken', '']]);
+    assert.deepEqual(await attempt('blue2'), [['transit-switch', 'TransitSwitchNameTaken', 'east']]);
+    assert.deepEqual(await attempt('Red'), [['transit-switch', 'TransitSwitchInvalid', '']]);
+    assert.deepEqual(await attempt('red', { clusters: ['North'] }), [['transit-switch', 'TransitSwitchInvalid', '']]);
+    assert.deepEqual(await attempt('red', { cidrs: ['100.110.0.0/28'] }), [
+      ['transit-switch', 'TransitNetworkInvalid', ''],
+    ]);
+    assert.match(north.last?.rejections[0]?.message ?? '', /\/27 is the least/);
+    assert.deepEqual(await attempt('red', { cidrs: ['100.100.0.0/16'] }), [
+      ['transit-switch', 'TransitNetworkInvalid', ''],
+    ]);
+    assert.deepEqual(await attempt('red', { cidrs: ['100.110.0.0/24', 'fd00:110::/64'] }), []);
+    const [path] = pathsOf(north, 'red');
+    assert.deepEqual(path?.port?.networks, ['100.110.0.1/27', 'fd00:110::1/67']);
+    const many = Array.from({ length: 65 }, (_, index) => attachment([], { transitSwitch: `n-${index}-x`, paths: 1 }));
+    assert.deepEqual(codes(await north.say(many, 'c1', '172.30.0.31')), [['transit-switch', 'TooManySwitches', '']]);
+    assert.deepEqual(await attempt('red', { cidrs: ['100.110.0.0/24', 'fd00:110::/64'] }), []);
+    assert.equal(bed.rows('Transit_Switch').length, 2 + 3 + 2, 'ts, blue, red');
+    // A cluster and a network whose ports would be called as others' are.
+    await bed.foreignZone('x', { octet: 12, route: '10.77.0.0/16', address: '100.100.0.12' });
+    await bed.southbound.transact([
+      {
+        op: 'update',
+        table: 'Port_Binding',
+        where: [['logical_port', '==', 'ts-x']],
+        row: { logical_port: 'green-north' },
+      },
+    ]);
+    await bed.until(() => bed.column('Port_Binding', 'logical_port').includes('green-north'));
+    const clash = await attempt('green', { paths: 1 });
+    assert.deepEqual(clash, [['member', 'ClusterNameTaken', 'x']]);
+  });
+
+  it('takes a network away with the last that takes part in it, also after a restart', async () => {
+    await bed.restart();
+    const [east, north] = [await bed.member('east'), await bed.member('north')];
+    await say.east(
+      attachment(['10.16.0.0/16']),
+      attachment(['10.60.0.0/16'], { transitSwitch: 'blue', vpc: 'blue', paths: 3, clusters: ['east'] }),
+    )(east);
+    assert.equal(bed.transactions, 0, 'networks are read back as they were');
+    await say.east(attachment(['10.16.0.0/16']))(east);
+    await north.leave();
+    await bed.until(() => bed.rows('Transit_Switch').length === 2);
+    assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1']);
+    assert.equal(bed.rows('Datapath_Binding').length, 2);
+  });
+
+  it('refuses to start with networks that will not do', async () => {
+    const east = await bed.member('east');
+    await say.east(attachment(['10.16.0.0/16']))(east);
+    await bed.stop();
+    const attempts: readonly [object, RegExp][] = [
+      [{ transitCidrs: ['100.101.0.0/16'] }, /ts has 100\.100\.0\.0\/24/],
+      [{ transitCidrs: ['100.100.0.0/28'] }, /\/27 is the least/],
+      [{ transitCidrs: ['x'] }, /"x" is no network/],
+      [{ paths: 9 }, /a number from 1 to 8/],
+    ];
+    for (const [options, message] of attempts)
+      await assert.rejects(
+        bed.start(options),
+        (error: Error) => error instanceof HubStateError && message.test(error.message),
+      );
+    await bed.start();
+  });
+});

@@ -1,0 +1,170 @@
+/**
+ * Which networks a member takes part in, and what they are. In: a member's wish for one network and what there is of it.
+ * Out: whether it takes part, the network's definition where that becomes another, and what is wrong. Pure. The first to
+ * name a network defines it; nobody who takes part loses that because others changed what the network is.
+ */
+import { cidrSize, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { bitsOf } from '../../../lib/net/ip.ts';
+import type { Attachment, HeldPort, Rejection } from '../../link/messages.ts';
+import { clusterName, type Network, type NetworkDefinition } from '../state/record.ts';
+import { checkCidrs, mostPaths, networkOfPath, pathIndex, switchNames } from './paths.ts';
+
+const networkName = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
+/** How many candidates are tried for a network whose addresses the hub is to choose. */
+const mostCandidates = 4096;
+
+export interface AttachmentFacts {
+  readonly network: Network | undefined;
+  readonly networks: readonly Network[];
+  /** The hub's own: its size and paths are those of networks that do not say. */
+  readonly standard: NetworkDefinition;
+  /** Whether it takes part already. */
+  readonly isAttached: boolean;
+  /** Ports it says or was recorded to have had. */
+  readonly claimed: readonly HeldPort[];
+  /** Whether somebody else made a switch of this name in IC-NB. */
+  isForeignSwitch(name: string): boolean;
+}
+
+export interface Resolution {
+  readonly isAttached: boolean;
+  /** What the network becomes, where that is another than it was. */
+  readonly definition?: NetworkDefinition;
+  readonly rejections: readonly Rejection[];
+}
+
+export function resolveAttachment(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {
+  const { network } = facts;
+  const wrong = wish.clusters.find((name) => !clusterName.test(name));
+  if (wrong !== undefined) {
+    // Leaving the name out could make of a list nobody is on a network for everybody.
+    const message = `clusters of transit switch ${wish.transitSwitch}: "${wrong}" is no name of a cluster; correct the list`;
+    return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
+  }
+  if (network === undefined) return define(cluster, wish, facts);
+  const isOpen = network.definedBy === '' && network.name !== facts.standard.name;
+  if (isOpen || network.definedBy === cluster) return redefine(cluster, wish, network, facts);
+  const name = network.name;
+  const definer = network.definedBy === '' ? 'the hub' : network.definedBy;
+  if (network.clusters.length > 0 && !network.clusters.includes(cluster)) {
+    const message = `${definer}, which defined transit switch ${name}, does not list ${cluster} among its clusters; have it listed there`;
+    return refuse(wish, 'ClusterNotListed', message, network.definedBy);
+  }
+  const difference = differenceOf(wish, network);
+  if (difference === undefined) return { isAttached: true, rejections: [] };
+  const message = `transit switch ${name} was defined by ${definer} with ${difference}; leave that out or say the same`;
+  return { ...refuse(wish, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
+}
+
+function define(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {
+  const name = wish.transitSwitch;
+  if (!networkName.test(name))
+    return refuse(wish, 'TransitSwitchInvalid', `"${name}" is no name for a transit switch: up to 32 of a-z, 0-9, "-"`);
+  const names = new Set(switchNames(name));
+  for (const other of facts.networks) {
+    const clash = switchNames(other.name).find((one) => names.has(one));
+    if (clash === undefined) continue;
+    const message = `paths of transit switches ${name} and ${other.name} would both be called ${clash}; choose another name`;
+    return refuse(wish, 'TransitSwitchNameTaken', message, other.definedBy);
+  }
+  const foreign = [...names].find((one) => facts.isForeignSwitch(one));
+  if (foreign !== undefined) {
+    const message = `a transit switch ${foreign} that this hub did not make is in the northbound interconnect database; choose another name`;
+    return refuse(wish, 'TransitSwitchNameTaken', message);
+  }
+  const cidrs = chooseCidrs(wish, facts);
+  if (typeof cidrs === 'string') return refuse(wish, 'TransitNetworkInvalid', cidrs);
+  return { isAttached: true, definition: { name, cidrs, definedBy: cluster, ...sizeOf(wish, facts) }, rejections: [] };
+}
+
+/** By the member that defined it: paths and clusters may change, addresses may not, because ports have them. */
+function redefine(cluster: string, wish: Attachment, network: Network, facts: AttachmentFacts): Resolution {
+  const { name, cidrs } = network;
+  const definition: NetworkDefinition = { name, cidrs, definedBy: cluster, ...sizeOf(wish, facts) };
+  const { paths, clusters, definedBy } = network;
+  const isSame = JSON.stringify(definition) === JSON.stringify({ name, cidrs, definedBy, clusters, paths });
+  const changed = isSame ? {} : { definition };
+  if (wish.cidrs.length === 0 || String(checkCidrs(wish.cidrs)) === cidrs.join()) {
+    return { isAttached: true, ...changed, rejections: [] };
+  }
+  const message = `transit switch ${name} has ${cidrs.join(',')}, which cannot change while clusters take part; make another one with ${wish.cidrs.join(',')}`;
+  return { ...refuse(wish, 'TransitNetworkFixed', message), isAttached: true, ...changed };
+}
+
+function differenceOf(wish: Attachment, network: Network): string | undefined {
+  const has = network.cidrs.join(',');
+  if (wish.cidrs.length > 0 && String(checkCidrs(wish.cidrs)) !== network.cidrs.join())
+    return `${has}, not ${wish.cidrs.join(',')}`;
+  if (wish.paths !== 0 && wish.paths !== network.paths) return `${network.paths} paths, not ${wish.paths}`;
+  if (wish.clusters.length > 0 && sorted(wish.clusters).join() !== network.clusters.join())
+    return network.clusters.length === 0
+      ? 'all clusters, not a list of them'
+      : `clusters ${network.clusters.join(', ')}, not ${wish.clusters.join(', ')}`;
+  return undefined;
+}
+
+function sizeOf(wish: Attachment, { standard }: AttachmentFacts): Pick<NetworkDefinition, 'clusters' | 'paths'> {
+  const paths = wish.paths === 0 ? standard.paths : Math.min(wish.paths, mostPaths);
+  return { clusters: sorted(wish.clusters), paths };
+}
+
+/** As wished; else as the member's ports say that it was; else the next free of the size of the hub's own. */
+function chooseCidrs(wish: Attachment, facts: AttachmentFacts): readonly string[] | string {
+  const taken = facts.networks.flatMap((network) => network.cidrs.map((cidr) => ({ cidr, name: network.name })));
+  if (wish.cidrs.length > 0) {
+    const cidrs = checkCidrs(wish.cidrs);
+    if (typeof cidrs === 'string') return cidrs;
+    const clash = taken.find(({ cidr }) => cidrs.some((one) => overlap(one, cidr)));
+    return clash === undefined ? cidrs : `${cidrs.join(',')} overlaps ${clash.cidr} of transit switch ${clash.name}`;
+  }
+  const held = cidrsOfPorts(wish.transitSwitch, facts.claimed);
+  if (held !== undefined && !taken.some(({ cidr }) => held.some((one) => overlap(one, cidr)))) return held;
+  const used = [...taken.map(({ cidr }) => cidr), ...wish.prefixes.map(({ cidr }) => cidr)];
+  const chosen = facts.standard.cidrs.map((cidr) => nextFree(cidr, used));
+  const found = chosen.filter((cidr) => cidr !== undefined);
+  if (found.length === chosen.length) return found;
+  return `no free network like ${facts.standard.cidrs.join(',')} is left for transit switch ${wish.transitSwitch}; name one in its cidr`;
+}
+
+/** The network that these ports are of, where they are of this transit switch. */
+export function cidrsOfPorts(network: string, ports: readonly HeldPort[]): readonly string[] | undefined {
+  for (const port of ports) {
+    const index = pathIndex(network, port.switch);
+    if (index === undefined) continue;
+    const cidrs = port.networks.map((text) => networkOfPath(text, index));
+    const found = cidrs.filter((cidr) => cidr !== undefined);
+    if (found.length === 0 || found.length !== cidrs.length) continue;
+    const checked = checkCidrs(found);
+    if (typeof checked !== 'string') return checked;
+  }
+  return undefined;
+}
+
+function nextFree(like: string, used: readonly string[]): string | undefined {
+  const first = parseCidr(like);
+  if (first === undefined) return undefined;
+  const size = cidrSize(first);
+  const end = 1n << BigInt(bitsOf(first.family));
+  const others = used.flatMap((text) => parseCidr(text) ?? []);
+  let network = first.network + size;
+  for (let tries = 0; tries < mostCandidates && network + size <= end; tries += 1, network += size) {
+    const candidate: Cidr = { ...first, network };
+    if (!others.some((other) => cidrsOverlap(other, candidate))) return formatCidr(candidate);
+  }
+  return undefined;
+}
+
+function overlap(a: string, b: string): boolean {
+  const [one, other] = [parseCidr(a), parseCidr(b)];
+  return one !== undefined && other !== undefined && cidrsOverlap(one, other);
+}
+
+function refuse(wish: Attachment, code: string, message: string, holder = ''): Resolution {
+  const { transitSwitch } = wish;
+  const rejection: Rejection = { kind: 'transit-switch', value: transitSwitch, code, message, holder, transitSwitch };
+  return { isAttached: false, rejections: [rejection] };
+}
+
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}

@@ -1,0 +1,104 @@
+/** Which of a member's prefixes are taken on one network. Pure. First owner keeps; what it has it keeps. */
+import { cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import type { Prefix, Rejection } from '../../link/messages.ts';
+import type { Others } from '../state/holdings.ts';
+import { clusterName, type Network } from '../state/record.ts';
+
+/** What may be taken of a member, as its HubMember says. */
+export interface Limits {
+  /** All when empty. */
+  readonly allowedPrefixes: readonly string[];
+  readonly maxPrefixes: number;
+}
+
+export interface PrefixFacts {
+  readonly cluster: string;
+  readonly network: Network;
+  readonly others: Pick<Others, 'prefix'>;
+  readonly limits: Limits;
+  /** Normalised CIDRs that it has on this network. */
+  readonly own: ReadonlySet<string>;
+  /** How many more may be taken. */
+  readonly room: number;
+}
+
+const origins: ReadonlySet<string> = new Set(['connected', 'static', 'bgp', 'aggregate']);
+
+export interface AdmittedPrefixes {
+  readonly prefixes: readonly Prefix[];
+  readonly rejections: readonly Rejection[];
+}
+
+export function admitPrefixes(wished: readonly Prefix[], facts: PrefixFacts): AdmittedPrefixes {
+  const admitted = new Map<string, Prefix>();
+  const rejections: Rejection[] = [];
+  const allowed = facts.limits.allowedPrefixes.flatMap((text) => parseCidr(text) ?? []);
+  // Those it has come first: one more than it may have takes nothing from it.
+  const isOwn = ({ cidr }: Prefix): number => (facts.own.has(cidr) ? 0 : 1);
+  for (const prefix of [...wished].sort((a, b) => isOwn(a) - isOwn(b))) {
+    const cidr = parseCidr(prefix.cidr);
+    const key = cidr === undefined ? '' : formatCidr(cidr);
+    if (admitted.has(key)) continue;
+    const refused = refusePrefix(prefix.cidr, cidr, allowed, facts) ?? refuseMore(admitted.size, facts);
+    if (refused === undefined) admitted.set(key, normalised(prefix, key));
+    else rejections.push(rejectionOf(prefix.cidr, refused, facts.network.name));
+  }
+  return { prefixes: [...admitted.values()].sort((a, b) => (a.cidr < b.cidr ? -1 : 1)), rejections };
+}
+
+interface Refusal {
+  readonly code: string;
+  readonly message: string;
+  readonly holder?: string;
+}
+
+function refusePrefix(
+  text: string,
+  cidr: Cidr | undefined,
+  allowed: readonly Cidr[],
+  facts: PrefixFacts,
+): Refusal | undefined {
+  const { network, limits, own, others, cluster } = facts;
+  if (cidr === undefined || cidr.prefix === 0)
+    return { code: 'PrefixInvalid', message: `"${text}" is no prefix that can be shared between clusters` };
+  const transit = network.cidrs.flatMap((one) => parseCidr(one) ?? []);
+  const has = network.cidrs.join(',');
+  if (!transit.some(({ family }) => family === cidr.family)) {
+    const message = `${text} cannot be reached over transit switch ${network.name} (${has}), which is of the other IP family`;
+    return { code: 'FamilyUnsupported', message };
+  }
+  if (transit.some((one) => cidrsOverlap(one, cidr)))
+    return { code: 'PrefixOverlap', message: `${text} overlaps the transit network ${has}` };
+  if (limits.allowedPrefixes.length > 0 && !allowed.some((one) => contains(one, cidr))) {
+    const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the hub's administrator may change HubMember ${cluster}`;
+    return { code: 'PrefixNotAllowed', message };
+  }
+  const clash = own.has(formatCidr(cidr)) ? undefined : others.prefix(network.name, cidr);
+  if (clash === undefined) return undefined;
+  const { holder } = clash;
+  return {
+    code: 'PrefixOverlap',
+    message: `${text} overlaps ${formatCidr(clash.cidr)} of ${holder}, which had it first`,
+    holder,
+  };
+}
+
+function refuseMore(count: number, { room, limits, cluster }: PrefixFacts): Refusal | undefined {
+  if (count < room) return undefined;
+  const message = `${cluster} may offer ${limits.maxPrefixes} prefixes; the hub's administrator may change HubMember ${cluster}`;
+  return { code: 'MaxPrefixes', message };
+}
+
+function rejectionOf(value: string, { code, message, holder = '' }: Refusal, transitSwitch: string): Rejection {
+  return { kind: 'prefix', value, code, message, holder, transitSwitch };
+}
+
+function contains(outer: Cidr, inner: Cidr): boolean {
+  return outer.prefix <= inner.prefix && cidrsOverlap(outer, inner);
+}
+
+/** What came through a cluster without a usable name came through none that could be in a loop. */
+function normalised({ origin, tags, via: told, only, except }: Prefix, cidr: string): Prefix {
+  const via = told.filter((name) => clusterName.test(name));
+  return { cidr, origin: origins.has(origin) ? origin : 'static', tags, via, only, except };
+}

@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HeldPort } from '../link/messages.ts';
+import { attachment, bedTimes, HubBed } from './hub-bed.ts';
+
+const allTables = ['Route', 'Port_Binding', 'Gateway', 'Availability_Zone', 'Datapath_Binding'];
+
+describe('what a hub that lost something has again', () => {
+  let bed: HubBed;
+  beforeEach(async () => {
+    bed = new HubBed();
+    await bed.up();
+  });
+  afterEach(() => bed.down());
+  const blue = (rest: object = {}) => attachment(['10.60.0.0/16'], { transitSwitch: 'blue', ...rest });
+  const sayEast = async (held: readonly HeldPort[] = [], blueHeld: readonly HeldPort[] = []) => {
+    const east = await bed.member('east');
+    await east.say([attachment(['10.16.0.0/16'], { held }), blue({ held: blueHeld })], 'a1', '172.30.0.11');
+    return east;
+  };
+  const sayWest = async () => {
+    const west = await bed.member('west');
+    await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
+    return west;
+  };
+  const ports = () =>
+    bed
+      .rows('Port_Binding')
+      .map((row) => [row['logical_port'], row['address'], row['tunnel_key']].join(' '))
+      .sort();
+  const datapaths = () =>
+    bed
+      .rows('Datapath_Binding')
+      .map((row) => [row['transit_switch'], row['tunnel_key']].join(' '))
+      .sort();
+
+  it('writes wiped databases again while it runs, to the letter', async () => {
+    const west = await sayWest();
+    const east = await sayEast();
+    const before = [ports(), datapaths(), bed.column('Transit_Switch', 'name'), bed.column('Route', 'ip_prefix')];
+    const told = [east.updates, west.updates];
+    await bed.southbound.transact(allTables.map((table) => ({ op: 'delete', table, where: [] })));
+    await bed.clients[0]?.transact([{ op: 'delete', table: 'Transit_Switch', where: [] }]);
+    await bed.until(() => bed.rows('Port_Binding').length === 6 && bed.rows('Route').length === 6);
+    await bed.until(() => bed.rows('Transit_Switch').length === 4 && bed.rows('Datapath_Binding').length === 4);
+    assert.deepEqual(
+      [ports(), datapaths(), bed.column('Transit_Switch', 'name'), bed.column('Route', 'ip_prefix')],
+      before,
+    );
+    assert.deepEqual([east.updates, west.updates], told, 'members were told nothing');
+  });
+
+  it('starts over wiped databases with the ports that the registry has, whoever comes first', async () => {
+    await sayWest();
+    await sayEast();
+    const before = [ports(), datapaths()];
+    await bed.stop();
+    await bed.startDatabases();
+    await bed.start();
+    const east = await sayEast();
+    assert.deepEqual(east.last?.expected, ['west']);
+    const third = await bed.member('third');
+    await third.say([attachment([])], 'c1', '172.30.0.31');
+    assert.deepEqual(third.held()[0]?.networks, ['100.100.0.3/27'], 'what west had is kept for it');
+    await third.leave();
+    await sayWest();
+    await east.until(() => east.last?.expected.length === 0);
+    assert.deepEqual([ports(), datapaths()], before);
+  });
+
+  it('takes the ports that it lacks from the members themselves', async () => {
+    await sayWest();
+    const first = await sayEast();
+    const [held, blueHeld] = [first.held(), first.held('blue')];
+    const before = ports().filter((port) => port.includes('-east'));
+    const network = first.last?.transitSwitches.find(({ name }) => name === 'blue')?.cidrs;
+    await bed.stop();
+    await bed.startDatabases();
+    for (const cluster of ['east', 'west']) bed.store.edit(cluster, { ports: [] });
+    await bed.start();
+    const east = await sayEast(held, blueHeld);
+    assert.deepEqual(
+      ports().filter((port) => port.includes('-east')),
+      before,
+    );
+    assert.deepEqual(east.last?.transitSwitches.find(({ name }) => name === 'blue')?.cidrs, network);
+  });
+
+  it('gives a newcomer nothing that an expected member may come back with', async () => {
+    const west = await sayWest();
+    const held = west.held();
+    await bed.stop();
+    await bed.startDatabases();
+    bed.store.edit('west', { ports: [] });
+    await bed.start();
+    const third = await bed.member('third');
+    await third.say([attachment([])], 'c1', '172.30.0.31');
+    assert.deepEqual(
+      third.held().map(({ networks, tunnelKey }) => [networks[0], tunnelKey]),
+      [
+        ['100.100.0.30/27', 32_767],
+        ['100.100.0.62/27', 32_767],
+      ],
+    );
+    const again = await bed.member('west');
+    await again.say([attachment(['10.17.0.0/16'], { held })], 'b1', '172.30.0.21');
+    assert.deepEqual(again.held(), held);
+  });
+
+  it('gives no port that another has, or that is not of the path, however it is claimed', async () => {
+    const west = await sayWest();
+    const [theirs] = west.held();
+    const wrong = { switch: 'ts1', mac: '0a:58:00:00:00:01', networks: ['100.100.0.5/27'], tunnelKey: 9 };
+    const east = await sayEast([theirs ?? wrong, wrong]);
+    assert.deepEqual(
+      east.held().map(({ networks, tunnelKey }) => [networks[0], tunnelKey]),
+      [
+        ['100.100.0.2/27', 2],
+        ['100.100.0.34/27', 2],
+      ],
+    );
+  });
+
+  it('drops the rows of those that the registry does not know', async () => {
+    await sayWest();
+    await sayEast();
+    await bed.stop();
+    bed.store.delete('east');
+    await bed.start();
+    await bed.until(() => bed.rows('Availability_Zone').length === 1);
+    assert.deepEqual([...new Set(bed.column('Route', 'ip_prefix'))], ['10.17.0.0/16']);
+    assert.equal(bed.rows('Gateway').length, 1);
+    await bed.until(() => bed.rows('Transit_Switch').length === 2);
+    assert.deepEqual(bed.column('Transit_Switch', 'name'), ['ts', 'ts1'], 'nobody takes part in blue any more');
+    const west = await bed.member('west');
+    await west.until(() => west.last !== undefined);
+    assert.deepEqual([...west.members.keys(), ...(west.last?.expected ?? [])], []);
+  });
+
+  it('knows members again that came from a backup without their status', async () => {
+    await sayWest();
+    await sayEast();
+    const before = [ports(), datapaths()];
+    await bed.stop();
+    for (const cluster of ['east', 'west']) bed.store.edit(cluster, { membership: undefined, ports: [] });
+    await bed.start();
+    assert.deepEqual([...bed.registry.members()].map(({ cluster }) => cluster).sort(), ['east', 'west']);
+    const east = await sayEast();
+    assert.equal(east.ended, undefined);
+    assert.deepEqual([ports(), datapaths()], before);
+  });
+
+  it('knows a member again whose object and token are put back while it runs', async () => {
+    const east = await sayEast();
+    const before = ports();
+    const tokens = [...(await bed.store.tokens()).values()];
+    bed.store.delete('east');
+    await east.until(() => east.ended !== undefined);
+    while (![...(await bed.store.tokens()).values()].every(({ spent }) => spent)) await sleep(10);
+    await bed.store.create('east', { allowedPrefixes: [], maxPrefixes: 10 });
+    const stranger = await bed.member('other');
+    await stranger.leave();
+    assert.equal(bed.registry.member('east'), undefined, 'its object alone makes nobody a member');
+    bed.store.delete('east');
+    await bed.store.setTokens(tokens);
+    await bed.store.create('east', { allowedPrefixes: [], maxPrefixes: 10 });
+    await bed.until(() => bed.registry.member('east') !== undefined);
+    await sayEast();
+    assert.deepEqual(ports(), before);
+  });
+
+  it('gives up a member that is away for long only once nobody reaches it, and lets it come back', async () => {
+    await bed.restart({ times: { ...bedTimes, graceMs: 20, staleAfterMs: 200 } });
+    const west = await sayWest();
+    const before = ports();
+    const east = await sayEast();
+    west.close();
+    await east.until(() => east.members.get('west')?.connected === false);
+    await sleep(400);
+    assert.ok(east.members.has('west'), 'east still reaches it');
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11', ['west']);
+    await east.until(() => !east.members.has('west'));
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['east']);
+    assert.deepEqual(east.last?.expected, []);
+    assert.ok(bed.registry.member('west'), 'it is a member still');
+    await bed.restart();
+    const again = await sayEast();
+    assert.deepEqual(again.last?.expected, [], 'also for a hub that starts again');
+    await sayWest();
+    assert.deepEqual(
+      ports().filter((port) => port.includes('-west')),
+      before,
+      'with the ports it had',
+    );
+    await again.until(() => again.members.get('west')?.connected === true);
+  });
+
+  it('gives up one that is expected and that nobody has seen', async () => {
+    await sayWest();
+    await sayEast();
+    await bed.stop();
+    await bed.startDatabases();
+    await bed.start({ times: { ...bedTimes, staleAfterMs: 200 } });
+    const east = await bed.member('east');
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    assert.deepEqual(east.last?.expected, ['west']);
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11', ['west']);
+    await east.until(() => east.last?.expected.length === 0);
+  });
+});

@@ -1,0 +1,31 @@
+/** What a member or a foreign zone holds, of that which only one can hold. Pure. */
+import { encapKey } from '../plan/rows.ts';
+import type { Gateway } from '../../link/messages.ts';
+import type { Held } from './holdings.ts';
+import { logicalPortOf, type AllocatedPort, type ForeignMember, type MemberRecord } from './record.ts';
+
+/** `reserved`: ports it had and may come back for. */
+export function heldByMember(record: MemberRecord, reserved: readonly AllocatedPort[] = []): Held {
+  const { name, gateways, attachments } = record;
+  const ports = [...attachments.flatMap((attachment) => attachment.ports), ...reserved];
+  return {
+    ...gatewaysHeld(gateways),
+    ports: ports.map((port) => ({ ...port, logicalPort: logicalPortOf(port.switch, name) })),
+    prefixes: attachments.flatMap(({ network, prefixes }) => prefixes.map(({ cidr }) => ({ network, cidr }))),
+  };
+}
+
+export function heldByForeign({ gateways, ports, routes }: ForeignMember): Held {
+  return {
+    ...gatewaysHeld(gateways),
+    ports,
+    prefixes: routes.map(({ transitSwitch, prefix }) => ({ network: transitSwitch, cidr: prefix })),
+  };
+}
+
+function gatewaysHeld(gateways: readonly Gateway[]): Pick<Held, 'chassis' | 'encaps'> {
+  return {
+    chassis: gateways.map(({ chassis }) => chassis),
+    encaps: gateways.flatMap(({ encaps }) => encaps.map(({ type, ip }) => encapKey(type, ip))),
+  };
+}

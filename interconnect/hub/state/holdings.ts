@@ -1,0 +1,124 @@
+/**
+ * Who holds what that can be held only once: chassis, tunnel addresses, ports, addresses and keys on the paths,
+ * prefixes. In: what each holder has, whole, whenever it changes. Out: who else has a thing. A change costs the change.
+ */
+import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import type { Taken } from '../plan/allocation.ts';
+import { PrefixTree, type HeldPrefix } from './prefix-tree.ts';
+
+export interface HeldPath {
+  readonly switch: string;
+  readonly logicalPort: string;
+  /** With or without prefix length. */
+  readonly networks: readonly string[];
+  readonly tunnelKey: number;
+}
+
+export interface Held {
+  readonly chassis: readonly string[];
+  /** `type/ip` */
+  readonly encaps: readonly string[];
+  readonly ports: readonly HeldPath[];
+  readonly prefixes: readonly { readonly network: string; readonly cidr: string }[];
+}
+
+export const holdsNothing: Held = { chassis: [], encaps: [], ports: [], prefixes: [] };
+
+/** What may not be given to `cluster`, because others have it. */
+export interface Others extends Taken {
+  chassis(name: string): string | undefined;
+  encap(key: string): string | undefined;
+  port(logicalPort: string): string | undefined;
+  prefix(network: string, cidr: Cidr): HeldPrefix | undefined;
+}
+
+export class Holdings {
+  readonly #held = new Map<string, Held>();
+  /** thing → holders */
+  readonly #claims = new Map<string, string[]>();
+  readonly #prefixes = new Map<string, PrefixTree>();
+
+  set(holder: string, held: Held): void {
+    const before = this.#held.get(holder) ?? holdsNothing;
+    if (before === held) return;
+    this.#held.set(holder, held);
+    const [old, now] = [new Set(thingsOf(before)), new Set(thingsOf(held))];
+    for (const thing of old) if (!now.has(thing)) this.#release(thing, holder);
+    for (const thing of now) if (!old.has(thing)) this.#claim(thing, holder);
+    const [oldPrefixes, newPrefixes] = [prefixesOf(before), prefixesOf(held)];
+    for (const [key, prefix] of oldPrefixes)
+      if (!newPrefixes.has(key)) this.#tree(prefix.network).remove(prefix.cidr, holder);
+    for (const [key, prefix] of newPrefixes)
+      if (!oldPrefixes.has(key)) this.#tree(prefix.network).add(prefix.cidr, holder);
+  }
+
+  delete(holder: string): void {
+    this.set(holder, holdsNothing);
+    this.#held.delete(holder);
+  }
+
+  /** Seen from one member. */
+  others(cluster: string): Others {
+    const other = (thing: string): string | undefined => this.#claims.get(thing)?.find((holder) => holder !== cluster);
+    return {
+      chassis: (name) => other(chassisThing(name)),
+      encap: (key) => other(encapThing(key)),
+      port: (logicalPort) => other(portThing(logicalPort)),
+      hasAddress: (pathSwitch, address) => other(addressThing(pathSwitch, address)) !== undefined,
+      hasKey: (pathSwitch, tunnelKey) => other(keyThing(pathSwitch, tunnelKey)) !== undefined,
+      prefix: (network, cidr) => this.overlap(network, cidr, (holder) => holder !== cluster),
+    };
+  }
+
+  /** A prefix of somebody who `counts` that overlaps. */
+  overlap(network: string, cidr: Cidr, counts: (holder: string) => boolean): HeldPrefix | undefined {
+    return this.#prefixes.get(network)?.overlapping(cidr, counts);
+  }
+
+  #claim(thing: string, holder: string): void {
+    const holders = this.#claims.get(thing);
+    if (holders === undefined) this.#claims.set(thing, [holder]);
+    else holders.push(holder);
+  }
+
+  #release(thing: string, holder: string): void {
+    const holders = (this.#claims.get(thing) ?? []).filter((other) => other !== holder);
+    if (holders.length === 0) this.#claims.delete(thing);
+    else this.#claims.set(thing, holders);
+  }
+
+  #tree(network: string): PrefixTree {
+    const known = this.#prefixes.get(network);
+    if (known !== undefined) return known;
+    const tree = new PrefixTree();
+    this.#prefixes.set(network, tree);
+    return tree;
+  }
+}
+
+function thingsOf({ chassis, encaps, ports }: Held): readonly string[] {
+  return [
+    ...chassis.map(chassisThing),
+    ...encaps.map(encapThing),
+    ...ports.flatMap((port) => [
+      portThing(port.logicalPort),
+      keyThing(port.switch, port.tunnelKey),
+      ...port.networks.map((network) => addressThing(port.switch, network.split('/')[0] ?? '')),
+    ]),
+  ];
+}
+
+function prefixesOf({ prefixes }: Held): ReadonlyMap<string, { readonly network: string; readonly cidr: Cidr }> {
+  const found = new Map<string, { readonly network: string; readonly cidr: Cidr }>();
+  for (const { network, cidr: text } of prefixes) {
+    const cidr = parseCidr(text);
+    if (cidr !== undefined) found.set(`${network} ${text}`, { network, cidr });
+  }
+  return found;
+}
+
+const chassisThing = (name: string): string => `chassis ${name}`;
+const encapThing = (key: string): string => `encap ${key}`;
+const portThing = (logicalPort: string): string => `port ${logicalPort}`;
+const addressThing = (pathSwitch: string, address: string): string => `address ${pathSwitch} ${address}`;
+const keyThing = (pathSwitch: string, tunnelKey: number): string => `key ${pathSwitch} ${tunnelKey}`;

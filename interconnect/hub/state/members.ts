@@ -1,0 +1,288 @@
+/**
+ * What each member asked for and was given. In: records read back at start, wishes, foreign zones, limits. Out: desired
+ * rows, networks, rejections, and who changed. A change is planned for the one member it is of, for those that take part
+ * in a network that it changed, and for those that were refused something because of it.
+ */
+import type { Desired } from '../../../lib/desired/row.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { parseCidr } from '../../../lib/net/cidr.ts';
+import type { MemberState, Rejection } from '../../link/messages.ts';
+import { admit, wishOf } from '../plan/admission.ts';
+import { memberOwner, planMember } from '../plan/rows.ts';
+import { heldByForeign, heldByMember } from './held.ts';
+import { Holdings } from './holdings.ts';
+import type { Networks } from './networks.ts';
+import { stayIn, takePart, type Participation } from './participation.ts';
+import type { AllocatedPort, ForeignMember, MemberRecord } from './record.ts';
+import type { Registry } from './registry.ts';
+
+export interface MembersOptions {
+  readonly registry: Pick<Registry, 'member' | 'members' | 'spec' | 'ports' | 'isStale'>;
+  readonly networks: Networks;
+  readonly target: { set(owner: string, desired: Desired): void; drop(owner: string): void };
+  readonly isForeignSwitch: (name: string) => boolean;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+export interface MembersEvents {
+  /** What others see of the member may be another thing now. */
+  readonly onMember: (name: string) => void;
+  /** What the member itself is told may be another thing now. */
+  readonly onOwn: (name: string) => void;
+  /** What all are told may be another thing now: networks, or who is expected. */
+  readonly onAll: () => void;
+  readonly onPorts: (name: string, ports: readonly AllocatedPort[]) => void;
+}
+
+export class Members {
+  readonly #options: MembersOptions;
+  readonly #events: MembersEvents;
+  readonly #holdings = new Holdings();
+  readonly #records = new Map<string, MemberRecord>();
+  /** As they were when the databases last held them. */
+  readonly #applied = new Map<string, MemberRecord>();
+  readonly #refused = new Map<string, Problem>();
+  readonly #wishes = new Map<string, MemberState>();
+  readonly #rejections = new Map<string, readonly Rejection[]>();
+  readonly #attached = new Map<string, Set<string>>();
+  readonly #expected = new Set<string>();
+  readonly #foreign = new Map<string, ForeignMember>();
+  /** Foreign zones with routes that are not shown, because a member had the prefix first. */
+  readonly #overlapping = new Set<string>();
+
+  constructor(options: MembersOptions, events: MembersEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** Takes over what earlier lives left; members of the registry without a record are expected. */
+  load(records: ReadonlyMap<string, MemberRecord>): void {
+    const { registry } = this.#options;
+    for (const { cluster, leaving } of registry.members()) {
+      const record = records.get(cluster);
+      if (record !== undefined) this.#give(record);
+      else this.#reserve(cluster);
+      if (record === undefined && !leaving && !registry.isStale(cluster)) this.#expected.add(cluster);
+    }
+    // Paths or limits may have become others meanwhile.
+    const names = Array.from(this.#records.keys());
+    for (const name of names) this.replan(name);
+    this.#collect();
+  }
+
+  names(): MapIterator<string> {
+    return this.#records.keys();
+  }
+
+  has(name: string): boolean {
+    return this.#records.has(name);
+  }
+
+  get size(): number {
+    return this.#records.size;
+  }
+
+  get rejectionCount(): number {
+    return this.#rejections.values().reduce((sum, rejections) => sum + rejections.length, 0);
+  }
+
+  /** What the databases hold of it. */
+  record(name: string): MemberRecord | undefined {
+    return this.#refused.has(name) ? this.#applied.get(name) : this.#records.get(name);
+  }
+
+  foreign(name: string): ForeignMember | undefined {
+    return this.#foreign.get(name);
+  }
+
+  foreignNames(): MapIterator<string> {
+    return this.#foreign.keys();
+  }
+
+  expected(): readonly string[] {
+    return [...this.#expected].sort();
+  }
+
+  /** Takes part in the network by its record. */
+  attached(network: string): ReadonlySet<string> {
+    return this.#attached.get(network) ?? new Set();
+  }
+
+  rejections(name: string): readonly Rejection[] {
+    const known = this.#rejections.get(name) ?? [];
+    const problem = this.#refused.get(name);
+    if (problem === undefined) return known;
+    return [...known, { kind: 'member', value: name, ...problem, holder: '', transitSwitch: '' }];
+  }
+
+  wish(name: string, wish: MemberState): void {
+    this.#wishes.set(name, wish);
+    this.#plan(name, wish, true);
+    this.#events.onOwn(name);
+  }
+
+  /** Its session ended: what it had it keeps, nothing new is given to it. */
+  forgetWish(name: string): void {
+    this.#wishes.delete(name);
+    this.#rejections.delete(name);
+  }
+
+  /** As it asked last, else as it stands. */
+  replan(name: string): void {
+    const wish = this.#wishes.get(name);
+    const record = this.#records.get(name);
+    if (wish !== undefined) this.#plan(name, wish, true);
+    else if (record !== undefined) this.#plan(name, wishOf(record), false);
+  }
+
+  /** Its rows go. Its ports stay reserved as long as it is a member. */
+  drop(name: string): void {
+    const before = this.#records.get(name);
+    for (const map of [this.#records, this.#applied, this.#refused, this.#wishes, this.#rejections]) map.delete(name);
+    if (this.#expected.delete(name)) this.#events.onAll();
+    for (const { network } of before?.attachments ?? []) this.#attached.get(network)?.delete(name);
+    this.#options.target.drop(memberOwner(name));
+    this.#reserve(name);
+    this.#events.onMember(name);
+    this.#collect();
+    this.#reconsider(name);
+  }
+
+  /** The target's word on a member's rows. */
+  result(name: string, problem: Problem | undefined): void {
+    const before = this.#refused.get(name);
+    const record = this.#records.get(name);
+    if (problem === undefined) this.#refused.delete(name);
+    else if (record !== undefined) this.#refused.set(name, problem);
+    if (problem === undefined && record !== undefined) this.#applied.set(name, record);
+    if (before?.message === problem?.message) return;
+    this.#events.onOwn(name);
+    this.#events.onMember(name);
+  }
+
+  setForeign(name: string, zone: ForeignMember | undefined): void {
+    if (zone === undefined) {
+      if (!this.#foreign.delete(name)) return;
+      this.#holdings.delete(name);
+      this.#overlapping.delete(name);
+    } else {
+      this.#holdings.set(name, heldByForeign(zone));
+      const routes = zone.routes.filter(({ transitSwitch, prefix }) => {
+        const cidr = parseCidr(prefix);
+        const isMember = (holder: string): boolean => this.#records.has(holder);
+        return cidr !== undefined && this.#holdings.overlap(transitSwitch, cidr, isMember) === undefined;
+      });
+      const shown = routes.length === zone.routes.length ? zone : { ...zone, routes };
+      if (shown === zone) this.#overlapping.delete(name);
+      else this.#overlapping.add(name);
+      if (JSON.stringify(this.#foreign.get(name)) === JSON.stringify(shown)) return;
+      this.#foreign.set(name, shown);
+    }
+    this.#events.onMember(name);
+    this.#reconsider(name);
+  }
+
+  /** Zones to read again, because a member gave a prefix back. */
+  overlappingZones(): readonly string[] {
+    return [...this.#overlapping];
+  }
+
+  /** A path that all were told of is gone: its ports go too. */
+  removePath(network: string, index: number): void {
+    this.#options.networks.removePath(network, index);
+    this.#networkChanged(network, '');
+  }
+
+  #plan(name: string, wish: MemberState, isOwnWord: boolean): void {
+    const { registry, log } = this.#options;
+    const record = this.#records.get(name);
+    const { networks, rejections, changed } = isOwnWord
+      ? takePart(name, wish, this.#participation(name))
+      : stayIn(name, wish, this.#options.networks);
+    const admission = admit(wish, {
+      cluster: name,
+      own: record,
+      limits: registry.spec(name),
+      others: this.#holdings.others(name),
+      networks,
+      recorded: registry.ports(name),
+      hasUnknownPorts: this.#expected.values().some((one) => one !== name && registry.ports(one).length === 0),
+    });
+    const all = [...rejections, ...admission.rejections];
+    const isNews = JSON.stringify(all) !== JSON.stringify(this.#rejections.get(name) ?? []);
+    if (isNews && all.length > 0)
+      log.warn({ cluster: name, rejections: all }, 'refused a part of what a member asked for');
+    if (all.length > 0) this.#rejections.set(name, all);
+    else this.#rejections.delete(name);
+    if (isNews) this.#events.onOwn(name);
+    if (this.#give(admission.record)) this.#reconsider(name);
+    for (const network of changed) this.#networkChanged(network, name);
+    this.#collect();
+  }
+
+  #participation(name: string): Participation {
+    const { networks, registry, isForeignSwitch } = this.#options;
+    const isAttached = (network: string): boolean => this.attached(network).has(name);
+    return { networks, recorded: registry.ports(name), isAttached, isForeignSwitch };
+  }
+
+  /** Whether that was new. */
+  #give(record: MemberRecord): boolean {
+    const { name } = record;
+    const before = this.#records.get(name);
+    if (this.#expected.delete(name)) this.#events.onAll();
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(record)) return false;
+    this.#records.set(name, record);
+    for (const { network } of before?.attachments ?? []) this.#attached.get(network)?.delete(name);
+    for (const { network } of record.attachments) {
+      const attached = this.#attached.get(network) ?? new Set();
+      this.#attached.set(network, attached.add(name));
+    }
+    const ports = record.attachments.flatMap((attachment) => attachment.ports);
+    this.#events.onPorts(name, ports);
+    this.#holdings.set(name, heldByMember(record));
+    this.#options.target.set(memberOwner(name), planMember(record));
+    this.#events.onMember(name);
+    this.#events.onOwn(name);
+    return true;
+  }
+
+  #reserve(name: string): void {
+    const { registry } = this.#options;
+    const ports = registry.member(name) === undefined ? [] : registry.ports(name);
+    if (ports.length === 0) this.#holdings.delete(name);
+    else this.#holdings.set(name, heldByMember({ name, gateways: [], attachments: [] }, ports));
+  }
+
+  #networkChanged(network: string, except: string): void {
+    this.#events.onAll();
+    // Planning takes a member out and puts it in again.
+    const attached = Array.from(this.attached(network));
+    for (const name of attached) if (name !== except) this.replan(name);
+  }
+
+  /** A network goes with the last that took part, unless somebody is still to say whether it does. */
+  #collect(): void {
+    const { networks } = this.#options;
+    if (this.#expected.size > 0) return;
+    const candidates = Array.from(networks.values());
+    for (const { name } of candidates) {
+      if (name === networks.standard.name || this.attached(name).size > 0) continue;
+      networks.remove(name);
+      this.#events.onAll();
+      this.#replanRefused(({ kind }) => kind === 'transit-switch');
+    }
+  }
+
+  /** What was refused because of `holder`, or for want of room, may be free now. */
+  #reconsider(holder: string): void {
+    this.#replanRefused((one) => one.holder === holder || one.code === 'TransitExhausted', holder);
+  }
+
+  #replanRefused(isFree: (rejection: Rejection) => boolean, except?: string): void {
+    // Planning changes what is iterated.
+    const refused = Array.from(this.#rejections);
+    for (const [name, rejections] of refused)
+      if (name !== except && this.#wishes.has(name) && rejections.some(isFree)) this.replan(name);
+  }
+}

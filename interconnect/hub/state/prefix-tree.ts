@@ -1,0 +1,94 @@
+/** Prefixes by holder, so that what overlaps a prefix is found in as many steps as it has bits. */
+import { bitsOf, type Family } from '../../../lib/net/ip.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+
+interface Node {
+  zero: Node | undefined;
+  one: Node | undefined;
+  /** Once for each time the holder added it. */
+  holders: string[];
+}
+
+export interface HeldPrefix {
+  readonly cidr: Cidr;
+  readonly holder: string;
+}
+
+export class PrefixTree {
+  readonly #roots: Readonly<Record<Family, Node>> = { 4: emptyNode(), 6: emptyNode() };
+
+  add(cidr: Cidr, holder: string): void {
+    let node = this.#roots[cidr.family];
+    for (const bit of bitsIn(cidr)) {
+      const next = (bit ? node.one : node.zero) ?? emptyNode();
+      if (bit) node.one = next;
+      else node.zero = next;
+      node = next;
+    }
+    node.holders.push(holder);
+  }
+
+  /** Nothing happens where it was not added. */
+  remove(cidr: Cidr, holder: string): void {
+    const way: { readonly node: Node; readonly bit: boolean }[] = [];
+    let node: Node | undefined = this.#roots[cidr.family];
+    for (const bit of bitsIn(cidr)) {
+      way.push({ node, bit });
+      node = bit ? node.one : node.zero;
+      if (node === undefined) return;
+    }
+    const at = node.holders.indexOf(holder);
+    if (at >= 0) node.holders.splice(at, 1);
+    for (let last = way.pop(); last !== undefined && isEmpty(node); last = way.pop()) {
+      if (last.bit) last.node.one = undefined;
+      else last.node.zero = undefined;
+      node = last.node;
+    }
+  }
+
+  /** A held prefix that contains `cidr` or lies in it, of a holder that `counts`; the widest that contains it first. */
+  overlapping(cidr: Cidr, counts: (holder: string) => boolean): HeldPrefix | undefined {
+    let node: Node | undefined = this.#roots[cidr.family];
+    let prefix = 0;
+    const found = (at: Node): HeldPrefix | undefined => {
+      const holder = at.holders.find(counts);
+      return holder === undefined ? undefined : { cidr: shortened(cidr, prefix), holder };
+    };
+    for (const bit of bitsIn(cidr)) {
+      const held = found(node);
+      if (held !== undefined) return held;
+      node = bit ? node.one : node.zero;
+      if (node === undefined) return undefined;
+      prefix += 1;
+    }
+    return within(node, cidr, counts);
+  }
+}
+
+function within(node: Node, cidr: Cidr, counts: (holder: string) => boolean): HeldPrefix | undefined {
+  const holder = node.holders.find(counts);
+  if (holder !== undefined) return { cidr, holder };
+  const prefix = cidr.prefix + 1;
+  const zero = node.zero === undefined ? undefined : within(node.zero, { ...cidr, prefix }, counts);
+  if (zero !== undefined || node.one === undefined) return zero;
+  const half = 1n << BigInt(bitsOf(cidr.family) - prefix);
+  return within(node.one, { ...cidr, network: cidr.network + half, prefix }, counts);
+}
+
+function* bitsIn({ family, network, prefix }: Cidr): Generator<boolean> {
+  const bits = bitsOf(family);
+  for (let at = 1; at <= prefix; at += 1) yield ((network >> BigInt(bits - at)) & 1n) === 1n;
+}
+
+function shortened({ family, network }: Cidr, prefix: number): Cidr {
+  const hostBits = BigInt(bitsOf(family) - prefix);
+  return { family, network: (network >> hostBits) << hostBits, prefix };
+}
+
+function emptyNode(): Node {
+  return { zero: undefined, one: undefined, holders: [] };
+}
+
+function isEmpty({ zero, one, holders }: Node): boolean {
+  return zero === undefined && one === undefined && holders.length === 0;
+}

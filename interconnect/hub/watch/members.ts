@@ -1,0 +1,41 @@
+/** HubMember objects as the registry needs them. What is wrong with a status is read as if it were not there. */
+import { z } from 'zod';
+import {
+  allocatedPath,
+  hubMemberSpec,
+  hubMemberStatus,
+  type HubMemberStatus,
+} from '../../../lib/api/kinds/hub-member.ts';
+import type { RawObject } from '../../../lib/kube/types.ts';
+import type { Membership, MemberSpec, StoredMember } from '../state/registry.ts';
+
+/** A HubMember with the status it has, for writing only what differs. */
+export interface HubMember extends StoredMember {
+  readonly status: HubMemberStatus;
+}
+
+const ports = z.array(allocatedPath);
+/** Nothing is taken from a member whose limits cannot be read. */
+const nothingAllowed: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0 };
+
+export function parseHubMember(raw: RawObject): HubMember {
+  const { name: cluster, uid, creationTimestamp } = raw.metadata;
+  const spec = hubMemberSpec.safeParse(raw['spec'] ?? {});
+  const status = hubMemberStatus.safeParse(raw['status'] ?? {}).data ?? {};
+  return {
+    cluster,
+    uid,
+    createdMs: Date.parse(creationTimestamp ?? '') || 0,
+    spec: spec.data ?? nothingAllowed,
+    membership: membershipOf(cluster, status),
+    ports: ports.safeParse(status.ports).data ?? [],
+    isStale: status.conditions?.some(({ type, reason }) => type === 'Connected' && reason === 'Stale') === true,
+    status,
+  };
+}
+
+function membershipOf(cluster: string, status: HubMemberStatus): Membership | undefined {
+  const { fingerprint, token, joined, leaving } = status;
+  if (fingerprint === undefined || token === undefined) return undefined;
+  return { cluster, fingerprint, token, joinedMs: Date.parse(joined ?? '') || 0, leaving: leaving === true };
+}

@@ -1,0 +1,155 @@
+/**
+ * What of the prefixes that another cluster offers may be used here. In: that cluster, this one, route policies, what
+ * others have. Out: each route with its preference, or with the problem that keeps it out. Pure.
+ * Rule: nothing a remote cluster says may change how local addresses are forwarded.
+ */
+import { cidrContains, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { parseIp } from '../../lib/net/ip.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { Member, NextHop, Route } from '../link/messages.ts';
+import type { LocalRange, LocalView } from '../state/local.ts';
+import type { OwnNetwork } from '../state/networks.ts';
+import type { PolicySet } from './policy/compile.ts';
+import { importVerdict } from './policy/import.ts';
+import { limitPrefixes, type Refusal } from './policy/limit.ts';
+import type { Decision } from './policy/policy.ts';
+
+/** What the plan of every remote cluster depends on besides that cluster. */
+export interface RemoteContext {
+  readonly local: LocalView;
+  /** Chassis of this cluster that have tunnels to others. */
+  readonly gateways: readonly string[];
+  readonly networks: ReadonlyMap<string, OwnNetwork>;
+  readonly policies: PolicySet;
+}
+
+export interface JudgedRoute {
+  readonly prefix: string;
+  readonly transitSwitch: string;
+  readonly router: string;
+  readonly origin: string;
+  readonly tags: readonly string[];
+  readonly preference: number;
+  /** Of its own family, on paths of this cluster. */
+  readonly nextHops: readonly NextHop[];
+  readonly rejected: Problem | undefined;
+}
+
+export interface Judgement {
+  readonly routes: readonly JudgedRoute[];
+  readonly decisions: readonly (Decision | undefined)[];
+  readonly overLimit: readonly Refusal[];
+}
+
+/** A prefix of a member the hub answers for, of another cluster, which a foreign zone cannot take. */
+export type NativeHolder = (
+  network: string,
+  cidr: Cidr,
+  cluster: string,
+) => { readonly cidr: Cidr; readonly holder: string } | undefined;
+
+export function judgeRoutes(member: Member, context: RemoteContext, nativeHolder: NativeHolder): Judgement {
+  const decisions: (Decision | undefined)[] = [];
+  const judged = member.routes.flatMap((route): JudgedRoute[] => {
+    const network = context.networks.get(route.transitSwitch);
+    // A network that this cluster takes no part in is not its business.
+    if (network === undefined) return [];
+    const common = commonOf(route, network);
+    const problem = refuse(route, common.nextHops, { member, context, network, nativeHolder });
+    if (problem !== undefined) return [{ ...common, preference: 0, rejected: problem }];
+    const verdict = importVerdict(context.policies, {
+      cluster: member.name,
+      vpc: network.vpc.router,
+      transitSwitch: route.transitSwitch,
+      cidr: route.prefix,
+      origin: route.origin,
+      tags: route.tags,
+    });
+    decisions.push(verdict.decidedBy);
+    if (!verdict.allowed) return [{ ...common, preference: 0, rejected: verdict.problem }];
+    return [{ ...common, tags: verdict.tags, preference: verdict.preference, rejected: undefined }];
+  });
+  return { ...limited(member.name, judged, context.policies), decisions };
+}
+
+/** Of those that are allowed otherwise, the ones beyond a limit. */
+function limited(cluster: string, judged: readonly JudgedRoute[], policies: PolicySet): Omit<Judgement, 'decisions'> {
+  const allowed = judged.flatMap((route) =>
+    route.rejected === undefined ? [{ transitSwitch: route.transitSwitch, cidr: route.prefix, route }] : [],
+  );
+  const overLimit = limitPrefixes(policies, cluster, allowed);
+  if (overLimit.length === 0) return { routes: judged, overLimit };
+  const problems = new Map(overLimit.map(({ prefix, problem }) => [prefix.route, problem]));
+  return { routes: judged.map((route) => ({ ...route, rejected: problems.get(route) ?? route.rejected })), overLimit };
+}
+
+function commonOf(route: Route, network: OwnNetwork): Omit<JudgedRoute, 'preference' | 'rejected'> {
+  const { prefix, transitSwitch, origin, tags } = route;
+  const paths = new Map(network.paths.map((path) => [path.switch, path]));
+  const isV6 = prefix.includes(':');
+  const nextHops = route.nextHops.filter(({ switch: name, address }) => {
+    const path = paths.get(name);
+    const ip = parseIp(address);
+    if (path === undefined || path.order.length === 0 || ip === undefined || (ip.family === 6) !== isV6) return false;
+    return path.cidrs.some((text) => {
+      const cidr = parseCidr(text);
+      return cidr !== undefined && cidrContains(cidr, ip);
+    });
+  });
+  return { prefix, transitSwitch, router: network.vpc.router, origin, tags, nextHops };
+}
+
+interface Case {
+  readonly member: Member;
+  readonly context: RemoteContext;
+  readonly network: OwnNetwork;
+  readonly nativeHolder: NativeHolder;
+}
+
+function refuse(
+  route: Route,
+  nextHops: readonly NextHop[],
+  { member, context, network, nativeHolder }: Case,
+): Problem | undefined {
+  const { prefix } = route;
+  const { local } = context;
+  const cidr = parseCidr(prefix);
+  if (cidr === undefined || cidr.prefix === 0)
+    return { code: 'PrefixInvalid', message: `"${prefix}" of ${member.name} is no prefix that can be taken` };
+  if (route.via.includes(local.cluster)) {
+    const message = `${prefix} of ${member.name} came from this cluster (${route.via.join(', ')}); it is not taken back`;
+    return { code: 'Loop', message };
+  }
+  if (!network.paths.some(({ order }) => order.length > 0)) {
+    const message = `${prefix} of ${member.name}: no node of this cluster is a gateway; label one with ovn.kubernetes.io/ic-gw=true`;
+    return { code: 'NoGateway', message };
+  }
+  if (member.gateways.length === 0)
+    return { code: 'NextHopUnreachable', message: `${prefix} of ${member.name}: that cluster has no gateway now` };
+  if (nextHops.length === 0) {
+    const hops = route.nextHops.map(({ address }) => address).join(', ');
+    const message = `${prefix} of ${member.name}: its next hops (${hops}) are not on a path of ${route.transitSwitch} that this cluster has`;
+    return { code: 'NextHopUnreachable', message };
+  }
+  const held = heldHere(cidr, local, network);
+  if (held !== undefined) return overlap(prefix, member, held);
+  const other = member.foreign ? nativeHolder(network.name, cidr, member.name) : undefined;
+  return other === undefined ? undefined : overlap(prefix, member, `${formatCidr(other.cidr)} of ${other.holder}`);
+}
+
+/** A local range inside the prefix keeps its own traffic by its longer mask, and must not take the rest from the others. */
+function heldHere(cidr: Cidr, local: LocalView, { name, vpc, cidrs }: OwnNetwork): string | undefined {
+  const isHeld = (held: LocalRange): boolean => held.cidr.prefix <= cidr.prefix && cidrsOverlap(held.cidr, cidr);
+  const range = vpc.ranges.find(isHeld);
+  if (range !== undefined) return `${formatCidr(range.cidr)} (${range.name}) of this cluster`;
+  const transit = cidrs.find((own) => isHeld({ name, cidr: own }));
+  if (transit !== undefined) return `${formatCidr(transit)}, the addresses of ${name} itself`;
+  if (vpc.router !== defaultVpc) return undefined;
+  const node = local.nodeAddresses.find(({ ip }) => cidrContains(cidr, ip));
+  return node === undefined ? undefined : `the address of node ${node.node}`;
+}
+
+function overlap(prefix: string, member: Member, what: string): Problem {
+  return { code: 'Overlap', message: `${prefix} of ${member.name} overlaps ${what}; it is not reachable from here` };
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { isUnreachable, noMemory, planPaths, usablePaths, type PathFacts, type PathMemory } from './paths.ts';
+
+const time = { nowMs: 0, holdDownMs: 5000 };
+const path = (index: number, fields: Partial<PathFacts> = {}): PathFacts => ({
+  network: 'ts',
+  index,
+  switch: index === 0 ? 'ts' : `ts${index}`,
+  isRetiring: false,
+  local: { order: ['a1', 'a2'], holder: 'a1', isDraining: false },
+  remote: { order: ['b1', 'b2'], holder: 'b1', isDraining: false },
+  tunnelTo: () => 'up',
+  ...fields,
+});
+const down = { tunnelTo: () => 'down' };
+
+class Cluster {
+  memory: PathMemory = noMemory;
+  look(nowMs: number, facts: readonly PathFacts[]) {
+    const answer = planPaths(facts, this.memory, { nowMs, holdDownMs: 5000 });
+    this.memory = answer.memory;
+    return {
+      states: answer.verdicts.map(({ state, reason }) => (reason === '' ? state : `${state} ${reason}`)),
+      used: [...usablePaths(answer.verdicts, 'ts')],
+      wakeMs: answer.wakeMs,
+    };
+  }
+}
+
+describe('a path', () => {
+  const verdict = (fields: Partial<PathFacts>) => {
+    const [first] = planPaths([path(0, fields), path(1)], noMemory, time).verdicts;
+    return `${first?.state} ${first?.reason}`;
+  };
+  it('is up when both anchors hold their ports and nothing says that the tunnel is down', () => {
+    assert.equal(verdict({}), 'Up ');
+    assert.equal(verdict({ tunnelTo: () => undefined }), 'Up ');
+    assert.equal(verdict({ tunnelTo: () => 'unknown' }), 'Up ');
+  });
+  it('is down when the tunnel to the other anchor is, also where only the answers do not arrive', () => {
+    assert.equal(verdict(down), 'Down TunnelDown');
+    assert.equal(verdict({ tunnelTo: () => 'init' }), 'Down TunnelDown');
+    assert.equal(verdict({ tunnelTo: (chassis) => (chassis === 'b2' ? 'down' : 'up') }), 'Up ');
+  });
+  it('moves or drains while either side does', () => {
+    const local = path(0).local;
+    const remote = path(0).remote;
+    assert.equal(verdict({ isRetiring: true }), 'Draining Retiring');
+    assert.equal(verdict({ local: { ...local, isDraining: true } }), 'Draining LocalDrain');
+    assert.equal(verdict({ remote: { ...remote, isDraining: true } }), 'Draining RemoteDrain');
+    assert.equal(verdict({ local: { ...local, holder: 'a2' } }), 'Moving FailedOver');
+    assert.equal(verdict({ remote: { ...remote, holder: 'b2' } }), 'Moving FailedOver');
+    assert.equal(verdict({ remote: { ...remote, holder: '' } }), 'Moving Unclaimed');
+    assert.equal(verdict({ local: { ...local, holder: '' } }), 'Moving Unclaimed');
+  });
+});
+
+describe('the routes use', () => {
+  it('all paths of a cluster that was not there before, at once', () => {
+    const cluster = new Cluster();
+    assert.deepEqual(cluster.look(0, [path(0), path(1, down)]), {
+      states: ['Up', 'Down TunnelDown'],
+      used: ['ts'],
+      wakeMs: undefined,
+    });
+    assert.deepEqual(cluster.look(300, [path(0), path(1)]).used, ['ts', 'ts1']);
+  });
+
+  it('a path that returns only after it rested', () => {
+    const cluster = new Cluster();
+    cluster.look(0, [path(0), path(1)]);
+    assert.deepEqual(cluster.look(10_000, [path(0), path(1, down)]).used, ['ts']);
+    assert.deepEqual(cluster.look(20_000, [path(0), path(1)]), {
+      states: ['Up', 'HoldDown HoldDown'],
+      used: ['ts'],
+      wakeMs: 25_000,
+    });
+    cluster.look(22_000, [path(0), path(1, down)]);
+    assert.equal(cluster.look(23_000, [path(0), path(1)]).wakeMs, 28_000, 'a relapse begins anew');
+    assert.deepEqual(cluster.look(28_000, [path(0), path(1)]), {
+      states: ['Up', 'Up'],
+      used: ['ts', 'ts1'],
+      wakeMs: undefined,
+    });
+  });
+
+  it('what rests or drains as soon as nothing better is left, never what is down', () => {
+    const cluster = new Cluster();
+    cluster.look(0, [path(0), path(1)]);
+    cluster.look(10_000, [path(0), path(1, down)]);
+    assert.deepEqual(cluster.look(11_000, [path(0, down), path(1)]).used, ['ts1']);
+    const draining = { local: { ...path(0).local, isDraining: true } };
+    assert.deepEqual(cluster.look(12_000, [path(0, draining), path(1, down)]).used, ['ts']);
+    assert.deepEqual(cluster.look(13_000, [path(0, draining), path(1, draining)]).used, ['ts', 'ts1']);
+    assert.deepEqual(cluster.look(14_000, [path(0, down), path(1, down)]).used, []);
+  });
+
+  it('a backup of the other side where its anchors cannot be reached at all', () => {
+    const partial = { tunnelTo: (chassis: string) => (chassis === 'b1' ? 'down' : 'up') };
+    const { verdicts } = planPaths([path(0, partial), path(1, down)], noMemory, time);
+    assert.deepEqual([...usablePaths(verdicts, 'ts')], ['ts']);
+    assert.equal(isUnreachable(verdicts), false);
+    assert.equal(isUnreachable(planPaths([path(0, down), path(1, down)], noMemory, time).verdicts), true);
+    assert.equal(isUnreachable([]), false);
+  });
+
+  it('after a restart what carried traffic before it', () => {
+    const memory = {
+      wellSinceMs: new Map([
+        ['ts', -Infinity],
+        ['ts1', -Infinity],
+      ]),
+      upSinceMs: -Infinity,
+    };
+    const { verdicts, wakeMs } = planPaths([path(0), path(1)], memory, time);
+    assert.deepEqual([[...usablePaths(verdicts, 'ts')], wakeMs], [['ts', 'ts1'], undefined]);
+  });
+});

@@ -1,0 +1,171 @@
+/**
+ * Which paths to another cluster carry traffic. Pure: the time comes by parameter.
+ *
+ * In: both ends of each path, the tunnel between them, how long each path has been well. Out: a verdict for each, and
+ * which of them the routes use: all that are up, else those that are merely resting, moving or draining, never one
+ * whose tunnels are down.
+ */
+import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
+
+export type PathState = RemotePathStatus['state'];
+
+export interface PathEndFacts {
+  /** Chassis in the order the end published; the first is its anchor. */
+  readonly order: readonly string[];
+  readonly holder: string;
+  readonly isDraining: boolean;
+}
+
+export interface PathFacts {
+  readonly network: string;
+  readonly index: number;
+  readonly switch: string;
+  readonly isRetiring: boolean;
+  readonly local: PathEndFacts;
+  readonly remote: PathEndFacts;
+  /** BFD state of the local holder's tunnel to a chassis; undefined where nothing is reported. */
+  readonly tunnelTo: (chassis: string) => string | undefined;
+}
+
+/** The lower, the better; what is `dead` is never used. */
+const rank = { up: 0, resting: 1, backup: 2, dead: 3 } as const;
+
+export interface PathVerdict {
+  readonly network: string;
+  readonly index: number;
+  readonly switch: string;
+  readonly localGateway: string;
+  readonly remoteGateway: string;
+  readonly state: PathState;
+  /** Empty while it is up. */
+  readonly reason: string;
+  readonly message: string;
+  readonly bfd: string;
+  readonly rank: number;
+}
+
+/** What is remembered of the paths of one network to one cluster between two looks. */
+export interface PathMemory {
+  /** By logical switch: since when the path has been well. */
+  readonly wellSinceMs: ReadonlyMap<string, number>;
+  /** Since when some path has been up; undefined while none is. */
+  readonly upSinceMs: number | undefined;
+}
+
+export interface PathsAnswer {
+  readonly verdicts: readonly PathVerdict[];
+  readonly memory: PathMemory;
+  /** When a path has rested long enough, in milliseconds of the same clock. */
+  readonly wakeMs: number | undefined;
+}
+
+/** Paths that come up within so short a time after the first come up together: there is nothing to protect yet. */
+const togetherMs = 2000;
+
+export const noMemory: PathMemory = { wellSinceMs: new Map(), upSinceMs: undefined };
+
+/** All paths of one network to one cluster. */
+export function planPaths(
+  facts: readonly PathFacts[],
+  before: PathMemory,
+  { nowMs, holdDownMs }: { readonly nowMs: number; readonly holdDownMs: number },
+): PathsAnswer {
+  const judged = facts.map(judge);
+  const isWell = ({ state }: PathVerdict): boolean => state === 'Up';
+  const wellSinceMs = new Map(
+    judged.filter(isWell).map((verdict) => [verdict.switch, before.wellSinceMs.get(verdict.switch) ?? nowMs]),
+  );
+  const isRested = (verdict: PathVerdict): boolean =>
+    isWell(verdict) && nowMs - (wellSinceMs.get(verdict.switch) ?? nowMs) >= holdDownMs;
+  const isTogether = before.upSinceMs !== undefined && nowMs - before.upSinceMs < togetherMs;
+  // Where nothing else carries traffic, there is none that a rest could spare.
+  const isAlone = judged.every((verdict) => (isWell(verdict) ? !isRested(verdict) : verdict.rank > rank.resting));
+  const wakes: number[] = [];
+  const verdicts = judged.map((verdict) => {
+    if (!isWell(verdict) || isRested(verdict)) return verdict;
+    const sinceMs = wellSinceMs.get(verdict.switch) ?? nowMs;
+    if (isAlone || isTogether) {
+      wellSinceMs.set(verdict.switch, Math.min(sinceMs, nowMs - holdDownMs));
+      return verdict;
+    }
+    wakes.push(sinceMs + holdDownMs);
+    return rest(verdict);
+  });
+  const isUp = verdicts.some(isWell);
+  const upSinceMs = isUp ? (before.upSinceMs ?? nowMs) : undefined;
+  return {
+    verdicts,
+    memory: { wellSinceMs, upSinceMs },
+    wakeMs: wakes.length === 0 ? undefined : Math.min(...wakes),
+  };
+}
+
+/** Logical switches of those verdicts that the routes of a network use. */
+export function usablePaths(verdicts: readonly PathVerdict[], network: string): ReadonlySet<string> {
+  const ours = verdicts.filter((verdict) => verdict.network === network);
+  const best = Math.min(...ours.map((verdict) => verdict.rank));
+  return new Set(
+    best >= rank.dead ? [] : ours.filter((verdict) => verdict.rank === best).map((verdict) => verdict.switch),
+  );
+}
+
+/** Every path to the cluster is down. */
+export function isUnreachable(verdicts: readonly PathVerdict[]): boolean {
+  return verdicts.length > 0 && verdicts.every((verdict) => verdict.rank === rank.dead);
+}
+
+function rest(verdict: PathVerdict): PathVerdict {
+  const message = `${verdict.switch} is well again and rests before traffic returns to it`;
+  return { ...verdict, state: 'HoldDown', reason: 'HoldDown', message, rank: rank.resting };
+}
+
+/** The verdict without regard to how long it has been so. */
+function judge(facts: PathFacts): PathVerdict {
+  const { network, index, local, remote, tunnelTo } = facts;
+  const [anchor = ''] = remote.order;
+  const bfd = (anchor === '' ? undefined : tunnelTo(anchor)) ?? 'unknown';
+  const common = {
+    network,
+    index,
+    switch: facts.switch,
+    localGateway: local.holder,
+    remoteGateway: remote.holder === '' ? anchor : remote.holder,
+    bfd,
+  };
+  if (isDown(bfd)) {
+    const backup = remote.order.find((chassis) => !isDown(tunnelTo(chassis)));
+    const message = `no BFD packets pass between ${local.holder} and ${anchor}: look at the underlay between them (udp 6081 both ways) and at Open vSwitch on both`;
+    return {
+      ...common,
+      state: 'Down',
+      reason: 'TunnelDown',
+      message,
+      rank: backup === undefined ? rank.dead : rank.backup,
+    };
+  }
+  const [state, reason, message] = unsettled(facts) ?? ['Up', '', ''];
+  return { ...common, state, reason, message, rank: state === 'Up' ? rank.up : rank.resting };
+}
+
+/** One that hears nothing says `init` or `down`, as RFC 5880 has it. */
+function isDown(bfd: string | undefined): boolean {
+  return bfd === 'down' || bfd === 'init';
+}
+
+function unsettled({ local, remote, isRetiring, ...path }: PathFacts): [PathState, string, string] | undefined {
+  const name = path.switch;
+  if (isRetiring) return ['Draining', 'Retiring', `the hub takes ${name} away: the network is to have fewer paths`];
+  if (local.isDraining) return ['Draining', 'LocalDrain', `this cluster moves its end of ${name} to another gateway`];
+  if (remote.isDraining)
+    return ['Draining', 'RemoteDrain', `the other cluster moves its end of ${name} to another gateway`];
+  const sides = [
+    ['this cluster', local],
+    ['the other cluster', remote],
+  ] as const;
+  for (const [side, { order, holder }] of sides) {
+    if (holder === '') return ['Moving', 'Unclaimed', `no gateway of ${side} has taken its port on ${name}`];
+    if (holder !== order[0])
+      return ['Moving', 'FailedOver', `${holder} forwards for ${name} in place of ${order[0] ?? 'nobody'} of ${side}`];
+  }
+  return undefined;
+}

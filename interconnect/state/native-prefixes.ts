@@ -1,0 +1,61 @@
+/** Prefixes of members the hub answers for, so that a foreign zone, which nobody checks, cannot take one of them. */
+import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import type { Member } from '../link/messages.ts';
+import { PrefixIndex, type HeldPrefix } from './prefix-index.ts';
+
+interface Indexed {
+  readonly member: Member;
+  readonly held: readonly (readonly [network: string, prefix: HeldPrefix])[];
+}
+
+export class NativePrefixes {
+  readonly #natives = new Map<string, PrefixIndex>();
+  readonly #foreigners = new Map<string, PrefixIndex>();
+  readonly #known = new Map<string, Indexed>();
+
+  /** Takes in what changed; returns foreign zones whose routes may be judged otherwise now. */
+  update(names: ReadonlySet<string>, members: ReadonlyMap<string, Member>): ReadonlySet<string> {
+    const affected = new Set<string>();
+    for (const name of names) {
+      const member = members.get(name);
+      const before = this.#known.get(name);
+      if (before !== undefined && before.member === member) continue;
+      if (before !== undefined) this.#replace(before, 'remove', affected);
+      this.#known.delete(name);
+      if (member === undefined) continue;
+      const indexed = { member, held: heldBy(member) };
+      this.#known.set(name, indexed);
+      this.#replace(indexed, 'add', affected);
+    }
+    return affected;
+  }
+
+  /** The prefix of another cluster that the hub answers for and that shares addresses with this one. */
+  holder(network: string, cidr: Cidr, cluster: string): HeldPrefix | undefined {
+    return this.#natives.get(network)?.overlapping(cidr, cluster);
+  }
+
+  clear(): void {
+    this.#natives.clear();
+    this.#foreigners.clear();
+    this.#known.clear();
+  }
+
+  #replace({ member, held }: Indexed, change: 'add' | 'remove', affected: Set<string>): void {
+    const side = member.foreign ? this.#foreigners : this.#natives;
+    for (const [network, prefix] of held) {
+      const index = side.get(network) ?? new PrefixIndex();
+      side.set(network, index);
+      index[change](prefix);
+      if (member.foreign) continue;
+      for (const other of this.#foreigners.get(network)?.allOverlapping(prefix.cidr) ?? []) affected.add(other.holder);
+    }
+  }
+}
+
+function heldBy({ name, routes }: Member): Indexed['held'] {
+  return routes.flatMap(({ prefix, transitSwitch }) => {
+    const cidr = parseCidr(prefix);
+    return cidr === undefined ? [] : [[transitSwitch, { cidr, holder: name }] as const];
+  });
+}

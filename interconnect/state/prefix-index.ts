@@ -1,0 +1,74 @@
+/** Which cluster has which prefix of a network, found by overlap without a look at all of them. */
+import { formatCidr, lastOf, type Cidr } from '../../lib/net/cidr.ts';
+
+export interface HeldPrefix {
+  readonly cidr: Cidr;
+  readonly holder: string;
+}
+
+export class PrefixIndex {
+  readonly #byText = new Map<string, Set<HeldPrefix>>();
+  /** By first address, of one family each. */
+  readonly #sorted: Record<4 | 6, HeldPrefix[]> = { 4: [], 6: [] };
+  /** How many prefixes have each length, of one family each. */
+  readonly #lengths: Record<4 | 6, Map<number, number>> = { 4: new Map(), 6: new Map() };
+
+  add(held: HeldPrefix): void {
+    const { cidr } = held;
+    const key = formatCidr(cidr);
+    const same = this.#byText.get(key) ?? new Set<HeldPrefix>();
+    this.#byText.set(key, same.add(held));
+    const list = this.#sorted[cidr.family];
+    list.splice(firstFrom(list, cidr.network), 0, held);
+    const lengths = this.#lengths[cidr.family];
+    lengths.set(cidr.prefix, (lengths.get(cidr.prefix) ?? 0) + 1);
+  }
+
+  /** The same object that was added. */
+  remove(held: HeldPrefix): void {
+    const { cidr } = held;
+    const key = formatCidr(cidr);
+    const same = this.#byText.get(key);
+    if (same?.delete(held) !== true) return;
+    if (same.size === 0) this.#byText.delete(key);
+    const list = this.#sorted[cidr.family];
+    list.splice(list.indexOf(held, firstFrom(list, cidr.network)), 1);
+    const lengths = this.#lengths[cidr.family];
+    const left = (lengths.get(cidr.prefix) ?? 1) - 1;
+    if (left === 0) lengths.delete(cidr.prefix);
+    else lengths.set(cidr.prefix, left);
+  }
+
+  /** Some prefix of another cluster that shares addresses with this one. */
+  overlapping(cidr: Cidr, cluster: string): HeldPrefix | undefined {
+    return this.allOverlapping(cidr).find(({ holder }) => holder !== cluster);
+  }
+
+  *allOverlapping(cidr: Cidr): Generator<HeldPrefix, undefined> {
+    for (const prefix of this.#lengths[cidr.family].keys()) {
+      if (prefix >= cidr.prefix) continue;
+      const hostBits = BigInt((cidr.family === 4 ? 32 : 128) - prefix);
+      const outer = { family: cidr.family, network: (cidr.network >> hostBits) << hostBits, prefix };
+      yield* this.#byText.get(formatCidr(outer)) ?? [];
+    }
+    const list = this.#sorted[cidr.family];
+    const last = lastOf(cidr);
+    for (let at = firstFrom(list, cidr.network); ; at += 1) {
+      const held = list[at];
+      if (held === undefined || held.cidr.network > last) return undefined;
+      // A wider one that begins at the same address came above.
+      if (held.cidr.prefix >= cidr.prefix) yield held;
+    }
+  }
+}
+
+/** Index of the first prefix that begins at or after the address. */
+function firstFrom(list: readonly HeldPrefix[], address: bigint): number {
+  let [low, high] = [0, list.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((list[middle]?.cidr.network ?? address) < address) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,67 @@
+/** What daemons report of the tunnels to gateways of other clusters, and which clusters a change concerns. */
+import type { Member } from '../link/messages.ts';
+import type { GatewayObject } from '../watch/objects.ts';
+
+export class Tunnels {
+  /** By chassis of this cluster: the node's gateway object. */
+  readonly #gateways = new Map<string, { readonly node: string; readonly object: GatewayObject }>();
+  readonly #states = new Map<string, ReadonlyMap<string, string>>();
+  /** Chassis of other clusters → cluster. */
+  readonly #clusters = new Map<string, string>();
+  readonly #chassis = new Map<string, readonly string[]>();
+
+  /** Takes in a gateway object; returns the clusters whose paths may stand otherwise now. */
+  set(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): ReadonlySet<string> {
+    const old = before?.status.chassis;
+    const chassis = after?.status.chassis;
+    if (old !== undefined && old !== chassis && this.#gateways.get(old)?.node === node) {
+      this.#gateways.delete(old);
+      this.#states.delete(old);
+    }
+    const states = new Map((after?.tunnels ?? []).map((tunnel) => [tunnel.chassis, tunnel.state]));
+    const known = new Map((before?.tunnels ?? []).map((tunnel) => [tunnel.chassis, tunnel.state as string]));
+    if (chassis !== undefined && after !== undefined) {
+      this.#gateways.set(chassis, { node, object: after });
+      this.#states.set(chassis, states);
+    }
+    const isSame = (other: string): boolean => old === chassis && known.get(other) === states.get(other);
+    const changed = [...new Set([...known.keys(), ...states.keys()])].filter((other) => !isSame(other));
+    return new Set(changed.flatMap((other) => this.#clusters.get(other) ?? []));
+  }
+
+  /** Clusters whose gateways were measured anew. */
+  measured(before: GatewayObject | undefined, after: GatewayObject | undefined): ReadonlySet<string> {
+    const known = new Map((before?.probes ?? []).map((probe) => [probe.chassis, JSON.stringify(probe)]));
+    const flaps = new Map((before?.tunnels ?? []).map((tunnel) => [tunnel.chassis, tunnel.flaps]));
+    const probed = (after?.probes ?? []).filter((probe) => known.get(probe.chassis) !== JSON.stringify(probe));
+    const flapped = (after?.tunnels ?? []).filter((tunnel) => flaps.get(tunnel.chassis) !== tunnel.flaps);
+    return new Set([...probed, ...flapped].flatMap(({ chassis }) => this.#clusters.get(chassis) ?? []));
+  }
+
+  /** Whose the chassis of other clusters are. */
+  learn(name: string, member: Member | undefined): void {
+    for (const chassis of this.#chassis.get(name) ?? [])
+      if (this.#clusters.get(chassis) === name) this.#clusters.delete(chassis);
+    const now = (member?.gateways ?? []).map(({ chassis }) => chassis);
+    for (const chassis of now) this.#clusters.set(chassis, name);
+    if (now.length === 0) this.#chassis.delete(name);
+    else this.#chassis.set(name, now);
+  }
+
+  /** BFD state of a tunnel; undefined where nothing is reported. */
+  state(own: string, other: string): string | undefined {
+    return this.#states.get(own)?.get(other);
+  }
+
+  gateway(chassis: string): GatewayObject | undefined {
+    return this.#gateways.get(chassis)?.object;
+  }
+
+  /** Unix milliseconds since when some tunnel of this chassis has been up; undefined while none is. */
+  upSinceMs(chassis: string): number | undefined {
+    const up = (this.gateway(chassis)?.tunnels ?? []).filter(({ state }) => state === 'up');
+    const times = up.map(({ since }) => (since === undefined ? Number.NaN : Date.parse(since)));
+    const known = times.filter((time) => !Number.isNaN(time));
+    return known.length === 0 ? undefined : Math.max(...known);
+  }
+}

@@ -1,0 +1,81 @@
+/** The agent's part of an InterconnectGateway's status; the daemon of the node writes the rest. Pure. */
+import type { GatewayPeer, InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { GatewayObject } from '../watch/objects.ts';
+import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
+import { mtuProblem } from './mtu.ts';
+import { isoOf, type Situation } from './situation.ts';
+
+export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, 'tunnels' | 'probes'>;
+
+export function renderGateway(
+  node: string,
+  object: GatewayObject | undefined,
+  situation: Situation,
+  peers: readonly GatewayPeer[],
+): OwnGatewayStatus {
+  const chassis =
+    situation.local?.gatewayNodes.find((gateway) => gateway.node === node)?.chassis ?? object?.status.chassis;
+  const known = chassis === undefined ? undefined : situation.local?.chassis.get(chassis);
+  const address = known?.gateway.encaps[0]?.ip;
+  const paths = [...situation.networks.values()].flatMap(({ name, paths: all }) =>
+    all.filter(({ holder }) => holder !== '' && holder === chassis).map(({ index }) => `${name}/${index}`),
+  );
+  const verdicts = [readyOf(node, situation, chassis), mtuVerdict(node, object, situation, peers)];
+  return {
+    conditions: withVerdicts(object?.status.conditions, verdicts, isoOf(situation)),
+    ...(chassis === undefined ? {} : { chassis }),
+    ...(address === undefined ? {} : { address }),
+    paths,
+    wantedMTU: situation.wantedMtu,
+    peers: [...peers],
+  };
+}
+
+/** Gateways of members that the hub answers for, in the order of their names; of a foreign zone nothing is watched. */
+export function peersOf({ remotes }: Situation): readonly GatewayPeer[] {
+  const peers: GatewayPeer[] = [];
+  for (const [cluster, { member, gateways }] of remotes.entries()) {
+    if (member.foreign) continue;
+    for (const { chassis, encaps } of gateways.gateways) peers.push({ chassis, cluster, address: encaps[0]?.ip ?? '' });
+  }
+  return peers.sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
+}
+
+function readyOf(node: string, { local, isDead }: Situation, chassis: string | undefined): Verdict {
+  const known = chassis === undefined ? undefined : local?.chassis.get(chassis);
+  if (known === undefined) {
+    const message = `ovn-controller of ${node} has not registered a chassis; look at it and at the daemon there`;
+    return bad('Ready', { code: 'ChassisUnknown', message });
+  }
+  if (!known.isInterconnect || known.gateway.encaps.length === 0) {
+    const message = `chassis ${chassis} of ${node} is no gateway yet: ovn-is-interconn is not set, or it has no geneve address; the daemon there sets it`;
+    return bad('Ready', { code: 'NotInterconnect', message });
+  }
+  if (chassis !== undefined && isDead(chassis)) {
+    const message = `chassis ${chassis} of ${node} lost its port to another gateway and its tunnels have not come up since; look at Open vSwitch and ovn-controller there`;
+    return bad('Ready', { code: 'Lost', message });
+  }
+  if (local?.gatewayNodes.some((gateway) => gateway.node === node && gateway.isDrained) === true)
+    return good('Ready', 'Drained', 'its paths are kept on other gateways, because spec.drain is set');
+  return good('Ready', 'Ready', `chassis ${chassis} can carry traffic`);
+}
+
+function mtuVerdict(
+  node: string,
+  object: GatewayObject | undefined,
+  { wantedMtu }: Situation,
+  peers: readonly GatewayPeer[],
+): Verdict {
+  const names = new Map(peers.map(({ chassis, cluster }) => [chassis, `${chassis} of ${cluster}`]));
+  const probes = (object?.probes ?? []).filter(({ chassis }) => names.has(chassis));
+  const problems = probes.flatMap((probe): readonly Problem[] => {
+    const problem = mtuProblem(probe, wantedMtu, { from: node, to: names.get(probe.chassis) ?? probe.chassis });
+    return problem === undefined ? [] : [problem];
+  });
+  const [first] = problems;
+  if (first !== undefined) return bad('PathMTU', { code: first.code, message: summary(problems) });
+  if (!probes.some(({ mtu }) => mtu !== undefined))
+    return unknown('PathMTU', 'NotMeasured', 'no probe to a gateway of another cluster has been answered yet');
+  return good('PathMTU', 'Enough', `packets of ${wantedMtu} bytes pass`);
+}

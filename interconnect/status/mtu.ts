@@ -1,0 +1,28 @@
+/** Whether packets of the size that pods need pass between gateways. Pure. */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type { GatewayObject } from '../watch/objects.ts';
+
+/** Where nobody says otherwise: pods have the underlay's packet size less what a tunnel takes, so the underlay's must pass. */
+const usualMtu = 1500;
+
+/** `0` in `Interconnect.spec.mtu` is what pods need. */
+export function wantedMtuOf(specMtu: number): number {
+  return specMtu === 0 ? usualMtu : specMtu;
+}
+
+export function probeOf(gateway: GatewayObject | undefined, other: string): GatewayProbe | undefined {
+  return gateway?.probes.find(({ chassis }) => chassis === other);
+}
+
+/** `from` and `to` name the two gateways in the message. Undefined where it is enough, or where nothing was measured. */
+export function mtuProblem(
+  probe: GatewayProbe | undefined,
+  wantedMtu: number,
+  { from, to }: { readonly from: string; readonly to: string },
+): Problem | undefined {
+  // No size at all says that probes are not answered, not that the path is small.
+  if (probe?.mtu === undefined || probe.mtu >= wantedMtu) return undefined;
+  const message = `packets of ${probe.mtu} bytes at most pass from ${from} to ${to}, ${wantedMtu} are needed: raise the MTU between them, or lower that of the pods and spec.mtu of the Interconnect`;
+  return { code: 'PathMTUTooSmall', message };
+}

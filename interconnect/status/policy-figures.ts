@@ -1,0 +1,15 @@
+/** Adds up, over all clusters, what route policies decided: only when somebody will be told. */
+import { overLimit } from '../plan/policy/limit.ts';
+import { tally, type Decision } from '../plan/policy/policy.ts';
+import type { RemoteView } from '../state/remotes.ts';
+import type { PolicyFigures } from './route-policies.ts';
+
+export function policyFigures(remotes: RemoteView, exported: readonly Decision[]): PolicyFigures {
+  const decisions: (Decision | undefined)[] = [...exported];
+  const refusals = [];
+  for (const [, { judgement }] of remotes.entries()) {
+    for (const decision of judgement.decisions) decisions.push(decision);
+    refusals.push(...judgement.overLimit);
+  }
+  return { hits: tally(decisions), overLimit: overLimit(refusals) };
+}

@@ -1,0 +1,146 @@
+/** The status of a RemoteCluster. Pure. */
+import type { RemoteClusterStatus, RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { Member } from '../link/messages.ts';
+import type { PathVerdict } from '../plan/paths.ts';
+import type { RouteUse } from '../plan/route-use.ts';
+import type { RemoteState } from '../state/remotes.ts';
+import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
+import { mtuProblem, probeOf } from './mtu.ts';
+import { isoOf, type Situation } from './situation.ts';
+
+const mostRoutes = 1000;
+type Route = NonNullable<RemoteClusterStatus['routes']>[number];
+
+export function renderRemoteCluster(
+  member: Member,
+  state: RemoteState | undefined,
+  situation: Situation,
+  before: RemoteClusterStatus,
+): RemoteClusterStatus {
+  const conflicts = situation.remotes.conflicts.get(member.name) ?? [];
+  const verdicts = state?.verdicts ?? [];
+  const paths = verdicts.map((verdict) => pathOf(verdict, situation, before));
+  const [phase, ready] = phaseOf(member, state, conflicts);
+  const conditions = [ready, pathsVerdict(verdicts), conflictsVerdict(conflicts), mtuVerdict(verdicts, situation)];
+  const uses = state?.uses ?? [];
+  return {
+    phase,
+    conditions: withVerdicts(before.conditions, conditions, isoOf(situation)),
+    ...(member.lastSeenMs > 0 ? { lastSeen: new Date(member.lastSeenMs).toISOString() } : {}),
+    gateways: member.gateways.map(({ chassis, hostname, encaps }) => ({
+      chassis,
+      hostname,
+      address: encaps[0]?.ip ?? '',
+    })),
+    paths,
+    pathsUp: `${paths.filter((path) => path.state === 'Up').length}/${paths.length}`,
+    routes: uses.slice(0, mostRoutes).flatMap(routesOf).slice(0, mostRoutes),
+    routesActive: uses.filter(isActive).length,
+    routesRejected: uses.filter(({ rejected }) => rejected !== undefined).length,
+  };
+}
+
+function isActive({ rejected, hops }: RouteUse): boolean {
+  return rejected === undefined && hops.some(({ isUsed }) => isUsed);
+}
+
+/** Three digits are more than two probes agree on, and the next one would be a write for nothing. */
+function rounded(ms: number): number {
+  return Number(ms.toPrecision(2));
+}
+
+function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteClusterStatus): RemotePathStatus {
+  const { network, index, localGateway, remoteGateway, state, reason, message, bfd } = verdict;
+  const gateway = situation.gatewayOf(localGateway);
+  const probe = probeOf(gateway, remoteGateway);
+  const tunnel = gateway?.tunnels.find(({ chassis }) => chassis === remoteGateway);
+  const known = before.paths?.find((path) => path.transitSwitch === network && path.path === index);
+  const since = known?.state === state ? known.since : undefined;
+  return {
+    transitSwitch: network,
+    path: index,
+    localGateway,
+    remoteGateway,
+    state,
+    ...(reason === '' ? {} : { reason, message }),
+    bfd,
+    ...(probe?.rttMs === undefined ? {} : { rttMs: rounded(probe.rttMs.avg) }),
+    ...(probe === undefined ? {} : { lossPercent: probe.lossPercent }),
+    ...(probe?.mtu === undefined ? {} : { mtu: probe.mtu }),
+    ...(tunnel?.flaps === undefined ? {} : { flaps: tunnel.flaps }),
+    since: since ?? isoOf(situation),
+  };
+}
+
+/** One for each next hop, so that each path's part can be seen. */
+function routesOf({ prefix, transitSwitch, origin, tags, hops, rejected }: RouteUse): readonly Route[] {
+  const common = { prefix, transitSwitch, origin, ...(tags.length === 0 ? {} : { tags: [...tags] }) };
+  if (rejected !== undefined) {
+    const nextHop = hops.map(({ address }) => address).join(',');
+    return [{ ...common, nextHop, state: 'Rejected', reason: rejected.code, message: rejected.message }];
+  }
+  return hops.map(({ address, problem }): Route => {
+    if (problem === undefined) return { ...common, nextHop: address, state: 'Active' };
+    return { ...common, nextHop: address, state: 'Backup', reason: problem.code, message: problem.message };
+  });
+}
+
+type Phase = NonNullable<RemoteClusterStatus['phase']>;
+
+function phaseOf(member: Member, state: RemoteState | undefined, conflicts: readonly Problem[]): [Phase, Verdict] {
+  const { name } = member;
+  const fail = (phase: Phase, code: string, message: string): [Phase, Verdict] => [
+    phase,
+    bad('Ready', { code, message }),
+  ];
+  if (member.connected && member.gateways.length === 0)
+    return fail(
+      'Joining',
+      'NoGateway',
+      `${name} has no gateway: nothing there can be reached until one of its nodes is`,
+    );
+  if (state?.isUnreachable === true) {
+    const seen = member.connected ? 'the hub still has a session of it' : 'and the hub has no session of it';
+    return fail('Unreachable', 'AllPathsDown', `the tunnels to all gateways of ${name} are down; ${seen}`);
+  }
+  const [conflict] = conflicts;
+  if (conflict !== undefined) return fail('Conflicted', conflict.code, summary(conflicts));
+  if (!member.foreign && !member.connected)
+    return fail('Stale', 'NoSession', `${name} has no session with the hub; its routes are kept as they were`);
+  const verdicts = state?.verdicts ?? [];
+  if (verdicts.length === 0) return fail('Joining', 'NoPath', `${name} and this cluster have no path in common yet`);
+  if (member.ports.every(({ holder }) => holder === ''))
+    return fail('Joining', 'NoActiveGateway', `no gateway of ${name} has taken a port yet`);
+  const rest = verdicts.find((verdict) => verdict.state !== 'Up');
+  if (rest !== undefined && !member.foreign) return fail('Degraded', rest.reason, rest.message);
+  return ['Ready', good('Ready', 'Ready', member.foreign ? 'runs its own ovn-ic' : 'in contact with the hub')];
+}
+
+function pathsVerdict(verdicts: readonly PathVerdict[]): Verdict {
+  const wrong = verdicts.find(({ state }) => state !== 'Up');
+  if (wrong !== undefined) return bad('PathsUp', { code: wrong.reason, message: wrong.message });
+  if (verdicts.length === 0) return unknown('PathsUp', 'NoPath', 'there is no path in common yet');
+  return good('PathsUp', 'Up', `paths: ${verdicts.length}`);
+}
+
+function conflictsVerdict(conflicts: readonly Problem[]): Verdict {
+  const [first] = conflicts;
+  if (first === undefined) return good('NoConflicts', 'NoneFound', 'all that it offers can be taken');
+  return bad('NoConflicts', { code: first.code, message: summary(conflicts) });
+}
+
+function mtuVerdict(verdicts: readonly PathVerdict[], { gatewayOf, wantedMtu }: Situation): Verdict {
+  const problems: Problem[] = [];
+  let measured = 0;
+  for (const { localGateway: from, remoteGateway: to } of verdicts) {
+    const probe = probeOf(gatewayOf(from), to);
+    if (probe?.mtu !== undefined) measured += 1;
+    const problem = mtuProblem(probe, wantedMtu, { from, to });
+    if (problem !== undefined) problems.push(problem);
+  }
+  const [first] = problems;
+  if (first !== undefined) return bad('PathMTU', { code: first.code, message: summary(problems) });
+  if (measured === 0) return unknown('PathMTU', 'NotMeasured', 'no probe between the gateways has been answered yet');
+  return good('PathMTU', 'Enough', `packets of ${wantedMtu} bytes pass`);
+}

@@ -1,0 +1,50 @@
+/** All that a status can depend on, as the agent has it after a round. */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { LinkState } from '../apply/membership.ts';
+import type { Member, Rejection, TransitSwitch } from '../link/messages.ts';
+import type { LocalView } from '../state/local.ts';
+import type { OwnNetwork } from '../state/networks.ts';
+import type { RemoteView } from '../state/remotes.ts';
+import type { GatewayObject } from '../watch/objects.ts';
+
+export interface Situation {
+  /** Undefined while this cluster is no member. */
+  readonly local: LocalView | undefined;
+  readonly link: LinkState;
+  readonly members: ReadonlyMap<string, Member>;
+  readonly switches: readonly TransitSwitch[];
+  readonly rejections: readonly Rejection[];
+  readonly networks: ReadonlyMap<string, OwnNetwork>;
+  /** Of networks, by name. */
+  readonly networkProblems: ReadonlyMap<string, Problem>;
+  /** `<network>/<path>` → why an anchor that should move does not. */
+  readonly blocked: ReadonlyMap<string, string>;
+  readonly remotes: RemoteView;
+  /** The gateway object of a chassis of this cluster. */
+  readonly gatewayOf: (chassis: string) => GatewayObject | undefined;
+  /** Whether a chassis of this cluster lost a port for long and has not come back. */
+  readonly isDead: (chassis: string) => boolean;
+  /** IP packet size that must pass between gateways, in bytes. */
+  readonly wantedMtu: number;
+  readonly prefixesOffered: number;
+  /** Whether the hub has all that it was told, and the databases what the plans returned. */
+  readonly isConverged: boolean;
+  /** Of the targets, and of the object's spec. */
+  readonly problems: readonly Problem[];
+  readonly nowMs: number;
+}
+
+export function isoOf({ nowMs }: Pick<Situation, 'nowMs'>): string {
+  return new Date(nowMs).toISOString();
+}
+
+/** Node and chassis of each gateway that can carry traffic. */
+export function usableGateways(
+  local: LocalView,
+): readonly { readonly node: string; readonly chassis: string; readonly address: string }[] {
+  return local.gatewayNodes.flatMap(({ node, chassis }) => {
+    const known = local.chassis.get(chassis);
+    const address = known?.gateway.encaps[0]?.ip;
+    return known?.isInterconnect === true && address !== undefined ? [{ node, chassis, address }] : [];
+  });
+}

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import { noMemory, planPaths } from '../plan/paths.ts';
+import { noPolicies } from '../plan/policy/compile.ts';
+import { granted, local, network, ownPath, port, route, west } from '../plan/testing.ts';
+import { Remotes, type RemoteState } from '../state/remotes.ts';
+import type { GatewayObject } from '../watch/objects.ts';
+import { canonical, withoutMeasures } from './compare.ts';
+import { renderGateway, peersOf } from './gateway.ts';
+import { renderInterconnect } from './interconnect.ts';
+import { renderRemoteCluster } from './remote-cluster.ts';
+import type { Situation } from './situation.ts';
+import { renderTransitSwitch } from './transit-switch.ts';
+
+const at = '2026-01-01T00:00:00.000Z';
+
+function verdicts(downs: readonly string[] = []) {
+  const facts = network().paths.map((path) => ({
+    network: 'ts',
+    index: path.index,
+    switch: path.switch,
+    isRetiring: false,
+    local: { order: path.order, holder: path.holder, isDraining: false },
+    remote: {
+      order: west.ports[path.index]?.gateways ?? [],
+      holder: west.ports[path.index]?.holder ?? '',
+      isDraining: false,
+    },
+    tunnelTo: () => (downs.includes(path.switch) ? 'down' : 'up'),
+  }));
+  return planPaths(facts, noMemory, { nowMs: 0, holdDownMs: 0 }).verdicts;
+}
+
+function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
+  const hops = (west.routes[0]?.nextHops ?? []).map((hop) => ({ ...hop, isUsed: true, problem: undefined }));
+  const use = { ...route('10.17.0.0/16'), router: 'ovn-cluster', isMine: true, hops, rejected: undefined };
+  return {
+    member: west,
+    context: { local, gateways: [], networks: new Map(), policies: noPolicies },
+    gateways: { gateways: west.gateways, problems: [] },
+    judgement: { routes: [], decisions: [], overLimit: [] },
+    verdicts: verdicts(),
+    isUnreachable: false,
+    uses: [use],
+    fdbOwners: new Set(),
+    ...fields,
+  };
+}
+
+const gatewayObject = (chassis: string, fields: Partial<GatewayObject> = {}): GatewayObject => ({
+  uid: 'u',
+  isDeleting: false,
+  finalizers: [],
+  isMadeByAgent: true,
+  isDrained: false,
+  status: { chassis },
+  tunnels: [],
+  probes: [],
+  ...fields,
+});
+
+function situation(state = stateOf(), fields: Partial<Situation> = {}): Situation {
+  const remotes = new Remotes();
+  remotes.set('west', state);
+  return {
+    local,
+    link: { isJoined: true, isConnected: true, problem: undefined, notAfterMs: Date.parse(at) + 1000 },
+    members: new Map([['west', state.member]]),
+    switches: [granted],
+    rejections: [],
+    networks: new Map([['ts', network()]]),
+    networkProblems: new Map(),
+    blocked: new Map(),
+    remotes,
+    gatewayOf: () => undefined,
+    isDead: () => false,
+    wantedMtu: 1500,
+    prefixesOffered: 1,
+    isConverged: true,
+    problems: [],
+    nowMs: Date.parse(at),
+    ...fields,
+  };
+}
+
+const conditionsOf = ({
+  conditions,
+}: {
+  conditions?: readonly { type: string; status: string; reason?: string | undefined }[] | undefined;
+}) =>
+  Object.fromEntries(
+    (conditions ?? []).map(({ type, status, reason }) => [type, status === 'True' ? 'True' : `${status} ${reason}`]),
+  );
+
+describe('the Interconnect', () => {
+  const conditions = (fields: Partial<Situation> = {}, state = stateOf()) =>
+    conditionsOf(renderInterconnect(situation(state, fields), {}, 1));
+  it('is ready, protected and without conflict when all is well', () => {
+    assert.ok(
+      Object.values(conditions()).every((status) => status === 'True'),
+      JSON.stringify(conditions()),
+    );
+  });
+  it('says when one gateway would be enough to cut a cluster off', () => {
+    assert.equal(conditions({}, stateOf({ verdicts: verdicts(['ts1']) }))['DataplaneProtected'], 'False OnePathLeft');
+  });
+  it('says when its certificate ran out, and when the hub cannot be reached', () => {
+    const problem = { code: 'HubUnreachable', message: 'm' };
+    const link = { isJoined: true, isConnected: false, problem, notAfterMs: Date.parse(at) - 1 };
+    const found = conditions({ link });
+    assert.equal(found['CertificateValid'], 'False CertificateExpired');
+    assert.equal(found['HubReachable'], 'False HubUnreachable');
+    assert.equal(found['Joined'], 'True');
+  });
+  it('says what is wrong with its gateways', () => {
+    assert.equal(conditions({ local: { ...local, gatewayNodes: [] } })['GatewaysReady'], 'False NoGateway');
+    assert.equal(conditions({ local: { ...local, unknownNodes: ['n9'] } })['GatewaysReady'], 'False ChassisMissing');
+    const idle = new Map([['ts', network([ownPath(0, { holder: '' })])]]);
+    assert.equal(conditions({ networks: idle })['GatewaysReady'], 'False NotClaimed');
+    assert.equal(conditions({ blocked: new Map([['ts/0', 'waits']]) })['GatewaysReady'], 'False WaitingForHub');
+    const drained = local.gatewayNodes.map((gateway) => ({ ...gateway, isDrained: true }));
+    assert.equal(conditions({ local: { ...local, gatewayNodes: drained } })['GatewaysReady'], 'False AllDrained');
+  });
+});
+
+describe('a RemoteCluster', () => {
+  const render = (state = stateOf(), fields: Partial<Situation> = {}, before: RemoteClusterStatus = {}) =>
+    renderRemoteCluster(state.member, state, situation(state, fields), before);
+  it('is Ready with all its paths up', () => {
+    const status = render();
+    assert.deepEqual([status.phase, status.pathsUp, status.routesActive], ['Ready', '2/2', 1]);
+    assert.deepEqual(
+      status.paths?.map(({ localGateway, remoteGateway }) => [localGateway, remoteGateway]),
+      [
+        ['a1', 'b1'],
+        ['a2', 'b2'],
+      ],
+    );
+    assert.equal(status.routes?.length, 2);
+  });
+  it('is Degraded, Unreachable, Stale, Conflicted or Joining as it is', () => {
+    assert.equal(render(stateOf({ verdicts: verdicts(['ts1']) })).phase, 'Degraded');
+    assert.equal(render(stateOf({ verdicts: verdicts(['ts', 'ts1']), isUnreachable: true })).phase, 'Unreachable');
+    assert.equal(render(stateOf({ member: { ...west, connected: false } })).phase, 'Stale');
+    assert.equal(render(stateOf({ member: { ...west, gateways: [] } })).phase, 'Joining');
+    const ports = [port('west', 2, 0, { gateways: ['b1'] })];
+    assert.equal(render(stateOf({ member: { ...west, ports } })).phase, 'Joining');
+    const problems = [{ code: 'DuplicateChassis', message: 'm' }];
+    assert.equal(render(stateOf({ gateways: { gateways: [], problems } })).phase, 'Conflicted');
+  });
+  it('shows what its gateways measured, and says when packets of the size needed do not pass', () => {
+    const probe = {
+      chassis: 'b1',
+      address: '172.30.2.11',
+      lossPercent: 20,
+      mtu: 1400,
+      at,
+      rttMs: { min: 1, avg: 1.234, max: 2 },
+    };
+    const gatewayOf = (chassis: string) => gatewayObject(chassis, { probes: [probe] });
+    const status = render(stateOf(), { gatewayOf });
+    assert.deepEqual(
+      [status.paths?.[0]?.rttMs, status.paths?.[0]?.lossPercent, status.paths?.[0]?.mtu],
+      [1.2, 20, 1400],
+    );
+    assert.equal(conditionsOf(status)['PathMTU'], 'False PathMTUTooSmall');
+    assert.equal(conditionsOf(render())['PathMTU'], 'Unknown NotMeasured');
+  });
+  it('is the same after a restart: times of what did not change stay', () => {
+    const before = render(stateOf(), { nowMs: 0 });
+    assert.equal(canonical(render(stateOf(), {}, before)), canonical(before));
+    const down = render(stateOf({ verdicts: verdicts(['ts1']) }), {}, before);
+    assert.deepEqual(
+      down.paths?.map(({ since }) => since),
+      [new Date(0).toISOString(), at],
+    );
+  });
+  it('is news by its state, and measures only now and then', () => {
+    const before = render();
+    const measured = { ...before, paths: (before.paths ?? []).map((path) => ({ ...path, rttMs: 9 })) };
+    assert.equal(canonical(withoutMeasures(before)), canonical(withoutMeasures(measured)));
+    assert.notEqual(canonical(withoutMeasures(before)), canonical(withoutMeasures({ ...before, phase: 'Stale' })));
+  });
+});
+
+describe('a TransitSwitch', () => {
+  const render = (fields: Partial<Situation> = {}) => renderTransitSwitch('ts', situation(stateOf(), fields), {}, 1);
+  it('shows each path as this end of it stands', () => {
+    const paths = [ownPath(0, { phase: 'draining' }), ownPath(1, { holder: 'a1' })];
+    const status = render({ networks: new Map([['ts', network(paths)]]) });
+    assert.deepEqual(
+      status.paths?.map(({ state, holder }) => [state, holder]),
+      [
+        ['Draining', 'a1'],
+        ['FailedOver', 'a1'],
+      ],
+    );
+    assert.equal(status.activeGateways, 'a1');
+    assert.deepEqual(status.clusters, [{ name: 'west', address: '100.100.0.2/19' }]);
+  });
+  it('says why this cluster has no part in it', () => {
+    assert.equal(conditionsOf(render({ local: undefined, networks: new Map() }))['Ready'], 'False NotJoined');
+    assert.equal(conditionsOf(render({ networks: new Map() }))['Ready'], 'False WaitingForHub');
+    const rejections = [
+      {
+        kind: 'transit-switch' as const,
+        value: 'ts',
+        code: 'ClusterNotListed',
+        message: 'm',
+        holder: '',
+        transitSwitch: 'ts',
+      },
+    ];
+    assert.equal(conditionsOf(render({ networks: new Map(), rejections }))['Ready'], 'False ClusterNotListed');
+    const vpcs = new Map();
+    assert.equal(
+      conditionsOf(render({ networks: new Map(), local: { ...local, vpcs } }))['Ready'],
+      'False VpcNotFound',
+    );
+  });
+});
+
+describe('an InterconnectGateway', () => {
+  const render = (fields: Partial<Situation> = {}, object?: GatewayObject) => {
+    const one = situation(stateOf(), fields);
+    return renderGateway('n1', object, one, peersOf(one));
+  };
+  it('names its chassis, the paths it holds and the gateways of others', () => {
+    const status = render();
+    assert.deepEqual([status.chassis, status.address, status.paths], ['a1', '172.30.1.11', ['ts/0']]);
+    assert.deepEqual(status.peers, [
+      { chassis: 'b1', cluster: 'west', address: '172.30.2.11' },
+      { chassis: 'b2', cluster: 'west', address: '172.30.2.12' },
+    ]);
+    assert.equal(conditionsOf(status)['Ready'], 'True');
+    assert.ok(!('tunnels' in status) && !('probes' in status), 'what the daemon writes is not its own');
+  });
+  it('says what is wrong with its chassis and its paths', () => {
+    assert.equal(conditionsOf(render({ local: { ...local, chassis: new Map() } }))['Ready'], 'False ChassisUnknown');
+    assert.equal(conditionsOf(render({ isDead: () => true }))['Ready'], 'False Lost');
+    const probes = [{ chassis: 'b1', address: '172.30.2.11', lossPercent: 0, mtu: 1400, at }];
+    const status = render({}, gatewayObject('a1', { probes }));
+    assert.match(
+      status.conditions?.find(({ type }) => type === 'PathMTU')?.message ?? '',
+      /1400.*n1 to b1 of west.*1500/,
+    );
+    const silent = [{ chassis: 'b1', address: '172.30.2.11', lossPercent: 100, at }];
+    assert.equal(conditionsOf(render({}, gatewayObject('a1', { probes: silent })))['PathMTU'], 'Unknown NotMeasured');
+  });
+});

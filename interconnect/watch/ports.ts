@@ -1,0 +1,52 @@
+/** This cluster's ports on transit switches: what the databases have of them, and what the hub granted. */
+import type { Cache } from 'ovsdb-client';
+import type { HeldPort } from '../link/messages.ts';
+import type { PathFacts } from '../state/anchors.ts';
+import type { HubView } from '../state/hub-view.ts';
+import { mostPaths, pathSwitch, type LocalView } from '../state/local.ts';
+import { readHolder, readPort } from './databases.ts';
+
+const allIndexes = [...Array(mostPaths).keys()];
+
+/** Paths that the hub granted, and, until it has answered, those that are in the database from before. */
+export function readPathFacts(
+  { northbound, southbound }: { readonly northbound: Cache; readonly southbound: Cache },
+  cluster: string,
+  network: string,
+  hub: HubView,
+): readonly PathFacts[] {
+  const granted = hub.switches.find(({ name }) => name === network);
+  const paths = new Map((granted?.paths ?? []).map((path) => [path.index, path]));
+  const indexes = hub.isComplete ? [...paths.keys()] : allIndexes;
+  return indexes.flatMap((index): PathFacts[] => {
+    const path = paths.get(index);
+    const name = path?.switch ?? pathSwitch(network, index);
+    const present = readPort(northbound, cluster, name);
+    if (present === undefined && (path?.port ?? null) === null) return [];
+    const holder = readHolder(southbound, cluster, name);
+    return [{ index, present: present?.order ?? [], holder, isRetiring: path?.retiring === true }];
+  });
+}
+
+/** What this cluster holds, so that a hub that lost it can take it back. */
+export function readHeld(northbound: Cache, cluster: string, network: string, hub: HubView): readonly HeldPort[] {
+  const granted = hub.switches.find(({ name }) => name === network);
+  if (hub.isComplete)
+    return (granted?.paths ?? []).flatMap(({ switch: name, port }) =>
+      port === null ? [] : [{ switch: name, mac: port.mac, networks: port.networks, tunnelKey: port.tunnelKey }],
+    );
+  return allIndexes.flatMap((index): HeldPort[] => {
+    const name = pathSwitch(network, index);
+    const present = readPort(northbound, cluster, name);
+    if (present === undefined || present.tunnelKey === 0) return [];
+    return [{ switch: name, mac: present.mac, networks: present.networks, tunnelKey: present.tunnelKey }];
+  });
+}
+
+/** After a start the database is all there is to remember by: chassis that are first in some order. */
+export function presentAnchors(northbound: Cache, { cluster, wishes }: LocalView): ReadonlySet<string> {
+  const first = wishes.flatMap(({ name }) =>
+    allIndexes.flatMap((index) => readPort(northbound, cluster, pathSwitch(name, index))?.order[0] ?? []),
+  );
+  return new Set(first);
+}
