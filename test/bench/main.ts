@@ -3,22 +3,14 @@
  * A benchmark is a file `*.bench.ts` with `measure(lab)`; it leaves the lab as it found it. The lab goes away in any case.
  * What needs no lab is measured before there is one.
  */
-import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus, loadavg, release } from 'node:os';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import { ovnProgram, versionIn } from 'ovsdb-client/testing';
 import { takeDown } from '../lab/down.ts';
-import { checkout } from '../lab/layout.ts';
 import { type LabHandle, openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
-import { run } from '../lab/run.ts';
+import { machine, rewritePart } from './page.ts';
 import { type Measured, ratioOf, type Row } from './row.ts';
 import { measureAlone } from './scale.bench.ts';
-
-const page = join(checkout, 'docs/performance.md');
-/** Before the lab: what else this machine was doing. */
-const load = (loadavg()[0] ?? 0).toFixed(1);
-const markers = ['<!-- figures: begin -->', '<!-- figures: end -->'] as const;
 
 function renderTable(rows: readonly Row[]): string {
   const lines = rows.map((row) => {
@@ -26,20 +18,6 @@ function renderTable(rows: readonly Row[]): string {
     return `| ${row.what} | ${figure(row.ours)} | ${figure(row.floor)} | ${ratioOf(row).toFixed(1)} | ${row.floorIs} |`;
   });
   return ['| what | ours | floor | ratio | the floor |', '|---|--:|--:|--:|---|', ...lines].join('\n');
-}
-
-async function machine(): Promise<string> {
-  const version = async (program: string): Promise<string> => versionIn(await run([ovnProgram(program), '--version']));
-  const [ovn, ovs] = await Promise.all(['ovn-nbctl', 'ovs-vsctl'].map(version));
-  const date = new Date().toISOString().slice(0, 10);
-  return `${date} · ${cpus().length} cores, load ${load} at the start · Linux ${release()} · OVN ${ovn}, Open vSwitch ${ovs} (userspace datapath) · Node.js ${process.version}`;
-}
-
-function rewritePage(text: string): void {
-  const [before = '', rest] = readFileSync(page, 'utf8').split(markers[0]);
-  const after = rest?.split(markers[1])[1];
-  if (after === undefined) throw new Error(`${page} has no lines ${markers.join(' and ')}`);
-  writeFileSync(page, `${before}${markers[0]}\n\n${text}\n\n${markers[1]}${after}`);
 }
 
 /** Those that need the machine more than a lab. */
@@ -64,7 +42,7 @@ async function bench(name: string): Promise<void> {
   const notes = alone.notes.map((note) => `\n\n${note}`).join('');
   const text = `${await machine()}\n\n${renderTable([...rows, ...alone.rows])}${notes}`;
   console.log(`\n${text}`);
-  rewritePage(text);
+  rewritePart('figures', text);
 }
 
 const name = `bench${process.pid.toString(36)}`;

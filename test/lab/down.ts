@@ -29,9 +29,10 @@ export async function takeDown(name: string): Promise<void> {
   if (readdirSync(labs).length === 0) rmdirSync(labs);
 }
 
-async function killAll(dir: string): Promise<void> {
+/** Kills every process that was started in a directory of a lab, or below it. */
+export async function killAll(dir: string): Promise<void> {
   await waitFor(
-    'the end of the lab’s processes',
+    `the end of the processes of ${dir}`,
     () => {
       const left = processesOf(dir);
       for (const pid of left) kill(pid);

@@ -5,7 +5,7 @@
 import { type Component, componentsIn, pidOf, startComponent, stateOf } from './component.ts';
 import type { Lab, NodeLayout } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
-import { waitForBridge } from './ovn.ts';
+import { remakeDatabase, waitForBridge } from './ovn.ts';
 
 /** Databases before their clients, so that nobody starts into a refusal. */
 const order = [
@@ -13,7 +13,11 @@ const order = [
   'nb',
   'sb',
   'icnb',
+  'icnb2',
+  'icnb3',
   'icsb',
+  'icsb2',
+  'icsb3',
   'ovsdb-server',
   'zebra',
   'api-inside',
@@ -51,6 +55,7 @@ function rank(component: Component): number {
 }
 
 async function startAgain(lab: Lab, component: Component): Promise<void> {
+  if (component.dir === lab.hub?.dir) await remakeDatabase(lab.hub, component.name);
   await startComponent(component);
   const node = lab.clusters
     .flatMap((cluster): readonly NodeLayout[] => cluster.nodes)

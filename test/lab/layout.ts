@@ -29,6 +29,8 @@ export interface ClusterLayout {
   readonly serviceCidr: string;
   readonly asn: number;
   readonly nodes: readonly NodeLayout[];
+  /** Whether the lab makes it a member of the hub. */
+  readonly joins: boolean;
   /** Loopback port of the root namespace that leads to the API server. */
   readonly apiPort: number;
 }
@@ -45,6 +47,8 @@ export interface HubLayout {
   readonly netns: string;
   readonly address: string;
   readonly transitCidr: string;
+  /** Servers of each interconnect database: 1, or 3 of a raft. */
+  readonly databases: number;
   readonly ovn: string;
 }
 export interface Lab {
@@ -126,7 +130,7 @@ export function layOut(record: LabRecord): Lab {
       dir: join(dir, 'hub'),
       netns: `${name}-hub`,
       address: '172.30.0.5',
-      transitCidr: topology.hub.transitCidr,
+      ...topology.hub,
       ovn: topology.ovn ?? '',
     },
     without: record.without,
@@ -158,6 +162,20 @@ function layOutCluster(
       address: `${subnet}.${String(at + 11)}`,
     })),
   };
+}
+
+export type HubDatabase = 'icnb' | 'icsb';
+
+/** The components that serve an interconnect database: `icnb`, and of a raft also `icnb2` and `icnb3`. */
+export function hubDatabaseServers(hub: HubLayout, database: HubDatabase): string[] {
+  return Array.from({ length: hub.databases }, (_, at) => (at === 0 ? database : `${database}${String(at + 1)}`));
+}
+
+/** The remotes of an interconnect database as clients take them: all its servers, joined by commas. */
+export function hubRemotes(hub: HubLayout, database: HubDatabase): string {
+  return hubDatabaseServers(hub, database)
+    .map((name) => `unix:${join(hub.dir, `${name}.sock`)}`)
+    .join(',');
 }
 
 /** The namespace of a pod. */

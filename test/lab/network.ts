@@ -7,7 +7,7 @@ import type { Lab } from './layout.ts';
 import { underlayPrefixLength } from './layout.ts';
 import { run, tryRun } from './run.ts';
 
-interface Host {
+export interface Host {
   readonly netns: string;
   readonly address: string;
   readonly kind: 'kernel' | 'node';
@@ -42,6 +42,19 @@ export async function makeNetwork(lab: Lab): Promise<void> {
     input: hosts.map((_, at) => `link set p${String(at)} master br0 up`).join('\n'),
   });
   await Promise.all(hosts.map((host) => configureHost(lab, host)));
+}
+
+/** Adds one host to the network of a lab that is up. */
+export async function addHost(lab: Lab, host: Host): Promise<void> {
+  // The name of a link has fifteen bytes; a host that is not of the topology is told from the others by its address.
+  const port = `x${host.address.split('.').slice(2).join('-')}`;
+  // A namespace that was deleted keeps its links until the kernel has come to it.
+  await tryRun(['ip', '-n', lab.netns, 'link', 'del', port]);
+  await run(['ip', '-batch', '-'], {
+    input: `netns add ${host.netns}\nlink add up0 netns ${host.netns} type veth peer name ${port} netns ${lab.netns}`,
+  });
+  await run(['ip', '-n', lab.netns, 'link', 'set', port, 'master', 'br0', 'up']);
+  await configureHost(lab, host);
 }
 
 async function configureHost(lab: Lab, host: Host): Promise<void> {

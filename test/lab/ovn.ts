@@ -2,8 +2,15 @@
 import { existsSync, mkdirSync, symlinkSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { type Installation, installation, ovnProgram, schemaFile, type SchemaName } from 'ovsdb-client/testing';
-import { type Component, fileExists, startAndWait, startComponent } from './component.ts';
-import type { ClusterLayout, HubLayout, Lab, NodeLayout } from './layout.ts';
+import { type Component, fileExists, startAndWait, startComponent, stateOf } from './component.ts';
+import {
+  type ClusterLayout,
+  type HubDatabase,
+  hubDatabaseServers,
+  type HubLayout,
+  type Lab,
+  type NodeLayout,
+} from './layout.ts';
 import { configureNodeAddress } from './network.ts';
 import { run, tryRun, waitFor } from './run.ts';
 
@@ -31,7 +38,7 @@ const clients = [
 
 interface Database {
   readonly dir: string;
-  readonly netns: string;
+  readonly netns?: string;
   /** The component's name; database and sockets are named after it unless said otherwise. */
   readonly name: string;
   readonly schema: SchemaName;
@@ -39,12 +46,20 @@ interface Database {
   readonly file?: string;
   readonly socket?: string;
   readonly tcpPort?: number;
+  /** Of a raft: all its servers, this one among them. */
+  readonly raft?: readonly RaftServer[];
+}
+
+interface RaftServer {
+  readonly name: string;
+  /** Where the others reach it. */
+  readonly address: string;
 }
 
 async function startDatabase(db: Database): Promise<void> {
   const file = join(db.dir, db.file ?? `${db.name}.db`);
   const socket = join(db.dir, db.socket ?? `${db.name}.sock`);
-  if (!existsSync(file)) await run([ovnProgram('ovsdb-tool', db.from), 'create', file, schemaFile(db.schema, db.from)]);
+  if (!existsSync(file)) await createDatabase(db, file);
   const argv = [
     ovnProgram('ovsdb-server', db.from),
     file,
@@ -53,7 +68,26 @@ async function startDatabase(db: Database): Promise<void> {
     ...logging,
   ];
   if (db.tcpPort !== undefined) argv.push(`--remote=ptcp:${String(db.tcpPort)}:0.0.0.0`);
-  await startAndWait({ dir: db.dir, name: db.name, netns: db.netns, argv, env: runDirs(db.dir) }, fileExists(socket));
+  const netns = db.netns === undefined ? {} : { netns: db.netns };
+  await startAndWait({ dir: db.dir, name: db.name, ...netns, argv, env: runDirs(db.dir) }, fileExists(socket));
+}
+
+async function createDatabase({ dir, name, schema, from, raft }: Database, file: string): Promise<void> {
+  const [tool, definition] = [ovnProgram('ovsdb-tool', from), schemaFile(schema, from)];
+  const own = raft?.find((server) => server.name === name);
+  if (raft === undefined || own === undefined) {
+    await run([tool, 'create', file, definition]);
+    return;
+  }
+  const others = raft.filter((server) => server !== own);
+  // Where others have the database it exists, and this server takes part; where none has, the first one begins it.
+  const isThere = others.some((server) => existsSync(join(dir, `${server.name}.db`)));
+  if (!isThere && own === raft[0]) {
+    await run([tool, 'create-cluster', file, definition, own.address]);
+    return;
+  }
+  const database = (await run([tool, 'schema-name', definition])).trim();
+  await run([tool, 'join-cluster', file, database, own.address, ...others.map(({ address }) => address)]);
 }
 
 /** `bin/`: the programs that belong to a place's servers, whatever release those are of. */
@@ -62,7 +96,8 @@ function linkPrograms(dir: string, from: Installation): void {
   mkdirSync(join(dir, 'bin'), { recursive: true });
   for (const name of clients) {
     const program = folders.map((folder) => join(folder, name)).find((path) => existsSync(path));
-    if (program !== undefined) symlinkSync(program, join(dir, 'bin', name));
+    const link = join(dir, 'bin', name);
+    if (program !== undefined && !existsSync(link)) symlinkSync(program, link);
   }
 }
 
@@ -103,15 +138,54 @@ export async function startCentral(cluster: ClusterLayout): Promise<void> {
   });
 }
 
-/** Starts the databases between clusters. */
+/**
+ * Starts the databases between clusters, makes those whose files are not there, and waits until they can be written to.
+ * The servers of a raft talk to each other on loopback addresses, `127.0.0.<number>`.
+ */
 export async function startInterconnectDatabases(hub: HubLayout): Promise<void> {
+  linkPrograms(hub.dir, installation(hub.ovn));
+  await Promise.all([startInterconnectDatabase(hub, 'icnb'), startInterconnectDatabase(hub, 'icsb')]);
+}
+
+const interconnectSchemas = {
+  icnb: { schema: 'ovn-ic-nb', database: 'OVN_IC_Northbound', raftPort: 6647 },
+  icsb: { schema: 'ovn-ic-sb', database: 'OVN_IC_Southbound', raftPort: 6648 },
+} as const;
+
+async function startInterconnectDatabase(hub: HubLayout, which: HubDatabase): Promise<void> {
+  const servers = interconnectServers(hub, which);
+  for (const server of servers) if (stateOf(server) === 'dead') await startDatabase(server);
+  if (servers.length > 1) await Promise.all(servers.map((server) => untilMember(server, which)));
+}
+
+function interconnectServers(hub: HubLayout, which: HubDatabase): Database[] {
   const { dir, netns } = hub;
+  const { schema, raftPort } = interconnectSchemas[which];
   const from = installation(hub.ovn);
-  linkPrograms(dir, from);
-  await Promise.all([
-    startDatabase({ dir, netns, from, name: 'icnb', schema: 'ovn-ic-nb' }),
-    startDatabase({ dir, netns, from, name: 'icsb', schema: 'ovn-ic-sb' }),
-  ]);
+  const servers = hubDatabaseServers(hub, which).map((name, at) => ({
+    name,
+    address: `tcp:127.0.0.${String(at + 1)}:${String(raftPort)}`,
+  }));
+  const raft = servers.length > 1 ? { raft: servers } : {};
+  return servers.map(({ name }) => ({ dir, netns, from, name, schema, ...raft }));
+}
+
+async function untilMember({ dir, name, from }: Database, which: HubDatabase): Promise<void> {
+  const { database } = interconnectSchemas[which];
+  const argv = [ovnProgram('ovn-appctl', from), '-t', join(dir, `${name}.ctl`), 'cluster/status', database];
+  await waitFor(`${name} to take part in ${database}`, async () => {
+    const { stdout, stderr } = await tryRun(argv);
+    const isMember = stdout.includes('Status: cluster member') && !stdout.includes('Leader: unknown');
+    return isMember || stdout || stderr;
+  });
+}
+
+/** Makes the file of an interconnect database anew where somebody has deleted it; nothing happens for other components. */
+export async function remakeDatabase(hub: HubLayout, component: string): Promise<void> {
+  const servers = (['icnb', 'icsb'] as const).flatMap((which) => interconnectServers(hub, which));
+  const server = servers.find(({ name }) => name === component);
+  const file = join(hub.dir, `${component}.db`);
+  if (server !== undefined && !existsSync(file)) await createDatabase(server, file);
 }
 
 /** Starts a node's OVS with the node's address on br-phys, and ovn-controller, which waits until the daemon says where SB is. */
@@ -173,6 +247,8 @@ function vswitchd(node: NodeLayout): Component {
     name: 'ovs-vswitchd',
     netns,
     env: runDirs(dir),
+    // In user space it forwards all packets of the node, and shares its cores with every process of every cluster here.
+    goesFirst: true,
     argv: [
       ovnProgram('ovs-vswitchd', installation(node.ovn)),
       `unix:${dir}/db.sock`,

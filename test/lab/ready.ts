@@ -87,18 +87,22 @@ function clusterChecks(lab: Lab, cluster: ClusterLayout, kube: KubeClient): Chec
       ask: () => nodesAreIn(cluster, kube),
     });
   }
-  if (lab.hub && runs(lab, 'interconnect') && runs(lab, 'controller') && runs(lab, 'daemon')) {
+  if (lab.hub && cluster.joins && runs(lab, 'interconnect') && runs(lab, 'controller') && runs(lab, 'daemon')) {
     const culprits = [
       { dir: cluster.dir, name: 'interconnect' },
       { dir: lab.hub.dir, name: 'hub' },
     ];
     checks.push({
-      what: `${cluster.name}: joined with ${String(lab.clusters.length - 1)} other cluster(s)`,
+      what: `${cluster.name}: joined with ${String(membersOf(lab) - 1)} other cluster(s)`,
       culprits,
       ask: () => isJoined(lab, kube),
     });
   }
   return checks;
+}
+
+function membersOf(lab: Lab): number {
+  return lab.clusters.filter(({ joins }) => joins).length;
 }
 
 async function nodesAreIn(cluster: ClusterLayout, kube: KubeClient): Promise<true | string> {
@@ -121,7 +125,7 @@ async function isJoined(lab: Lab, kube: KubeClient): Promise<true | string> {
   const ready = status?.conditions?.find(({ type }) => type === 'Ready');
   if (ready?.status !== 'True') return `Interconnect is not Ready: ${ready?.message ?? 'no status yet'}`;
   const learned = Number(status?.['routesLearned'] ?? 0);
-  const wanted = lab.clusters.length - 1;
+  const wanted = membersOf(lab) - 1;
   return learned >= wanted || `${String(learned)} routes learned, at least ${String(wanted)} expected`;
 }
 

@@ -1,6 +1,10 @@
 /** Running programs to their end: arguments as arrays, their standard error in the message when they fail. */
 import { spawn } from 'node:child_process';
+import { existsSync, writeFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
+
+const firstNice = -15;
 
 export interface RunOptions {
   /** Network namespace to run in; the root namespace by default. */
@@ -19,6 +23,14 @@ export interface RunResult {
 /** `nsenter` changes only the network; `ip netns exec` would also remount /sys and hide later namespaces. */
 export function inNetns(netns: string | undefined, argv: readonly string[]): readonly string[] {
   return netns === undefined ? argv : ['nsenter', `--net=/run/netns/${netns}`, '--', ...argv];
+}
+
+/** Gives a process that was just started, as leader of a session, a core before all others that want one. */
+export function letGoFirst(pid: number): void {
+  setPriority(pid, firstNice);
+  // Kernels that share the cores between sessions heed what a process asks for only against others of its own session.
+  const session = `/proc/${String(pid)}/autogroup`;
+  if (existsSync(session)) writeFileSync(session, String(firstNice));
 }
 
 /** Runs a program and gives its exit code and output, whatever the code. @throws Error if it cannot start or exceeds its time. */

@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { layOut, podNetns } from './layout.ts';
+import { hubDatabaseServers, type HubLayout, hubRemotes, layOut, podNetns } from './layout.ts';
 import { checkTopology, readTopology } from './topology.ts';
 
 const cluster = { name: 'east', podCidr: '10.16.0.0/16', asn: 65001, nodes: [{ name: 'n1' }] };
 
 test('the topologies that come with the lab are usable', () => {
-  for (const file of ['default.yaml', 'single.yaml', 'mixed-ovn.yaml'])
+  for (const file of readdirSync(join(import.meta.dirname, 'topologies')))
     readTopology(join(import.meta.dirname, 'topologies', file));
 });
 
@@ -59,4 +60,16 @@ test('every host has a namespace, a directory and an address of its own', () => 
   }
   assert.equal(lab.clusters[1]?.nodes[0]?.netns, 'demo-west-n1');
   assert.equal(podNetns(lab, 'east', 'default', 'web'), 'demo-east-default-web');
+});
+
+test('the databases between clusters are one server each, or a raft of three', () => {
+  const hubOf = (hub: object) => {
+    const topology = checkTopology({ clusters: [cluster], hub }, 'mine.yaml');
+    return layOut({ name: 'demo', topology, without: [], apiPorts: [1], isComplete: true }).hub as HubLayout;
+  };
+  assert.equal(hubRemotes(hubOf({}), 'icnb'), `unix:${hubOf({}).dir}/icnb.sock`);
+  const three = hubOf({ databases: 3 });
+  assert.deepEqual(hubDatabaseServers(three, 'icsb'), ['icsb', 'icsb2', 'icsb3']);
+  assert.equal(hubRemotes(three, 'icsb').split(',').at(-1), `unix:${three.dir}/icsb3.sock`);
+  assert.throws(() => hubOf({ databases: 2 }), /hub\.databases: must be 1, or 3/);
 });

@@ -24,6 +24,8 @@ const cluster = z.strictObject({
   asn,
   /** The OVN and Open vSwitch of this cluster, where it differs from the lab's. */
   ovn,
+  /** False: it is no member of the hub until join.ts makes it one. */
+  joins: z.boolean().default(true),
   nodes: z.array(z.strictObject({ name, labels })).min(1).max(200),
 });
 
@@ -32,7 +34,13 @@ const topology = z
     /** This machine's own by default. */
     ovn,
     clusters: z.array(cluster).min(1).max(100),
-    hub: z.strictObject({ transitCidr: cidr.default('100.100.0.0/16') }).optional(),
+    hub: z
+      .strictObject({
+        transitCidr: cidr.default('100.100.0.0/16'),
+        /** Servers of each interconnect database: one alone, or a raft of three. */
+        databases: z.union([z.literal(1), z.literal(3)], 'must be 1, or 3 for a raft').default(1),
+      })
+      .optional(),
     routers: z
       .array(z.strictObject({ name, asn, outside: cidr.default('192.0.2.1/32') }))
       .max(3)

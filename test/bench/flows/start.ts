@@ -1,0 +1,94 @@
+/** Runs flows.ts in namespaces of the lab: an echo where packets go, a sender where they come from. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface, type Interface } from 'node:readline';
+import { node24 } from '../../lab/rooms.ts';
+import { inNetns, letGoFirst } from '../../lab/run.ts';
+import type { FlowReport } from './report.ts';
+
+export interface FlowEnds {
+  /** Network namespaces. */
+  readonly from: string;
+  readonly to: string;
+  /** Where the echo is reached. */
+  readonly address: string;
+}
+
+export interface FlowOptions {
+  readonly udp?: number;
+  readonly tcp?: number;
+  readonly intervalMs?: number;
+  /** Different for flows that go on at the same time to one namespace. */
+  readonly port?: number;
+}
+
+export interface Flows {
+  /** Ends the flows and says what they met. */
+  stop(): Promise<FlowReport>;
+}
+
+const program = join(import.meta.dirname, '../flows.ts');
+
+class Part {
+  readonly #child: ChildProcess;
+  readonly #lines: Interface;
+  readonly #waiting: AsyncIterator<string>;
+  readonly #ended: Promise<unknown>;
+  readonly #what: string;
+  #errors = '';
+
+  constructor(netns: string, args: readonly string[]) {
+    this.#what = `flows.ts ${args.join(' ')} in ${netns}`;
+    const [command = '', ...argv] = inNetns(netns, [node24, program, ...args]);
+    this.#child = spawn(command, argv, { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
+    // What is measured is the network, not the patience of this machine.
+    letGoFirst(this.#child.pid ?? 0);
+    this.#ended = once(this.#child, 'close');
+    this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors += text));
+    if (this.#child.stdout === null) throw new Error(`${this.#what}: no standard output`);
+    this.#lines = createInterface(this.#child.stdout);
+    this.#waiting = this.#lines[Symbol.asyncIterator]();
+  }
+
+  /** @throws Error with what the program said if it has ended. */
+  async line(): Promise<unknown> {
+    const next = await this.#waiting.next();
+    if (next.done === true) throw new Error(`${this.#what} ended: ${this.#errors.trim() || 'it said nothing'}`);
+    return JSON.parse(next.value);
+  }
+
+  end(): void {
+    this.#child.stdin?.on('error', () => undefined).end();
+  }
+
+  async ended(): Promise<void> {
+    this.#lines.close();
+    await this.#ended;
+  }
+}
+
+/** Resolves when every flow has been answered once. @throws Error if that takes longer than 30 seconds. */
+export async function startFlows(ends: FlowEnds, options: FlowOptions = {}): Promise<Flows> {
+  const { udp = 100, tcp = 0, intervalMs = 20, port = 7007 } = options;
+  const echo = new Part(ends.to, ['echo', '--port', String(port)]);
+  await echo.line();
+  const counts = ['--udp', String(udp), '--tcp', String(tcp), '--interval', String(intervalMs)];
+  const sender = new Part(ends.from, ['run', '--to', ends.address, '--port', String(port), ...counts]);
+  const stop = async (): Promise<FlowReport> => {
+    sender.end();
+    try {
+      return (await sender.line()) as FlowReport;
+    } finally {
+      echo.end();
+      await Promise.all([sender.ended(), echo.ended()]);
+    }
+  };
+  try {
+    await sender.line();
+  } catch (error) {
+    echo.end();
+    throw error;
+  }
+  return { stop };
+}

@@ -1,0 +1,201 @@
+/**
+ * What the measurements between clusters stand on: the lab, one pod a cluster away from the gateways where there are
+ * other nodes, who carries a path, and waiting until everything is as it was. It uses nothing but the lab's contract:
+ * kubectl, the databases' sockets, pid files.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { type ClusterLayout, isGateway } from '../../lab/layout.ts';
+import type { LabHandle } from '../../lab/lib/lab.ts';
+import { tryRun, waitFor } from '../../lab/run.ts';
+import { addWorkload, applyObjects, removeWorkload, subnetManifest, waitForPods } from '../../system/workload.ts';
+import type { FlowReport } from '../flows/report.ts';
+import { type FlowOptions, startFlows } from '../flows/start.ts';
+
+export const namespace = 'bench-ic';
+const pod = `${namespace}/one`;
+const settleTimeoutMs = 90_000;
+
+interface RemoteClusters {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string };
+    readonly status?: { readonly phase?: string; readonly pathsUp?: string };
+  }[];
+}
+
+export class IcBed {
+  readonly lab: LabHandle;
+  readonly #addresses = new Map<string, string>();
+
+  constructor(lab: LabHandle) {
+    this.lab = lab;
+  }
+
+  /** The clusters that were members from the beginning. */
+  get members(): readonly ClusterLayout[] {
+    return this.lab.layout.clusters.filter(({ joins }) => joins);
+  }
+
+  async prepare(): Promise<void> {
+    for (const cluster of this.members) await this.addPod(cluster.name);
+  }
+
+  async addPod(cluster: string): Promise<void> {
+    const { nodes } = this.lab.cluster(cluster);
+    const node = (nodes.find((candidate) => !isGateway(candidate)) ?? nodes.at(-1))?.name ?? '';
+    await addWorkload(this.lab, cluster, { namespace, pods: [{ name: 'one', node }] });
+    await waitForPods(this.lab, cluster, namespace, 1);
+    this.#addresses.set(cluster, await this.lab.addressOf(cluster, pod));
+  }
+
+  async removePod(cluster: string): Promise<void> {
+    await removeWorkload(this.lab, cluster, namespace);
+  }
+
+  netns(cluster: string): string {
+    return this.lab.ns(cluster, pod);
+  }
+
+  address(cluster: string): string {
+    const address = this.#addresses.get(cluster);
+    if (address === undefined) throw new Error(`${cluster} has no pod of the benchmark`);
+    return address;
+  }
+
+  answers(from: string, to: string): Promise<boolean> {
+    return this.lab.answers(this.netns(from), this.address(to));
+  }
+
+  /** Flows between two clusters from before `action` until `afterMs` after it. */
+  async flowsDuring(
+    [from, to]: readonly [string, string],
+    action: () => Promise<unknown>,
+    { afterMs = 3000, ...options }: FlowOptions & { readonly afterMs?: number } = {},
+  ): Promise<FlowReport> {
+    const flows = await startFlows({ from: this.netns(from), to: this.netns(to), address: this.address(to) }, options);
+    try {
+      await pause(1000);
+      await action();
+      await pause(afterMs);
+    } catch (error) {
+      await flows.stop().catch(() => undefined);
+      throw error;
+    }
+    return flows.stop();
+  }
+
+  /** The nodes that hold a cluster's ports of transit switches, by port, such as `cr-east-ts` → `n1`. */
+  async holders(cluster: string): Promise<ReadonlyMap<string, string>> {
+    const find = ['--format=json', '--columns=logical_port,chassis', 'find', 'Port_Binding', 'type=chassisredirect'];
+    const bindings = rowsIn(await this.lab.sbctl(cluster, find));
+    const chassis = rowsIn(
+      await this.lab.sbctl(cluster, ['--format=json', '--columns=_uuid,hostname', 'list', 'Chassis']),
+    );
+    const hostnames = new Map(chassis.map(([uuid, hostname]) => [uuidIn(uuid), String(hostname)]));
+    return new Map(
+      bindings
+        .filter(([port]) => String(port).startsWith(`cr-${cluster}-`))
+        .map(([port, holder]) => [String(port), hostnames.get(uuidIn(holder)) ?? '']),
+    );
+  }
+
+  /** The node that holds the first path's port. @throws Error while none does. */
+  async holderOf(cluster: string): Promise<string> {
+    const holders = await this.holders(cluster);
+    const holder = holders.get(`cr-${cluster}-ts`) ?? '';
+    if (holder === '') throw new Error(`no gateway of ${cluster} holds its port of ts: ${[...holders].join(' ')}`);
+    return holder;
+  }
+
+  /** Starts what is dead, continues what is stopped, and waits until all paths between all members carry traffic. */
+  async settle(): Promise<void> {
+    await this.lab.heal();
+    await this.untilPathsAreUp();
+    for (const [from, to] of this.pairs()) {
+      const what = `an answer from ${to} to ${from}`;
+      await waitFor(what, async () => (await this.answers(from, to)) || 'none', settleTimeoutMs, 500);
+    }
+    // Whoever only counts the seconds that a path was well, and says nothing of it.
+    await pause((await this.holdDownMs()) + 1000);
+  }
+
+  /** As the agents themselves report. */
+  async untilPathsAreUp(): Promise<void> {
+    for (const { name } of this.members)
+      await waitFor(`the paths of ${name} to be up`, () => this.#pathsAreUp(name), settleTimeoutMs, 500);
+  }
+
+  /** When a pod first answered another cluster's, by performance.now(). @throws Error if none does in time. */
+  async untilAnswers(from: string, to: string, timeoutMs = 30_000): Promise<number> {
+    await untilPinged(this.netns(from), this.address(to), timeoutMs);
+    return performance.now();
+  }
+
+  /** When a cluster's pod first answered a node of its own, by performance.now(). */
+  async untilLocalAnswer(cluster: string): Promise<number> {
+    await untilPinged(this.lab.cluster(cluster).nodes[0]?.netns ?? '', this.address(cluster), 30_000);
+    return performance.now();
+  }
+
+  async addSubnet(cluster: string, name: string, cidrBlock: string): Promise<void> {
+    await applyObjects(this.lab, cluster, [subnetManifest(name, { cidrBlock })]);
+  }
+
+  async removeSubnet(cluster: string, name: string): Promise<void> {
+    await this.lab.kubectl(cluster, ['delete', 'subnet', name, '--ignore-not-found', '--timeout=60s']);
+  }
+
+  pairs(): (readonly [string, string])[] {
+    const names = this.members.map(({ name }) => name);
+    return names.flatMap((from) => names.filter((to) => to !== from).map((to) => [from, to] as const));
+  }
+
+  /** How long a path must have been well before it carries traffic again, in ms. */
+  async holdDownMs(): Promise<number> {
+    const path = 'jsonpath={.spec.failback.holdDownSeconds}';
+    const text = await this.lab.kubectl('east', ['get', 'interconnect', 'default', '-o', path]);
+    return Number(text) * 1000;
+  }
+
+  /** What BFD needs to notice a dead tunnel, as configured: interval × multiplier, in ms. */
+  async detectionMs(): Promise<number> {
+    const get = (key: string): Promise<string> => this.lab.nbctl('east', ['get', 'NB_Global', '.', `options:${key}`]);
+    const texts = await Promise.all([get('bfd-min-rx'), get('bfd-mult')]);
+    return texts.map((text) => Number(text.trim().replaceAll('"', ''))).reduce((product, value) => product * value, 1);
+  }
+
+  async #pathsAreUp(cluster: string): Promise<true | string> {
+    const text = await this.lab.kubectl(cluster, ['get', 'remoteclusters', '-o', 'json']);
+    const { items } = JSON.parse(text) as RemoteClusters;
+    for (const { name } of this.members) {
+      if (name === cluster) continue;
+      const found = items.find(({ metadata }) => metadata.name === name);
+      if (found === undefined) return `it does not know ${name}`;
+      const { status } = found;
+      // Absent where the agent knows of one path only.
+      const [up, all] = status?.pathsUp?.split('/') ?? [];
+      if (up !== all) return `${name}: ${status?.pathsUp ?? 'unknown'}`;
+      if (status?.phase !== 'Ready') return `${name} is ${status?.phase ?? 'unknown'}`;
+    }
+    return true;
+  }
+}
+
+/** Asks every tenth of a second, so that the time of the first answer is known as exactly. */
+async function untilPinged(netns: string, address: string, timeoutMs: number): Promise<void> {
+  const ping = ['ping', '-n', '-c', '1', '-W', '0.1', address];
+  await waitFor(
+    `an answer from ${address} to ${netns}`,
+    async () => (await tryRun(ping, { netns })).code === 0 || 'no echo reply',
+    timeoutMs,
+    20,
+  );
+}
+
+function rowsIn(json: string): readonly (readonly unknown[])[] {
+  return (JSON.parse(json) as { data: unknown[][] }).data;
+}
+
+/** Of an OVSDB uuid, or of an optional one. */
+function uuidIn(value: unknown): string {
+  return Array.isArray(value) && value[0] === 'uuid' ? String(value[1]) : '';
+}

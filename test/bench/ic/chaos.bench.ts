@@ -1,0 +1,160 @@
+/**
+ * Processes of the control plane are killed one after the other, at random, while Subnets come and go and flows go on.
+ * At the end everybody has what is there; and a fresh start of all agents and the hub would change no row.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { waitFor } from '../../lab/run.ts';
+import type { IcBed } from './bed.ts';
+import { isDead } from './faults.ts';
+import type { IcRow, Measurement } from './measurement.ts';
+import { dumpCluster, dumpHub, meaningOf } from './rows.ts';
+
+const lengthMs = Number(process.env['IC_CHAOS_SECONDS'] ?? 60) * 1000;
+const direction = ['east', 'west'] as const;
+/** Between two kills. */
+const killEveryMs = 2000;
+const churnEveryMs = 500;
+/** Subnets that come and go, in each cluster. */
+const slots = 8;
+
+/** Numbers that look random and are the same for the same seed (mulberry32); in [0, 1). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+interface Victim {
+  readonly place: string;
+  readonly component: string;
+}
+
+function victimsOf(bed: IcBed): Victim[] {
+  const ofCluster = bed.members.flatMap(({ name, nodes }) => [
+    { place: name, component: 'interconnect' },
+    { place: name, component: 'northd' },
+    ...nodes.map((node) => ({ place: `${name}/${node.name}`, component: 'ovn-controller' })),
+  ]);
+  return [...ofCluster, { place: 'hub', component: 'hub' }];
+}
+
+async function killAtRandom(bed: IcBed, random: () => number, end: number): Promise<number> {
+  const victims = victimsOf(bed);
+  let kills = 0;
+  while (performance.now() < end) {
+    const victim = victims[Math.floor(random() * victims.length)];
+    if (victim !== undefined && !isDead(bed.lab, victim.place, victim.component)) {
+      await bed.lab.kill(victim.place, victim.component);
+      kills += 1;
+    }
+    await pause(killEveryMs);
+    await bed.lab.heal();
+  }
+  return kills;
+}
+
+/** Subnets that are there at the end, by cluster. */
+type Left = ReadonlyMap<string, ReadonlyMap<string, string>>;
+
+async function churn(bed: IcBed, random: () => number, end: number): Promise<Left> {
+  const left = new Map(direction.map((cluster) => [cluster as string, new Map<string, string>()]));
+  while (performance.now() < end) {
+    const at = Math.floor(random() * slots);
+    const cluster = direction[Math.floor(random() * direction.length)] ?? 'east';
+    const name = `chaos-${cluster}-${String(at)}`;
+    const cidr = `10.${cluster === 'east' ? '70' : '71'}.${String(at)}.0/24`;
+    const there = left.get(cluster);
+    if (there?.delete(name) === true) await bed.removeSubnet(cluster, name);
+    else {
+      await bed.addSubnet(cluster, name, cidr);
+      there?.set(name, cidr);
+    }
+    await pause(churnEveryMs);
+  }
+  return left;
+}
+
+/** The prefixes of the churn that a cluster has routes to, each once. */
+async function churnedRoutes(bed: IcBed, cluster: string): Promise<string> {
+  const text = await bed.lab.nbctl(cluster, ['--bare', '--columns=ip_prefix', 'list', 'Logical_Router_Static_Route']);
+  const prefixes = text.split('\n').filter((line) => /^10\.7[01]\./.test(line));
+  return [...new Set(prefixes)].toSorted().join(' ');
+}
+
+/** How many prefixes some cluster is without, or has too many, once everybody had the time to learn of all. */
+async function differences(bed: IcBed, left: Left): Promise<number> {
+  let wrong = 0;
+  for (const { name } of bed.members) {
+    const wanted = [...left].flatMap(([cluster, subnets]) => (cluster === name ? [] : [...subnets.values()]));
+    const asWanted = wanted.toSorted().join(' ');
+    let found = '';
+    const isSo = async (): Promise<true | string> => {
+      found = await churnedRoutes(bed, name);
+      return found === asWanted || `routes to ${found || 'none'}, wanted ${asWanted || 'none'}`;
+    };
+    await waitFor(`the routes of ${name}`, isSo, 30_000).catch((error: Error) => console.error(error.message));
+    const [has, needs] = [new Set(found.split(' ')), new Set(asWanted.split(' '))];
+    wrong += has.symmetricDifference(needs).size;
+  }
+  return wrong;
+}
+
+async function meaning(bed: IcBed): Promise<Set<string>> {
+  const dumps = await Promise.all([...bed.members.map(dumpCluster), dumpHub(bed.lab)]);
+  return new Set(meaningOf(dumps.flat()));
+}
+
+/** Rows that a start of all agents and the hub from nothing adds, removes or changes. */
+async function orphans(bed: IcBed): Promise<number> {
+  const before = await meaning(bed);
+  for (const place of [...bed.members.map(({ name }) => name), 'hub']) {
+    const component = place === 'hub' ? 'hub' : 'interconnect';
+    const pid = bed.lab.pid(place, component);
+    await bed.lab.kill(place, component);
+    await bed.lab.waitForRestart(place, component, pid);
+  }
+  await bed.settle();
+  const after = await meaning(bed);
+  const changed = before.symmetricDifference(after);
+  for (const line of changed)
+    console.error(`${before.has(line) ? 'only before' : 'only after'} a fresh start: ${line}`);
+  return changed.size;
+}
+
+async function chaos(bed: IcBed): Promise<IcRow[]> {
+  await bed.settle();
+  const seed = Number(process.env['IC_CHAOS_SEED'] ?? Date.now() % 1_000_000);
+  console.log(`         IC_CHAOS_SEED=${String(seed)} IC_CHAOS_SECONDS=${String(lengthMs / 1000)}`);
+  let left: Left = new Map();
+  let kills = 0;
+  try {
+    const report = await bed.flowsDuring(direction, async () => {
+      const end = performance.now() + lengthMs;
+      [kills, left] = await Promise.all([
+        killAtRandom(bed, randomFrom(seed), end),
+        churn(bed, randomFrom(seed + 1), end),
+      ]);
+    });
+    await bed.settle();
+    const what = `${String(kills)} kills of agents, hub, northd and ovn-controller in ${String(lengthMs / 1000)} s of route churn`;
+    const none = { target: 0, floor: 0, floorIs: 'none' };
+    return [
+      { ...none, what: `${what}: packets lost`, unit: 'packets', ours: report.udp.lost },
+      {
+        ...none,
+        what: `${what}: routes missing or too many at the end`,
+        unit: 'rows',
+        ours: await differences(bed, left),
+      },
+      { ...none, what: `${what}: rows that a fresh start of all would change`, unit: 'rows', ours: await orphans(bed) },
+    ];
+  } finally {
+    for (const [cluster, subnets] of left) for (const name of subnets.keys()) await bed.removeSubnet(cluster, name);
+  }
+}
+
+export const measurements: readonly Measurement[] = [{ name: 'kills and route churn', measure: chaos }];

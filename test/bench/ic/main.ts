@@ -1,0 +1,95 @@
+/**
+ * `make bench-ic`: labs of its own, every measurement between clusters in turn, one table, which replaces the one in
+ * docs/performance.md. A measurement that cannot be made is named below the table, and the command ends with 1.
+ * ONLY=text: those whose name has it. IC_LAB=name: in that lab, which stays, and the page is left as it is.
+ */
+import { join } from 'node:path';
+import { takeDown } from '../../lab/down.ts';
+import { openLab } from '../../lab/lib/lab.ts';
+import { upFromEnvironment } from '../../lab/main.ts';
+import { machine, rewritePart } from '../page.ts';
+import { IcBed } from './bed.ts';
+import { measurements as changes } from './changes.bench.ts';
+import { measurements as chaos } from './chaos.bench.ts';
+import { measurements as cluster } from './cluster.bench.ts';
+import { measurements as databases } from './databases.bench.ts';
+import { measurements as gateway } from './gateway.bench.ts';
+import { type IcRow, type Measurement, renderRows } from './measurement.ts';
+import { measurements as membership } from './membership.bench.ts';
+import { measurements as overlap } from './overlap.bench.ts';
+import { measurements as scale } from './scale.bench.ts';
+
+const topologies = join(import.meta.dirname, '../../lab/topologies');
+const only = process.env['ONLY'] ?? '';
+
+interface Group {
+  readonly topology: string;
+  readonly measurements: readonly Measurement[];
+}
+
+const groups: readonly Group[] = [
+  {
+    topology: 'interconnect.yaml',
+    measurements: [...gateway, ...changes, ...databases, ...membership, ...overlap, ...cluster, ...chaos],
+  },
+  { topology: 'hub-and-one.yaml', measurements: scale },
+];
+
+interface Outcome {
+  readonly rows: IcRow[];
+  readonly failures: string[];
+}
+
+async function measureAll(bed: IcBed, measurements: readonly Measurement[], outcome: Outcome): Promise<void> {
+  await bed.prepare();
+  for (const { name, measure } of measurements) {
+    console.log(`         ${name}`);
+    try {
+      const rows = await measure(bed);
+      for (const { what, ours, unit } of rows) console.log(`           ${what}: ${ours.toFixed(2)} ${unit}`);
+      outcome.rows.push(...rows);
+    } catch (error) {
+      console.error(error);
+      outcome.failures.push(`${name}: ${(error as Error).message.split('\n')[0] ?? ''}`);
+    }
+  }
+}
+
+async function inLab(name: string, group: Group, outcome: Outcome): Promise<void> {
+  await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: join(topologies, group.topology), LAB_WITHOUT: '' });
+  await measureAll(new IcBed(openLab(name)), group.measurements, outcome);
+  await takeDown(name);
+}
+
+async function bench(name: string): Promise<void> {
+  const outcome: Outcome = { rows: [], failures: [] };
+  const wanted = groups
+    .map(({ topology, measurements }) => ({
+      topology,
+      measurements: measurements.filter((one) => one.name.includes(only)),
+    }))
+    .filter(({ measurements }) => measurements.length > 0);
+  const standing = process.env['IC_LAB'];
+  for (const group of wanted) {
+    if (standing === undefined) await inLab(name, group, outcome);
+    else await measureAll(new IcBed(openLab(standing)), group.measurements, outcome);
+  }
+  const missing = outcome.failures.map((failure) => `\n\nNot measured: ${failure}`).join('');
+  const text = `${await machine()}\n\n${renderRows(outcome.rows)}${missing}`;
+  console.log(`\n${text}`);
+  if (standing === undefined && only === '') rewritePart('interconnect', text);
+  if (outcome.failures.length > 0) process.exitCode = 1;
+}
+
+const name = `ic${process.pid.toString(36)}`;
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void takeDown(name).finally(() => process.exit(130)));
+}
+try {
+  await bench(name);
+} catch (error) {
+  console.error(error);
+  process.exitCode = 1;
+}
+await takeDown(name);
+process.exit();

@@ -1,0 +1,32 @@
+/** What a measurement between clusters gives: figures with a floor of the same run beside them, and what was promised. */
+import type { IcBed } from './bed.ts';
+
+export interface IcRow {
+  readonly what: string;
+  readonly unit: 'ms' | 's' | 'packets' | 'rows' | 'resets' | 's of CPU';
+  readonly ours: number;
+  /** The promise: ours is not more than this. */
+  readonly target: number;
+  readonly floor: number;
+  readonly floorIs: string;
+}
+
+export interface Measurement {
+  readonly name: string;
+  /** Leaves the lab as it found it, but for what `heal` and a while of quiet mend. */
+  readonly measure: (bed: IcBed) => Promise<readonly IcRow[]>;
+}
+
+export function renderRows(rows: readonly IcRow[]): string {
+  const lines = rows.map(({ what, unit, ours, target, floor, floorIs }) => {
+    const figure = (value: number): string => `${format(value)} ${unit}`;
+    const met = ours <= target ? 'yes' : '**no**';
+    return `| ${what} | ${figure(ours)} | ${figure(floor)} | ${figure(target)} | ${met} | ${floorIs} |`;
+  });
+  return ['| what | ours | floor | target | met | the floor |', '|---|--:|--:|--:|---|---|', ...lines].join('\n');
+}
+
+function format(value: number): string {
+  if (Number.isInteger(value)) return value.toLocaleString('en');
+  return value.toFixed(value < 1 ? 2 : value < 100 ? 1 : 0);
+}

@@ -1,0 +1,90 @@
+/** The interconnect databases of a lab as a raft of three: they outlive one server, and begin anew where all was wiped. */
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
+import { ovnProgram } from 'ovsdb-client/testing';
+import { componentsIn, killComponent } from '../lab/component.ts';
+import { hubRemotes, type HubLayout } from '../lab/layout.ts';
+import { remakeDatabase, startInterconnectDatabases } from '../lab/ovn.ts';
+import { run, waitFor } from '../lab/run.ts';
+
+describe('interconnect databases as a raft of three', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'icdb-'));
+  const netns = `icdb${process.pid.toString(36)}-hub`;
+  const hub: HubLayout = {
+    dir,
+    netns,
+    address: '',
+    transitCidr: '',
+    databases: 3,
+    ovn: process.env['ISTHMUS_OVN'] ?? '',
+  };
+  let client: OvsdbClient;
+
+  const write = async (name: string): Promise<void> => {
+    await client.synced();
+    await client.transact([{ op: 'insert', table: 'Transit_Switch', row: { name } }]);
+  };
+  const names = (): string[] =>
+    [...client.cache.table('Transit_Switch').rows.values()].map((row) => row['name'] as string).sort();
+  const kill = (name: string): Promise<void> => killComponent({ dir, name });
+
+  before(async () => {
+    await run(['ip', 'netns', 'add', netns]);
+    await run(['ip', '-n', netns, 'link', 'set', 'lo', 'up']);
+    await startInterconnectDatabases(hub);
+    client = await openOvsdb({
+      remotes: hubRemotes(hub, 'icnb').split(','),
+      database: 'OVN_IC_Northbound',
+      monitor: { Transit_Switch: ['name'] },
+    });
+  });
+  after(async () => {
+    await client.close();
+    for (const component of componentsIn(dir)) await killComponent(component);
+    await run(['ip', 'netns', 'del', netns]);
+    rmSync(dir, { recursive: true });
+  });
+
+  it('has the contract’s sockets for the first of each, and takes writes', async () => {
+    await run([ovnProgram('ovn-ic-sbctl'), `--db=unix:${join(dir, 'icsb.sock')}`, '--no-leader-only', 'show']);
+    await write('one');
+    assert.deepEqual(names(), ['one']);
+  });
+
+  it('goes on without any one of its servers', async () => {
+    for (const name of ['icnb', 'icnb2', 'icnb3']) {
+      await kill(name);
+      await waitFor(`a write without ${name}`, async () => {
+        await client.synced();
+        return write(name).then(
+          () => true as const,
+          (error: Error) => error.message,
+        );
+      });
+      await startInterconnectDatabases(hub);
+    }
+    assert.deepEqual(
+      names().filter((name) => name !== 'one'),
+      ['icnb', 'icnb2', 'icnb3'],
+    );
+  });
+
+  it('begins anew, empty, when all files are gone; a server whose file is there keeps it', async () => {
+    const servers = ['icnb', 'icnb2', 'icnb3'];
+    await Promise.all(servers.map(kill));
+    await remakeDatabase(hub, 'icnb');
+    await startInterconnectDatabases(hub);
+    await client.synced();
+    assert.equal(names().length, 4);
+    await Promise.all(servers.map(kill));
+    for (const name of servers) rmSync(join(dir, `${name}.db`));
+    for (const name of servers) await remakeDatabase(hub, name);
+    await startInterconnectDatabases(hub);
+    await write('two');
+    assert.deepEqual(names(), ['two']);
+  });
+});
