@@ -126,7 +126,14 @@ async function isJoined(lab: Lab, kube: KubeClient): Promise<true | string> {
   if (ready?.status !== 'True') return `Interconnect is not Ready: ${ready?.message ?? 'no status yet'}`;
   const learned = Number(status?.['routesLearned'] ?? 0);
   const wanted = membersOf(lab) - 1;
-  return learned >= wanted || `${String(learned)} routes learned, at least ${String(wanted)} expected`;
+  if (learned < wanted) return `${String(learned)} routes learned, at least ${String(wanted)} expected`;
+  const remotes = (await kube.request('GET', '/apis/isthmus.network/v1alpha1/remoteclusters')) as Listed;
+  for (const { metadata, status: remote } of remotes.items) {
+    const [up, all] = String(remote?.['pathsUp'] ?? '').split('/');
+    if (up === '' || up !== all)
+      return `paths to ${metadata.name} that are up: ${remote?.['pathsUp'] ?? 'not known yet'}`;
+  }
+  return true;
 }
 
 function routerChecks(lab: Lab, router: RouterLayout): Check[] {
