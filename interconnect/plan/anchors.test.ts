@@ -151,6 +151,28 @@ describe('an anchor moves', () => {
     assert.deepEqual(world.orders, ['b', 'b']);
   });
 
+  it('to the next of its order when its chassis is gone, which is where both sides sent already', () => {
+    const world = new World();
+    world.all = ['a', 'b', 'c'];
+    world.eligible = ['b', 'c'];
+    world.gone = ['a'];
+    world.isHubConnected = false;
+    world.present = [
+      ['a', 'b', 'c'],
+      ['b', 'c', 'a'],
+    ];
+    world.step(0);
+    assert.deepEqual(world.orders, ['bca', 'bca']);
+    world.isHubConnected = true;
+    world.holders = ['b', 'b'];
+    world.step(1);
+    assert.deepEqual(world.phases, ['settled', 'draining'], 'the rest goes by plan');
+    world.gone = [];
+    world.eligible = ['a', 'b', 'c'];
+    world.step(2);
+    assert.deepEqual(world.orders, ['bca', 'bca'], 'one that returns takes nothing over');
+  });
+
   it('at once where there is no other path to spare it', () => {
     const world = new World();
     world.present = [['a', 'b']];

@@ -141,7 +141,10 @@ function remembered({ memory, present }: AnchorPath, { nowMs }: AnchorQuestion):
   return { order: present, phase: 'settled', sinceMs, awaySinceMs: undefined, toldSinceMs: undefined };
 }
 
-/** The order with those that left taken out and those that came at its end; a new one begins with its target. */
+/**
+ * The order with those that left taken out and those that came at its end; a new one begins with its target. Whose chassis is
+ * gone goes to the end: the next one has the port already, on both sides, by this very order.
+ */
 function membersIn(
   order: readonly string[],
   { gateways }: AnchorQuestion,
@@ -149,17 +152,20 @@ function membersIn(
 ): readonly string[] {
   const members = new Set(gateways.map(({ chassis }) => chassis));
   const gone = new Set(gateways.filter(({ isGone }) => isGone).map(({ chassis }) => chassis));
-  const kept = order.filter((chassis) => members.has(chassis));
+  const kept = order.filter((chassis) => members.has(chassis) && !gone.has(chassis));
   const at = Math.max(
     0,
     gateways.findIndex(({ chassis }) => chassis === (kept[0] ?? target)),
   );
   // Each path's backups begin after its anchor, so that two anchors' loss does not fall on one gateway.
   const cycle = [...gateways.slice(at), ...gateways.slice(0, at)].map(({ chassis }) => chassis);
-  const whole = [...kept, ...cycle.filter((chassis) => !kept.includes(chassis))];
-  const first = whole[0];
-  const isLost = kept.length === 0 || kept[0] !== order[0] || (first !== undefined && gone.has(first));
-  return isLost && target !== undefined ? moved(whole, target) : whole;
+  const others = cycle.filter((chassis) => !kept.includes(chassis));
+  const whole = [
+    ...kept,
+    ...others.filter((chassis) => !gone.has(chassis)),
+    ...others.filter((chassis) => gone.has(chassis)),
+  ];
+  return kept.length === 0 && target !== undefined ? moved(whole, target) : whole;
 }
 
 /**

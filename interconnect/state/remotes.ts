@@ -41,7 +41,7 @@ export interface RemoteView {
 }
 
 /** Reasons why a route is not used that are no conflict: policy, and what passes. */
-const ordinary = new Set(['NoGateway', 'NextHopUnreachable', 'Denied', 'Loop']);
+const ordinary = new Set(['NoGateway', 'NextHopUnreachable', 'Denied', 'MaxPrefixes', 'Loop']);
 
 export class Remotes implements RemoteView {
   readonly #states = new Map<string, RemoteState>();

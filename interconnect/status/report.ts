@@ -7,6 +7,7 @@ import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { GatewayPeer } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { interconnectFinalizer } from '../../lib/api/names.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import {
   apiVersionOf,
@@ -200,10 +201,12 @@ export class Reporter {
   }
 
   /** A write that was superseded or tried again may have made it already. */
-  async #create(resource: Resource, object: object & { readonly metadata: { readonly name: string } }): Promise<void> {
-    const { client } = this.#options;
-    const present = await client.list(resource, { fieldSelector: `metadata.name=${object.metadata.name}` });
-    if (present.length === 0) await client.create(resource, object);
+  async #create(resource: Resource, object: object): Promise<void> {
+    try {
+      await this.#options.client.create(resource, object);
+    } catch (error) {
+      if (!(error instanceof KubeApiError) || error.status !== 409) throw error;
+    }
   }
 
   #announce(resource: Resource, name: string, uid: string, before: Status, after: Status): void {
