@@ -121,7 +121,7 @@ export class LocalMember {
       heldOf: (network) => readHeld(this.#options.northbound.cache, local.cluster, network, hub),
       prefixesOf: (wish) => this.#exports.get(wish.name) ?? [],
       gateways: this.#published(local),
-      unreachable: [...this.network.remotes.unreachable],
+      unreachable: [...this.network.remotes.unreachable, ...this.#neverMet(hub)],
     });
   }
 
@@ -141,7 +141,6 @@ export class LocalMember {
     const dirty = text === this.#endsText ? this.#dirty : 'all';
     this.#endsText = text;
     this.#dirty = new Set();
-    this.#carried ??= readNextHops(this.#options.northbound.cache);
     return this.network.apply(
       {
         local,
@@ -151,7 +150,7 @@ export class LocalMember {
         expected: hub.expected,
         policies: this.#policies,
         tunnel: (own, other) => this.tunnels.state(own, other),
-        carried: (cluster) => this.#carried?.get(cluster),
+        carried: (cluster) => this.#atStart.get(cluster),
         time: { nowMs: this.#options.now(), holdDownMs: holdDownMsOf(spec) },
       },
       dirty,
@@ -191,6 +190,16 @@ export class LocalMember {
       this.#local,
     );
     return this.#local;
+  }
+
+  /** What the database routed to other clusters when this process first looked. */
+  get #atStart(): ReadonlyMap<string, ReadonlySet<string>> {
+    return (this.#carried ??= readNextHops(this.#options.northbound.cache));
+  }
+
+  /** Clusters that even the hub only expects and to which nothing goes: for all that is known here they are dead. */
+  #neverMet({ expected, members }: HubView): readonly string[] {
+    return [...expected].filter((name) => !members.has(name) && !this.#atStart.has(name));
   }
 
   /** One step of every path's anchor. */
