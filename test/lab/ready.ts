@@ -129,9 +129,9 @@ async function isJoined(lab: Lab, kube: KubeClient): Promise<true | string> {
   if (learned < wanted) return `${String(learned)} routes learned, at least ${String(wanted)} expected`;
   const remotes = (await kube.request('GET', '/apis/isthmus.network/v1alpha1/remoteclusters')) as Listed;
   for (const { metadata, status: remote } of remotes.items) {
-    const [up, all] = String(remote?.['pathsUp'] ?? '').split('/');
-    if (up === '' || up !== all)
-      return `paths to ${metadata.name} that are up: ${remote?.['pathsUp'] ?? 'not known yet'}`;
+    const pathsUp = typeof remote?.['pathsUp'] === 'string' ? remote['pathsUp'] : '';
+    const [up, all] = pathsUp.split('/');
+    if (up === '' || up !== all) return `paths to ${metadata.name} that are up: ${pathsUp || 'not known yet'}`;
   }
   return true;
 }
