@@ -83,7 +83,7 @@ export function gatewayOf(snapshot: Snapshot, node: string): Gateway {
 }
 
 function lastGateway(node: string): string {
-  return `${node} is the last gateway that is not drained: undrain another one first, or cut the cluster off with --force`;
+  return `${node} is the last gateway that is not drained: the paths have nowhere to go; undrain another one first, or mark it all the same with --force`;
 }
 
 /** Who holds the paths now; undefined while one still leads through the node. */

@@ -225,7 +225,7 @@ export class LocalMember {
       });
       ends.set(name, new Map(own));
     }
-    this.#anchors.keepOnly(new Set(local.wishes.map(({ name }) => name)));
+    this.#anchors.keepOnly(new Set(local.wishes.map(({ name }) => name)), nowMs);
     this.#ends = ends;
     this.#blocked = blocked;
   }

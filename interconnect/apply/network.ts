@@ -269,7 +269,8 @@ function pathFacts(member: Member, { networks, tunnel }: NetworkInput): readonly
           isRetiring,
           local: { order: own.order, holder: own.holder, isDraining: own.phase !== 'settled' },
           remote: { order: port.gateways, holder: port.holder, isDraining: port.draining },
-          tunnelTo: (chassis) => tunnel(own.holder, chassis),
+          // While nobody has the port, the one that should have it tells what it sees.
+          tunnelTo: (chassis) => tunnel(own.holder === '' ? (own.order[0] ?? '') : own.holder, chassis),
         },
       ];
     }),

@@ -105,6 +105,22 @@ describe('the routes use', () => {
     assert.equal(isUnreachable([]), false);
   });
 
+  it('stay the same while ports go back and forth between gateways: what flaps rests, and is used for want of better', () => {
+    const cluster = new Cluster();
+    cluster.look(0, [path(0), path(1)]);
+    const away = { local: { ...path(0).local, holder: 'a2' } };
+    const looks = [1000, 1500, 2000, 2500, 3000].map((nowMs, at) =>
+      cluster.look(nowMs, at % 2 === 0 ? [path(0, away), path(1, away)] : [path(0), path(1)]),
+    );
+    assert.deepEqual(
+      looks.map(({ used }) => used),
+      looks.map(() => ['ts', 'ts1']),
+    );
+    assert.deepEqual(looks[1]?.states, ['HoldDown HoldDown', 'HoldDown HoldDown']);
+    assert.deepEqual(cluster.look(4000, [path(0), path(1)]).states, ['HoldDown HoldDown', 'HoldDown HoldDown']);
+    assert.deepEqual(cluster.look(9000, [path(0), path(1)]).states, ['Up', 'Up']);
+  });
+
   it('after a restart what carried traffic before it', () => {
     const memory = {
       wellSinceMs: new Map([
@@ -112,6 +128,7 @@ describe('the routes use', () => {
         ['ts1', -Infinity],
       ]),
       upSinceMs: -Infinity,
+      lostMs: undefined,
     };
     const { verdicts, wakeMs } = planPaths([path(0), path(1)], memory, time);
     assert.deepEqual([[...usablePaths(verdicts, 'ts')], wakeMs], [['ts', 'ts1'], undefined]);

@@ -50,6 +50,8 @@ export interface PathMemory {
   readonly wellSinceMs: ReadonlyMap<string, number>;
   /** Since when some path has been up; undefined while none is. */
   readonly upSinceMs: number | undefined;
+  /** When the last path that was up went; undefined where none ever was. */
+  readonly lostMs: number | undefined;
 }
 
 export interface PathsAnswer {
@@ -62,7 +64,7 @@ export interface PathsAnswer {
 /** Paths that come up within so short a time after the first come up together: there is nothing to protect yet. */
 const togetherMs = 2000;
 
-export const noMemory: PathMemory = { wellSinceMs: new Map(), upSinceMs: undefined };
+export const noMemory: PathMemory = { wellSinceMs: new Map(), upSinceMs: undefined, lostMs: undefined };
 
 /** All paths of one network to one cluster. */
 export function planPaths(
@@ -78,8 +80,11 @@ export function planPaths(
   const isRested = (verdict: PathVerdict): boolean =>
     isWell(verdict) && nowMs - (wellSinceMs.get(verdict.switch) ?? nowMs) >= holdDownMs;
   const isTogether = before.upSinceMs !== undefined && nowMs - before.upSinceMs < togetherMs;
-  // Where nothing else carries traffic, there is none that a rest could spare.
-  const isAlone = judged.every((verdict) => (isWell(verdict) ? !isRested(verdict) : verdict.rank > rank.resting));
+  // Where nothing else carries traffic, there is none that a rest could spare; but paths that come and go stay at rest,
+  // which are all in use for want of better ones: what flaps must not change the routes each time.
+  const isSteady = before.lostMs === undefined || nowMs - before.lostMs >= holdDownMs;
+  const isAlone =
+    isSteady && judged.every((verdict) => (isWell(verdict) ? !isRested(verdict) : verdict.rank > rank.resting));
   const wakes: number[] = [];
   const verdicts = judged.map((verdict) => {
     if (!isWell(verdict) || isRested(verdict)) return verdict;
@@ -93,9 +98,10 @@ export function planPaths(
   });
   const isUp = verdicts.some(isWell);
   const upSinceMs = isUp ? (before.upSinceMs ?? nowMs) : undefined;
+  const lostMs = !isUp && before.upSinceMs !== undefined ? nowMs : before.lostMs;
   return {
     verdicts,
-    memory: { wellSinceMs, upSinceMs },
+    memory: { wellSinceMs, upSinceMs, lostMs },
     wakeMs: wakes.length === 0 ? undefined : Math.min(...wakes),
   };
 }

@@ -93,3 +93,22 @@ describe('a gateway that lost its port', () => {
     assert.deepEqual(network.step(10_001, ['b', 'b'], { facts: alone })[0], 'ab settled');
   });
 });
+
+describe('a gateway that anchors nothing any more', () => {
+  it('counts as an anchor for five seconds, and the next step is due when it no longer does', () => {
+    const anchors = new Anchors();
+    anchors.step('ts', {
+      paths: [{ index: 0, present: ['a', 'b'], holder: 'a', isRetiring: false }],
+      gateways: gateways(),
+      hub: connected,
+      nowMs: 0,
+      holdDownMs: 5000,
+    });
+    anchors.keepOnly(new Set(['ts']), 0);
+    assert.deepEqual([[...anchors.anchors()], anchors.wakeMs], [['a'], undefined]);
+    anchors.keepOnly(new Set(), 1000);
+    assert.deepEqual([[...anchors.anchors()], anchors.wakeMs], [['a'], 5000]);
+    anchors.keepOnly(new Set(), 5000);
+    assert.deepEqual([[...anchors.anchors()], anchors.wakeMs], [[], undefined]);
+  });
+});

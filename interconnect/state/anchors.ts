@@ -39,6 +39,8 @@ export interface Anchored {
  * holder is up, it would take that for dead, and both would claim the port.
  */
 export const joinMs = 5000;
+/** A gateway that anchors nothing any more stays one for so long: packets of those that have not followed yet arrive there. */
+export const lingerMs = 5000;
 
 export class Anchors {
   readonly #memories = new Map<string, ReadonlyMap<number, AnchorMemory>>();
@@ -49,6 +51,8 @@ export class Anchors {
   readonly #wakes = new Map<string, number>();
   /** Gateways that hold nothing yet → since when they could. */
   readonly #joining = new Map<string, number>();
+  /** Chassis → when it was last first in some order. */
+  readonly #anchored = new Map<string, number>();
 
   /** One step of all paths of a network. */
   step(
@@ -95,19 +99,24 @@ export class Anchors {
     }
   }
 
-  keepOnly(networks: ReadonlySet<string>): void {
+  keepOnly(networks: ReadonlySet<string>, nowMs: number): void {
     for (const name of this.#memories.keys()) if (!networks.has(name)) this.#forget(name);
+    this.#linger(nowMs);
   }
 
   clear(): void {
     for (const name of this.#memories.keys()) this.#forget(name);
+    this.#anchored.clear();
     this.#dead.clear();
     this.#joining.clear();
   }
 
   /** When the next step is due though nothing happens. */
   get wakeMs(): number | undefined {
-    return this.#wakes.size === 0 ? undefined : Math.min(...this.#wakes.values());
+    const current = this.#current();
+    const leaving = [...this.#anchored].flatMap(([chassis, ms]) => (current.has(chassis) ? [] : [ms + lingerMs]));
+    const wakes = [...this.#wakes.values(), ...leaving];
+    return wakes.length === 0 ? undefined : Math.min(...wakes);
   }
 
   isDead(chassis: string): boolean {
@@ -119,11 +128,20 @@ export class Anchors {
     return this.#memories.values().some((paths) => paths.values().some(({ order }) => order[0] === chassis));
   }
 
-  /** Chassis that are first in some order, selected or not. */
+  /** Chassis that are first in some order, or were a moment ago; selected or not. */
   anchors(): ReadonlySet<string> {
+    return new Set(this.#anchored.keys());
+  }
+
+  #current(): ReadonlySet<string> {
     return new Set(
       [...this.#memories.values()].flatMap((paths) => [...paths.values()].flatMap(({ order }) => order.slice(0, 1))),
     );
+  }
+
+  #linger(nowMs: number): void {
+    for (const chassis of this.#current()) this.#anchored.set(chassis, nowMs);
+    for (const [chassis, ms] of this.#anchored) if (nowMs - ms >= lingerMs) this.#anchored.delete(chassis);
   }
 
   #forget(network: string): void {

@@ -17,7 +17,7 @@ export class PathStates {
     if (wellSinceMs.size === 0) return;
     const memories = new Map(this.#clusters.get(cluster)?.memories);
     this.#clusters.set(cluster, {
-      memories: memories.set(network, { wellSinceMs, upSinceMs: -Infinity }),
+      memories: memories.set(network, { wellSinceMs, upSinceMs: -Infinity, lostMs: undefined }),
       wakeMs: Infinity,
     });
   }

@@ -17,7 +17,9 @@ export function renderInterconnect(
     : bad('HubReachable', link.problem ?? problem);
   const gateways = gatewaysVerdict(situation);
   const converged = convergedVerdict(situation);
-  const wrong = [joined, converged, gateways].find(({ status }) => status !== 'True');
+  // One gateway less is what there are several for.
+  const isServed = gateways.status === 'True' || lesser.has(gateways.reason ?? '');
+  const wrong = [joined, converged, ...(isServed ? [] : [gateways])].find(({ status }) => status !== 'True');
   const ready =
     wrong === undefined
       ? good('Ready', 'Ready', `remote clusters: ${remotes.size}`)
@@ -44,8 +46,11 @@ export function renderInterconnect(
   };
 }
 
+/** Reasons of GatewaysReady with which traffic goes on. */
+const lesser: ReadonlySet<string> = new Set(['ChassisMissing', 'Lost', 'AllDrained', 'WaitingForHub']);
+
 /** A gateway that OVN did not make one, a path without a holder, an anchor that cannot move. */
-function gatewaysVerdict({ local, networks, blocked }: Situation): Verdict {
+function gatewaysVerdict({ local, networks, blocked, isDead }: Situation): Verdict {
   const type = 'GatewaysReady';
   if (local === undefined || local.gatewayNodes.length + local.unknownNodes.length === 0) {
     const message = 'no node is selected by gatewayNodeSelector; label one with ovn.kubernetes.io/ic-gw=true';
@@ -59,6 +64,11 @@ function gatewaysVerdict({ local, networks, blocked }: Situation): Verdict {
   if (missing.length > 0) {
     const message = `no chassis with ovn-is-interconn and a geneve address for ${missing.sort().join(', ')}; look at the daemon and ovn-controller there`;
     return bad(type, { code: usable.length === 0 ? 'NoChassis' : 'ChassisMissing', message });
+  }
+  const lost = local.gatewayNodes.filter(({ chassis }) => isDead(chassis)).map(({ node }) => node);
+  if (lost.length > 0) {
+    const message = `${lost.join(', ')} lost a port to another gateway and has not come back; look at Open vSwitch and ovn-controller there`;
+    return bad(type, { code: 'Lost', message });
   }
   if (local.gatewayNodes.every(({ isDrained }) => isDrained))
     return bad(type, {

@@ -160,7 +160,7 @@ export function checkDrain({ near }: Side): Outcome | undefined {
   if (drained.length === 0) return ok('no gateway is drained');
   const undrain = `isthmus ic undrain ${drained[0]}`;
   if (drained.length === gateways.length) {
-    const message = `every gateway of ${near.label} is drained (${drained.join(', ')}): none may carry traffic`;
+    const message = `every gateway of ${near.label} is drained (${drained.join(', ')}): the paths stay where they are, and maintenance would cut them`;
     return failedIf([cause('AllDrained', message, `give one back: ${undrain}`)], '');
   }
   return warnIf(
