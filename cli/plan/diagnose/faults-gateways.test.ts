@@ -126,6 +126,15 @@ const faults: readonly Fault[] = [
     says: /the daemon of gateway e1 reports no tunnel to w1 of west, w2 of west/,
   },
   {
+    name: 'the daemon of a gateway is frozen',
+    make: ({ east }) => {
+      for (const probe of east.gateways[0]?.status.probes ?? [])
+        probe.at = new Date(east.nowMs - 120_000).toISOString();
+    },
+    code: 'DaemonSilent',
+    says: /the daemon of gateway e1 has measured nothing for 120 s/,
+  },
+  {
     name: 'the daemon of a gateway crashes',
     make: ({ east }) => {
       east.workloads = [

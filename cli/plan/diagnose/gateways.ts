@@ -176,6 +176,18 @@ export function usableGateways(near: Snapshot): readonly Gateway[] {
   return near.gateways.filter(({ node }) => selected.has(node));
 }
 
+/** A daemon writes what it measures at least twice a minute; with many peers less often. */
+const measuredMs = 90_000;
+const fewPeers = 50;
+
+/** For how long the daemon has measured nothing, where that is too long and the clocks can be trusted. */
+function silentMs({ lease, nowMs }: Snapshot, { peers = [], probes = [] }: Gateway['status']): number | undefined {
+  const isTrusted = lease !== undefined && Math.abs(nowMs - lease.renewedMs) < measuredMs / 3;
+  if (!isTrusted || probes.length === 0 || peers.length > fewPeers) return undefined;
+  const agedMs = nowMs - Math.max(...probes.map(({ at }) => Date.parse(at)));
+  return agedMs > measuredMs ? agedMs : undefined;
+}
+
 export function checkReports({ near }: Side): Outcome | undefined {
   if (isHidden(near, 'interconnectgateways')) return unknown('InterconnectGateways may not be read');
   const gateways = usableGateways(near);
@@ -191,10 +203,16 @@ export function checkReports({ near }: Side): Outcome | undefined {
     const peers = status.peers ?? [];
     const told = new Set((status.tunnels ?? []).map(({ chassis }) => chassis));
     const silent = peers.filter(({ chassis }) => !told.has(chassis));
-    if (silent.length === 0) continue;
+    const agedMs = silentMs(near, status);
+    if (silent.length === 0 && agedMs === undefined) continue;
+    const fix = `see that the daemon runs there: kubectl -n ${near.namespace} get pods -l app.kubernetes.io/name=isthmus-daemon --field-selector spec.nodeName=${node}; then ovs-vsctl show on ${node}`;
+    if (silent.length === 0 && agedMs !== undefined) {
+      const message = `the daemon of gateway ${node} has measured nothing for ${Math.round(agedMs / 1000)} s; what it says of tunnels is as old`;
+      failures.push(cause('DaemonSilent', message, fix));
+      continue;
+    }
     const names = silent.map(({ chassis, cluster }) => `${chassis} of ${cluster}`).join(', ');
     const message = `the daemon of gateway ${node} reports no tunnel to ${names}`;
-    const fix = `see that the daemon runs there: kubectl -n ${near.namespace} get pods -l app.kubernetes.io/name=isthmus-daemon --field-selector spec.nodeName=${node}; then ovs-vsctl show on ${node}`;
     failures.push(cause('DaemonSilent', message, fix));
   }
   if (gateways.length === 0 && failures.length === 0) return undefined;
