@@ -157,6 +157,7 @@ function cluster({ name, peer, octet, peerOctet, place }: Plan): Draft<Snapshot>
     gateways: [1, 2].map((at) => ({
       node: `${ours}${at}`,
       isDrained: false,
+      measuredMs: nowMs,
       status: {
         conditions: [good('Ready'), good('PathMTU')],
         chassis: `${ours}${at}`,

@@ -26,6 +26,8 @@ export interface Gateway {
   /** Also the object's name. */
   readonly node: string;
   readonly isDrained: boolean;
+  /** When its daemon last measured something; undefined while it has not. */
+  readonly measuredMs: number | undefined;
   readonly status: InterconnectGatewayStatus;
 }
 

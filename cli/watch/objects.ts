@@ -42,7 +42,10 @@ export function parseInterconnect(raw: RawObject): Interconnect {
 
 export function parseGateway(raw: RawObject): Gateway {
   const spec = (raw['spec'] ?? {}) as { drain?: boolean };
-  return { node: raw.metadata.name, isDrained: spec.drain === true, status: statusOf(raw) };
+  const status: Gateway['status'] = statusOf(raw);
+  const times = (status.probes ?? []).map(({ at }) => Date.parse(at));
+  const measuredMs = times.length === 0 ? undefined : Math.max(...times);
+  return { node: raw.metadata.name, isDrained: spec.drain === true, measuredMs, status };
 }
 
 export function parseTransitSwitch(raw: RawObject): TransitSwitch {

@@ -128,8 +128,9 @@ const faults: readonly Fault[] = [
   {
     name: 'the daemon of a gateway is frozen',
     make: ({ east }) => {
-      for (const probe of east.gateways[0]?.status.probes ?? [])
-        probe.at = new Date(east.nowMs - 120_000).toISOString();
+      const [gateway] = east.gateways;
+      if (gateway !== undefined)
+        east.gateways = [{ ...gateway, measuredMs: east.nowMs - 120_000 }, ...east.gateways.slice(1)];
     },
     code: 'DaemonSilent',
     says: /the daemon of gateway e1 has measured nothing for 120 s/,

@@ -177,15 +177,17 @@ export function usableGateways(near: Snapshot): readonly Gateway[] {
 }
 
 /** A daemon writes what it measures at least twice a minute; with many peers less often. */
-const measuredMs = 90_000;
+const silenceMs = 90_000;
 const fewPeers = 50;
 
 /** For how long the daemon has measured nothing, where that is too long and the clocks can be trusted. */
-function silentMs({ lease, nowMs }: Snapshot, { peers = [], probes = [] }: Gateway['status']): number | undefined {
-  const isTrusted = lease !== undefined && Math.abs(nowMs - lease.renewedMs) < measuredMs / 3;
-  if (!isTrusted || probes.length === 0 || peers.length > fewPeers) return undefined;
-  const agedMs = nowMs - Math.max(...probes.map(({ at }) => Date.parse(at)));
-  return agedMs > measuredMs ? agedMs : undefined;
+function silentMs(
+  { lease, nowMs }: Snapshot,
+  { measuredMs, status }: Pick<Gateway, 'measuredMs' | 'status'>,
+): number | undefined {
+  const isTrusted = lease !== undefined && Math.abs(nowMs - lease.renewedMs) < silenceMs / 3;
+  if (!isTrusted || measuredMs === undefined || (status.peers ?? []).length > fewPeers) return undefined;
+  return nowMs - measuredMs > silenceMs ? nowMs - measuredMs : undefined;
 }
 
 export function checkReports({ near }: Side): Outcome | undefined {
@@ -199,11 +201,11 @@ export function checkReports({ near }: Side): Outcome | undefined {
       'the agent makes one for each selected node: look at its log and at its right to make interconnectgateways';
     failures.push(cause('GatewayObjectMissing', `there is no InterconnectGateway ${name}`, fix));
   }
-  for (const { node, status } of gateways) {
+  for (const { node, measuredMs, status } of gateways) {
     const peers = status.peers ?? [];
     const told = new Set((status.tunnels ?? []).map(({ chassis }) => chassis));
     const silent = peers.filter(({ chassis }) => !told.has(chassis));
-    const agedMs = silentMs(near, status);
+    const agedMs = silentMs(near, { measuredMs, status });
     if (silent.length === 0 && agedMs === undefined) continue;
     const fix = `see that the daemon runs there: kubectl -n ${near.namespace} get pods -l app.kubernetes.io/name=isthmus-daemon --field-selector spec.nodeName=${node}; then ovs-vsctl show on ${node}`;
     if (silent.length === 0 && agedMs !== undefined) {
