@@ -3,9 +3,10 @@
  * interconnect-bed.ts. Names of namespaces begin with the bed's prefix; every daemon leaves a pid file in its folder.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, type SchemaName } from 'ovsdb-client/testing';
+import { letGoFirst } from '../lab/run.ts';
 
 export interface ClusterPlan {
   readonly name: string;
@@ -75,6 +76,8 @@ export class OvnBed {
   startOvs(node: string): void {
     const dir = `${this.dir}/${node}`;
     this.#ovs(node, `ovs-vswitchd unix:${dir}/db.sock --disable-system ${files(dir, 'vswitchd')}`);
+    // Its BFD has 300 ms: a busy machine must not look like a dead gateway.
+    letGoFirst(Number(readFileSync(`${dir}/vswitchd.pid`, 'utf8')));
   }
 
   /** Attaches a zone to the transit switch `ts` as the administrator of a plain ovn-ic would. */
