@@ -130,7 +130,17 @@ describe('networks and their paths', () => {
     assert.deepEqual(await attempt('red', { cidrs: ['100.100.0.0/16'] }), [
       ['transit-switch', 'TransitNetworkInvalid', ''],
     ]);
+    // Routers would take the addresses of the network for their own, and reach that part of east no more.
+    assert.deepEqual(await attempt('red', { cidrs: ['10.16.128.0/20'] }), [
+      ['transit-switch', 'TransitNetworkInvalid', ''],
+    ]);
+    assert.match(north.last?.rejections[0]?.message ?? '', /overlaps 10\.16\.0\.0\/16 of east/);
     assert.deepEqual(await attempt('red', { cidrs: ['100.110.0.0/24', 'fd00:110::/64'] }), []);
+    const within = [attachment(['100.110.0.64/26', '224.1.0.0/16']), attachment([], { transitSwitch: 'red' })];
+    assert.deepEqual(codes(await north.say(within, 'c1', '172.30.0.31')), [
+      ['prefix', 'PrefixOverlap', ''],
+      ['prefix', 'PrefixInvalid', ''],
+    ]);
     const [path] = pathsOf(north, 'red');
     assert.deepEqual(path?.port?.networks, ['100.110.0.1/27', 'fd00:110::1/67']);
     const many = Array.from({ length: 65 }, (_, index) => attachment([], { transitSwitch: `n-${index}-x`, paths: 1 }));

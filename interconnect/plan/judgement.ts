@@ -4,6 +4,7 @@
  * Rule: nothing a remote cluster says may change how local addresses are forwarded.
  */
 import { cidrContains, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { specialUse } from '../../lib/net/special-use.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -115,8 +116,11 @@ function refuse(
   const { prefix } = route;
   const { local } = context;
   const cidr = parseCidr(prefix);
-  if (cidr === undefined || cidr.prefix === 0)
-    return { code: 'PrefixInvalid', message: `"${prefix}" of ${member.name} is no prefix that can be taken` };
+  const special = cidr === undefined ? undefined : specialUse(cidr);
+  if (cidr === undefined || special !== undefined) {
+    const why = special === undefined ? '' : `: it holds addresses for ${special}`;
+    return { code: 'PrefixInvalid', message: `"${prefix}" of ${member.name} is no prefix that can be taken${why}` };
+  }
   if (route.via.includes(local.cluster)) {
     const message = `${prefix} of ${member.name} came from this cluster (${route.via.join(', ')}); it is not taken back`;
     return { code: 'Loop', message };

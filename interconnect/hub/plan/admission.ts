@@ -24,6 +24,8 @@ export interface AdmissionFacts {
   readonly others: Others;
   /** Those it takes part in. */
   readonly networks: ReadonlyMap<string, Network>;
+  /** All there are. */
+  readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];
   /** Ports recorded for it besides those of `own`. */
   readonly recorded: readonly AllocatedPort[];
   /** Whether somebody may have a port that the hub does not know of. */
@@ -95,6 +97,7 @@ function admitAttachment(
   const admitted = admitPrefixes(wish.prefixes, {
     cluster: facts.cluster,
     network,
+    transits: facts.transits,
     others: facts.others,
     limits: facts.limits,
     own: new Set((own?.prefixes ?? []).map(({ cidr }) => cidr)),

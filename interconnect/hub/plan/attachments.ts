@@ -22,6 +22,8 @@ export interface AttachmentFacts {
   readonly isAttached: boolean;
   /** Ports it says or was recorded to have had. */
   readonly claimed: readonly HeldPort[];
+  /** A prefix that somebody offers, on whatever network, and that overlaps. */
+  prefixWithin(cidr: Cidr): { readonly cidr: Cidr; readonly holder: string } | undefined;
   /** Whether somebody else made a switch of this name in IC-NB. */
   isForeignSwitch(name: string): boolean;
 }
@@ -115,12 +117,15 @@ function chooseCidrs(wish: Attachment, facts: AttachmentFacts): readonly string[
     const cidrs = checkCidrs(wish.cidrs);
     if (typeof cidrs === 'string') return cidrs;
     const clash = taken.find(({ cidr }) => cidrs.some((one) => overlap(one, cidr)));
-    return clash === undefined ? cidrs : `${cidrs.join(',')} overlaps ${clash.cidr} of transit switch ${clash.name}`;
+    if (clash !== undefined) return `${cidrs.join(',')} overlaps ${clash.cidr} of transit switch ${clash.name}`;
+    // Routers know the addresses of a transit switch as their own: what it covers of a prefix would be reached no more.
+    const held = cidrs.map((text) => withinPrefix(text, facts)).find((found) => found !== undefined);
+    return held === undefined ? cidrs : `${cidrs.join(',')} overlaps ${formatCidr(held.cidr)} of ${held.holder}`;
   }
   const held = cidrsOfPorts(wish.transitSwitch, facts.claimed);
   if (held !== undefined && !taken.some(({ cidr }) => held.some((one) => overlap(one, cidr)))) return held;
   const used = [...taken.map(({ cidr }) => cidr), ...wish.prefixes.map(({ cidr }) => cidr)];
-  const chosen = facts.standard.cidrs.map((cidr) => nextFree(cidr, used));
+  const chosen = facts.standard.cidrs.map((cidr) => nextFree(cidr, used, facts));
   const found = chosen.filter((cidr) => cidr !== undefined);
   if (found.length === chosen.length) return found;
   return `no free network like ${facts.standard.cidrs.join(',')} is left for transit switch ${wish.transitSwitch}; name one in its cidr`;
@@ -140,7 +145,12 @@ export function cidrsOfPorts(network: string, ports: readonly HeldPort[]): reado
   return undefined;
 }
 
-function nextFree(like: string, used: readonly string[]): string | undefined {
+function withinPrefix(text: string, facts: AttachmentFacts): ReturnType<AttachmentFacts['prefixWithin']> {
+  const cidr = parseCidr(text);
+  return cidr === undefined ? undefined : facts.prefixWithin(cidr);
+}
+
+function nextFree(like: string, used: readonly string[], facts: AttachmentFacts): string | undefined {
   const first = parseCidr(like);
   if (first === undefined) return undefined;
   const size = cidrSize(first);
@@ -149,7 +159,9 @@ function nextFree(like: string, used: readonly string[]): string | undefined {
   let network = first.network + size;
   for (let tries = 0; tries < mostCandidates && network + size <= end; tries += 1, network += size) {
     const candidate: Cidr = { ...first, network };
-    if (!others.some((other) => cidrsOverlap(other, candidate))) return formatCidr(candidate);
+    const isFree =
+      !others.some((other) => cidrsOverlap(other, candidate)) && facts.prefixWithin(candidate) === undefined;
+    if (isFree) return formatCidr(candidate);
   }
   return undefined;
 }

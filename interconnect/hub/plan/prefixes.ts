@@ -1,5 +1,6 @@
 /** Which of a member's prefixes are taken on one network. Pure. First owner keeps; what it has it keeps. */
 import { cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { specialUse } from '../../../lib/net/special-use.ts';
 import type { Prefix, Rejection } from '../../link/messages.ts';
 import type { Others } from '../state/holdings.ts';
 import { clusterName, type Network } from '../state/record.ts';
@@ -14,6 +15,8 @@ export interface Limits {
 export interface PrefixFacts {
   readonly cluster: string;
   readonly network: Network;
+  /** All networks of the hub. */
+  readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];
   readonly others: Pick<Others, 'prefix'>;
   readonly limits: Limits;
   /** Normalised CIDRs that it has on this network. */
@@ -58,17 +61,24 @@ function refusePrefix(
   allowed: readonly Cidr[],
   facts: PrefixFacts,
 ): Refusal | undefined {
-  const { network, limits, own, others, cluster } = facts;
-  if (cidr === undefined || cidr.prefix === 0)
-    return { code: 'PrefixInvalid', message: `"${text}" is no prefix that can be shared between clusters` };
+  const { network, transits, limits, own, others, cluster } = facts;
+  const special = cidr === undefined ? undefined : specialUse(cidr);
+  if (cidr === undefined || special !== undefined)
+    return {
+      code: 'PrefixInvalid',
+      message: `"${text}" is no prefix that can be shared between clusters${because(special)}`,
+    };
   const transit = network.cidrs.flatMap((one) => parseCidr(one) ?? []);
   const has = network.cidrs.join(',');
   if (!transit.some(({ family }) => family === cidr.family)) {
     const message = `${text} cannot be reached over transit switch ${network.name} (${has}), which is of the other IP family`;
     return { code: 'FamilyUnsupported', message };
   }
-  if (transit.some((one) => cidrsOverlap(one, cidr)))
-    return { code: 'PrefixOverlap', message: `${text} overlaps the transit network ${has}` };
+  const inTheWay = transits.find(({ cidrs }) => cidrs.some((one) => overlaps(one, cidr)));
+  if (inTheWay !== undefined) {
+    const message = `${text} overlaps ${inTheWay.cidrs.join(',')}, the addresses of transit switch ${inTheWay.name}`;
+    return { code: 'PrefixOverlap', message };
+  }
   if (limits.allowedPrefixes.length > 0 && !allowed.some((one) => contains(one, cidr))) {
     const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the hub's administrator may change HubMember ${cluster}`;
     return { code: 'PrefixNotAllowed', message };
@@ -83,6 +93,10 @@ function refusePrefix(
   };
 }
 
+function because(special: string | undefined): string {
+  return special === undefined ? '' : `: it holds addresses for ${special}`;
+}
+
 function refuseMore(count: number, { room, limits, cluster }: PrefixFacts): Refusal | undefined {
   if (count < room) return undefined;
   const message = `${cluster} may offer ${limits.maxPrefixes} prefixes; the hub's administrator may change HubMember ${cluster}`;
@@ -91,6 +105,11 @@ function refuseMore(count: number, { room, limits, cluster }: PrefixFacts): Refu
 
 function rejectionOf(value: string, { code, message, holder = '' }: Refusal, transitSwitch: string): Rejection {
   return { kind: 'prefix', value, code, message, holder, transitSwitch };
+}
+
+function overlaps(text: string, cidr: Cidr): boolean {
+  const other = parseCidr(text);
+  return other !== undefined && cidrsOverlap(other, cidr);
 }
 
 function contains(outer: Cidr, inner: Cidr): boolean {

@@ -75,6 +75,15 @@ export class Holdings {
     return this.#prefixes.get(network)?.overlapping(cidr, counts);
   }
 
+  /** A prefix of anybody on any network that overlaps. */
+  overlapAnywhere(cidr: Cidr): HeldPrefix | undefined {
+    for (const tree of this.#prefixes.values()) {
+      const found = tree.overlapping(cidr, () => true);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
   #claim(thing: string, holder: string): void {
     const holders = this.#claims.get(thing);
     if (holders === undefined) this.#claims.set(thing, [holder]);

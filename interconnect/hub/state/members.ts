@@ -5,7 +5,7 @@
  */
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { parseCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { MemberState, Rejection } from '../../link/messages.ts';
 import { admit, wishOf } from '../plan/admission.ts';
 import { memberOwner, planMember } from '../plan/rows.ts';
@@ -47,8 +47,6 @@ export class Members {
   readonly #attached = new Map<string, Set<string>>();
   readonly #expected = new Set<string>();
   readonly #foreign = new Map<string, ForeignMember>();
-  /** Foreign zones with routes that are not shown, because a member had the prefix first. */
-  readonly #overlapping = new Set<string>();
 
   constructor(options: MembersOptions, events: MembersEvents) {
     this.#options = options;
@@ -164,27 +162,14 @@ export class Members {
     if (zone === undefined) {
       if (!this.#foreign.delete(name)) return;
       this.#holdings.delete(name);
-      this.#overlapping.delete(name);
     } else {
       this.#holdings.set(name, heldByForeign(zone));
-      const routes = zone.routes.filter(({ transitSwitch, prefix }) => {
-        const cidr = parseCidr(prefix);
-        const isMember = (holder: string): boolean => this.#records.has(holder);
-        return cidr !== undefined && this.#holdings.overlap(transitSwitch, cidr, isMember) === undefined;
-      });
-      const shown = routes.length === zone.routes.length ? zone : { ...zone, routes };
-      if (shown === zone) this.#overlapping.delete(name);
-      else this.#overlapping.add(name);
-      if (JSON.stringify(this.#foreign.get(name)) === JSON.stringify(shown)) return;
-      this.#foreign.set(name, shown);
+      // Also what overlaps a member's prefix: the members refuse it, each with the reason.
+      if (JSON.stringify(this.#foreign.get(name)) === JSON.stringify(zone)) return;
+      this.#foreign.set(name, zone);
     }
     this.#events.onMember(name);
     this.#reconsider(name);
-  }
-
-  /** Zones to read again, because a member gave a prefix back. */
-  overlappingZones(): readonly string[] {
-    return [...this.#overlapping];
   }
 
   /** A path that all were told of is gone: its ports go too. */
@@ -205,6 +190,7 @@ export class Members {
       limits: registry.spec(name),
       others: this.#holdings.others(name),
       networks,
+      transits: Array.from(this.#options.networks.values()),
       recorded: registry.ports(name),
       hasUnknownPorts: this.#expected.values().some((one) => one !== name && registry.ports(one).length === 0),
     });
@@ -223,7 +209,8 @@ export class Members {
   #participation(name: string): Participation {
     const { networks, registry, isForeignSwitch } = this.#options;
     const isAttached = (network: string): boolean => this.attached(network).has(name);
-    return { networks, recorded: registry.ports(name), isAttached, isForeignSwitch };
+    const prefixWithin = (cidr: Cidr) => this.#holdings.overlapAnywhere(cidr);
+    return { networks, recorded: registry.ports(name), isAttached, isForeignSwitch, prefixWithin };
   }
 
   /** Whether that was new. */

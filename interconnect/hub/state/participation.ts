@@ -1,6 +1,6 @@
 /** Which networks a member takes part in. In: its wish. Out: the networks, made and changed as the member may. */
 import type { HeldPort, MemberState, Rejection } from '../../link/messages.ts';
-import { resolveAttachment } from '../plan/attachments.ts';
+import { resolveAttachment, type AttachmentFacts } from '../plan/attachments.ts';
 import type { Networks } from './networks.ts';
 import type { Network } from './record.ts';
 
@@ -13,6 +13,7 @@ export interface Participation {
   readonly recorded: readonly HeldPort[];
   readonly isAttached: (network: string) => boolean;
   readonly isForeignSwitch: (name: string) => boolean;
+  readonly prefixWithin: AttachmentFacts['prefixWithin'];
 }
 
 export interface Parts {
@@ -25,7 +26,7 @@ export interface Parts {
 
 /** As it wishes. */
 export function takePart(cluster: string, wish: MemberState, participation: Participation): Parts {
-  const { networks, recorded, isAttached, isForeignSwitch } = participation;
+  const { networks, recorded, isAttached, isForeignSwitch, prefixWithin } = participation;
   const taking = new Map<string, Network>();
   const rejections: Rejection[] = [];
   const changed: string[] = [];
@@ -39,6 +40,7 @@ export function takePart(cluster: string, wish: MemberState, participation: Part
       isAttached: isAttached(name),
       claimed: [...recorded, ...attachment.held],
       isForeignSwitch,
+      prefixWithin,
     });
     rejections.push(...resolution.rejections);
     if (resolution.definition !== undefined) {

@@ -179,12 +179,6 @@ export class Roster {
     open.revision = state.revision;
     open.unreachable = new Set(state.unreachable);
     this.#members.wish(name, state);
-    this.#showOverlapping();
-  }
-
-  /** A foreign zone's route that a member had first is shown once it is free. */
-  #showOverlapping(): void {
-    this.foreignChanged(this.#members.overlappingZones());
   }
 
   #meet(name: string): void {
@@ -224,7 +218,6 @@ export class Roster {
 
   #drop(name: string): void {
     this.#members.drop(name);
-    this.#showOverlapping();
   }
 
   /** Gone for long, and no other member that is connected still reaches it. */
