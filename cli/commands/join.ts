@@ -6,6 +6,7 @@ import { CommandFailed } from '../command/failure.ts';
 import { getInterconnect, putInterconnect, putToken } from '../apply/membership.ts';
 import { waitFor } from '../apply/wait.ts';
 import { diagnose } from '../plan/diagnose/diagnose.ts';
+import { joinVerdict } from '../plan/join.ts';
 import { instant } from '../render/units.ts';
 import { conditionOf } from '../state/snapshot.ts';
 import { clusterFlags, readCluster, withCluster, withProbe, type Cluster } from '../watch/cluster.ts';
@@ -35,19 +36,22 @@ export const join = command(
     const line = (given === '-' ? await terminal.readInput() : given).trim();
     const claims = checkedClaims(line, flags.cluster, terminal.now());
     return await withCluster(flags, terminal, async (cluster): Promise<ExitCode> => {
-      await refuseOther(cluster, claims);
+      if (await isMember(cluster, claims)) {
+        terminal.out(`${claims.cluster} is a member of ${claims.hub} already; the token was not used\n`);
+        return 0;
+      }
       const wish = { clusterName: claims.cluster, hub: claims.hub, token: line, namespace: cluster.namespace };
       await putToken(cluster.client, wish);
       await putInterconnect(cluster.client, wish);
       terminal.note(`joining ${claims.hub} as ${claims.cluster} …\n`);
-      const ready = await waitFor(() => isReady(cluster), {
+      const startMs = terminal.now();
+      const verdict = await waitFor(() => verdictOf(cluster, terminal.now() - startMs), {
         timeoutMs: durationMs(flags.wait),
         signal: terminal.signal,
       });
-      if (ready.value !== undefined) {
-        terminal.out(
-          `${claims.cluster} is ready after ${(ready.tookMs / 1000).toFixed(1)} s: ${ready.value.message ?? ''}\n`,
-        );
+      const after = `${(verdict.tookMs / 1000).toFixed(1)} s`;
+      if (verdict.value?.status === 'True') {
+        terminal.out(`${claims.cluster} is ready after ${after}: ${verdict.value.message ?? ''}\n`);
         return 0;
       }
       const found = diagnose({
@@ -58,7 +62,7 @@ export const join = command(
       const why = found.causes.map(({ code, message, fix }) => `${code}: ${message}\n  fix: ${fix}`).join('\n');
       throw new CommandFailed({
         code: 'NotReady',
-        message: `${claims.cluster} is not ready after ${flags.wait}\n${why}`,
+        message: `${claims.cluster} is not ready after ${after}\n${why}`,
       });
     });
   },
@@ -80,10 +84,13 @@ function checkedClaims(line: string, cluster: string | undefined, nowMs: number)
   return claims;
 }
 
-/** A cluster has one membership: another one is left on purpose, not by the way. */
-async function refuseOther({ client }: Cluster, claims: TokenClaims): Promise<void> {
+/**
+ * Whether it is a member of that hub under that name, and well. @throws CommandFailed where it is another one: a cluster has
+ * one membership, which is left on purpose and not by the way
+ */
+async function isMember({ client }: Cluster, claims: TokenClaims): Promise<boolean> {
   const raw = await getInterconnect(client);
-  if (raw === undefined) return;
+  if (raw === undefined) return false;
   const { spec, status, isDeleting } = parseInterconnect(raw);
   if (isDeleting)
     throw new CommandFailed({
@@ -91,17 +98,15 @@ async function refuseOther({ client }: Cluster, claims: TokenClaims): Promise<vo
       message: 'this cluster is still leaving: wait for `isthmus ic leave`, or end it with --force',
     });
   const isJoined = conditionOf(status.conditions, 'Joined')?.status === 'True';
-  const name = 'code' in spec ? claims.cluster : spec.clusterName;
-  if (!isJoined || name === claims.cluster) return;
+  const isReachable = conditionOf(status.conditions, 'HubReachable')?.status === 'True';
+  const [name, hub] = 'code' in spec ? [claims.cluster, ''] : [spec.clusterName, spec.hub];
+  if (!isJoined || name === claims.cluster) return isJoined && isReachable && hub === claims.hub;
   const message = `this cluster is a member already, as "${name}"; leave first (isthmus ic leave), then join as "${claims.cluster}"`;
   throw new CommandFailed({ code: 'ClusterNameFixed', message });
 }
 
-async function isReady({ client }: Cluster): Promise<Condition | undefined> {
+async function verdictOf({ client }: Cluster, elapsedMs: number): Promise<Condition | undefined> {
   const raw = await getInterconnect(client);
   if (raw === undefined) return undefined;
-  const ready = conditionOf(parseInterconnect(raw).status.conditions, 'Ready');
-  // A status of before the spec was written says nothing of this hub.
-  const isCurrent = ready?.observedGeneration === undefined || ready.observedGeneration === raw.metadata.generation;
-  return ready?.status === 'True' && isCurrent ? ready : undefined;
+  return joinVerdict(parseInterconnect(raw).status.conditions ?? [], raw.metadata.generation, elapsedMs);
 }

@@ -29,14 +29,20 @@ export const leave = command(
         terminal.out('this cluster is no member\n');
         return 0;
       }
-      const { spec } = parseInterconnect(before);
+      const { spec, status } = parseInterconnect(before);
+      const wasMember = conditionOf(status.conditions, 'Joined')?.status === 'True';
       const [name, hub] = 'code' in spec ? ['this cluster', 'the hub'] : [spec.clusterName, spec.hub];
       await deleteInterconnect(client);
       const gone = () => getInterconnect(client).then((raw) => (raw === undefined ? true : undefined));
       const patience = { timeoutMs: flags.force ? politeMs : durationMs(flags.wait), signal: terminal.signal };
       const left = await waitFor(gone, patience);
       if (left.value === true) {
-        terminal.out(`${name} has left ${hub} after ${(left.tookMs / 1000).toFixed(1)} s\n`);
+        const after = `after ${(left.tookMs / 1000).toFixed(1)} s`;
+        terminal.out(
+          wasMember
+            ? `${name} has left ${hub} ${after}\n`
+            : `${name} had not joined; its Interconnect is gone ${after}\n`,
+        );
         return 0;
       }
       const waiting = await getInterconnect(client);
