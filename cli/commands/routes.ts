@@ -1,5 +1,7 @@
 import { text, UsageError } from '../../lib/run/flags.ts';
+import { remoteClusters } from '../../lib/kube/resources.ts';
 import { command } from '../command/command.ts';
+import { CommandFailed } from '../command/failure.ts';
 import { listRoutes } from '../plan/routes.ts';
 import { explainRoute, parseTarget } from '../plan/why.ts';
 import { paintFor } from '../render/paint.ts';
@@ -31,6 +33,14 @@ export const routes = command(
     if (flags.why !== undefined && target === undefined)
       throw new UsageError(`--why ${flags.why}: is no address and no prefix`, 2);
     const [near, far] = await Promise.all([readNear(flags, terminal), readFar(flags, terminal)]);
+    const unseen = near.unreadable.find(({ what }) => what === remoteClusters.plural);
+    if (unseen !== undefined) throw new CommandFailed(unseen);
+    const { cluster } = flags;
+    if (cluster !== undefined && !near.remotes.some(({ name }) => name === cluster)) {
+      const known = near.remotes.map(({ name }) => name).join(', ');
+      const message = `${near.label} knows no cluster ${cluster}; it knows ${known === '' ? 'none' : known}`;
+      throw new CommandFailed({ code: 'UnknownCluster', message });
+    }
     const paint = paintFor(terminal.isColoured && !flags.noColor);
     const isJson = flags.output === 'json';
     if (target === undefined) {

@@ -315,6 +315,7 @@ describe('isthmus', () => {
 
   it('routes: all, and why', async () => {
     assert.match((await bed.run(['routes'])).out, /^PREFIX .*\n10\.17\.0\.0\/16 +west +100\.100\.0\.2 +ts +Active/);
+    assert.match((await bed.run(['routes', '--cluster', 'wset'])).err, /UnknownCluster: .*it knows west/);
     const reached = await bed.run(['routes', '--why', '10.17.3.4']);
     assert.deepEqual(
       [reached.code, reached.out.split('\n')[0]],

@@ -59,7 +59,28 @@ const faults: readonly Fault[] = [
     },
     code: 'Denied',
     says: /rules\[0\] of RoutePolicy no-west/,
+  },
+  {
+    name: 'a policy denies one of several',
+    make: ({ east }) => {
+      const [route] = east.remotes[0]?.status.routes ?? [];
+      assert.ok(route);
+      east.remotes[0]?.status.routes?.push({ ...route, prefix: '10.27.0.0/16' });
+      rejectRoute(east, 'Denied', '10.17.0.0/16 of west is denied by rules[0] of RoutePolicy some-of-west');
+      Object.assign(east.remotes[0]?.status ?? {}, { routesActive: 1 });
+    },
+    code: 'Denied',
+    says: /RoutePolicy some-of-west/,
     as: 'warning',
+  },
+  {
+    name: 'the other cluster offers nothing',
+    make: ({ east }) => {
+      Object.assign(east.remotes[0]?.status ?? {}, { routes: [], routesActive: 0, routesRejected: 0 });
+    },
+    code: 'NothingOffered',
+    says: /west offers no prefix/,
+    isAlone: true,
   },
   {
     name: 'more prefixes than maxPrefixes',

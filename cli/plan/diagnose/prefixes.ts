@@ -140,8 +140,12 @@ export function checkRoutes(side: Side): Outcome | undefined {
     return unknown('the agent has not counted routes');
   const failures: Cause[] = [];
   const warnings: Cause[] = [];
-  for (const remote of remotes)
-    for (const found of unusedRoutes(side.near, remote)) (intended.has(found.code) ? warnings : failures).push(found);
+  for (const remote of remotes) {
+    // What is meant is no fault, unless nothing of the cluster is left.
+    const isUsed = (remote.status.routesActive ?? 0) > 0;
+    for (const found of unusedRoutes(side.near, remote))
+      (isUsed && intended.has(found.code) ? warnings : failures).push(found);
+  }
   const active = remotes.reduce((sum, { status }) => sum + (status.routesActive ?? 0), 0);
   return judged(failures, warnings, `${plural(active, 'prefix')} in use`);
 }
@@ -157,6 +161,10 @@ function unusedRoutes(near: Snapshot, { name, status }: RemoteCluster): readonly
     const message = `${near.label} does not use ${someOf(prefixes)} of ${name}${said === undefined ? '' : `: ${said}`}`;
     return cause(reason, message, routeFixes[reason] ?? 'the message names the cause');
   });
+  if (causes.length === 0 && routes.length === 0 && routesRejected === 0 && status.routesActive === 0) {
+    const fix = `look there, with isthmus ic diagnose ${near.label}: its subnets, its export policies, allowedPrefixes of its HubMember`;
+    return [cause('NothingOffered', `${name} offers no prefix`, fix)];
+  }
   if (causes.length > 0 || routesRejected === 0) return causes;
   // A list that was cut leaves only the count.
   const message = `${near.label} does not use ${plural(routesRejected, 'prefix')} of ${name}`;
