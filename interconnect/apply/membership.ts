@@ -185,14 +185,17 @@ export class Membership {
   /** One session, to its end. @throws HubRefused, HubUnreachable */
   async #hold(wish: Wish, identity: LinkIdentity, signal: AbortSignal): Promise<void> {
     const { notAfterMs } = validityOf(identity.certificate);
-    this.#set({ ...this.#state, isJoined: true, notAfterMs });
+    this.#set({ ...this.#state, isJoined: identity.certificate !== this.#rejected, notAfterMs });
     const link = openHubLink(wish.hub, identity);
     const renewal = setInterval(() => void this.#attempt(() => this.#renew(link, wish.cluster)), renewCheckMs);
     try {
       await this.#talk(link, wish, identity, signal);
     } catch (error) {
       const isOver = error instanceof HubRefused && ['NotAMember', 'CertificateInvalid'].includes(error.code);
-      if (isOver) this.#rejected = identity.certificate;
+      if (isOver) {
+        this.#rejected = identity.certificate;
+        this.#set({ ...this.#state, isJoined: false });
+      }
       throw error;
     } finally {
       clearInterval(renewal);
@@ -207,7 +210,8 @@ export class Membership {
       onUpdate: (update) => {
         if (!this.#state.isConnected) {
           this.#options.log.info({ hub: wish.hub }, 'connected');
-          this.#set({ ...this.#state, isConnected: true, problem: undefined });
+          this.#rejected = undefined;
+          this.#set({ ...this.#state, isJoined: true, isConnected: true, problem: undefined });
           void this.#attempt(() => this.#renew(link, wish.cluster));
         }
         this.#options.onUpdate(update);

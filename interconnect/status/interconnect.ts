@@ -10,7 +10,7 @@ export function renderInterconnect(
   generation: number,
 ): InterconnectStatus {
   const { link, remotes, members, local } = situation;
-  const problem = situation.problems[0] ?? link.problem ?? { code: 'Waiting', message: 'not tried yet' };
+  const problem = link.problem ?? situation.problems[0] ?? { code: 'Waiting', message: 'not tried yet' };
   const joined = link.isJoined ? good('Joined', 'Joined', 'this cluster is a member') : bad('Joined', problem);
   const reachable = link.isConnected
     ? good('HubReachable', 'Connected', 'a session with the hub is open')
