@@ -4,7 +4,7 @@
  */
 import { networksInForce } from '../../lib/api/in-force.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
-import { KubeApiError } from '../../lib/kube/errors.ts';
+import { orAbsent } from '../../lib/kube/errors.ts';
 import { apiVersionOf, remoteClusters, subnets } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { waitFor, type Patience } from './wait.ts';
@@ -62,14 +62,5 @@ export async function measureMarker({ near, far, cluster, cidr, vpc, patience }:
     };
   } finally {
     await near.delete(subnets, name);
-  }
-}
-
-async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    if (error instanceof KubeApiError && error.status === 404) return undefined;
-    throw error;
   }
 }

@@ -1,7 +1,8 @@
 /** Makes and ends this cluster's membership: the token's Secret and the Interconnect. In: a client. Who calls: join, leave. */
 import { interconnectFinalizer } from '../../lib/api/names.ts';
-import { KubeApiError } from '../../lib/kube/errors.ts';
+import { orAbsent } from '../../lib/kube/errors.ts';
 import { apiVersionOf, interconnects, secrets } from '../../lib/kube/resources.ts';
+import { encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient, ObjectName, RawObject, Resource } from '../../lib/kube/types.ts';
 import { canonicalName } from '../watch/read.ts';
 
@@ -17,7 +18,7 @@ export interface Wish {
 
 export async function putToken(client: KubeClient, { namespace, token }: Wish): Promise<void> {
   const name = { namespace, name: tokenSecret };
-  const data = { token: Buffer.from(token).toString('base64') };
+  const data = encodeSecret({ token });
   if ((await orAbsent(client.patch(secrets, name, 'merge', { data }))) !== undefined) return;
   await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data });
 }
@@ -52,13 +53,4 @@ export async function dropFinalizer(client: KubeClient, raw: RawObject): Promise
 
 async function getOrAbsent(client: KubeClient, resource: Resource, name: ObjectName): Promise<RawObject | undefined> {
   return await orAbsent(client.get(resource, name));
-}
-
-async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    if (error instanceof KubeApiError && error.status === 404) return undefined;
-    throw error;
-  }
 }

@@ -3,7 +3,7 @@
  * read. Out: what wins, what else there is and why it does not, and what would have to change. Pure.
  */
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
-import { cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
 import { specOf, type Snapshot } from '../state/snapshot.ts';
 import { joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
@@ -42,10 +42,12 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
   const routes = listRoutes(near, undefined).routes.filter(
     ({ cidr }) => cidr !== undefined && cidrsOverlap(cidr, target),
   );
-  const covering = routes.filter(({ cidr }) => cidr !== undefined && contains(cidr, target));
+  const covering = routes.filter(({ cidr }) => cidr !== undefined && cidrCovers(cidr, target));
   const active = covering.filter(({ state }) => state === 'Active');
   const longest = Math.max(-1, ...active.map(({ cidr }) => cidr?.prefix ?? -1));
-  const home = local.filter(({ cidr }) => contains(cidr, target)).toSorted((a, b) => b.cidr.prefix - a.cidr.prefix)[0];
+  const home = local
+    .filter(({ cidr }) => cidrCovers(cidr, target))
+    .toSorted((a, b) => b.cidr.prefix - a.cidr.prefix)[0];
   // A connected network wins over a route of the same length.
   const isLocal = home !== undefined && home.cidr.prefix >= longest;
   const winners = isLocal ? [] : active.filter(({ cidr }) => cidr?.prefix === longest);
@@ -94,10 +96,6 @@ function localNets(near: Snapshot): readonly LocalNet[] {
   );
 }
 
-function contains(outer: Cidr, inner: Cidr): boolean {
-  return outer.prefix <= inner.prefix && cidrsOverlap(outer, inner);
-}
-
 function textOf(target: Cidr): string {
   return target.prefix === bitsOf(target.family)
     ? formatIp({ family: target.family, value: target.network })
@@ -142,7 +140,7 @@ function whyOf(
   if (isUsed)
     return winners.length > 1 ? `longest match, one of ${winners.length} that share the traffic` : 'longest match';
   if (route.state !== 'Active') return route.message ?? route.reason ?? route.state;
-  if (route.cidr !== undefined && !contains(route.cidr, target)) return `a part of ${textOf(target)} only`;
+  if (route.cidr !== undefined && !cidrCovers(route.cidr, target)) return `a part of ${textOf(target)} only`;
   if (home !== undefined) return `subnet ${home.subnet} of this cluster (${formatCidr(home.cidr)}) comes first`;
   return `a longer prefix wins: ${winners[0]?.prefix ?? ''}`;
 }

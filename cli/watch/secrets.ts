@@ -2,6 +2,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { decodeSecret } from '../../lib/kube/secret-data.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Identity } from '../state/snapshot.ts';
 
@@ -10,9 +11,7 @@ export const authoritySecret = 'isthmus-hub-authority';
 
 /** One value of a Secret as text; undefined where it has no such key. */
 export function secretValue(raw: RawObject, key: string): string | undefined {
-  const data = (raw['data'] ?? {}) as Readonly<Record<string, string>>;
-  const value = data[key];
-  return value === undefined ? undefined : Buffer.from(value, 'base64').toString('utf8');
+  return decodeSecret(raw['data'])[key];
 }
 
 /** SHA-256 of a certificate in hexadecimal, as join tokens carry it. */

@@ -5,7 +5,8 @@
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
-import type { Operation, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
+import type { Operation, OvsdbClient, OvsdbOptions } from 'ovsdb-client';
+import { mapOf, textOf } from '../../lib/ovn/columns.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planChassis } from '../plan/node/chassis.ts';
 import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
@@ -24,16 +25,6 @@ export interface SouthboundOptions extends Pick<OvsdbOptions, 'remotes' | 'tls' 
 const patienceMs = 2000;
 
 const monitor = { Chassis: ['name', 'hostname', 'external_ids', 'other_config'], Chassis_Private: ['name'] };
-
-function mapOf(row: Row, column: string): Readonly<Record<string, string>> {
-  const value = row[column];
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, string>) : {};
-}
-
-function textOf(row: Row, column: string): string {
-  const value = row[column];
-  return typeof value === 'string' ? value : '';
-}
 
 export class Southbound {
   readonly #options: SouthboundOptions;

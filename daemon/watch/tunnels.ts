@@ -5,6 +5,7 @@
  * the database itself is away, the mirror has what it said last.
  */
 import type { Cache, Change, OvsdbClient, Row } from 'ovsdb-client';
+import { mapOf, textsOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import type { LocalTunnel } from '../state/gateway.ts';
 
@@ -121,7 +122,7 @@ function readTunnels(cache: Cache, stale: ReadonlySet<string>): readonly LocalTu
   const interfaces = cache.table('Interface').rows;
   const found: LocalTunnel[] = [];
   for (const port of cache.table('Port').rows.values())
-    for (const uuid of uuidsOf(port['interfaces'])) {
+    for (const uuid of textsOf(port, 'interfaces')) {
       const row = interfaces.get(uuid);
       if (row === undefined || !isTunnel(row)) continue;
       const chassis = chassisOf(externalIdOf(port, 'ovn-chassis-id') ?? externalIdOf(row, 'ovn-chassis-id'));
@@ -147,15 +148,4 @@ function tunnelOf(row: Row, chassis: string, stale: ReadonlySet<string>): LocalT
 function chassisOf(id: string | undefined): string | undefined {
   const at = id?.lastIndexOf('@') ?? -1;
   return at > 0 ? id?.slice(0, at) : undefined;
-}
-
-function uuidsOf(value: unknown): readonly string[] {
-  if (Array.isArray(value)) return value.map(String);
-  return typeof value === 'string' ? [value] : [];
-}
-
-function mapOf(row: Row, column: string): Readonly<Record<string, string>> {
-  const value = row[column];
-  if (value === null || typeof value !== 'object' || Array.isArray(value)) return {};
-  return value as Readonly<Record<string, string>>;
 }

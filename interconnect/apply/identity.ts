@@ -1,7 +1,8 @@
 /** This cluster's key and certificate, kept in a Secret so that any agent of the cluster can go on with them. */
 import { z } from 'zod';
-import { KubeApiError } from '../../lib/kube/errors.ts';
+import { orAbsent } from '../../lib/kube/errors.ts';
 import { secrets } from '../../lib/kube/resources.ts';
+import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 
 export const identitySecret = 'isthmus-interconnect-identity';
@@ -33,7 +34,7 @@ export function secretStore(client: KubeClient, namespace: string): IdentityStor
   return {
     load: async () => {
       const raw = await orAbsent(client.get(secrets, name));
-      const { data } = secretData.safeParse(decode(raw?.['data']));
+      const { data } = secretData.safeParse(decodeSecret(raw?.['data']));
       if (data === undefined) return undefined;
       const { 'tls.key': key, 'tls.crt': certificate, 'ca.crt': ca, token } = data;
       return {
@@ -44,7 +45,7 @@ export function secretStore(client: KubeClient, namespace: string): IdentityStor
       };
     },
     save: async ({ key, certificate, ca, token }) => {
-      const data = encode({ 'tls.key': key, 'tls.crt': certificate, 'ca.crt': ca, token });
+      const data = encodeSecret({ 'tls.key': key, 'tls.crt': certificate, 'ca.crt': ca, token });
       if ((await orAbsent(client.patch(secrets, name, 'merge', { data }))) !== undefined) return;
       await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data });
     },
@@ -60,24 +61,5 @@ export async function readSecret(
   key: string,
 ): Promise<string | undefined> {
   const raw = await orAbsent(client.get(secrets, { namespace, name }));
-  return decode(raw?.['data'])[key];
-}
-
-async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
-  try {
-    return await request;
-  } catch (error) {
-    if (error instanceof KubeApiError && error.status === 404) return undefined;
-    throw error;
-  }
-}
-
-function decode(data: unknown): Readonly<Record<string, string>> {
-  const entries = Object.entries((data ?? {}) as Record<string, string>);
-  return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'base64').toString('utf8')]));
-}
-
-function encode(data: Readonly<Record<string, string | undefined>>): Record<string, string> {
-  const entries = Object.entries(data).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  return Object.fromEntries(entries.map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')]));
+  return decodeSecret(raw?.['data'])[key];
 }

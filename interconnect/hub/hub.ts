@@ -9,7 +9,7 @@ import type { OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Desired } from '../../lib/desired/row.ts';
 import type { HubCalls } from '../link/server.ts';
-import { integerOf, textOf } from '../watch/row.ts';
+import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import { openEndpoint, type Endpoint } from './apply/endpoint.ts';
 import { Enrolment } from './apply/enrolment.ts';
 import { openNetworks } from './open-networks.ts';

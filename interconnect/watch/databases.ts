@@ -4,7 +4,7 @@ import { ownerOf } from '../../lib/ovn/owner.ts';
 import { clusterOf } from '../plan/remote.ts';
 import { encapKey, fdbKey, fdbOwner } from '../plan/southbound.ts';
 import { redirectPort, transitRouterPort, type LocalChassis } from '../state/local.ts';
-import { integerOf, mapOf, textOf, textsOf } from './row.ts';
+import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 
 export const northboundMonitor = {
   Address_Set: ['name', 'addresses', 'external_ids'],

@@ -59,6 +59,16 @@ export class LeaseLost extends Error {
   override name = 'LeaseLost';
 }
 
+/** What the request gives; undefined where the API server knows no such object. */
+export async function orAbsent<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof KubeApiError && error.status === 404) return undefined;
+    throw error;
+  }
+}
+
 /** Errors of the way to the API server, as opposed to defects. */
 export function isKubeError(error: unknown): error is KubeApiError | KubeUnreachable {
   return error instanceof KubeApiError || error instanceof KubeUnreachable;

@@ -39,6 +39,11 @@ export function cidrContains(cidr: Cidr, ip: Ip): boolean {
   return ip.family === cidr.family && ip.value >= cidr.network && ip.value <= lastOf(cidr);
 }
 
+/** Whether every address of `inner` is in `outer`. */
+export function cidrCovers(outer: Cidr, inner: Cidr): boolean {
+  return outer.prefix <= inner.prefix && cidrsOverlap(outer, inner);
+}
+
 export function cidrsOverlap(a: Cidr, b: Cidr): boolean {
   return a.family === b.family && a.network <= lastOf(b) && b.network <= lastOf(a);
 }

@@ -5,7 +5,7 @@
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
-import { takeDown } from '../lab/down.ts';
+import { runBench } from './program.ts';
 import { type LabHandle, openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
 import { machine, rewritePart } from './page.ts';
@@ -45,15 +45,4 @@ async function bench(name: string): Promise<void> {
   rewritePart('figures', text);
 }
 
-const name = `bench${process.pid.toString(36)}`;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void takeDown(name).finally(() => process.exit(130)));
-}
-try {
-  await bench(name);
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-}
-await takeDown(name);
-process.exit();
+await runBench('bench', bench);

@@ -1,23 +1,19 @@
 /** The hub's authority: a Secret, made when it is not there. What signs join tokens and every certificate. */
-import { KubeApiError } from '../../../lib/kube/errors.ts';
+import { KubeApiError, orAbsent } from '../../../lib/kube/errors.ts';
 import { secrets } from '../../../lib/kube/resources.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';
 import { createAuthority, type KeyAndCertificate } from '../../link/certificate.ts';
 import { HubStateError } from '../errors.ts';
-import { decodeSecret, encodeSecret } from './secret-data.ts';
+import { decodeSecret, encodeSecret } from '../../../lib/kube/secret-data.ts';
 
 export const authoritySecret = 'isthmus-hub-authority';
 
 /** Undefined: there is none. @throws HubStateError when it is damaged, the client's errors */
 async function readAuthority(client: KubeClient, namespace: string): Promise<KeyAndCertificate | undefined> {
-  try {
-    const { data } = await client.get(secrets, { namespace, name: authoritySecret });
-    const { 'tls.key': key, 'tls.crt': certificate } = decodeSecret(data);
-    if (key !== undefined && certificate !== undefined) return { key, certificate };
-  } catch (error) {
-    if (error instanceof KubeApiError && error.status === 404) return undefined;
-    throw error;
-  }
+  const raw = await orAbsent(client.get(secrets, { namespace, name: authoritySecret }));
+  if (raw === undefined) return undefined;
+  const { 'tls.key': key, 'tls.crt': certificate } = decodeSecret(raw['data']);
+  if (key !== undefined && certificate !== undefined) return { key, certificate };
   throw new HubStateError(
     `Secret ${namespace}/${authoritySecret} lacks tls.key or tls.crt; restore it from a backup, or delete it: then every cluster has to join again`,
   );

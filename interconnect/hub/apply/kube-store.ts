@@ -5,7 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
-import { isKubeError, KubeApiError } from '../../../lib/kube/errors.ts';
+import { KubeApiError, isKubeError, orAbsent } from '../../../lib/kube/errors.ts';
 import { reflect } from '../../../lib/kube/reflector.ts';
 import { apiVersionOf, hubMembers, secrets } from '../../../lib/kube/resources.ts';
 import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
@@ -25,7 +25,7 @@ import {
 } from '../state/registry.ts';
 import { parseHubMember, type HubMember } from '../watch/members.ts';
 import { ensureAuthority } from './authority.ts';
-import { decodeSecret, encodeSecret } from './secret-data.ts';
+import { decodeSecret, encodeSecret } from '../../../lib/kube/secret-data.ts';
 
 const tokensSecret = 'isthmus-hub-tokens';
 /** Between two looks for an API server that is away at the start. */
@@ -189,12 +189,8 @@ class KubeStore implements HubStore {
 
   async #readTokens(client: KubeClient, signal: AbortSignal): Promise<Readonly<Record<string, string>> | undefined> {
     const name = { namespace: this.#options.namespace, name: tokensSecret };
-    try {
-      return decodeSecret((await client.get(secrets, name, { signal }))['data']);
-    } catch (error) {
-      if (error instanceof KubeApiError && error.status === 404) return undefined;
-      throw error;
-    }
+    const raw = await orAbsent(client.get(secrets, name, { signal }));
+    return raw === undefined ? undefined : decodeSecret(raw['data']);
   }
 
   async #request<T>(work: (client: KubeClient, signal: AbortSignal) => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 /** Which of a member's prefixes are taken on one network. Pure. First owner keeps; what it has it keeps. */
-import { cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
 import type { Prefix, Rejection } from '../../link/messages.ts';
 import type { Others } from '../state/holdings.ts';
@@ -79,7 +79,7 @@ function refusePrefix(
     const message = `${text} overlaps ${inTheWay.cidrs.join(',')}, the addresses of transit switch ${inTheWay.name}`;
     return { code: 'PrefixOverlap', message };
   }
-  if (limits.allowedPrefixes.length > 0 && !allowed.some((one) => contains(one, cidr))) {
+  if (limits.allowedPrefixes.length > 0 && !allowed.some((one) => cidrCovers(one, cidr))) {
     const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the hub's administrator may change HubMember ${cluster}`;
     return { code: 'PrefixNotAllowed', message };
   }
@@ -110,10 +110,6 @@ function rejectionOf(value: string, { code, message, holder = '' }: Refusal, tra
 function overlaps(text: string, cidr: Cidr): boolean {
   const other = parseCidr(text);
   return other !== undefined && cidrsOverlap(other, cidr);
-}
-
-function contains(outer: Cidr, inner: Cidr): boolean {
-  return outer.prefix <= inner.prefix && cidrsOverlap(outer, inner);
 }
 
 /** What came through a cluster without a usable name came through none that could be in a loop. */

@@ -6,7 +6,7 @@ import type { Cache, OvsdbOptions, Row } from 'ovsdb-client';
 import { z } from 'zod';
 import { ownerOf } from '../../../lib/ovn/owner.ts';
 import type { Gateway, Prefix } from '../../link/messages.ts';
-import { integerOf, mapOf, textOf, textsOf } from '../../watch/row.ts';
+import { integerOf, mapOf, textOf, textsOf } from '../../../lib/ovn/columns.ts';
 import { checkCidrs, mostPaths, pathIndex } from '../plan/paths.ts';
 import { encapKey, hubId, memberOwner } from '../plan/rows.ts';
 import type { AttachmentRecord, MemberRecord, NetworkDefinition, NetworkPath, PortRecord } from '../state/record.ts';

@@ -1,6 +1,6 @@
 /** What of this cluster's prefixes the others are told, and who of them. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { cidrContains, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { Prefix } from '../../link/messages.ts';
 import type { CompiledPolicy, CompiledRule } from './check.ts';
 import type { PolicySet } from './compile.ts';
@@ -99,7 +99,7 @@ function decide(
 
 function tell(told: Map<string, Told>, prefix: OwnPrefix, cidr: Cidr, { to, rule }: Part): void {
   const aggregate = rule?.aggregate;
-  const isWithin = aggregate !== undefined && contains(aggregate, cidr);
+  const isWithin = aggregate !== undefined && cidrCovers(aggregate, cidr);
   const key = formatCidr(isWithin ? aggregate : cidr);
   const origin = isWithin ? 'aggregate' : prefix.origin;
   const known = told.get(key) ?? { origin, tags: new Set(), via: new Set(), to: new Audience() };
@@ -108,10 +108,6 @@ function tell(told: Map<string, Told>, prefix: OwnPrefix, cidr: Cidr, { to, rule
   known.to.add(to);
   for (const tag of [...prefix.tags, ...(rule?.setTags ?? [])]) known.tags.add(tag);
   for (const cluster of prefix.via) known.via.add(cluster);
-}
-
-function contains(outer: Cidr, inner: Cidr): boolean {
-  return outer.prefix <= inner.prefix && cidrContains(outer, { family: inner.family, value: inner.network });
 }
 
 function messageOf([cidr, { origin, tags, via, to }]: readonly [string, Told]): Prefix {

@@ -8,6 +8,7 @@ import { takeDown } from '../../lab/down.ts';
 import { openLab } from '../../lab/lib/lab.ts';
 import { upFromEnvironment } from '../../lab/main.ts';
 import { machine, rewritePart } from '../page.ts';
+import { runBench } from '../program.ts';
 import { IcBed } from './bed.ts';
 import { measurements as changes } from './changes.bench.ts';
 import { measurements as chaos } from './chaos.bench.ts';
@@ -81,15 +82,4 @@ async function bench(name: string): Promise<void> {
   if (outcome.failures.length > 0) process.exitCode = 1;
 }
 
-const name = `ic${process.pid.toString(36)}`;
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void takeDown(name).finally(() => process.exit(130)));
-}
-try {
-  await bench(name);
-} catch (error) {
-  console.error(error);
-  process.exitCode = 1;
-}
-await takeDown(name);
-process.exit();
+await runBench('ic', bench);
