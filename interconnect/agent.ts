@@ -224,7 +224,7 @@ class Agent {
     else if (object.isDeleting) this.#leave(object);
     else if (!isOurs) this.#claim(object);
     else if (!('code' in object.spec)) this.#beMember(object.spec);
-    this.#tell(object);
+    if (!this.#progress.isWriting) this.#tell(object);
     this.#sleep();
   }
 

@@ -5,7 +5,7 @@
  */
 import { cidrContains, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import { parseIp } from '../../lib/net/ip.ts';
+import { parseIp, type Ip } from '../../lib/net/ip.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Member, NextHop, Route } from '../link/messages.ts';
@@ -52,11 +52,15 @@ export type NativeHolder = (
 
 export function judgeRoutes(member: Member, context: RemoteContext, nativeHolder: NativeHolder): Judgement {
   const decisions: (Decision | undefined)[] = [];
+  const places = new Map(
+    [...context.networks].map(([name, network]) => [name, { network, isReached: reachOf(network) }]),
+  );
   const judged = member.routes.flatMap((route): JudgedRoute[] => {
-    const network = context.networks.get(route.transitSwitch);
+    const place = places.get(route.transitSwitch);
     // A network that this cluster takes no part in is not its business.
-    if (network === undefined) return [];
-    const common = commonOf(route, network);
+    if (place === undefined) return [];
+    const { network, isReached } = place;
+    const common = commonOf(route, network, isReached);
     const problem = refuse(route, common.nextHops, { member, context, network, nativeHolder });
     if (problem !== undefined) return [{ ...common, preference: 0, rejected: problem }];
     const verdict = importVerdict(context.policies, {
@@ -85,20 +89,33 @@ function limited(cluster: string, judged: readonly JudgedRoute[], policies: Poli
   return { routes: judged.map((route) => ({ ...route, rejected: problems.get(route) ?? route.rejected })), overLimit };
 }
 
-function commonOf(route: Route, network: OwnNetwork): Omit<JudgedRoute, 'preference' | 'rejected'> {
-  const { prefix, transitSwitch, origin, tags } = route;
-  const paths = new Map(network.paths.map((path) => [path.switch, path]));
+/** Whether an address is on a path of this cluster that has a gateway here; many routes have the same next hops. */
+type Reach = (hop: NextHop, isV6: boolean) => boolean;
+
+function reachOf({ paths }: OwnNetwork): Reach {
+  const open = paths.filter(({ order }) => order.length > 0);
+  const cidrs = new Map(open.map((path) => [path.switch, path.cidrs.flatMap((text) => parseCidr(text) ?? [])]));
+  const known = new Map<string, Ip | undefined>();
+  return ({ switch: name, address }, isV6) => {
+    const key = `${name} ${address}`;
+    if (!known.has(key)) {
+      const parsed = parseIp(address);
+      const isOn = parsed !== undefined && cidrs.get(name)?.some((cidr) => cidrContains(cidr, parsed)) === true;
+      known.set(key, isOn ? parsed : undefined);
+    }
+    const ip = known.get(key);
+    return ip !== undefined && (ip.family === 6) === isV6;
+  };
+}
+
+function commonOf(
+  { prefix, transitSwitch, origin, tags, nextHops }: Route,
+  network: OwnNetwork,
+  isReached: Reach,
+): Omit<JudgedRoute, 'preference' | 'rejected'> {
   const isV6 = prefix.includes(':');
-  const nextHops = route.nextHops.filter(({ switch: name, address }) => {
-    const path = paths.get(name);
-    const ip = parseIp(address);
-    if (path === undefined || path.order.length === 0 || ip === undefined || (ip.family === 6) !== isV6) return false;
-    return path.cidrs.some((text) => {
-      const cidr = parseCidr(text);
-      return cidr !== undefined && cidrContains(cidr, ip);
-    });
-  });
-  return { prefix, transitSwitch, router: network.vpc.router, origin, tags, nextHops };
+  const usable = nextHops.filter((hop) => isReached(hop, isV6));
+  return { prefix, transitSwitch, router: network.vpc.router, origin, tags, nextHops: usable };
 }
 
 interface Case {

@@ -15,7 +15,7 @@ export type Cause = 'tunnel' | 'hub';
 export interface ProgressOptions {
   readonly targets: { readonly northbound: OvsdbTarget; readonly southbound: OvsdbTarget };
   readonly now: () => number;
-  /** Something to say is different. */
+  /** Something to say is different, or may be said now. */
   readonly onChange: () => void;
   /** Milliseconds from a cause to the northbound database. */
   readonly onReaction: (cause: Cause, ms: number) => void;
@@ -28,6 +28,9 @@ export class Progress {
   readonly #fresh: NodeJS.Timeout;
   #late: NodeJS.Timeout | undefined;
   #round = 0;
+  /** While databases are written, and for no longer than is usual. */
+  #writing: NodeJS.Timeout | undefined;
+  #isLateWriting = false;
   #isConverged = false;
   #isFresh = true;
   #settledLocal: LocalView | undefined;
@@ -51,6 +54,10 @@ export class Progress {
   get isFresh(): boolean {
     return this.#isFresh;
   }
+  /** Databases are being written, not yet for longer than is usual: what is to be told is better told after that. */
+  get isWriting(): boolean {
+    return this.#writing !== undefined && !this.#isLateWriting;
+  }
   /** This cluster as it was when databases and hub last had all of it. */
   get settledLocal(): LocalView | undefined {
     return this.#settledLocal;
@@ -71,11 +78,14 @@ export class Progress {
       this.#isConverged = false;
       this.#options.onChange();
     }, lateMs);
+    if (northbound.isApplied && southbound.isApplied) this.#stopWriting();
+    else this.#startWriting();
     const written = northbound.untilApplied();
     void written.then(() => {
       for (const [cause, sinceMs] of begun) this.#options.onReaction(cause, this.#options.now() - sinceMs);
     });
     void Promise.all([written, southbound.untilApplied()]).then(() => {
+      if (this.#stopWriting()) this.#options.onChange();
       if (round !== this.#round || !isKnownToHub()) return;
       clearTimeout(this.#late);
       this.#late = undefined;
@@ -90,6 +100,7 @@ export class Progress {
   reset(): void {
     this.#round += 1;
     this.#begun.clear();
+    this.#stopWriting();
     this.#isConverged = false;
     this.#settledLocal = undefined;
     clearTimeout(this.#late);
@@ -99,6 +110,22 @@ export class Progress {
   close(): void {
     this.reset();
     clearTimeout(this.#fresh);
+  }
+
+  #startWriting(): void {
+    this.#writing ??= setTimeout(() => {
+      this.#isLateWriting = true;
+      this.#options.onChange();
+    }, lateMs);
+  }
+
+  /** Whether there was any. */
+  #stopWriting(): boolean {
+    const was = this.#writing !== undefined;
+    clearTimeout(this.#writing);
+    this.#writing = undefined;
+    this.#isLateWriting = false;
+    return was;
   }
 
   #result(owner: string, problem: Problem | undefined): void {

@@ -1,12 +1,31 @@
 /** When two statuses are the same. Pure. */
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 
-/** JSON with sorted keys: the API server gives fields back in its own order. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) => {
-    if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
-    return Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)));
-  });
+/**
+ * Whether both would be the same JSON, but for the order of fields: the API server gives them back in its own. A field that
+ * is undefined is one that is absent.
+ */
+export function isSameJson(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;
+  if (Array.isArray(a) || Array.isArray(b))
+    return (
+      Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((part, at) => isSameJson(part, b[at]))
+    );
+  return areSameFields(a as Fields, b as Fields);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function areSameFields(a: Fields, b: Fields): boolean {
+  let count = 0;
+  for (const field in a) {
+    if (a[field] === undefined) continue;
+    count += 1;
+    if (!isSameJson(a[field], b[field])) return false;
+  }
+  for (const field in b) if (b[field] !== undefined) count -= 1;
+  return count === 0;
 }
 
 /** Without what probes and counters say, which changes all the time. */

@@ -21,7 +21,7 @@ import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { defaultNetwork } from '../watch/local.ts';
 import { canonicalName, madeByAgent, type Interconnect, type TransitSwitchObject } from '../watch/objects.ts';
 import type { Sources } from '../watch/sources.ts';
-import { canonical, withoutMeasures } from './compare.ts';
+import { isSameJson, withoutMeasures } from './compare.ts';
 import { peersOf, renderGateway } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';
@@ -90,7 +90,7 @@ export class Reporter {
   /** Peers are the same for all gateways, and change only with a remote cluster. */
   peers(situation: Situation): void {
     const peers = peersOf(situation);
-    if (JSON.stringify(peers) !== JSON.stringify(this.#peers)) this.#peers = peers;
+    if (!isSameJson(peers, this.#peers)) this.#peers = peers;
   }
 
   transitSwitches(situation: Situation): void {
@@ -157,8 +157,8 @@ export class Reporter {
 
   #isTooSoon(name: string, before: RemoteClusterStatus, after: RemoteClusterStatus, nowMs: number): boolean {
     const key = `${remoteClusters.kind}/${name}`;
-    if (canonical(before) === canonical(after)) return false;
-    const isMeasure = canonical(withoutMeasures(before)) === canonical(withoutMeasures(after));
+    if (isSameJson(before, after)) return false;
+    const isMeasure = isSameJson(withoutMeasures(before), withoutMeasures(after));
     if (isMeasure && nowMs - (this.#writtenMs.get(key) ?? 0) < measuresEveryMs) return true;
     this.#writtenMs.set(key, nowMs);
     return false;
@@ -183,7 +183,7 @@ export class Reporter {
     made?: { readonly spec?: object | undefined; readonly labels?: Readonly<Record<string, string>> },
   ): void {
     const key = `${resource.kind}/${name}`;
-    if ((object !== undefined || this.#sent.has(key)) && canonical(before) === canonical(after)) return;
+    if ((object !== undefined || this.#sent.has(key)) && isSameJson(before, after)) return;
     const { client, writer } = this.#options;
     this.#sent.set(key, after);
     const gone = Object.fromEntries(Object.keys(before).flatMap((field) => (field in after ? [] : [[field, null]])));

@@ -68,6 +68,7 @@ export function openDryRun(options: DatabaseOptions): DryRunTarget {
 }
 
 class DryRun implements DryRunTarget {
+  readonly isApplied = true;
   readonly #options: DatabaseOptions;
   readonly #plans = new Plans();
   #isSealed = false;

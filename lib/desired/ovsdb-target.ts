@@ -54,7 +54,9 @@ export interface OvsdbTarget {
   seal(): void;
   /** Owners of this room that have rows in the database, without the room's name. */
   owners(): readonly string[];
-  /** Resolves when everything set so far was applied or reported as a problem. */
+  /** Everything set so far was applied or reported as a problem. */
+  readonly isApplied: boolean;
+  /** Resolves when that is so. */
   untilApplied(): Promise<void>;
   /** Called once an owner's plan was tried: undefined when its rows are as wanted. Again when they had to be written again. */
   onResult(listener: ResultListener): () => void;
@@ -125,8 +127,12 @@ class Target implements OvsdbTarget {
       .map((owner) => owner.slice(prefix.length));
   }
 
+  get isApplied(): boolean {
+    return this.#agenda.isEmpty() && !this.#isRunning;
+  }
+
   untilApplied(): Promise<void> {
-    if (this.#agenda.isEmpty() && !this.#isRunning) return Promise.resolve();
+    if (this.isApplied) return Promise.resolve();
     return new Promise((resolve) => this.#idle.push(resolve));
   }
 
