@@ -43,12 +43,14 @@ async function pathsOf(lab: LabHandle, home: string, away: string): Promise<Path
   if (router === undefined) throw new Error('this topology has no router: the demo shows one');
   const outside = router.outside.replace(/\/\d+$/, '');
   const node = lab.cluster(home).nodes[0];
-  const address = (cluster: string, pod: string): Promise<string> => lab.addressOf(cluster, `demo/${pod}`);
+  const address = (cluster: string, pod: string, family?: 4 | 6): Promise<string> =>
+    lab.addressOf(cluster, `demo/${pod}`, family);
   const first = { from: `${home} web-1`, netns: lab.ns(home, 'demo/web-1') };
   return [
     { what: 'pod → pod, same node', ...first, to: `${home} web-2`, address: await address(home, 'web-2') },
     { what: 'pod → pod, across nodes', ...first, to: `${home} web-3`, address: await address(home, 'web-3') },
     { what: 'pod → pod, across clusters', ...first, to: `${away} web-3`, address: await address(away, 'web-3') },
+    { what: 'the same over IPv6', ...first, to: `${away} web-3`, address: await address(away, 'web-3', 6) },
     { what: 'pod → node', ...first, to: `${home} ${node?.name ?? ''}`, address: node?.address ?? '' },
     { what: 'pod → outside, through NAT', ...first, to: `router ${router.name}`, address: outside },
     {

@@ -26,6 +26,8 @@ export interface ClusterLayout {
   readonly address: string;
   readonly podCidr: string;
   readonly joinCidr: string;
+  readonly podCidr6?: string | undefined;
+  readonly joinCidr6?: string | undefined;
   readonly serviceCidr: string;
   readonly asn: number;
   readonly nodes: readonly NodeLayout[];
@@ -47,6 +49,7 @@ export interface HubLayout {
   readonly netns: string;
   readonly address: string;
   readonly transitCidr: string;
+  readonly transitCidr6?: string | undefined;
   /** Servers of each interconnect database: 1, or 3 of a raft. */
   readonly databases: number;
   readonly ovn: string;

@@ -59,6 +59,10 @@ export function missingRooms(lab: Lab): Room[] {
   return wanted.filter((room) => runs(lab, room) && !existsSync(join(checkout, room, 'main.ts')));
 }
 
+function bothFamilies(cidr: string, cidr6: string | undefined): string {
+  return cidr6 === undefined ? cidr : `${cidr},${cidr6}`;
+}
+
 function controller(cluster: ClusterLayout): Component {
   const { dir, netns } = cluster;
   const settings = {
@@ -68,8 +72,8 @@ function controller(cluster: ClusterLayout): Component {
     namespace: systemNamespace,
     identity: `${cluster.netns}-controller`,
     'metrics-address': '127.0.0.1:10660',
-    'default-cidr': cluster.podCidr,
-    'join-cidr': cluster.joinCidr,
+    'default-cidr': bothFamilies(cluster.podCidr, cluster.podCidr6),
+    'join-cidr': bothFamilies(cluster.joinCidr, cluster.joinCidr6),
   };
   const argv = roomArgv('controller/main.ts', settings, controllerProcess.flags);
   return { dir, name: 'controller', netns, argv, env: { ...roomEnv, ...controllerProcess.env }, isSupervised: true };
@@ -140,7 +144,7 @@ export function hubServer(home: ClusterLayout, hub: HubLayout): Component {
     listen: '0.0.0.0:6650',
     icnb: hubRemotes(hub, 'icnb'),
     icsb: hubRemotes(hub, 'icsb'),
-    'transit-cidr': hub.transitCidr,
+    'transit-cidr': bothFamilies(hub.transitCidr, hub.transitCidr6),
     'metrics-address': '127.0.0.1:10668',
   });
   return { dir, name: 'hub', netns, argv: [node, main, 'serve', ...flags], env: roomEnv, isSupervised: true };

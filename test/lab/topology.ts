@@ -9,6 +9,10 @@ import { z } from 'zod';
 // No dash: namespaces are named <lab>-<cluster>-<node>, and the parts must stay apart.
 const name = z.string().regex(/^[a-z][a-z0-9]{0,11}$/, 'must be 1 to 12 characters a-z0-9, beginning with a letter');
 const cidr = z.string().regex(/^\d{1,3}(\.\d{1,3}){3}\/\d{1,2}$/, 'must be an IPv4 CIDR such as 10.16.0.0/16');
+const cidr6 = z
+  .string()
+  .regex(/^[0-9a-f]*:[0-9a-f:]+\/\d{1,3}$/, 'must be an IPv6 CIDR such as fd00:10:16::/112')
+  .optional();
 const asn = z.int().min(1).max(4294967295);
 const ovn = z
   .string()
@@ -20,6 +24,9 @@ const cluster = z.strictObject({
   name,
   podCidr: cidr,
   joinCidr: cidr.default('100.64.0.0/16'),
+  /** With both the cluster is dual-stack. */
+  podCidr6: cidr6,
+  joinCidr6: cidr6,
   serviceCidr: cidr.default('10.96.0.0/16'),
   asn,
   /** The OVN and Open vSwitch of this cluster, where it differs from the lab's. */
@@ -37,6 +44,8 @@ const topology = z
     hub: z
       .strictObject({
         transitCidr: cidr.default('100.100.0.0/16'),
+        /** With it the clusters are joined by IPv6 too. */
+        transitCidr6: cidr6,
         /** Servers of each interconnect database: one alone, or a raft of three. */
         databases: z.union([z.literal(1), z.literal(3)], 'must be 1, or 3 for a raft').default(1),
       })

@@ -11,7 +11,8 @@ describe('traffic', () => {
     { name: 'b', node: 'n1' },
     { name: 'c', node: 'n3' },
   ];
-  const address = (cluster: string, pod: string): Promise<string> => lab.addressOf(cluster, `traffic/${pod}`);
+  const address = (cluster: string, pod: string, family?: 4 | 6): Promise<string> =>
+    lab.addressOf(cluster, `traffic/${pod}`, family);
 
   before(async () => {
     await Promise.all(['east', 'west'].map((cluster) => addWorkload(lab, cluster, { namespace: 'traffic', pods })));
@@ -26,11 +27,13 @@ describe('traffic', () => {
     ['from west to east', 'west', 'c', 'east', 'b'],
   ] as const;
   for (const [where, fromCluster, from, toCluster, to] of pairs) {
-    it(`goes ${where}, by ping and by TCP`, async () => {
+    it(`goes ${where}, by ping and by TCP, over IPv4 and IPv6`, async () => {
       const netns = lab.ns(fromCluster, `traffic/${from}`);
-      const target = await address(toCluster, to);
-      await lab.ping(netns, target);
-      assert.equal(await lab.fetchName(netns, target), to);
+      for (const family of [4, 6] as const) {
+        const target = await address(toCluster, to, family);
+        await lab.ping(netns, target);
+        assert.equal(await lab.fetchName(netns, target), to);
+      }
     });
   }
 

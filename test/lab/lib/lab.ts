@@ -103,13 +103,14 @@ export class LabHandle {
     return vtysh(this.router(router), command);
   }
 
-  /** The IPv4 address of a pod, as its own interface has it. @throws Error if it has none. */
-  async addressOf(cluster: string, pod: string): Promise<string> {
-    const shown = JSON.parse(
-      await run(['ip', '-n', this.ns(cluster, pod), '-j', '-4', 'addr', 'show', 'dev', 'eth0']),
-    ) as { addr_info: { local: string }[] }[];
+  /** An address of a pod, as its own interface has it. @throws Error if it has none. */
+  async addressOf(cluster: string, pod: string, family: 4 | 6 = 4): Promise<string> {
+    const show = ['-j', `-${String(family)}`, 'addr', 'show', 'dev', 'eth0', 'scope', 'global'];
+    const shown = JSON.parse(await run(['ip', '-n', this.ns(cluster, pod), ...show])) as {
+      addr_info: { local: string }[];
+    }[];
     const address = shown[0]?.addr_info[0]?.local;
-    if (address === undefined) throw new Error(`${cluster} ${pod}: eth0 has no IPv4 address`);
+    if (address === undefined) throw new Error(`${cluster} ${pod}: eth0 has no IPv${String(family)} address`);
     return address;
   }
 
@@ -136,10 +137,13 @@ export class LabHandle {
 
   /** The body that a pod's port 8080 answers over TCP: the pod's name. */
   async fetchName(netns: string, address: string): Promise<string> {
-    const answer = await run(['socat', '-T3', '-', `TCP:${address}:8080,connect-timeout=3`], {
-      netns,
-      input: 'GET / HTTP/1.0\r\n\r\n',
-    });
+    const answer = await run(
+      ['socat', '-T3', '-', `${address.includes(':') ? `TCP6:[${address}]` : `TCP:${address}`}:8080,connect-timeout=3`],
+      {
+        netns,
+        input: 'GET / HTTP/1.0\r\n\r\n',
+      },
+    );
     return answer.split('\r\n\r\n')[1]?.trim() ?? '';
   }
 
