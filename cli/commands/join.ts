@@ -1,6 +1,6 @@
 import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import { text, UsageError } from '../../lib/run/flags.ts';
+import { text, toggle, UsageError } from '../../lib/run/flags.ts';
 import { command, duration, durationMs, type ExitCode } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
 import { getInterconnect, putInterconnect, putToken } from '../apply/membership.ts';
@@ -18,16 +18,18 @@ export const join = command(
   {
     name: 'join',
     operands: ['TOKEN'],
-    summary: 'join the hub that a token is for, and wait until this cluster is ready',
+    summary: 'join the hub that a token is for, or take another name there, and wait until this cluster is ready',
     description:
-      'Puts the token into the Secret isthmus-interconnect-token, makes the Interconnect "default" with the name and the hub\nof the token, and waits until it is Ready. The agent has to be installed (chart value interconnect.enabled). TOKEN may be\n"-" to read it from standard input, which keeps it out of the shell’s history. Exit code 1 where the cluster is not ready\nin time: the causes are printed, and the agent goes on trying.',
+      'Puts the token into the Secret isthmus-interconnect-token, makes the Interconnect "default" with the name and the hub\nof the token, and waits until it is Ready. The agent has to be installed (chart value interconnect.enabled). TOKEN may be\n"-" to read it from standard input, which keeps it out of the shell’s history. Exit code 1 where the cluster is not ready\nin time: the causes are printed, and the agent goes on trying. With --rename a member takes the name of the token: its\naddresses, ports and traffic stay as they are.',
     examples: [
       'isthmus ic join "$TOKEN"',
+      'isthmus ic token --cluster orient --hub hub.example.com:6650 | isthmus ic join - --rename',
       'isthmus ic token --context hub --cluster east --hub hub.example.com:6650 | isthmus ic join - --context east',
     ],
   },
   {
     cluster: text('name of this cluster, to make sure that the token is for it', undefined),
+    rename: toggle('this cluster is a member under another name, and is to have the name of the token'),
     wait: duration('how long to wait until it is ready', '60s'),
     ...clusterFlags,
   },
@@ -36,7 +38,7 @@ export const join = command(
     const line = (given === '-' ? await terminal.readInput() : given).trim();
     const claims = checkedClaims(line, flags.cluster, terminal.now());
     return await withCluster(flags, terminal, async (cluster): Promise<ExitCode> => {
-      if (await isMember(cluster, claims)) {
+      if (await isMember(cluster, claims, flags.rename)) {
         terminal.out(`${claims.cluster} is a member of ${claims.hub} already; the token was not used\n`);
         return 0;
       }
@@ -86,9 +88,9 @@ function checkedClaims(line: string, cluster: string | undefined, nowMs: number)
 
 /**
  * Whether it is a member of that hub under that name, and well. @throws CommandFailed where it is another one: a cluster has
- * one membership, which is left on purpose and not by the way
+ * one membership, which is left, or given another name, on purpose and not by the way
  */
-async function isMember({ client }: Cluster, claims: TokenClaims): Promise<boolean> {
+async function isMember({ client }: Cluster, claims: TokenClaims, mayRename: boolean): Promise<boolean> {
   const raw = await getInterconnect(client);
   if (raw === undefined) return false;
   const { spec, status, isDeleting } = parseInterconnect(raw);
@@ -101,7 +103,10 @@ async function isMember({ client }: Cluster, claims: TokenClaims): Promise<boole
   const isReachable = conditionOf(status.conditions, 'HubReachable')?.status === 'True';
   const [name, hub] = 'code' in spec ? [claims.cluster, ''] : [spec.clusterName, spec.hub];
   if (!isJoined || name === claims.cluster) return isJoined && isReachable && hub === claims.hub;
-  const message = `this cluster is a member already, as "${name}"; leave first (isthmus ic leave), then join as "${claims.cluster}"`;
+  if (mayRename && hub === claims.hub) return false;
+  const leave = `leave first (isthmus ic leave), then join as "${claims.cluster}"`;
+  const what = hub === claims.hub ? `--rename calls it "${claims.cluster}" instead, without loss` : leave;
+  const message = `this cluster is a member already, as "${name}" of ${hub}; ${what}`;
   throw new CommandFailed({ code: 'ClusterNameFixed', message });
 }
 

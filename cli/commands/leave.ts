@@ -30,7 +30,10 @@ export const leave = command(
         return 0;
       }
       const { spec, status } = parseInterconnect(before);
-      const wasMember = conditionOf(status.conditions, 'Joined')?.status === 'True';
+      // One that is to be renamed has not joined by the name that is wanted; its session says that it is a member.
+      const wasMember = ['Joined', 'HubReachable'].some(
+        (type) => conditionOf(status.conditions, type)?.status === 'True',
+      );
       const [name, hub] = 'code' in spec ? ['this cluster', 'the hub'] : [spec.clusterName, spec.hub];
       await deleteInterconnect(client);
       const gone = () => getInterconnect(client).then((raw) => (raw === undefined ? true : undefined));
@@ -65,7 +68,7 @@ const politeMs = 5000;
 function renderForced(name: string, hub: string, namespace: string): string {
   return `${[
     `${name} has been let go without ${hub}. What stays:`,
-    `  at the hub, if it ever comes back: kubectl delete hubmember ${name} removes the membership and its rows`,
+    `  at the hub, if it ever comes back: kubectl delete hubmember ${name} removes the membership and its rows (where it was renamed: the one whose column RENAMEDTO says ${name})`,
     `  here: the key of the membership. Remove it before you join again: kubectl -n ${namespace} delete secret ${identitySecret}`,
     '  here: rows of other clusters in OVN until the agent has taken them back; it does so as soon as it runs',
   ].join('\n')}\n`;

@@ -5,6 +5,7 @@ import { conditionOf } from '../state/snapshot.ts';
 /** A hub that is asked again with the same token gives no other answer. */
 const refusals: ReadonlySet<string> = new Set([
   'ClusterNameTaken',
+  'FormerNameListed',
   'HubNotTrusted',
   'TokenExpired',
   'TokenForeign',

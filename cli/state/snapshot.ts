@@ -49,6 +49,7 @@ export interface RoutePolicy {
 }
 
 export interface HubMember {
+  /** What the cluster is called now. */
   readonly name: string;
   readonly allowedPrefixes: readonly string[];
   readonly maxPrefixes: number;

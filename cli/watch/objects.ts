@@ -64,11 +64,12 @@ export function parseRoutePolicy(raw: RawObject): RoutePolicy {
 
 export function parseHubMember(raw: RawObject): HubMember {
   const spec = (raw['spec'] ?? {}) as { allowedPrefixes?: string[]; maxPrefixes?: number };
+  const status: HubMember['status'] = statusOf(raw);
   return {
-    name: raw.metadata.name,
+    name: status.clusterName ?? raw.metadata.name,
     allowedPrefixes: spec.allowedPrefixes ?? [],
     maxPrefixes: spec.maxPrefixes ?? 10_000,
-    status: statusOf(raw),
+    status,
   };
 }
 

@@ -18,8 +18,9 @@ import type { OwnNetwork } from '../state/networks.ts';
 import { Tunnels } from '../state/tunnels.ts';
 import { readChassis, readNextHops, readRouterId } from '../watch/databases.ts';
 import { buildLocal } from '../watch/local.ts';
-import { presentAnchors, readHeld, readPathFacts } from '../watch/ports.ts';
+import { ownHandle, presentAnchors, readHeld, readPathFacts } from '../watch/ports.ts';
 import type { Sources } from '../watch/sources.ts';
+import type { LinkState } from './membership.ts';
 import { Network, type NetworkTargets } from './network.ts';
 
 export interface MemberOptions {
@@ -40,6 +41,8 @@ export class LocalMember {
   #local: LocalView | undefined;
   #isLocalStale = true;
   #spec: InterconnectSpec | undefined;
+  /** Last seen in the ports of this cluster. */
+  #handle: string | undefined;
   #ends = new Map<string, Ends>();
   #networks: ReadonlyMap<string, OwnNetwork> = new Map();
   #problems: ReadonlyMap<string, Problem> = new Map();
@@ -106,9 +109,10 @@ export class LocalMember {
   observe(
     spec: InterconnectSpec,
     hub: HubView,
-    link: { readonly isConnected: boolean },
+    link: Pick<LinkState, 'isConnected' | 'cluster'>,
   ): Omit<MemberState, 'revision'> {
-    const local = this.#observeLocal(spec);
+    // What the hub calls it counts, not what it is to be called.
+    const local = this.#observeLocal(spec, link.cluster ?? spec.clusterName, hub);
     this.#policies = compilePolicies(
       [...this.#options.sources.routePolicies.entries()].map(([, policy]) => policy),
       this.#policies,
@@ -118,7 +122,7 @@ export class LocalMember {
     return memberState({
       local,
       endsOf: (network) => this.#endsOf(network),
-      heldOf: (network) => readHeld(this.#options.northbound.cache, local.cluster, network, hub),
+      heldOf: (network) => readHeld(this.#options.northbound.cache, local.handle, network, hub),
       prefixesOf: (wish) => this.#exports.get(wish.name) ?? [],
       gateways: this.#published(local),
       unreachable: [...this.network.remotes.unreachable, ...this.#neverMet(hub)],
@@ -161,6 +165,7 @@ export class LocalMember {
   reset(): void {
     this.#anchors.clear();
     this.#local = undefined;
+    this.#handle = undefined;
     this.#isLocalStale = true;
     this.#networks = new Map();
     this.#problems = new Map();
@@ -172,14 +177,18 @@ export class LocalMember {
     this.#dirty = 'all';
   }
 
-  #observeLocal(spec: InterconnectSpec): LocalView {
+  #observeLocal(spec: InterconnectSpec, cluster: string, hub: HubView): LocalView {
     const { northbound, southbound, sources } = this.#options;
-    if (this.#local !== undefined && !this.#isLocalStale && this.#spec === spec) return this.#local;
+    if (hub.isComplete || this.#handle === undefined) this.#handle = ownHandle(northbound.cache, hub);
+    const names = { cluster, handle: this.#handle ?? cluster };
+    const isNamed = this.#local?.cluster === names.cluster && this.#local.handle === names.handle;
+    if (this.#local !== undefined && !this.#isLocalStale && isNamed && this.#spec === spec) return this.#local;
     this.#isLocalStale = false;
     this.#spec = spec;
     this.#local = buildLocal(
       {
         spec,
+        names,
         routerIdOf: (vpc) => readRouterId(northbound.cache, vpc),
         subnets: sources.subnets.entries(),
         nodes: sources.nodes.entries(),
@@ -197,7 +206,7 @@ export class LocalMember {
     return (this.#carried ??= readNextHops(this.#options.northbound.cache));
   }
 
-  /** Clusters that even the hub only expects and to which nothing goes: for all that is known here they are dead. */
+  /** Clusters that even the hub only expects and to which nothing goes, by their handles: for all that is known here they are dead. */
   #neverMet({ expected, members }: HubView): readonly string[] {
     return [...expected].filter((name) => !members.has(name) && !this.#atStart.has(name));
   }
@@ -210,7 +219,7 @@ export class LocalMember {
     const ends = new Map<string, Ends>();
     const caches = { northbound: this.#options.northbound.cache, southbound: this.#options.southbound.cache };
     for (const { name } of local.wishes) {
-      const paths = readPathFacts(caches, local.cluster, name, hub);
+      const paths = readPathFacts(caches, local.handle, name, hub);
       const { memories, ...step } = this.#anchors.step(name, {
         paths,
         gateways,

@@ -1,32 +1,28 @@
 /**
- * The life of a membership: join once, keep a session, renew the certificate, leave.
+ * The life of a membership: join once, keep a session, be renamed, renew the certificate, leave.
  *
  * In: which hub and cluster (`want`), what to tell it (`tell`). Out: the hub's updates and how it stands. Called by
  * the agent. The key is stored before a request for it leaves the cluster, so that a crash at any step can be resumed
- * with the same token. Lost sessions are resumed with growing pauses.
+ * with the same token. Lost sessions are resumed with growing pauses. Until the hub has given this cluster another name,
+ * it goes on by the one it has.
  */
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
-import { commonNameOf, createKey, createRequest, validityOf } from '../link/certificate.ts';
-import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
+import { commonNameOf, createRequest, validityOf } from '../link/certificate.ts';
+import { openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { HubUpdate, MemberState } from '../link/messages.ts';
 import { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { readToken } from '../../lib/api/join-token.ts';
 import type { IdentityStore, StoredIdentity } from './identity.ts';
+import { redeemToken, type Wish } from './joining.ts';
 
 const unreachable = { baseMs: 400, maxMs: 5000 };
 /** A refusal lasts until a person acts; looking again now and then finds the new token or the renamed cluster. */
 const refusedMs = 5000;
 const renewCheckMs = 60 * 60 * 1000;
-
-export interface Wish {
-  readonly cluster: string;
-  readonly hub: string;
-  /** The join token's text; undefined while there is none. */
-  readonly readToken: () => Promise<string | undefined>;
-}
 
 export interface LinkState {
   readonly isJoined: boolean;
@@ -35,6 +31,10 @@ export interface LinkState {
   /** Why it is not joined or not connected. */
   readonly problem: Problem | undefined;
   readonly notAfterMs: number | undefined;
+  /** What the hub calls it, by its certificate; absent while it has none. */
+  readonly cluster?: string;
+  /** Why it is not called as wanted yet; absent where it is. */
+  readonly renaming?: Problem;
 }
 
 export interface MembershipOptions {
@@ -46,12 +46,19 @@ export interface MembershipOptions {
   readonly onChange: () => void;
 }
 
+const keyLost: Problem = {
+  code: 'SecretUnavailable',
+  message: 'the Secret of its identity is gone, and with it the key that the hub knows it by; put it back',
+};
+
 const off: LinkState = { isJoined: false, isConnected: false, problem: undefined, notAfterMs: undefined };
 
 export class Membership {
   readonly #options: MembershipOptions;
   #wish: Wish | undefined;
   #run: AbortController | undefined;
+  /** Aborts when another name is wanted. */
+  #naming = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #session: HubSession | undefined;
   #state: LinkState = off;
@@ -76,7 +83,15 @@ export class Membership {
   /** Undefined ends the session; the identity stays. */
   want(wish: Wish | undefined): void {
     if (wish?.cluster === this.#wish?.cluster && wish?.hub === this.#wish?.hub) return;
+    const isOtherName = wish !== undefined && wish.hub === this.#wish?.hub;
     this.#wish = wish;
+    this.#naming.abort();
+    this.#naming = new AbortController();
+    if (isOtherName) {
+      const { renaming: _, ...state } = this.#state;
+      this.#state = state;
+      return this.#called(state.cluster);
+    }
     this.#run?.abort();
     this.#run = undefined;
     if (wish === undefined) {
@@ -85,7 +100,7 @@ export class Membership {
     }
     const run = new AbortController();
     this.#run = run;
-    this.#running = this.#running.then(() => this.#keep(wish, run.signal));
+    this.#running = this.#running.then(() => this.#keep(run.signal));
   }
 
   /** What the hub is to know of this cluster from now on. */
@@ -113,12 +128,14 @@ export class Membership {
     await this.#running;
   }
 
-  async #keep(wish: Wish, signal: AbortSignal): Promise<void> {
+  async #keep(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
+      const [wish, naming] = [this.#wish, this.#naming.signal];
+      if (wish === undefined) break;
       const problem = await this.#attempt(async () => {
         const identity = await this.#identity(wish);
-        await this.#hold(wish, identity, signal);
+        await this.#hold(wish.hub, identity, signal);
       });
       if (signal.aborted) break;
       failures = this.#state.isConnected ? 0 : failures + 1;
@@ -126,7 +143,7 @@ export class Membership {
       if (problem !== undefined) this.#options.log.warn({ hub: wish.hub, reason: problem.code }, problem.message);
       const isRefused = problem !== undefined && problem.code !== 'HubUnreachable';
       const delayMs = isRefused ? refusedMs : backoffMs(failures, unreachable, this.#options.random);
-      await sleep(delayMs, undefined, { signal }).catch(() => undefined);
+      await sleep(delayMs, undefined, { signal: AbortSignal.any([signal, naming]) }).catch(() => undefined);
     }
     this.#set(off);
   }
@@ -152,44 +169,73 @@ export class Membership {
       const claims = readToken((await wish.readToken()) ?? '');
       if (!('code' in claims) && claims.id !== stored.token) return await this.#join(wish, stored);
     }
-    const name = commonNameOf(stored.certificate);
-    if (name !== wish.cluster) {
-      const message = `this cluster joined as "${name}", which is fixed; to rename it, delete the Interconnect and make it again with a new token`;
-      throw new HubRefused({ code: 'ClusterNameFixed', message });
+    const { key, certificate, ca } = stored;
+    this.#called(commonNameOf(certificate));
+    // Where an answer was lost, the hub knows this cluster by the new name only.
+    const renamed = this.#state.renaming === undefined ? undefined : await this.#rename(wish);
+    return renamed ?? { key, certificate, ca };
+  }
+
+  /** As long as a session lasts: the name that is wanted, as soon as there is a token for it. */
+  async #followName(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const next = AbortSignal.any([signal, this.#naming.signal]);
+      const wish = this.#wish;
+      if (wish !== undefined && this.#state.renaming !== undefined) await this.#rename(wish);
+      if (next.aborted) continue;
+      if (this.#state.renaming === undefined) await once(next, 'abort');
+      else await sleep(refusedMs, undefined, { signal: next }).catch(() => undefined);
     }
-    return { key: stored.key, certificate: stored.certificate, ca: stored.ca };
+  }
+
+  /** The hub takes the new name with all that this cluster has; until then it goes on by the name it has. */
+  async #rename(wish: Wish): Promise<LinkIdentity | undefined> {
+    let identity: LinkIdentity | undefined;
+    const problem = await this.#attempt(async () => {
+      const stored = await this.#options.store.load();
+      if (stored === undefined) throw new HubRefused(keyLost);
+      identity = await this.#join(wish, stored);
+    });
+    if (problem === undefined || this.#wish !== wish) return identity;
+    const message = `this cluster goes on as "${this.#state.cluster}" until the hub calls it "${wish.cluster}": ${problem.message}`;
+    if (this.#state.renaming?.message !== message)
+      this.#options.log.warn({ hub: wish.hub, reason: problem.code }, message);
+    this.#set({ ...this.#state, renaming: { code: problem.code, message } });
+    return undefined;
+  }
+
+  /** The hub calls this cluster so. */
+  #called(name: string | undefined): void {
+    const { renaming, cluster, ...state } = this.#state;
+    const wanted = this.#wish?.cluster;
+    if (name === undefined) return this.#set(state);
+    if (wanted === undefined || wanted === name) return this.#set({ ...state, cluster: name });
+    const message = `this cluster is on its way from the name "${name}" to "${wanted}"`;
+    const why = cluster === name ? renaming : undefined;
+    this.#set({ ...state, cluster: name, renaming: why ?? { code: 'Renaming', message } });
   }
 
   async #join(wish: Wish, stored: StoredIdentity | undefined): Promise<LinkIdentity> {
-    this.#set({ ...this.#state, isJoined: false });
-    const token = await wish.readToken();
-    if (token === undefined)
-      throw new HubRefused({
-        code: 'TokenMissing',
-        message: 'the Secret with the join token is not there or lacks the key',
-      });
-    const claims = readToken(token);
-    if ('code' in claims) throw new HubRefused(claims);
-    if (claims.cluster !== wish.cluster) {
-      const message = `the join token is for cluster "${claims.cluster}", this is "${wish.cluster}"`;
-      throw new HubRefused({ code: 'TokenForOtherCluster', message });
-    }
-    const key = stored?.key ?? (await createKey());
-    if (stored === undefined) await this.#options.store.save({ key });
-    const issued = await joinHub(wish.hub, claims.ca, token, await createRequest(key, wish.cluster));
-    await this.#options.store.save({ key, ...issued, token: claims.id });
-    this.#options.log.info({ hub: wish.hub, cluster: wish.cluster }, 'joined');
-    return { key, ...issued };
+    const isNew = this.#state.renaming === undefined;
+    if (isNew) this.#set({ ...this.#state, isJoined: false });
+    const chassis = (this.#told?.gateways ?? []).map((gateway) => gateway.chassis);
+    const identity = await redeemToken(wish, { store: this.#options.store, stored, chassis });
+    this.#options.log.info({ hub: wish.hub, cluster: wish.cluster }, isNew ? 'joined' : 'renamed');
+    this.#set({ ...this.#state, notAfterMs: validityOf(identity.certificate).notAfterMs });
+    this.#called(wish.cluster);
+    return identity;
   }
 
   /** One session, to its end. @throws HubRefused, HubUnreachable */
-  async #hold(wish: Wish, identity: LinkIdentity, signal: AbortSignal): Promise<void> {
+  async #hold(hub: string, identity: LinkIdentity, signal: AbortSignal): Promise<void> {
     const { notAfterMs } = validityOf(identity.certificate);
     this.#set({ ...this.#state, isJoined: identity.certificate !== this.#rejected, notAfterMs });
-    const link = openHubLink(wish.hub, identity);
-    const renewal = setInterval(() => void this.#attempt(() => this.#renew(link, wish.cluster)), renewCheckMs);
+    const link = openHubLink(hub, identity);
+    const over = new AbortController();
+    const renewal = setInterval(() => void this.#attempt(() => this.#renew(hub)), renewCheckMs);
+    const following = this.#followName(over.signal);
     try {
-      await this.#talk(link, wish, identity, signal);
+      await this.#talk(link, hub, signal);
     } catch (error) {
       const isOver = error instanceof HubRefused && ['NotAMember', 'CertificateInvalid'].includes(error.code);
       if (isOver) {
@@ -198,21 +244,23 @@ export class Membership {
       }
       throw error;
     } finally {
+      over.abort();
       clearInterval(renewal);
       this.#session = undefined;
       link.close();
+      await following;
     }
   }
 
-  async #talk(link: HubLink, wish: Wish, identity: LinkIdentity, signal: AbortSignal): Promise<void> {
+  async #talk(link: HubLink, hub: string, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const session = link.session({
       onUpdate: (update) => {
         if (!this.#state.isConnected) {
-          this.#options.log.info({ hub: wish.hub }, 'connected');
+          this.#options.log.info({ hub }, 'connected');
           this.#rejected = undefined;
           this.#set({ ...this.#state, isJoined: true, isConnected: true, problem: undefined });
-          void this.#attempt(() => this.#renew(link, wish.cluster));
+          void this.#attempt(() => this.#renew(hub));
         }
         this.#options.onUpdate(update);
       },
@@ -225,22 +273,29 @@ export class Membership {
     if (signal.aborted) stop();
     try {
       await promise;
-      if (!signal.aborted) throw new HubUnreachable(`the hub at ${wish.hub} ended the session`);
+      if (!signal.aborted) throw new HubUnreachable(`the hub at ${hub} ended the session`);
     } finally {
       signal.removeEventListener('abort', stop);
     }
   }
 
-  /** At two thirds of its life. The next session uses the new one; the present goes on. */
-  async #renew(link: HubLink, cluster: string): Promise<void> {
+  /** At two thirds of its life. The next session uses the new one; the present, whose own may be of a former name, goes on. */
+  async #renew(hub: string): Promise<void> {
     const stored = await this.#options.store.load();
-    if (stored?.certificate === undefined) return;
-    const { notBeforeMs, notAfterMs } = validityOf(stored.certificate);
+    if (stored?.certificate === undefined || stored.ca === undefined) return;
+    const { key, certificate, ca } = stored;
+    const { notBeforeMs, notAfterMs } = validityOf(certificate);
     if (this.#options.now() < notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3) return;
-    const issued = await link.renew(await createRequest(stored.key, cluster));
-    await this.#options.store.save({ ...stored, ...issued });
-    this.#set({ ...this.#state, notAfterMs: validityOf(issued.certificate).notAfterMs });
-    this.#options.log.info({ cluster }, 'renewed the certificate');
+    const cluster = commonNameOf(certificate) ?? '';
+    const link = openHubLink(hub, { key, certificate, ca });
+    try {
+      const issued = await link.renew(await createRequest(key, cluster));
+      await this.#options.store.save({ ...stored, ...issued });
+      this.#set({ ...this.#state, notAfterMs: validityOf(issued.certificate).notAfterMs });
+      this.#options.log.info({ cluster }, 'renewed the certificate');
+    } finally {
+      link.close();
+    }
   }
 
   async #leaveOnce(hub: string): Promise<void> {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import { route } from '../plan/testing.ts';
+import type { Member } from '../link/messages.ts';
+import { local, route } from '../plan/testing.ts';
+import { readHandle } from '../watch/databases.ts';
 import { clusterOf, NetworkBed } from './network-bed.ts';
 
 const cpuSeconds = (): number => {
@@ -72,6 +74,61 @@ describe('the network of a member on real databases', () => {
     assert.equal(await count(11_000), 1);
     assert.equal(bed.network.wakeMs, 16_000);
     assert.equal(await count(16_000), 2);
+  });
+
+  it('a cluster that is renamed keeps every row, its paths and their rest', async () => {
+    let down = '';
+    const apply = async (members: readonly Member[], nowMs: number, names: readonly string[]): Promise<void> => {
+      const tunnel = (own: string): string => (own === down ? 'down' : 'up');
+      const fields = { tunnel, time: { nowMs, holdDownMs: 5000 } };
+      bed.network.apply(bed.input(members, fields), new Set(names));
+      await bed.untilApplied();
+    };
+    const before = clusterOf(1);
+    const after: Member = {
+      ...before,
+      name: 'renamed',
+      routes: before.routes.map((one) => ({ ...one, via: ['renamed'] })),
+    };
+    await apply([before], 0, ['c1']);
+    down = 'a2';
+    await apply([before], 10_000, ['c1']);
+    down = '';
+    await apply([before], 11_000, ['c1']);
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 1);
+    bed.transactions = 0;
+    await apply([after], 12_000, ['c1', 'renamed']);
+    assert.equal(bed.transactions, 0);
+    assert.deepEqual(
+      [...bed.network.remotes.entries()].map(([name]) => name),
+      ['renamed'],
+    );
+    assert.equal(bed.network.wakeMs, 16_000, 'the path that rested goes on resting');
+    await apply([after], 16_000, []);
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
+    bed.restart();
+    bed.transactions = 0;
+    await apply([{ ...after, name: 'again' }], 17_000, ['again']);
+    assert.equal(bed.transactions, 0, 'also by one that was not there meanwhile');
+    await apply([], 18_000, ['again']);
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 0);
+    assert.equal(bed.count('southbound', 'Chassis'), 0);
+  });
+
+  it('this cluster, renamed, keeps its ports and knows them again', async () => {
+    bed.network.apply(bed.input([clusterOf(1)]), 'all');
+    await bed.untilApplied();
+    const ports = () =>
+      [...bed.northbound.cache.table('Logical_Router_Port').rows.values()].map(({ name, _uuid }) => [name, _uuid]);
+    const before = ports();
+    const routes = bed.count('northbound', 'Logical_Router_Static_Route');
+    bed.transactions = 0;
+    bed.network.apply(bed.input([clusterOf(1)], { local: { ...local, cluster: 'orient' } }), 'all');
+    await bed.untilApplied();
+    assert.equal(bed.transactions, 1, 'the name of the availability zone');
+    assert.deepEqual(ports(), before);
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), routes);
+    assert.equal(readHandle(bed.northbound.cache), 'east');
   });
 
   it('FDB entries wait for their port, go with their cluster, and are known again after a restart', async () => {

@@ -11,7 +11,7 @@ import type { Member } from '../link/messages.ts';
 import { judgeRoutes, type RemoteContext } from '../plan/judgement.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from '../plan/paths.ts';
 import type { PolicySet } from '../plan/policy/compile.ts';
-import { acceptGateways, planRemote, remoteOwner } from '../plan/remote.ts';
+import { acceptGateways, handleOf, planRemote, remoteOwner } from '../plan/remote.ts';
 import { offersOf, usableOf, useRoutes } from '../plan/route-use.ts';
 import {
   bfdOwner,
@@ -48,8 +48,8 @@ export interface NetworkInput {
   readonly policies: PolicySet;
   /** BFD state of a tunnel by its two chassis; undefined where nothing is reported. */
   readonly tunnel: (own: string, other: string) => string | undefined;
-  /** Addresses of next hops that carried a cluster's traffic when the process before this one ended. */
-  readonly carried: (cluster: string) => ReadonlySet<string> | undefined;
+  /** Addresses of next hops that carried a cluster's traffic when the process before this one ended, by its handle. */
+  readonly carried: (handle: string) => ReadonlySet<string> | undefined;
   readonly time: { readonly nowMs: number; readonly holdDownMs: number };
 }
 
@@ -59,6 +59,9 @@ export class Network {
   readonly #paths = new PathStates();
   readonly #offers = new OfferTable();
   readonly #natives = new NativePrefixes();
+  /** Name of each remote cluster → the handle that its rows are known by, and back. */
+  readonly #handles = new Map<string, string>();
+  readonly #names = new Map<string, string>();
   /** Owners of the northbound database that are no remote clusters'. */
   #owners: ReadonlySet<string> = new Set();
   #context: RemoteContext | undefined;
@@ -90,6 +93,7 @@ export class Network {
         ? [...input.members.keys(), ...this.#remotes.names()]
         : [...dirty, ...this.#paths.due(input.time.nowMs)],
     );
+    for (const name of names) this.#succeed(name, input.members);
     const affected = this.#natives.update(names, input.members);
     for (const name of affected) names.add(name);
     const changed = new Set<string>();
@@ -141,7 +145,7 @@ export class Network {
     if (networks.values().some(({ vpc }) => vpc.router === defaultVpc))
       plans.set(exemptOwner, planExemption(defaultVpc));
     for (const { vpc, paths } of networks.values())
-      for (const path of paths) plans.set(transitOwner(path.switch), planPath(local.cluster, vpc.router, path));
+      for (const path of paths) plans.set(transitOwner(path.switch), planPath(local.handle, vpc.router, path));
     this.#setOwn(plans);
   }
 
@@ -178,7 +182,7 @@ export class Network {
       this.#forget(name);
       return this.#offers.set(name, new Map());
     }
-    if (before === undefined) this.#adopt(member, input);
+    if (before === undefined && !this.#paths.has(name)) this.#adopt(member, input);
     const verdicts = this.#paths.judge(name, pathFacts(member, input), input.time);
     const isSame = before?.member === member && before.context === context && !isAffected;
     if (isSame && isEqual(before.verdicts, verdicts)) return undefined;
@@ -206,23 +210,25 @@ export class Network {
     const { northbound, southbound } = this.#targets;
     const { member, judgement, verdicts, gateways, context } = state;
     const uses = useRoutes(name, judgement.routes, verdicts, (key) => this.#offers.all(key));
+    const handle = handleOf(member);
+    this.#follow(name, handle);
     const plan = planRemote({
       member,
-      cluster: context.local.cluster,
+      ownHandle: context.local.handle,
       ownGateways: context.gateways,
       networks: context.networks,
       gateways: gateways.gateways,
       routes: uses,
     });
-    northbound.set(remoteOwner(name), plan.northbound);
-    southbound.set(remoteOwner(name), plan.southbound);
+    northbound.set(remoteOwner(handle), plan.northbound);
+    southbound.set(remoteOwner(handle), plan.southbound);
     for (const owner of state.fdbOwners) if (!plan.fdb.has(owner)) southbound.drop(owner);
     for (const [owner, desired] of plan.fdb) southbound.set(owner, desired);
     this.#remotes.set(name, { ...state, uses, fdbOwners: new Set(plan.fdb.keys()) });
   }
 
   #adopt(member: Member, { carried, networks }: NetworkInput): void {
-    const addresses = carried(member.name);
+    const addresses = carried(handleOf(member));
     if (addresses === undefined) return;
     for (const [name, { paths }] of networks) {
       const switches = new Set(paths.map((path) => path.switch));
@@ -238,12 +244,32 @@ export class Network {
   }
 
   #forget(name: string): void {
-    const { northbound, southbound } = this.#targets;
-    northbound.drop(remoteOwner(name));
-    southbound.drop(remoteOwner(name));
-    for (const owner of this.#remotes.get(name)?.fdbOwners ?? []) southbound.drop(owner);
+    for (const owner of this.#remotes.get(name)?.fdbOwners ?? []) this.#targets.southbound.drop(owner);
+    this.#follow(name, undefined);
     this.#remotes.delete(name);
     this.#paths.forget(name);
+  }
+
+  /** A cluster that was renamed: its paths are those they were, and need no rest. */
+  #succeed(name: string, members: ReadonlyMap<string, Member>): void {
+    const member = members.get(name);
+    const before = member === undefined ? undefined : this.#names.get(handleOf(member));
+    if (before !== undefined && !members.has(before)) this.#paths.rename(before, name);
+  }
+
+  /** Rows of a handle that the cluster has no more go, unless another cluster has the handle now. */
+  #follow(name: string, handle: string | undefined): void {
+    const before = this.#handles.get(name);
+    if (before === handle) return;
+    this.#handles.delete(name);
+    if (before !== undefined && this.#names.get(before) === name) {
+      this.#names.delete(before);
+      this.#targets.northbound.drop(remoteOwner(before));
+      this.#targets.southbound.drop(remoteOwner(before));
+    }
+    if (handle === undefined) return;
+    this.#handles.set(name, handle);
+    this.#names.set(handle, name);
   }
 
   /** Rows of clusters that are expected, and never seen by this process, have owners that no plan has returned yet. */

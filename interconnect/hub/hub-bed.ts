@@ -205,9 +205,23 @@ export class HubBed {
     });
   }
 
-  async redeem(text: string, key: string): Promise<LinkIdentity> {
+  async redeem(text: string, key: string, chassis: readonly string[] = []): Promise<LinkIdentity> {
     const { ca } = readToken(text) as TokenClaims;
-    return { ...(await joinHub(this.address, ca, text, await createRequest(key, 'whoever'))), key };
+    return { ...(await joinHub(this.address, ca, text, await createRequest(key, 'whoever'), chassis)), key };
+  }
+
+  /** The member asks for another name; its sessions from now on are by that name. */
+  async rename(before: string, name: string, chassis: readonly string[] = []): Promise<LinkIdentity> {
+    const identity = await this.redeem(this.token(name), this.identity(before).key, chassis);
+    this.#identities.delete(before);
+    this.#identities.set(name, identity);
+    return identity;
+  }
+
+  identity(cluster: string): LinkIdentity {
+    const identity = this.#identities.get(cluster);
+    if (identity === undefined) throw new Error(`${cluster} has not joined here`);
+    return identity;
   }
 
   /** A session of the cluster, which joins the first time. */

@@ -13,11 +13,11 @@ import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import { openEndpoint, type Endpoint } from './apply/endpoint.ts';
 import { Enrolment } from './apply/enrolment.ts';
 import { openNetworks } from './open-networks.ts';
-import { memberOwner } from './plan/rows.ts';
+import { handleOfOwner, memberOwner } from './plan/rows.ts';
 import type { Networks } from './state/networks.ts';
 import type { MemberRecord } from './state/record.ts';
 import type { Registry } from './state/registry.ts';
-import { memberOfOwner, Roster, type RosterTimes } from './state/roster.ts';
+import { Roster, type RosterTimes } from './state/roster.ts';
 import { hubRoom, icKeyOf, readForeignSwitch, readMembers } from './watch/databases.ts';
 import { ForeignZones } from './watch/foreign.ts';
 
@@ -61,7 +61,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   const { northbound, southbound, registry, now, log } = options;
   await registry.complete();
   const records = readMembers(southbound.cache);
-  const zones = new Zones(registry, records.keys());
+  const zones = new Zones(registry, records.values());
   const switches = openOvsdbTarget({ client: northbound, room: hubRoom, logger: log });
   const rows = openOvsdbTarget({
     client: southbound,
@@ -73,7 +73,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   const networks = openNetworks({ ...options, switches, rows, records });
   const foreign = new ForeignZones({
     southbound: southbound.cache,
-    isMember: (name) => zones.isMember(name),
+    isMember: (name) => zones.isTaken(name),
     networkOf: (pathSwitch) => networks.path(pathSwitch)?.network,
   });
   const roster = openRoster({ options, networks, foreign, zones, switches, rows }, records);
@@ -81,6 +81,8 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   const enrolment = new Enrolment({
     registry,
     isForeign: (name) => foreign.has(name),
+    refuseRename: (before, name, chassis) => roster.refuseRename(before, name, chassis),
+    renameMember: (before, name) => roster.rename(before, name),
     removeMember: async (name) => {
       await roster.remove(name);
       zones.forget(name);
@@ -102,7 +104,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   rows.seal();
   await rows.untilApplied();
   // Rows of those that the registry does not know are gone with this; their names are free again.
-  for (const name of records.keys()) if (!roster.has(name)) zones.forget(name);
+  for (const [handle, { name }] of records) if (registry.nameOf(handle) === undefined) zones.forget(name);
   await enrolment.resume();
   const calls = callsOf(enrolment, roster);
   const endpoint = await openEndpoint({ listen: options.listen, authority: registry.authority, now, log, calls });
@@ -116,28 +118,37 @@ export async function startHub(options: HubOptions): Promise<Hub> {
 /** Which availability zones are our members': the table has no external_ids to say so. */
 class Zones {
   readonly #registry: Registry;
-  /** Also of members that are no more: their rows are ours to take away. */
-  readonly #names: Set<string>;
+  /** Name → handle. Also of members that are no more, and former names: their rows are ours to take away. */
+  readonly #handles: Map<string, string>;
 
-  constructor(registry: Registry, names: Iterable<string>) {
+  constructor(registry: Registry, records: Iterable<MemberRecord>) {
     this.#registry = registry;
-    this.#names = new Set(names);
+    this.#handles = new Map(Array.from(records, ({ name, handle }) => [name, handle]));
   }
 
-  isMember(name: string): boolean {
-    return this.#names.has(name) || this.#registry.member(name) !== undefined;
+  /** A zone of this name is no foreign one. Ports of a member have its handle in their names, whatever it is called. */
+  isTaken(name: string): boolean {
+    return this.#handleOf(name) !== undefined || this.#registry.nameOf(name) !== undefined;
   }
 
   ownerOf(name: string): string | undefined {
-    return this.isMember(name) ? memberOwner(name) : undefined;
+    const handle = this.#handleOf(name);
+    return handle === undefined ? undefined : memberOwner(handle);
   }
 
-  add(name: string): void {
-    this.#names.add(name);
+  add(name: string, handle: string): void {
+    this.#handles.set(name, handle);
   }
 
+  /** With it go its former names. */
   forget(name: string): void {
-    this.#names.delete(name);
+    const handle = this.#handles.get(name);
+    for (const [one, its] of this.#handles) if (its === handle) this.#handles.delete(one);
+  }
+
+  #handleOf(name: string): string | undefined {
+    const isMember = this.#registry.member(name) !== undefined;
+    return isMember ? this.#registry.handle(name) : this.#handles.get(name);
   }
 }
 
@@ -157,8 +168,9 @@ function openRoster(
   const { northbound, registry, now, log } = options;
   const target = {
     set: (owner: string, desired: Desired): void => {
-      const name = memberOfOwner(owner);
-      if (name !== undefined) zones.add(name);
+      const handle = handleOfOwner(owner);
+      for (const { table, key } of desired.rows)
+        if (handle !== undefined && table === 'Availability_Zone') zones.add(key, handle);
       rows.set(owner, desired);
     },
     drop: (owner: string) => rows.drop(owner),
@@ -182,7 +194,7 @@ function openRoster(
     records,
   );
   rows.onResult((owner, problem) => {
-    const name = memberOfOwner(owner);
+    const name = registry.nameOf(handleOfOwner(owner) ?? '');
     if (name !== undefined) roster.result(name, problem);
   });
   return roster;
@@ -190,7 +202,7 @@ function openRoster(
 
 function callsOf(enrolment: Enrolment, roster: Roster): HubCalls {
   return {
-    join: (token, request) => enrolment.join(token, request),
+    join: (token, request, chassis) => enrolment.join(token, request, chassis),
     renew: (caller, request) => enrolment.renew(caller, request),
     leave: (caller) => enrolment.leave(caller),
     session: (session) => {

@@ -109,6 +109,23 @@ describe('the store of the hub in Kubernetes', () => {
     await second.close();
   });
 
+  it('keeps a rename in the object that is there, and its token with it', async () => {
+    const renamed = { ...membership, cluster: 'orient', formerName: 'east', token: 't9' };
+    await registry.rename('east', renamed, { ...token, id: 't9', cluster: 'orient' });
+    const { clusterName, formerName, ports } = await status();
+    assert.deepEqual([clusterName, formerName, ports], ['orient', 'east', [port]]);
+    const second = await open();
+    const read = new Registry(second);
+    assert.deepEqual([read.member('orient'), read.member('east')], [renamed, undefined]);
+    assert.deepEqual([read.handle('orient'), read.nameOf('east'), read.ports('orient')], ['east', 'orient', [port]]);
+    assert.deepEqual(await read.token('t9'), { ...token, id: 't9', cluster: 'orient', handle: 'east' });
+    await second.close();
+    await registry.rename('orient', membership, token);
+    const back = await status();
+    assert.deepEqual([back['clusterName'], back['formerName']], [undefined, undefined]);
+    await store.setTokens([{ ...token, id: 't9', spent: true, expiresMs: 0 }]);
+  });
+
   it('writes nothing for what is written already, however often the agent comes and goes within minutes', async () => {
     const version = async () => (await client.get(hubMembers, { name: 'east' })).metadata.resourceVersion;
     const before = await version();

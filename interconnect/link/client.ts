@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { connect, type PeerCertificate } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { hubName } from './certificate.ts';
-import type { HubUpdate, IssuedIdentity, MemberState } from './messages.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from './messages.ts';
 import { hubError, HubRefused, hubService, HubUnreachable, longestUpdate } from './protocol.ts';
 
 const deadlineMs = 10_000;
@@ -37,6 +37,7 @@ export interface HubLink {
 
 /**
  * Redeems a join token. The hub is recognised by its CA, whose fingerprint the token carries, before anything is sent.
+ * A key that is a member under another name than the token's is renamed. `chassis`: of the cluster's gateways.
  * @throws HubRefused, HubUnreachable
  */
 export async function joinHub(
@@ -44,11 +45,13 @@ export async function joinHub(
   caFingerprint: string,
   token: string,
   certificateRequest: string,
+  chassis: readonly string[] = [],
 ): Promise<IssuedIdentity> {
   const ca = await fetchAuthority(hub, caFingerprint);
   const client = makeClient(hub, grpc.credentials.createSsl(Buffer.from(ca)));
   try {
-    return (await callUnary(client, hub, 'Join', { token, certificateRequest })) as IssuedIdentity;
+    const request: JoinRequest = { token, certificateRequest, chassis };
+    return (await callUnary(client, hub, 'Join', request)) as IssuedIdentity;
   } finally {
     client.close();
   }

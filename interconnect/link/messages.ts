@@ -146,6 +146,14 @@ export interface HubUpdate {
   readonly expected: readonly string[];
 }
 
+export interface JoinRequest {
+  readonly token: string;
+  /** PEM, PKCS #10. */
+  readonly certificateRequest: string;
+  /** Of its gateways: tells a member that is to be renamed from a copy of it. */
+  readonly chassis: readonly string[];
+}
+
 /** A certificate and the hub's CA, both PEM. */
 export interface IssuedIdentity {
   readonly certificate: string;

@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from './certificate.ts';
-import type { HubUpdate, IssuedIdentity, MemberState } from './messages.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from './messages.ts';
 import { hubService, longestState, refusal } from './protocol.ts';
 
 /** Who a client certificate was issued to. */
@@ -29,7 +29,8 @@ export interface MemberSession {
 }
 
 export interface HubCalls {
-  join(token: string, certificateRequest: string): Promise<IssuedIdentity | Problem>;
+  /** `chassis`: of the gateways of the cluster that asks. */
+  join(token: string, certificateRequest: string, chassis: readonly string[]): Promise<IssuedIdentity | Problem>;
   renew(caller: Caller, certificateRequest: string): Promise<IssuedIdentity | Problem>;
   leave(caller: Caller): Promise<Problem | undefined>;
   session(session: MemberSession): void;
@@ -81,7 +82,10 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
   });
   const { calls } = options;
   server.addService(hubService(), {
-    Join: unary((call) => calls.join(String(call.request['token']), String(call.request['certificateRequest']))),
+    Join: unary(({ request }) => {
+      const { token, certificateRequest, chassis } = request as unknown as JoinRequest;
+      return calls.join(token, certificateRequest, chassis);
+    }),
     Renew: unary(async (call) => {
       const caller = callerOf(call);
       return 'code' in caller ? caller : await calls.renew(caller, String(call.request['certificateRequest']));

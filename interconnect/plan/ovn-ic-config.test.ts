@@ -80,7 +80,6 @@ const interconnect = (fields: Partial<FollowingInterconnect> = {}): FollowingInt
   uid: 'ic',
   isDeleting: false,
   from: ovnIcConfig,
-  isJoined: true,
   clusterName: 'east',
   hub: '192.0.2.10:6650',
   gatewayNodeSelector: selector('n1', 'n2'),
@@ -157,14 +156,10 @@ describe('following ovn-ic-config', () => {
     ]);
   });
 
-  it('keeps the name of a cluster that has joined, and says why; the rest follows', () => {
-    const edited = config({ clusterName: 'orient', hub: 'other:6650' });
-    const joined = plan({ config: edited, interconnect: interconnect() });
-    assert.deepEqual(joined.writes[0]?.spec, { hub: 'other:6650' });
-    assert.deepEqual(joined.codes, ['NameFixed']);
-    const waiting = plan({ config: edited, interconnect: interconnect({ isJoined: false }) });
-    assert.deepEqual(waiting.writes[0]?.spec, { clusterName: 'orient', hub: 'other:6650' });
-    assert.deepEqual(waiting.codes, []);
+  it('another az-name is another name for the cluster', () => {
+    const edited = plan({ config: config({ clusterName: 'orient' }), interconnect: interconnect() });
+    assert.deepEqual(edited.writes[0]?.spec, { clusterName: 'orient' });
+    assert.deepEqual(edited.codes, []);
   });
 
   it('without auto-route, closes before it joins', () => {
@@ -234,7 +229,7 @@ describe('following ovn-ic-config', () => {
       },
       spec: create?.spec,
     });
-    assert.deepEqual(present, interconnect({ isJoined: false }));
+    assert.deepEqual(present, interconnect());
     assert.deepEqual(plan({ interconnect: present }).writes, []);
   });
 });

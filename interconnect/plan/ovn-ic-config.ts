@@ -33,7 +33,6 @@ export interface FollowingInterconnect {
   readonly isDeleting: boolean;
   /** What it was made from; undefined where a user made it. */
   readonly from: string | undefined;
-  readonly isJoined: boolean;
   readonly clusterName: string;
   readonly hub: string;
   readonly gatewayNodeSelector: LabelSelector;
@@ -131,18 +130,16 @@ function planInterconnect(
     return { writes: [{ ...object, verb: 'create', uid: undefined, spec }], problems: [] };
   }
   if (present.isDeleting) return { writes: [], problems: [] };
-  const isFixed = present.isJoined && present.clusterName !== clusterName;
   const spec = {
-    ...(present.clusterName === clusterName || isFixed ? {} : { clusterName }),
+    ...(present.clusterName === clusterName ? {} : { clusterName }),
     ...(present.hub === hub ? {} : { hub }),
     ...(isSameSelector(present.gatewayNodeSelector, gatewayNodeSelector)
       ? {}
       : { gatewayNodeSelector: { matchLabels: null, ...gatewayNodeSelector } }),
   };
-  const message = `az-name is now ${clusterName}, and this cluster has joined as ${present.clusterName}, which is fixed; to change it, set enable-ic to false, wait until the Interconnect is gone, and join by the other name`;
   return {
     writes: Object.keys(spec).length === 0 ? [] : [{ ...object, verb: 'patch', uid: present.uid, spec }],
-    problems: isFixed ? [{ code: 'NameFixed', message }] : [],
+    problems: [],
   };
 }
 

@@ -54,7 +54,7 @@ function planOf(member: Member, downSwitches: readonly string[] = []) {
     uses,
     plan: planRemote({
       member,
-      cluster: 'east',
+      ownHandle: 'east',
       ownGateways: ['a1', 'a2'],
       networks: context.networks,
       gateways,

@@ -11,7 +11,7 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
 import type { Gateway, Member, Port } from '../link/messages.ts';
-import { transitRouterPort, type LocalView } from '../state/local.ts';
+import { handleOfPort, transitRouterPort, type LocalView } from '../state/local.ts';
 import type { OwnNetwork, OwnPath } from '../state/networks.ts';
 import type { RouteUse } from './route-use.ts';
 import { encapKey, fdbKey, fdbOwner } from './southbound.ts';
@@ -31,12 +31,21 @@ export interface AcceptedGateways {
 
 const ownerPrefix = 'remote/';
 
-export function remoteOwner(cluster: string): string {
-  return `${ownerPrefix}${cluster}`;
+/**
+ * What another cluster's rows are known by here: the name it joined with, which its ports keep when it is renamed; so a
+ * rename changes no row. A foreign zone, whose ports may be called anything, and a member without ports go by their name.
+ */
+export function handleOf({ name, foreign, ports }: Pick<Member, 'name' | 'foreign' | 'ports'>): string {
+  const [port] = ports;
+  return foreign || port === undefined ? name : (handleOfPort(port) ?? name);
 }
 
-/** The cluster whose rows an owner has; undefined for other owners. */
-export function clusterOf(owner: string): string | undefined {
+export function remoteOwner(handle: string): string {
+  return `${ownerPrefix}${handle}`;
+}
+
+/** The handle of the cluster whose rows an owner has; undefined for other owners. */
+export function handleOfOwner(owner: string): string | undefined {
   return owner.startsWith(ownerPrefix) ? owner.slice(ownerPrefix.length) : undefined;
 }
 
@@ -63,7 +72,8 @@ export function acceptGateways(member: Member, local: LocalView): AcceptedGatewa
 
 export interface RemoteInput {
   readonly member: Member;
-  readonly cluster: string;
+  /** Of this cluster. */
+  readonly ownHandle: string;
   /** Chassis of this cluster that have tunnels to others. */
   readonly ownGateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
@@ -71,7 +81,8 @@ export interface RemoteInput {
   readonly routes: readonly RouteUse[];
 }
 
-export function planRemote({ member, cluster, ownGateways, networks, gateways, routes }: RemoteInput): RemotePlan {
+export function planRemote({ member, ownHandle, ownGateways, networks, gateways, routes }: RemoteInput): RemotePlan {
+  const handle = handleOf(member);
   const paths = new Map([...networks.values()].flatMap((network) => network.paths.map((path) => [path.switch, path])));
   const ports = member.ports.filter((port) => paths.has(port.switch));
   const chassis = new Set(gateways.map((gateway) => gateway.chassis));
@@ -84,7 +95,7 @@ export function planRemote({ member, cluster, ownGateways, networks, gateways, r
       rows: [
         ...(member.foreign ? [] : gateways.map((gateway) => otherBfdMember(gateway.chassis))),
         ...portRows,
-        ...taken.flatMap((route) => routeRows(route, member.name, cluster)),
+        ...taken.flatMap((route) => routeRows(route, handle, ownHandle)),
       ],
       contributions: exemptions(taken),
     },
@@ -154,12 +165,12 @@ function fdbEntry(
   return [[owner, { rows: [{ table: 'FDB', key: fdbKey(path.tunnelKey, mac), columns }], contributions: [awaited] }]];
 }
 
-function routeRows({ prefix, router, hops }: RouteUse, cluster: string, own: string): readonly DesiredRow[] {
+function routeRows({ prefix, router, hops }: RouteUse, handle: string, own: string): readonly DesiredRow[] {
   return hops
     .filter(({ isUsed }) => isUsed)
     .map(({ switch: name, address }) => ({
       table: 'Logical_Router_Static_Route',
-      key: `${cluster}/${prefix}/${address}`,
+      key: `${handle}/${prefix}/${address}`,
       columns: { ip_prefix: prefix, nexthop: address, output_port: transitRouterPort(own, name) },
       parent: { table: 'Logical_Router', key: router, column: 'static_routes' },
     }));

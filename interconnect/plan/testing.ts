@@ -25,6 +25,7 @@ const vpc = {
 
 export const local: LocalView = {
   cluster: 'east',
+  handle: 'east',
   vpcs: new Map([['ovn-cluster', vpc]]),
   wishes: [{ name: 'ts', vpc: 'ovn-cluster', cidrs: [], paths: 0, clusters: [], problem: undefined }],
   nodeAddresses: [{ node: 'n1', ip: parseIp('172.30.1.11') as Ip }],

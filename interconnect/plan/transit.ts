@@ -18,8 +18,15 @@ export const bfdGroup = 'isthmus-interconnect';
 export const bfdOwner = 'bfd/local';
 export const zoneOwner = 'zone/local';
 
+const transitPrefix = 'transit/';
+
 export function transitOwner(logicalSwitch: string): string {
-  return `transit/${logicalSwitch}`;
+  return `${transitPrefix}${logicalSwitch}`;
+}
+
+/** The logical switch whose rows an owner has; undefined for other owners. */
+export function switchOfOwner(owner: string): string | undefined {
+  return owner.startsWith(transitPrefix) ? owner.slice(transitPrefix.length) : undefined;
 }
 
 /** The availability zone's name and timers: wanted as long as the cluster is a member. */
@@ -96,9 +103,9 @@ function haChassis(group: string, chassis: string, priority: number): DesiredRow
 }
 
 /** The port is left out while no chassis can hold it: a port without one would be on every chassis at once. */
-export function planPath(cluster: string, router: string, path: OwnPath): Desired {
+export function planPath(handle: string, router: string, path: OwnPath): Desired {
   const { switch: name, port, order } = path;
-  const routerPort = transitRouterPort(cluster, name);
+  const routerPort = transitRouterPort(handle, name);
   const rows: DesiredRow[] = [
     {
       table: 'Logical_Switch',

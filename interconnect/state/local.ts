@@ -2,7 +2,7 @@
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Ip } from '../../lib/net/ip.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Gateway } from '../link/messages.ts';
+import type { Gateway, Port } from '../link/messages.ts';
 
 /** Something local that no remote prefix may equal or lie in. */
 export interface LocalRange {
@@ -55,7 +55,10 @@ export interface LocalChassis {
 }
 
 export interface LocalView {
+  /** What it is called among the members. */
   readonly cluster: string;
+  /** What it was called when it joined: its ports keep that name, whatever it is called since. */
+  readonly handle: string;
   /** By name: those that wishes name and that exist. */
   readonly vpcs: ReadonlyMap<string, LocalVpc>;
   readonly wishes: readonly Wish[];
@@ -74,13 +77,19 @@ export function isUsable(local: LocalView, chassis: string): boolean {
   return known?.isInterconnect === true && known.gateway.encaps.length > 0;
 }
 
-export function transitRouterPort(cluster: string, logicalSwitch: string): string {
-  return `${cluster}-${logicalSwitch}`;
+export function transitRouterPort(handle: string, logicalSwitch: string): string {
+  return `${handle}-${logicalSwitch}`;
 }
 
 /** The SB port that OVN binds to the chassis which forwards for the transit router port. */
-export function redirectPort(cluster: string, logicalSwitch: string): string {
-  return `cr-${transitRouterPort(cluster, logicalSwitch)}`;
+export function redirectPort(handle: string, logicalSwitch: string): string {
+  return `cr-${transitRouterPort(handle, logicalSwitch)}`;
+}
+
+/** The handle in the name of a member's port: `<logical switch>-<handle>`; undefined where it has another form. */
+export function handleOfPort(port: Pick<Port, 'switch' | 'logicalPort'>): string | undefined {
+  const prefix = `${port.switch}-`;
+  return port.logicalPort.startsWith(prefix) ? port.logicalPort.slice(prefix.length) : undefined;
 }
 
 /** The logical switch of a path: `ts`, `ts1`, `ts2` … */

@@ -41,6 +41,18 @@ export class PathStates {
     return verdicts;
   }
 
+  has(cluster: string): boolean {
+    return this.#clusters.has(cluster);
+  }
+
+  /** The same cluster by another name. */
+  rename(before: string, cluster: string): void {
+    const known = this.#clusters.get(before);
+    if (known === undefined) return;
+    this.#clusters.delete(before);
+    this.#clusters.set(cluster, known);
+  }
+
   forget(cluster: string): void {
     this.#clusters.delete(cluster);
   }

@@ -11,7 +11,7 @@ export function renderInterconnect(
 ): InterconnectStatus {
   const { link, remotes, members, local } = situation;
   const problem = link.problem ?? situation.problems[0] ?? { code: 'Waiting', message: 'not tried yet' };
-  const joined = link.isJoined ? good('Joined', 'Joined', 'this cluster is a member') : bad('Joined', problem);
+  const joined = joinedVerdict(link, problem);
   const reachable = link.isConnected
     ? good('HubReachable', 'Connected', 'a session with the hub is open')
     : bad('HubReachable', link.problem ?? problem);
@@ -44,6 +44,13 @@ export function renderInterconnect(
     routesLearned: active,
     routesRejected: rejected,
   };
+}
+
+/** A member that is to be called otherwise goes on by the name it has; it has not joined by the one that is wanted. */
+function joinedVerdict({ isJoined, renaming }: Situation['link'], problem: Problem): Verdict {
+  if (!isJoined) return bad('Joined', problem);
+  if (renaming !== undefined) return bad('Joined', renaming);
+  return good('Joined', 'Joined', 'this cluster is a member');
 }
 
 /** Reasons of GatewaysReady with which traffic goes on. */

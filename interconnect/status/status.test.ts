@@ -113,6 +113,14 @@ describe('the Interconnect', () => {
     assert.equal(found['HubReachable'], 'False HubUnreachable');
     assert.equal(found['Joined'], 'True');
   });
+  it('is a member that has not joined by the name that is wanted while the hub has not renamed it', () => {
+    const renaming = { code: 'TokenForOtherCluster', message: 'this cluster goes on as "east"' };
+    const link = { isJoined: true, isConnected: true, problem: undefined, notAfterMs: Date.parse(at) + 1000 };
+    const found = conditions({ link: { ...link, cluster: 'east', renaming } });
+    assert.equal(found['Joined'], 'False TokenForOtherCluster');
+    assert.equal(found['Ready'], 'False TokenForOtherCluster');
+    assert.equal(found['HubReachable'], 'True');
+  });
   it('says what is wrong with its gateways', () => {
     assert.equal(conditions({ local: { ...local, gatewayNodes: [] } })['GatewaysReady'], 'False NoGateway');
     assert.equal(conditions({ local: { ...local, unknownNodes: ['n9'] } })['GatewaysReady'], 'False ChassisMissing');

@@ -1,8 +1,9 @@
 /** What this room reads of the cluster's own NB and SB databases. */
 import type { Cache, Row } from 'ovsdb-client';
 import { ownerOf } from '../../lib/ovn/owner.ts';
-import { clusterOf } from '../plan/remote.ts';
+import { handleOfOwner } from '../plan/remote.ts';
 import { encapKey, fdbKey, fdbOwner } from '../plan/southbound.ts';
+import { switchOfOwner } from '../plan/transit.ts';
 import { redirectPort, transitRouterPort, type LocalChassis } from '../state/local.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 
@@ -81,13 +82,22 @@ export interface PresentPort {
   readonly order: readonly string[];
 }
 
+/** The name in the transit router ports that are there from before; undefined where there are none. */
+export function readHandle(northbound: Cache): string | undefined {
+  for (const row of northbound.table('Logical_Router_Port').rows.values()) {
+    const owner = ownerOf(row);
+    const suffix = owner?.room === 'interconnect' ? switchOfOwner(owner.name) : undefined;
+    const name = textOf(row, 'name');
+    if (suffix !== undefined && name.endsWith(`-${suffix}`)) return name.slice(0, -suffix.length - 1);
+  }
+  return undefined;
+}
+
 /** Undefined where the router has no such port. */
-export function readPort(northbound: Cache, cluster: string, logicalSwitch: string): PresentPort | undefined {
-  const port = northbound
-    .table('Logical_Router_Port')
-    .byIndex(['name'], [transitRouterPort(cluster, logicalSwitch)])[0];
+export function readPort(northbound: Cache, handle: string, logicalSwitch: string): PresentPort | undefined {
+  const port = northbound.table('Logical_Router_Port').byIndex(['name'], [transitRouterPort(handle, logicalSwitch)])[0];
   if (port === undefined) return undefined;
-  const peer = northbound.table('Logical_Switch_Port').byIndex(['name'], [`${logicalSwitch}-${cluster}`])[0];
+  const peer = northbound.table('Logical_Switch_Port').byIndex(['name'], [`${logicalSwitch}-${handle}`])[0];
   const key = peer === undefined ? undefined : mapOf(peer, 'options')['requested-tnl-key'];
   const chassis = textsOf(port, 'gateway_chassis').flatMap((uuid) => {
     const row = northbound.table('Gateway_Chassis').rows.get(uuid);
@@ -103,22 +113,22 @@ export function readPort(northbound: Cache, cluster: string, logicalSwitch: stri
 }
 
 /** The chassis that forwards for a transit router port; empty while none does. */
-export function readHolder(southbound: Cache, cluster: string, logicalSwitch: string): string {
-  const name = redirectPort(cluster, logicalSwitch);
+export function readHolder(southbound: Cache, handle: string, logicalSwitch: string): string {
+  const name = redirectPort(handle, logicalSwitch);
   const binding = southbound.table('Port_Binding').byIndex(['logical_port'], [name])[0];
   const chassis = southbound.table('Chassis').rows.get(binding === undefined ? '' : textOf(binding, 'chassis'));
   return chassis === undefined ? '' : textOf(chassis, 'name');
 }
 
-/** Addresses of next hops that carry a cluster's traffic, by the cluster: the owner of a route says whose it is. */
+/** Addresses of next hops that carry a cluster's traffic, by its handle: the owner of a route says whose it is. */
 export function readNextHops(northbound: Cache): ReadonlyMap<string, ReadonlySet<string>> {
   const hops = new Map<string, Set<string>>();
   for (const row of northbound.table('Logical_Router_Static_Route').rows.values()) {
     const owner = ownerOf(row);
-    const cluster = owner?.room === 'interconnect' ? clusterOf(owner.name) : undefined;
-    if (cluster === undefined) continue;
-    const known = hops.get(cluster) ?? new Set<string>();
-    hops.set(cluster, known.add(textOf(row, 'nexthop')));
+    const handle = owner?.room === 'interconnect' ? handleOfOwner(owner.name) : undefined;
+    if (handle === undefined) continue;
+    const known = hops.get(handle) ?? new Set<string>();
+    hops.set(handle, known.add(textOf(row, 'nexthop')));
   }
   return hops;
 }

@@ -10,6 +10,8 @@ export const defaultNetwork = 'ts';
 
 export interface LocalParts {
   readonly spec: InterconnectSpec;
+  /** What it is called among the members, and was when it joined. */
+  readonly names: Pick<LocalView, 'cluster' | 'handle'>;
   /** Uuid of a logical router; empty where there is none of that name. */
   readonly routerIdOf: (vpc: string) => string;
   readonly subnets: Iterable<readonly [string, Subnet]>;
@@ -33,7 +35,7 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
     return name === undefined ? [] : [{ node, chassis: name, isDrained: parts.isDrained(node) }];
   });
   const local: LocalView = {
-    cluster: spec.clusterName,
+    ...parts.names,
     vpcs: new Map(names.map((name) => [name, vpcOf(name, parts.routerIdOf(name), subnets)])),
     wishes,
     nodeAddresses: nodes.flatMap(([node, { addresses }]) => addresses.map((ip) => ({ node, ip }))),

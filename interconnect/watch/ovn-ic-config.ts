@@ -1,6 +1,6 @@
 /** Kube-OVN's ConfigMap `ovn-ic-config` and what follows it, parsed. */
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
-import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { configMaps, interconnects } from '../../lib/kube/resources.ts';
@@ -78,12 +78,10 @@ function listOf(text: string): readonly string[] {
 export function parseFollowing(raw: RawObject): FollowingInterconnect {
   const { metadata } = raw;
   const spec = (raw['spec'] ?? {}) as { clusterName?: string; hub?: string; gatewayNodeSelector?: LabelSelector };
-  const status = (raw['status'] ?? {}) as { conditions?: readonly Condition[] };
   return {
     uid: metadata.uid,
     isDeleting: metadata.deletionTimestamp !== undefined,
     from: metadata.annotations?.[fromAnnotation],
-    isJoined: status.conditions?.some(({ type, status: value }) => type === 'Joined' && value === 'True') === true,
     clusterName: spec.clusterName ?? '',
     hub: spec.hub ?? '',
     gatewayNodeSelector: spec.gatewayNodeSelector ?? {},

@@ -3,15 +3,22 @@ import type { Cache } from 'ovsdb-client';
 import type { HeldPort } from '../link/messages.ts';
 import type { PathFacts } from '../state/anchors.ts';
 import type { HubView } from '../state/hub-view.ts';
-import { mostPaths, pathSwitch, type LocalView } from '../state/local.ts';
-import { readHolder, readPort } from './databases.ts';
+import { handleOfPort, mostPaths, pathSwitch, type LocalView } from '../state/local.ts';
+import { readHandle, readHolder, readPort } from './databases.ts';
 
 const allIndexes = [...Array(mostPaths).keys()];
+
+/** The name in this cluster's ports: as they are, until the hub knows what they are; undefined while there are none. */
+export function ownHandle(northbound: Cache, { isComplete, switches }: HubView): string | undefined {
+  const ports = switches.flatMap(({ paths }) => paths.flatMap(({ port }) => port ?? []));
+  const granted = ports.map(handleOfPort).find((handle) => handle !== undefined);
+  return isComplete ? (granted ?? readHandle(northbound)) : (readHandle(northbound) ?? granted);
+}
 
 /** Paths that the hub granted, and, until it has answered, those that are in the database from before. */
 export function readPathFacts(
   { northbound, southbound }: { readonly northbound: Cache; readonly southbound: Cache },
-  cluster: string,
+  handle: string,
   network: string,
   hub: HubView,
 ): readonly PathFacts[] {
@@ -21,15 +28,15 @@ export function readPathFacts(
   return indexes.flatMap((index): PathFacts[] => {
     const path = paths.get(index);
     const name = path?.switch ?? pathSwitch(network, index);
-    const present = readPort(northbound, cluster, name);
+    const present = readPort(northbound, handle, name);
     if (present === undefined && (path?.port ?? null) === null) return [];
-    const holder = readHolder(southbound, cluster, name);
+    const holder = readHolder(southbound, handle, name);
     return [{ index, present: present?.order ?? [], holder, isRetiring: path?.retiring === true }];
   });
 }
 
 /** What this cluster holds, so that a hub that lost it can take it back. */
-export function readHeld(northbound: Cache, cluster: string, network: string, hub: HubView): readonly HeldPort[] {
+export function readHeld(northbound: Cache, handle: string, network: string, hub: HubView): readonly HeldPort[] {
   const granted = hub.switches.find(({ name }) => name === network);
   if (hub.isComplete)
     return (granted?.paths ?? []).flatMap(({ switch: name, port }) =>
@@ -37,16 +44,16 @@ export function readHeld(northbound: Cache, cluster: string, network: string, hu
     );
   return allIndexes.flatMap((index): HeldPort[] => {
     const name = pathSwitch(network, index);
-    const present = readPort(northbound, cluster, name);
+    const present = readPort(northbound, handle, name);
     if (present === undefined || present.tunnelKey === 0) return [];
     return [{ switch: name, mac: present.mac, networks: present.networks, tunnelKey: present.tunnelKey }];
   });
 }
 
 /** After a start the database is all there is to remember by: chassis that are first in some order. */
-export function presentAnchors(northbound: Cache, { cluster, wishes }: LocalView): ReadonlySet<string> {
+export function presentAnchors(northbound: Cache, { handle, wishes }: LocalView): ReadonlySet<string> {
   const first = wishes.flatMap(({ name }) =>
-    allIndexes.flatMap((index) => readPort(northbound, cluster, pathSwitch(name, index))?.order[0] ?? []),
+    allIndexes.flatMap((index) => readPort(northbound, handle, pathSwitch(name, index))?.order[0] ?? []),
   );
   return new Set(first);
 }

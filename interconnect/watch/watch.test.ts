@@ -73,6 +73,7 @@ describe('the local view', () => {
     ] as const;
   const parts = (): LocalParts => ({
     spec,
+    names: { cluster: 'east', handle: 'east' },
     routerIdOf: (vpc) => `uuid of ${vpc}`,
     transitSwitches: [],
     isDrained: (name) => name === 'n2',

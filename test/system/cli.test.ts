@@ -182,6 +182,15 @@ describe('isthmus', () => {
       replace: false,
     });
     assert.match((await bed.run(['join', other])).err, /ClusterNameFixed: this cluster is a member already, as "east"/);
+    const nameOf = async () =>
+      (await bed.kube.get(interconnects, { name: 'default' }))['spec'] as { clusterName: string };
+    for (const [name, line] of [
+      ['north', other],
+      ['east', unused],
+    ] as const) {
+      assert.match((await bed.run(['join', line, '--rename'])).out, new RegExp(`^${name} is ready`));
+      assert.equal((await nameOf()).clusterName, name);
+    }
   });
 
   it('status and diagnose of a cluster that is well: 0', async () => {

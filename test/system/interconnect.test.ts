@@ -380,6 +380,57 @@ describe('two clusters, a hub, real OVN', () => {
     await until('east shows it', 5000, async () => (await remote('east', 'outside')).phase === 'Ready');
   });
 
+  it('is renamed with every row as it was, also with hub and agent killed on the way; it goes on until it has a token', async (context) => {
+    const client = bed.kube('west');
+    const call = (clusterName: string) =>
+      client.patch(interconnects, { name: 'default' }, 'merge', { spec: { clusterName } });
+    const tokens = { occident: await bed.token('occident'), abend: await bed.token('abend') };
+    const give = (cluster: keyof typeof tokens) => {
+      const name = { namespace: 'kube-system', name: 'isthmus-interconnect-token' };
+      return client.patch(secrets, name, 'merge', { stringData: { token: tokens[cluster] } });
+    };
+    const list = (cluster: string, columns: string, ...rest: string[]): string =>
+      bed.nb(cluster, '--bare', `--columns=${columns}`, ...rest).trim();
+    const rows = () => [
+      ...['east', 'west'].flatMap((cluster) => [
+        list(cluster, '_uuid,name,networks', 'list', 'Logical_Router_Port'),
+        list(cluster, '_uuid,ip_prefix,nexthop', 'find', 'Logical_Router_Static_Route', 'ip_prefix!="0.0.0.0/0"'),
+        list(cluster, '_uuid,name,addresses,options', 'list', 'Logical_Switch_Port'),
+      ]),
+      list('outside', '_uuid,ip_prefix,nexthop', 'find', 'Logical_Router_Static_Route', 'ip_prefix="10.17.0.0/16"'),
+    ];
+    const isCalled = async (name: string, former: string) => {
+      const clusters = (await bed.kube('east').list(remoteClusters)).map(({ metadata }) => metadata.name);
+      return (
+        clusters.includes(name) && !clusters.includes(former) && (await condition('west', 'Joined'))?.status === 'True'
+      );
+    };
+    const before = rows();
+    const flowing = flows(8000);
+    await call('occident');
+    await until(
+      'it says what it lacks',
+      5000,
+      async () => (await condition('west', 'Joined'))?.reason === 'TokenForOtherCluster',
+    );
+    assert.equal((await remote('east', 'west')).phase, 'Ready', 'a member by the name it has');
+    await give('occident');
+    await until('east knows occident', 8000, () => isCalled('occident', 'west'));
+    assert.equal(bed.nb('west', '--bare', '--columns=name', 'list', 'NB_Global').trim(), 'occident');
+    judge(context, 'renamed', await flowing);
+    assert.deepEqual(rows(), before);
+    const again = flows(6500);
+    await give('abend');
+    await call('abend');
+    await Promise.all([bed.kill('hub-serve'), bed.kill('agent-west')]);
+    bed.startAgent('west');
+    await bed.serveHub();
+    await until('east knows abend', 20_000, () => isCalled('abend', 'occident'));
+    judge(context, 'renamed, hub and agent killed', await again);
+    assert.deepEqual(rows(), before);
+    await Promise.all([settled('east', 'abend'), settled('west', 'east')]);
+  });
+
   it('leaves without a trace', async () => {
     await bed.kube('west').delete(interconnects, { name: 'default' });
     await until(

@@ -106,15 +106,6 @@ export function checkCertificate({ near, far }: Side): Outcome | undefined {
       cause('CertificateExpired', `the certificate of ${near.label} expired at ${instant(identity.notAfterMs)}`, anew),
     );
   else if (said !== undefined) causes.push(saidCause(said));
-  const wanted = specOf(near)?.clusterName;
-  if (wanted !== undefined && identity.cluster !== '' && identity.cluster !== wanted)
-    causes.push(
-      cause(
-        'CertificateInvalid',
-        `the certificate is for "${identity.cluster}", the Interconnect says "${wanted}"`,
-        anew,
-      ),
-    );
   const stranger = strangerOf(near, far, identity.authority);
   if (stranger !== undefined) {
     const message = `${near.label} trusts the hub with the authority ${short(identity.authority)}…, but ${stranger}`;

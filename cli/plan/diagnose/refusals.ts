@@ -21,7 +21,10 @@ export function fixOfRefusal(code: string, cluster: string): string | undefined 
     SecretUnavailable: 'let the agent read its Secrets: compare its Role with that of the chart',
     HubUnavailable: 'the hub cannot read its own Kubernetes API now: look at the API server of the cluster of the hub',
     SessionReplaced: 'two agents use one identity: look for a second cluster restored from a copy of this one',
-    ClusterNameFixed: 'set clusterName back, or leave (isthmus ic leave) and join by the new name',
+    FormerNameListed: 'have the new name listed beside the former one where the message says, or set clusterName back',
+    DuplicateIdentity:
+      'a copy of a cluster needs an identity of its own: delete its Interconnect and its Secret isthmus-interconnect-identity, and join with a token and a name of its own',
+    Renaming: 'wait: the agent is asking the hub for the new name',
     RequestInvalid: 'agent and hub are of different releases: upgrade the older one',
   };
   return Object.hasOwn(fixes, code) ? fixes[code] : undefined;

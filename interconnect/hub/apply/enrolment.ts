@@ -6,7 +6,7 @@ import type { IssuedIdentity } from '../../link/messages.ts';
 import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller } from '../../link/server.ts';
 import { refuseEnrolment } from '../plan/enrolment.ts';
-import { StoreUnavailable, type Registry } from '../state/registry.ts';
+import { StoreUnavailable, type Membership, type RedeemedToken, type Registry } from '../state/registry.ts';
 
 /** What could not be completed while the API server was away is tried again after this time. */
 const retryMs = 10_000;
@@ -18,6 +18,10 @@ export interface EnrolmentOptions {
   readonly isForeign: (name: string) => boolean;
   /** Removes the member's rows; resolves when none is left. */
   readonly removeMember: (name: string) => Promise<void>;
+  /** Why the member `before` may not be called `name`; `chassis` are those of its gateways, as it says. */
+  readonly refuseRename: (before: string, name: string, chassis: readonly string[]) => Problem | undefined;
+  /** The member that was called `before` is called otherwise now; resolves when the databases say so. */
+  readonly renameMember: (before: string, name: string) => Promise<void>;
   /** Ends the session of a key that was replaced. */
   readonly endSession: (name: string, problem: Problem) => void;
   readonly now: () => number;
@@ -34,8 +38,9 @@ export class Enrolment {
     this.#options = options;
   }
 
-  join(token: string, certificateRequest: string): Promise<IssuedIdentity | Problem> {
-    return this.#oneByOne('let anybody join', () => this.#join(token, certificateRequest));
+  /** `chassis`: of the gateways of the cluster that asks. A key that is a member under another name renames it. */
+  join(token: string, certificateRequest: string, chassis: readonly string[]): Promise<IssuedIdentity | Problem> {
+    return this.#oneByOne('let anybody join', () => this.#join(token, certificateRequest, chassis));
   }
 
   async renew(caller: Caller, certificateRequest: string): Promise<IssuedIdentity | Problem> {
@@ -47,11 +52,14 @@ export class Enrolment {
     return await this.#issue(request, caller.cluster);
   }
 
-  /** Leaving twice, or with the key of a membership that was replaced, is no error and touches nothing. */
+  /**
+   * Leaving twice, or with the key of a membership that was replaced, is no error and touches nothing. The key counts: a
+   * member whose new certificate was lost on the way does not know yet what it is called.
+   */
   leave(caller: Caller): Promise<Problem | undefined> {
     return this.#complete('let a member go', async () => {
-      const member = this.#options.registry.member(caller.cluster);
-      if (member?.fingerprint === caller.fingerprint) await this.#finish(caller.cluster);
+      const member = this.#options.registry.withKey(caller.fingerprint);
+      if (member !== undefined) await this.#finish(member.cluster);
     });
   }
 
@@ -90,7 +98,11 @@ export class Enrolment {
     return notAMember(cluster);
   }
 
-  async #join(token: string, certificateRequest: string): Promise<IssuedIdentity | Problem> {
+  async #join(
+    token: string,
+    certificateRequest: string,
+    chassis: readonly string[],
+  ): Promise<IssuedIdentity | Problem> {
     const { registry, log, now } = this.#options;
     const claims = verifyToken(registry.authority, token);
     if ('code' in claims) return claims;
@@ -101,14 +113,26 @@ export class Enrolment {
     const { fingerprint } = request;
     const [redeemed, member] = [await registry.token(id), registry.member(cluster)];
     const isForeign = this.#options.isForeign(cluster);
-    const problem = refuseEnrolment({ claims, fingerprint, redeemed, member, isForeign, nowMs: now() });
+    const before = this.#formerly(cluster, fingerprint);
+    const named = registry.nameOf(cluster);
+    const handleOf = named === cluster ? undefined : named;
+    const isAwaited = member === undefined && registry.has(cluster);
+    const claim = { claims, fingerprint, redeemed, member, renamed: before?.cluster, handleOf, isAwaited, isForeign };
+    const problem =
+      refuseEnrolment({ ...claim, nowMs: now() }) ??
+      (before === undefined ? undefined : this.#options.refuseRename(before.cluster, cluster, chassis));
     if (problem !== undefined) {
       log.warn({ cluster, token: id, reason: problem.code }, problem.message);
       return problem;
     }
+    const redeeming = { id, cluster, fingerprint, expiresMs, spent: false };
+    if (before !== undefined) {
+      await this.#rename(before, redeeming);
+      return await this.#issue(request, cluster);
+    }
     await registry.join(
-      { cluster, fingerprint, token: id, joinedMs: member?.joinedMs ?? now(), leaving: false },
-      { id, cluster, fingerprint, expiresMs, spent: false },
+      { ...member, cluster, fingerprint, token: id, joinedMs: member?.joinedMs ?? now(), leaving: false },
+      redeeming,
       { allowedPrefixes, maxPrefixes },
     );
     if (member !== undefined && member.fingerprint !== fingerprint) {
@@ -117,6 +141,22 @@ export class Enrolment {
     }
     log.info({ cluster, token: id }, 'member joined');
     return await this.#issue(request, cluster);
+  }
+
+  /** The membership of this key, where it has another name. */
+  #formerly(cluster: string, fingerprint: string): Membership | undefined {
+    const member = this.#options.registry.withKey(fingerprint);
+    return member === undefined || member.leaving || member.cluster === cluster ? undefined : member;
+  }
+
+  /** What it was allocated, its limits and its session stay; the certificate of its former name is worth nothing more. */
+  async #rename(before: Membership, token: RedeemedToken): Promise<void> {
+    const { registry, renameMember, log } = this.#options;
+    const { cluster, id } = token;
+    await registry.rename(before.cluster, { ...before, cluster, formerName: before.cluster, token: id }, token);
+    await renameMember(before.cluster, cluster);
+    await registry.spendOrphans();
+    log.info({ cluster, token: id, formerName: before.cluster }, 'member renamed');
   }
 
   async #finish(cluster: string): Promise<void> {

@@ -44,6 +44,7 @@ export interface KubeStoreOptions {
 
 const tokenData = z.object({
   cluster: z.string(),
+  handle: z.string().optional(),
   fingerprint: z.string(),
   expiresMs: z.int(),
   spent: z.boolean(),
@@ -102,9 +103,9 @@ class KubeStore implements HubStore {
     for (const [, member] of this.#members.entries()) yield member;
   }
 
-  create(cluster: string, spec: MemberSpec): Promise<StoredMember> {
+  create(handle: string, spec: MemberSpec): Promise<StoredMember> {
     return this.#request(async (client, signal) => {
-      const metadata = { name: cluster };
+      const metadata = { name: handle };
       const { kind } = hubMembers;
       try {
         const object = { apiVersion: apiVersionOf(hubMembers), kind, metadata, spec };
@@ -116,17 +117,20 @@ class KubeStore implements HubStore {
     });
   }
 
-  setMembership({ cluster, fingerprint, token, joinedMs, leaving }: Membership): Promise<void> {
-    const status = { fingerprint, token, joined: new Date(joinedMs).toISOString(), leaving };
+  setMembership(handle: string, membership: Membership): Promise<void> {
+    const { cluster, formerName = null, fingerprint, token, joinedMs, leaving } = membership;
+    const clusterName = cluster === handle ? null : cluster;
+    const joined = new Date(joinedMs).toISOString();
+    const status = { clusterName, formerName, fingerprint, token, joined, leaving };
     return this.#request(async (client, signal) => {
-      await client.patch(hubMembers, { name: cluster }, 'merge', { status }, { subresource: 'status', signal });
+      await client.patch(hubMembers, { name: handle }, 'merge', { status }, { subresource: 'status', signal });
     });
   }
 
-  remove(cluster: string): Promise<void> {
-    this.#writer.cancel(cluster);
-    this.#reports.delete(cluster);
-    return this.#request((client, signal) => client.delete(hubMembers, { name: cluster }, { signal }));
+  remove(handle: string): Promise<void> {
+    this.#writer.cancel(handle);
+    this.#reports.delete(handle);
+    return this.#request((client, signal) => client.delete(hubMembers, { name: handle }, { signal }));
   }
 
   tokens(): Promise<ReadonlyMap<string, RedeemedToken>> {
@@ -155,12 +159,12 @@ class KubeStore implements HubStore {
     });
   }
 
-  report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
-    this.#reports.set(cluster, { ports, presence });
-    void this.#writer.enqueue(cluster, () => this.#write(cluster));
+  report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
+    this.#reports.set(handle, { ports, presence });
+    void this.#writer.enqueue(handle, () => this.#write(handle));
   }
 
-  subscribe(listener: (cluster: string, after: StoredMember | undefined) => void): () => void {
+  subscribe(listener: (handle: string, after: StoredMember | undefined) => void): () => void {
     return this.#members.subscribe(({ key, after }) => listener(key, after));
   }
 
@@ -170,10 +174,10 @@ class KubeStore implements HubStore {
     await this.#members.stop();
   }
 
-  async #write(cluster: string): Promise<void> {
+  async #write(handle: string): Promise<void> {
     const { client, now } = this.#options;
-    const member = this.#members.get(cluster);
-    const report = this.#reports.get(cluster);
+    const member = this.#members.get(handle);
+    const report = this.#reports.get(handle);
     if (member === undefined || report === undefined) return;
     const { status: before, spec } = member;
     const { conditions, lastSeen, ports } = renderMember(before, { spec, ...report, nowMs: now() });
@@ -182,9 +186,9 @@ class KubeStore implements HubStore {
       JSON.stringify([before.conditions, before.lastSeen, before.ports ?? []]);
     if (!isSame) {
       const status = { conditions, lastSeen, ports };
-      await client.patch(hubMembers, { name: cluster }, 'merge', { status }, { subresource: 'status' });
+      await client.patch(hubMembers, { name: handle }, 'merge', { status }, { subresource: 'status' });
     }
-    if (this.#reports.get(cluster) === report) this.#reports.delete(cluster);
+    if (this.#reports.get(handle) === report) this.#reports.delete(handle);
   }
 
   async #readTokens(client: KubeClient, signal: AbortSignal): Promise<Readonly<Record<string, string>> | undefined> {
@@ -214,5 +218,7 @@ function parseToken(id: string, text: string): readonly (readonly [string, Redee
     return [];
   }
   const parsed = tokenData.safeParse(json);
-  return parsed.success ? [[id, { id, ...parsed.data }]] : [];
+  if (!parsed.success) return [];
+  const { handle, ...rest } = parsed.data;
+  return [[id, { id, ...rest, ...(handle === undefined ? {} : { handle }) }]];
 }

@@ -19,6 +19,8 @@ import { admitPrefixes, type Limits } from './prefixes.ts';
 
 export interface AdmissionFacts {
   readonly cluster: string;
+  /** The name it first joined with: that of its ports and of its HubMember. */
+  readonly handle: string;
   readonly own: MemberRecord | undefined;
   readonly limits: Limits;
   readonly others: Others;
@@ -51,7 +53,7 @@ export function admit(wish: MemberState, facts: AdmissionFacts): Admission {
     attachments.push(record);
   }
   attachments.sort((a, b) => (a.network < b.network ? -1 : 1));
-  return { record: { name: facts.cluster, gateways, attachments }, rejections };
+  return { record: { name: facts.cluster, handle: facts.handle, gateways, attachments }, rejections };
 }
 
 /** A wish that asks for what the record holds. */
@@ -96,6 +98,7 @@ function admitAttachment(
   if (ports.length === 0) return undefined;
   const admitted = admitPrefixes(wish.prefixes, {
     cluster: facts.cluster,
+    handle: facts.handle,
     network,
     transits: facts.transits,
     others: facts.others,
@@ -111,9 +114,9 @@ function admitAttachment(
 function admitPort(
   path: NetworkPath,
   claimed: readonly AllocatedPort[],
-  { cluster, others, hasUnknownPorts }: AdmissionFacts,
+  { cluster, handle, others, hasUnknownPorts }: AdmissionFacts,
 ): AllocatedPort | Rejection {
-  const logicalPort = logicalPortOf(path.switch, cluster);
+  const logicalPort = logicalPortOf(path.switch, handle);
   const about = { kind: 'member', value: cluster, transitSwitch: path.network } as const;
   const holder = others.port(logicalPort);
   if (holder !== undefined) {

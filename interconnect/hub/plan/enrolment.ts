@@ -13,7 +13,13 @@ export interface EnrolmentFacts {
   /** By whom the token was redeemed before. */
   readonly redeemed: { readonly fingerprint: string; readonly spent: boolean } | undefined;
   /** Who has the name now. */
-  readonly member: { readonly fingerprint: string; readonly joinedMs: number } | undefined;
+  readonly member: { readonly fingerprint: string; readonly token: string } | undefined;
+  /** What the member with this key is called, where that is another name: it is to be renamed. */
+  readonly renamed: string | undefined;
+  /** Name of the member whose ports, and HubMember, are called as the token says; it was renamed since. */
+  readonly handleOf: string | undefined;
+  /** Whether a HubMember waits for a cluster of that name. */
+  readonly isAwaited: boolean;
   /** Whether an availability zone of that name exists that is no member of ours. */
   readonly isForeign: boolean;
   readonly nowMs: number;
@@ -28,10 +34,19 @@ export function refuseEnrolment(facts: EnrolmentFacts): Problem | undefined {
   if (redeemed?.spent === true)
     return { code: 'TokenSpent', message: `join token ${claims.id} belongs to a membership that has ended; ${anew}` };
   // A key that redeemed it in time may ask again: its first answer was lost.
-  if (redeemed === undefined && nowMs > claims.expiresMs)
+  const isAgain = redeemed !== undefined || (member?.token === claims.id && member.fingerprint === fingerprint);
+  if (!isAgain && nowMs > claims.expiresMs)
     return { code: 'TokenExpired', message: `join token ${claims.id} expired; ${anew}` };
   if (facts.isForeign) {
     const message = `an availability zone ${claims.cluster} that runs its own ovn-ic has this name; choose another`;
+    return { code: 'ClusterNameTaken', message };
+  }
+  if (facts.handleOf !== undefined && facts.handleOf !== facts.renamed) {
+    const message = `${facts.handleOf} was called ${claims.cluster} when it joined, and its ports still are; choose another name`;
+    return { code: 'ClusterNameTaken', message };
+  }
+  if (facts.renamed !== undefined && (member !== undefined || facts.isAwaited)) {
+    const message = `${facts.renamed} cannot be renamed to ${claims.cluster}: ${member === undefined ? `a HubMember ${claims.cluster} waits for a cluster of that name; delete it` : 'another cluster has that name'}`;
     return { code: 'ClusterNameTaken', message };
   }
   if (member === undefined || member.fingerprint === fingerprint || claims.replace) return undefined;

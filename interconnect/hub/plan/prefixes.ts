@@ -14,6 +14,8 @@ export interface Limits {
 
 export interface PrefixFacts {
   readonly cluster: string;
+  /** Name of its HubMember. */
+  readonly handle: string;
   readonly network: Network;
   /** All networks of the hub. */
   readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];
@@ -61,7 +63,7 @@ function refusePrefix(
   allowed: readonly Cidr[],
   facts: PrefixFacts,
 ): Refusal | undefined {
-  const { network, transits, limits, own, others, cluster } = facts;
+  const { network, transits, limits, own, others, cluster, handle } = facts;
   const special = cidr === undefined ? undefined : specialUse(cidr);
   if (cidr === undefined || special !== undefined)
     return {
@@ -80,7 +82,7 @@ function refusePrefix(
     return { code: 'PrefixOverlap', message };
   }
   if (limits.allowedPrefixes.length > 0 && !allowed.some((one) => cidrCovers(one, cidr))) {
-    const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the hub's administrator may change HubMember ${cluster}`;
+    const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the hub's administrator may change HubMember ${handle}`;
     return { code: 'PrefixNotAllowed', message };
   }
   const clash = own.has(formatCidr(cidr)) ? undefined : others.prefix(network.name, cidr);
@@ -97,9 +99,9 @@ function because(special: string | undefined): string {
   return special === undefined ? '' : `: it holds addresses for ${special}`;
 }
 
-function refuseMore(count: number, { room, limits, cluster }: PrefixFacts): Refusal | undefined {
+function refuseMore(count: number, { room, limits, cluster, handle }: PrefixFacts): Refusal | undefined {
   if (count < room) return undefined;
-  const message = `${cluster} may offer ${limits.maxPrefixes} prefixes; the hub's administrator may change HubMember ${cluster}`;
+  const message = `${cluster} may offer ${limits.maxPrefixes} prefixes; the hub's administrator may change HubMember ${handle}`;
   return { code: 'MaxPrefixes', message };
 }
 

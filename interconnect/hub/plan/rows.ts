@@ -14,9 +14,15 @@ import {
   type NetworkPath,
 } from '../state/record.ts';
 
-/** Of the target's rows for one member. */
-export function memberOwner(cluster: string): string {
-  return `member/${cluster}`;
+const memberPrefix = 'member/';
+
+/** Of the target's rows for one member, which a rename does not change. */
+export function memberOwner(handle: string): string {
+  return `${memberPrefix}${handle}`;
+}
+/** The handle of the member that an owner stands for; undefined for other owners. */
+export function handleOfOwner(owner: string): string | undefined {
+  return owner.startsWith(memberPrefix) ? owner.slice(memberPrefix.length) : undefined;
 }
 export function pathOwner(pathSwitch: string): string {
   return `network/${pathSwitch}`;
@@ -45,15 +51,15 @@ export function encapKey(type: string, ip: string): string {
 }
 
 export function planMember(record: MemberRecord): Desired {
-  const { name, gateways, attachments } = record;
+  const { name, handle, gateways, attachments } = record;
   if (gateways.length === 0 && attachments.length === 0) return { rows: [] };
   const zone = ref('Availability_Zone', name);
   const rows: DesiredRow[] = [{ table: 'Availability_Zone', key: name, columns: {} }];
   for (const gateway of gateways) rows.push(...planGateway(gateway, zone));
   for (const attachment of attachments) {
-    rows.push(...planPorts(name, attachment, zone));
+    rows.push(...planPorts(handle, attachment, zone));
     for (const prefix of attachment.prefixes)
-      if (isPublic(prefix)) rows.push(...planRoutes(name, prefix, attachment, zone));
+      if (isPublic(prefix)) rows.push(...planRoutes(handle, prefix, attachment, zone));
   }
   return { rows };
 }
@@ -69,13 +75,13 @@ function planGateway({ chassis, hostname, encaps }: Gateway, zone: Ref): readonl
   return rows;
 }
 
-function planPorts(cluster: string, attachment: AttachmentRecord, zone: Ref): readonly DesiredRow[] {
+function planPorts(handle: string, attachment: AttachmentRecord, zone: Ref): readonly DesiredRow[] {
   const { network, vpc, routerId, prefixes, ports } = attachment;
   const hidden = prefixes
     .filter((prefix) => !isPublic(prefix))
     .map(({ cidr, ...rest }) => [`${hubId.hiddenPrefix}${cidr}`, JSON.stringify(rest)] as const);
   return ports.map((port, at) => {
-    const logicalPort = logicalPortOf(port.switch, cluster);
+    const logicalPort = logicalPortOf(port.switch, handle);
     const ids = filled({
       'router-id': routerId,
       [hubId.network]: network,
@@ -100,7 +106,7 @@ function planPorts(cluster: string, attachment: AttachmentRecord, zone: Ref): re
 }
 
 function planRoutes(
-  cluster: string,
+  handle: string,
   { cidr, origin, tags, via }: Prefix,
   { routerId, ports }: AttachmentRecord,
   zone: Ref,
@@ -110,7 +116,7 @@ function planRoutes(
     if (nexthop === undefined) return [];
     const row: DesiredRow = {
       table: 'Route',
-      key: `${pathSwitch}/${cluster}/${cidr}`,
+      key: `${pathSwitch}/${handle}/${cidr}`,
       columns: {
         transit_switch: pathSwitch,
         availability_zone: zone,

@@ -36,7 +36,7 @@ export function memberOf(
     connected: presence.connected,
     lastSeenMs: presence.connected ? 0 : presence.lastSeenMs,
     gateways: record.gateways,
-    ports: attachments.flatMap(({ ports }) => ports.map((port) => portOf(record.name, port))),
+    ports: attachments.flatMap(({ ports }) => ports.map((port) => portOf(record.handle, port))),
     routes: attachments.flatMap((attachment) =>
       attachment.prefixes.flatMap((prefix) =>
         maySee(prefix, receiver) ? routeOf(record.name, prefix, attachment) : [],
@@ -70,9 +70,9 @@ function routeOf(cluster: string, prefix: Prefix, { network, ports }: Attachment
   return [{ transitSwitch: network, prefix: cidr, origin, tags, via: [...via, cluster], nextHops }];
 }
 
-function portOf(cluster: string, port: PortRecord): Port {
+function portOf(handle: string, port: PortRecord): Port {
   const { switch: pathSwitch, mac, networks, tunnelKey, gateways, holder, draining } = port;
-  const logicalPort = logicalPortOf(pathSwitch, cluster);
+  const logicalPort = logicalPortOf(pathSwitch, handle);
   return { switch: pathSwitch, logicalPort, mac, networks, tunnelKey, gateways, holder, draining };
 }
 
@@ -91,7 +91,7 @@ export function switchesFor(
     if (attachment === undefined && !mayJoin) continue;
     const paths = network.switches.map(({ index, switch: pathSwitch, cidrs: pathCidrs, tunnelKey, retiring }): Path => {
       const port = attachment?.ports.find((one) => one.switch === pathSwitch);
-      const shown = port === undefined ? null : portOf(cluster, port);
+      const shown = port === undefined ? null : portOf(record.handle, port);
       return { index, switch: pathSwitch, cidrs: pathCidrs, tunnelKey, retiring, port: shown };
     });
     found.push({ name, cidrs, definedBy, clusters, paths });

@@ -24,6 +24,8 @@ export interface Scene {
 
 export interface OpenSession {
   readonly session: MemberSession;
+  /** What the member is called now: it may be renamed while it talks. */
+  name: string;
   /** Of the member's newest state. */
   revision: number;
   /** Other members to which all its paths are down. */
@@ -71,6 +73,7 @@ export class Audience {
     const name = session.caller.cluster;
     const open: OpenSession = {
       session,
+      name,
       revision: 0,
       unreachable: new Set(),
       told: undefined,
@@ -87,12 +90,13 @@ export class Audience {
     return open;
   }
 
-  isCandidate(name: string, open: OpenSession): boolean {
-    return this.#candidates.get(name) === open;
+  isCandidate(open: OpenSession): boolean {
+    return this.#candidates.get(open.name) === open;
   }
 
   /** An agent that took over need not wait for the end of the session of the one before. */
-  accept(name: string, open: OpenSession): void {
+  accept(open: OpenSession): void {
+    const { name } = open;
     const older = this.#sessions.get(name);
     this.#candidates.delete(name);
     this.#sessions.set(name, open);
@@ -100,14 +104,25 @@ export class Audience {
   }
 
   /** Whether it was the one that counts, and no other takes its place. */
-  forget(name: string, open: OpenSession): boolean {
+  forget(open: OpenSession): boolean {
+    const { name } = open;
     const candidate = this.#candidates.get(name);
     if (candidate === open) this.#candidates.delete(name);
     if (this.#sessions.get(name) !== open) return false;
     this.#sessions.delete(name);
     if (candidate === undefined) return true;
-    this.accept(name, candidate);
+    this.accept(candidate);
     return false;
+  }
+
+  /** Its session goes on. One that waits to take its place has a certificate of the former name, which is over. */
+  rename(before: string, name: string, problem: Problem): void {
+    const open = this.#sessions.get(before);
+    this.#sessions.delete(before);
+    this.refuse(before, problem);
+    if (open === undefined) return;
+    open.name = name;
+    this.#sessions.set(name, open);
   }
 
   /** Ends all sessions of the cluster. */

@@ -6,11 +6,11 @@ import { logicalPortOf, type AllocatedPort, type ForeignMember, type MemberRecor
 
 /** `reserved`: ports it had and may come back for. */
 export function heldByMember(record: MemberRecord, reserved: readonly AllocatedPort[] = []): Held {
-  const { name, gateways, attachments } = record;
+  const { handle, gateways, attachments } = record;
   const ports = [...attachments.flatMap((attachment) => attachment.ports), ...reserved];
   return {
     ...gatewaysHeld(gateways),
-    ports: ports.map((port) => ({ ...port, logicalPort: logicalPortOf(port.switch, name) })),
+    ports: ports.map((port) => ({ ...port, logicalPort: logicalPortOf(port.switch, handle) })),
     prefixes: attachments.flatMap(({ network, prefixes }) => prefixes.map(({ cidr }) => ({ network, cidr }))),
   };
 }

@@ -17,7 +17,7 @@ import type { AllocatedPort, ForeignMember, MemberRecord } from './record.ts';
 import type { Registry } from './registry.ts';
 
 export interface MembersOptions {
-  readonly registry: Pick<Registry, 'member' | 'members' | 'spec' | 'ports' | 'isStale'>;
+  readonly registry: Pick<Registry, 'member' | 'members' | 'handle' | 'spec' | 'ports' | 'isStale'>;
   readonly networks: Networks;
   readonly target: { set(owner: string, desired: Desired): void; drop(owner: string): void };
   readonly isForeignSwitch: (name: string) => boolean;
@@ -53,13 +53,15 @@ export class Members {
     this.#events = events;
   }
 
-  /** Takes over what earlier lives left; members of the registry without a record are expected. */
+  /** Takes over what earlier lives left, by handle; members of the registry without a record are expected. */
   load(records: ReadonlyMap<string, MemberRecord>): void {
     const { registry } = this.#options;
-    for (const { cluster, leaving } of registry.members()) {
-      const record = records.get(cluster);
-      if (record !== undefined) this.#give(record);
+    for (const { cluster, formerName, leaving } of registry.members()) {
+      const record = records.get(registry.handle(cluster));
+      // A rename may have been cut short before the databases had it.
+      if (record !== undefined) this.#give({ ...record, name: cluster });
       else this.#reserve(cluster);
+      if (formerName !== undefined && registry.member(formerName) === undefined) this.#inherit(formerName, cluster);
       if (record === undefined && !leaving && !registry.isStale(cluster)) this.#expected.add(cluster);
     }
     // Paths or limits may have become others meanwhile.
@@ -133,13 +135,36 @@ export class Members {
     else if (record !== undefined) this.#plan(name, wishOf(record), false);
   }
 
+  records(): MapIterator<MemberRecord> {
+    return this.#records.values();
+  }
+
+  /** The registry calls it otherwise now: its rows change their owner's name and nothing else. */
+  rename(before: string, name: string): void {
+    const record = this.#records.get(before);
+    for (const map of [this.#applied, this.#refused, this.#wishes, this.#rejections])
+      moveEntry<unknown>(map, before, name);
+    this.#holdings.delete(before);
+    for (const { network } of record?.attachments ?? []) this.#attached.get(network)?.delete(before);
+    this.#records.delete(before);
+    this.#inherit(before, name);
+    if (this.#expected.delete(before)) this.#expected.add(name);
+    if (record === undefined) this.#reserve(name);
+    else this.#give({ ...record, name });
+    this.#events.onAll();
+    this.#events.onMember(before);
+    // What was refused names the holder; what is told of it may say another thing now.
+    this.#reconsider(before);
+    this.replan(name);
+  }
+
   /** Its rows go. Its ports stay reserved as long as it is a member. */
   drop(name: string): void {
     const before = this.#records.get(name);
     for (const map of [this.#records, this.#applied, this.#refused, this.#wishes, this.#rejections]) map.delete(name);
     if (this.#expected.delete(name)) this.#events.onAll();
     for (const { network } of before?.attachments ?? []) this.#attached.get(network)?.delete(name);
-    this.#options.target.drop(memberOwner(name));
+    this.#options.target.drop(memberOwner(before?.handle ?? this.#options.registry.handle(name)));
     this.#reserve(name);
     this.#events.onMember(name);
     this.#collect();
@@ -186,6 +211,7 @@ export class Members {
       : stayIn(name, wish, this.#options.networks);
     const admission = admit(wish, {
       cluster: name,
+      handle: registry.handle(name),
       own: record,
       limits: registry.spec(name),
       others: this.#holdings.others(name),
@@ -228,7 +254,7 @@ export class Members {
     const ports = record.attachments.flatMap((attachment) => attachment.ports);
     this.#events.onPorts(name, ports);
     this.#holdings.set(name, heldByMember(record));
-    this.#options.target.set(memberOwner(name), planMember(record));
+    this.#options.target.set(memberOwner(record.handle), planMember(record));
     this.#events.onMember(name);
     this.#events.onOwn(name);
     return true;
@@ -236,9 +262,21 @@ export class Members {
 
   #reserve(name: string): void {
     const { registry } = this.#options;
-    const ports = registry.member(name) === undefined ? [] : registry.ports(name);
+    const member = registry.member(name);
+    const ports = member === undefined || member.leaving ? [] : registry.ports(name);
     if (ports.length === 0) this.#holdings.delete(name);
-    else this.#holdings.set(name, heldByMember({ name, gateways: [], attachments: [] }, ports));
+    else
+      this.#holdings.set(
+        name,
+        heldByMember({ name, handle: registry.handle(name), gateways: [], attachments: [] }, ports),
+      );
+  }
+
+  /** Networks that it defined by its former name are its own still. */
+  #inherit(before: string, name: string): void {
+    const { networks } = this.#options;
+    for (const { switches: _, ...definition } of Array.from(networks.values()))
+      if (definition.definedBy === before) networks.put({ ...definition, definedBy: name });
   }
 
   #networkChanged(network: string, except: string): void {
@@ -272,4 +310,11 @@ export class Members {
     for (const [name, rejections] of refused)
       if (name !== except && this.#wishes.has(name) && rejections.some(isFree)) this.replan(name);
   }
+}
+
+export function moveEntry<T>(map: Map<string, T>, before: string, after: string): void {
+  const value = map.get(before);
+  if (value === undefined) return;
+  map.delete(before);
+  map.set(after, value);
 }

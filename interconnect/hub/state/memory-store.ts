@@ -16,7 +16,7 @@ export class MemoryStore implements HubStore {
   isAway = false;
   readonly #members = new Map<string, StoredMember>();
   readonly #tokens = new Map<string, RedeemedToken>();
-  readonly #listeners = new Set<(cluster: string, after: StoredMember | undefined) => void>();
+  readonly #listeners = new Set<(handle: string, after: StoredMember | undefined) => void>();
   #made = 0;
 
   constructor(authority: KeyAndCertificate) {
@@ -27,26 +27,26 @@ export class MemoryStore implements HubStore {
     return [...this.#members.values()];
   }
 
-  async create(cluster: string, spec: MemberSpec): Promise<StoredMember> {
+  async create(handle: string, spec: MemberSpec): Promise<StoredMember> {
     await this.#reach();
-    const known = this.#members.get(cluster);
+    const known = this.#members.get(handle);
     if (known !== undefined) return known;
     this.#made += 1;
-    const uid = String(this.#made);
-    const member: StoredMember = { cluster, uid, createdMs: 0, spec, membership: undefined, ports: [], isStale: false };
+    const fresh = { uid: String(this.#made), createdMs: 0, membership: undefined, ports: [], isStale: false };
+    const member: StoredMember = { cluster: handle, handle, spec, ...fresh };
     this.#put(member);
     return member;
   }
 
-  async setMembership(membership: Membership): Promise<void> {
+  async setMembership(handle: string, membership: Membership): Promise<void> {
     await this.#reach();
-    const known = this.#members.get(membership.cluster);
-    if (known !== undefined) this.#put({ ...known, membership });
+    const known = this.#members.get(handle);
+    if (known !== undefined) this.#put({ ...known, cluster: membership.cluster, membership });
   }
 
-  async remove(cluster: string): Promise<void> {
+  async remove(handle: string): Promise<void> {
     await this.#reach();
-    this.delete(cluster);
+    this.delete(handle);
   }
 
   async tokens(): Promise<ReadonlyMap<string, RedeemedToken>> {
@@ -59,31 +59,31 @@ export class MemoryStore implements HubStore {
     for (const token of tokens) this.#tokens.set(token.id, token);
   }
 
-  report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
-    const known = this.#members.get(cluster);
+  report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
+    const known = this.#members.get(handle);
     if (known !== undefined) this.#put({ ...known, ports, isStale: presence.state === 'Stale' });
   }
 
-  subscribe(listener: (cluster: string, after: StoredMember | undefined) => void): () => void {
+  subscribe(listener: (handle: string, after: StoredMember | undefined) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
   /** As a person edits the object. */
-  edit(cluster: string, change: Partial<StoredMember>): void {
-    const known = this.#members.get(cluster);
+  edit(handle: string, change: Partial<StoredMember>): void {
+    const known = this.#members.get(handle);
     if (known !== undefined) this.#put({ ...known, ...change });
   }
 
   /** As a person deletes the object. */
-  delete(cluster: string): void {
-    this.#members.delete(cluster);
-    for (const listener of this.#listeners) listener(cluster, undefined);
+  delete(handle: string): void {
+    this.#members.delete(handle);
+    for (const listener of this.#listeners) listener(handle, undefined);
   }
 
   #put(member: StoredMember): void {
-    this.#members.set(member.cluster, member);
-    for (const listener of this.#listeners) listener(member.cluster, member);
+    this.#members.set(member.handle, member);
+    for (const listener of this.#listeners) listener(member.handle, member);
   }
 
   /** As a request would: an answer, or the lack of it, comes later. */

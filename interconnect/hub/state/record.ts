@@ -57,6 +57,8 @@ export interface AttachmentRecord {
 
 export interface MemberRecord {
   readonly name: string;
+  /** The name it first joined with: its ports keep it, whatever the member is called since. */
+  readonly handle: string;
   /** Sorted by chassis. */
   readonly gateways: readonly Gateway[];
   /** Sorted by network. */
@@ -66,8 +68,8 @@ export interface MemberRecord {
 /** An availability zone that runs plain ovn-ic: shown to members, never written. */
 export type ForeignMember = Member & { readonly foreign: true };
 
-export function logicalPortOf(pathSwitch: string, cluster: string): string {
-  return `${pathSwitch}-${cluster}`;
+export function logicalPortOf(pathSwitch: string, handle: string): string {
+  return `${pathSwitch}-${handle}`;
 }
 
 /** Whether everybody on the network may know of it, members with plain ovn-ic too. */

@@ -15,6 +15,8 @@ export interface MemberSpec {
 /** The hub's part of a member. */
 export interface Membership {
   readonly cluster: string;
+  /** What it was called before it was renamed last; absent where it never was. */
+  readonly formerName?: string;
   /** SHA-256 of its public key, hex. */
   readonly fingerprint: string;
   /** Id of the token it joined with. */
@@ -27,6 +29,8 @@ export interface Membership {
 export interface RedeemedToken {
   readonly id: string;
   readonly cluster: string;
+  /** Of the member that it renamed; absent where its handle is the name. */
+  readonly handle?: string;
   readonly fingerprint: string;
   readonly expiresMs: number;
   /** The membership it made has ended. */
@@ -36,6 +40,8 @@ export interface RedeemedToken {
 /** What the store says of a member. */
 export interface StoredMember {
   readonly cluster: string;
+  /** The name it first joined with: that of its object, which no rename changes. */
+  readonly handle: string;
   /** Tells an object from a later one of the same name. */
   readonly uid: string;
   /** Unix milliseconds. */
@@ -66,16 +72,17 @@ export interface HubStore {
   readonly authority: KeyAndCertificate;
   members(): Iterable<StoredMember>;
   /** Makes the object where it is missing; the spec of one that is there stays. */
-  create(cluster: string, spec: MemberSpec): Promise<StoredMember>;
-  setMembership(membership: Membership): Promise<void>;
-  remove(cluster: string): Promise<void>;
+  create(handle: string, spec: MemberSpec): Promise<StoredMember>;
+  /** A rename is this one write. */
+  setMembership(handle: string, membership: Membership): Promise<void>;
+  remove(handle: string): Promise<void>;
   /** By id. */
   tokens(): Promise<ReadonlyMap<string, RedeemedToken>>;
   setTokens(tokens: readonly RedeemedToken[]): Promise<void>;
   /** Written when the store can be reached, the newest of each member. */
-  report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void;
+  report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void;
   /** Told of every change of an object, by whomever; undefined: it is gone. */
-  subscribe(listener: (cluster: string, after: StoredMember | undefined) => void): () => void;
+  subscribe(listener: (handle: string, after: StoredMember | undefined) => void): () => void;
 }
 
 /** `appeared`: an object that nobody is known to have joined with. */
@@ -86,7 +93,10 @@ type Entry = Omit<StoredMember, 'cluster'>;
 
 export class Registry {
   readonly #store: HubStore;
+  /** By the name that each has now. */
   readonly #entries = new Map<string, Entry>();
+  /** Handle → name. */
+  readonly #names = new Map<string, string>();
   /** Objects that the hub itself removed: what a late watch still says of them is old. */
   readonly #removed = new Set<string>();
   readonly #listeners = new Set<RegistryListener>();
@@ -94,8 +104,8 @@ export class Registry {
 
   constructor(store: HubStore) {
     this.#store = store;
-    for (const member of store.members()) this.#entries.set(member.cluster, member);
-    this.#unsubscribe = store.subscribe((cluster, after) => this.#changed(cluster, after));
+    for (const { cluster, ...entry } of store.members()) this.#put(cluster, entry);
+    this.#unsubscribe = store.subscribe((handle, after) => this.#changed(handle, after));
   }
 
   get authority(): KeyAndCertificate {
@@ -104,6 +114,26 @@ export class Registry {
 
   member(cluster: string): Membership | undefined {
     return this.#entries.get(cluster)?.membership;
+  }
+
+  /** The name it first joined with, of which its ports are made and its object is called. */
+  handle(cluster: string): string {
+    return this.#entries.get(cluster)?.handle ?? cluster;
+  }
+
+  /** What the holder of a handle is called now; undefined where nobody has it. */
+  nameOf(handle: string): string | undefined {
+    return this.#names.get(handle);
+  }
+
+  /** The member with this key, whatever it is called. */
+  withKey(fingerprint: string): Membership | undefined {
+    return this.members().find((member) => member.fingerprint === fingerprint);
+  }
+
+  /** Whether there is an object of this name, or for a member of this name. */
+  has(cluster: string): boolean {
+    return this.#entries.has(cluster);
   }
 
   /** Everybody who has joined. */
@@ -133,12 +163,27 @@ export class Registry {
   /** In an order that a crash at any step leaves the token to its redeemer. @throws StoreUnavailable */
   async join(membership: Membership, token: RedeemedToken, spec: MemberSpec): Promise<void> {
     const { cluster } = membership;
-    const stored = await this.#store.create(cluster, spec);
-    await this.#store.setTokens([token]);
-    await this.#store.setMembership(membership);
+    const handle = this.handle(cluster);
+    const stored = await this.#store.create(handle, spec);
+    await this.#store.setTokens([tokenOf(token, handle)]);
+    await this.#store.setMembership(handle, membership);
     const known = this.#entries.get(cluster);
     const { ports, isStale } = known?.uid === stored.uid ? known : stored;
-    this.#entries.set(cluster, { ...stored, membership, ports, isStale });
+    const { uid, createdMs, spec: limits } = stored;
+    this.#put(cluster, { handle, uid, createdMs, spec: limits, membership, ports, isStale });
+  }
+
+  /**
+   * The member `before` is called `membership.cluster` from now on; all that it has stays. A crash half way leaves the
+   * token to the member, which may ask again. @throws StoreUnavailable
+   */
+  async rename(before: string, membership: Membership, token: RedeemedToken): Promise<void> {
+    const entry = this.#entries.get(before);
+    if (entry === undefined) return;
+    await this.#store.setMembership(entry.handle, membership);
+    await this.#store.setTokens([tokenOf(token, entry.handle)]);
+    this.#entries.delete(before);
+    this.#put(membership.cluster, { ...entry, membership });
   }
 
   /**
@@ -149,13 +194,14 @@ export class Registry {
     const lost = [...this.#entries].filter(([, { membership }]) => membership === undefined);
     if (lost.length === 0) return;
     const tokens = [...(await this.#store.tokens()).values()].sort((a, b) => b.expiresMs - a.expiresMs);
-    for (const [cluster, entry] of lost) {
-      const token = tokens.find((one) => one.cluster === cluster && !one.spent);
+    for (const [name, entry] of lost) {
+      const token = tokens.find((one) => handleOf(one) === entry.handle && !one.spent);
       if (token === undefined) continue;
-      const { fingerprint, id } = token;
+      const { fingerprint, id, cluster } = token;
       const membership = { cluster, fingerprint, token: id, joinedMs: entry.createdMs, leaving: false };
-      await this.#store.setMembership(membership);
-      this.#entries.set(cluster, { ...entry, membership });
+      await this.#store.setMembership(entry.handle, membership);
+      this.#entries.delete(name);
+      this.#put(cluster, { ...entry, membership });
     }
   }
 
@@ -164,8 +210,8 @@ export class Registry {
     const entry = this.#entries.get(cluster);
     if (entry?.membership === undefined || entry.membership.leaving) return;
     const membership = { ...entry.membership, leaving: true };
-    await this.#store.setMembership(membership);
-    this.#entries.set(cluster, { ...entry, membership });
+    await this.#store.setMembership(entry.handle, membership);
+    this.#put(cluster, { ...entry, membership });
   }
 
   /** @throws StoreUnavailable */
@@ -173,17 +219,18 @@ export class Registry {
     const entry = this.#entries.get(cluster);
     if (entry === undefined) return;
     this.#removed.add(entry.uid);
-    await this.#store.remove(cluster);
-    if (this.#entries.get(cluster)?.uid === entry.uid) this.#entries.delete(cluster);
+    await this.#store.remove(entry.handle);
+    if (this.#entries.get(cluster)?.uid === entry.uid) this.#delete(cluster, entry.handle);
   }
 
   /** Tokens of memberships that are over cannot be redeemed again. @throws StoreUnavailable */
   async spendOrphans(): Promise<void> {
     const tokens = [...(await this.#store.tokens()).values()];
-    const orphans = tokens.filter(({ spent, cluster, id }) => {
-      const entry = this.#entries.get(cluster);
+    const orphans = tokens.filter((token) => {
+      const entry = this.#entries.get(this.#names.get(handleOf(token)) ?? '');
       // An object that nobody has joined with is one whose redeemer was interrupted.
-      return !spent && (entry === undefined || (entry.membership !== undefined && entry.membership.token !== id));
+      const isOver = entry === undefined || (entry.membership !== undefined && entry.membership.token !== token.id);
+      return !token.spent && isOver;
     });
     if (orphans.length > 0) await this.#store.setTokens(orphans.map((token) => ({ ...token, spent: true })));
   }
@@ -192,8 +239,8 @@ export class Registry {
   report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
     const entry = this.#entries.get(cluster);
     if (entry?.membership === undefined) return;
-    this.#entries.set(cluster, { ...entry, ports, isStale: presence.state === 'Stale' });
-    this.#store.report(cluster, ports, presence);
+    this.#put(cluster, { ...entry, ports, isStale: presence.state === 'Stale' });
+    this.#store.report(entry.handle, ports, presence);
   }
 
   subscribe(listener: RegistryListener): () => void {
@@ -206,25 +253,45 @@ export class Registry {
   }
 
   /** Status is the hub's own word, which the watch only repeats: of an object that is known only the spec counts. */
-  #changed(cluster: string, after: StoredMember | undefined): void {
+  #changed(handle: string, after: StoredMember | undefined): void {
+    const cluster = this.#names.get(handle) ?? handle;
     const known = this.#entries.get(cluster);
     if (after === undefined) {
       if (known === undefined) return;
-      this.#entries.delete(cluster);
+      this.#delete(cluster, handle);
       if (known.membership !== undefined && !this.#removed.has(known.uid)) this.#tell(cluster, 'ended');
       return;
     }
     if (this.#removed.has(after.uid)) return;
     if (known?.uid !== after.uid) {
-      this.#entries.set(cluster, { ...after, membership: undefined, ports: [], isStale: false });
+      const { uid, createdMs, spec } = after;
+      this.#put(cluster, { handle, uid, createdMs, spec, membership: undefined, ports: [], isStale: false });
       this.#tell(cluster, known?.membership === undefined ? 'appeared' : 'ended');
       return;
     }
-    this.#entries.set(cluster, { ...known, spec: after.spec });
+    this.#put(cluster, { ...known, spec: after.spec });
     if (JSON.stringify(known.spec) !== JSON.stringify(after.spec)) this.#tell(cluster, 'limits');
+  }
+
+  #put(cluster: string, entry: Entry): void {
+    this.#entries.set(cluster, entry);
+    this.#names.set(entry.handle, cluster);
+  }
+
+  #delete(cluster: string, handle: string): void {
+    this.#entries.delete(cluster);
+    this.#names.delete(handle);
   }
 
   #tell(cluster: string, change: RegistryChange): void {
     for (const listener of this.#listeners) listener(cluster, change);
   }
+}
+
+function handleOf({ handle, cluster }: RedeemedToken): string {
+  return handle ?? cluster;
+}
+
+function tokenOf(token: RedeemedToken, handle: string): RedeemedToken {
+  return handle === token.cluster ? token : { ...token, handle };
 }

@@ -8,10 +8,10 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Member, MemberState } from '../../link/messages.ts';
 import type { MemberSession } from '../../link/server.ts';
-import { memberOwner } from '../plan/rows.ts';
+import { refuseCopy, refuseRename } from '../plan/rename.ts';
 import { foreignOf, isSameForAll, memberOf, switchesFor, type Presence } from '../plan/view.ts';
 import { Audience, type OpenSession } from './audience.ts';
-import { Members, type MembersOptions } from './members.ts';
+import { Members, moveEntry, type MembersOptions } from './members.ts';
 import type { AllocatedPort, ForeignMember, MemberRecord } from './record.ts';
 import type { MemberPresence } from './registry.ts';
 
@@ -109,20 +109,37 @@ export class Roster {
   }
 
   open(session: MemberSession): void {
-    const name = session.caller.cluster;
     const open = this.#audience.open(session);
-    this.#meet(name);
-    this.#options.log.info({ cluster: name }, 'session opened');
+    this.#meet(open.name);
+    this.#options.log.info({ cluster: open.name }, 'session opened');
     session.onState((state) => {
-      if (this.#audience.isCandidate(name, open)) this.#judge(name, open, state);
-      if (this.#audience.get(name) === open) this.#hear(name, open, state);
+      if (this.#audience.isCandidate(open)) this.#judge(open, state);
+      if (this.#audience.get(open.name) === open) this.#hear(open, state);
     });
     session.onEnd(() => {
-      if (!this.#audience.forget(name, open)) return;
-      this.#members.forgetWish(name);
-      this.#options.log.info({ cluster: name }, 'session ended');
-      this.#miss(name);
+      if (!this.#audience.forget(open)) return;
+      this.#members.forgetWish(open.name);
+      this.#options.log.info({ cluster: open.name }, 'session ended');
+      this.#miss(open.name);
     });
+  }
+
+  /** Why the member may not be called otherwise; `chassis` are those of its gateways, as it says. */
+  refuseRename(before: string, name: string, chassis: readonly string[]): Problem | undefined {
+    const [record, networks] = [this.#members.record(before), this.#options.networks.values()];
+    return refuseRename({ before, name, chassis, record, records: this.#members.records(), networks });
+  }
+
+  /** The registry calls it otherwise now. Resolves when the databases do. */
+  async rename(before: string, name: string): Promise<void> {
+    this.#audience.rename(before, name, { code: 'NotAMember', message: `${before} is called ${name} now` });
+    for (const map of [this.#presence, this.#absentSince, this.#ports]) moveEntry<unknown>(map, before, name);
+    this.#shown.delete(before);
+    clearTimeout(this.#graces.get(before));
+    if (this.#graces.delete(before)) this.#miss(name);
+    this.#members.rename(before, name);
+    this.#report(name);
+    await this.#options.untilApplied();
   }
 
   endSession(name: string, problem: Problem): void {
@@ -166,19 +183,19 @@ export class Roster {
   }
 
   /** The same identity with other gateways, while the first has a session: a copy of the cluster must not take its place. */
-  #judge(name: string, open: OpenSession, { gateways }: MemberState): void {
-    const known = this.#members.record(name)?.gateways.map(({ chassis }) => chassis) ?? [];
-    const isCopy = known.length > 0 && gateways.length > 0 && !gateways.some(({ chassis }) => known.includes(chassis));
-    if (!isCopy) return this.#audience.accept(name, open);
-    const message = `another agent with the identity of ${name} has a session, with gateways ${known.join(', ')}; if this cluster is a copy of ${name}, delete its Interconnect and its Secret isthmus-interconnect-identity and join with a token and name of its own`;
-    this.#options.log.warn({ cluster: name, gateways: gateways.map(({ chassis }) => chassis) }, message);
-    open.session.refuse({ code: 'DuplicateIdentity', message });
+  #judge(open: OpenSession, state: MemberState): void {
+    const { name } = open;
+    const gateways = state.gateways.map(({ chassis }) => chassis);
+    const problem = refuseCopy(name, this.#members.record(name), gateways);
+    if (problem === undefined) return this.#audience.accept(open);
+    this.#options.log.warn({ cluster: name, gateways }, problem.message);
+    open.session.refuse(problem);
   }
 
-  #hear(name: string, open: OpenSession, state: MemberState): void {
+  #hear(open: OpenSession, state: MemberState): void {
     open.revision = state.revision;
     open.unreachable = new Set(state.unreachable);
-    this.#members.wish(name, state);
+    this.#members.wish(open.name, state);
   }
 
   #meet(name: string): void {
@@ -277,9 +294,4 @@ export class Roster {
     shown.members.set(key, member);
     return member;
   }
-}
-
-/** Owner of a member's rows → the member; undefined for other owners. */
-export function memberOfOwner(owner: string): string | undefined {
-  return owner.startsWith(memberOwner('')) ? owner.slice(memberOwner('').length) : undefined;
 }

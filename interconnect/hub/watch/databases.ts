@@ -8,7 +8,7 @@ import { ownerOf } from '../../../lib/ovn/owner.ts';
 import type { Gateway, Prefix } from '../../link/messages.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../../lib/ovn/columns.ts';
 import { checkCidrs, mostPaths, pathIndex } from '../plan/paths.ts';
-import { encapKey, hubId, memberOwner } from '../plan/rows.ts';
+import { encapKey, handleOfOwner, hubId } from '../plan/rows.ts';
 import type { AttachmentRecord, MemberRecord, NetworkDefinition, NetworkPath, PortRecord } from '../state/record.ts';
 import type { FoundDatapath } from '../state/networks.ts';
 
@@ -101,25 +101,25 @@ export function readDatapath(southbound: Cache, pathSwitch: string): FoundDatapa
   return { tunnelKey: integerOf(row, 'tunnel_key'), isForeign: foreign !== undefined };
 }
 
-/** Members as their rows tell: the hub's memory across restarts. */
+/** Members by their handles, as their rows tell: the hub's memory across restarts. */
 export function readMembers(southbound: Cache): ReadonlyMap<string, MemberRecord> {
   const members = new Map<string, RowsOfMember>();
   for (const table of ['Gateway', 'Port_Binding', 'Route'] as const) {
     for (const row of southbound.table(table).rows.values()) {
       const owner = ownerOf(row);
-      if (owner?.room !== hubRoom || !owner.name.startsWith(memberOwner(''))) continue;
-      const name = owner.name.slice(memberOwner('').length);
-      const known = members.get(name) ?? { Gateway: [], Port_Binding: [], Route: [] };
+      const handle = owner?.room === hubRoom ? handleOfOwner(owner.name) : undefined;
+      if (handle === undefined) continue;
+      const known = members.get(handle) ?? { Gateway: [], Port_Binding: [], Route: [] };
       known[table].push(row);
-      members.set(name, known);
+      members.set(handle, known);
     }
   }
-  return new Map([...members].map(([name, rows]) => [name, memberOf(name, rows, southbound)]));
+  return new Map([...members].map(([handle, rows]) => [handle, memberOf(handle, rows, southbound)]));
 }
 
 type RowsOfMember = Record<'Gateway' | 'Port_Binding' | 'Route', Row[]>;
 
-function memberOf(name: string, rows: RowsOfMember, southbound: Cache): MemberRecord {
+function memberOf(handle: string, rows: RowsOfMember, southbound: Cache): MemberRecord {
   const gateways = rows.Gateway.map((row) => gatewayOf(southbound, row));
   const attachments = new Map<string, AttachmentRecord>();
   for (const row of rows.Port_Binding) {
@@ -136,7 +136,15 @@ function memberOf(name: string, rows: RowsOfMember, southbound: Cache): MemberRe
   for (const attachment of attachments.values())
     attachments.set(attachment.network, withPrefixes(attachment, rows.Route));
   const byNetwork = [...attachments.values()].sort((a, b) => (a.network < b.network ? -1 : 1));
-  return { name, gateways: gateways.sort((a, b) => (a.chassis < b.chassis ? -1 : 1)), attachments: byNetwork };
+  const name = zoneOf([...rows.Gateway, ...rows.Port_Binding], southbound) ?? handle;
+  return { name, handle, gateways: gateways.sort((a, b) => (a.chassis < b.chassis ? -1 : 1)), attachments: byNetwork };
+}
+
+/** The availability zone has the name that the member had when its rows were written. */
+function zoneOf([row]: readonly Row[], southbound: Cache): string | undefined {
+  const zone =
+    row === undefined ? undefined : southbound.table('Availability_Zone').rows.get(textOf(row, 'availability_zone'));
+  return zone === undefined ? undefined : textOf(zone, 'name');
 }
 
 function portOf(network: string, row: Row): PortRecord | undefined {

@@ -19,11 +19,13 @@ const ports = z.array(allocatedPath);
 const nothingAllowed: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0 };
 
 export function parseHubMember(raw: RawObject): HubMember {
-  const { name: cluster, uid, creationTimestamp } = raw.metadata;
+  const { name: handle, uid, creationTimestamp } = raw.metadata;
   const spec = hubMemberSpec.safeParse(raw['spec'] ?? {});
   const status = hubMemberStatus.safeParse(raw['status'] ?? {}).data ?? {};
+  const cluster = status.clusterName ?? handle;
   return {
     cluster,
+    handle,
     uid,
     createdMs: Date.parse(creationTimestamp ?? '') || 0,
     spec: spec.data ?? nothingAllowed,
@@ -35,7 +37,8 @@ export function parseHubMember(raw: RawObject): HubMember {
 }
 
 function membershipOf(cluster: string, status: HubMemberStatus): Membership | undefined {
-  const { fingerprint, token, joined, leaving } = status;
+  const { fingerprint, token, joined, leaving, formerName } = status;
   if (fingerprint === undefined || token === undefined) return undefined;
-  return { cluster, fingerprint, token, joinedMs: Date.parse(joined ?? '') || 0, leaving: leaving === true };
+  const former = formerName === undefined ? {} : { formerName };
+  return { cluster, ...former, fingerprint, token, joinedMs: Date.parse(joined ?? '') || 0, leaving: leaving === true };
 }

@@ -21,6 +21,13 @@ export const allocatedPath = z.object({
 
 export const hubMemberStatus = z.object({
   conditions: conditions.optional(),
+  clusterName: z
+    .string()
+    .describe(
+      'What it is called since it was renamed; absent where it has the name of this object, as it first joined.',
+    )
+    .optional(),
+  formerName: z.string().describe('What it was called before it was renamed last.').optional(),
   fingerprint: z.string().describe('SHA-256 of the key that is the membership.').optional(),
   token: z.string().describe('Id of the token it joined with.').optional(),
   joined: dateTime.optional(),
@@ -46,6 +53,7 @@ export const hubMemberKind: Kind = {
   description:
     'A cluster that has joined, in the cluster of the hub. Deleting it ends the membership and removes its rows.',
   columns: [
+    { name: 'RenamedTo', type: 'string', path: '.status.clusterName' },
     conditionColumn('Connected'),
     { name: 'LastSeen', type: 'date', path: '.status.lastSeen' },
     { name: 'Joined', type: 'date', path: '.status.joined' },

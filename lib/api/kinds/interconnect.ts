@@ -9,7 +9,7 @@ export const interconnectSpec = z.object({
     .max(40)
     .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/)
     .describe(
-      'Name of this cluster among the members; the OVN availability zone. Unique at the hub, fixed once joined.',
+      'Name of this cluster among the members; the OVN availability zone. Unique at the hub. Another one, with a join token for it, renames a member without loss.',
     ),
   hub: z
     .string()
@@ -24,7 +24,7 @@ export const interconnectSpec = z.object({
     ),
   tokenSecretRef: z
     .object({ name: z.string().min(1), key: z.string().default('token') })
-    .describe('Secret in the namespace of Isthmus with the join token; needed for the first join only.'),
+    .describe('Secret in the namespace of Isthmus with the join token; needed to join and to be renamed.'),
   vpc: z.string().default('ovn-cluster').describe('The VPC that is joined.'),
   gatewayNodeSelector: labelSelector
     .default({ matchLabels: { 'ovn.kubernetes.io/ic-gw': 'true' } })
@@ -64,9 +64,6 @@ export const interconnectStatus = z.object({
 export type InterconnectSpec = z.infer<typeof interconnectSpec>;
 export type InterconnectStatus = z.infer<typeof interconnectStatus>;
 
-const joined =
-  "has(oldSelf.status) && has(oldSelf.status.conditions) && oldSelf.status.conditions.exists(c, c.type == 'Joined' && c.status == 'True')";
-
 export const interconnectKind: Kind = {
   group: 'isthmus.network',
   version: 'v1alpha1',
@@ -89,11 +86,5 @@ export const interconnectKind: Kind = {
     { name: 'Rejected', type: 'integer', path: '.status.routesRejected', priority: 1 },
     ageColumn,
   ],
-  rules: [
-    { rule: "self.metadata.name == 'default'", message: 'a cluster has one Interconnect, named default' },
-    {
-      rule: `!(${joined}) || self.spec.clusterName == oldSelf.spec.clusterName`,
-      message: 'clusterName is fixed once joined; delete the Interconnect to leave, then join by the other name',
-    },
-  ],
+  rules: [{ rule: "self.metadata.name == 'default'", message: 'a cluster has one Interconnect, named default' }],
 };

@@ -1,0 +1,273 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { createKey } from '../link/certificate.ts';
+import type { HubUpdate, Prefix } from '../link/messages.ts';
+import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
+import { attachment, bedTimes, HubBed, prefix, type TestMember } from './hub-bed.ts';
+
+const refusal = (code: string, message = /./) => {
+  return (error: HubRefused | HubUnreachable): boolean => {
+    assert.equal(error.code, code);
+    assert.match(error.message, message);
+    return true;
+  };
+};
+
+describe('a member that is renamed', () => {
+  let bed: HubBed;
+  beforeEach(async () => {
+    bed = new HubBed();
+    await bed.up();
+  });
+  afterEach(() => bed.down());
+
+  const sayNorth = async (name = 'north', prefixes: readonly (string | Prefix)[] = ['10.16.0.0/16']) => {
+    const north = await bed.member(name);
+    const said = [attachment(prefixes), attachment(['10.60.0.0/16'], { transitSwitch: 'blue' })];
+    assert.deepEqual(await north.say(said, 'a1', '172.30.0.11'), []);
+    return north;
+  };
+  const saySouth = async (prefixes: readonly (string | Prefix)[] = ['10.17.0.0/16'], rest = {}) => {
+    const south = await bed.member('south');
+    assert.deepEqual(await south.say([attachment(prefixes, rest)], 'b1', '172.30.0.21'), []);
+    return south;
+  };
+  /** What of IC-SB a rename may not touch. */
+  const rows = () =>
+    ['Port_Binding', 'Route', 'Gateway', 'Encap', 'Datapath_Binding'].map((table) => [
+      table,
+      bed.column(table, '_uuid'),
+      ...(table === 'Port_Binding' ? ['logical_port', 'address', 'tunnel_key'] : []).map((one) =>
+        bed.column(table, one),
+      ),
+    ]);
+  const seen = (member: TestMember, name: string) => {
+    const { ports, routes } = member.members.get(name) ?? {};
+    return { ports, hops: routes?.map((route) => [route.prefix, route.nextHops]) };
+  };
+
+  it('keeps its ports, rows and session; the others are told once, by one update', async () => {
+    const [north, south] = [await sayNorth(), await saySouth()];
+    await south.until(() => south.members.has('north'));
+    const before = { rows: rows(), seen: seen(south, 'north'), updates: north.updates };
+    const told: HubUpdate[] = [];
+    const updates = south.updates;
+    const old = bed.identity('north');
+    await bed.rename('north', 'nord', ['a1', 'a2']);
+    await south.until(() => south.members.has('nord'));
+    told.push(south.last as HubUpdate);
+    assert.equal(south.updates, updates + 1);
+    assert.deepEqual([told[0]?.removed, told[0]?.members.map(({ name }) => name)], [['north'], ['nord']]);
+    assert.deepEqual(seen(south, 'nord'), before.seen);
+    assert.deepEqual(south.members.get('nord')?.routes[0]?.via, ['nord']);
+    assert.deepEqual(rows(), before.rows);
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['nord', 'south']);
+    assert.equal(north.ended, undefined, 'its session goes on');
+    await north.until(() => north.last?.transitSwitches[0]?.definedBy === 'nord');
+    assert.deepEqual(await north.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
+    await south.until(() => south.members.get('nord')?.routes[0]?.prefix === '10.16.0.0/17');
+    north.close();
+    const late = bed.session(old);
+    await late.until(() => late.ended !== undefined).catch(() => undefined);
+    assert.equal(late.ended?.code, 'NotAMember', 'the certificate of the former name is over');
+    await south.until(() => south.members.get('nord')?.connected === false);
+    const again = await bed.member('nord');
+    await again.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11');
+    assert.equal(
+      again.last?.transitSwitches.find(({ name }) => name === 'ts')?.paths[0]?.port?.logicalPort,
+      'ts-north',
+    );
+    assert.deepEqual(
+      [...bed.store.members()].map(({ handle, cluster }) => [handle, cluster]),
+      [
+        ['north', 'nord'],
+        ['south', 'south'],
+      ],
+    );
+    const tokens = [...(await bed.store.tokens()).values()].filter(({ spent }) => !spent);
+    assert.deepEqual(
+      new Map(tokens.map(({ cluster, handle }) => [cluster, handle])),
+      new Map([
+        ['nord', 'north'],
+        ['south', undefined],
+      ]),
+    );
+  });
+
+  it('gives the identity again when its answer was lost, and leaves by its key', async () => {
+    const north = await sayNorth();
+    const { key } = bed.identity('north');
+    const token = bed.token('nord');
+    await bed.redeem(token, key);
+    await bed.redeem(token, key);
+    await assert.rejects(bed.redeem(token, await createKey()), refusal('TokenRedeemed'));
+    await assert.rejects(bed.redeem(bed.token('nord'), await createKey()), refusal('ClusterNameTaken'));
+    await north.leave();
+    await bed.until(() => bed.rows('Availability_Zone').length === 0);
+    for (const table of ['Port_Binding', 'Route', 'Gateway', 'Encap']) assert.equal(bed.rows(table).length, 0, table);
+    assert.deepEqual([...bed.store.members()], []);
+    const other = bed.session(await bed.redeem(bed.token('north'), await createKey()));
+    assert.deepEqual(await other.say([attachment([])], 'c1', '172.30.0.31'), [], 'its names are free again');
+  });
+
+  it('is renamed back, and again, with what it has; all of it is known after a restart', async () => {
+    await sayNorth();
+    const south = await saySouth();
+    await south.until(() => south.members.has('north'));
+    const before = { rows: rows(), seen: seen(south, 'north') };
+    for (const [from, to] of [
+      ['north', 'nord'],
+      ['nord', 'norden'],
+      ['norden', 'north'],
+      ['north', 'nord'],
+    ] as const) {
+      await bed.rename(from, to);
+      await south.until(() => south.members.has(to) && !south.members.has(from));
+      assert.deepEqual([rows(), seen(south, to)], [before.rows, before.seen], to);
+    }
+    await bed.restart();
+    const again = await sayNorth('nord');
+    assert.deepEqual(again.last?.rejections, []);
+    assert.deepEqual(rows(), before.rows);
+    assert.equal(bed.transactions, 0, 'a hub that starts again writes nothing');
+  });
+
+  it('is known by the new name although the hub ended before its databases had it', async () => {
+    await sayNorth();
+    const south = await saySouth();
+    await south.until(() => south.members.has('north'));
+    const before = rows();
+    await bed.stop();
+    const membership = [...bed.store.members()].find(({ handle }) => handle === 'north')?.membership;
+    assert.ok(membership);
+    await bed.store.setMembership('north', {
+      ...membership,
+      cluster: 'nord',
+      formerName: 'north',
+      token: 'f'.repeat(16),
+    });
+    await bed.start();
+    await bed.until(() => bed.column('Availability_Zone', 'name').join() === 'nord,south');
+    assert.deepEqual(rows(), before);
+    const again = await saySouth();
+    assert.deepEqual([...again.members.keys()], ['nord']);
+    assert.deepEqual(again.last?.expected, []);
+    const blue = bed.rows('Transit_Switch').find((row) => row['name'] === 'blue');
+    assert.match(JSON.stringify(blue?.['external_ids']), /"isthmus-defined-by":"nord"/);
+  });
+
+  it('has its ports again after wiped databases, and where its object came back without its status', async () => {
+    await sayNorth();
+    await bed.rename('north', 'nord');
+    const ports = bed.column('Port_Binding', 'address');
+    await bed.stop();
+    await bed.startDatabases();
+    await bed.start();
+    await sayNorth('nord');
+    assert.deepEqual(bed.column('Port_Binding', 'address'), ports);
+    await bed.stop();
+    bed.store.edit('north', { cluster: 'north', membership: undefined, ports: [] });
+    await bed.start();
+    assert.deepEqual(
+      [...bed.registry.members()].map(({ cluster }) => cluster),
+      ['nord'],
+    );
+    await sayNorth('nord');
+    assert.deepEqual(bed.column('Port_Binding', 'address'), ports);
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['nord']);
+  });
+
+  it('goes when its object is deleted, with every row', async () => {
+    const north = await sayNorth();
+    await bed.rename('north', 'nord');
+    bed.store.delete('north');
+    await north.until(() => north.ended !== undefined).catch(() => undefined);
+    assert.equal(north.ended?.code, 'NotAMember');
+    await bed.until(() => bed.rows('Availability_Zone').length === 0);
+    assert.equal(bed.rows('Port_Binding').length, 0);
+  });
+
+  it('does not take a name that another has, had, or is awaited by', async () => {
+    await sayNorth();
+    await saySouth();
+    const { key } = bed.identity('north');
+    await assert.rejects(bed.redeem(bed.token('south'), key), refusal('ClusterNameTaken', /another cluster has/));
+    await assert.rejects(bed.redeem(bed.token('south', { replace: true }), key), refusal('ClusterNameTaken'));
+    await bed.store.create('west', { allowedPrefixes: [], maxPrefixes: 1 });
+    await assert.rejects(bed.redeem(bed.token('west'), key), refusal('ClusterNameTaken', /HubMember west waits/));
+    await bed.rename('north', 'nord');
+    const stranger = bed.redeem(bed.token('north'), await createKey());
+    await assert.rejects(stranger, refusal('ClusterNameTaken', /nord was called north when it joined/));
+  });
+
+  it('is no copy of the cluster, which would take its place', async () => {
+    const north = await sayNorth();
+    const { key } = bed.identity('north');
+    const copy = bed.redeem(bed.token('nord'), key, ['z1', 'z2']);
+    await assert.rejects(copy, refusal('DuplicateIdentity', /if this cluster is a copy of north/));
+    assert.ok(bed.registry.member('north'));
+    assert.deepEqual(await north.say([attachment([])], 'a1', '172.30.0.11'), []);
+  });
+
+  it('waits for those who list it by name to list the new one', async () => {
+    await sayNorth();
+    const listed = async (names: readonly string[], only: readonly string[]) => {
+      const green = attachment([prefix('10.70.0.0/16', { only })], {
+        transitSwitch: 'green',
+        clusters: ['south', ...names],
+      });
+      const south = await bed.member('south');
+      await south.say([attachment([]), green], 'b1', '172.30.0.21');
+      south.close();
+      await bed.until(() => bed.hub.sessions === 1);
+    };
+    const { key } = bed.identity('north');
+    const token = bed.token('nord');
+    await listed(['north'], []);
+    await assert.rejects(
+      bed.redeem(token, key),
+      refusal('FormerNameListed', /switch green, which south defined, lists/),
+    );
+    await listed(['north', 'nord'], ['north']);
+    await assert.rejects(bed.redeem(token, key), refusal('FormerNameListed', /policy of south, for 10\.70\.0\.0\/16,/));
+    await listed(['north', 'nord'], ['north', 'nord']);
+    await bed.redeem(token, key);
+    assert.ok(bed.registry.member('nord'));
+  });
+
+  it('stays what it is while the API server of the hub is away', async () => {
+    const north = await sayNorth();
+    const { key } = bed.identity('north');
+    const token = bed.token('nord');
+    bed.store.isAway = true;
+    await assert.rejects(bed.redeem(token, key), refusal('HubUnreachable'));
+    assert.equal(north.ended, undefined);
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['north']);
+    bed.store.isAway = false;
+    await bed.redeem(token, key);
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['nord']);
+  });
+
+  it('is not taken for a zone of its own when one with its former name appears', async () => {
+    const [north, south] = [await sayNorth(), await saySouth()];
+    await bed.rename('north', 'nord');
+    await bed.southbound.transact([{ op: 'insert', table: 'Availability_Zone', row: { name: 'north' } }]);
+    await bed.foreignZone('far', { octet: 9, route: '10.20.0.0/16', address: '100.100.0.9' });
+    await south.until(() => south.members.has('far'));
+    assert.deepEqual([...south.members.keys()].sort(), ['far', 'nord']);
+    assert.deepEqual(await north.say([attachment([])], 'a1', '172.30.0.11'), []);
+  });
+
+  it('that is away is present again only when its session says so', async () => {
+    await bed.restart({ times: { ...bedTimes, graceMs: 50 } });
+    const [north, south] = [await sayNorth(), await saySouth()];
+    await south.until(() => south.members.has('north'));
+    north.close();
+    await south.until(() => south.members.get('north')?.connected === false);
+    await bed.rename('north', 'nord');
+    await south.until(() => south.members.has('nord'));
+    assert.equal(south.members.get('nord')?.connected, false);
+    await sayNorth('nord');
+    await south.until(() => south.members.get('nord')?.connected === true);
+  });
+});
