@@ -15,6 +15,7 @@ import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
 import { verify } from './commands/verify.ts';
+import release from '../package.json' with { type: 'json' };
 
 const commands: readonly Command[] = [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave];
 
@@ -22,6 +23,7 @@ const commands: readonly Command[] = [status, routes, diagnose, verify, bench, d
 export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   try {
     const [group, name, ...rest] = argv;
+    if (group === '--version' || group === 'version') throw new UsageError(versionText(), 0);
     if (group === undefined || isHelp(group)) throw new UsageError(help(), group === undefined ? 2 : 0);
     if (group !== 'ic') throw new UsageError(`"${group}" is no command; see isthmus --help`, 2);
     if (name === undefined || isHelp(name)) throw new UsageError(help(), name === undefined ? 2 : 0);
@@ -72,6 +74,10 @@ function toldRefusal(error: KubeApiError, say: (text: string) => void): ExitCode
   return error.status >= 500 ? 3 : 1;
 }
 
+function versionText(): string {
+  return `isthmus ${release.version} (${process.platform}-${process.arch}, Node ${process.versions.node})`;
+}
+
 function help(): string {
   const width = Math.max(...commands.map(({ name, operands }) => [name, ...operands].join(' ').length));
   const lines = commands.map(
@@ -80,7 +86,7 @@ function help(): string {
   return [
     'isthmus: networks that join Kubernetes clusters. Also installed as kubectl-isthmus: `kubectl isthmus ic status`.',
     '',
-    'usage: isthmus ic <command> [flags]; `isthmus ic <command> --help` has flags and examples',
+    'usage: isthmus ic <command> [flags]; `isthmus ic <command> --help` has flags and examples; `isthmus --version`',
     '',
     ...lines,
     '',

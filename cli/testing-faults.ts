@@ -33,9 +33,11 @@ export function tunnels(from: Side, change: Partial<GatewayTunnel>, to?: string)
       if (to === undefined || tunnel.chassis === to) Object.assign(tunnel, change);
 }
 
-export function noIcmp(from: Side): void {
+/** To all gateways of the other side, or to one. */
+export function noIcmp(from: Side, to?: string): void {
   for (const { status } of from.gateways)
     for (const probe of status.probes ?? []) {
+      if (to !== undefined && probe.chassis !== to) continue;
       probe.lossPercent = 100;
       delete probe.mtu;
       delete probe.rttMs;

@@ -10,7 +10,7 @@ export const status = command(
     operands: [],
     summary: 'is this cluster well connected? problems first',
     description:
-      'Shows this cluster’s membership: the hub, gateways, transit switches, other clusters and the paths to them.\nProblems come first, each with what to do. Reads only. Exit code 1 where something is wrong.',
+      'Shows this cluster’s membership: the hub, gateways, transit switches, other clusters and the paths to them.\nProblems come first, each with what to do. Reads only. Exit code 1 where something is wrong, or where you may not\nread what would tell.',
     examples: ['isthmus ic status', 'isthmus ic status -o json | jq .problems'],
   },
   { ...clusterFlags, ...outputFlags },

@@ -2,7 +2,8 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createToken, readToken } from '../../lib/api/join-token.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { secrets } from '../../lib/kube/resources.ts';
-import { parseCidr } from '../../lib/net/cidr.ts';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { text, toggle, UsageError } from '../../lib/run/flags.ts';
 import { command, duration, durationMs, repeatable, type ExitCode } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
@@ -11,6 +12,7 @@ import { clusterFlags, outputFlags, withCluster, type Cluster } from '../watch/c
 import { authoritySecret, secretValue } from '../watch/secrets.ts';
 
 const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
+const highestPort = 65_535;
 const hubAddress = /^([a-zA-Z0-9]([-a-zA-Z0-9.]*[a-zA-Z0-9])?|\[[0-9a-fA-F:]+\]):[1-9][0-9]{0,4}$/;
 
 export const token = command(
@@ -63,9 +65,19 @@ function checkedWish({ cluster, hub, allow = [] }: Wished) {
   if (!clusterName.test(cluster))
     throw new UsageError(`--cluster ${cluster}: up to 40 lower-case letters, digits and "-", as a DNS label`, 2);
   if (!hubAddress.test(hub)) throw new UsageError(`--hub ${hub}: write host:port, such as 192.0.2.10:6650`, 2);
-  const wrong = allow.find((prefix) => parseCidr(prefix) === undefined);
-  if (wrong !== undefined) throw new UsageError(`--allow ${wrong}: is no prefix, such as 10.16.0.0/16`, 2);
+  const port = Number(hub.slice(hub.lastIndexOf(':') + 1));
+  if (port > highestPort) throw new UsageError(`--hub ${hub}: ${port} is no port, which are 1 to ${highestPort}`, 2);
+  for (const prefix of allow) checkPrefix(prefix);
   return { cluster, hub, allowedPrefixes: allow };
+}
+
+function checkPrefix(text: string): void {
+  const cidr = parseCidr(text);
+  if (cidr === undefined) throw new UsageError(`--allow ${text}: is no prefix, such as 10.16.0.0/16`, 2);
+  const address = parseIp(text.slice(0, text.indexOf('/')));
+  if (address === undefined || address.value === cidr.network) return;
+  const message = `--allow ${text}: ${formatIp(address)} is an address within ${formatCidr(cidr)}; write that network`;
+  throw new UsageError(message, 2);
 }
 
 /** The only place that reads the authority's key, which it hands to the signature and to nothing else. */

@@ -1,12 +1,20 @@
 /** How this cluster's membership stands, in one value. In: a snapshot. Out: what `status` shows and prints as JSON. Pure. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { specOf, type Gateway, type RemoteCluster, type Snapshot, type TransitSwitch } from '../state/snapshot.ts';
+import {
+  isHidden,
+  specOf,
+  type Gateway,
+  type RemoteCluster,
+  type Snapshot,
+  type TransitSwitch,
+} from '../state/snapshot.ts';
 import { diagnose, type FoundCause } from './diagnose/diagnose.ts';
 
 export interface Status {
   readonly cluster: string;
   readonly hub: string;
+  /** No fault was found, and nothing that decides it is unseen. */
   readonly isWell: boolean;
   readonly problems: readonly FoundCause[];
   readonly consequences: readonly FoundCause[];
@@ -21,16 +29,22 @@ export interface Status {
   /** At the hub's own cluster: who has joined. */
   readonly members: Snapshot['members'];
   readonly unreadable: readonly Problem[];
+  /** Kinds, by their plural, without which nobody can say whether all is well. */
+  readonly unseen: readonly string[];
 }
+
+/** What the answer to "is it well?" comes from. */
+const decisive = ['remoteclusters', 'transitswitches', 'interconnectgateways'] as const;
 
 export function statusOf(near: Snapshot): Status {
   const found = diagnose({ near, far: undefined, peer: undefined });
   const { interconnect, lease, identity } = near;
+  const unseen = interconnect === undefined ? [] : decisive.filter((kind) => isHidden(near, kind));
   const said = interconnect?.status;
   return {
     cluster: near.label,
     hub: specOf(near)?.hub ?? '',
-    isWell: found.isWell,
+    isWell: found.isWell && unseen.length === 0,
     problems: found.causes,
     consequences: found.consequences,
     warnings: found.warnings,
@@ -47,5 +61,6 @@ export function statusOf(near: Snapshot): Status {
     remoteClusters: near.remotes,
     members: near.members,
     unreadable: found.unreadable,
+    unseen,
   };
 }

@@ -16,7 +16,8 @@ const tones: Readonly<Record<StepState, Tone>> = {
 export function renderDiagnosis(found: Diagnosis, paint: Paint): string {
   const { cluster, peer, isWell, causes, consequences, warnings, steps, unreadable } = found;
   const way = peer === undefined ? `${cluster} – all other clusters` : `${cluster} – ${peer}`;
-  const verdict = isWell ? paint('no fault found', 'good') : paint(plural(causes.length, 'cause'), 'bad');
+  const none = unreadable.length === 0 ? 'no fault found' : 'no fault found in what you may read';
+  const verdict = isWell ? paint(none, 'good') : paint(plural(causes.length, 'cause'), 'bad');
   const rows = steps.map(({ cluster: side, name, state, evidence, because }) => [
     side,
     name,

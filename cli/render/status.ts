@@ -72,8 +72,7 @@ export function renderStatus(status: Status, nowMs: number, paint: Paint): strin
 }
 
 function renderHead(status: Status, nowMs: number, paint: Paint): readonly string[] {
-  const { cluster, hub, isWell, agent, certificateEndsMs, routes } = status;
-  const verdict = isWell ? paint('well', 'good') : paint('not well', 'bad');
+  const { cluster, hub, agent, certificateEndsMs, routes } = status;
   const facts = [
     ['hub', hub === '' ? 'none' : hub],
     ['agent', agent === undefined ? 'not seen' : `${agent.holder}, lease renewed ${span(nowMs - agent.renewedMs)} ago`],
@@ -85,9 +84,15 @@ function renderHead(status: Status, nowMs: number, paint: Paint): readonly strin
   );
   if (conditions.length > 0) facts.push(['conditions', conditions.join(' ')]);
   return [
-    `${paint(cluster, 'strong')}: ${verdict}`,
+    `${paint(cluster, 'strong')}: ${verdictOf(status, paint)}`,
     ...facts.map(([name = '', fact = '']) => `  ${paint(name.padEnd(11), 'faint')}  ${fact}`),
   ];
+}
+
+function verdictOf({ isWell, problems, unseen }: Status, paint: Paint): string {
+  if (isWell) return paint('well', 'good');
+  if (problems.length > 0) return paint('not well', 'bad');
+  return paint(`not known, you may not read ${unseen.join(', ')}`, 'doubtful');
 }
 
 function gatewayRow({ node, isDrained, status }: Gateway): readonly Cell[] {

@@ -15,6 +15,7 @@ import { bindNamespace, bindPools } from '../plan/namespace/binding.ts';
 import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { judgeSubnets } from '../plan/subnet/judge.ts';
 import type { Verdict } from '../plan/subnet/judge.ts';
+import { interconnectOverlap } from '../plan/subnet/remote-overlap.ts';
 import type { Capabilities, HeldPort, View } from '../plan/view.ts';
 import { healthText } from '../plan/gateway/choice.ts';
 import { ActiveGateways } from './active-gateways.ts';
@@ -47,6 +48,7 @@ export class Cluster implements View {
   readonly virtualMachineInstances = new Map<string, Kinds['virtualMachineInstances']>();
   readonly attachments = new Map<string, Kinds['attachments']>();
   readonly transitSwitches = new Map<string, Kinds['transitSwitches']>();
+  readonly remoteClusters = new Map<string, Kinds['remoteClusters']>();
   verdicts: ReadonlyMap<string, Verdict> = new Map();
   poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();
   readonly gateways: View['gateways'];
@@ -203,10 +205,15 @@ export class Cluster implements View {
     if (change.kind === 'subnets' && essenceOfSubnet(change.before) === essenceOfSubnet(change.after)) return;
     if (change.kind === 'subnets') this.#activeGateways.mark(change.name);
     const isJudged = ['nodes', 'subnets', 'vpcs', 'ipPools', 'transitSwitches'].includes(change.kind);
-    if (isJudged) this.#isJudgementDue = true;
+    if (isJudged || (change.kind === 'remoteClusters' && this.#waitsForRemote())) this.#isJudgementDue = true;
     if (change.kind === 'namespaces') this.#bindings.delete(change.name);
     if (isJudged) this.#bindings.clear();
     if (isJudged || change.kind === 'namespaces') this.#ports.markWaiting();
+  }
+
+  /** What is in force is not judged by what other clusters do. */
+  #waitsForRemote(): boolean {
+    return this.verdicts.values().some(({ problem }) => problem?.code === interconnectOverlap);
   }
 
   /** An attachment is named by pods, but does not say by which. */
@@ -253,6 +260,7 @@ export class Cluster implements View {
         vpcs: this.vpcs,
         nodes: this.nodes.values(),
         transitSwitches: this.transitSwitches,
+        remoteClusters: this.remoteClusters,
         apiServer: this.capabilities.apiServer ?? [],
         loadBalancers: this.capabilities.loadBalancers,
         inForce: this.#inForce,

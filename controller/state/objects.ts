@@ -158,7 +158,21 @@ export interface Vpc extends ApiObjectFacts {
 /** A network between clusters, as the interconnect reports it. */
 export interface TransitSwitch {
   readonly name: string;
+  /** The VPC of this cluster that takes part. */
+  readonly vpc: string;
   readonly cidrs: readonly Cidr[];
+}
+
+/** A prefix that another cluster has and this one takes. */
+export interface RemoteRoute {
+  readonly cidr: Cidr;
+  readonly transitSwitch: string;
+}
+
+/** Another cluster, as the interconnect reports it. */
+export interface RemoteCluster extends ObjectFacts {
+  /** Those that are not rejected, each once, whether a path to it is up or not. */
+  readonly routes: readonly RemoteRoute[];
 }
 
 /** An IP object: who has which address, for people and other tools to see. */
@@ -264,6 +278,7 @@ export interface Kinds {
   readonly virtualMachineInstances: VirtualMachine;
   readonly attachments: Attachment;
   readonly transitSwitches: TransitSwitch;
+  readonly remoteClusters: RemoteCluster;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -1,10 +1,29 @@
 /** The edge, networks: Subnets, Vpcs, SecurityGroups and the networks between clusters. */
-import { annotation } from '../../lib/api/names.ts';
+import { annotation, defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
-import type { SecurityGroup, SecurityGroupRule, Subnet, SubnetSpec, TransitSwitch, Vpc } from '../state/objects.ts';
+import type {
+  RemoteCluster,
+  RemoteRoute,
+  SecurityGroup,
+  SecurityGroupRule,
+  Subnet,
+  SubnetSpec,
+  TransitSwitch,
+  Vpc,
+} from '../state/objects.ts';
 import type { Fields } from './fields.ts';
-import { apiFactsOf, fieldsOf, namesSet, numberOf, recordsOf, selectorsOf, textOf, textsOf } from './fields.ts';
+import {
+  apiFactsOf,
+  factsOf,
+  fieldsOf,
+  namesSet,
+  numberOf,
+  recordsOf,
+  selectorsOf,
+  textOf,
+  textsOf,
+} from './fields.ts';
 import { unsupportedSubnetFields, unsupportedVpcFields } from './unsupported.ts';
 
 export function parseSubnet(raw: RawObject): Subnet {
@@ -182,6 +201,20 @@ export function parseSecurityGroup(raw: RawObject): SecurityGroup {
 }
 
 export function parseTransitSwitch(raw: RawObject): TransitSwitch {
-  const texts = textOf(fieldsOf(raw['status'])['cidr']).split(',');
-  return { name: raw.metadata.name, cidrs: texts.flatMap((text) => parseCidr(text) ?? []) };
+  const [spec, status] = [fieldsOf(raw['spec']), fieldsOf(raw['status'])];
+  const texts = textOf(status['cidr']).split(',');
+  const vpc = textOf(status['vpc']) || textOf(spec['vpc']) || defaultVpc;
+  return { name: raw.metadata.name, vpc, cidrs: texts.flatMap((text) => parseCidr(text) ?? []) };
+}
+
+/** A prefix is listed once for each next hop, which is no matter here. */
+export function parseRemoteCluster(raw: RawObject): RemoteCluster {
+  const routes = new Map<string, RemoteRoute>();
+  for (const route of recordsOf(fieldsOf(raw['status'])['routes'])) {
+    const cidr = parseCidr(textOf(route['prefix']));
+    const transitSwitch = textOf(route['transitSwitch']);
+    if (cidr === undefined || route['state'] === 'Rejected') continue;
+    routes.set(`${transitSwitch} ${textOf(route['prefix'])}`, { cidr, transitSwitch });
+  }
+  return { ...factsOf(raw), routes: [...routes.values()] };
 }

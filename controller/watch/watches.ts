@@ -7,6 +7,7 @@ import {
   networkAttachmentDefinitions,
   nodes,
   pods,
+  remoteClusters,
   securityGroups,
   statefulSets,
   subnets,
@@ -20,7 +21,7 @@ import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Kinds } from '../state/objects.ts';
 import { parseIp, parseIpPool, parseVip } from './addresses.ts';
-import { parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from './networks.ts';
+import { parseRemoteCluster, parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from './networks.ts';
 import {
   parseAttachment,
   parseNamespace,
@@ -65,5 +66,7 @@ export async function openWatches({ client, signal, log, onChange }: WatchOption
   watch('virtualMachines', virtualMachines, parseVirtualMachine, { optional: true });
   watch('virtualMachineInstances', virtualMachineInstances, parseVirtualMachine, { optional: true });
   watch('transitSwitches', transitSwitches, parseTransitSwitch);
+  // Where there is no interconnect nobody needs the kind.
+  watch('remoteClusters', remoteClusters, parseRemoteCluster, { optional: true });
   await Promise.all(reflectors.map(({ synced }) => synced));
 }

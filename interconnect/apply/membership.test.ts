@@ -42,6 +42,7 @@ async function connect(answer: (session: MemberSession) => void) {
     log: { info: () => undefined, warn: () => undefined },
     onUpdate: () => undefined,
     onChange: () => changes.forEach((change) => change()),
+    refusedMs: 50,
   });
   const until = (isSo: () => boolean): Promise<void> =>
     new Promise((resolve) => {

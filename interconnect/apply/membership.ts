@@ -21,7 +21,7 @@ import { redeemToken, type Wish } from './joining.ts';
 
 const unreachable = { baseMs: 400, maxMs: 5000 };
 /** A refusal lasts until a person acts; looking again now and then finds the new token or the renamed cluster. */
-const refusedMs = 5000;
+const usualRefusedMs = 5000;
 const renewCheckMs = 60 * 60 * 1000;
 
 export interface LinkState {
@@ -44,6 +44,8 @@ export interface MembershipOptions {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly onUpdate: (update: HubUpdate) => void;
   readonly onChange: () => void;
+  /** Pause after a refusal, in milliseconds; five seconds by default. */
+  readonly refusedMs?: number;
 }
 
 const keyLost: Problem = {
@@ -55,6 +57,7 @@ const off: LinkState = { isJoined: false, isConnected: false, problem: undefined
 
 export class Membership {
   readonly #options: MembershipOptions;
+  readonly #refusedMs: number;
   #wish: Wish | undefined;
   #run: AbortController | undefined;
   /** Aborts when another name is wanted. */
@@ -69,6 +72,7 @@ export class Membership {
 
   constructor(options: MembershipOptions) {
     this.#options = options;
+    this.#refusedMs = options.refusedMs ?? usualRefusedMs;
   }
 
   get state(): LinkState {
@@ -142,7 +146,7 @@ export class Membership {
       this.#set({ ...this.#state, isConnected: false, problem });
       if (problem !== undefined) this.#options.log.warn({ hub: wish.hub, reason: problem.code }, problem.message);
       const isRefused = problem !== undefined && problem.code !== 'HubUnreachable';
-      const delayMs = isRefused ? refusedMs : backoffMs(failures, unreachable, this.#options.random);
+      const delayMs = isRefused ? this.#refusedMs : backoffMs(failures, unreachable, this.#options.random);
       await sleep(delayMs, undefined, { signal: AbortSignal.any([signal, naming]) }).catch(() => undefined);
     }
     this.#set(off);
@@ -184,7 +188,7 @@ export class Membership {
       if (wish !== undefined && this.#state.renaming !== undefined) await this.#rename(wish);
       if (next.aborted) continue;
       if (this.#state.renaming === undefined) await once(next, 'abort');
-      else await sleep(refusedMs, undefined, { signal: next }).catch(() => undefined);
+      else await sleep(this.#refusedMs, undefined, { signal: next }).catch(() => undefined);
     }
   }
 

@@ -13,6 +13,7 @@ import { chart, everything, helm, type Manifest, parseManifests, renderChart } f
 interface Rule {
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];
+  readonly resourceNames?: readonly string[];
   readonly nonResourceURLs?: readonly string[];
   readonly verbs: readonly string[];
 }
@@ -145,6 +146,28 @@ describe('rights', () => {
     for (const { kind, metadata } of readers) {
       assert.equal(kind, 'Role', metadata.name);
       assert.match(metadata.name, /^isthmus-(interconnect|hub)$/);
+    }
+  });
+
+  test('the agent reads the token where the values say that it is, and where `isthmus ic join` puts it', () => {
+    for (const [values, names] of [
+      [everything, ['isthmus-interconnect-token']],
+      [
+        [...everything, 'interconnect.existingSecret=mine'],
+        ['isthmus-interconnect-token', 'mine'],
+      ],
+    ] as const) {
+      const manifests = parseManifests(renderChart(values));
+      const role = ofKind(manifests, 'Role').find(({ metadata }) => metadata.name === 'isthmus-interconnect');
+      const readable = ((role?.['rules'] ?? []) as readonly Rule[]).filter(
+        ({ resources, verbs }) => resources?.includes('secrets') && verbs.join() === 'get',
+      );
+      assert.deepEqual(
+        readable.map(({ resourceNames }) => resourceNames),
+        [names],
+      );
+      const interconnect = ofKind(manifests, 'Interconnect')[0]?.['spec'] as { tokenSecretRef: { name: string } };
+      assert.equal(interconnect.tokenSecretRef.name, names.at(-1));
     }
   });
 

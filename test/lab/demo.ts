@@ -79,7 +79,7 @@ function renderTable(rows: readonly (readonly string[])[]): string {
     .join('\n');
 }
 
-function lookAround(lab: LabHandle, home: string, remoteAddress: string): string {
+function lookAround(lab: LabHandle, home: string, away: string, remoteAddress: string): string {
   const { name } = lab.layout;
   const state = `.lab/${name}`;
   return `The lab stays up. To look around:
@@ -87,6 +87,7 @@ function lookAround(lab: LabHandle, home: string, remoteAddress: string): string
   export PATH=$PWD/${state}/${home}/bin:${join(tool('kubectl'), '..')}:$PATH KUBECONFIG=${state}/${home}/kubeconfig
   kubectl get pods -A -o wide; kubectl get subnets,ips; kubectl get interconnects,remoteclusters,bgppeers
   kubectl apply -f examples/subnet.yaml
+  make cli; isthmus ic status; isthmus ic diagnose ${away}
   ip netns exec ${name}-${home}-demo-web-1 ping ${remoteAddress}
   ovn-nbctl --db=unix:$PWD/${state}/${home}/nb.sock show
   ovs-vsctl --db=unix:$PWD/${state}/${home}/n1/db.sock show
@@ -120,7 +121,7 @@ async function demo(): Promise<number> {
     result instanceof Error ? [`${paths[at]?.what ?? ''}: ${result.message}`] : [],
   );
   console.log(
-    `\n${lookAround(lab, home, paths[2]?.address ?? '')}\n\n${failures.length === 0 ? `All ${String(paths.length)} paths work.` : failures.join('\n')} Total: ${seconds()} s.`,
+    `\n${lookAround(lab, home, away, paths[2]?.address ?? '')}\n\n${failures.length === 0 ? `All ${String(paths.length)} paths work.` : failures.join('\n')} Total: ${seconds()} s.`,
   );
   return failures.length === 0 ? 0 : 1;
 }

@@ -21,7 +21,7 @@ import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { parseYaml } from '../../lib/kube/yaml.ts';
 
 const crds = join(import.meta.dirname, '../../charts/isthmus/crds');
-const program = join(import.meta.dirname, '../../cli/main.ts');
+export const program = join(import.meta.dirname, '../../cli/main.ts');
 export const namespace = 'kube-system';
 
 export interface Outcome {

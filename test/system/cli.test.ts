@@ -26,7 +26,7 @@ import {
   transitSwitches,
   vpcs,
 } from '../../lib/kube/resources.ts';
-import { addressOf, allGood, CliBed, namespace, startHandshake } from './cli-bed.ts';
+import { addressOf, allGood, CliBed, namespace, program, startHandshake } from './cli-bed.ts';
 
 describe('isthmus', () => {
   let bed: CliBed;
@@ -40,6 +40,12 @@ describe('isthmus', () => {
     assert.equal((await bed.spawn(['odd'])).code, 2);
     assert.equal(help.code, 0);
     assert.match(help.out, /diagnose \[CLUSTER\]/);
+    const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+      version: string;
+    };
+    assert.ok(
+      execFileSync(process.execPath, [program, '--version'], { encoding: 'utf8' }).startsWith(`isthmus ${version} `),
+    );
     for (const argv of [[], ['odd'], ['drain'], ['status', '--odd']])
       assert.equal((await bed.run(argv)).code, 2, argv.join(' '));
   });
@@ -129,6 +135,11 @@ describe('isthmus', () => {
     assert.equal((await bed.run(['token', '--cluster', 'East', '--hub', bed.hub])).code, 2);
     assert.equal((await bed.run(['token', '--cluster', 'east', '--hub', 'nowhere'])).code, 2);
     assert.equal((await bed.run([...wish, '--allow', '10.16'])).code, 2);
+    const far = await bed.run(['token', '--cluster', 'east', '--hub', 'hub.example.com:99999']);
+    assert.deepEqual([far.code, far.err], [2, '--hub hub.example.com:99999: 99999 is no port, which are 1 to 65535\n']);
+    const inside = await bed.run([...wish, '--allow', '10.0.0.1/8']);
+    assert.equal(inside.code, 2);
+    assert.match(inside.err, /--allow 10\.0\.0\.1\/8: 10\.0\.0\.1 is an address within 10\.0\.0\.0\/8; write that/);
   });
 
   it('join: puts Secret and Interconnect there and waits; a cluster that is not ready in time is told why', async () => {
@@ -317,6 +328,12 @@ describe('isthmus', () => {
     assert.equal(few.code, 0, few.out);
     assert.match(few.out, /Not seen\n.*you may not read remoteclusters/s);
     assert.match(few.out, /other cluster +unknown +RemoteClusters may not be read/);
+    const status = await bed.run(['status'], bed.kubeconfigAs('looker'));
+    assert.equal(status.code, 1, status.out);
+    assert.match(
+      status.out,
+      /^east: not known, you may not read remoteclusters, transitswitches, interconnectgateways\n/,
+    );
     const none = await bed.run(['diagnose'], bed.kubeconfigAs('nobody'));
     assert.deepEqual([none.code, none.out], [3, '']);
     assert.match(none.err, /the cluster does not let you: .*interconnects/);

@@ -1,7 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ips, namespaces, nodes, pods, subnets, vpcs } from '../../lib/kube/resources.ts';
+import {
+  apiVersionOf,
+  ips,
+  namespaces,
+  nodes,
+  pods,
+  remoteClusters,
+  subnets,
+  transitSwitches,
+  vpcs,
+} from '../../lib/kube/resources.ts';
 import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
 
 let bed: ControllerBed;
@@ -247,6 +257,35 @@ describe('subnets', () => {
     await bed.untilCondition('younger', 'Ready', 'True');
     assert.deepEqual(bed.row('Logical_Router_Port', 'ovn-cluster-younger')?.['networks'], ['10.56.0.1/25']);
     await bed.kube.delete(subnets, { name: 'younger' });
+  });
+
+  test('what another cluster offers is not taken from it, until it withdraws that', async () => {
+    const offer = (routes: readonly object[]) =>
+      bed.kube.patch(remoteClusters, { name: 'far' }, 'merge', { status: { routes } }, { subresource: 'status' });
+    const apiVersion = apiVersionOf(remoteClusters);
+    for (const [resource, name] of [
+      [transitSwitches, 'ts'],
+      [remoteClusters, 'far'],
+    ] as const)
+      await bed.kube.create(resource, { apiVersion, kind: resource.kind, metadata: { name }, spec: {} });
+    await offer([{ prefix: '10.57.0.0/16', transitSwitch: 'ts', nextHop: '100.100.0.2', state: 'Active' }]);
+    await bed.createSubnet('near', { cidrBlock: '10.57.3.0/24' });
+    assert.match(
+      await bed.untilCondition('near', 'Ready', 'False', 'InterconnectOverlap'),
+      /10\.57\.0\.0\/16 of cluster far, .* transit switch ts/,
+    );
+    await bed.event('ValidateLogicalSwitchFailed', 'near', /^InterconnectOverlap/);
+    assert.equal(bed.row('Logical_Switch', 'near'), undefined);
+    await offer([]);
+    await bed.untilCondition('near', 'Ready', 'True');
+    await offer([{ prefix: '10.57.0.0/16', transitSwitch: 'ts', nextHop: '100.100.0.2', state: 'Active' }]);
+    await bed.kill();
+    await bed.start();
+    await bed.quiet();
+    await bed.untilCondition('near', 'Ready', 'True');
+    await bed.kube.delete(subnets, { name: 'near' });
+    await bed.kube.delete(remoteClusters, { name: 'far' });
+    await bed.kube.delete(transitSwitches, { name: 'ts' });
   });
 
   test('an edit that cannot be leaves pods with the network they have, also over a restart', async () => {

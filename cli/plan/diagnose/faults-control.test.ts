@@ -132,7 +132,7 @@ const faults: readonly Fault[] = [
       };
     },
     code: 'HubNotTrusted',
-    says: /trusts the authority aaaaaaaaaaaa…, what answers here has cccccccccccc…/,
+    says: /expected by east: authority aaaaaaaaaaaa…, met from here: cccccccccccc…/,
   },
   {
     name: 'the hub was made anew: its Secret has another authority',

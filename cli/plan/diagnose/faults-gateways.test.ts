@@ -34,12 +34,12 @@ const faults: readonly Fault[] = [
         {
           type: 'NetworkUnavailable',
           status: 'True',
-          reason: 'ControllerDown',
+          reason: 'OvnControllerDown',
           message: 'ovn-controller does not answer',
         },
       ];
     },
-    code: 'NodeNetworkUnavailable',
+    code: 'OvnControllerDown',
     says: /e1 does not work.*ovn-controller does not answer/,
   },
   {
@@ -211,6 +211,69 @@ const faults: readonly Fault[] = [
     },
     code: 'VswitchdDown',
     says: /gateway of east: e1/,
+  },
+  {
+    name: 'ovs-vswitchd of a gateway of theirs is dead, says its daemon',
+    make: ({ east, west }) => {
+      tunnels(east, gone, 'w1');
+      const [gateway] = west.gateways;
+      for (const tunnel of gateway?.status.tunnels ?? [])
+        Object.assign(tunnel, { state: 'down', diagnostic: 'ovs-vswitchd of this node does not answer' });
+    },
+    code: 'VswitchdDown',
+    says: /gateway of west: w1$/,
+  },
+  {
+    name: 'ovs-vswitchd of a gateway of theirs is frozen, and the address of the node with it',
+    make: ({ east }) => {
+      tunnels(east, gone, 'w1');
+      noIcmp(east, 'w1');
+    },
+    code: 'GatewayDown',
+    says: /^gateway west\/w1 \(192\.0\.2\.21\) answers none of east.*ovs-vswitchd on it is dead or frozen/,
+    isAlone: true,
+  },
+  {
+    name: 'one gateway of theirs is not heard, though its address answers',
+    make: ({ east }) => tunnels(east, gone, 'w1'),
+    code: 'TunnelDown',
+    says: /nothing of gateway west\/w1 .* ovs-vswitchd on it is dead or frozen, or udp 6081 from it is dropped; with --peer/,
+    isAlone: true,
+  },
+  {
+    name: 'ovs-vswitchd of a gateway of ours is frozen, and its daemon is cut off with it',
+    make: ({ east }) => {
+      const [path] = east.transitSwitches[0]?.status.paths ?? [];
+      assert.ok(path);
+      Object.assign(path, { holder: 'e2', state: 'FailedOver' });
+      pathsAre(east, 'Moving', 'FailedOver');
+    },
+    code: 'GatewayDown',
+    says: /gateway e1 of east has lost ts\/0 to e2: ovs-vswitchd on it is dead or frozen/,
+    isAlone: true,
+  },
+  {
+    name: 'a gateway of ours stays away, says the agent',
+    make: ({ east }) => {
+      const [gateway] = east.gateways;
+      assert.ok(gateway);
+      gateway.status.conditions = [
+        { type: 'Ready', status: 'False', reason: 'Lost', message: 'chassis e1 of e1 lost its port' },
+      ];
+      spoil(east, 'GatewaysReady', 'Lost', 'e1 lost a port to another gateway and has not come back');
+    },
+    code: 'GatewayDown',
+    says: /e1 lost its port/,
+  },
+  {
+    name: 'a gateway has the system-id of one of theirs, says the agent',
+    make: ({ east }) => {
+      tunnels(east, gone, 'w1');
+      spoil(east, 'GatewaysReady', 'DuplicateChassis', 'node e1 and gateway w1 of west have one system-id');
+    },
+    code: 'DuplicateChassis',
+    says: /have one system-id/,
+    isAlone: true,
   },
   {
     name: 'BFD is off',

@@ -141,6 +141,26 @@ const faults: readonly Fault[] = [
     says: /subnet late of west \(10\.19\.0\.0\/24\) is not ready: 10\.19\.0\.0\/24 overlaps subnet web/,
   },
   {
+    name: 'a new subnet would take addresses of another cluster, and was refused',
+    make: ({ east }) =>
+      east.subnets.push(
+        subnetOf('clash', '10.17.4.0/24', {
+          cidrs: [],
+          conditions: [
+            {
+              type: 'Ready',
+              status: 'False',
+              reason: 'InterconnectOverlap',
+              message: 'spec.cidrBlock 10.17.4.0/24 overlaps 10.17.0.0/16 of cluster west',
+            },
+          ],
+        }),
+      ),
+    code: 'PrefixOverlap',
+    says: /subnet clash of east is not in force: .* overlaps 10\.17\.0\.0\/16 of cluster west/,
+    isAlone: true,
+  },
+  {
     name: 'a subnet is in a VPC that is not joined',
     make: ({ west }) => west.subnets.push(subnetOf('tenant', '10.20.0.0/24', { vpc: 'blue' })),
     code: 'OtherVpc',

@@ -11,6 +11,7 @@ import {
   type Node,
   type Snapshot,
 } from '../../state/snapshot.ts';
+import { conflictFix } from './refusals.ts';
 import { cause, failedIf, judged, ok, unknown, warnIf, type Cause, type Outcome, type Side } from './step.ts';
 
 /** Nodes that the Interconnect selects, in order of name. */
@@ -61,7 +62,8 @@ function nodeCauses(near: Snapshot, node: Node): readonly Cause[] {
   const unavailable = conditionOf(node.conditions, 'NetworkUnavailable');
   if (unavailable?.status === 'True') {
     const message = `the network of gateway node ${node.name} does not work (${unavailable.reason ?? 'no reason'}): ${unavailable.message ?? ''}`;
-    found.push(cause('NodeNetworkUnavailable', message, programFix(unavailable)));
+    const code = programCodes[unavailable.reason ?? ''] ?? 'NodeNetworkUnavailable';
+    found.push(cause(code, message, programFix(unavailable)));
   }
   const pod = near.workloads.find(
     (one) => one.component === 'isthmus-daemon' && one.node === node.name && !one.isReady,
@@ -72,6 +74,12 @@ function nodeCauses(near: Snapshot, node: Node): readonly Cause[] {
   }
   return found;
 }
+
+/** Which program the daemon of a node misses, by the reason it gives. */
+const programCodes: Readonly<Record<string, string>> = {
+  SwitchDown: 'VswitchdDown',
+  OvnControllerDown: 'OvnControllerDown',
+};
 
 function programFix({ message = '' }: Condition): string {
   if (/ovn-controller/.test(message)) return 'start ovn-controller on that node; its log says why it ended';
@@ -98,6 +106,11 @@ function chassisOf(near: Snapshot, node: Node): string {
   return near.gateways.find((gateway) => gateway.node === node.name)?.status.chassis ?? node.chassis ?? '';
 }
 
+const duplicates = new Set(['DuplicateChassis', 'DuplicateEncap']);
+
+export const lostGatewayFix =
+  'look at ovs-vswitchd on that node first (with a userspace datapath the address of the node goes with it), then at ovn-controller and the node itself';
+
 /** Reasons of GatewaysReady that tell of ports, drains and missing nodes. */
 const ofOtherSteps = new Set(['NotClaimed', 'NoGateway', 'AllDrained', 'WaitingForHub']);
 
@@ -108,8 +121,11 @@ export function checkChassis({ near }: Side): Outcome | undefined {
   const said = falseCondition(near, 'GatewaysReady');
   // The agent's own word, where nothing finer was found and no other step is about it.
   if (causes.length === 0 && said !== undefined && !ofOtherSteps.has(said.reason ?? '')) {
-    const fix = 'look at the daemon, ovn-controller and Open vSwitch of the nodes it names';
-    return failedIf([cause(said.reason ?? 'GatewaysNotReady', said.message ?? 'GatewaysReady is False', fix)], '');
+    const code = said.reason ?? 'GatewaysNotReady';
+    const fix = duplicates.has(code)
+      ? conflictFix(code)
+      : 'look at the daemon, ovn-controller and Open vSwitch of the nodes it names';
+    return failedIf([cause(code, said.message ?? 'GatewaysReady is False', fix)], '');
   }
   return failedIf(causes, nodes.map((node) => `${node.name}=${chassisOf(near, node)}`).join(', '));
 }
@@ -140,6 +156,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   }
   if (ready?.status !== 'False' || isOfPaths(ready.reason)) return [];
   const message = ready.message ?? `gateway ${node.name} is not ready`;
+  if (ready.reason === 'Lost') return [cause('GatewayDown', message, lostGatewayFix)];
   return [cause(ready.reason ?? 'ChassisUnknown', message, chassisFix(node, ready))];
 }
 
@@ -148,6 +165,7 @@ function isOfPaths(reason: string | undefined): boolean {
 }
 
 function chassisFix(node: Node, { reason = '', message = '' }: Condition): string {
+  if (duplicates.has(reason)) return conflictFix(reason);
   if (reason === 'NotInterconnect' || /is-interconn/.test(message))
     return `the daemon sets ovn-is-interconn on selected nodes: look at its log on ${node.name}`;
   return `look at the daemon, ovn-controller and Open vSwitch on ${node.name}`;
@@ -177,7 +195,7 @@ export function usableGateways(near: Snapshot): readonly Gateway[] {
 }
 
 /** A daemon writes what it measures at least twice a minute; with many peers less often. */
-const silenceMs = 90_000;
+const silenceMs = 60_000;
 const fewPeers = 50;
 
 /** For how long the daemon has measured nothing, where that is too long and the clocks can be trusted. */

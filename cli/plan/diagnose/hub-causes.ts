@@ -104,13 +104,13 @@ function deadHub(near: Snapshot, far: Snapshot | undefined): string | undefined 
   return undefined;
 }
 
-/** Both authorities by the beginnings of their fingerprints. */
+/** Which authority was expected and which was met, by the beginnings of their fingerprints. */
 function strangerOf({ identity, probe, label }: Snapshot): string | undefined {
   if (identity === undefined || isProblem(identity)) return undefined;
-  const trusted = `${label} trusts the authority ${identity.authority.slice(0, 12)}…`;
+  const expected = `expected by ${label}: authority ${identity.authority.slice(0, 12)}…`;
   const [other] =
     probe?.outcome === 'answered' && !isTrusted(probe.authorities, identity) ? probe.authorities.slice(-1) : [];
-  return other === undefined ? trusted : `${trusted}, what answers here has ${other.slice(0, 12)}…`;
+  return other === undefined ? expected : `${expected}, met from here: ${other.slice(0, 12)}…`;
 }
 
 /** Before the first join nobody is known, and so nobody is a stranger. */

@@ -108,7 +108,7 @@ export function checkCertificate({ near, far }: Side): Outcome | undefined {
   else if (said !== undefined) causes.push(saidCause(said));
   const stranger = strangerOf(near, far, identity.authority);
   if (stranger !== undefined) {
-    const message = `${near.label} trusts the hub with the authority ${short(identity.authority)}…, but ${stranger}`;
+    const message = `${near.label} expects a hub with the authority ${short(identity.authority)}…, but ${stranger}`;
     causes.push(
       cause(
         'HubNotTrusted',

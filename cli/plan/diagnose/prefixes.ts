@@ -64,6 +64,12 @@ export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined
     );
   const ready = conditionOf(subnet.conditions, 'Ready');
   if (subnet.cidrs.length === 0 || ready?.status === 'False') {
+    if (ready?.reason === 'InterconnectOverlap')
+      return cause(
+        'PrefixOverlap',
+        `${of} is not in force: ${ready.message ?? 'another cluster has its addresses'}`,
+        `give it other addresses, or let the other cluster withdraw its prefix: kubectl describe subnet ${name}`,
+      );
     const why = ready?.message === undefined || ready.message === '' ? 'its CIDR is not in force' : ready.message;
     return subnet.cidrs.length > 0
       ? undefined
@@ -71,6 +77,9 @@ export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined
   }
   return undefined;
 }
+
+/** Why a subnet is not offered that its user would have offered. */
+const amiss = new Set(['SubnetNotReady', 'PrefixOverlap']);
 
 export function checkOffer({ near, far }: Side): Outcome | undefined {
   const spec = specOf(near);
@@ -83,7 +92,7 @@ export function checkOffer({ near, far }: Side): Outcome | undefined {
     if (subnet.isJoin) continue;
     const found = whyNotOffered(near, subnet);
     if (found === undefined) offered.push(...subnet.cidrs.map(formatCidr));
-    else (found.code === 'SubnetNotReady' ? failures : warnings).push(found);
+    else (amiss.has(found.code) ? failures : warnings).push(found);
   }
   if (offered.length === 0 && failures.length === 0)
     failures.push(

@@ -40,6 +40,7 @@ export type StepId =
   | 'gateway-health'
   | 'chassis'
   | 'drain'
+  | 'failover'
   | 'reports'
   | 'transit'
   | 'ports'

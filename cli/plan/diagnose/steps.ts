@@ -10,7 +10,7 @@ import {
 import { checkAgent, checkCertificate, checkClock, checkHub, checkJoined, checkMembership } from './link.ts';
 import { checkPaths, checkPeer } from './peers.ts';
 import { checkOffer, checkPolicy, checkRoutes } from './prefixes.ts';
-import { checkConflicts, checkConverged, checkPorts, checkTransit } from './transit.ts';
+import { checkConflicts, checkConverged, checkFailover, checkPorts, checkTransit } from './transit.ts';
 import { checkMtu, checkTunnels } from './tunnels.ts';
 import type { Step } from './step.ts';
 
@@ -27,6 +27,12 @@ export const steps: readonly Step[] = [
   { id: 'conflicts', name: 'conflicts', needs: [], check: checkConflicts },
   { id: 'chassis', name: 'gateway chassis', needs: ['gateway-health', 'databases'], check: checkChassis },
   { id: 'drain', name: 'drain', needs: [], check: checkDrain },
+  {
+    id: 'failover',
+    name: 'gateways in place',
+    needs: ['gateway-health', 'chassis', 'databases', 'drain'],
+    check: checkFailover,
+  },
   { id: 'reports', name: 'daemon reports', needs: ['agent', 'gateway-health', 'chassis'], check: checkReports },
   { id: 'transit', name: 'transit switches', needs: ['joined', 'agent', 'hub'], check: checkTransit },
   {
@@ -38,7 +44,7 @@ export const steps: readonly Step[] = [
   {
     id: 'tunnels',
     name: 'tunnels',
-    needs: ['gateway-nodes', 'gateway-health', 'chassis', 'databases'],
+    needs: ['gateway-nodes', 'gateway-health', 'chassis', 'databases', 'failover'],
     check: checkTunnels,
   },
   { id: 'mtu', name: 'MTU and loss', needs: [], check: checkMtu },
@@ -48,9 +54,14 @@ export const steps: readonly Step[] = [
     needs: ['membership', 'hub', 'joined', 'agent', 'tunnels', 'ports'],
     check: checkPeer,
   },
-  { id: 'paths', name: 'paths', needs: ['tunnels', 'ports', 'drain', 'peer'], check: checkPaths },
+  { id: 'paths', name: 'paths', needs: ['tunnels', 'ports', 'failover', 'drain', 'peer'], check: checkPaths },
   { id: 'policy', name: 'route policies', needs: [], check: checkPolicy },
-  { id: 'offer', name: 'prefixes offered', needs: ['agent', 'hub', 'joined', 'conflicts', 'peer'], check: checkOffer },
+  {
+    id: 'offer',
+    name: 'prefixes offered',
+    needs: ['agent', 'hub', 'joined', 'conflicts', 'peer', 'converged'],
+    check: checkOffer,
+  },
   {
     id: 'routes',
     name: 'routes',

@@ -9,7 +9,8 @@ import {
   type Snapshot,
   type TransitSwitch,
 } from '../../state/snapshot.ts';
-import { usableGateways } from './gateways.ts';
+import { lostGatewayFix, usableGateways } from './gateways.ts';
+import { conflictFix } from './refusals.ts';
 import { cause, failedIf, ok, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
 export function checkTransit({ near }: Side): Outcome {
@@ -82,6 +83,8 @@ function transitClashes(near: Snapshot, text: string): readonly string[] {
 }
 
 function transitFix(reason: string, name: string): string {
+  if (reason === 'TransitNetworkInvalid')
+    return `give TransitSwitch ${name} another spec.cidr: the message says why not this`;
   if (reason === 'TransitOverlap')
     return 'give the hub another --transit-cidr (hub.transitCIDR), or the TransitSwitch another spec.cidr';
   return `the message names the cause; kubectl get transitswitch ${name} -o yaml has the rest`;
@@ -114,6 +117,24 @@ export function checkPorts({ near }: Side): Outcome | undefined {
   return failedIf(causes, `${plural(paths.length, 'port')} held`);
 }
 
+/** Ports that the datapath has moved by itself, which it does for a gateway that nobody hears. */
+export function checkFailover({ near }: Side): Outcome | undefined {
+  const paths = near.transitSwitches.flatMap(({ name, status }) =>
+    (status.paths ?? []).map((path) => ({ name, ...path })),
+  );
+  if (paths.length === 0) return undefined;
+  const moved = paths.filter(({ state }) => state === 'FailedOver');
+  const causes = [...Map.groupBy(moved, ({ gateways = [] }) => gateways[0] ?? '')].flatMap(([chassis, lost]) => {
+    const gateway = near.gateways.find(({ status }) => status.chassis === chassis);
+    // Its daemon says more, in the step of the tunnels.
+    if (gateway?.status.tunnels?.some(({ diagnostic = '' }) => /vswitchd/.test(diagnostic)) === true) return [];
+    const ports = lost.map(({ name, path, holder = '' }) => `${name}/${path} to ${holder}`).join(', ');
+    const message = `gateway ${gateway?.node ?? chassis} of ${near.label} has lost ${ports}: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
+    return [cause('GatewayDown', message, lostGatewayFix)];
+  });
+  return failedIf(causes, 'every port is where it should be');
+}
+
 /** What the hub or the agent refused. */
 export function checkConflicts({ near, far }: Side): Outcome {
   const said = falseCondition(near, 'NoConflicts');
@@ -127,23 +148,6 @@ export function checkConflicts({ near, far }: Side): Outcome {
   if (conditionOf(near.interconnect?.status.conditions, 'NoConflicts') === undefined)
     return unknown('the agent has not said');
   return ok('every name, address and prefix has one owner');
-}
-
-function conflictFix(reason: string): string {
-  const fixes: Readonly<Record<string, string>> = {
-    DuplicateChassis:
-      'give one of the two Open vSwitches another system-id (external_ids:system-id) and restart its ovn-controller',
-    DuplicateEncap: 'give one of the two nodes another tunnel address (external_ids:ovn-encap-ip)',
-    ClusterNameTaken: 'choose another clusterName: leave, then join by the new name',
-    PrefixOverlap: 'one of the two subnets needs other addresses; or keep it to itself: disableInterConnection: true',
-    Overlap: 'one of the two subnets needs other addresses; or keep it to itself: disableInterConnection: true',
-    PrefixNotAllowed: 'the hub allows this cluster other prefixes only: change spec.allowedPrefixes of its HubMember',
-    MaxPrefixes: 'raise maxPrefixes (HubMember at the hub, RoutePolicy here), or aggregate',
-    TransitOverlap: 'give the hub another --transit-cidr (hub.transitCIDR), or the TransitSwitch another spec.cidr',
-    TransitExhausted: 'the transit network has no address left: a larger one at the hub, or a member has to leave',
-    Denied: 'a RoutePolicy denies it: change its rules, or leave it so',
-  };
-  return fixes[reason] ?? 'the message names what is held by whom: one of the two has to change';
 }
 
 /** What both sides use, seen in their own objects: also before the hub has said so. */

@@ -19,7 +19,18 @@ export interface Pair {
   readonly probe: GatewayProbe | undefined;
 }
 
-type Fault = 'out' | 'in' | 'both' | 'mute' | 'dead-way' | 'switch-down' | 'no-bfd' | 'off';
+type Fault =
+  | 'out'
+  | 'in'
+  | 'both'
+  | 'mute'
+  | 'dead-way'
+  | 'switch-down'
+  | 'their-switch-down'
+  | 'gateway-mute'
+  | 'gateway-down'
+  | 'no-bfd'
+  | 'off';
 
 /** Every tunnel to a gateway of the peer, or of all peers. */
 export function pairsOf({ near, far, peer }: Side): readonly Pair[] {
@@ -52,6 +63,8 @@ function faultOf({ tunnel, reverse, probe }: Pair): Fault | undefined {
   if (tunnel.state === 'admin_down') return 'off';
   const diagnostic = tunnel.diagnostic ?? '';
   if (switchDown.test(diagnostic)) return 'switch-down';
+  if (reverse !== undefined && reverse.state !== 'up' && switchDown.test(reverse.diagnostic ?? ''))
+    return 'their-switch-down';
   // A session in `init` gets the other end's packets, which say that none of ours arrive.
   const isHeard = tunnel.state === 'init' || signaled.test(diagnostic);
   if (isHeard) return 'out';
@@ -61,6 +74,26 @@ function faultOf({ tunnel, reverse, probe }: Pair): Fault | undefined {
     if (reverse.state === 'down' && expired.test(reverse.diagnostic ?? '')) return 'both';
   }
   return isLost(probe) ? 'dead-way' : 'mute';
+}
+
+/** Where one gateway there answers none of ours, and another one does, the way between the clusters is not to blame. */
+function faultsOf(pairs: readonly Pair[]): ReadonlyMap<Pair, Fault> {
+  const faults = new Map<Pair, Fault>();
+  for (const pair of pairs) {
+    const fault = faultOf(pair);
+    if (fault !== undefined) faults.set(pair, fault);
+  }
+  const isSilent = (pair: Pair): boolean => ['mute', 'dead-way'].includes(faults.get(pair) ?? '');
+  for (const [chassis, members] of Map.groupBy(pairs, ({ tunnel }) => tunnel.chassis)) {
+    const cluster = members[0]?.cluster;
+    const hasNeighbour = pairs.some(
+      (pair) => pair.cluster === cluster && pair.tunnel.chassis !== chassis && !faults.has(pair),
+    );
+    if (!hasNeighbour || !members.every(isSilent)) continue;
+    const isDown = members.some(({ probe }) => isLost(probe));
+    for (const pair of members) faults.set(pair, isDown ? 'gateway-down' : 'gateway-mute');
+  }
+  return faults;
 }
 
 function isLost(probe: GatewayProbe | undefined): boolean {
@@ -73,7 +106,8 @@ export function checkTunnels(side: Side): Outcome | undefined {
     return side.near.remotes.length === 0
       ? undefined
       : unknown('no daemon of a gateway has reported a tunnel to there');
-  const groups = Map.groupBy(pairs, faultOf);
+  const faults = faultsOf(pairs);
+  const groups = Map.groupBy(pairs, (pair) => faults.get(pair));
   const failures: Cause[] = [];
   const warnings: Cause[] = [];
   for (const [fault, members] of groups) {
@@ -122,10 +156,27 @@ function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
         'see that the other gateway is up; then routes and firewalls between these addresses',
       );
     case 'switch-down':
+      return switchCause(
+        side.near.label,
+        pairs.map(({ ours }) => ours.node),
+      );
+    case 'their-switch-down':
+      // In the words of the other side's own step, so that it is told once.
+      return switchCause(
+        side.far?.label ?? '',
+        pairs.map((pair) => nodeThere(side, pair)),
+      );
+    case 'gateway-down':
       return cause(
-        'VswitchdDown',
-        `ovs-vswitchd does not run on a gateway of ${side.near.label}: ${[...new Set(pairs.map(({ ours }) => ours.node))].join(', ')}`,
-        'start ovs-vswitchd on that node; its log says why it ended',
+        'GatewayDown',
+        `${gatewaysThere(pairs)} answers none of ${side.near.label}, neither through the tunnel nor to ICMP, while others there do: ovs-vswitchd on it is dead or frozen, or the node or its link is down`,
+        `look at ovs-vswitchd on that node first (with a userspace datapath the address of the node goes with it), then at the node itself`,
+      );
+    case 'gateway-mute':
+      return cause(
+        'TunnelDown',
+        `nothing of ${gatewaysThere(pairs)} arrives through the tunnel, while others there are heard: ovs-vswitchd on it is dead or frozen, or udp 6081 from it is dropped${tellApart}`,
+        `see that ovs-vswitchd runs on that gateway; then ${firewall}`,
       );
     case 'no-bfd':
       return cause(
@@ -140,6 +191,23 @@ function causeOf(fault: Fault, pairs: readonly Pair[], side: Side): Cause {
         'ovs-vsctl set interface INTERFACE bfd:enable=true on the node',
       );
   }
+}
+
+function switchCause(label: string, nodes: readonly string[]): Cause {
+  return cause(
+    'VswitchdDown',
+    `ovs-vswitchd does not run, or is frozen, on a gateway of ${label}: ${[...new Set(nodes)].sort().join(', ')}`,
+    'start ovs-vswitchd on that node; its log says why it ended',
+  );
+}
+
+function nodeThere({ far }: Side, { tunnel }: Pair): string {
+  return far?.gateways.find(({ status }) => status.chassis === tunnel.chassis)?.node ?? tunnel.chassis;
+}
+
+function gatewaysThere(pairs: readonly Pair[]): string {
+  const names = new Set(pairs.map(({ cluster, tunnel }) => `${cluster}/${tunnel.chassis} (${tunnel.address})`));
+  return `gateway ${[...names].join(', ')}`;
 }
 
 const shown = 4;

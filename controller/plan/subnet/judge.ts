@@ -6,16 +6,17 @@
 import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
 import { portGroupPart } from '../names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { cidrContains, cidrsOverlap, formatCidr, lastOf } from '../../../lib/net/cidr.ts';
+import { cidrContains, formatCidr, lastOf } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { byAge } from '../../state/objects.ts';
-import type { Node, Subnet, TransitSwitch, Vpc } from '../../state/objects.ts';
+import type { Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../state/objects.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText } from './accepted-note.ts';
+import { interconnectOverlap, remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
 import { defineSubnet, gatewayIp } from './subnet-net.ts';
 import type { SpecDefaults } from './subnet-net.ts';
 
@@ -37,6 +38,7 @@ export interface Evidence {
   readonly vpcs: ReadonlyMap<string, Vpc>;
   readonly nodes: Iterable<Node>;
   readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
+  readonly remoteClusters: ReadonlyMap<string, RemoteCluster>;
   /** Addresses by which pods reach the API server. */
   readonly apiServer: readonly string[];
   readonly inForce: ReadonlyMap<string, SubnetNet>;
@@ -105,9 +107,9 @@ class Places {
   }
 }
 
-/** The switch's side of its patch, told apart from routers' ports, which are rows of another table. */
-function patchOf(subnet: string, vpc: string): string {
-  return `@${switchRouterPort(subnet, vpc)}`;
+/** Both ends of the patch between a subnet and its VPC: northd knows ports of switches and routers by one set of names. */
+function patchOf(subnet: string, vpc: string): readonly string[] {
+  return [routerSwitchPort(vpc, subnet), switchRouterPort(subnet, vpc)];
 }
 
 function isInside(net: SubnetNet, address: string): boolean {
@@ -153,7 +155,7 @@ class Judge {
   }
 
   #namePorts(name: string, vpc: string): void {
-    this.#portNames.set(routerSwitchPort(vpc, name), name).set(patchOf(name, vpc), name);
+    for (const port of patchOf(name, vpc)) this.#portNames.set(port, name);
   }
 
   /** Networks in use in a VPC; those of different VPCs may overlap. */
@@ -187,9 +189,18 @@ class Judge {
       const balanced = hasDefault ? { ...spec, enableLb: subnet.spec.enableLb ?? true } : spec;
       return { vpc, net, spec: balanced, isOpen, problem: undefined };
     }
-    const net = this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
-    if (net !== undefined && this.#isIncumbent(subnet)) this.#placesIn(vpc).add(subnet.name, net);
+    const isKept = !this.#isInUse(subnet.name) && this.#isKept(subnet, problem);
+    if (isKept) this.#hold(subnet, subnet.name);
+    const net = isKept || this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
+    if (net !== undefined && !isKept && this.#isIncumbent(subnet)) this.#placesIn(vpc).add(subnet.name, net);
     return { vpc, net, spec: undefined, isOpen: false, problem };
+  }
+
+  /** Other clusters go on reaching the network that an edit would have left, also while nobody is in it. */
+  #isKept(subnet: Subnet, problem: Problem | undefined): boolean {
+    const net = this.#evidence.inForce.get(subnet.name);
+    if (net === undefined || problem?.code !== interconnectOverlap) return false;
+    return this.#placesIn(vpcNameOf(subnet.spec)).overlap(subnet.name, net) === undefined;
   }
 
   #conflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
@@ -197,6 +208,10 @@ class Judge {
     const vpc = vpcNameOf(subnet.spec);
     if (name === defaultVpc) {
       return { code: 'NameConflict', message: `${name} is the name of the Vpc: choose another name` };
+    }
+    if (name === vpc) {
+      const message = `${name} is the name of its Vpc too, and both ends of the patch between them would be called ${switchRouterPort(name, vpc)}: choose another name`;
+      return { code: 'NameConflict', message };
     }
     const holder = this.#portGroupNames.get(portGroupPart(name));
     if (holder !== undefined) {
@@ -212,8 +227,9 @@ class Judge {
         message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(place.cidr)} of subnet ${place.owner}: choose a free CIDR`,
       };
     }
-    const ports = [routerSwitchPort(vpc, name), patchOf(name, vpc)];
-    const rival = ports.map((port) => this.#portNames.get(port)).find((one) => one !== undefined && one !== name);
+    const rival = patchOf(name, vpc)
+      .map((port) => this.#portNames.get(port))
+      .find((one) => one !== undefined && one !== name);
     if (rival !== undefined) {
       const message = `the ports between ${name} and Vpc ${vpc} would have the names of those of subnet ${rival}: choose another name`;
       return { code: 'NameConflict', message };
@@ -230,24 +246,18 @@ class Judge {
   #surroundingConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
     const { name } = subnet;
     const usage = this.#usageConflictOf(name, net);
-    // Other VPCs have no way to nodes and other clusters that an overlap could spoil.
-    if (vpcNameOf(subnet.spec) !== defaultVpc) return usage;
-    const other = this.#isIncumbent(subnet) ? undefined : (this.#transitConflictOf(net) ?? this.#apiConflictOf(net));
-    return other ?? this.#nodeConflictOf(net) ?? usage;
+    const isNew = !this.#isIncumbent(subnet);
+    const remote = isNew ? this.#remoteConflictOf(subnet, net) : undefined;
+    // Other VPCs have no way to nodes that an overlap could spoil.
+    if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
+    const api = isNew ? this.#apiConflictOf(net) : undefined;
+    return remote ?? api ?? this.#nodeConflictOf(net) ?? usage;
   }
 
   /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */
-  #transitConflictOf(net: SubnetNet): Problem | undefined {
-    for (const transit of this.#evidence.transitSwitches.values()) {
-      const cidr = transit.cidrs.find((one) => partsOf(net).some((part) => cidrsOverlap(part.cidr, one)));
-      if (cidr !== undefined) {
-        return {
-          code: 'CIDROverlap',
-          message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(cidr)}, the network between clusters (transit switch ${transit.name}): choose a free CIDR`,
-        };
-      }
-    }
-    return undefined;
+  #remoteConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+    const inForce = this.#evidence.inForce.get(subnet.name);
+    return transitOverlapOf(subnet, net, this.#evidence) ?? remoteOverlapOf(subnet, net, inForce, this.#evidence);
   }
 
   #apiConflictOf(net: SubnetNet): Problem | undefined {

@@ -11,6 +11,8 @@ import { z } from 'zod';
 export interface Rule {
   readonly rule: string;
   readonly message: string;
+  /** The field that is to blame, from where the rule stands: `.spec.vpc`. */
+  readonly fieldPath?: string;
 }
 
 /** Metadata that puts CEL rules on a schema. */

@@ -133,7 +133,8 @@ export const subnetKind: Kind = {
     },
     {
       rule: '!has(self.spec) || !has(self.spec.vpc) || self.spec.vpc != self.metadata.name',
-      message: 'a subnet must not have the name of its vpc: both name things in the same network',
+      message: 'a subnet must not have the name of its vpc, or both ends of the port between them would have one name',
+      fieldPath: '.spec.vpc',
     },
   ],
 };

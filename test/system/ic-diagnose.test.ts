@@ -1,0 +1,70 @@
+/** `isthmus ic diagnose` names what was broken between the clusters of the lab, from one side and from both. */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, describe, it } from 'node:test';
+import { run } from '../../cli/program.ts';
+import type { Diagnosis } from '../../cli/plan/diagnose/diagnose.ts';
+import { openLab } from '../lab/lib/lab.ts';
+import { waitFor } from '../lab/run.ts';
+import { faults } from './diagnose-faults.ts';
+import { mend } from './diagnose-injections.ts';
+
+describe('diagnose', () => {
+  const lab = openLab();
+  const dirOf = (cluster: string): string => lab.cluster(cluster).dir;
+  const alone = ['--kubeconfig', join(dirOf('east'), 'kubeconfig')];
+  const both = [...alone, '--peer-kubeconfig', join(dirOf('west'), 'kubeconfig')];
+  const databases = ['nb', 'sb'].flatMap((name) => [`--${name}`, `unix:${dirOf('east')}/${name}.sock`]);
+
+  const ask = async (argv: readonly string[]): Promise<Diagnosis> => {
+    const said = { out: '', err: '' };
+    await run(['ic', 'diagnose', 'west', '-o', 'json', ...argv], {
+      env: { HOME: '/nonexistent' },
+      out: (text) => (said.out += text),
+      note: (text) => (said.err += text),
+      readInput: () => Promise.resolve(''),
+      isColoured: false,
+      now: Date.now,
+      signal: new AbortController().signal,
+    });
+    assert.notEqual(said.out, '', said.err);
+    return JSON.parse(said.out) as Diagnosis;
+  };
+  /** Until the first cause has one of the codes. */
+  const untilNamed = (argv: readonly string[], codes: readonly string[]): Promise<void> =>
+    waitFor(
+      `diagnose to name ${codes.join(' or ')}`,
+      async () => {
+        const { causes } = await ask(argv);
+        const [first] = causes;
+        return codes.includes(first?.code ?? '') || JSON.stringify(first ?? 'nothing');
+      },
+      45_000,
+    );
+  const untilWell = (): Promise<void> =>
+    waitFor(
+      'nothing to be wrong any more',
+      async () => {
+        const { isWell, causes } = await ask(both);
+        return isWell || JSON.stringify(causes);
+      },
+      90_000,
+    );
+
+  after(() => mend(lab));
+
+  for (const fault of faults.filter(({ isQuick }) => isQuick === true))
+    it(fault.name, async () => {
+      await untilWell();
+      const given = fault.needsDatabases === true ? databases : [];
+      await fault.inject(lab);
+      try {
+        await untilNamed([...alone, ...given], fault.alone);
+        await untilNamed([...both, ...given], fault.both);
+      } finally {
+        await mend(lab);
+        await fault.undo?.(lab);
+      }
+      await untilWell();
+    });
+});
