@@ -32,7 +32,7 @@ import { NodeAddresses } from './host/node-addresses.ts';
 import { PodLinks } from './host/pod-links.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { watchHost } from './host/watch-host.ts';
-import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs } from './ovs/local.ts';
+import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } from './ovs/local.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { isGateway } from './plan/gateway-role.ts';
 import { planNodeStatus } from './plan/node-status.ts';
@@ -207,7 +207,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       isInstalled: isInstalled(ovs, nodeInterface),
       down: programs.down,
     };
-    if (node !== undefined) status.tell(node, chassis, planNodeStatus({ node, ...facts }));
+    if (node !== undefined) status.tell(node, systemId(ovs) ?? chassis, planNodeStatus({ node, ...facts }));
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
   nodes.subscribe(tell);

@@ -16,6 +16,7 @@ import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { readSecret, secretStore } from './apply/identity.ts';
+import { Inquiry } from './apply/inquiry.ts';
 import { LocalMember } from './apply/member.ts';
 import { Membership, type LinkState } from './apply/membership.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
@@ -86,6 +87,7 @@ class Agent {
   readonly #ovnIcConfig: OvnIcConfig;
   readonly #hub = new HubView();
   readonly #progress: Progress;
+  readonly #inquiry: Inquiry;
   readonly #transitions = new Transitions();
   readonly #unsubscribe: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -107,6 +109,13 @@ class Agent {
       onReaction: (kind, ms) => options.onReaction?.(kind, ms / 1000),
     });
     this.#member = new LocalMember({ northbound, southbound, targets: this.#targets, sources: this.#sources, now });
+    this.#inquiry = new Inquiry({
+      northbound,
+      southbound,
+      now,
+      gateways: () => this.#member.followers,
+      onChange: () => this.#schedule(),
+    });
     this.#membership = new Membership({
       store: secretStore(client, namespace),
       now,
@@ -157,6 +166,7 @@ class Agent {
     this.#stopTimers();
     this.#telling.close();
     this.#progress.close();
+    this.#inquiry.stop();
     for (const target of Object.values(this.#targets)) target.close();
     await Promise.all([this.#writer.close(), this.#events.close()]);
   }
@@ -232,6 +242,7 @@ class Agent {
     const { client, namespace } = this.#options;
     const { name, key } = spec.tokenSecretRef;
     this.#isWithdrawn = false;
+    this.#inquiry.start();
     const readToken = () => readSecret(client, namespace, name, key);
     this.#membership.want({ cluster: spec.clusterName, hub: spec.hub, readToken });
     this.#tellHub(spec);
@@ -264,6 +275,7 @@ class Agent {
     this.#hub.reset();
     this.#member.reset();
     this.#progress.reset();
+    this.#inquiry.stop();
     if (this.#isWithdrawn) return;
     this.#isWithdrawn = true;
     void this.#member.network.withdraw();
@@ -304,6 +316,7 @@ class Agent {
       member: this.#member,
       link: this.#membership.state,
       progress: this.#progress,
+      still: this.#inquiry.still,
       nowMs: this.#options.now(),
     });
   }

@@ -9,7 +9,14 @@ import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { runAgent } from './agent.ts';
 import { agentMetrics, type AgentMetrics } from './metrics.ts';
-import { northboundIndexes, northboundMonitor, southboundIndexes, southboundMonitor } from './watch/databases.ts';
+import {
+  northboundIndexes,
+  northboundMonitor,
+  northboundProgress,
+  southboundIndexes,
+  southboundMonitor,
+  southboundProgress,
+} from './watch/databases.ts';
 
 const flagSpec = {
   kubeconfig: text('kubeconfig file; without it the service account of the pod', undefined),
@@ -23,6 +30,9 @@ const flagSpec = {
   'ovn-key': text('key file for ssl: remotes', undefined),
 };
 type Flags = FlagValues<typeof flagSpec>;
+
+/** A frozen leader of a raft cluster is left for another within three times this. */
+const probeIntervalMs = 3000;
 
 runRoom('interconnect', async (signal, log) => {
   const flags = parseFlags(flagSpec, process.argv.slice(2), process.env);
@@ -45,20 +55,20 @@ async function leadAgent(
   metrics: AgentMetrics,
   signal: AbortSignal,
 ): Promise<void> {
-  const common = { signal, ...tlsOf(flags) };
+  const common = { signal, probeIntervalMs, ...tlsOf(flags) };
   const [northbound, southbound] = await Promise.all([
     openOvsdb({
       ...common,
       remotes: flags.nb,
       database: 'OVN_Northbound',
-      monitor: northboundMonitor,
+      monitor: { ...northboundMonitor, ...northboundProgress },
       indexes: northboundIndexes,
     }),
     openOvsdb({
       ...common,
       remotes: flags.sb,
       database: 'OVN_Southbound',
-      monitor: southboundMonitor,
+      monitor: { ...southboundMonitor, ...southboundProgress },
       indexes: southboundIndexes,
     }),
   ]);

@@ -60,7 +60,7 @@ export function renderStatus(status: Status, nowMs: number, paint: Paint): strin
         status.members.map(({ name, status: member }) => [
           name,
           readyCell(conditionOf(member.conditions, 'Connected')),
-          since(member.lastSeen, nowMs),
+          member.lastSeen === undefined ? 'now' : since(member.lastSeen, nowMs),
           since(member.joined, nowMs),
         ]),
         paint,

@@ -65,7 +65,8 @@ export async function forgetGateway(client: OvsdbClient): Promise<void> {
   await client.transact([{ op: 'mutate', table: 'Open_vSwitch', where: [], mutations }]);
 }
 
-function systemId(client: OvsdbClient): string | undefined {
+/** As it is now: a person may set another one, and ovn-controller follows. Undefined where there is none. */
+export function systemId(client: OvsdbClient): string | undefined {
   const [row] = client.cache.table('Open_vSwitch').rows.values();
   const ids = row?.['external_ids'] as Readonly<Record<string, unknown>> | undefined;
   const value = ids?.['system-id'];

@@ -7,13 +7,14 @@ import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { MemberState, Prefix } from '../link/messages.ts';
+import { findClashes, type GatewayClash } from '../plan/clashes.ts';
 import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../plan/policy/compile.ts';
 import { exportPrefixes } from '../plan/policy/export.ts';
 import type { Decision } from '../plan/policy/policy.ts';
 import { Anchors, type GatewayFacts } from '../state/anchors.ts';
 import type { HubView } from '../state/hub-view.ts';
-import { isUsable, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
+import { isUsable, type GatewayNode, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { Tunnels } from '../state/tunnels.ts';
 import { readChassis, readNextHops, readRouterId } from '../watch/databases.ts';
@@ -47,6 +48,7 @@ export class LocalMember {
   #networks: ReadonlyMap<string, OwnNetwork> = new Map();
   #problems: ReadonlyMap<string, Problem> = new Map();
   #blocked: ReadonlyMap<string, string> = new Map();
+  #clashes: readonly GatewayClash[] = [];
   #exports = new Map<string, readonly Prefix[]>();
   #exportDecisions: readonly Decision[] = [];
   #exportsOf: readonly [LocalView, PolicySet] | undefined;
@@ -74,6 +76,10 @@ export class LocalMember {
   get blocked(): ReadonlyMap<string, string> {
     return this.#blocked;
   }
+  /** Gateways that are another's too. */
+  get clashes(): readonly GatewayClash[] {
+    return this.#clashes;
+  }
   get policies(): PolicySet {
     return this.#policies;
   }
@@ -86,6 +92,10 @@ export class LocalMember {
   /** Chassis that are first in some order. */
   get anchors(): ReadonlySet<string> {
     return this.#anchors.anchors();
+  }
+  /** Gateways whose ovn-controller should follow: those that are lost are told of otherwise. */
+  get followers(): readonly GatewayNode[] {
+    return this.#local?.gatewayNodes.filter(({ chassis }) => !this.isDead(chassis)) ?? [];
   }
   /** Whether a chassis of this cluster lost a port for long and has not come back. */
   isDead(chassis: string): boolean {
@@ -117,6 +127,7 @@ export class LocalMember {
       [...this.#options.sources.routePolicies.entries()].map(([, policy]) => policy),
       this.#policies,
     );
+    this.#clashes = findClashes(local, hub.members.values(), hub.rejections);
     this.#step(local, hub, link);
     this.#export(local);
     return memberState({
@@ -170,6 +181,7 @@ export class LocalMember {
     this.#networks = new Map();
     this.#problems = new Map();
     this.#blocked = new Map();
+    this.#clashes = [];
     this.#ends = new Map();
     this.#exports = new Map();
     this.#exportsOf = undefined;
@@ -214,7 +226,7 @@ export class LocalMember {
   /** One step of every path's anchor. */
   #step(local: LocalView, hub: HubView, { isConnected }: { readonly isConnected: boolean }): void {
     const nowMs = this.#options.now();
-    const gateways = this.#gatewayFacts(local);
+    const gateways = this.#gatewayFacts(local, hub);
     const blocked = new Map<string, string>();
     const ends = new Map<string, Ends>();
     const caches = { northbound: this.#options.northbound.cache, southbound: this.#options.southbound.cache };
@@ -239,8 +251,10 @@ export class LocalMember {
     this.#blocked = blocked;
   }
 
-  /** Those selected, and those no more that are still first somewhere. */
-  #gatewayFacts(local: LocalView): readonly GatewayFacts[] {
+  /** Those selected, and those no more that are still first somewhere. What the hub refused, the others know no way to. */
+  #gatewayFacts(local: LocalView, hub: HubView): readonly GatewayFacts[] {
+    const refused = new Set(hub.rejections.flatMap(({ kind, value }) => (kind === 'gateway' ? [value] : [])));
+    const isAnyTaken = local.gatewayNodes.some(({ chassis }) => isUsable(local, chassis) && !refused.has(chassis));
     const selected = new Map(local.gatewayNodes.map((gateway) => [gateway.chassis, gateway]));
     const anchors = this.anchors.size > 0 ? this.anchors : presentAnchors(this.#options.northbound.cache, local);
     const leaving = [...anchors].filter((chassis) => !selected.has(chassis) && local.chassis.has(chassis));
@@ -248,7 +262,8 @@ export class LocalMember {
       chassis,
       isSelected: selected.has(chassis),
       isDrained: selected.get(chassis)?.isDrained === true,
-      isUsable: isUsable(local, chassis),
+      // Where it refused all of them nothing is better than what there is.
+      isUsable: isUsable(local, chassis) && !(isAnyTaken && refused.has(chassis)),
       isGone: !local.chassis.has(chassis),
       upSinceMs: this.tunnels.upSinceMs(chassis),
     }));

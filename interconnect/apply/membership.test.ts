@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
 import {
   createAuthority,
@@ -16,7 +19,7 @@ import { Membership } from './membership.ts';
 const none: Problem = { code: 'Unexpected', message: 'not asked for here' };
 
 /** A member with an identity, and a hub that answers its sessions as told. */
-async function connect(answer: (session: MemberSession) => void) {
+async function connect(answer: (session: MemberSession) => void, address?: string) {
   const authority = await createAuthority(Date.now());
   const key = await createKey();
   const request = await verifyRequest(await createRequest(key, 'east'));
@@ -41,6 +44,7 @@ async function connect(answer: (session: MemberSession) => void) {
     random: Math.random,
     log: { info: () => undefined, warn: () => undefined },
     onUpdate: () => undefined,
+    connectMs: 200,
     onChange: () => changes.forEach((change) => change()),
     refusedMs: 50,
   });
@@ -52,7 +56,11 @@ async function connect(answer: (session: MemberSession) => void) {
       changes.push(look);
       look();
     });
-  membership.want({ cluster: 'east', hub: `127.0.0.1:${server.port}`, readToken: () => Promise.resolve(undefined) });
+  membership.want({
+    cluster: 'east',
+    hub: address ?? `127.0.0.1:${server.port}`,
+    readToken: () => Promise.resolve(undefined),
+  });
   const close = async (): Promise<void> => {
     await membership.close();
     server.close();
@@ -68,6 +76,7 @@ const update = {
   removed: [],
   rejections: [],
   expected: [],
+  silentDatabases: [],
 };
 
 describe('a membership', () => {
@@ -82,6 +91,35 @@ describe('a membership', () => {
     isMember = true;
     await until(() => membership.state.isConnected);
     assert.equal(membership.state.isJoined, true);
+    await close();
+  });
+
+  it('says that a hub takes connections and does not answer, as a frozen one does', { timeout: 30_000 }, async () => {
+    const frozen = createServer();
+    await promisify((done: () => void) => frozen.listen(0, '127.0.0.1', done))();
+    const sockets = new Set<Socket>();
+    frozen.on('connection', (socket) => sockets.add(socket));
+    const { port } = frozen.address() as AddressInfo;
+    const { membership, until, close } = await connect(() => undefined, `127.0.0.1:${port}`);
+    await until(() => membership.state.problem !== undefined);
+    assert.equal(membership.state.problem?.code, 'HubUnreachable');
+    assert.match(
+      membership.state.problem?.message ?? '',
+      /does not answer, its keep-alive neither: its process is frozen/,
+    );
+    await close();
+    for (const socket of sockets) socket.destroy();
+    frozen.close();
+  });
+
+  it('has patience with a hub that is connected and has nothing to say yet', { timeout: 30_000 }, async () => {
+    const opened = Promise.withResolvers<MemberSession>();
+    const { membership, until, close } = await connect(opened.resolve);
+    const session = await opened.promise;
+    await sleep(400);
+    assert.equal(membership.state.problem, undefined);
+    session.send(update);
+    await until(() => membership.state.isConnected);
     await close();
   });
 });

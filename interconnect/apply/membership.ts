@@ -23,6 +23,8 @@ const unreachable = { baseMs: 400, maxMs: 5000 };
 /** A refusal lasts until a person acts; looking again now and then finds the new token or the renamed cluster. */
 const usualRefusedMs = 5000;
 const renewCheckMs = 60 * 60 * 1000;
+/** A connection takes no longer where the hub and the way to it are well. */
+const connectMs = 4000;
 
 export interface LinkState {
   readonly isJoined: boolean;
@@ -46,6 +48,8 @@ export interface MembershipOptions {
   readonly onChange: () => void;
   /** Pause after a refusal, in milliseconds; five seconds by default. */
   readonly refusedMs?: number;
+  /** A hub with which no connection stands after so long does not answer. */
+  readonly connectMs?: number;
 }
 
 const keyLost: Problem = {
@@ -258,8 +262,15 @@ export class Membership {
 
   async #talk(link: HubLink, hub: string, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const late = setTimeout(() => {
+      // It hears us: what it has to say waits for its databases, or is long.
+      if (link.isConnected()) return;
+      const message = `the hub at ${hub} does not answer, its keep-alive neither: its process is frozen, or packets to it are dropped on the way`;
+      this.#set({ ...this.#state, problem: { code: 'HubUnreachable', message } });
+    }, this.#options.connectMs ?? connectMs);
     const session = link.session({
       onUpdate: (update) => {
+        clearTimeout(late);
         if (!this.#state.isConnected) {
           this.#options.log.info({ hub }, 'connected');
           this.#rejected = undefined;
@@ -279,6 +290,7 @@ export class Membership {
       await promise;
       if (!signal.aborted) throw new HubUnreachable(`the hub at ${hub} ended the session`);
     } finally {
+      clearTimeout(late);
       signal.removeEventListener('abort', stop);
     }
   }

@@ -7,6 +7,7 @@ import { createAuthority, createKey, createRequest } from '../link/certificate.t
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { Attachment, HubUpdate, Member, MemberState, Prefix, Rejection } from '../link/messages.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
+import { openLobby, type Lobby } from './apply/lobby.ts';
 import { startHub, type Hub, type HubOptions } from './hub.ts';
 import { MemoryStore } from './state/memory-store.ts';
 import { Registry } from './state/registry.ts';
@@ -14,7 +15,7 @@ import { icNorthbound, icSouthbound } from './watch/databases.ts';
 
 const patienceMs = 5000;
 
-export const bedTimes = { graceMs: 400, staleAfterMs: 60_000, retireMs: 150 };
+export const bedTimes = { graceMs: 400, startGraceMs: 400, staleAfterMs: 60_000, retireMs: 150 };
 
 /** A prefix as most are. */
 export function prefix(cidr: string, rest: Partial<Prefix> = {}): Prefix {
@@ -42,7 +43,7 @@ export class TestMember {
   readonly #link: HubLink;
   #session: HubSession | undefined;
   #revision = 0;
-  #wake = (): void => undefined;
+  readonly #sleepers: (() => void)[] = [];
   last: HubUpdate | undefined;
   updates = 0;
   readonly members = new Map<string, Member>();
@@ -94,7 +95,7 @@ export class TestMember {
     while (!condition()) {
       if (this.ended !== undefined) throw new Error(`the session ended: ${this.ended.message}`);
       await new Promise<void>((resolve, reject) => {
-        this.#wake = resolve;
+        this.#sleepers.push(resolve);
         const told = `last: ${JSON.stringify(this.last)}, ended: ${this.ended?.message}`;
         deadline.addEventListener('abort', () => reject(new Error(`not told in time; ${told}`)), { once: true });
       });
@@ -105,6 +106,10 @@ export class TestMember {
   held(network = 'ts'): Attachment['held'] {
     const paths = this.last?.transitSwitches.find(({ name }) => name === network)?.paths ?? [];
     return paths.flatMap(({ port }) => (port === null ? [] : [structuredClone(port)]));
+  }
+
+  #wake(): void {
+    for (const resolve of this.#sleepers.splice(0)) resolve();
   }
 
   leave(): Promise<void> {
@@ -151,14 +156,31 @@ export class HubBed {
     const northbound = await openOvsdb({ ...icNorthbound, remotes: [this.servers[0]?.remote ?? ''] });
     const remotes = this.servers.slice(1).map((server) => server.remote);
     const southbound = await openOvsdb({ ...icSouthbound, remotes });
-    this.clients = [northbound, southbound];
-    for (const client of this.clients) client.subscribe(() => (this.transactions += 1));
+    await this.take(await this.openLobby(), { northbound, southbound }, options);
+  }
+
+  openLobby(): Promise<Lobby> {
     this.registry = new Registry(this.store);
-    this.hub = await startHub({
-      northbound,
-      southbound,
-      registry: this.registry,
+    return openLobby({
       listen: `127.0.0.1:${this.#port}`,
+      registry: this.registry,
+      now: Date.now,
+      log: { info: () => undefined },
+    });
+  }
+
+  /** The hub itself, once its databases are open. */
+  async take(
+    lobby: Lobby,
+    clients: Pick<HubOptions, 'northbound' | 'southbound'>,
+    options: Partial<HubOptions> = {},
+  ): Promise<void> {
+    this.clients = [clients.northbound, clients.southbound];
+    for (const client of this.clients) client.subscribe(() => (this.transactions += 1));
+    this.hub = await startHub({
+      ...clients,
+      registry: this.registry,
+      lobby,
       transitCidrs: ['100.100.0.0/24'],
       paths: 2,
       now: Date.now,
@@ -166,6 +188,7 @@ export class HubBed {
       log: { info: () => undefined, warn: (_, message) => this.warnings.push(message) },
       ...options,
     }).catch(async (error: unknown) => {
+      lobby.close();
       await this.#close();
       throw error;
     });

@@ -1,7 +1,7 @@
 /**
  * The running hub, wired in the data's way: databases and registry → records → admission → rows → sessions.
  *
- * In: clients of IC-NB and IC-SB, the registry, an address to listen on. Out: the only writer of both databases for
+ * In: clients of IC-NB and IC-SB, the registry, the sessions that wait. Out: the only writer of both databases for
  * our members; zones that run plain ovn-ic keep writing their own rows. Called by main.ts and by tests. A restart
  * reads everything back: against databases that agree it writes nothing.
  */
@@ -10,8 +10,8 @@ import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-targe
 import type { Desired } from '../../lib/desired/row.ts';
 import type { HubCalls } from '../link/server.ts';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
-import { openEndpoint, type Endpoint } from './apply/endpoint.ts';
 import { Enrolment } from './apply/enrolment.ts';
+import type { Lobby } from './apply/lobby.ts';
 import { openNetworks } from './open-networks.ts';
 import { handleOfOwner, memberOwner } from './plan/rows.ts';
 import type { Networks } from './state/networks.ts';
@@ -20,18 +20,21 @@ import type { Registry } from './state/registry.ts';
 import { Roster, type RosterTimes } from './state/roster.ts';
 import { hubRoom, icKeyOf, readForeignSwitch, readMembers } from './watch/databases.ts';
 import { ForeignZones } from './watch/foreign.ts';
+import { Silence, type SilenceTimes } from './watch/silence.ts';
 
-const defaultTimes: RosterTimes = { graceMs: 10_000, staleAfterMs: 600_000, retireMs: 5000 };
+const defaultTimes: RosterTimes = { graceMs: 10_000, startGraceMs: 20_000, staleAfterMs: 600_000, retireMs: 5000 };
 
 export interface HubOptions {
   readonly northbound: OvsdbClient;
   readonly southbound: OvsdbClient;
   readonly registry: Registry;
-  readonly listen: string;
+  /** Where members wait until the hub answers them. It is closed with the hub. */
+  readonly lobby: Lobby;
   /** Of the hub's own network: one per IP family. */
   readonly transitCidrs: readonly string[];
   readonly paths: number;
   readonly times?: Partial<RosterTimes>;
+  readonly silenceTimes?: SilenceTimes;
   readonly now: () => number;
   readonly log: HubLog;
 }
@@ -48,6 +51,8 @@ export interface Hub {
   readonly members: number;
   readonly rejections: number;
   readonly foreignZones: number;
+  /** Databases that do not answer. */
+  readonly silentDatabases: number;
   /** Unix milliseconds. */
   readonly endpointNotAfterMs: number;
   close(): void;
@@ -76,7 +81,15 @@ export async function startHub(options: HubOptions): Promise<Hub> {
     isMember: (name) => zones.isTaken(name),
     networkOf: (pathSwitch) => networks.path(pathSwitch)?.network,
   });
-  const roster = openRoster({ options, networks, foreign, zones, switches, rows }, records);
+  const silence = new Silence({
+    northbound,
+    southbound,
+    now,
+    log,
+    ...(options.silenceTimes === undefined ? {} : { times: options.silenceTimes }),
+    onChange: () => roster.databasesChanged(),
+  });
+  const roster = openRoster({ options, networks, foreign, zones, switches, rows, silence }, records);
   roster.foreignChanged(foreign.names());
   const enrolment = new Enrolment({
     registry,
@@ -102,14 +115,14 @@ export async function startHub(options: HubOptions): Promise<Hub> {
   ];
   switches.seal();
   rows.seal();
-  await rows.untilApplied();
+  await Promise.all([rows.untilApplied(), switches.untilApplied()]);
   // Rows of those that the registry does not know are gone with this; their names are free again.
   for (const [handle, { name }] of records) if (registry.nameOf(handle) === undefined) zones.forget(name);
   await enrolment.resume();
-  const calls = callsOf(enrolment, roster);
-  const endpoint = await openEndpoint({ listen: options.listen, authority: registry.authority, now, log, calls });
-  const parts = [endpoint, enrolment, roster, switches, rows];
-  return runningHub(roster, endpoint, () => {
+  const { lobby } = options;
+  lobby.handOver(callsOf(enrolment, roster));
+  const parts = [lobby, enrolment, silence, roster, switches, rows];
+  return runningHub({ roster, lobby, silence }, () => {
     for (const stop of unfollow) stop();
     for (const part of parts) part.close();
   });
@@ -159,10 +172,11 @@ interface Parts {
   readonly zones: Zones;
   readonly switches: OvsdbTarget;
   readonly rows: OvsdbTarget;
+  readonly silence: Silence;
 }
 
 function openRoster(
-  { options, networks, foreign, zones, switches, rows }: Parts,
+  { options, networks, foreign, zones, switches, rows, silence }: Parts,
   records: ReadonlyMap<string, MemberRecord>,
 ): Roster {
   const { northbound, registry, now, log } = options;
@@ -186,6 +200,7 @@ function openRoster(
       },
       isForeignSwitch: (name) => readForeignSwitch(northbound.cache, name) !== undefined,
       readForeign: (name) => foreign.read(name),
+      silentDatabases: () => silence.silent,
       report: (name, ports, presence) => registry.report(name, ports, presence),
       times: { ...defaultTimes, ...options.times },
       now,
@@ -213,9 +228,15 @@ function callsOf(enrolment: Enrolment, roster: Roster): HubCalls {
   };
 }
 
-function runningHub(roster: Roster, endpoint: Endpoint, close: () => void): Hub {
+interface Running {
+  readonly roster: Roster;
+  readonly lobby: Lobby;
+  readonly silence: Silence;
+}
+
+function runningHub({ roster, lobby, silence }: Running, close: () => void): Hub {
   return {
-    port: endpoint.port,
+    port: lobby.port,
     get sessions() {
       return roster.sessions;
     },
@@ -228,8 +249,11 @@ function runningHub(roster: Roster, endpoint: Endpoint, close: () => void): Hub 
     get foreignZones() {
       return roster.foreignZones;
     },
+    get silentDatabases() {
+      return silence.silent.length;
+    },
     get endpointNotAfterMs() {
-      return endpoint.notAfterMs;
+      return lobby.notAfterMs;
     },
     close,
   };

@@ -1,6 +1,6 @@
 /** The hub's commands: `serve` (databases and members), `token` (prints a join token). */
 import { once } from 'node:events';
-import { openOvsdb, type TlsFiles } from 'ovsdb-client';
+import type { TlsFiles } from 'ovsdb-client';
 import { createToken } from '../../lib/api/join-token.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { isKubeError, KubeConfigError } from '../../lib/kube/errors.ts';
@@ -11,12 +11,13 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { runRoom } from '../../lib/run/room.ts';
 import { ensureAuthority } from './apply/authority.ts';
 import { openKubeStore } from './apply/kube-store.ts';
+import { openLobby } from './apply/lobby.ts';
 import { HubStateError } from './errors.ts';
 import { startHub } from './hub.ts';
 import { hubMetrics } from './metrics.ts';
 import { clusterName } from './state/record.ts';
 import { Registry } from './state/registry.ts';
-import { icNorthbound, icSouthbound } from './watch/databases.ts';
+import { openDatabases } from './watch/open-databases.ts';
 
 const common = {
   kubeconfig: text(
@@ -101,29 +102,33 @@ async function serve(argv: readonly string[], signal: AbortSignal, log: Logger):
   const { listen, paths, namespace, transitCidr: transitCidrs } = flags;
   const staleAfterMs = durationMs('stale-after', flags.staleAfter);
   const client = openKube({ kubeconfig: flags.kubeconfig, userAgent: 'isthmus-hub' });
-  const databases = { signal, ...tlsOf(flags) };
-  const [store, northbound, southbound] = await Promise.all([
-    openKubeStore({ client, namespace, signal, log, now: Date.now }),
-    openOvsdb({ ...databases, ...icNorthbound, remotes: flags.icnb }),
-    openOvsdb({ ...databases, ...icSouthbound, remotes: flags.icsb }),
-  ]);
+  const store = await openKubeStore({ client, namespace, signal, log, now: Date.now });
   const registry = new Registry(store);
+  const lobby = await openLobby({ listen, registry, now: Date.now, log });
+  const metrics = createRegistry('hub');
+  // Members are to reach it whether or not its databases answer: it tells them.
+  const health = await serveHealth({ address: flags.metricsAddress, ready: () => true, registry: metrics });
+  const { northbound, southbound } = await openDatabases({
+    northbound: flags.icnb,
+    southbound: flags.icsb,
+    common: { signal, ...tlsOf(flags) },
+    now: Date.now,
+    onSilent: (databases) => lobby.silent(databases),
+    log,
+  });
   const times = { staleAfterMs };
   const hub = await startHub({
     northbound,
     southbound,
     registry,
-    listen,
+    lobby,
     transitCidrs,
     paths,
     times,
     now: Date.now,
     log,
   });
-  const metrics = createRegistry('hub');
   hubMetrics(metrics, hub, registry.authority.certificate);
-  const ready = () => northbound.state === 'synced' && southbound.state === 'synced';
-  const health = await serveHealth({ address: flags.metricsAddress, ready, registry: metrics });
   log.info({ listen, transitCidrs, paths, members: hub.members }, 'serving');
   if (!signal.aborted) await once(signal, 'abort');
   hub.close();

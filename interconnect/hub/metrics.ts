@@ -11,6 +11,7 @@ export function hubMetrics(registry: Registry, hub: Hub, authority: string): voi
   gauge('isthmus_hub_members', 'Members with rows in the databases', () => hub.members);
   gauge('isthmus_hub_rejections', 'What connected members asked for and were not given', () => hub.rejections);
   gauge('isthmus_hub_foreign_zones', 'Availability zones that run plain ovn-ic', () => hub.foreignZones);
+  gauge('isthmus_hub_silent_databases', 'Databases of the hub that do not answer it', () => hub.silentDatabases);
   const expiry: Gauge<'certificate'> = new Gauge({
     name: 'isthmus_hub_certificate_expiry_seconds',
     help: 'Unix time at which a certificate of the hub ends',

@@ -32,6 +32,8 @@ export interface HubLink {
   session(events: SessionEvents): HubSession;
   renew(certificateRequest: string): Promise<IssuedIdentity>;
   leave(): Promise<void>;
+  /** Whether a connection stands: it is encrypted, and its keep-alive was answered lately. */
+  isConnected(): boolean;
   close(): void;
 }
 
@@ -70,6 +72,7 @@ export function openHubLink(hub: string, identity: LinkIdentity): HubLink {
     renew: async (certificateRequest) =>
       (await callUnary(client, hub, 'Renew', { certificateRequest })) as IssuedIdentity,
     leave: async () => void (await callUnary(client, hub, 'Leave', {})),
+    isConnected: () => client.getChannel().getConnectivityState(false) === grpc.connectivityState.READY,
     close: () => client.close(),
   };
 }

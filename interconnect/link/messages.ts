@@ -135,6 +135,14 @@ export interface Rejection {
   readonly transitSwitch: string;
 }
 
+/** A database of the hub that does not answer. */
+export interface SilentDatabase {
+  /** As its schema calls it: `OVN_IC_Southbound`. */
+  readonly name: string;
+  /** Unix milliseconds: when the first question went out that it has not answered. */
+  readonly sinceMs: number;
+}
+
 export interface HubUpdate {
   readonly revision: number;
   readonly full: boolean;
@@ -144,6 +152,8 @@ export interface HubUpdate {
   readonly rejections: readonly Rejection[];
   /** Members whose state the hub does not know yet: what is known of them stays. */
   readonly expected: readonly string[];
+  /** Complete each time; while there are any, nothing new can be told. */
+  readonly silentDatabases: readonly SilentDatabase[];
 }
 
 export interface JoinRequest {

@@ -63,11 +63,15 @@ export function refusal(problem: Problem): Partial<grpc.StatusObject> {
   return { code: grpc.status.FAILED_PRECONDITION, details: problem.message, metadata };
 }
 
+/** What the transport says when its pings are unanswered, and when the connection ends for another reason. */
+const silence = /keepalive|ping timeout|connection dropped/i;
+
 /** The other direction: a gRPC error as one of this package's errors. */
 export function hubError(hub: string, error: Partial<grpc.ServiceError>): HubRefused | HubUnreachable {
   const code = error.metadata?.get(codeTrailer)[0];
   const details = error.details ?? error.message ?? 'no reason given';
   if (code === hubUnavailable) return new HubUnreachable(details, { cause: error });
   if (typeof code === 'string') return new HubRefused({ code, message: details }, { cause: error });
-  return new HubUnreachable(`the hub at ${hub} did not answer: ${details}`, { cause: error });
+  const said = silence.test(details) ? `its keep-alive was unanswered or the connection broke (${details})` : details;
+  return new HubUnreachable(`the hub at ${hub} did not answer: ${said}`, { cause: error });
 }

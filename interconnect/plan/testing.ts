@@ -29,6 +29,10 @@ export const local: LocalView = {
   vpcs: new Map([['ovn-cluster', vpc]]),
   wishes: [{ name: 'ts', vpc: 'ovn-cluster', cidrs: [], paths: 0, clusters: [], problem: undefined }],
   nodeAddresses: [{ node: 'n1', ip: parseIp('172.30.1.11') as Ip }],
+  nodeChassis: [
+    { node: 'n1', chassis: 'a1' },
+    { node: 'n2', chassis: 'a2' },
+  ],
   gatewayNodes: [
     { node: 'n1', chassis: 'a1', isDrained: false },
     { node: 'n2', chassis: 'a2', isDrained: false },

@@ -12,6 +12,7 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
   removed: [],
   rejections: [],
   expected: [],
+  silentDatabases: [],
   ...fields,
 });
 const north = { ...west, name: 'north' };
@@ -40,6 +41,27 @@ describe('what the hub says', () => {
     assert.deepEqual(view.switches, [granted], 'a hub that knows nothing yet takes nothing away');
     view.apply(update({ revision: 2, transitSwitches: [] }), 0);
     assert.deepEqual(view.switches, []);
+  });
+
+  it('refuses what it refused before until it has heard us again in a new session', () => {
+    const view = new HubView();
+    const rejection = { kind: 'prefix', value: 'x', code: 'c', message: 'm', holder: '', transitSwitch: '' } as const;
+    view.apply(update({ rejections: [rejection] }), 0);
+    view.apply(update({ revision: 0, full: true }), 0);
+    assert.deepEqual(view.rejections, [rejection]);
+    view.apply(update({ revision: 2 }), 0);
+    assert.deepEqual(view.rejections, []);
+  });
+
+  it('takes nothing back by saying, before anything else, that its databases are silent', () => {
+    const view = new HubView();
+    view.apply(update({ revision: 7, full: true, members: [west] }), 0);
+    const silent = { name: 'OVN_IC_Southbound', sinceMs: 1 };
+    view.apply(update({ revision: 0, transitSwitches: [], expected: ['west'], silentDatabases: [silent] }), 0);
+    assert.deepEqual([view.revision, view.switches, [...view.members.keys()]], [7, [granted], ['west']]);
+    assert.deepEqual([view.silentDatabases, [...view.expected]], [[silent], ['west']]);
+    view.apply(update({ revision: 0, full: true }), 0);
+    assert.deepEqual([view.revision, view.silentDatabases], [0, []]);
   });
 
   it('is the same object while it says the same', () => {

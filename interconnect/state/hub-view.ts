@@ -1,5 +1,5 @@
 /** The last thing the hub said, put together from its updates. Kept over lost sessions; replaced by the next full one. */
-import type { HubUpdate, Member, Rejection, TransitSwitch } from '../link/messages.ts';
+import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../link/messages.ts';
 
 /** What an update changed. */
 export interface HubNews {
@@ -12,6 +12,7 @@ export class HubView {
   #switches: readonly TransitSwitch[] = [];
   #rejections: readonly Rejection[] = [];
   #expected: ReadonlySet<string> = new Set();
+  #silentDatabases: readonly SilentDatabase[] = [];
   #revision = 0;
   #isReceived = false;
   #isComplete = false;
@@ -39,8 +40,11 @@ export class HubView {
       (update.revision > 0 || !this.#isComplete) &&
       JSON.stringify(update.transitSwitches) !== JSON.stringify(this.#switches);
     if (isSwitches) this.#switches = update.transitSwitches;
-    this.#rejections = update.rejections;
-    this.#revision = update.revision;
+    // Before it has heard a state of ours in this session, it refuses nothing: what it refused before still holds.
+    if (update.revision > 0 || update.rejections.length > 0) this.#rejections = update.rejections;
+    this.#silentDatabases = update.silentDatabases;
+    // What is told before anything else, because the databases are silent, takes back nothing that was acknowledged.
+    if (update.full || update.revision > 0) this.#revision = update.revision;
     this.#isReceived = true;
     this.#receivedMs = nowMs;
     return { members: changed, isSwitches };
@@ -51,6 +55,7 @@ export class HubView {
     this.#switches = [];
     this.#rejections = [];
     this.#expected = new Set();
+    this.#silentDatabases = [];
     this.#revision = 0;
     this.#isReceived = false;
     this.#isComplete = false;
@@ -76,6 +81,10 @@ export class HubView {
   /** Members the hub has no state of yet. What was known of them here is still in `members`. */
   get expected(): ReadonlySet<string> {
     return this.#expected;
+  }
+  /** Databases of the hub that did not answer when it last spoke. */
+  get silentDatabases(): readonly SilentDatabase[] {
+    return this.#silentDatabases;
   }
   /** Of our own state, the newest that is in the hub's databases; 0 while it has none of this session. */
   get revision(): number {

@@ -63,6 +63,8 @@ export interface LocalView {
   readonly vpcs: ReadonlyMap<string, LocalVpc>;
   readonly wishes: readonly Wish[];
   readonly nodeAddresses: readonly { readonly node: string; readonly ip: Ip }[];
+  /** Of all nodes, as their daemons noted it: which system-id each has. */
+  readonly nodeChassis: readonly { readonly node: string; readonly chassis: string }[];
   /** Selected nodes whose chassis is known by name, in the order of their names. */
   readonly gatewayNodes: readonly GatewayNode[];
   /** Selected nodes of which no chassis is known. */

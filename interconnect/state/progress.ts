@@ -32,6 +32,9 @@ export class Progress {
   #writing: NodeJS.Timeout | undefined;
   #isLateWriting = false;
   #isConverged = false;
+  /** As of when it was found late: whether only the hub was missing. */
+  #isWritten = false;
+  #writtenRound = 0;
   #isFresh = true;
   #settledLocal: LocalView | undefined;
 
@@ -50,6 +53,10 @@ export class Progress {
   }
   get isConverged(): boolean {
     return this.#isConverged;
+  }
+  /** The databases have everything, and only the hub has not. */
+  get isWaitingForHub(): boolean {
+    return this.#isWritten && !this.#isConverged;
   }
   get isFresh(): boolean {
     return this.#isFresh;
@@ -76,6 +83,7 @@ export class Progress {
     this.#begun.clear();
     this.#late ??= setTimeout(() => {
       this.#isConverged = false;
+      this.#isWritten = this.#writtenRound === this.#round;
       this.#options.onChange();
     }, lateMs);
     if (northbound.isApplied && southbound.isApplied) this.#stopWriting();
@@ -86,7 +94,9 @@ export class Progress {
     });
     void Promise.all([written, southbound.untilApplied()]).then(() => {
       if (this.#stopWriting()) this.#options.onChange();
-      if (round !== this.#round || !isKnownToHub()) return;
+      if (round !== this.#round) return;
+      this.#writtenRound = round;
+      if (!isKnownToHub()) return this.#waitForHub();
       clearTimeout(this.#late);
       this.#late = undefined;
       const isNews = !this.#isConverged || this.#isFresh || this.#settledLocal !== local;
@@ -126,6 +136,12 @@ export class Progress {
     this.#writing = undefined;
     this.#isLateWriting = false;
     return was;
+  }
+
+  #waitForHub(): void {
+    if (this.#isWritten || this.#isConverged) return;
+    this.#isWritten = true;
+    this.#options.onChange();
   }
 
   #result(owner: string, problem: Problem | undefined): void {

@@ -17,6 +17,12 @@ export function unknown(type: string, reason: string, message: string): Verdict 
   return { type, status: 'Unknown', reason, message };
 }
 
+/** What a condition said, to be said again. */
+export function verdictOf(condition: Condition): Verdict {
+  const { lastTransitionTime: _, lastUpdateTime: __, observedGeneration: ___, ...verdict } = condition;
+  return verdict;
+}
+
 /** The list with all verdicts in it and none of other types; times of those that did not change are kept. */
 export function withVerdicts(
   before: readonly Condition[] | undefined,

@@ -42,7 +42,9 @@ export function peersOf({ remotes }: Situation): readonly GatewayPeer[] {
   return peers.sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }
 
-function readyOf(node: string, { local, isDead }: Situation, chassis: string | undefined): Verdict {
+function readyOf(node: string, { local, isDead, clashes }: Situation, chassis: string | undefined): Verdict {
+  const clash = clashes.find((one) => one.node === node);
+  if (clash !== undefined) return bad('Ready', clash.problem);
   const known = chassis === undefined ? undefined : local?.chassis.get(chassis);
   if (known === undefined) {
     const message = `ovn-controller of ${node} has not registered a chassis; look at it and at the daemon there`;

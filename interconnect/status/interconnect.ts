@@ -1,15 +1,24 @@
 /** The status of the Interconnect. Pure. */
 import type { InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
+import type { SilentDatabase } from '../link/messages.ts';
+import { defaultNetwork } from '../watch/local.ts';
+import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
 import { isoOf, usableGateways, type Situation } from './situation.ts';
+import { controllerStuck } from './stuck.ts';
 
 export function renderInterconnect(
   situation: Situation,
   before: InterconnectStatus,
   generation: number,
 ): InterconnectStatus {
-  const { link, remotes, members, local } = situation;
+  const { link, local } = situation;
+  // A process that has not heard of the hub since its start knows nothing better than what is written.
+  const isKept = link.isJoined && !situation.isHubKnown;
+  const keptOf = (type: string): Verdict | undefined => {
+    const kept = isKept ? before.conditions?.find((condition) => condition.type === type) : undefined;
+    return kept === undefined ? undefined : verdictOf(kept);
+  };
   const problem = link.problem ?? situation.problems[0] ?? { code: 'Waiting', message: 'not tried yet' };
   const joined = joinedVerdict(link, problem);
   const reachable = link.isConnected
@@ -17,30 +26,44 @@ export function renderInterconnect(
     : bad('HubReachable', link.problem ?? problem);
   const gateways = gatewaysVerdict(situation);
   const converged = convergedVerdict(situation);
-  // One gateway less is what there are several for.
-  const isServed = gateways.status === 'True' || lesser.has(gateways.reason ?? '');
-  const wrong = [joined, converged, ...(isServed ? [] : [gateways])].find(({ status }) => status !== 'True');
-  const ready =
-    wrong === undefined
-      ? good('Ready', 'Ready', `remote clusters: ${remotes.size}`)
-      : bad('Ready', { code: wrong.reason ?? 'NotReady', message: wrong.message ?? '' });
   const verdicts = [
-    ready,
+    keptReady(keptOf('Ready'), [joined, gateways], situation) ?? readyVerdict([joined, converged, gateways], situation),
     joined,
     reachable,
+    hubDatabasesVerdict(situation),
     gateways,
     converged,
-    conflictsVerdict(situation),
+    keptOf('NoConflicts') ?? conflictsVerdict(situation),
     certificateVerdict(situation),
-    protectedVerdict(situation),
+    keptOf('DataplaneProtected') ?? protectedVerdict(situation),
   ];
-  const { active, rejected } = remotes.totals;
-  const refused = situation.rejections.filter(({ kind }) => kind === 'prefix').length;
   return {
     conditions: withVerdicts(before.conditions, verdicts, isoOf(situation), generation),
     gateways: local === undefined ? [] : [...usableGateways(local)],
+    ...(isKept ? figuresBefore(before) : figuresOf(situation)),
+  };
+}
+
+/** What was ready, and has nothing wrong that can be known without the hub, still is. */
+function keptReady(kept: Verdict | undefined, known: readonly Verdict[], situation: Situation): Verdict | undefined {
+  return kept?.status === 'True' && readyVerdict(known, situation).status === 'True' ? kept : undefined;
+}
+
+/** Of several conditions the first that traffic does not go on with. */
+function readyVerdict(needed: readonly Verdict[], situation: Situation): Verdict {
+  const wrong = needed.find((verdict) => verdict.status !== 'True' && !isLesser(verdict, situation));
+  if (wrong !== undefined) return bad('Ready', { code: wrong.reason ?? 'NotReady', message: wrong.message ?? '' });
+  return good('Ready', 'Ready', `remote clusters: ${situation.remotes.size}`);
+}
+
+type Figures = Omit<InterconnectStatus, 'conditions' | 'gateways'>;
+
+function figuresOf({ remotes, members, rejections, prefixesOffered }: Situation): Figures {
+  const { active, rejected } = remotes.totals;
+  const refused = rejections.filter(({ kind }) => kind === 'prefix').length;
+  return {
     remoteClusters: members.size,
-    routesAdvertised: Math.max(0, situation.prefixesOffered - refused),
+    routesAdvertised: Math.max(0, prefixesOffered - refused),
     routesLearned: active,
     routesRejected: rejected,
   };
@@ -53,16 +76,54 @@ function joinedVerdict({ isJoined, renaming }: Situation['link'], problem: Probl
   return good('Joined', 'Joined', 'this cluster is a member');
 }
 
-/** Reasons of GatewaysReady with which traffic goes on. */
-const lesser: ReadonlySet<string> = new Set(['ChassisMissing', 'Lost', 'AllDrained', 'WaitingForHub']);
+function figuresBefore(before: InterconnectStatus): Figures {
+  const { conditions: _, gateways: __, ...figures } = before;
+  return figures;
+}
+
+/** By condition: reasons with which traffic goes on. One gateway less is what there are several for. */
+const lesser: Readonly<Record<string, readonly string[]>> = {
+  GatewaysReady: ['ChassisMissing', 'Lost', 'AllDrained', 'WaitingForHub'],
+  RoutesConverged: [controllerStuck],
+};
+
+function isLesser({ type, reason = '' }: Verdict, { local, clashes }: Situation): boolean {
+  if (lesser[type]?.includes(reason) === true) return true;
+  if (type !== 'GatewaysReady') return false;
+  const isClashing = new Set(clashes.map(({ node }) => node));
+  const others = local === undefined ? [] : usableGateways(local).filter(({ node }) => !isClashing.has(node));
+  return clashes.some(({ problem }) => problem.code === reason) && others.length > 0;
+}
+
+/** Only the hub can tell; where it cannot be asked nothing is known of them. */
+function hubDatabasesVerdict({ link, silentDatabases }: Situation): Verdict {
+  const type = 'HubDatabasesReady';
+  if (!link.isConnected) return unknown(type, 'HubUnreachable', 'the hub, which could tell, is not reached');
+  const [first] = silentDatabases;
+  if (first === undefined) return good(type, 'Answering', 'the databases of the hub answer it');
+  return bad(type, { code: hubDatabasesStuck, message: `${silentText(silentDatabases)}: ${hubDatabasesAdvice}` });
+}
+
+/** Also of RoutesConverged, where something waits for them. */
+const hubDatabasesStuck = 'HubDatabasesStuck';
+const hubDatabasesAdvice =
+  'they are frozen, dead or without a majority. Traffic and routes stay as they are; changes of any cluster reach the others only once the databases answer. In the cluster of the hub, look at their ovsdb-servers';
+
+function silentText(silent: readonly SilentDatabase[]): string {
+  const each = silent.map(({ name, sinceMs }) => `${name} since ${new Date(sinceMs).toISOString()}`);
+  return `databases do not answer the hub: ${each.join(', ')}`;
+}
 
 /** A gateway that OVN did not make one, a path without a holder, an anchor that cannot move. */
-function gatewaysVerdict({ local, networks, blocked, isDead }: Situation): Verdict {
+function gatewaysVerdict({ local, networks, blocked, isDead, clashes }: Situation): Verdict {
   const type = 'GatewaysReady';
   if (local === undefined || local.gatewayNodes.length + local.unknownNodes.length === 0) {
     const message = 'no node is selected by gatewayNodeSelector; label one with ovn.kubernetes.io/ic-gw=true';
     return bad(type, { code: 'NoGateway', message });
   }
+  const [clash] = clashes;
+  if (clash !== undefined)
+    return bad(type, { code: clash.problem.code, message: summary(clashes.map(({ problem }) => problem)) });
   const usable = usableGateways(local);
   const isUsable = new Set(usable.map(({ node }) => node));
   const missing = [...local.unknownNodes, ...local.gatewayNodes.map(({ node }) => node)].filter(
@@ -91,17 +152,41 @@ function gatewaysVerdict({ local, networks, blocked, isDead }: Situation): Verdi
   return good(type, 'Claimed', `gateways: ${usable.length}`);
 }
 
-function convergedVerdict({ problems, isConverged, link, networks, networkProblems }: Situation): Verdict {
+function convergedVerdict(situation: Situation): Verdict {
+  const { problems, isConverged, link, networks, networkProblems, stuck } = situation;
   const type = 'RoutesConverged';
-  const problem = problems[0] ?? networkProblems.values().next().value;
+  const [first] = stuck;
+  if (first !== undefined) return bad(type, { code: first.code, message: summary(stuck) });
+  const problem = problems[0] ?? networkProblems.values().next().value ?? missingVpc(situation);
   if (problem !== undefined) return bad(type, problem);
   if (networks.size === 0) {
     const message = 'the hub has not given this cluster a port on a transit switch yet';
-    return bad(type, link.problem ?? { code: 'WaitingForHub', message });
+    return bad(type, link.problem ?? hubDelay(situation) ?? { code: 'WaitingForHub', message });
   }
-  if (!isConverged)
-    return bad(type, { code: 'InProgress', message: 'changes are on their way to the hub or the databases' });
+  if (!isConverged) return bad(type, delayOf(situation));
   return good(type, 'Converged', 'the hub and the databases have the newest state');
+}
+
+/** The network of the hub joins the VPC of the Interconnect; other networks have an object of their own to say so. */
+function missingVpc({ local, networks }: Situation): Problem | undefined {
+  const wish = local?.wishes.find(({ name }) => name === defaultNetwork);
+  if (local === undefined || wish === undefined || networks.size > 0 || local.vpcs.has(wish.vpc)) return undefined;
+  const message = `there is no VPC ${wish.vpc} in this cluster; make it, or name another in spec.vpc`;
+  return { code: 'VpcNotFound', message };
+}
+
+function delayOf(situation: Situation): Problem {
+  const message = `changes are on their way to the ${situation.isWaitingForHub ? 'hub' : 'databases of this cluster'}`;
+  return (situation.isWaitingForHub ? hubDelay(situation) : undefined) ?? { code: 'InProgress', message };
+}
+
+/** Why what waits for the hub does; undefined where nothing is known to hold it up. */
+function hubDelay({ link, silentDatabases }: Situation): Problem | undefined {
+  if (!link.isConnected && link.problem !== undefined)
+    return { code: 'WaitingForHub', message: `changes wait for the hub: ${link.problem.message}` };
+  if (silentDatabases.length === 0) return undefined;
+  const message = `changes wait for the hub, because ${silentText(silentDatabases)}: ${hubDatabasesAdvice}`;
+  return { code: hubDatabasesStuck, message };
 }
 
 function conflictsVerdict({ remotes, rejections, networkProblems }: Situation): Verdict {

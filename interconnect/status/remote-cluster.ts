@@ -27,6 +27,7 @@ export function renderRemoteCluster(
   return {
     phase,
     conditions: withVerdicts(before.conditions, conditions, isoOf(situation)),
+    foreign: member.foreign,
     ...(member.lastSeenMs > 0 ? { lastSeen: new Date(member.lastSeenMs).toISOString() } : {}),
     gateways: member.gateways.map(({ chassis, hostname, encaps }) => ({
       chassis,

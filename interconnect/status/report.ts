@@ -25,6 +25,7 @@ import { isSameJson, withoutMeasures } from './compare.ts';
 import { peersOf, renderGateway } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';
+import { Sent, type Present, type Status } from './sent.ts';
 import type { Situation } from './situation.ts';
 import { renderTransitSwitch } from './transit-switch.ts';
 
@@ -35,20 +36,12 @@ export interface ReporterOptions {
   readonly sources: Sources;
 }
 
-type Status = Readonly<Record<string, unknown>>;
-
-/** An object as the cache has it: of it only the uid counts, and the status that is written here. */
-interface Present {
-  readonly uid: string;
-  readonly status: Status;
-}
-
 const measuresEveryMs = 2000;
 
 export class Reporter {
   readonly #options: ReporterOptions;
-  /** By kind and name: what was sent and is not in the cache yet. */
-  readonly #sent = new Map<string, Status>();
+  /** By kind and name. */
+  readonly #sent = new Sent();
   readonly #writtenMs = new Map<string, number>();
   #peers: readonly GatewayPeer[] = [];
 
@@ -58,7 +51,7 @@ export class Reporter {
 
   /** The cache has a newer version of the object. */
   seen(kind: string, name: string): void {
-    this.#sent.delete(`${kind}/${name}`);
+    this.#sent.seen(`${kind}/${name}`, this.#present(kind, name));
   }
 
   interconnect(object: Interconnect, situation: Situation): void {
@@ -137,7 +130,7 @@ export class Reporter {
 
   #gateway(node: string, situation: Situation): void {
     const object = this.#options.sources.gateways.get(node);
-    const { tunnels: _, probes: __, ...before } = this.#before(interconnectGateways, node, object);
+    const before = this.#before(interconnectGateways, node, this.#present(interconnectGateways.kind, node));
     const view = object === undefined ? undefined : { ...object, status: before };
     const status = renderGateway(node, view, situation, this.#peers);
     this.#write(interconnectGateways, node, { object, before, after: status }, { labels: madeByAgent });
@@ -149,6 +142,18 @@ export class Reporter {
     void writer.enqueue(`TransitSwitch/${defaultNetwork}/spec`, () =>
       client.patch(transitSwitches, { name: defaultNetwork }, 'merge', { spec: { vpc } }),
     );
+  }
+
+  /** With the part of its status that is written here. */
+  #present(kind: string, name: string): Present | undefined {
+    const { sources } = this.#options;
+    if (kind === interconnects.kind) return sources.interconnects.get(name);
+    if (kind === remoteClusters.kind) return sources.remoteClusters.get(name);
+    if (kind === transitSwitches.kind) return sources.transitSwitches.get(name);
+    const gateway = sources.gateways.get(name);
+    if (gateway === undefined) return undefined;
+    const { tunnels: _, probes: __, ...status } = gateway.status;
+    return { uid: gateway.uid, status };
   }
 
   #before(resource: Resource, name: string, object: Present | undefined): Status {
@@ -166,7 +171,7 @@ export class Reporter {
 
   #delete(resource: Resource, name: string): void {
     const { client, writer } = this.#options;
-    this.#sent.delete(`${resource.kind}/${name}`);
+    this.#sent.forget(`${resource.kind}/${name}`);
     this.#writtenMs.delete(`${resource.kind}/${name}`);
     void writer.enqueue(`${resource.kind}/${name}`, () => client.delete(resource, { name }));
   }
@@ -185,7 +190,7 @@ export class Reporter {
     const key = `${resource.kind}/${name}`;
     if ((object !== undefined || this.#sent.has(key)) && isSameJson(before, after)) return;
     const { client, writer } = this.#options;
-    this.#sent.set(key, after);
+    this.#sent.set(key, after, { before, uid: object?.uid });
     const gone = Object.fromEntries(Object.keys(before).flatMap((field) => (field in after ? [] : [[field, null]])));
     const create = { apiVersion: apiVersionOf(resource), kind: resource.kind, spec: made?.spec };
     const metadata = { name, ...(made?.labels === undefined ? {} : { labels: made.labels }) };
@@ -195,7 +200,7 @@ export class Reporter {
         await client.patch(resource, { name }, 'merge', { status: { ...gone, ...after } }, { subresource: 'status' });
       })
       .then((outcome) => {
-        if (outcome !== 'written' && this.#sent.get(key) === after) this.#sent.delete(key);
+        if (outcome !== 'written') this.#sent.forget(key, after);
       });
     if (object !== undefined) this.#announce(resource, name, object.uid, before, after);
   }

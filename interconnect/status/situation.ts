@@ -1,7 +1,8 @@
 /** All that a status can depend on, as the agent has it after a round. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { LinkState } from '../apply/membership.ts';
-import type { Member, Rejection, TransitSwitch } from '../link/messages.ts';
+import type { GatewayClash } from '../plan/clashes.ts';
+import type { Member, Rejection, SilentDatabase, TransitSwitch } from '../link/messages.ts';
 import type { LocalView } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import type { RemoteView } from '../state/remotes.ts';
@@ -11,9 +12,17 @@ export interface Situation {
   /** Undefined while this cluster is no member. */
   readonly local: LocalView | undefined;
   readonly link: LinkState;
+  /** The hub has answered to a state of this process; before, what is known of others is nothing. */
+  readonly isHubKnown: boolean;
   readonly members: ReadonlyMap<string, Member>;
   readonly switches: readonly TransitSwitch[];
   readonly rejections: readonly Rejection[];
+  /** Of the hub, those that do not answer. */
+  readonly silentDatabases: readonly SilentDatabase[];
+  /** What of this cluster's OVN stands still, the cause of the rest first. */
+  readonly stuck: readonly Problem[];
+  /** Gateways of this cluster whose chassis or tunnel address is another's too. */
+  readonly clashes: readonly GatewayClash[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
   /** Of networks, by name. */
   readonly networkProblems: ReadonlyMap<string, Problem>;
@@ -29,6 +38,8 @@ export interface Situation {
   readonly prefixesOffered: number;
   /** Whether the hub has all that it was told, and the databases what the plans returned. */
   readonly isConverged: boolean;
+  /** The databases have all, the hub has not. */
+  readonly isWaitingForHub: boolean;
   /** Of the targets, and of the object's spec. */
   readonly problems: readonly Problem[];
   readonly nowMs: number;

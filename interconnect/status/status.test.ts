@@ -10,7 +10,9 @@ import { isSameJson, withoutMeasures } from './compare.ts';
 import { renderGateway, peersOf } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';
+import type { StandingStill } from '../state/followers.ts';
 import type { Situation } from './situation.ts';
+import { stuckProblems } from './stuck.ts';
 import { renderTransitSwitch } from './transit-switch.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
@@ -69,6 +71,11 @@ function situation(state = stateOf(), fields: Partial<Situation> = {}): Situatio
     members: new Map([['west', state.member]]),
     switches: [granted],
     rejections: [],
+    silentDatabases: [],
+    stuck: [],
+    clashes: [],
+    isHubKnown: true,
+    isWaitingForHub: false,
     networks: new Map([['ts', network()]]),
     networkProblems: new Map(),
     blocked: new Map(),
@@ -83,6 +90,11 @@ function situation(state = stateOf(), fields: Partial<Situation> = {}): Situatio
     ...fields,
   };
 }
+
+const messageOf = (
+  { conditions }: { conditions?: readonly { type: string; message?: string | undefined }[] | undefined },
+  type: string,
+) => conditions?.find((one) => one.type === type)?.message ?? '';
 
 const conditionsOf = ({
   conditions,
@@ -120,6 +132,80 @@ describe('the Interconnect', () => {
     assert.equal(found['Joined'], 'False TokenForOtherCluster');
     assert.equal(found['Ready'], 'False TokenForOtherCluster');
     assert.equal(found['HubReachable'], 'True');
+  });
+  it('says that the databases of the hub do not answer, also of what waits for them; what is well stays so', () => {
+    const silentDatabases = [{ name: 'OVN_IC_Southbound', sinceMs: Date.parse(at) }];
+    const waiting = { silentDatabases, isConverged: false, isWaitingForHub: true };
+    const before = renderInterconnect(situation(stateOf(), { silentDatabases }), {}, 1);
+    assert.match(messageOf(before, 'HubDatabasesReady'), /OVN_IC_Southbound since 2026-01-01T00:00:00.000Z.*Traffic/);
+    assert.deepEqual(
+      [conditionsOf(before)['HubDatabasesReady'], conditionsOf(before)['Ready']],
+      ['False HubDatabasesStuck', 'True'],
+    );
+    assert.equal(conditions(waiting)['RoutesConverged'], 'False HubDatabasesStuck');
+    const away = {
+      isJoined: true,
+      isConnected: false,
+      problem: { code: 'HubUnreachable', message: 'm' },
+      notAfterMs: 1,
+    };
+    assert.equal(conditions({ ...waiting, link: away })['HubDatabasesReady'], 'Unknown HubUnreachable');
+    assert.equal(conditions({ ...waiting, link: away })['RoutesConverged'], 'False WaitingForHub');
+    assert.equal(conditions({ isConverged: false })['RoutesConverged'], 'False InProgress');
+  });
+  it('names what of its OVN stands still; a gateway whose ovn-controller does is one less', () => {
+    const stuckOf = (still: Partial<StandingStill>) => ({
+      stuck: stuckProblems({
+        northbound: undefined,
+        southbound: undefined,
+        northd: undefined,
+        controllers: new Map(),
+        ...still,
+      }),
+    });
+    const found = (still: Partial<StandingStill>) => {
+      const all = conditions(stuckOf(still));
+      return [all['RoutesConverged'], all['Ready']];
+    };
+    assert.deepEqual(found({ southbound: 0, northd: 0 }), ['False SouthboundSilent', 'False SouthboundSilent']);
+    assert.deepEqual(found({ northbound: 0 }), ['False NorthboundSilent', 'False NorthboundSilent']);
+    assert.deepEqual(found({ northd: 0, controllers: new Map([['n1', 0]]) }), [
+      'False NorthdStuck',
+      'False NorthdStuck',
+    ]);
+    assert.deepEqual(found({ controllers: new Map([['n1', 0]]) }), ['False OvnControllerStuck', 'True']);
+    assert.deepEqual(found({}), ['True', 'True']);
+  });
+  it('says whose name a gateway has; the others go on', () => {
+    const clash = { node: 'n1', chassis: 'b1', problem: { code: 'DuplicateChassis', message: 'n1 and b1 of west' } };
+    const all = conditions({ clashes: [clash] });
+    assert.deepEqual([all['GatewaysReady'], all['Ready']], ['False DuplicateChassis', 'True']);
+    const other = { ...clash, node: 'n2' };
+    assert.equal(conditions({ clashes: [clash, other] })['Ready'], 'False DuplicateChassis');
+  });
+  it('keeps what it said of others while a new process has not heard of the hub', () => {
+    const conflict = {
+      kind: 'prefix',
+      value: 'x',
+      code: 'Overlap',
+      message: 'm',
+      holder: '',
+      transitSwitch: '',
+    } as const;
+    const before = renderInterconnect(situation(stateOf(), { rejections: [conflict], nowMs: 0 }), {}, 1);
+    const unheard = { isHubKnown: false, members: new Map(), networks: new Map(), remotes: new Remotes() };
+    const problem = { code: 'HubUnreachable', message: 'm' };
+    const link = { isJoined: true, isConnected: false, problem, notAfterMs: Date.parse(at) + 1000 };
+    const after = renderInterconnect(situation(stateOf(), { ...unheard, link }), before, 1);
+    const kept = (status: typeof before) => [
+      status.remoteClusters,
+      status.routesLearned,
+      ...['Ready', 'NoConflicts'].map((type) => status.conditions?.find((one) => one.type === type)),
+    ];
+    assert.deepEqual(kept(after), kept(before));
+    const without = { ...local, gatewayNodes: [] };
+    const worse = renderInterconnect(situation(stateOf(), { ...unheard, link, local: without }), before, 1);
+    assert.match(conditionsOf(worse)['Ready'] ?? '', /^False/);
   });
   it('says what is wrong with its gateways', () => {
     assert.equal(conditions({ local: { ...local, gatewayNodes: [] } })['GatewaysReady'], 'False NoGateway');

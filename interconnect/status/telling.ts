@@ -4,6 +4,7 @@ import type { LinkState } from '../apply/membership.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import type { StandingStill } from '../state/followers.ts';
 import type { HubView } from '../state/hub-view.ts';
 import type { Progress } from '../state/progress.ts';
 import { defaultNetwork } from '../watch/local.ts';
@@ -14,6 +15,7 @@ import { policyFigures } from './policy-figures.ts';
 import { Reporter } from './report.ts';
 import { RoutePolicyReporter } from './route-policies.ts';
 import type { Situation } from './situation.ts';
+import { stuckProblems } from './stuck.ts';
 
 export interface TellingOptions {
   readonly client: KubeClient;
@@ -30,6 +32,8 @@ export interface Told {
   readonly member: LocalMember;
   readonly link: LinkState;
   readonly progress: Progress;
+  /** What of this cluster's OVN stands still. */
+  readonly still: StandingStill;
   readonly nowMs: number;
 }
 
@@ -120,15 +124,20 @@ export class Telling {
   }
 }
 
-function situationOf(object: Interconnect | undefined, { hub, member, link, progress, nowMs }: Told): Situation {
+function situationOf(object: Interconnect | undefined, told: Told): Situation {
+  const { hub, member, link, progress, nowMs } = told;
   const spec = object?.spec;
   const isWrong = spec !== undefined && 'code' in spec;
   return {
     local: member.local,
     link,
+    isHubKnown: hub.isComplete,
     members: hub.members,
     switches: hub.switches,
     rejections: hub.rejections,
+    silentDatabases: hub.silentDatabases,
+    stuck: stuckProblems(told.still),
+    clashes: member.clashes,
     networks: member.networks,
     networkProblems: member.problems,
     blocked: member.blocked,
@@ -138,6 +147,7 @@ function situationOf(object: Interconnect | undefined, { hub, member, link, prog
     wantedMtu: wantedMtuOf(spec === undefined || isWrong ? 0 : spec.mtu),
     prefixesOffered: member.prefixesOffered,
     isConverged: progress.isConverged,
+    isWaitingForHub: progress.isWaitingForHub,
     problems: [...(isWrong ? [spec] : []), ...progress.problems],
     nowMs,
   };

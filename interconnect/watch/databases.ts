@@ -21,6 +21,10 @@ export const northboundMonitor = {
   Logical_Router_Policy: ['priority', 'match', 'action', 'external_ids'],
 };
 
+/** Besides what rows are planned from: numbers that tell how far northd and the ovn-controllers have come. */
+export const northboundProgress = { NB_Global: [...northboundMonitor.NB_Global, 'nb_cfg', 'sb_cfg'] };
+export const southboundProgress = { Chassis_Private: ['name', 'nb_cfg'] };
+
 export const northboundIndexes = {
   Logical_Router: [['name']],
   Logical_Router_Port: [['name']],

@@ -1,6 +1,7 @@
 /** Puts this cluster together from its parts; the same parts give the same object, so that plans can be remembered. */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import type { GatewayNode, LocalChassis, LocalPrefix, LocalView, LocalVpc, Wish } from '../state/local.ts';
 import type { Node, Subnet, TransitSwitchObject } from './objects.ts';
@@ -28,6 +29,7 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
   const subnets = [...parts.subnets].sort(([a], [b]) => (a < b ? -1 : 1));
   const wishes = wishesOf(parts);
   const names = [...new Set(wishes.map(({ vpc }) => vpc))].sort();
+  const vpcs = names.map((name) => vpcOf(name, parts.routerIdOf(name), subnets)).filter(isThere);
   const selected = nodes.filter(([, { labels }]) => matchesSelector(spec.gatewayNodeSelector, labels));
   const hostnames = new Map([...chassis].map(([name, { gateway }]) => [gateway.hostname, name]));
   const gatewayNodes = selected.flatMap(([node, { chassis: noted }]): GatewayNode[] => {
@@ -36,9 +38,10 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
   });
   const local: LocalView = {
     ...parts.names,
-    vpcs: new Map(names.map((name) => [name, vpcOf(name, parts.routerIdOf(name), subnets)])),
+    vpcs: new Map(vpcs.map((vpc) => [vpc.router, vpc])),
     wishes,
     nodeAddresses: nodes.flatMap(([node, { addresses }]) => addresses.map((ip) => ({ node, ip }))),
+    nodeChassis: nodes.flatMap(([node, { chassis: noted }]) => (noted === undefined ? [] : [{ node, chassis: noted }])),
     gatewayNodes,
     unknownNodes: selected.map(([node]) => node).filter((name) => !gatewayNodes.some(({ node }) => node === name)),
     chassis,
@@ -68,6 +71,11 @@ function vpcOf(name: string, routerId: string, all: readonly (readonly [string, 
     prefixes: [...new Set(shared)].sort().map((cidr): LocalPrefix => ({ cidr, origin: 'connected', tags: [] })),
     ranges: subnets.flatMap(([subnet, { cidrs }]) => cidrs.map((cidr) => ({ name: `subnet ${subnet}`, cidr }))),
   };
+}
+
+/** The default VPC is always there or about to be: its router comes back when the controller has filled a new database. */
+function isThere({ router, routerId }: LocalVpc): boolean {
+  return routerId !== '' || router === defaultVpc;
 }
 
 function textOf(local: LocalView): string {

@@ -137,6 +137,14 @@ describe('the local view', () => {
     );
   });
 
+  it('knows a VPC by its router; only that of the default VPC may be missing for a while', () => {
+    const custom = { ...spec, vpc: 'nowhere' };
+    const none = { ...parts(), routerIdOf: () => '' };
+    assert.deepEqual([...buildLocal({ ...none, spec: custom }, undefined).vpcs.keys()], []);
+    assert.deepEqual([...buildLocal(none, undefined).vpcs.keys()], ['ovn-cluster']);
+    assert.deepEqual([...buildLocal({ ...parts(), spec: custom }, undefined).vpcs.keys()], ['nowhere']);
+  });
+
   it('ignores a subnet of another VPC, also one with addresses of its own', () => {
     const overlapping = { ...parts(), subnets: [...parts().subnets, subnet('tenant', '10.16.0.0/16', 'vpc2')] };
     assert.deepEqual(buildLocal(overlapping, undefined), buildLocal(parts(), undefined));

@@ -186,6 +186,16 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal(await pings('west', 'east', 10), 10);
     assert.equal((await condition('west', 'Ready'))?.status, 'True');
     writes = 0;
+    // An agent that starts meanwhile knows nothing that could replace what is there.
+    await bed.kill('agent-west');
+    const silences = bed.count('agent-west', 'did not answer');
+    bed.startAgent('west');
+    await until('the agent is there', 40_000, () => bed.count('agent-west', 'did not answer') > silences);
+    await sleep(7000);
+    assert.equal(writes, 0, 'it leaves all rows as they are');
+    assert.equal(await pings('west', 'east', 5), 5);
+    assert.equal((await condition('west', 'Ready'))?.status, 'True');
+    assert.equal((await status<{ remoteClusters?: number }>('west', interconnects, 'default')).remoteClusters, 1);
     await bed.serveHub();
     for (const cluster of ['east', 'west'])
       await until(
@@ -219,6 +229,32 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal(writes, 0);
     // A cluster that is away for longer than the hub's grace is news to the others.
     if (awayMs < 8000) assert.equal(await versions(), before.objects);
+  });
+
+  it('names what stands still, within ten seconds, while traffic goes on', async () => {
+    const says = (cluster: string, type: string, reason: string) => async () => {
+      const found = await condition(cluster, type);
+      return found?.reason === reason && found;
+    };
+    bed.signalPid('hub/icsb', 'SIGSTOP');
+    for (const cluster of ['east', 'west'])
+      await until(`${cluster} is told`, 10_000, says(cluster, 'HubDatabasesReady', 'HubDatabasesStuck'));
+    assert.equal(await pings('west', 'east', 3), 3);
+    bed.signalPid('hub/icsb', 'SIGCONT');
+    await until('east is told of the end', 10_000, isTrue('east', 'HubDatabasesReady'));
+    for (const [file, reason] of [
+      ['east/northd', 'NorthdStuck'],
+      ['east/sb', 'SouthboundSilent'],
+      ['a1/ovn-controller', 'OvnControllerStuck'],
+    ] as const) {
+      bed.signalPid(file, 'SIGSTOP');
+      const found = await until(`${reason} is said`, 10_000, says('east', 'RoutesConverged', reason)).finally(() =>
+        bed.signalPid(file, 'SIGCONT'),
+      );
+      assert.match(found.message ?? '', /since \d{4}-/);
+      await until(`${reason} is over`, 15_000, isTrue('east', 'RoutesConverged'));
+    }
+    await allSettled();
   });
 
   it('goes on when the databases of the hub are lost, with the hub running and without', async (context) => {

@@ -215,6 +215,43 @@ const faults: readonly Fault[] = [
     says: /IC databases are frozen, read-only or without a leader/,
   },
   {
+    name: 'the databases of the hub do not answer it',
+    make: ({ east }) =>
+      spoil(
+        east,
+        'HubDatabasesReady',
+        'HubDatabasesStuck',
+        'databases do not answer the hub: OVN_IC_Southbound since 2026-03-01T11:59:50.000Z: they are frozen',
+      ),
+    code: 'HubDatabasesStuck',
+    says: /OVN_IC_Southbound since/,
+  },
+  {
+    name: 'a change waits for the databases of the hub, and no session is left that could tell',
+    make: ({ east }) =>
+      spoil(
+        east,
+        'RoutesConverged',
+        'HubDatabasesStuck',
+        'changes wait for the hub, because databases do not answer it',
+      ),
+    code: 'HubDatabasesStuck',
+    says: /changes wait for the hub/,
+  },
+  ...(
+    [
+      ['NorthboundSilent', 'the northbound database of this cluster has not answered'],
+      ['SouthboundSilent', 'the southbound database of this cluster has not answered'],
+      ['NorthdStuck', 'ovn-northd of this cluster has taken up nothing'],
+      ['OvnControllerStuck', 'ovn-controller of gateway e1 has taken up nothing'],
+    ] as const
+  ).map(([code, message]): Fault => ({
+    name: `the agent found that its OVN stands still: ${code}`,
+    make: ({ east }) => spoil(east, 'RoutesConverged', code, message),
+    code,
+    says: new RegExp(message),
+  })),
+  {
     name: 'nothing is taken up, and the databases were not asked',
     make: ({ east }) =>
       spoil(east, 'RoutesConverged', 'InProgress', 'changes are on their way to the hub or the databases'),

@@ -99,7 +99,7 @@ const faults: readonly Fault[] = [
     make: ({ east }) => {
       const status = east.remotes[0]?.status;
       assert.ok(status);
-      status.conditions = [{ type: 'Ready', status: 'True', reason: 'Ready', message: 'runs its own ovn-ic' }];
+      status.foreign = true;
     },
     code: 'PlainOvnIc',
     says: /west runs plain ovn-ic/,

@@ -49,6 +49,8 @@ export function checkGatewayHealth({ near }: Side): Outcome | undefined {
   const nodes = selectedNodes(near);
   if (nodes.length === 0) return undefined;
   const causes = nodes.flatMap((node) => [...nodeCauses(near, node), ...chassisCauses(near, node)]);
+  const said = saidStuck(near, ['OvnControllerStuck']);
+  if (said !== undefined && causes.length === 0) return said;
   return failedIf(causes, `${plural(nodes.length, 'gateway node')} well`);
 }
 
@@ -91,7 +93,8 @@ function programFix({ message = '' }: Condition): string {
 /** ovn-controllers that do not follow, for who gave the databases' sockets. */
 function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
   const chassis = near.ovn?.chassis.find(({ name }) => name === chassisOf(near, node));
-  if (chassis?.isCurrent !== false) return [];
+  // What has another's name does not follow under it: that is told of the name.
+  if (chassis?.isCurrent !== false || chassis.isRemote || clashOf(near, node) !== undefined) return [];
   const message = `ovn-controller of gateway node ${node.name} (chassis ${chassis.name}) does not take up what the southbound database says`;
   return [
     cause(
@@ -130,7 +133,23 @@ export function checkChassis({ near }: Side): Outcome | undefined {
   return failedIf(causes, nodes.map((node) => `${node.name}=${chassisOf(near, node)}`).join(', '));
 }
 
+/** What the agent says of a name or tunnel address that is another's too. */
+function clashOf(near: Snapshot, node: Node): Condition | undefined {
+  const gateway = near.gateways.find((one) => one.node === node.name);
+  const ready = conditionOf(gateway?.status.conditions, 'Ready');
+  return ready?.status === 'False' && Object.hasOwn(clashFixes, ready.reason ?? '') ? ready : undefined;
+}
+
+const clashFixes: Readonly<Record<string, string>> = {
+  DuplicateChassis:
+    'give one of the two Open vSwitches another system-id (external_ids:system-id) and restart its ovn-controller',
+  DuplicateEncap: 'give one of the two nodes another tunnel address (external_ids:ovn-encap-ip)',
+};
+
 function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
+  const clash = clashOf(near, node);
+  if (clash !== undefined)
+    return [cause(clash.reason ?? '', clash.message ?? `${node.name} clashes`, clashFixes[clash.reason ?? ''] ?? '')];
   const gateway = near.gateways.find((one) => one.node === node.name);
   const ready = conditionOf(gateway?.status.conditions, 'Ready');
   const name = chassisOf(near, node);
@@ -239,9 +258,24 @@ export function checkReports({ near }: Side): Outcome | undefined {
   return judged(failures, [], `${plural(gateways.length, 'daemon')} reporting`);
 }
 
+/** What the agent finds when it asks its OVN whether it follows: code → what to do. */
+export const stuckFixes: Readonly<Record<string, string>> = {
+  NorthboundSilent: 'start or thaw the ovsdb-server of the northbound database; its log says why it ended',
+  SouthboundSilent: 'start or thaw the ovsdb-server of the southbound database; its log says why it ended',
+  NorthdStuck: 'it is dead, frozen or cut off from a database: look at its process and log',
+  OvnControllerStuck:
+    'it is dead, frozen or cut off from the southbound database: look at its log on the node that is named',
+};
+
+function saidStuck(near: Snapshot, codes: readonly string[]): Outcome | undefined {
+  const said = falseCondition(near, 'RoutesConverged');
+  const { reason = '', message = 'RoutesConverged is False' } = said ?? {};
+  return codes.includes(reason) ? failedIf([cause(reason, message, stuckFixes[reason] ?? '')], '') : undefined;
+}
+
 /** The cluster's own databases: from the sockets where given, else from what the agent says. */
 export function checkDatabases({ near }: Side): Outcome | undefined {
-  if (near.ovn === undefined) return undefined;
+  if (near.ovn === undefined) return saidStuck(near, ['NorthboundSilent', 'SouthboundSilent', 'NorthdStuck']);
   const causes = near.ovn.silent.map(({ code, message }) =>
     cause(code, message, 'start or thaw that ovsdb-server; its log says why it ended'),
   );

@@ -55,7 +55,7 @@ const patterns: readonly Pattern[] = [
     fix: 'correct spec.hub, or the route and firewall between the nodes and the hub',
   },
   {
-    words: /deadline|keepalive|connection dropped|ping timeout|ETIMEDOUT|timed? ?out|no TLS handshake|too long/i,
+    words: /deadline|keep-?alive|connection dropped|ping timeout|ETIMEDOUT|timed? ?out|no TLS handshake|too long/i,
     code: 'HubSilent',
     says: 'does not answer: it is frozen, or packets to it are dropped on the way',
     fix: `see whether it answers others; ${lookAtHub}; then the firewall between the nodes and the hub`,

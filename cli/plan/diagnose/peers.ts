@@ -11,7 +11,7 @@ export function meantRemotes({ near, peer }: Side): readonly RemoteCluster[] {
 
 /** Whether it runs plain ovn-ic: nobody but its databases' rows speaks for it. */
 export function isForeign({ status }: RemoteCluster): boolean {
-  return /\bovn-ic\b/.test(conditionOf(status.conditions, 'Ready')?.message ?? '');
+  return status.foreign === true;
 }
 
 export function checkPeer(side: Side): Outcome {

@@ -34,6 +34,7 @@ export type StepId =
   | 'agent'
   | 'certificate'
   | 'hub'
+  | 'hub-databases'
   | 'joined'
   | 'databases'
   | 'gateway-nodes'

@@ -7,6 +7,7 @@ import {
   checkGatewayNodes,
   checkReports,
 } from './gateways.ts';
+import { checkHubDatabases } from './hub-databases.ts';
 import { checkAgent, checkCertificate, checkClock, checkHub, checkJoined, checkMembership } from './link.ts';
 import { checkPaths, checkPeer } from './peers.ts';
 import { checkOffer, checkPolicy, checkRoutes } from './prefixes.ts';
@@ -20,6 +21,7 @@ export const steps: readonly Step[] = [
   { id: 'agent', name: 'agent', needs: [], check: checkAgent },
   { id: 'certificate', name: 'certificate', needs: ['clock'], check: checkCertificate },
   { id: 'hub', name: 'hub', needs: ['agent', 'clock', 'certificate'], check: checkHub },
+  { id: 'hub-databases', name: 'hub databases', needs: ['hub'], check: checkHubDatabases },
   { id: 'joined', name: 'join', needs: ['agent', 'hub', 'certificate'], check: checkJoined },
   { id: 'databases', name: 'OVN databases', needs: [], check: checkDatabases },
   { id: 'gateway-nodes', name: 'gateway nodes', needs: [], check: checkGatewayNodes },
@@ -34,7 +36,7 @@ export const steps: readonly Step[] = [
     check: checkFailover,
   },
   { id: 'reports', name: 'daemon reports', needs: ['agent', 'gateway-health', 'chassis'], check: checkReports },
-  { id: 'transit', name: 'transit switches', needs: ['joined', 'agent', 'hub'], check: checkTransit },
+  { id: 'transit', name: 'transit switches', needs: ['joined', 'agent', 'hub', 'hub-databases'], check: checkTransit },
   {
     id: 'ports',
     name: 'ports held',
@@ -71,7 +73,7 @@ export const steps: readonly Step[] = [
   {
     id: 'converged',
     name: 'convergence',
-    needs: ['agent', 'hub', 'joined', 'databases', 'transit', 'conflicts'],
+    needs: ['agent', 'hub', 'hub-databases', 'joined', 'databases', 'transit', 'conflicts'],
     check: checkConverged,
   },
 ];

@@ -9,7 +9,8 @@ import {
   type Snapshot,
   type TransitSwitch,
 } from '../../state/snapshot.ts';
-import { lostGatewayFix, usableGateways } from './gateways.ts';
+import { lostGatewayFix, stuckFixes, usableGateways } from './gateways.ts';
+import { hubDatabasesFix } from './hub-databases.ts';
 import { conflictFix } from './refusals.ts';
 import { cause, failedIf, ok, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
@@ -194,17 +195,22 @@ export function checkConverged({ near }: Side): Outcome {
 function behindHub({ ovn, label }: Snapshot, code: string): Cause | undefined {
   if (code !== 'InProgress' || ovn?.isNorthdCurrent !== true) return undefined;
   const message = `what ${label} tells the hub is not taken up, while its own databases follow: the IC databases are frozen, read-only or without a leader`;
-  return cause(
-    'HubDatabasesStuck',
-    message,
-    'in the cluster of the hub: look at the ovsdb-servers of the IC databases and at the log of the hub',
-  );
+  return cause('HubDatabasesStuck', message, hubDatabasesFix);
 }
 
+const convergedFixes: Readonly<Record<string, string>> = {
+  ...stuckFixes,
+  HubDatabasesStuck: hubDatabasesFix,
+  VpcNotFound: 'make that Vpc, or correct spec.vpc',
+};
+
 function convergedFix(code: string, message: string): string {
+  const fix = convergedFixes[code];
+  if (fix !== undefined) return fix;
   if (/read.?only|permission/i.test(message))
     return 'the database is read-only or not the leader: give the agent (or the hub) a remote that may write';
-  if (code === 'WaitingForHub') return 'the hub answers but has given nothing: look at its log and at the IC databases';
+  if (code === 'WaitingForHub')
+    return 'bring the hub back, or the way to it; where it answers but has given nothing, look at its log and at the IC databases';
   if (code === 'InProgress')
     return 'if it stays so: the IC databases at the hub are frozen, read-only or without a leader, or this cluster’s northbound or southbound database takes no writes (with --nb and --sb this command can tell)';
   return 'the message names what was refused and by whom; the log of the agent has the rest';

@@ -185,7 +185,7 @@ class KubeStore implements HubStore {
       JSON.stringify([conditions, lastSeen, ports]) ===
       JSON.stringify([before.conditions, before.lastSeen, before.ports ?? []]);
     if (!isSame) {
-      const status = { conditions, lastSeen, ports };
+      const status = { conditions, lastSeen: lastSeen ?? null, ports };
       await client.patch(hubMembers, { name: handle }, 'merge', { status }, { subresource: 'status' });
     }
     if (this.#reports.get(handle) === report) this.#reports.delete(handle);

@@ -3,7 +3,7 @@
  * session only what changed since its last update is looked at; what it would not see differently is not sent.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { HubUpdate, Member, Rejection, TransitSwitch } from '../../link/messages.ts';
+import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../../link/messages.ts';
 import type { MemberSession } from '../../link/server.ts';
 import { isNews } from '../plan/view.ts';
 
@@ -16,6 +16,7 @@ export interface Scene {
   switches(receiver: string): readonly TransitSwitch[];
   rejections(receiver: string): readonly Rejection[];
   expected(): readonly string[];
+  silentDatabases(): readonly SilentDatabase[];
   /** Resolves when the databases hold everything planned so far. */
   untilApplied(): Promise<void>;
   /** All sessions were told what there was to tell. */
@@ -86,6 +87,8 @@ export class Audience {
       this.#candidates.get(name)?.session.refuse(replaced(name));
       this.#candidates.set(name, open);
     } else this.#sessions.set(name, open);
+    // What there is to tell waits for the databases; that they are silent must not.
+    if (this.#scene.silentDatabases().length > 0) session.send({ ...this.#nothing(name), full: false });
     this.#schedule();
     return open;
   }
@@ -152,6 +155,17 @@ export class Audience {
     this.#schedule();
   }
 
+  /** Told at once, whatever else waits for the databases. */
+  databasesChanged(): void {
+    if (this.#isClosed) return;
+    const silentDatabases = this.#scene.silentDatabases();
+    for (const [name, open] of this.#all()) {
+      const update = { ...(open.told ?? this.#nothing(name)), silentDatabases };
+      if (open.told !== undefined) open.told = update;
+      open.session.send({ ...update, full: false });
+    }
+  }
+
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
@@ -199,13 +213,20 @@ export class Audience {
     open.session.send({ ...update, full: isFirst });
   }
 
-  #own(name: string, { revision }: OpenSession): Omit<HubUpdate, 'full' | 'members' | 'removed'> {
+  #own(name: string, { revision }: Pick<OpenSession, 'revision'>): Omit<HubUpdate, 'full' | 'members' | 'removed'> {
     return {
       revision,
       transitSwitches: this.#scene.switches(name),
       rejections: this.#scene.rejections(name),
       expected: this.#scene.expected().filter((one) => one !== name),
+      silentDatabases: this.#scene.silentDatabases(),
     };
+  }
+
+  /** To a session that was told nothing yet: nothing may be concluded from it. */
+  #nothing(name: string): Omit<HubUpdate, 'full'> {
+    const { rejections, expected, silentDatabases } = this.#own(name, { revision: 0 });
+    return { revision: 0, transitSwitches: [], members: [], removed: [], rejections, expected, silentDatabases };
   }
 
   #differences(

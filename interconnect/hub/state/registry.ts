@@ -57,7 +57,7 @@ export interface StoredMember {
 /** How a member is, for people to read. */
 export interface MemberPresence {
   readonly state: 'Connected' | 'Absent' | 'Stale';
-  /** Unix milliseconds of the last contact; 0: none known. */
+  /** Unix milliseconds of the last contact, where it is not connected; 0: none known. */
   readonly lastSeenMs: number;
 }
 

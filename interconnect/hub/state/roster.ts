@@ -6,7 +6,7 @@
  * and nobody reaches it any more.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Member, MemberState } from '../../link/messages.ts';
+import type { Member, MemberState, SilentDatabase } from '../../link/messages.ts';
 import type { MemberSession } from '../../link/server.ts';
 import { refuseCopy, refuseRename } from '../plan/rename.ts';
 import { foreignOf, isSameForAll, memberOf, switchesFor, type Presence } from '../plan/view.ts';
@@ -16,8 +16,10 @@ import type { AllocatedPort, ForeignMember, MemberRecord } from './record.ts';
 import type { MemberPresence } from './registry.ts';
 
 export interface RosterTimes {
-  /** A session that is back within this time was never away: an agent or the hub that starts again is no news. */
+  /** A session that is back within this time was never away: an agent that starts again is no news. */
   readonly graceMs: number;
+  /** The same for all members when the hub starts: an agent that starts as well may have to wait for a lease of 15 s. */
+  readonly startGraceMs: number;
   /** Without a session for so long, and reached by nobody, a member's rows go. */
   readonly staleAfterMs: number;
   /** From the moment all were told that a path goes until it is gone. */
@@ -29,6 +31,7 @@ export interface RosterOptions extends MembersOptions {
   /** Of both databases. */
   readonly untilApplied: () => Promise<void>;
   readonly readForeign: (name: string) => ForeignMember | undefined;
+  readonly silentDatabases: () => readonly SilentDatabase[];
   readonly report: (name: string, ports: readonly AllocatedPort[], presence: MemberPresence) => void;
   readonly times: RosterTimes;
   readonly now: () => number;
@@ -66,6 +69,7 @@ export class Roster {
       switches: (receiver) => switchesFor(receiver, this.#members.record(receiver), options.networks.values()),
       rejections: (receiver) => this.#members.rejections(receiver),
       expected: () => this.#members.expected(),
+      silentDatabases: options.silentDatabases,
       untilApplied: options.untilApplied,
       onTold: () => this.#retire(),
     });
@@ -80,7 +84,7 @@ export class Roster {
     });
     for (const { cluster } of options.registry.members()) {
       if (options.registry.isStale(cluster)) this.#presence.set(cluster, { connected: false, lastSeenMs: 0 });
-      else this.#miss(cluster);
+      else this.#miss(cluster, options.times.startGraceMs);
     }
     this.#members.load(records);
     const { staleAfterMs } = options.times;
@@ -160,6 +164,12 @@ export class Roster {
 
   limitsChanged(name: string): void {
     this.#members.replan(name);
+    this.#report(name);
+  }
+
+  /** Another set of the hub's databases is silent now. */
+  databasesChanged(): void {
+    this.#audience.databasesChanged();
   }
 
   foreignChanged(names: Iterable<string>): void {
@@ -209,7 +219,7 @@ export class Roster {
     this.#report(name);
   }
 
-  #miss(name: string): void {
+  #miss(name: string, graceMs = this.#options.times.graceMs): void {
     const lastSeenMs = this.#options.now();
     this.#presence.set(name, present);
     this.#absentSince.set(name, lastSeenMs);
@@ -219,7 +229,7 @@ export class Roster {
       this.#audience.memberChanged(name);
       this.#report(name);
     };
-    this.#graces.set(name, setTimeout(tell, this.#options.times.graceMs));
+    this.#graces.set(name, setTimeout(tell, graceMs));
   }
 
   #report(name: string): void {
@@ -228,9 +238,7 @@ export class Roster {
     if (registry.member(name) === undefined || presence === undefined) return;
     const isStale = !presence.connected && !this.#members.has(name) && registry.isStale(name);
     const state = presence.connected ? 'Connected' : isStale ? 'Stale' : 'Absent';
-    // The hub's own start is no contact.
-    const lastSeenMs = this.#audience.get(name) === undefined ? presence.lastSeenMs : this.#options.now();
-    report(name, this.#ports.get(name) ?? registry.ports(name), { state, lastSeenMs });
+    report(name, this.#ports.get(name) ?? registry.ports(name), { state, lastSeenMs: presence.lastSeenMs });
   }
 
   #drop(name: string): void {

@@ -5,9 +5,6 @@ import { parseCidr } from '../../../lib/net/cidr.ts';
 import type { AllocatedPort } from '../state/record.ts';
 import type { MemberPresence, MemberSpec } from '../state/registry.ts';
 
-/** For a member that stays connected the time is written no more often than this. */
-export const lastSeenEveryMs = 15 * 60 * 1000;
-
 const sentences = {
   Connected: 'its agent has a session with the hub',
   Absent: 'its agent has no session with the hub; what it had is kept',
@@ -23,26 +20,28 @@ export interface MemberFacts {
 }
 
 export function renderMember(before: HubMemberStatus, { spec, ports, presence, nowMs }: MemberFacts): HubMemberStatus {
-  const { state, lastSeenMs } = presence;
+  const { state } = presence;
   const nowIso = new Date(nowMs).toISOString();
   const status = state === 'Connected' ? 'True' : 'False';
   const connected = { type: 'Connected', status, reason: state, message: sentences[state] } as const;
   const conditions = setCondition(setCondition(before.conditions, connected, nowIso), limitsOf(spec), nowIso);
-  const isSameState = conditions === before.conditions;
-  const isFresh = lastSeenMs - (Date.parse(before.lastSeen ?? '') || 0) < lastSeenEveryMs;
-  const isSeen = lastSeenMs > 0 && !(isSameState && isFresh);
   const allocated = ports.map(({ switch: pathSwitch, mac, networks, tunnelKey }) => ({
     switch: pathSwitch,
     mac,
     networks: [...networks],
     tunnelKey,
   }));
-  return {
-    ...before,
-    conditions: [...conditions],
-    ...(isSeen ? { lastSeen: new Date(lastSeenMs).toISOString() } : {}),
-    ports: allocated,
-  };
+  const { lastSeen: _, ...rest } = before;
+  const lastSeen = lastSeenOf(before, presence);
+  return { ...rest, conditions: [...conditions], ...(lastSeen === undefined ? {} : { lastSeen }), ports: allocated };
+}
+
+/** When its session ended. One that is connected is seen now, and any time that is written would be old. */
+function lastSeenOf(before: HubMemberStatus, { state, lastSeenMs }: MemberPresence): string | undefined {
+  if (state === 'Connected') return undefined;
+  // A hub that starts has not seen it: what an earlier one wrote is nearer to the truth.
+  if (before.lastSeen !== undefined) return before.lastSeen;
+  return lastSeenMs > 0 ? new Date(lastSeenMs).toISOString() : undefined;
 }
 
 function limitsOf({ allowedPrefixes }: MemberSpec) {

@@ -32,7 +32,7 @@ export const hubMemberStatus = z.object({
   token: z.string().describe('Id of the token it joined with.').optional(),
   joined: dateTime.optional(),
   leaving: z.boolean().optional(),
-  lastSeen: dateTime.optional(),
+  lastSeen: dateTime.describe('When its last session ended; absent while it has one.').optional(),
   ports: z.array(allocatedPath).meta(mapList('switch')).optional(),
 });
 

@@ -29,6 +29,10 @@ export const remotePath = z.object({
 export const remoteClusterStatus = z.object({
   phase: z.enum(['Joining', 'Ready', 'Degraded', 'Stale', 'Conflicted', 'Unreachable']).optional(),
   conditions: conditions.optional(),
+  foreign: z
+    .boolean()
+    .describe('It runs plain ovn-ic: one path, no BFD, and nobody but its rows can tell whether it lives.')
+    .optional(),
   lastSeen: dateTime.optional(),
   gateways: z.array(z.object({ chassis: z.string(), hostname: z.string().optional(), address: z.string() })).optional(),
   paths: z.array(remotePath).meta(mapList('transitSwitch', 'path')).optional(),
@@ -77,6 +81,7 @@ export const remoteClusterKind: Kind = {
     { name: 'Active', type: 'integer', path: '.status.routesActive' },
     { name: 'Rejected', type: 'integer', path: '.status.routesRejected' },
     { name: 'LastSeen', type: 'date', path: '.status.lastSeen' },
+    { name: 'Foreign', type: 'boolean', path: '.status.foreign' },
     { name: 'Gateways', type: 'string', path: '.status.gateways[*].address', priority: 1 },
     ageColumn,
   ],

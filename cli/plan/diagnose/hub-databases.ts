@@ -1,0 +1,15 @@
+/** Step of the hub's databases, by the word of the hub itself, which the agent passes on. */
+import { conditionOf } from '../../state/snapshot.ts';
+import { cause, failedIf, ok, type Outcome, type Side } from './step.ts';
+
+export const hubDatabasesFix =
+  'in the cluster of the hub: start or thaw the ovsdb-servers of the IC databases (of a raft cluster more than half have to run), and look at their logs and at that of the hub';
+
+/** Undefined where nobody can say: without a session with the hub, or with an agent that knows no such condition. */
+export function checkHubDatabases({ near }: Side): Outcome | undefined {
+  const condition = conditionOf(near.interconnect?.status.conditions, 'HubDatabasesReady');
+  if (condition === undefined || condition.status === 'Unknown') return undefined;
+  if (condition.status === 'True') return ok(condition.message ?? 'the databases of the hub answer it');
+  const message = condition.message ?? 'the databases of the hub do not answer it';
+  return failedIf([cause(condition.reason ?? 'HubDatabasesStuck', message, hubDatabasesFix)], '');
+}

@@ -1,0 +1,60 @@
+/**
+ * Statuses that were sent and that the watch has not brought back yet. In: what is written, and each version of an object
+ * that the watch brings. Out: what an object has, or will have once the write is done. Without it an older version, which
+ * arrives after a newer status was sent, would be taken for its loss: that would be written again, with another event and
+ * another time of transition.
+ */
+import { isSameJson } from './compare.ts';
+
+export type Status = Readonly<Record<string, unknown>>;
+
+/** An object as the watch has it: of it only the uid counts, and the status that is written here. */
+export interface Present {
+  readonly uid: string;
+  readonly status: Status;
+}
+
+interface Entry {
+  readonly status: Status;
+  /** Of the object it was sent to; undefined while that is being made. */
+  readonly uid: string | undefined;
+  /** What the object had before, which the watch may still bring. */
+  readonly older: readonly Status[];
+}
+
+export class Sent {
+  readonly #entries = new Map<string, Entry>();
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  get(key: string): Status | undefined {
+    return this.#entries.get(key)?.status;
+  }
+
+  set(
+    key: string,
+    status: Status,
+    { before, uid }: { readonly before: Status; readonly uid: string | undefined },
+  ): void {
+    const earlier = (this.#entries.get(key)?.older ?? []).filter((one) => !isSameJson(one, before));
+    const older = [...earlier, before].filter((one) => !isSameJson(one, status));
+    this.#entries.set(key, { status, uid, older });
+  }
+
+  /** The watch has brought a version of the object; undefined: it is gone. */
+  seen(key: string, present: Present | undefined): void {
+    const entry = this.#entries.get(key);
+    if (entry === undefined) return;
+    const isOther = entry.uid !== undefined && entry.uid !== present?.uid;
+    const isOlder = present !== undefined && !isOther && entry.older.some((one) => isSameJson(one, present.status));
+    if (isOlder) this.#entries.set(key, { ...entry, uid: present.uid });
+    else this.#entries.delete(key);
+  }
+
+  /** The write was not done, or the object is to go. */
+  forget(key: string, status?: Status): void {
+    if (status === undefined || this.get(key) === status) this.#entries.delete(key);
+  }
+}

@@ -1,0 +1,35 @@
+/** What of this cluster's OVN stands still, as problems: the first is the cause of those that follow. Pure. */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { StandingStill } from '../state/followers.ts';
+
+/** The others follow: traffic has other gateways, and this one forwards as it did. */
+export const controllerStuck = 'OvnControllerStuck';
+
+export function stuckProblems({ northbound, southbound, northd, controllers }: StandingStill): readonly Problem[] {
+  const problems: Problem[] = [];
+  const databases = [
+    ['NorthboundSilent', 'northbound', northbound],
+    ['SouthboundSilent', 'southbound', southbound],
+  ] as const;
+  for (const [code, name, sinceMs] of databases) {
+    if (sinceMs === undefined) continue;
+    const message = `the ${name} database of this cluster has not answered since ${isoOf(sinceMs)}: nothing can change until it does, traffic goes on as it is; start or thaw its ovsdb-server (a raft cluster needs more than half of its servers)`;
+    problems.push({ code, message });
+  }
+  // Without its databases nobody can follow.
+  if (problems.length > 0) return problems;
+  if (northd !== undefined) {
+    const message = `ovn-northd of this cluster has taken up nothing since ${isoOf(northd)}: what changes does not reach the nodes, traffic goes on as it is; look at its process and log`;
+    return [{ code: 'NorthdStuck', message }];
+  }
+  return [...controllers]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([node, sinceMs]) => {
+      const message = `ovn-controller of gateway ${node} has taken up nothing since ${isoOf(sinceMs)}: it forwards by what it had; look at its process and log there, and at its way to the southbound database`;
+      return { code: controllerStuck, message };
+    });
+}
+
+function isoOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
