@@ -33,6 +33,12 @@ export function tunnels(from: Side, change: Partial<GatewayTunnel>, to?: string)
       if (to === undefined || tunnel.chassis === to) Object.assign(tunnel, change);
 }
 
+/** What each gateway says of the other one of its cluster. */
+export function siblings(of: Side, ...changes: readonly Partial<GatewayTunnel>[]): void {
+  for (const [index, { status }] of of.gateways.entries())
+    for (const tunnel of status.siblingTunnels ?? []) Object.assign(tunnel, changes[index]);
+}
+
 /** To all gateways of the other side, or to one. */
 export function noIcmp(from: Side, to?: string): void {
   for (const { status } of from.gateways)

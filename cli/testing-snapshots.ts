@@ -174,6 +174,14 @@ function cluster({ name, peer, octet, peerOctet, place }: Plan): Draft<Snapshot>
           flaps: 1,
           since: ago(hour),
         })),
+        siblings: [3 - at].map((other) => ({ chassis: `${ours}${other}`, address: addressOf(place, other) })),
+        siblingTunnels: [3 - at].map((other) => ({
+          chassis: `${ours}${other}`,
+          address: addressOf(place, other),
+          state: 'up' as const,
+          flaps: 1,
+          since: ago(hour),
+        })),
         probes: peers.map(({ chassis, address }) => ({
           chassis,
           address,

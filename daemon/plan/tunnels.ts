@@ -1,9 +1,10 @@
-/** Peers and the tunnels of the local Open vSwitch → what the InterconnectGateway says of each tunnel. Pure. */
-import type { GatewayPeer, GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
+/** Other gateways and the tunnels of the local Open vSwitch → what the InterconnectGateway says of each tunnel. Pure. */
+import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { LocalTunnel } from '../state/gateway.ts';
 
 export interface TunnelsInput {
-  readonly peers: readonly GatewayPeer[];
+  /** Gateways of other clusters, or of this one. */
+  readonly peers: readonly Pick<GatewayTunnel, 'chassis' | 'address'>[];
   readonly tunnels: readonly LocalTunnel[];
   /** Whether ovs-vswitchd is known not to run: what its database says of tunnels is of the past then. */
   readonly isSwitchDown: boolean;

@@ -1,5 +1,10 @@
 /** What the daemon knows of its node as a gateway between clusters: made by watch/, read by plan/ and status/. */
-import type { GatewayPeer, GatewayProbe, GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type {
+  GatewayPeer,
+  GatewayProbe,
+  GatewaySibling,
+  GatewayTunnel,
+} from '../../lib/api/kinds/interconnect-gateway.ts';
 
 /** The node's InterconnectGateway object. */
 export interface GatewayFacts {
@@ -8,6 +13,8 @@ export interface GatewayFacts {
   readonly resourceVersion: string;
   /** Gateways of other clusters; their addresses are checked. */
   readonly peers: readonly GatewayPeer[];
+  /** Other gateways of this cluster. */
+  readonly siblings: readonly GatewaySibling[];
   /** A sentence for each peer that is left out. */
   readonly refused: readonly string[];
   /** IP packet size, in bytes, that has to pass between tunnel addresses. */
@@ -15,6 +22,9 @@ export interface GatewayFacts {
   /** What the object says by now. */
   readonly tunnels: readonly GatewayTunnel[];
   readonly probes: readonly GatewayProbe[];
+  readonly siblingTunnels: readonly GatewayTunnel[];
+  /** ISO time; undefined while no sibling was cut off. */
+  readonly siblingsCheckedAt: string | undefined;
 }
 
 /** A tunnel of the local Open vSwitch. */

@@ -1,11 +1,13 @@
 /**
- * Keeps the node's InterconnectGateway told: its object → peers → what the local Open vSwitch and probes say of each →
- * `status.tunnels` and `status.probes`. In: the object and the sources, which it watches. Called by main.ts, nobody else.
+ * Keeps the node's InterconnectGateway told: its object → peers and siblings → what the local Open vSwitch and probes say
+ * of each → `status.tunnels`, `status.probes`, `status.siblingTunnels`. In: the object and the sources, which it watches.
+ * Called by main.ts, nobody else.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import { checkEveryMs, isWatched } from '../plan/siblings.ts';
 import type { GatewayFacts } from '../state/gateway.ts';
 import { Prober } from '../watch/probes.ts';
 import type { ProgramWatch } from '../watch/programs.ts';
@@ -36,6 +38,7 @@ export class GatewayReport {
   readonly #writer: ObjectWriter;
   readonly #status: GatewayStatusWriter;
   #refused = '';
+  #checks: NodeJS.Timeout | undefined;
 
   constructor(options: GatewayReportOptions) {
     this.#options = options;
@@ -57,6 +60,7 @@ export class GatewayReport {
   }
 
   async close(): Promise<void> {
+    clearInterval(this.#checks);
     this.#tunnels.close();
     this.#prober.close();
     await this.#writer.close();
@@ -67,12 +71,19 @@ export class GatewayReport {
   }
 
   #onObject(): void {
-    const { peers = [], wantedMtu, refused = [] } = this.#gateway ?? {};
+    const { peers = [], siblings = [], wantedMtu, refused = [] } = this.#gateway ?? {};
     this.#prober.set({ peers, wantedMtu });
+    this.#watchSiblings(isWatched(siblings));
     this.#tell();
     if (refused.join() === this.#refused) return;
     this.#refused = refused.join();
     for (const sentence of refused) this.#options.log.warn({ node: this.#options.node }, sentence);
+  }
+
+  #watchSiblings(isWanted: boolean): void {
+    if (isWanted === (this.#checks !== undefined)) return;
+    clearInterval(this.#checks);
+    this.#checks = isWanted ? setInterval(() => this.#tell(), checkEveryMs).unref() : undefined;
   }
 
   #tell(): void {

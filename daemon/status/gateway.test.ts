@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { KubeApiError, KubeUnreachable } from '../../lib/kube/errors.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
@@ -177,4 +177,58 @@ test('without peers nothing is written; a peer that goes takes its tunnel and it
   status.tell(server.observed, view('up'), none);
   await writer.idle();
   assert.deepEqual([server.observed.tunnels, server.observed.probes], [[], []]);
+});
+
+describe('gateways of the own cluster', () => {
+  const siblings = [{ chassis: 'a2', address: '172.30.1.12' }];
+  const cutOff = siblings.map((sibling) => ({ ...sibling, cutOff: true }));
+  function bothViews(state: string): LocalView {
+    const { chassis, address } = siblings[0] ?? assert.fail();
+    const { tunnels, ...rest } = view('up');
+    const own = { name: 'ovn-a2-0', chassis, address, isBfdWanted: true, bfd: { state }, isStale: false };
+    return { ...rest, tunnels: [...tunnels, own] };
+  }
+
+  it('are told of by themselves, so that nobody takes them for gateways of others', async () => {
+    const server = new Server();
+    server.status = { peers, siblings };
+    const { status, writer } = open(server);
+    status.tell(server.observed, bothViews('up'), none);
+    await writer.idle();
+    status.tell(server.observed, bothViews('down'), none);
+    await writer.idle();
+    assert.deepEqual(Object.keys(server.bodies[1]?.status ?? {}), ['siblingTunnels']);
+    const states = (tunnels: readonly { chassis: string; state: string }[]): readonly string[] =>
+      tunnels.map(({ chassis, state }) => `${chassis} ${state}`);
+    assert.deepEqual(states(server.observed.tunnels), ['b1 up']);
+    assert.deepEqual(states(server.observed.siblingTunnels), ['a2 down']);
+    assert.deepEqual(states(status.current.tunnels), ['b1 up'], 'figures count the others only');
+  });
+
+  it('are told of every second while one is cut off, and only then', async () => {
+    const server = new Server();
+    server.status = { peers, siblings: cutOff };
+    const { status, writer, clock } = open(server);
+    const tellAfter = async (ms: number): Promise<unknown> => {
+      const before = server.bodies.length;
+      clock.ms += ms;
+      status.tell(server.observed, bothViews('down'), none);
+      await writer.idle();
+      return server.bodies.length === before ? 'nothing' : server.bodies.at(-1)?.status;
+    };
+    await tellAfter(0);
+    assert.equal(await tellAfter(500), 'nothing');
+    assert.deepEqual(await tellAfter(500), { siblingsCheckedAt: '2026-01-01T00:00:01.000Z' });
+    server.status = { ...server.status, siblings };
+    server.version++;
+    assert.equal(await tellAfter(60_000), 'nothing');
+    server.status = { ...server.status, siblings: cutOff };
+    server.version++;
+    clock.ms -= 120_000;
+    assert.deepEqual(
+      await tellAfter(0),
+      { siblingsCheckedAt: '2025-12-31T23:59:01.000Z' },
+      'a clock that was set back silences nobody',
+    );
+  });
 });

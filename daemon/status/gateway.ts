@@ -1,13 +1,19 @@
 /**
- * What Kubernetes is told of this node as a gateway between clusters: `status.tunnels` and `status.probes` of its
- * InterconnectGateway, and nothing else of it, because the rest is the agent's. In: tunnels, probes and the object as
- * observed. A tunnel's change leaves in the same turn; one request is in flight at a time, and the newest follows it.
+ * What Kubernetes is told of this node as a gateway between clusters: `status.tunnels`, `status.probes` and what is said of
+ * siblings in its InterconnectGateway, and nothing else of it, because the rest is the agent's. In: tunnels, probes and the
+ * object as observed. A tunnel's change leaves in the same turn; one request is in flight at a time, and the newest follows it.
  */
-import type { GatewayPeer, GatewayProbe, GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type {
+  GatewayPeer,
+  GatewayProbe,
+  GatewaySibling,
+  GatewayTunnel,
+} from '../../lib/api/kinds/interconnect-gateway.ts';
 import { interconnectGateways, objectPath } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { isWorthWriting, planProbes } from '../plan/probes.ts';
+import { isCheckDue } from '../plan/siblings.ts';
 import { isSameTunnels, planTunnels, type TunnelsInput } from '../plan/tunnels.ts';
 import type { GatewayFacts } from '../state/gateway.ts';
 
@@ -26,16 +32,19 @@ type Results = ReadonlyMap<string, GatewayProbe>;
 interface Told {
   readonly tunnels: readonly GatewayTunnel[];
   readonly probes: readonly GatewayProbe[];
+  readonly siblingTunnels: readonly GatewayTunnel[];
+  readonly siblingsCheckedAt: string | undefined;
 }
 
 /** A request that hangs would hold up the next state; the API server may have gone with the path that broke. */
 const timeoutMs = 5000;
-const nothing: Told = { tunnels: [], probes: [] };
+const nothing: Told = { tunnels: [], probes: [], siblingTunnels: [], siblingsCheckedAt: undefined };
 
 export class GatewayStatusWriter {
   readonly #options: GatewayStatusOptions;
   #uid = '';
   #peers: readonly GatewayPeer[] = [];
+  #siblings: readonly GatewaySibling[] = [];
   #wanted = nothing;
   /** What the object says, by the last answer to a write or as observed since. */
   #told = nothing;
@@ -55,15 +64,19 @@ export class GatewayStatusWriter {
   tell(gateway: GatewayFacts | undefined, local: LocalView, probes: Results): void {
     if (gateway === undefined) return this.#clear();
     this.#observe(gateway);
-    const { peers } = gateway;
+    const { peers, siblings } = gateway;
     this.#peers = peers;
-    const { tunnels, isSwitchDown, isDatabaseAway } = local;
-    const nowIso = this.#options.now().toISOString();
+    this.#siblings = siblings;
     // A state that was not written yet, because another write is in flight, has begun nevertheless.
-    const before = this.#wanted === nothing ? this.#told.tunnels : this.#wanted.tunnels;
+    const before = this.#wanted === nothing ? this.#told : this.#wanted;
+    const nowIso = this.#options.now().toISOString();
+    const { tunnels, isSwitchDown, isDatabaseAway } = local;
+    const common = { tunnels, isSwitchDown, isDatabaseAway, nowIso };
     this.#wanted = {
-      tunnels: planTunnels({ peers, tunnels, isSwitchDown, isDatabaseAway, before, nowIso }),
+      tunnels: planTunnels({ ...common, peers, before: before.tunnels }),
       probes: planProbes(peers, probes, this.#told.probes),
+      siblingTunnels: planTunnels({ ...common, peers: siblings, before: before.siblingTunnels }),
+      siblingsCheckedAt: nowIso,
     };
     if (this.#difference() === undefined) return;
     void this.#options.writer.enqueue(`InterconnectGateway/${gateway.name}/status`, () => this.#write(gateway));
@@ -72,30 +85,37 @@ export class GatewayStatusWriter {
   #clear(): void {
     this.#uid = '';
     this.#peers = [];
+    this.#siblings = [];
     this.#wanted = nothing;
     this.#told = nothing;
     this.#awaited = undefined;
   }
 
   #observe(gateway: GatewayFacts): void {
-    const { uid, resourceVersion, tunnels, probes } = gateway;
+    const { uid, resourceVersion, tunnels, probes, siblingTunnels, siblingsCheckedAt } = gateway;
+    const seen: Told = { tunnels, probes, siblingTunnels, siblingsCheckedAt };
     if (uid !== this.#uid) this.#clear();
     this.#uid = uid;
-    const hasArrived = resourceVersion === this.#awaited || isSame({ tunnels, probes }, this.#told);
+    const hasArrived = resourceVersion === this.#awaited || isSame(seen, this.#told);
     if (this.#awaited !== undefined && !hasArrived) return;
     this.#awaited = undefined;
-    this.#told = { tunnels, probes };
+    this.#told = seen;
   }
 
   /** The fields to write; undefined where nobody needs to be told. */
   #difference(): Partial<Told> | undefined {
-    const { tunnels, probes } = this.#wanted;
+    const { tunnels, probes, siblingTunnels, siblingsCheckedAt } = this.#wanted;
+    const nowMs = this.#options.now().getTime();
     const newestMs = Math.max(0, ...this.#told.probes.map(({ at }) => Date.parse(at)));
-    const age = { ageMs: this.#options.now().getTime() - newestMs, peers: this.#peers.length };
-    const isOther = !isSameTunnels(this.#told.tunnels, tunnels);
-    const isNews = isWorthWriting(this.#told.probes, probes, age);
-    if (!isOther && !isNews) return undefined;
-    return { ...(isOther ? { tunnels } : {}), ...(isNews ? { probes } : {}) };
+    const checkedMs = Date.parse(this.#told.siblingsCheckedAt ?? '');
+    const age = { ageMs: nowMs - newestMs, peers: this.#peers.length };
+    const difference: Partial<Told> = {
+      ...(isSameTunnels(this.#told.tunnels, tunnels) ? {} : { tunnels }),
+      ...(isWorthWriting(this.#told.probes, probes, age) ? { probes } : {}),
+      ...(isSameTunnels(this.#told.siblingTunnels, siblingTunnels) ? {} : { siblingTunnels }),
+      ...(isCheckDue(this.#siblings, checkedMs, nowMs) ? { siblingsCheckedAt } : {}),
+    };
+    return Object.keys(difference).length === 0 ? undefined : difference;
   }
 
   /** Says what is wanted by then, which may be nothing any more. */
@@ -114,6 +134,9 @@ export class GatewayStatusWriter {
 }
 
 function isSame(a: Told, b: Told): boolean {
-  const times = ({ probes }: Told): string => probes.map(({ chassis, at }) => `${chassis} ${at}`).join();
-  return isSameTunnels(a.tunnels, b.tunnels) && times(a) === times(b);
+  const times = ({ probes, siblingsCheckedAt = '' }: Told): string =>
+    [siblingsCheckedAt, ...probes.map(({ chassis, at }) => `${chassis} ${at}`)].join();
+  return (
+    isSameTunnels(a.tunnels, b.tunnels) && isSameTunnels(a.siblingTunnels, b.siblingTunnels) && times(a) === times(b)
+  );
 }

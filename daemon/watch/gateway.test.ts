@@ -6,13 +6,28 @@ const metadata = { name: 'n1', uid: 'u', resourceVersion: '7' };
 
 test('an object without a status, and one with all the daemon reads', () => {
   const { name, uid, resourceVersion } = metadata;
-  const empty = { name, uid, resourceVersion, peers: [], refused: [], wantedMtu: undefined, tunnels: [], probes: [] };
+  const empty = {
+    name,
+    uid,
+    resourceVersion,
+    peers: [],
+    refused: [],
+    siblings: [],
+    wantedMtu: undefined,
+    tunnels: [],
+    probes: [],
+    siblingTunnels: [],
+    siblingsCheckedAt: undefined,
+  };
   assert.deepEqual(parseGateway({ metadata }), empty);
   const peers = [{ chassis: 'b1', cluster: 'west', address: 'fd00::11' }];
   const tunnels = [{ chassis: 'b1', address: 'fd00::11', state: 'up' }];
   const probes = [{ chassis: 'b1', address: 'fd00::11', lossPercent: 0, at: '2026-01-01T00:00:00Z' }];
-  const status = { chassis: 'a1', peers, tunnels, probes, wantedMTU: 1500 };
-  assert.deepEqual(parseGateway({ metadata, status }), { ...empty, peers, tunnels, probes, wantedMtu: 1500 });
+  const siblings = [{ chassis: 'a2', address: 'fd00::2', cutOff: true }];
+  const siblingTunnels = [{ chassis: 'a2', address: 'fd00::2', state: 'down' }];
+  const own = { siblings, siblingTunnels, siblingsCheckedAt: '2026-01-01T00:00:00Z' };
+  const status = { chassis: 'a1', peers, tunnels, probes, wantedMTU: 1500, ...own };
+  assert.deepEqual(parseGateway({ metadata, status }), { ...empty, peers, tunnels, probes, wantedMtu: 1500, ...own });
 });
 
 test('an address that is none reaches no program, and is named', () => {

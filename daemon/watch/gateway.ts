@@ -1,6 +1,6 @@
 /** InterconnectGateway of this node → GatewayFacts; Interconnect → which nodes are gateways. */
 import { z } from 'zod';
-import { gatewayPeer, gatewayProbe, gatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
+import { gatewayPeer, gatewayProbe, gatewaySibling, gatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { labelSelector, type LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
@@ -14,6 +14,9 @@ const shape = z.looseObject({
       wantedMTU: z.int().positive().optional().catch(undefined),
       tunnels: z.array(gatewayTunnel).optional().catch(undefined),
       probes: z.array(gatewayProbe).optional().catch(undefined),
+      siblings: z.array(gatewaySibling).optional().catch(undefined),
+      siblingTunnels: z.array(gatewayTunnel).optional().catch(undefined),
+      siblingsCheckedAt: z.string().optional().catch(undefined),
     })
     .optional(),
 });
@@ -34,9 +37,12 @@ export function parseGateway(raw: RawObject): GatewayFacts {
         ({ chassis, cluster, address }) =>
           `gateway ${chassis} of cluster ${cluster} has no usable tunnel address: ${JSON.stringify(address)}; nothing is reported of it`,
       ),
+    siblings: status?.siblings ?? [],
     wantedMtu: status?.wantedMTU,
     tunnels: status?.tunnels ?? [],
     probes: status?.probes ?? [],
+    siblingTunnels: status?.siblingTunnels ?? [],
+    siblingsCheckedAt: status?.siblingsCheckedAt,
   };
 }
 

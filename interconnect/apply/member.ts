@@ -12,7 +12,8 @@ import { buildNetworks, memberState, publishedGateways, type EndState, type Ends
 import { compilePolicies, noPolicies, type PolicySet } from '../plan/policy/compile.ts';
 import { exportPrefixes } from '../plan/policy/export.ts';
 import type { Decision } from '../plan/policy/policy.ts';
-import { Anchors, type GatewayFacts } from '../state/anchors.ts';
+import { Anchors, type GatewayFacts, type PathFacts } from '../state/anchors.ts';
+import { Cuts, type Cut } from '../state/cuts.ts';
 import type { HubView } from '../state/hub-view.ts';
 import { isUsable, type GatewayNode, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
@@ -38,6 +39,7 @@ export class LocalMember {
   readonly network: Network;
   readonly tunnels = new Tunnels();
   readonly #anchors = new Anchors();
+  readonly #cuts = new Cuts();
   #policies: PolicySet = noPolicies;
   #local: LocalView | undefined;
   #isLocalStale = true;
@@ -97,13 +99,17 @@ export class LocalMember {
   get followers(): readonly GatewayNode[] {
     return this.#local?.gatewayNodes.filter(({ chassis }) => !this.isDead(chassis)) ?? [];
   }
+  /** Gateways of this cluster that do not hear each other. */
+  get cuts(): readonly Cut[] {
+    return this.#cuts.view.cuts;
+  }
   /** Whether a chassis of this cluster lost a port for long and has not come back. */
   isDead(chassis: string): boolean {
-    return this.#anchors.isDead(chassis);
+    return this.#anchors.isDead(chassis) || this.#cuts.view.lost.has(chassis);
   }
   /** When something is due though nothing happens; Infinity for never. */
   get wakeMs(): number {
-    return Math.min(this.network.wakeMs, this.#anchors.wakeMs ?? Infinity);
+    return Math.min(this.network.wakeMs, this.#anchors.wakeMs ?? Infinity, this.#cuts.wakeMs);
   }
 
   /** Nodes, subnets, chassis, wishes or drains changed. */
@@ -175,6 +181,7 @@ export class LocalMember {
   /** Nothing is remembered; what is in the databases stays. */
   reset(): void {
     this.#anchors.clear();
+    this.#cuts.clear();
     this.#local = undefined;
     this.#handle = undefined;
     this.#isLocalStale = true;
@@ -230,11 +237,22 @@ export class LocalMember {
     const blocked = new Map<string, string>();
     const ends = new Map<string, Ends>();
     const caches = { northbound: this.#options.northbound.cache, southbound: this.#options.southbound.cache };
-    for (const { name } of local.wishes) {
-      const paths = readPathFacts(caches, local.handle, name, hub);
+    const networks = local.wishes.map(({ name }): [string, readonly PathFacts[]] => [
+      name,
+      readPathFacts(caches, local.handle, name, hub),
+    ]);
+    const cuts = this.#cuts.step({
+      reports: gateways.map(({ chassis }) => this.tunnels.report(chassis)),
+      ports: networks.flatMap(([name, paths]) =>
+        paths.map(({ index, holder, present: [anchor] }) => ({ key: `${name}/${index}`, holder, anchor })),
+      ),
+      nowMs,
+    });
+    for (const [name, paths] of networks) {
       const { memories, ...step } = this.#anchors.step(name, {
         paths,
         gateways,
+        cuts,
         hub: { isConnected: isConnected && hub.isComplete, knownRevision: hub.revision },
         nowMs,
         holdDownMs: this.#spec === undefined ? 0 : holdDownMsOf(this.#spec),

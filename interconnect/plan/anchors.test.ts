@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assignAnchors, planAnchors, type AnchorMemory, type AnchorPath, type AnchorQuestion } from './anchors.ts';
+import type { AnchorCut } from './hearing.ts';
 
 describe('which gateway anchors which path', () => {
   const assign = (anchors: readonly (string | undefined)[], eligible: readonly string[]) => {
@@ -31,6 +32,7 @@ class World {
   isTold = false;
   holders = ['a', 'b'];
   retiring = [false, false];
+  cuts: readonly AnchorCut[] = [];
   present: readonly (readonly string[])[] = [
     ['a', 'b'],
     ['b', 'a'],
@@ -54,6 +56,7 @@ class World {
         isEligible: this.eligible.includes(chassis),
         isGone: this.gone.includes(chassis),
       })),
+      cuts: this.cuts,
       isHubConnected: this.isHubConnected,
       nowMs: this.nowMs,
       holdDownMs: 5000,

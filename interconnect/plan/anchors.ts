@@ -8,13 +8,14 @@
  * network at a time, and never without the hub, because the others could not be told.
  */
 import type { AnchorPhase } from '../state/networks.ts';
+import { hearing, type AnchorCut } from './hearing.ts';
 
 /** What may be an anchor. */
 export interface AnchorGateway {
   readonly chassis: string;
   /** Selected, known, not drained, not dead. */
   readonly isEligible: boolean;
-  /** No chassis of this name is in the southbound database: nothing can be taken from it. */
+  /** No chassis of this name is in the southbound database, or it died while cut off: nothing can be taken from it. */
   readonly isGone: boolean;
 }
 
@@ -45,6 +46,7 @@ export interface AnchorQuestion {
   readonly paths: readonly AnchorPath[];
   /** All that may hold a port, in their own order. */
   readonly gateways: readonly AnchorGateway[];
+  readonly cuts: readonly AnchorCut[];
   readonly isHubConnected: boolean;
   readonly nowMs: number;
   /** How long the others let a path rest that came back. */
@@ -80,8 +82,10 @@ export function planAnchors(question: AnchorQuestion): AnchorAnswer {
   const wakes: number[] = [];
   const whole = new Map<number, readonly string[]>();
   for (const path of question.paths) {
-    const order = membersIn(orderOf(path), question, targets.get(path.index));
-    whole.set(path.index, order);
+    const members = membersIn(orderOf(path), question, targets.get(path.index));
+    whole.set(path.index, members);
+    const { order, wakeMs } = hearing(members, orderAndHolder(path), question);
+    if (wakeMs !== undefined) wakes.push(wakeMs);
     const current = away(
       path,
       { ...remembered(path, question), order: isHeldBack(path, order, question) ? order.slice(0, 1) : order },
@@ -92,8 +96,8 @@ export function planAnchors(question: AnchorQuestion): AnchorAnswer {
   }
   for (const path of question.paths) {
     const before = memories.get(path.index) as AnchorMemory;
-    const order = whole.get(path.index) ?? before.order;
-    const step = advance(path, before, { question, memories, order, target: targets.get(path.index) ?? order[0] });
+    const members = whole.get(path.index) ?? before.order;
+    const step = advance(path, before, { question, memories, members, target: targets.get(path.index) ?? members[0] });
     memories.set(path.index, step.memory);
     if (step.blocked !== undefined) blocked.set(path.index, step.blocked);
     if (step.wakeMs !== undefined) wakes.push(step.wakeMs);
@@ -134,6 +138,10 @@ function orderOf({ memory, present }: AnchorPath): readonly string[] {
   return memory?.order ?? present;
 }
 
+function orderAndHolder(path: AnchorPath): { readonly order: readonly string[]; readonly holder: string } {
+  return { order: orderOf(path), holder: path.holder };
+}
+
 function remembered({ memory, present }: AnchorPath, { nowMs }: AnchorQuestion): AnchorMemory {
   if (memory !== undefined) return memory;
   // A new port has nothing to rest from either, but its chassis takes a moment to claim it.
@@ -168,6 +176,10 @@ function membersIn(
   return kept.length === 0 && target !== undefined ? moved(whole, target) : whole;
 }
 
+function heard(members: readonly string[], path: AnchorPath, question: AnchorQuestion): readonly string[] {
+  return hearing(members, orderAndHolder(path), question).order;
+}
+
 /**
  * A port with one gateway is reached directly; with the second its group begins to watch them by BFD, and until that is up,
  * for about a second, nobody on nodes that are no gateways reaches either. So the first path to get a second gateway drains
@@ -198,8 +210,8 @@ function away({ holder, memory }: AnchorPath, current: AnchorMemory, { nowMs }: 
 interface Surroundings {
   readonly question: AnchorQuestion;
   readonly memories: ReadonlyMap<number, AnchorMemory>;
-  /** All that are to be in the order. */
-  readonly order: readonly string[];
+  /** All that are to be in the order, if they hear each other. */
+  readonly members: readonly string[];
   readonly target: string | undefined;
 }
 
@@ -212,8 +224,8 @@ interface Step {
 function advance(path: AnchorPath, before: AnchorMemory, around: Surroundings): Step {
   const { nowMs } = around.question;
   const anchor = before.order[0];
-  const { target, order } = around;
-  const isWhole = order.length === before.order.length;
+  const { target, members } = around;
+  const isWhole = heard(members, path, around.question).length === before.order.length;
   const isAtRest = path.isRetiring || target === undefined || (target === anchor && isWhole);
   if (before.phase === 'moving') {
     const isDead = before.awaySinceMs !== undefined && nowMs - before.awaySinceMs >= deadAfterMs;
@@ -225,18 +237,18 @@ function advance(path: AnchorPath, before: AnchorMemory, around: Surroundings): 
     const toldSinceMs = before.toldSinceMs ?? (path.isDrainTold ? nowMs : undefined);
     if (toldSinceMs === undefined) return { memory: before, ...blockedBy(around.question) };
     if (nowMs - toldSinceMs < drainMs) return { memory: { ...before, toldSinceMs }, wakeMs: toldSinceMs + drainMs };
-    return { memory: reordered(order, target, nowMs) };
+    return { memory: reordered(path, { ...around, target }) };
   }
   if (isAtRest) return { memory: before };
   return start(path, before, { ...around, target });
 }
 
 function start(path: AnchorPath, before: AnchorMemory, around: Surroundings & { readonly target: string }): Step {
-  const { question, memories, order, target } = around;
+  const { question, memories } = around;
   const { nowMs, isHubConnected, holdDownMs } = question;
   if (!isHubConnected) return { memory: before, ...blockedBy(question) };
   const others = question.paths.filter(({ index, isRetiring }) => index !== path.index && !isRetiring);
-  if (others.length === 0 || path.holder === '') return { memory: reordered(order, target, nowMs) };
+  if (others.length === 0 || path.holder === '') return { memory: reordered(path, around) };
   for (const { index, holder } of others) {
     const other = memories.get(index);
     if (other === undefined) continue;
@@ -259,11 +271,14 @@ function settled(before: AnchorMemory, nowMs: number): AnchorMemory {
   return { ...before, phase: 'settled', sinceMs: nowMs, awaySinceMs: undefined, toldSinceMs: undefined };
 }
 
-function reordered(order: readonly string[], target: string, nowMs: number): AnchorMemory {
+function reordered(
+  path: AnchorPath,
+  { members, target, question }: Surroundings & { readonly target: string },
+): AnchorMemory {
   return {
-    order: moved(order, target),
+    order: heard(moved(members, target), path, question),
     phase: 'moving',
-    sinceMs: nowMs,
+    sinceMs: question.nowMs,
     awaySinceMs: undefined,
     toldSinceMs: undefined,
   };

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Anchors, type GatewayFacts } from './anchors.ts';
+import { noCuts, type CutView } from './cuts.ts';
 
 const gateways = (fields: Readonly<Record<string, Partial<GatewayFacts>>> = {}): readonly GatewayFacts[] =>
   ['a', 'b'].map((chassis) => ({
@@ -16,13 +17,13 @@ const connected = { isConnected: true, knownRevision: 0 };
 
 class Network {
   readonly anchors = new Anchors();
-  step(nowMs: number, holders: readonly string[], { facts = gateways(), hub = connected } = {}) {
+  step(nowMs: number, holders: readonly string[], { facts = gateways(), hub = connected, cuts = noCuts } = {}) {
     const orders = [
       ['a', 'b'],
       ['b', 'a'],
     ];
     const paths = orders.map((present, index) => ({ index, present, holder: holders[index] ?? '', isRetiring: false }));
-    const { memories } = this.anchors.step('ts', { paths, gateways: facts, hub, nowMs, holdDownMs: 5000 });
+    const { memories } = this.anchors.step('ts', { paths, gateways: facts, cuts, hub, nowMs, holdDownMs: 5000 });
     return [...memories.values()].map(({ order, phase }) => `${order.join('')} ${phase}`);
   }
 }
@@ -74,7 +75,7 @@ describe('a gateway that lost its port', () => {
     const anchors = new Anchors();
     const step = (nowMs: number, holder: string, present: readonly string[]) => {
       const paths = [{ index: 0, present, holder, isRetiring: false }];
-      const facts = { paths, gateways: gateways(), hub: connected, nowMs, holdDownMs: 5000 };
+      const facts = { paths, gateways: gateways(), cuts: noCuts, hub: connected, nowMs, holdDownMs: 5000 };
       return anchors.step('ts', facts).memories.get(0)?.order.join('');
     };
     assert.equal(step(0, 'a', ['a']), 'a');
@@ -100,6 +101,7 @@ describe('a gateway that anchors nothing any more', () => {
     anchors.step('ts', {
       paths: [{ index: 0, present: ['a', 'b'], holder: 'a', isRetiring: false }],
       gateways: gateways(),
+      cuts: noCuts,
       hub: connected,
       nowMs: 0,
       holdDownMs: 5000,
@@ -110,5 +112,73 @@ describe('a gateway that anchors nothing any more', () => {
     assert.deepEqual([[...anchors.anchors()], anchors.wakeMs], [['a'], 5000]);
     anchors.keepOnly(new Set(), 5000);
     assert.deepEqual([[...anchors.anchors()], anchors.wakeMs], [[], undefined]);
+  });
+});
+
+describe('two gateways that are cut off from each other', () => {
+  const cutOff = (lost: readonly string[] = [], sinceMs: number | undefined = 0): CutView => ({
+    cuts: [{ pair: ['a', 'b'], sinceMs }],
+    lost: new Set(lost),
+  });
+  /** Follows what the database has, as the present order. */
+  class Cluster {
+    readonly anchors = new Anchors();
+    orders: readonly (readonly string[])[];
+    constructor(...orders: readonly string[]) {
+      this.orders = orders.map((order) => order.split(''));
+    }
+    step(nowMs: number, cuts: CutView, { holders = this.orders.map(([anchor = '']) => anchor), all = 'ab' } = {}) {
+      const facts = all.split('').map((chassis) => ({ ...(gateways()[0] as GatewayFacts), chassis }));
+      const paths = this.orders.map((present, index) => ({
+        index,
+        present,
+        holder: holders[index] ?? '',
+        isRetiring: false,
+      }));
+      const hub = { isConnected: true, knownRevision: 9 };
+      const input = { paths, gateways: facts, cuts, hub, nowMs, holdDownMs: 5000 };
+      const { memories } = this.anchors.step('ts', input);
+      this.anchors.told(1);
+      this.orders = [...memories.values()].map(({ order }) => order);
+      return [...memories.values()].map(({ order, phase }) => `${order.join('')} ${phase}`);
+    }
+  }
+
+  it('each keeps its port alone, and their orders grow again one after the other', () => {
+    const cluster = new Cluster('ab', 'ba');
+    cluster.step(0, noCuts);
+    assert.deepEqual(cluster.step(1000, cutOff([], 1000)), ['a settled', 'b settled']);
+    assert.deepEqual(cluster.step(60_000, cutOff()), ['a settled', 'b settled']);
+    assert.deepEqual(cluster.step(60_001, noCuts), ['a draining', 'b settled']);
+    cluster.step(60_002, noCuts);
+    assert.deepEqual(cluster.step(61_600, noCuts), ['ab moving', 'b settled']);
+    assert.deepEqual(cluster.step(61_601, noCuts), ['ab settled', 'b settled']);
+    assert.deepEqual(cluster.step(64_601, noCuts), ['ab settled', 'ba settled'], 'BFD is up by then');
+  });
+
+  it('a third one that hears both stays behind each', () => {
+    const cluster = new Cluster('abc', 'bca');
+    cluster.step(0, noCuts, { all: 'abc' });
+    assert.deepEqual(cluster.step(1000, cutOff([], 1000), { all: 'abc' }), ['ac settled', 'bc settled']);
+    assert.deepEqual(cluster.step(60_000, noCuts, { all: 'abc' }), ['acb settled', 'bca settled']);
+  });
+
+  it('the other takes over when one dies meanwhile, and what returns is given nothing before it is heard', () => {
+    const cluster = new Cluster('a', 'b');
+    cluster.step(0, cutOff());
+    assert.deepEqual(cluster.step(1000, cutOff(['a'])), ['b settled', 'b settled']);
+    assert.deepEqual(cluster.step(9000, cutOff()), ['b settled', 'b settled']);
+    cluster.step(60_000, noCuts);
+    assert.deepEqual(cluster.step(61_600, noCuts), ['b draining', 'b settled']);
+  });
+
+  it('keep what they have when nobody is known to live', () => {
+    const cluster = new Cluster('a', 'b');
+    assert.deepEqual(cluster.step(0, cutOff(['a', 'b'])), ['a settled', 'b settled']);
+  });
+
+  it('a start in the midst of it brings nobody together', () => {
+    const cluster = new Cluster('a', 'b');
+    assert.deepEqual(cluster.step(0, cutOff([], undefined)), ['a settled', 'b settled']);
   });
 });

@@ -3,6 +3,7 @@
  * taken for dead. In: facts of the databases and the hub. Out: what `plan/anchors.ts` makes of them.
  */
 import { deadAfterMs, planAnchors, type AnchorGateway, type AnchorMemory } from '../plan/anchors.ts';
+import type { CutView } from './cuts.ts';
 
 export interface PathFacts {
   readonly index: number;
@@ -60,12 +61,13 @@ export class Anchors {
     facts: {
       readonly paths: readonly PathFacts[];
       readonly gateways: readonly GatewayFacts[];
+      readonly cuts: CutView;
       readonly hub: HubFacts;
       readonly nowMs: number;
       readonly holdDownMs: number;
     },
   ): Anchored {
-    const { paths, hub, nowMs, holdDownMs } = facts;
+    const { paths, cuts, hub, nowMs, holdDownMs } = facts;
     const before = this.#memories.get(network);
     this.#revive(facts.gateways, paths);
     const joined = this.#joined(facts, before);
@@ -75,7 +77,8 @@ export class Anchors {
         memory: before?.get(path.index),
         isDrainTold: this.#isTold(`${network}/${path.index}`, hub),
       })),
-      gateways: this.#gateways(joined),
+      gateways: this.#gateways(joined, paths, cuts),
+      cuts: cuts.cuts,
       isHubConnected: hub.isConnected,
       nowMs,
       holdDownMs,
@@ -182,12 +185,27 @@ export class Anchors {
     });
   }
 
-  /** If all that is left were taken for dead, nothing would be gained by it. */
-  #gateways(gateways: readonly GatewayFacts[]): readonly AnchorGateway[] {
+  /**
+   * If all that is left were taken for dead, nothing would be gained by it. A gateway that is cut off from another keeps what
+   * it has, and is given nothing: whether it is there to stay only shows when it is heard again.
+   */
+  #gateways(
+    gateways: readonly GatewayFacts[],
+    paths: readonly PathFacts[],
+    { cuts, lost }: CutView,
+  ): readonly AnchorGateway[] {
+    const cutOff = new Set(cuts.flatMap(({ pair, sinceMs }) => (sinceMs === undefined ? [] : pair)));
+    const anchors = new Set([...this.#current(), ...paths.flatMap(({ present }) => present.slice(0, 1))]);
     const able = gateways.filter(({ isSelected, isUsable, isDrained }) => isSelected && isUsable && !isDrained);
-    const alive = able.filter(({ chassis }) => !this.#dead.has(chassis));
+    const alive = able.filter(
+      ({ chassis }) => !this.#dead.has(chassis) && !lost.has(chassis) && (!cutOff.has(chassis) || anchors.has(chassis)),
+    );
     const eligible = new Set((alive.length > 0 ? alive : able).map(({ chassis }) => chassis));
-    return gateways.map(({ chassis, isGone }) => ({ chassis, isGone, isEligible: eligible.has(chassis) }));
+    return gateways.map(({ chassis, isGone }) => ({
+      chassis,
+      isGone: isGone || lost.has(chassis),
+      isEligible: eligible.has(chassis),
+    }));
   }
 
   #bury(memories: ReadonlyMap<number, AnchorMemory>, nowMs: number): boolean {

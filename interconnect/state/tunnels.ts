@@ -1,6 +1,9 @@
-/** What daemons report of the tunnels to gateways of other clusters, and which clusters a change concerns. */
+/** What daemons report of the tunnels to other gateways, and which clusters a change concerns. */
+import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Member } from '../link/messages.ts';
 import type { GatewayObject } from '../watch/objects.ts';
+import type { TunnelReport } from '../plan/cuts.ts';
+import type { CutReport } from './cuts.ts';
 
 export class Tunnels {
   /** By chassis of this cluster: the node's gateway object. */
@@ -57,6 +60,17 @@ export class Tunnels {
     return this.#gateways.get(chassis)?.object;
   }
 
+  /** What the daemon of a gateway of this cluster says; of nobody, while there is none. */
+  report(chassis: string): CutReport {
+    const { tunnels = [], siblingTunnels = [], siblingsCheckedAt } = this.gateway(chassis) ?? {};
+    return {
+      chassis,
+      tunnels: tunnels.map(reportOf),
+      siblings: siblingTunnels.map(reportOf),
+      checkedAt: siblingsCheckedAt,
+    };
+  }
+
   /** Unix milliseconds since when some tunnel of this chassis has been up; undefined while none is. */
   upSinceMs(chassis: string): number | undefined {
     const up = (this.gateway(chassis)?.tunnels ?? []).filter(({ state }) => state === 'up');
@@ -64,4 +78,8 @@ export class Tunnels {
     const known = times.filter((time) => !Number.isNaN(time));
     return known.length === 0 ? undefined : Math.max(...known);
   }
+}
+
+function reportOf({ chassis, state, since }: GatewayTunnel): TunnelReport {
+  return { chassis, state, sinceMs: since === undefined ? Number.NaN : Date.parse(since) };
 }

@@ -1,12 +1,18 @@
 /** The agent's part of an InterconnectGateway's status; the daemon of the node writes the rest. Pure. */
-import type { GatewayPeer, InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type {
+  GatewayPeer,
+  GatewaySibling,
+  InterconnectGatewayStatus,
+} from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { GatewayObject } from '../watch/objects.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
 import { mtuProblem } from './mtu.ts';
-import { isoOf, type Situation } from './situation.ts';
+import { isoOf, usableGateways, type Situation } from './situation.ts';
 
-export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, 'tunnels' | 'probes'>;
+/** What the daemon of the node writes. */
+export const daemonFields = ['tunnels', 'probes', 'siblingTunnels', 'siblingsCheckedAt'] as const;
+export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, (typeof daemonFields)[number]>;
 
 export function renderGateway(
   node: string,
@@ -29,7 +35,19 @@ export function renderGateway(
     paths,
     wantedMTU: situation.wantedMtu,
     peers: [...peers],
+    siblings: siblingsOf(chassis, situation),
   };
+}
+
+/** Of those that are cut off also the ones that died since: whether they return only their daemons can tell. */
+function siblingsOf(own: string | undefined, { local, cuts }: Situation): GatewaySibling[] {
+  if (local === undefined) return [];
+  const isCutOff = (chassis: string): boolean =>
+    cuts.some(({ pair, sinceMs }) => sinceMs !== undefined && pair.includes(own ?? '') && pair.includes(chassis));
+  return usableGateways(local)
+    .filter(({ chassis }) => chassis !== own)
+    .map(({ chassis, address }) => ({ chassis, address, ...(isCutOff(chassis) ? { cutOff: true } : {}) }))
+    .sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }
 
 /** Gateways of members that the hub answers for, in the order of their names; of a foreign zone nothing is watched. */

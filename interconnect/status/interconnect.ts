@@ -4,7 +4,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { SilentDatabase } from '../link/messages.ts';
 import { defaultNetwork } from '../watch/local.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
-import { isoOf, usableGateways, type Situation } from './situation.ts';
+import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
 import { controllerStuck } from './stuck.ts';
 
 export function renderInterconnect(
@@ -83,7 +83,7 @@ function figuresBefore(before: InterconnectStatus): Figures {
 
 /** By condition: reasons with which traffic goes on. One gateway less is what there are several for. */
 const lesser: Readonly<Record<string, readonly string[]>> = {
-  GatewaysReady: ['ChassisMissing', 'Lost', 'AllDrained', 'WaitingForHub'],
+  GatewaysReady: ['ChassisMissing', 'GatewaysCutOff', 'Lost', 'AllDrained', 'WaitingForHub'],
   RoutesConverged: [controllerStuck],
 };
 
@@ -115,7 +115,8 @@ function silentText(silent: readonly SilentDatabase[]): string {
 }
 
 /** A gateway that OVN did not make one, a path without a holder, an anchor that cannot move. */
-function gatewaysVerdict({ local, networks, blocked, isDead, clashes }: Situation): Verdict {
+function gatewaysVerdict(situation: Situation): Verdict {
+  const { local, networks, blocked, isDead, clashes } = situation;
   const type = 'GatewaysReady';
   if (local === undefined || local.gatewayNodes.length + local.unknownNodes.length === 0) {
     const message = 'no node is selected by gatewayNodeSelector; label one with ovn.kubernetes.io/ic-gw=true';
@@ -133,6 +134,8 @@ function gatewaysVerdict({ local, networks, blocked, isDead, clashes }: Situatio
     const message = `no chassis with ovn-is-interconn and a geneve address for ${missing.sort().join(', ')}; look at the daemon and ovn-controller there`;
     return bad(type, { code: usable.length === 0 ? 'NoChassis' : 'ChassisMissing', message });
   }
+  const cut = cutOffProblem(situation);
+  if (cut !== undefined) return bad(type, cut);
   const lost = local.gatewayNodes.filter(({ chassis }) => isDead(chassis)).map(({ node }) => node);
   if (lost.length > 0) {
     const message = `${lost.join(', ')} lost a port to another gateway and has not come back; look at Open vSwitch and ovn-controller there`;
@@ -150,6 +153,22 @@ function gatewaysVerdict({ local, networks, blocked, isDead, clashes }: Situatio
   const [stuck] = blocked;
   if (stuck !== undefined) return bad(type, { code: 'WaitingForHub', message: `path ${stuck[0]}: ${stuck[1]}` });
   return good(type, 'Claimed', `gateways: ${usable.length}`);
+}
+
+/** Two that live and do not hear each other: no order may have both, and a packet from one to the other is lost. */
+function cutOffProblem(situation: Situation): Problem | undefined {
+  const cuts = certainCuts(situation);
+  if (cuts.length === 0) return undefined;
+  const nameOf = (chassis: string): string => {
+    const { gatewayNodes = [], chassis: all } = situation.local ?? {};
+    const node = gatewayNodes.find((gateway) => gateway.chassis === chassis)?.node ?? chassis;
+    return `${node} (${all?.get(chassis)?.gateway.encaps[0]?.ip ?? 'no tunnel address'})`;
+  };
+  const problems = cuts.map(({ pair: [a, b] }) => ({
+    code: 'GatewaysCutOff',
+    message: `${nameOf(a)} and ${nameOf(b)} live and do not hear each other: let udp 6081 pass both ways between them; until then neither stands in for the other, and pods on one do not reach pods on the other`,
+  }));
+  return { code: 'GatewaysCutOff', message: summary(problems) };
 }
 
 function convergedVerdict(situation: Situation): Verdict {

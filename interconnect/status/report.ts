@@ -22,7 +22,7 @@ import { defaultNetwork } from '../watch/local.ts';
 import { canonicalName, madeByAgent, type Interconnect, type TransitSwitchObject } from '../watch/objects.ts';
 import type { Sources } from '../watch/sources.ts';
 import { isSameJson, withoutMeasures } from './compare.ts';
-import { peersOf, renderGateway } from './gateway.ts';
+import { daemonFields, peersOf, renderGateway } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';
 import { Sent, type Present, type Status } from './sent.ts';
@@ -152,7 +152,8 @@ export class Reporter {
     if (kind === transitSwitches.kind) return sources.transitSwitches.get(name);
     const gateway = sources.gateways.get(name);
     if (gateway === undefined) return undefined;
-    const { tunnels: _, probes: __, ...status } = gateway.status;
+    const theirs: ReadonlySet<string> = new Set(daemonFields);
+    const status = Object.fromEntries(Object.entries(gateway.status).filter(([field]) => !theirs.has(field)));
     return { uid: gateway.uid, status };
   }
 

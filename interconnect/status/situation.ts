@@ -3,6 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { LinkState } from '../apply/membership.ts';
 import type { GatewayClash } from '../plan/clashes.ts';
 import type { Member, Rejection, SilentDatabase, TransitSwitch } from '../link/messages.ts';
+import type { Cut } from '../state/cuts.ts';
 import type { LocalView } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import type { RemoteView } from '../state/remotes.ts';
@@ -33,6 +34,8 @@ export interface Situation {
   readonly gatewayOf: (chassis: string) => GatewayObject | undefined;
   /** Whether a chassis of this cluster lost a port for long and has not come back. */
   readonly isDead: (chassis: string) => boolean;
+  /** Gateways of this cluster that do not hear each other. */
+  readonly cuts: readonly Cut[];
   /** IP packet size that must pass between gateways, in bytes. */
   readonly wantedMtu: number;
   readonly prefixesOffered: number;
@@ -47,6 +50,11 @@ export interface Situation {
 
 export function isoOf({ nowMs }: Pick<Situation, 'nowMs'>): string {
   return new Date(nowMs).toISOString();
+}
+
+/** Those that are certain, and between gateways that live. */
+export function certainCuts({ cuts, isDead }: Pick<Situation, 'cuts' | 'isDead'>): readonly Cut[] {
+  return cuts.filter(({ pair, sinceMs }) => sinceMs !== undefined && !pair.some(isDead));
 }
 
 /** Node and chassis of each gateway that can carry traffic. */

@@ -59,6 +59,8 @@ const gatewayObject = (chassis: string, fields: Partial<GatewayObject> = {}): Ga
   status: { chassis },
   tunnels: [],
   probes: [],
+  siblingTunnels: [],
+  siblingsCheckedAt: undefined,
   ...fields,
 });
 
@@ -82,6 +84,7 @@ function situation(state = stateOf(), fields: Partial<Situation> = {}): Situatio
     remotes,
     gatewayOf: () => undefined,
     isDead: () => false,
+    cuts: [],
     wantedMtu: 1500,
     prefixesOffered: 1,
     isConverged: true,
@@ -216,6 +219,19 @@ describe('the Interconnect', () => {
     const drained = local.gatewayNodes.map((gateway) => ({ ...gateway, isDrained: true }));
     assert.equal(conditions({ local: { ...local, gatewayNodes: drained } })['GatewaysReady'], 'False AllDrained');
   });
+  it('names two gateways that are cut off from each other, and stays ready: each keeps its paths', () => {
+    const cuts = [{ pair: ['a1', 'a2'] as const, sinceMs: 1 }];
+    const status = renderInterconnect(situation(stateOf(), { cuts }), {}, 1);
+    const found = conditionsOf(status);
+    assert.deepEqual([found['GatewaysReady'], found['Ready']], ['False GatewaysCutOff', 'True']);
+    assert.match(
+      status.conditions?.find(({ type }) => type === 'GatewaysReady')?.message ?? '',
+      /^n1 \(172\.30\.1\.11\) and n2 \(172\.30\.1\.12\) live and do not hear each other: let udp 6081 pass both ways/,
+    );
+    const uncertain = cuts.map(({ pair }) => ({ pair, sinceMs: undefined }));
+    assert.equal(conditions({ cuts: uncertain })['GatewaysReady'], 'True');
+    assert.equal(conditions({ cuts, isDead: (chassis) => chassis === 'a2' })['GatewaysReady'], 'False Lost');
+  });
 });
 
 describe('a RemoteCluster', () => {
@@ -329,6 +345,14 @@ describe('an InterconnectGateway', () => {
     ]);
     assert.equal(conditionsOf(status)['Ready'], 'True');
     assert.ok(!('tunnels' in status) && !('probes' in status), 'what the daemon writes is not its own');
+  });
+  it('names the other gateways of its cluster, and from which it is cut off', () => {
+    const siblings = [{ chassis: 'a2', address: '172.30.1.12' }];
+    assert.deepEqual(render().siblings, siblings);
+    const cuts = [{ pair: ['a1', 'a2'] as const, sinceMs: 1 }];
+    const watched = siblings.map((sibling) => ({ ...sibling, cutOff: true }));
+    assert.deepEqual(render({ cuts }).siblings, watched);
+    assert.deepEqual(render({ cuts, isDead: () => true }).siblings, watched, 'whether it returns, it has to tell');
   });
   it('says what is wrong with its chassis and its paths', () => {
     assert.equal(conditionsOf(render({ local: { ...local, chassis: new Map() } }))['Ready'], 'False ChassisUnknown');

@@ -144,6 +144,7 @@ function situationOf(object: Interconnect | undefined, told: Told): Situation {
     remotes: member.network.remotes,
     gatewayOf: (chassis) => member.tunnels.gateway(chassis),
     isDead: (chassis) => member.isDead(chassis),
+    cuts: member.cuts,
     wantedMtu: wantedMtuOf(spec === undefined || isWrong ? 0 : spec.mtu),
     prefixesOffered: member.prefixesOffered,
     isConverged: progress.isConverged,

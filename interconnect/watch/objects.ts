@@ -141,6 +141,10 @@ export interface GatewayObject extends Life {
   readonly status: InterconnectGatewayStatus;
   readonly tunnels: readonly GatewayTunnel[];
   readonly probes: readonly GatewayProbe[];
+  /** To the other gateways of this cluster. */
+  readonly siblingTunnels: readonly GatewayTunnel[];
+  /** When they were last looked at, by the node's clock. */
+  readonly siblingsCheckedAt: string | undefined;
 }
 
 export function parseGateway(raw: RawObject): GatewayObject {
@@ -155,5 +159,7 @@ export function parseGateway(raw: RawObject): GatewayObject {
     status,
     tunnels: status.tunnels ?? [],
     probes: status.probes ?? [],
+    siblingTunnels: status.siblingTunnels ?? [],
+    siblingsCheckedAt: status.siblingsCheckedAt,
   };
 }

@@ -216,10 +216,22 @@ export class Bed {
   /** Stands in for the daemons of a cluster's gateways: what Open vSwitch says of tunnels is in their objects. */
   reportTunnels(cluster: string, gateways: readonly string[]): void {
     for (const node of gateways) {
-      const reporter = new TunnelReporter(this.kube(cluster), node, this.socket(node, 'db'));
+      const siblings = gateways.filter((other) => other !== node);
+      const reporter = new TunnelReporter(this.kube(cluster), node, this.socket(node, 'db'), siblings);
       this.#reporters.push(reporter);
       reporter.start();
     }
+  }
+
+  /** Drops Geneve packets from one node to another. */
+  dropTunnel(from: string, to: string): void {
+    const chain = 'add chain bridge cut forward { type filter hook forward priority 0; }';
+    const rule = `add rule bridge cut forward iifname v-${from} oifname v-${to} udp dport 6081 drop`;
+    this.#ovn.in('net', 'nft', `add table bridge cut; ${chain}; ${rule}`);
+  }
+
+  passTunnels(): void {
+    this.#ovn.in('net', 'nft', 'delete table bridge cut');
   }
 
   startOvs(node: string): void {

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
-import { execFile } from 'node:child_process';
-import { after, afterEach, before, describe, it, type TestContext } from 'node:test';
+import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { promisify } from 'node:util';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { icSouthbound } from '../../interconnect/hub/watch/databases.ts';
 import { createKey, createRequest } from '../../interconnect/link/certificate.ts';
@@ -11,9 +9,6 @@ import { joinHub } from '../../interconnect/link/client.ts';
 import type { HubRefused } from '../../interconnect/link/protocol.ts';
 import { northboundMonitor, southboundMonitor } from '../../interconnect/watch/databases.ts';
 import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
-import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
-import type { Condition } from '../../lib/api/kinds/shared.ts';
-import type { TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import {
   interconnectGateways,
   interconnects,
@@ -23,13 +18,10 @@ import {
   subnets,
   transitSwitches,
 } from '../../lib/kube/resources.ts';
-import type { RawObject, Resource } from '../../lib/kube/types.ts';
 import { Bed, until, type ClusterPlan } from './interconnect-bed.ts';
-import { sendFlows, startEcho, type FlowResult } from './udp-flows.ts';
+import { flowPort, lookAt } from './interconnect-view.ts';
+import { startEcho } from './udp-flows.ts';
 
-const run = promisify(execFile);
-const pods = { east: '10.16.0.11', west: '10.17.0.11', outside: '10.18.0.11' };
-type Cluster = keyof typeof pods;
 const outside: ClusterPlan = {
   name: 'outside',
   octet: 18,
@@ -39,7 +31,6 @@ const outside: ClusterPlan = {
   isForeign: true,
 };
 const gateways = { east: ['a1', 'a2'], west: ['b1', 'b2'] };
-const flowPort = 7000;
 
 describe('two clusters, a hub, real OVN', () => {
   const bed = new Bed();
@@ -48,72 +39,22 @@ describe('two clusters, a hub, real OVN', () => {
   let writes = 0;
   let token = '';
 
-  const status = async <S = { conditions?: Condition[] }>(cluster: string, resource: Resource, name: string) =>
-    ((await bed.kube(cluster).get(resource, { name }))['status'] ?? {}) as S;
-  const condition = async (cluster: string, type: string, resource = interconnects, name = 'default') =>
-    (await status(cluster, resource, name)).conditions?.find((one) => one.type === type);
-  const isTrue = (cluster: string, type: string) => () =>
-    condition(cluster, type).then((one) => one?.status === 'True');
-  const remote = (cluster: string, name: string) => status<RemoteClusterStatus>(cluster, remoteClusters, name);
-  const paths = async (cluster: string) =>
-    (await status<TransitSwitchStatus>(cluster, transitSwitches, 'ts')).paths ?? [];
-  const holders = async (cluster: string) => (await paths(cluster)).map(({ holder }) => holder ?? '');
-  const settled = (cluster: string, other: string, count = 2) =>
-    until(`${count} paths from ${cluster} to ${other} are up`, 40_000, async () => {
-      const found = await remote(cluster, other);
-      return found.pathsUp === `${count}/${count}`;
-    });
-  const allSettled = () => Promise.all([settled('east', 'west'), settled('west', 'east')]);
-  const nextHops = (cluster: string, prefix: string) =>
-    bed
-      .nb(cluster, '--bare', '--columns=nexthop', 'find', 'Logical_Router_Static_Route', `ip_prefix="${prefix}"`)
-      .split('\n')
-      .filter((line) => line !== '')
-      .sort();
-  const pings = async (from: Cluster, to: Cluster, count = 3): Promise<number> => {
-    const argv = [
-      'netns',
-      'exec',
-      bed.netns(`p${from}`),
-      'ping',
-      '-i',
-      '0.05',
-      '-W',
-      '1',
-      '-c',
-      String(count),
-      pods[to],
-    ];
-    const { stdout } = await run('ip', argv).catch((error: { stdout: string }) => error);
-    return Number(/(\d+) received/.exec(stdout)?.[1] ?? 0);
-  };
-  const reach = async (): Promise<void> => {
-    await until('west reaches east', 15_000, async () => (await pings('west', 'east', 1)) === 1);
-    await until('east reaches west', 15_000, async () => (await pings('east', 'west', 1)) === 1);
-  };
-  /** Forty flows from west to east and back. */
-  const flows = (durationMs: number): Promise<FlowResult> =>
-    sendFlows(bed.netns('pwest'), { address: pods.east, port: flowPort, flows: 40, intervalMs: 20, durationMs });
-  /** A planned change loses no more than what ovn-controller takes to change its flows, which it does one after another. */
-  const judge = (
-    context: TestContext,
-    what: string,
-    { sent, received, gapsMs, lostAtMs }: FlowResult,
-    longestMs = 600,
-  ): void => {
-    const lost = sent - received;
-    const when = lostAtMs.map((atMs) => new Date(atMs).toISOString()).join(' to ');
-    context.diagnostic(`${what}: ${lost} of ${sent} lost ${when}, longest gaps ${gapsMs.slice(0, 5).join(', ')} ms`);
-    assert.ok(longestMs > 600 || lost <= sent / 100, `${what}: ${lost} of ${sent} lost`);
-    assert.ok((gapsMs[0] ?? Infinity) < longestMs, `${what}: a flow heard nothing for ${gapsMs[0]} ms`);
-  };
-  const versions = async (): Promise<string> => {
-    const objects: RawObject[] = [];
-    for (const cluster of ['east', 'west'])
-      for (const resource of [interconnects, remoteClusters, transitSwitches, interconnectGateways])
-        objects.push(...(await bed.kube(cluster).list(resource)));
-    return objects.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`).join('\n');
-  };
+  const {
+    status,
+    condition,
+    isTrue,
+    remote,
+    paths,
+    holders,
+    settled,
+    allSettled,
+    nextHops,
+    pings,
+    reach,
+    flows,
+    judge,
+    versions,
+  } = lookAt(bed);
   const watch = async (where: string, name: string, database: string, monitor: object): Promise<OvsdbClient> => {
     const client = await openOvsdb({
       remotes: [bed.socket(where, name)],
@@ -287,6 +228,34 @@ describe('two clusters, a hub, real OVN', () => {
     for (const file of frozen) bed.signalPid(file, 'SIGCONT');
     bed.signal('hub-serve', 'SIGCONT');
     judge(context, 'gateway returned', await back);
+    await allSettled();
+  });
+
+  it('two gateways that hear others and not each other keep the paths they anchor, until they hear each other again', async (context) => {
+    const [first, second] = gateways.west as [string, string];
+    const orders = async () => (await paths('west')).map((path) => (path.gateways ?? []).join());
+    const claims = () =>
+      bed.sb('west', '--bare', '--columns=logical_port,chassis', 'find', 'Port_Binding', 'type=chassisredirect');
+    await allSettled();
+    const before = await orders();
+    bed.dropTunnel(first, second);
+    await until('the cut is named', 5000, async () => {
+      const said = await condition('west', 'GatewaysReady');
+      return said?.reason === 'GatewaysCutOff' && said.message?.startsWith(`${first} (172.30.0.171) and ${second} `);
+    });
+    await until('each has its own path alone', 3000, async () => {
+      const [anchors, now] = [before.map((order) => order.split(',')[0]), await orders()];
+      return now.join(' ') === anchors.join(' ') && (await holders('west')).join(' ') === anchors.join(' ');
+    });
+    const held = claims();
+    const sending = flows(14_000);
+    await sleep(2000);
+    assert.equal(claims(), held, 'nobody takes a port from the other');
+    bed.passTunnels();
+    judge(context, 'two gateways hear each other again', await sending);
+    await until('the orders are whole', 10_000, async () => (await orders()).join(' ') === before.join(' '));
+    assert.equal(claims(), held);
+    assert.equal((await condition('west', 'GatewaysReady'))?.status, 'True');
     await allSettled();
   });
 

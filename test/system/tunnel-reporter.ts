@@ -17,6 +17,7 @@ export class TunnelReporter {
   readonly #kube: KubeClient;
   readonly #node: string;
   readonly #remote: string;
+  readonly #siblings: ReadonlySet<string>;
   #client: OvsdbClient | undefined;
   #tunnels: readonly Tunnel[] = [];
   #isDirty = true;
@@ -24,10 +25,12 @@ export class TunnelReporter {
   #isStopped = false;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(kube: KubeClient, node: string, remote: string) {
+  /** `siblings` are the other gateways of the node's cluster. */
+  constructor(kube: KubeClient, node: string, remote: string, siblings: readonly string[]) {
     this.#kube = kube;
     this.#node = node;
     this.#remote = remote;
+    this.#siblings = new Set(siblings);
   }
 
   start(): void {
@@ -75,7 +78,11 @@ export class TunnelReporter {
     this.#isBusy = true;
     this.#isDirty = false;
     try {
-      const status = { tunnels: this.#tunnels };
+      const isSibling = ({ chassis }: Tunnel): boolean => this.#siblings.has(chassis);
+      const status = {
+        tunnels: this.#tunnels.filter((tunnel) => !isSibling(tunnel)),
+        siblingTunnels: this.#tunnels.filter(isSibling),
+      };
       await this.#kube.patch(
         interconnectGateways,
         { name: this.#node },

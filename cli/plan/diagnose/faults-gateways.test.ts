@@ -7,6 +7,7 @@ import {
   type Fault,
   tunnels,
   noIcmp,
+  siblings,
   pathsAre,
   phaseIs,
   gone,
@@ -47,6 +48,27 @@ const faults: readonly Fault[] = [
     make: ({ east }) => (east.ovn = ovnOf({ chassis: [chassisOf('e1', { isCurrent: false }), chassisOf('e2')] })),
     code: 'OvnControllerStuck',
     says: /gateway node e1/,
+  },
+  {
+    name: 'two gateways of the cluster do not hear each other',
+    make: ({ east }) => {
+      siblings(east, gone, gone);
+      spoil(east, 'GatewaysReady', 'GatewaysCutOff', 'e1 and e2 live and do not hear each other');
+    },
+    code: 'GatewaysCutOff',
+    says: /e1 \(192\.0\.2\.11\) and e2 \(192\.0\.2\.12\) of this cluster live and do not hear each other: neither/,
+  },
+  {
+    name: 'of two gateways of the cluster, nothing from one arrives at the other',
+    make: ({ east }) => siblings(east, unheard, gone),
+    code: 'GatewaysCutOff',
+    says: /nothing from e1 \(192\.0\.2\.11\) arrives at e2/,
+  },
+  {
+    name: 'two gateways of the cluster took ports from one another, and their daemons say nothing',
+    make: ({ east }) => spoil(east, 'GatewaysReady', 'GatewaysCutOff', 'e1 and e2 live and do not hear each other'),
+    code: 'GatewaysCutOff',
+    says: /^e1 and e2 live/,
   },
   {
     name: 'northd is dead, say the databases',

@@ -114,8 +114,8 @@ const duplicates = new Set(['DuplicateChassis', 'DuplicateEncap']);
 export const lostGatewayFix =
   'look at ovs-vswitchd on that node first (with a userspace datapath the address of the node goes with it), then at ovn-controller and the node itself';
 
-/** Reasons of GatewaysReady that tell of ports, drains and missing nodes. */
-const ofOtherSteps = new Set(['NotClaimed', 'NoGateway', 'AllDrained', 'WaitingForHub']);
+/** Reasons of GatewaysReady that tell of ports, drains, missing nodes and of gateways among themselves. */
+const ofOtherSteps = new Set(['NotClaimed', 'NoGateway', 'AllDrained', 'WaitingForHub', 'GatewaysCutOff']);
 
 export function checkChassis({ near }: Side): Outcome | undefined {
   const nodes = selectedNodes(near);

@@ -43,6 +43,7 @@ export type StepId =
   | 'drain'
   | 'failover'
   | 'reports'
+  | 'siblings'
   | 'transit'
   | 'ports'
   | 'conflicts'

@@ -11,6 +11,7 @@ import { checkHubDatabases } from './hub-databases.ts';
 import { checkAgent, checkCertificate, checkClock, checkHub, checkJoined, checkMembership } from './link.ts';
 import { checkPaths, checkPeer } from './peers.ts';
 import { checkOffer, checkPolicy, checkRoutes } from './prefixes.ts';
+import { checkSiblings } from './siblings.ts';
 import { checkConflicts, checkConverged, checkFailover, checkPorts, checkTransit } from './transit.ts';
 import { checkMtu, checkTunnels } from './tunnels.ts';
 import type { Step } from './step.ts';
@@ -36,6 +37,7 @@ export const steps: readonly Step[] = [
     check: checkFailover,
   },
   { id: 'reports', name: 'daemon reports', needs: ['agent', 'gateway-health', 'chassis'], check: checkReports },
+  { id: 'siblings', name: 'own tunnels', needs: ['gateway-health'], check: checkSiblings },
   { id: 'transit', name: 'transit switches', needs: ['joined', 'agent', 'hub', 'hub-databases'], check: checkTransit },
   {
     id: 'ports',

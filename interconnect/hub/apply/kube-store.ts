@@ -79,7 +79,7 @@ class KubeStore implements HubStore {
   readonly #options: KubeStoreOptions;
   readonly #members: Reflector<HubMember>;
   readonly #writer: ObjectWriter;
-  /** Not written yet. */
+  /** The newest of each. */
   readonly #reports = new Map<string, Report>();
   readonly #unsubscribe: () => void;
 
@@ -92,7 +92,7 @@ class KubeStore implements HubStore {
       if (error.status !== 404) log.warn({ cluster, error: error.message }, 'the status of a HubMember was refused');
     };
     this.#writer = new ObjectWriter({ signal, log, onRefused });
-    // What was reported of an object that the watch had not brought yet.
+    // What was reported is compared with what the watch brought last, which may have been older than a write of our own.
     this.#unsubscribe = members.subscribe(({ key, after }) => {
       const report = after === undefined ? undefined : this.#reports.get(key);
       if (report !== undefined) this.report(key, report.ports, report.presence);
@@ -188,7 +188,6 @@ class KubeStore implements HubStore {
       const status = { conditions, lastSeen: lastSeen ?? null, ports };
       await client.patch(hubMembers, { name: handle }, 'merge', { status }, { subresource: 'status' });
     }
-    if (this.#reports.get(handle) === report) this.#reports.delete(handle);
   }
 
   async #readTokens(client: KubeClient, signal: AbortSignal): Promise<Readonly<Record<string, string>> | undefined> {

@@ -16,7 +16,17 @@ export const gatewayPeer = z.object({
   address: z.string().describe('Its tunnel address.'),
 });
 
-/** A tunnel from this gateway to a gateway of another cluster, as the node's own Open vSwitch has it. */
+/** Another gateway of the same cluster. */
+export const gatewaySibling = z.object({
+  chassis: z.string(),
+  address: z.string().describe('Its tunnel address.'),
+  cutOff: z
+    .boolean()
+    .describe('This gateway and that one do not hear each other, though both live: udp 6081 is dropped between them.')
+    .optional(),
+});
+
+/** A tunnel from this gateway to another one, as the node's own Open vSwitch has it. */
 export const gatewayTunnel = z.object({
   chassis: z.string().describe('The other gateway.'),
   address: z.string(),
@@ -84,11 +94,27 @@ export const interconnectGatewayStatus = z.object({
     .meta(mapList('chassis'))
     .describe('One for each peer; written by the daemon of the node when something changes, and now and then.')
     .optional(),
+  siblings: z
+    .array(gatewaySibling)
+    .meta(mapList('chassis'))
+    .describe('The other gateways of this cluster; written by the agent.')
+    .optional(),
+  siblingTunnels: z
+    .array(gatewayTunnel)
+    .meta(mapList('chassis'))
+    .describe('One for each sibling; written by the daemon of the node, at once when a state changes.')
+    .optional(),
+  siblingsCheckedAt: dateTime
+    .describe(
+      'When the daemon of the node last looked at `siblingTunnels`; written every second while a sibling is cut off, so that a node that dies then is noticed.',
+    )
+    .optional(),
 });
 
 export type InterconnectGatewaySpec = z.infer<typeof interconnectGatewaySpec>;
 export type InterconnectGatewayStatus = z.infer<typeof interconnectGatewayStatus>;
 export type GatewayPeer = z.infer<typeof gatewayPeer>;
+export type GatewaySibling = z.infer<typeof gatewaySibling>;
 export type GatewayTunnel = z.infer<typeof gatewayTunnel>;
 export type GatewayProbe = z.infer<typeof gatewayProbe>;
 

@@ -1,0 +1,54 @@
+/** The step among the gateways of one cluster: do those that live hear each other. */
+import type { GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
+import { plural } from '../../render/units.ts';
+import { falseCondition, type Gateway } from '../../state/snapshot.ts';
+import { usableGateways } from './gateways.ts';
+import { cause, failedIf, type Cause, type Outcome, type Side } from './step.ts';
+
+/** Reason of GatewaysReady, and the code of the cause. */
+export const cutOff = 'GatewaysCutOff';
+
+export function checkSiblings({ near }: Side): Outcome | undefined {
+  const gateways = usableGateways(near);
+  const told = gateways.flatMap(({ status }) => status.siblingTunnels ?? []);
+  const causes = gateways.flatMap((a, index) => gateways.slice(index + 1).flatMap((b) => cutBetween(a, b)));
+  const said = falseCondition(near, 'GatewaysReady');
+  if (causes.length === 0 && said?.reason === cutOff)
+    return failedIf([cause(cutOff, said.message ?? 'GatewaysReady is False', 'let udp 6081 pass between them')], '');
+  if (causes.length === 0 && told.length === 0) return undefined;
+  return failedIf(causes, `gateways hear each other (${plural(told.length, 'tunnel')})`);
+}
+
+function cutBetween(a: Gateway, b: Gateway): readonly Cause[] {
+  const [there, back] = [tunnelTo(a, b), tunnelTo(b, a)];
+  if (!isDown(there) || !isDown(back) || !hearsSomebody(a) || !hearsSomebody(b)) return [];
+  const [from, to] = [nameOf(a), nameOf(b)];
+  const message = `gateways ${from} and ${to} of this cluster live and do not hear each other${directionOf(there, back, [from, to])}: neither stands in for the other, and pods on one do not reach pods on the other`;
+  return [cause(cutOff, message, `let udp 6081 pass both ways between ${from} and ${to}`)];
+}
+
+/** One that says `init` hears the other say that it hears nothing. */
+function directionOf(
+  there: GatewayTunnel | undefined,
+  back: GatewayTunnel | undefined,
+  [a, b]: readonly [string, string],
+): string {
+  if (there?.state === back?.state) return '';
+  return there?.state === 'init' ? ` (nothing from ${a} arrives at ${b})` : ` (nothing from ${b} arrives at ${a})`;
+}
+
+function tunnelTo({ status }: Gateway, other: Gateway): GatewayTunnel | undefined {
+  return status.siblingTunnels?.find(({ chassis }) => chassis === other.status.chassis);
+}
+
+function hearsSomebody({ status }: Gateway): boolean {
+  return [...(status.tunnels ?? []), ...(status.siblingTunnels ?? [])].some(({ state }) => state === 'up');
+}
+
+function isDown(tunnel: GatewayTunnel | undefined): boolean {
+  return tunnel?.state === 'down' || tunnel?.state === 'init';
+}
+
+function nameOf({ node, status }: Gateway): string {
+  return `${node} (${status.address ?? 'no tunnel address'})`;
+}

@@ -1,0 +1,40 @@
+/** Which gateways may stand in one order though some of them do not hear each other. Pure: the time comes by parameter. */
+import { pairKey, pairOf, type Pair } from './cuts.ts';
+
+/** Two gateways that do not hear each other: in one order, both would take the port. */
+export interface AnchorCut {
+  readonly pair: Pair;
+  /** When that was certain; undefined while it is not, and they are merely not brought together. */
+  readonly sinceMs: number | undefined;
+}
+
+/** How long a gateway that is cut off from the anchor stays in the order so that the anchor has the port when it goes. */
+const handBackMs = 1000;
+
+/**
+ * Those of an order that hear each other, from its first on. One that is cut off goes while the first has the port, so that
+ * nobody has to take it back, and it does not return before it is heard again. A new port has no order to protect.
+ */
+export function hearing(
+  members: readonly string[],
+  present: { readonly order: readonly string[]; readonly holder: string },
+  { cuts, nowMs }: { readonly cuts: readonly AnchorCut[]; readonly nowMs: number },
+): { readonly order: readonly string[]; readonly wakeMs: number | undefined } {
+  if (cuts.length === 0 || present.order.length === 0) return { order: members, wakeMs: undefined };
+  const known = new Map(cuts.map((cut) => [pairKey(cut.pair), cut]));
+  const wakes: number[] = [];
+  const isApart = (a: string, b: string): boolean => {
+    const cut = known.get(pairKey(pairOf(a, b)));
+    if (cut === undefined) return false;
+    const isTogether = present.order.includes(a) && present.order.includes(b);
+    if (!isTogether) return true;
+    if (cut.sinceMs === undefined) return false;
+    const dueMs = cut.sinceMs + handBackMs;
+    if (present.holder === members[0] || nowMs >= dueMs) return true;
+    wakes.push(dueMs);
+    return false;
+  };
+  const order: string[] = [];
+  for (const chassis of members) if (!order.some((other) => isApart(other, chassis))) order.push(chassis);
+  return { order, wakeMs: wakes.length === 0 ? undefined : Math.min(...wakes) };
+}

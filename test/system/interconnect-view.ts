@@ -1,0 +1,102 @@
+/** What interconnect.test.ts looks at: statuses, paths and routes of its clusters, pings and flows between their pods. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import type { TestContext } from 'node:test';
+import { promisify } from 'node:util';
+import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import type { TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
+import { interconnectGateways, interconnects, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
+import type { RawObject, Resource } from '../../lib/kube/types.ts';
+import { type Bed, until } from './interconnect-bed.ts';
+import { sendFlows, type FlowResult } from './udp-flows.ts';
+
+const run = promisify(execFile);
+export const pods = { east: '10.16.0.11', west: '10.17.0.11', outside: '10.18.0.11' };
+export type Cluster = keyof typeof pods;
+export const flowPort = 7000;
+
+export function lookAt(bed: Bed) {
+  const status = async <S = { conditions?: Condition[] }>(cluster: string, resource: Resource, name: string) =>
+    ((await bed.kube(cluster).get(resource, { name }))['status'] ?? {}) as S;
+  const condition = async (cluster: string, type: string, resource = interconnects, name = 'default') =>
+    (await status(cluster, resource, name)).conditions?.find((one) => one.type === type);
+  const isTrue = (cluster: string, type: string) => () =>
+    condition(cluster, type).then((one) => one?.status === 'True');
+  const remote = (cluster: string, name: string) => status<RemoteClusterStatus>(cluster, remoteClusters, name);
+  const paths = async (cluster: string) =>
+    (await status<TransitSwitchStatus>(cluster, transitSwitches, 'ts')).paths ?? [];
+  const holders = async (cluster: string) => (await paths(cluster)).map(({ holder }) => holder ?? '');
+  const settled = (cluster: string, other: string, count = 2) =>
+    until(`${count} paths from ${cluster} to ${other} are up`, 40_000, async () => {
+      const found = await remote(cluster, other);
+      return found.pathsUp === `${count}/${count}`;
+    });
+  const allSettled = () => Promise.all([settled('east', 'west'), settled('west', 'east')]);
+  const nextHops = (cluster: string, prefix: string) =>
+    bed
+      .nb(cluster, '--bare', '--columns=nexthop', 'find', 'Logical_Router_Static_Route', `ip_prefix="${prefix}"`)
+      .split('\n')
+      .filter((line) => line !== '')
+      .sort();
+  const pings = async (from: Cluster, to: Cluster, count = 3): Promise<number> => {
+    const argv = [
+      'netns',
+      'exec',
+      bed.netns(`p${from}`),
+      'ping',
+      '-i',
+      '0.05',
+      '-W',
+      '1',
+      '-c',
+      String(count),
+      pods[to],
+    ];
+    const { stdout } = await run('ip', argv).catch((error: { stdout: string }) => error);
+    return Number(/(\d+) received/.exec(stdout)?.[1] ?? 0);
+  };
+  const reach = async (): Promise<void> => {
+    await until('west reaches east', 15_000, async () => (await pings('west', 'east', 1)) === 1);
+    await until('east reaches west', 15_000, async () => (await pings('east', 'west', 1)) === 1);
+  };
+  /** Forty flows from west to east and back. */
+  const flows = (durationMs: number): Promise<FlowResult> =>
+    sendFlows(bed.netns('pwest'), { address: pods.east, port: flowPort, flows: 40, intervalMs: 20, durationMs });
+  /** A planned change loses no more than what ovn-controller takes to change its flows, which it does one after another. */
+  const judge = (
+    context: TestContext,
+    what: string,
+    { sent, received, gapsMs, lostAtMs }: FlowResult,
+    longestMs = 600,
+  ): void => {
+    const lost = sent - received;
+    const when = lostAtMs.map((atMs) => new Date(atMs).toISOString()).join(' to ');
+    context.diagnostic(`${what}: ${lost} of ${sent} lost ${when}, longest gaps ${gapsMs.slice(0, 5).join(', ')} ms`);
+    assert.ok(longestMs > 600 || lost <= sent / 100, `${what}: ${lost} of ${sent} lost`);
+    assert.ok((gapsMs[0] ?? Infinity) < longestMs, `${what}: a flow heard nothing for ${gapsMs[0]} ms`);
+  };
+  const versions = async (): Promise<string> => {
+    const objects: RawObject[] = [];
+    for (const cluster of ['east', 'west'])
+      for (const resource of [interconnects, remoteClusters, transitSwitches, interconnectGateways])
+        objects.push(...(await bed.kube(cluster).list(resource)));
+    return objects.map(({ metadata }) => `${metadata.name} ${metadata.resourceVersion}`).join('\n');
+  };
+  return {
+    status,
+    condition,
+    isTrue,
+    remote,
+    paths,
+    holders,
+    settled,
+    allSettled,
+    nextHops,
+    pings,
+    reach,
+    flows,
+    judge,
+    versions,
+  };
+}
