@@ -111,12 +111,23 @@ test('values that cannot work are refused with a reason', () => {
     [['ovn.central.replicas=3'], /ovn.central.replicas: only 1 is supported/],
     [['ovn.central.deploy=false'], /ovn.remotes.nb and ovn.remotes.sb are needed when/],
     [['clusterName=East'], /\/clusterName': 'East' does not match pattern/],
-    [['interconnect.enabled=true', 'interconnect.hub=192.0.2.1:6650'], /clusterName is needed/],
-    [['interconnect.enabled=true', 'clusterName=east'], /interconnect.hub is needed/],
+    [['interconnect.hub=192.0.2.1:6650'], /clusterName is needed/],
+    [['interconnect.token=t', 'clusterName=east'], /interconnect.hub is needed/],
     [['interconnect.hub=192.0.2.1'], /\/interconnect\/hub': '192.0.2.1' does not match/],
     [['hub.enabled=true'], /hub.address is needed/],
   ];
   for (const [values, reason] of refused) assert.throws(() => renderChart(values), reason, values.join(' '));
+});
+
+test('the agent runs where the hub is named, which makes the cluster a member, and where it is to wait for that', () => {
+  const kinds = (...values: string[]) => {
+    const manifests = parseManifests(renderChart(values));
+    const agents = ofKind(manifests, 'Deployment').filter(({ metadata }) => metadata.name === 'isthmus-interconnect');
+    return [agents.length, ofKind(manifests, 'Interconnect').length];
+  };
+  assert.deepEqual(kinds(), [0, 0]);
+  assert.deepEqual(kinds('interconnect.enabled=true'), [1, 0]);
+  assert.deepEqual(kinds('clusterName=east', 'interconnect.hub=192.0.2.1:6650', 'interconnect.token=t'), [1, 1]);
 });
 
 describe('rights', () => {

@@ -141,9 +141,11 @@ podAntiAffinity:
 {{- if not (or .Values.ovn.central.deploy (and .Values.ovn.remotes.nb .Values.ovn.remotes.sb)) }}
 {{- fail "ovn.remotes.nb and ovn.remotes.sb are needed when ovn.central.deploy is false" }}
 {{- end }}
-{{- if .Values.interconnect.enabled }}
-{{- if not .Values.clusterName }}{{ fail "clusterName is needed when interconnect.enabled: the name of this cluster among the members" }}{{ end }}
-{{- if not .Values.interconnect.hub }}{{ fail "interconnect.hub is needed when interconnect.enabled: host:port of the hub" }}{{ end }}
+{{- if and .Values.interconnect.hub (not .Values.clusterName) }}
+{{- fail "clusterName is needed with interconnect.hub: the name of this cluster among the members" }}
+{{- end }}
+{{- if and .Values.interconnect.token (not .Values.interconnect.hub) }}
+{{- fail "interconnect.hub is needed with interconnect.token: host:port of the hub" }}
 {{- end }}
 {{- if and .Values.hub.enabled (not .Values.hub.address) }}{{ fail "hub.address is needed when hub.enabled: the host name or IP address by which all clusters reach it" }}{{ end }}
 {{- end }}

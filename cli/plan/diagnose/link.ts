@@ -17,7 +17,7 @@ export function checkMembership({ near }: Side): Outcome {
         cause(
           'NotAMember',
           `${near.label} has no Interconnect "default": it belongs to no network of clusters`,
-          'join with `isthmus ic join TOKEN`, or with the chart: --set interconnect.enabled=true,interconnect.hub=…,interconnect.token=…',
+          'join with `isthmus ic join TOKEN`, or with the chart: --set interconnect.hub=…,interconnect.token=…',
         ),
       ],
       '',
