@@ -101,7 +101,7 @@ class Agent {
     this.#options = options;
     this.#signal = signal;
     this.#sources = watchSources(client, signal, log);
-    this.#targets = openTargets(options);
+    this.#targets = openTargets(options, () => this.#inquiry.wrote());
     this.#progress = new Progress({
       targets: this.#targets,
       now,
@@ -322,14 +322,14 @@ class Agent {
   }
 }
 
-function openTargets({ northbound, southbound, log }: AgentOptions) {
+function openTargets({ northbound, southbound, log }: AgentOptions, onTransaction: () => void) {
+  const common = { room, logger: log, onTransaction };
   return {
     // Withdrawing a route is worth a transaction of its own.
-    northbound: openOvsdbTarget({ client: northbound, room, logger: log, batchDelayMs: 1 }),
+    northbound: openOvsdbTarget({ ...common, client: northbound, batchDelayMs: 1 }),
     southbound: openOvsdbTarget({
+      ...common,
       client: southbound,
-      room,
-      logger: log,
       keyOf: southboundKeyOf,
       ownerOf: southboundOwnerOf,
     }),

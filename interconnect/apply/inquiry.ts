@@ -4,7 +4,8 @@
  * call when that is another. The agent starts it with the membership and ends it with it.
  *
  * Raising the number costs northd a computation (a whole one, in releases without incremental processing) and every node
- * a write: how often that is done depends on how long it takes and on how many they are.
+ * a write. So it is done only after this room has written something, which is what is to be followed: where nothing changes,
+ * nothing is written. How often depends on how long it takes and on how many nodes there are.
  */
 import { OvsdbError, type Cache, type OvsdbClient } from 'ovsdb-client';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
@@ -49,6 +50,8 @@ export class Inquiry {
   #check: NodeJS.Immediate | undefined;
   #unsubscribe = (): void => undefined;
   #isRaising = false;
+  /** Something was written that nobody was asked about. */
+  #isOwed = false;
   #raisedMs = 0;
   #still = nothing;
 
@@ -74,12 +77,18 @@ export class Inquiry {
     });
   }
 
+  /** This room has written to a database. */
+  wrote(): void {
+    this.#isOwed = true;
+  }
+
   stop(): void {
     clearInterval(this.#timer);
     clearImmediate(this.#check);
     this.#unsubscribe();
     this.#timer = undefined;
     this.#pulses = undefined;
+    this.#isOwed = false;
     this.#followers.reset();
     this.#still = nothing;
   }
@@ -94,7 +103,7 @@ export class Inquiry {
 
   #isDue(): boolean {
     const { northbound, southbound, now } = this.#options;
-    if (this.#isRaising || this.#followers.isAwaited || northbound.state !== 'synced') return false;
+    if (!this.#isOwed || this.#isRaising || this.#followers.isAwaited || northbound.state !== 'synced') return false;
     const nodes = southbound.cache.table('Chassis_Private').rows.size;
     const restMs = Math.min(restFactor * this.#followers.tookMs, longestPauseMs);
     return now() - this.#raisedMs >= Math.max(everyMs, restMs, perChassisMs * nodes);
@@ -104,6 +113,7 @@ export class Inquiry {
     const { northbound, now } = this.#options;
     const sinceMs = now();
     this.#isRaising = true;
+    this.#isOwed = false;
     this.#raisedMs = sinceMs;
     try {
       await northbound.transact([{ op: 'mutate', table: 'NB_Global', where: [], mutations: [['nb_cfg', '+=', 1]] }]);
@@ -111,8 +121,9 @@ export class Inquiry {
       // northd makes the row when it first starts.
       if (this.#timer !== undefined && wanted !== undefined) this.#followers.asked(wanted, sinceMs);
     } catch (error) {
-      // The pulse says what is wrong with the database, and the next tick asks again.
+      // The pulse says what is wrong with the database, and it is asked again later.
       if (!(error instanceof OvsdbError)) throw error;
+      this.#isOwed = true;
     } finally {
       this.#isRaising = false;
     }

@@ -183,17 +183,20 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal(await pings('west', 'east', 3), 3);
     bed.signalPid('hub/icsb', 'SIGCONT');
     await until('east is told of the end', 10_000, isTrue('east', 'HubDatabasesReady'));
-    for (const [file, reason] of [
-      ['east/northd', 'NorthdStuck'],
-      ['east/sb', 'SouthboundSilent'],
-      ['a1/ovn-controller', 'OvnControllerStuck'],
+    for (const [file, reason, news] of [
+      ['east/northd', 'NorthdStuck', '10.40.1.0/24'],
+      ['east/sb', 'SouthboundSilent', '10.40.2.0/24'],
+      ['a1/ovn-controller', 'OvnControllerStuck', '10.40.3.0/24'],
     ] as const) {
       bed.signalPid(file, 'SIGSTOP');
+      // OVN has something to follow: a route more in east.
+      await bed.subnet('west', 'news', news);
       const found = await until(`${reason} is said`, 10_000, says('east', 'RoutesConverged', reason)).finally(() =>
         bed.signalPid(file, 'SIGCONT'),
       );
       assert.match(found.message ?? '', /since \d{4}-/);
       await until(`${reason} is over`, 15_000, isTrue('east', 'RoutesConverged'));
+      await bed.kube('west').delete(subnets, { name: 'news' });
     }
     await allSettled();
   });
@@ -410,6 +413,7 @@ describe('two clusters, a hub, real OVN', () => {
         clusters.includes(name) && !clusters.includes(former) && (await condition('west', 'Joined'))?.status === 'True'
       );
     };
+    await allSettled();
     const before = rows();
     const flowing = flows(8000);
     await call('occident');
