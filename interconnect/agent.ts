@@ -244,7 +244,7 @@ class Agent {
     this.#isWithdrawn = false;
     this.#inquiry.start();
     const readToken = () => readSecret(client, namespace, name, key);
-    this.#membership.want({ cluster: spec.clusterName, hub: spec.hub, readToken });
+    this.#membership.want({ cluster: spec.clusterName, hub: spec.hub, tokenRef: `${name}/${key}`, readToken });
     this.#tellHub(spec);
     // Before the hub has answered to what it was told, nothing may be concluded from what it says.
     if (!this.#hub.isComplete) return;

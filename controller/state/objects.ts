@@ -161,6 +161,8 @@ export interface TransitSwitch {
   /** The VPC of this cluster that takes part. */
   readonly vpc: string;
   readonly cidrs: readonly Cidr[];
+  /** Logical switches. */
+  readonly paths: readonly string[];
 }
 
 /** A prefix that another cluster has and this one takes. */

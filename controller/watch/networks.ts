@@ -204,7 +204,8 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   const [spec, status] = [fieldsOf(raw['spec']), fieldsOf(raw['status'])];
   const texts = textOf(status['cidr']).split(',');
   const vpc = textOf(status['vpc']) || textOf(spec['vpc']) || defaultVpc;
-  return { name: raw.metadata.name, vpc, cidrs: texts.flatMap((text) => parseCidr(text) ?? []) };
+  const paths = recordsOf(status['paths']).map((path) => textOf(path['switch']));
+  return { name: raw.metadata.name, vpc, cidrs: texts.flatMap((text) => parseCidr(text) ?? []), paths };
 }
 
 /** A prefix is listed once for each next hop, which is no matter here. */

@@ -11,6 +11,8 @@ import type { IdentityStore, StoredIdentity } from './identity.ts';
 export interface Wish {
   readonly cluster: string;
   readonly hub: string;
+  /** Where the token is: another place is a reason to look again. */
+  readonly tokenRef: string;
   /** The join token's text; undefined while there is none. */
   readonly readToken: () => Promise<string | undefined>;
 }

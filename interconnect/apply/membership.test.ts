@@ -59,6 +59,7 @@ async function connect(answer: (session: MemberSession) => void, address?: strin
   membership.want({
     cluster: 'east',
     hub: address ?? `127.0.0.1:${server.port}`,
+    tokenRef: 'token',
     readToken: () => Promise.resolve(undefined),
   });
   const close = async (): Promise<void> => {

@@ -57,6 +57,10 @@ const keyLost: Problem = {
   message: 'the Secret of its identity is gone, and with it the key that the hub knows it by; put it back',
 };
 
+function isSameWish(a: Wish | undefined, b: Wish | undefined): boolean {
+  return a?.cluster === b?.cluster && a?.hub === b?.hub && a?.tokenRef === b?.tokenRef;
+}
+
 const off: LinkState = { isJoined: false, isConnected: false, problem: undefined, notAfterMs: undefined };
 
 export class Membership {
@@ -90,12 +94,12 @@ export class Membership {
 
   /** Undefined ends the session; the identity stays. */
   want(wish: Wish | undefined): void {
-    if (wish?.cluster === this.#wish?.cluster && wish?.hub === this.#wish?.hub) return;
-    const isOtherName = wish !== undefined && wish.hub === this.#wish?.hub;
+    if (isSameWish(wish, this.#wish)) return;
+    const isSameHub = wish !== undefined && wish.hub === this.#wish?.hub;
     this.#wish = wish;
     this.#naming.abort();
     this.#naming = new AbortController();
-    if (isOtherName) {
+    if (isSameHub) {
       const { renaming: _, ...state } = this.#state;
       this.#state = state;
       return this.#called(state.cluster);

@@ -39,7 +39,7 @@ describe('a membership that is to have another name', () => {
     return membership;
   };
   const want = (membership: Membership, cluster: string): void =>
-    membership.want({ cluster, hub: bed.address, readToken: () => Promise.resolve(token) });
+    membership.want({ cluster, hub: bed.address, tokenRef: 'token', readToken: () => Promise.resolve(token) });
   const until = async (what: string, isSo: () => boolean): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const look = (): void => {

@@ -66,12 +66,23 @@ export function refusal(problem: Problem): Partial<grpc.StatusObject> {
 /** What the transport says when its pings are unanswered, and when the connection ends for another reason. */
 const silence = /keepalive|ping timeout|connection dropped/i;
 
+/** What TLS says of a certificate that the authority of this cluster's hub has not signed. */
+const distrust = /self-signed|unable to (verify|get)|certificate signature/i;
+
+/** The transport's own words around the reason. */
+const wrapping = /^No connection established\. Last error: (?:Error: )?(.*?)\.?\s*(?:Resolution note:.*)?$/s;
+
 /** The other direction: a gRPC error as one of this package's errors. */
 export function hubError(hub: string, error: Partial<grpc.ServiceError>): HubRefused | HubUnreachable {
   const code = error.metadata?.get(codeTrailer)[0];
   const details = error.details ?? error.message ?? 'no reason given';
   if (code === hubUnavailable) return new HubUnreachable(details, { cause: error });
   if (typeof code === 'string') return new HubRefused({ code, message: details }, { cause: error });
-  const said = silence.test(details) ? `its keep-alive was unanswered or the connection broke (${details})` : details;
+  const reason = wrapping.exec(details)?.[1] ?? details;
+  if (distrust.test(reason)) {
+    const message = `what answers at ${hub} has a certificate of another authority than the one this cluster trusts (${reason}): the address leads elsewhere, or the hub was made anew without its backup`;
+    return new HubRefused({ code: 'HubNotTrusted', message }, { cause: error });
+  }
+  const said = silence.test(details) ? `its keep-alive was unanswered or the connection broke (${reason})` : reason;
   return new HubUnreachable(`the hub at ${hub} did not answer: ${said}`, { cause: error });
 }

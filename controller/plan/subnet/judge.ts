@@ -237,9 +237,15 @@ class Judge {
     if (this.#isIncumbent(subnet)) return this.#surroundingConflictOf(subnet, net);
     if (this.#evidence.vpcs.get(vpc)?.isDeleting === true)
       return { code: 'VpcNotFound', message: `spec.vpc names ${vpc}, which is being deleted: name another Vpc` };
-    if (this.#evidence.transitSwitches.has(name))
+    if (this.#isTransitSwitch(name))
       return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };
     return this.#surroundingConflictOf(subnet, net);
+  }
+
+  /** Or of one of its paths, each of which is a logical switch. */
+  #isTransitSwitch(name: string): boolean {
+    const { transitSwitches } = this.#evidence;
+    return transitSwitches.has(name) || transitSwitches.values().some(({ paths }) => paths.includes(name));
   }
 
   /** With what is there besides subnets. */

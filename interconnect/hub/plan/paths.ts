@@ -1,5 +1,6 @@
 /** Names and networks of the paths of a transit switch. Pure. */
-import { bitsOf } from '../../../lib/net/ip.ts';
+import { specialUse } from '../../../lib/net/special-use.ts';
+import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
 import { cidrSize, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { NetworkDefinition, NetworkPath } from '../state/record.ts';
 import { firstGlobalKey, lastGlobalKey } from './allocation.ts';
@@ -48,6 +49,10 @@ export function checkCidrs(texts: readonly string[]): readonly string[] | string
   for (const text of texts) {
     const cidr = parseCidr(text);
     if (cidr === undefined) return `"${text}" is no network; write for example 100.100.0.0/16`;
+    if (parseIp(text.split('/')[0] ?? '')?.value !== cidr.network)
+      return `"${text}" has bits beyond its mask; write ${formatCidr(cidr)}`;
+    const special = specialUse(cidr);
+    if (special !== undefined) return `${text} holds addresses for ${special}`;
     const longest = bitsOf(cidr.family) - leastHostBits;
     if (cidr.prefix > longest)
       return `${text} is too small: each of ${mostPaths} paths takes an eighth and needs room for two members, so that /${longest} is the least`;

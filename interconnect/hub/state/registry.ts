@@ -99,6 +99,8 @@ export class Registry {
   readonly #names = new Map<string, string>();
   /** Objects that the hub itself removed: what a late watch still says of them is old. */
   readonly #removed = new Set<string>();
+  /** Handles whose object the hub is making: a quick watch says nothing new of them. */
+  readonly #making = new Set<string>();
   readonly #listeners = new Set<RegistryListener>();
   readonly #unsubscribe: () => void;
 
@@ -162,8 +164,17 @@ export class Registry {
 
   /** In an order that a crash at any step leaves the token to its redeemer. @throws StoreUnavailable */
   async join(membership: Membership, token: RedeemedToken, spec: MemberSpec): Promise<void> {
+    const handle = this.handle(membership.cluster);
+    this.#making.add(handle);
+    try {
+      await this.#join(handle, membership, token, spec);
+    } finally {
+      this.#making.delete(handle);
+    }
+  }
+
+  async #join(handle: string, membership: Membership, token: RedeemedToken, spec: MemberSpec): Promise<void> {
     const { cluster } = membership;
-    const handle = this.handle(cluster);
     const stored = await this.#store.create(handle, spec);
     await this.#store.setTokens([tokenOf(token, handle)]);
     await this.#store.setMembership(handle, membership);
@@ -263,6 +274,7 @@ export class Registry {
       return;
     }
     if (this.#removed.has(after.uid)) return;
+    if (known === undefined && this.#making.has(handle)) return;
     if (known?.uid !== after.uid) {
       const { uid, createdMs, spec } = after;
       this.#put(cluster, { handle, uid, createdMs, spec, membership: undefined, ports: [], isStale: false });
