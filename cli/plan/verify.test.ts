@@ -48,6 +48,13 @@ describe('verification', () => {
       failed(({ east }) => Object.assign(east.remotes[0]?.status ?? {}, { routes: [] })),
       ['west 10.17.0.0/16 (ovn-default): not in use at east: not heard of'],
     );
+    assert.deepEqual(
+      failed(({ east }) => {
+        for (const route of east.remotes[0]?.status.routes ?? []) Object.assign(route, { prefix: '10.0.0.0/8' });
+      }),
+      [],
+      'as part of an aggregate',
+    );
   });
 
   it('wants ports held, paths up, tunnels up', () => {

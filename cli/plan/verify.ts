@@ -2,7 +2,7 @@
  * Whether what the control planes say of each other agrees, end to end. In: one cluster or both. Out: checks, each with
  * its evidence. Stricter than the diagnosis: all has to be well, and both sides have to say the same. Pure.
  */
-import { formatCidr } from '../../lib/net/cidr.ts';
+import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { plural } from '../render/units.ts';
 import { conditionOf, type RemoteCluster, type Snapshot } from '../state/snapshot.ts';
 import { pairsOf } from './diagnose/tunnels.ts';
@@ -113,14 +113,20 @@ function tunnelChecks(near: Snapshot, far: Snapshot | undefined): readonly Check
   }));
 }
 
-/** Every prefix that this side offers is in use at the other. */
+/** Every prefix that this side offers is in use at the other, as it is or as part of an aggregate. */
 function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
   const us = far.remotes.find(({ name }) => name === near.label)?.status;
   const offered = near.subnets
     .filter((subnet) => !subnet.isJoin && whyNotOffered(near, subnet) === undefined)
-    .flatMap(({ name, cidrs }) => cidrs.map((cidr) => ({ subnet: name, prefix: formatCidr(cidr) })));
-  return offered.map(({ subnet, prefix }) => {
-    const found = (us?.routes ?? []).filter((route) => route.prefix === prefix);
+    .flatMap(({ name, cidrs }) => cidrs.map((cidr) => ({ subnet: name, cidr, prefix: formatCidr(cidr) })));
+  const routes = (us?.routes ?? []).flatMap((route) => {
+    const own = parseCidr(route.prefix);
+    return own === undefined ? [] : [{ ...route, own }];
+  });
+  return offered.map(({ subnet, cidr, prefix }) => {
+    const covering = routes.filter(({ own }) => cidrCovers(own, cidr));
+    const exact = covering.filter((route) => route.prefix === prefix);
+    const found = exact.length > 0 ? exact : covering;
     const active = found.filter(({ state }) => state === 'Active');
     const why = found.map(({ state, reason }) => reason ?? state);
     const evidence =

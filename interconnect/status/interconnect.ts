@@ -146,7 +146,8 @@ function gatewaysVerdict(situation: Situation): Verdict {
       code: 'AllDrained',
       message: 'every gateway is drained: the paths stay where they are; undrain one',
     });
-  const paths = [...networks.values()].flatMap((network) => network.paths);
+  // Of networks of other VPCs, which come and go, their own TransitSwitch tells.
+  const paths = networks.get(defaultNetwork)?.paths ?? [];
   const idle = paths.filter(({ order, holder }) => order.length > 0 && holder === '').map((path) => path.switch);
   if (idle.length > 0)
     return bad(type, { code: 'NotClaimed', message: `no gateway has taken the port on ${idle.join(', ')} yet` });
