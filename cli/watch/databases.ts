@@ -5,8 +5,9 @@
  */
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
 import { ownerIdOf } from '../../lib/ovn/owner.ts';
-import { northbound, southbound } from '../../lib/ovn/typed-cache.ts';
+import { southbound } from '../../lib/ovn/typed-cache.ts';
 import type { ChassisFacts, OvnFacts, OwnedRow } from '../state/ovn-facts.ts';
 
 export interface DatabaseOptions {
@@ -97,12 +98,9 @@ interface Asked {
 }
 
 async function askToFollow(nb: OvsdbClient, sb: OvsdbClient | undefined, options: DatabaseOptions): Promise<Asked> {
-  const globals = () => northbound(nb.cache)('NB_Global').rows.values().next().value;
-  await nb.transact([{ op: 'mutate', table: 'NB_Global', where: [], mutations: [['nb_cfg', '+=', 1]] }]);
-  const wanted = globals()?.nb_cfg;
-  // northd makes the row when it first starts.
+  const wanted = await raiseNbCfg(nb);
   if (wanted === undefined) return { isNorthdCurrent: false, wanted };
-  const isNorthdCurrent = await until(nb, () => (globals()?.sb_cfg ?? 0) >= wanted, options);
+  const isNorthdCurrent = await until(nb, () => (readNbGlobal(nb.cache, 'sb_cfg') ?? 0) >= wanted, options);
   if (!isNorthdCurrent || sb === undefined) return { isNorthdCurrent, wanted: undefined };
   await until(
     sb,

@@ -9,6 +9,7 @@
  */
 import { OvsdbError, type Cache, type OvsdbClient } from 'ovsdb-client';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
+import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
 import { Pulse } from '../../lib/ovn/pulse.ts';
 import { Followers, type StandingStill } from '../state/followers.ts';
 import type { GatewayNode } from '../state/local.ts';
@@ -116,9 +117,7 @@ export class Inquiry {
     this.#isOwed = false;
     this.#raisedMs = sinceMs;
     try {
-      await northbound.transact([{ op: 'mutate', table: 'NB_Global', where: [], mutations: [['nb_cfg', '+=', 1]] }]);
-      const wanted = numberOf(northbound.cache, 'nb_cfg');
-      // northd makes the row when it first starts.
+      const wanted = await raiseNbCfg(northbound);
       if (this.#timer !== undefined && wanted !== undefined) this.#followers.asked(wanted, sinceMs);
     } catch (error) {
       // The pulse says what is wrong with the database, and it is asked again later.
@@ -135,8 +134,8 @@ export class Inquiry {
     const nowMs = now();
     const nodes = new Map(gateways().map(({ node, chassis }) => [chassis, node]));
     const taken = {
-      wanted: numberOf(northbound.cache, 'nb_cfg') ?? 0,
-      northd: numberOf(northbound.cache, 'sb_cfg') ?? 0,
+      wanted: readNbGlobal(northbound.cache, 'nb_cfg') ?? 0,
+      northd: readNbGlobal(northbound.cache, 'sb_cfg') ?? 0,
       chassis: chassisNumbers(southbound.cache),
     };
     this.#followers.see(taken, nodes.keys(), nowMs);
@@ -155,11 +154,6 @@ export class Inquiry {
 
 function textOfStill({ controllers, ...rest }: StandingStill): string {
   return JSON.stringify([rest, [...controllers]]);
-}
-
-function numberOf(northbound: Cache, column: 'nb_cfg' | 'sb_cfg'): number | undefined {
-  const row = northbound.table('NB_Global').rows.values().next().value;
-  return row === undefined ? undefined : integerOf(row, column);
 }
 
 function chassisNumbers(southbound: Cache): ReadonlyMap<string, number> {

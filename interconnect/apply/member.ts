@@ -13,7 +13,8 @@ import { compilePolicies, noPolicies, type PolicySet } from '../plan/policy/comp
 import { exportPrefixes } from '../plan/policy/export.ts';
 import type { Decision } from '../plan/policy/policy.ts';
 import { Anchors, type GatewayFacts, type PathFacts } from '../state/anchors.ts';
-import { Cuts, type Cut } from '../state/cuts.ts';
+import type { Cut } from '../plan/cuts.ts';
+import { Cuts } from '../state/cuts.ts';
 import type { HubView } from '../state/hub-view.ts';
 import { isUsable, type GatewayNode, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';

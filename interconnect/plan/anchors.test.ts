@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { assignAnchors, planAnchors, type AnchorMemory, type AnchorPath, type AnchorQuestion } from './anchors.ts';
-import type { AnchorCut } from './hearing.ts';
+import type { Cut } from './cuts.ts';
 
 describe('which gateway anchors which path', () => {
   const assign = (anchors: readonly (string | undefined)[], eligible: readonly string[]) => {
@@ -32,7 +32,7 @@ class World {
   isTold = false;
   holders = ['a', 'b'];
   retiring = [false, false];
-  cuts: readonly AnchorCut[] = [];
+  cuts: readonly Cut[] = [];
   present: readonly (readonly string[])[] = [
     ['a', 'b'],
     ['b', 'a'],

@@ -8,7 +8,8 @@
  * network at a time, and never without the hub, because the others could not be told.
  */
 import type { AnchorPhase } from '../state/networks.ts';
-import { hearing, type AnchorCut } from './hearing.ts';
+import type { Cut } from './cuts.ts';
+import { hearing } from './hearing.ts';
 
 /** What may be an anchor. */
 export interface AnchorGateway {
@@ -46,7 +47,7 @@ export interface AnchorQuestion {
   readonly paths: readonly AnchorPath[];
   /** All that may hold a port, in their own order. */
   readonly gateways: readonly AnchorGateway[];
-  readonly cuts: readonly AnchorCut[];
+  readonly cuts: readonly Cut[];
   readonly isHubConnected: boolean;
   readonly nowMs: number;
   /** How long the others let a path rest that came back. */

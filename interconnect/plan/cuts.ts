@@ -29,6 +29,13 @@ export interface GatewayReport {
 /** Two chassis in the order of their names. */
 export type Pair = readonly [string, string];
 
+/** Two gateways that do not hear each other: in one order, both would take the port. */
+export interface Cut {
+  readonly pair: Pair;
+  /** When that was certain; undefined while it is not, and they are merely not brought together. */
+  readonly sinceMs: number | undefined;
+}
+
 /** What is remembered of two gateways that do not hear each other. */
 export interface PairMemory {
   readonly pair: Pair;
@@ -97,6 +104,11 @@ export function planCuts(question: CutQuestion): CutAnswer {
 export function isDeaf({ tunnels, siblings }: GatewayReport, besides: ReadonlySet<string>): boolean {
   const others = [...tunnels, ...siblings].filter(({ chassis }) => !besides.has(chassis));
   return others.length > 0 && others.every(({ state }) => isDown(state));
+}
+
+/** Chassis that are certainly cut off from another. */
+export function cutOffBy(cuts: readonly Cut[]): ReadonlySet<string> {
+  return new Set(cuts.flatMap(({ pair, sinceMs }) => (sinceMs === undefined ? [] : pair)));
 }
 
 export function pairOf(a: string, b: string): Pair {

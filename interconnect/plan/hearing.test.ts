@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { hearing, type AnchorCut } from './hearing.ts';
+import type { Cut } from './cuts.ts';
+import { hearing } from './hearing.ts';
 
-const cut = (a: string, b: string, sinceMs = 0): AnchorCut => ({ pair: [a, b], sinceMs });
+const cut = (a: string, b: string, sinceMs = 0): Cut => ({ pair: [a, b], sinceMs });
 const orderOf = (
   members: string,
-  cuts: readonly AnchorCut[],
+  cuts: readonly Cut[],
   { present = members, holder = members[0] ?? '', nowMs = 10_000 } = {},
 ) => {
   const { order, wakeMs } = hearing(members.split(''), { order: present.split(''), holder }, { cuts, nowMs });
@@ -32,7 +33,7 @@ describe('an order of gateways', () => {
     assert.equal(orderOf('ab', cuts, { holder: 'a' }), 'a');
   });
   it('loses nobody for what is not certain, and brings nobody together then either', () => {
-    const cuts: readonly AnchorCut[] = [{ pair: ['a', 'b'], sinceMs: undefined }];
+    const cuts: readonly Cut[] = [{ pair: ['a', 'b'], sinceMs: undefined }];
     assert.equal(orderOf('ab', cuts), 'ab');
     assert.equal(orderOf('ab', cuts, { present: 'a' }), 'a');
     assert.equal(orderOf('ab', cuts, { present: '' }), 'ab', 'a new port is made whole');

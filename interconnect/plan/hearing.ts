@@ -1,12 +1,5 @@
 /** Which gateways may stand in one order though some of them do not hear each other. Pure: the time comes by parameter. */
-import { pairKey, pairOf, type Pair } from './cuts.ts';
-
-/** Two gateways that do not hear each other: in one order, both would take the port. */
-export interface AnchorCut {
-  readonly pair: Pair;
-  /** When that was certain; undefined while it is not, and they are merely not brought together. */
-  readonly sinceMs: number | undefined;
-}
+import { pairKey, pairOf, type Cut } from './cuts.ts';
 
 /** How long a gateway that is cut off from the anchor stays in the order so that the anchor has the port when it goes. */
 const handBackMs = 1000;
@@ -18,7 +11,7 @@ const handBackMs = 1000;
 export function hearing(
   members: readonly string[],
   present: { readonly order: readonly string[]; readonly holder: string },
-  { cuts, nowMs }: { readonly cuts: readonly AnchorCut[]; readonly nowMs: number },
+  { cuts, nowMs }: { readonly cuts: readonly Cut[]; readonly nowMs: number },
 ): { readonly order: readonly string[]; readonly wakeMs: number | undefined } {
   if (cuts.length === 0 || present.order.length === 0) return { order: members, wakeMs: undefined };
   const known = new Map(cuts.map((cut) => [pairKey(cut.pair), cut]));

@@ -3,6 +3,7 @@
  * taken for dead. In: facts of the databases and the hub. Out: what `plan/anchors.ts` makes of them.
  */
 import { deadAfterMs, planAnchors, type AnchorGateway, type AnchorMemory } from '../plan/anchors.ts';
+import { cutOffBy } from '../plan/cuts.ts';
 import type { CutView } from './cuts.ts';
 
 export interface PathFacts {
@@ -194,7 +195,7 @@ export class Anchors {
     paths: readonly PathFacts[],
     { cuts, lost }: CutView,
   ): readonly AnchorGateway[] {
-    const cutOff = new Set(cuts.flatMap(({ pair, sinceMs }) => (sinceMs === undefined ? [] : pair)));
+    const cutOff = cutOffBy(cuts);
     const anchors = new Set([...this.#current(), ...paths.flatMap(({ present }) => present.slice(0, 1))]);
     const able = gateways.filter(({ isSelected, isUsable, isDrained }) => isSelected && isUsable && !isDrained);
     const alive = able.filter(

@@ -4,11 +4,13 @@
  */
 import {
   contestants,
+  cutOffBy,
   isDeaf,
   nextHistory,
   pairKey,
   pairOf,
   planCuts,
+  type Cut,
   type GatewayReport,
   type HolderHistory,
   type Pair,
@@ -26,13 +28,6 @@ export interface HeldPortFacts {
   readonly holder: string;
   /** First in the order that the database has. */
   readonly anchor: string | undefined;
-}
-
-/** Two gateways that do not hear each other. */
-export interface Cut {
-  readonly pair: Pair;
-  /** When that was certain; undefined while it is not. */
-  readonly sinceMs: number | undefined;
 }
 
 export interface CutView {
@@ -79,7 +74,7 @@ export class Cuts {
     const { memories, wakeMs } = planCuts({ reports, contested, before: this.#pairs, nowMs });
     this.#pairs = memories;
     const cuts = [...memories.values()].map(({ pair, cutSinceMs }): Cut => ({ pair, sinceMs: cutSinceMs }));
-    const cutOff = new Set(cuts.flatMap(({ pair, sinceMs }) => (sinceMs === undefined ? [] : pair)));
+    const cutOff = cutOffBy(cuts);
     this.#count(reports, cutOff);
     const unheld = this.#notHeld(ports, cutOff, nowMs);
     const isLost = (report: CutReport): boolean =>

@@ -33,9 +33,9 @@ export class HubView {
     }
     for (const name of update.removed) this.#members.delete(name);
     for (const member of update.members) this.#members.set(member.name, member);
-    // The same switches stay the same object: plans are remembered by it.
     // A hub that has nothing of ours yet (or any more) is told first: what works is not taken down for it.
     if (update.revision > 0) this.#isComplete = true;
+    // The same switches stay the same object: plans are remembered by it.
     const isSwitches =
       (update.revision > 0 || !this.#isComplete) &&
       JSON.stringify(update.transitSwitches) !== JSON.stringify(this.#switches);

@@ -32,9 +32,6 @@ export class Progress {
   #writing: NodeJS.Timeout | undefined;
   #isLateWriting = false;
   #isConverged = false;
-  /** As of when it was found late: whether only the hub was missing. */
-  #isWritten = false;
-  #writtenRound = 0;
   #isFresh = true;
   #settledLocal: LocalView | undefined;
 
@@ -56,7 +53,8 @@ export class Progress {
   }
   /** The databases have everything, and only the hub has not. */
   get isWaitingForHub(): boolean {
-    return this.#isWritten && !this.#isConverged;
+    const { northbound, southbound } = this.#options.targets;
+    return !this.#isConverged && northbound.isApplied && southbound.isApplied;
   }
   get isFresh(): boolean {
     return this.#isFresh;
@@ -83,7 +81,6 @@ export class Progress {
     this.#begun.clear();
     this.#late ??= setTimeout(() => {
       this.#isConverged = false;
-      this.#isWritten = this.#writtenRound === this.#round;
       this.#options.onChange();
     }, lateMs);
     if (northbound.isApplied && southbound.isApplied) this.#stopWriting();
@@ -94,9 +91,7 @@ export class Progress {
     });
     void Promise.all([written, southbound.untilApplied()]).then(() => {
       if (this.#stopWriting()) this.#options.onChange();
-      if (round !== this.#round) return;
-      this.#writtenRound = round;
-      if (!isKnownToHub()) return this.#waitForHub();
+      if (round !== this.#round || !isKnownToHub()) return;
       clearTimeout(this.#late);
       this.#late = undefined;
       const isNews = !this.#isConverged || this.#isFresh || this.#settledLocal !== local;
@@ -136,12 +131,6 @@ export class Progress {
     this.#writing = undefined;
     this.#isLateWriting = false;
     return was;
-  }
-
-  #waitForHub(): void {
-    if (this.#isWritten || this.#isConverged) return;
-    this.#isWritten = true;
-    this.#options.onChange();
   }
 
   #result(owner: string, problem: Problem | undefined): void {

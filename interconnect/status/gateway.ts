@@ -10,9 +10,10 @@ import { bad, good, summary, unknown, withVerdicts, type Verdict } from './condi
 import { mtuProblem } from './mtu.ts';
 import { isoOf, usableGateways, type Situation } from './situation.ts';
 
-/** What the daemon of the node writes. */
-export const daemonFields = ['tunnels', 'probes', 'siblingTunnels', 'siblingsCheckedAt'] as const;
-export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, (typeof daemonFields)[number]>;
+const writtenByDaemon = ['tunnels', 'probes', 'siblingTunnels', 'siblingsCheckedAt'] as const;
+/** Fields that the daemon of the node writes. */
+export const daemonFields: ReadonlySet<string> = new Set(writtenByDaemon);
+export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, (typeof writtenByDaemon)[number]>;
 
 export function renderGateway(
   node: string,

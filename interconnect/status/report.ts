@@ -152,8 +152,7 @@ export class Reporter {
     if (kind === transitSwitches.kind) return sources.transitSwitches.get(name);
     const gateway = sources.gateways.get(name);
     if (gateway === undefined) return undefined;
-    const theirs: ReadonlySet<string> = new Set(daemonFields);
-    const status = Object.fromEntries(Object.entries(gateway.status).filter(([field]) => !theirs.has(field)));
+    const status = Object.fromEntries(Object.entries(gateway.status).filter(([field]) => !daemonFields.has(field)));
     return { uid: gateway.uid, status };
   }
 

@@ -3,7 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { LinkState } from '../apply/membership.ts';
 import type { GatewayClash } from '../plan/clashes.ts';
 import type { Member, Rejection, SilentDatabase, TransitSwitch } from '../link/messages.ts';
-import type { Cut } from '../state/cuts.ts';
+import type { Cut } from '../plan/cuts.ts';
 import type { LocalView } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import type { RemoteView } from '../state/remotes.ts';
