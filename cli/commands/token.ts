@@ -2,8 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { createToken, readToken } from '../../lib/api/join-token.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { secrets } from '../../lib/kube/resources.ts';
-import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import { formatCidr, hasHostBits, parseCidr } from '../../lib/net/cidr.ts';
 import { text, toggle, UsageError } from '../../lib/run/flags.ts';
 import { command, duration, durationMs, repeatable, type ExitCode } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
@@ -74,9 +73,8 @@ function checkedWish({ cluster, hub, allow = [] }: Wished) {
 function checkPrefix(text: string): void {
   const cidr = parseCidr(text);
   if (cidr === undefined) throw new UsageError(`--allow ${text}: is no prefix, such as 10.16.0.0/16`, 2);
-  const address = parseIp(text.slice(0, text.indexOf('/')));
-  if (address === undefined || address.value === cidr.network) return;
-  const message = `--allow ${text}: ${formatIp(address)} is an address within ${formatCidr(cidr)}; write that network`;
+  if (!hasHostBits(text)) return;
+  const message = `--allow ${text}: ${text.slice(0, text.indexOf('/'))} is an address within ${formatCidr(cidr)}; write that network`;
   throw new UsageError(message, 2);
 }
 

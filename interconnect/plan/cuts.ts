@@ -7,7 +7,7 @@
  * between them while each hears somebody else, for as long as it takes to be sure. Where daemons say nothing, a port
  * that goes back and forth between two says it.
  */
-import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
+import { isTunnelDown, type GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 
 /** A tunnel to another gateway. */
 export interface TunnelReport {
@@ -81,7 +81,7 @@ export function planCuts(question: CutQuestion): CutAnswer {
   const pairs = new Map([...before.values()].map(({ pair }) => [pairKey(pair), pair]));
   for (const { chassis, siblings } of reports)
     for (const { chassis: other, state } of siblings)
-      if (isDown(state) && known.has(other)) pairs.set(pairKey(pairOf(chassis, other)), pairOf(chassis, other));
+      if (isTunnelDown(state) && known.has(other)) pairs.set(pairKey(pairOf(chassis, other)), pairOf(chassis, other));
   for (const pair of contested) pairs.set(pairKey(pair), pair);
   const contestedKeys = new Set(contested.map(pairKey));
   const memories = new Map<string, PairMemory>();
@@ -103,7 +103,7 @@ export function planCuts(question: CutQuestion): CutAnswer {
  */
 export function isDeaf({ tunnels, siblings }: GatewayReport, besides: ReadonlySet<string>): boolean {
   const others = [...tunnels, ...siblings].filter(({ chassis }) => !besides.has(chassis));
-  return others.length > 0 && others.every(({ state }) => isDown(state));
+  return others.length > 0 && others.every(({ state }) => isTunnelDown(state));
 }
 
 /** Chassis that are certainly cut off from another. */
@@ -149,7 +149,8 @@ function wordOf(a: GatewayReport | undefined, b: GatewayReport | undefined): Wor
   const [there, back] = [tunnelTo(a, b.chassis), tunnelTo(b, a.chassis)];
   if (there?.state === 'up' && back?.state === 'up') return 'together';
   if (isDeaf(a, new Set([b.chassis])) || isDeaf(b, new Set([a.chassis]))) return 'mute';
-  if (there === undefined || back === undefined || !isDown(there.state) || !isDown(back.state)) return 'unclear';
+  if (there === undefined || back === undefined || !isTunnelDown(there.state) || !isTunnelDown(back.state))
+    return 'unclear';
   // Where neither has anybody else to hear, one of them may as well be dead.
   if (!hearsSomebody(a) || !hearsSomebody(b)) return 'unclear';
   return isSteady(a, there) && isSteady(b, back) ? 'apart-steady' : 'apart';
@@ -166,10 +167,6 @@ function tunnelTo({ siblings }: GatewayReport, chassis: string): TunnelReport | 
 /** Whether a gateway has heard somebody since before it lost the other. */
 function isSteady({ tunnels, siblings }: GatewayReport, lost: TunnelReport): boolean {
   return [...tunnels, ...siblings].some(({ state, sinceMs }) => state === 'up' && sinceMs <= lost.sinceMs);
-}
-
-function isDown(state: GatewayTunnel['state']): boolean {
-  return state === 'down' || state === 'init';
 }
 
 interface Look {

@@ -5,6 +5,7 @@
  * which of them the routes use: all that are up, else those that are merely resting, moving or draining, never one
  * whose tunnels are down.
  */
+import { isTunnelDown } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 
 export type PathState = RemotePathStatus['state'];
@@ -138,8 +139,8 @@ function judge(facts: PathFacts): PathVerdict {
     remoteGateway: remote.holder === '' ? anchor : remote.holder,
     bfd,
   };
-  if (isDown(bfd)) {
-    const backup = remote.order.find((chassis) => !isDown(tunnelTo(chassis)));
+  if (isTunnelDown(bfd)) {
+    const backup = remote.order.find((chassis) => !isTunnelDown(tunnelTo(chassis)));
     const message = `no BFD packets pass between ${local.holder} and ${anchor}: look at the underlay between them (udp 6081 both ways) and at Open vSwitch on both`;
     return {
       ...common,
@@ -151,11 +152,6 @@ function judge(facts: PathFacts): PathVerdict {
   }
   const [state, reason, message] = unsettled(facts) ?? ['Up', '', ''];
   return { ...common, state, reason, message, rank: state === 'Up' ? rank.up : rank.resting };
-}
-
-/** One that hears nothing says `init` or `down`, as RFC 5880 has it. */
-function isDown(bfd: string | undefined): boolean {
-  return bfd === 'down' || bfd === 'init';
 }
 
 function unsettled({ local, remote, isRetiring, ...path }: PathFacts): [PathState, string, string] | undefined {

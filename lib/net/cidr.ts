@@ -21,6 +21,12 @@ export function parseCidr(text: string): Cidr | undefined {
   return { family: ip.family, network: (ip.value >> hostBits) << hostBits, prefix };
 }
 
+/** Whether `parseCidr` had to clear bits of the address. False where the text is no CIDR. */
+export function hasHostBits(text: string): boolean {
+  const cidr = parseCidr(text);
+  return cidr !== undefined && parseIp(text.slice(0, text.indexOf('/')))?.value !== cidr.network;
+}
+
 export function formatCidr(cidr: Cidr): string {
   return `${formatIp({ family: cidr.family, value: cidr.network })}/${cidr.prefix}`;
 }

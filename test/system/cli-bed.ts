@@ -63,6 +63,24 @@ export async function startHandshake(authority: TokenAuthority, sockets: Set<Soc
   return server;
 }
 
+/** Within this process: the same words, the same program, none of the start. */
+export async function runCli(
+  argv: readonly string[],
+  env: Record<string, string> = { HOME: '/nonexistent' },
+): Promise<Outcome> {
+  const said = { out: '', err: '' };
+  const code = await run(['ic', ...argv], {
+    env,
+    out: (text) => (said.out += text),
+    note: (text) => (said.err += text),
+    readInput: () => Promise.resolve(''),
+    isColoured: false,
+    now: Date.now,
+    signal: new AbortController().signal,
+  });
+  return { code, ...said };
+}
+
 export class CliBed {
   readonly kube: KubeClient;
   readonly authority: TokenAuthority;
@@ -117,19 +135,8 @@ export class CliBed {
     await this.#server.stop();
   }
 
-  /** Within this process: the same words, the same program, none of the start. */
-  async run(argv: readonly string[], kubeconfig: string = this.#server.kubeconfig): Promise<Outcome> {
-    const said = { out: '', err: '' };
-    const code = await run(['ic', ...argv], {
-      env: { HOME: '/nonexistent', KUBECONFIG: kubeconfig },
-      out: (text) => (said.out += text),
-      note: (text) => (said.err += text),
-      readInput: () => Promise.resolve(''),
-      isColoured: false,
-      now: Date.now,
-      signal: new AbortController().signal,
-    });
-    return { code, ...said };
+  run(argv: readonly string[], kubeconfig: string = this.#server.kubeconfig): Promise<Outcome> {
+    return runCli(argv, { HOME: '/nonexistent', KUBECONFIG: kubeconfig });
   }
 
   async spawn(argv: readonly string[], input = ''): Promise<Outcome> {

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, describe, it } from 'node:test';
-import { run } from '../../cli/program.ts';
 import type { Diagnosis } from '../../cli/plan/diagnose/diagnose.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { waitFor } from '../lab/run.ts';
+import { runCli } from './cli-bed.ts';
 import { faults } from './diagnose-faults.ts';
 import { mend } from './diagnose-injections.ts';
 
@@ -17,16 +17,7 @@ describe('diagnose', () => {
   const databases = ['nb', 'sb'].flatMap((name) => [`--${name}`, `unix:${dirOf('east')}/${name}.sock`]);
 
   const ask = async (argv: readonly string[]): Promise<Diagnosis> => {
-    const said = { out: '', err: '' };
-    await run(['ic', 'diagnose', 'west', '-o', 'json', ...argv], {
-      env: { HOME: '/nonexistent' },
-      out: (text) => (said.out += text),
-      note: (text) => (said.err += text),
-      readInput: () => Promise.resolve(''),
-      isColoured: false,
-      now: Date.now,
-      signal: new AbortController().signal,
-    });
+    const said = await runCli(['diagnose', 'west', '-o', 'json', ...argv]);
     assert.notEqual(said.out, '', said.err);
     return JSON.parse(said.out) as Diagnosis;
   };

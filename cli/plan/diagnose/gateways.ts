@@ -137,19 +137,15 @@ export function checkChassis({ near }: Side): Outcome | undefined {
 function clashOf(near: Snapshot, node: Node): Condition | undefined {
   const gateway = near.gateways.find((one) => one.node === node.name);
   const ready = conditionOf(gateway?.status.conditions, 'Ready');
-  return ready?.status === 'False' && Object.hasOwn(clashFixes, ready.reason ?? '') ? ready : undefined;
+  return ready?.status === 'False' && duplicates.has(ready.reason ?? '') ? ready : undefined;
 }
-
-const clashFixes: Readonly<Record<string, string>> = {
-  DuplicateChassis:
-    'give one of the two Open vSwitches another system-id (external_ids:system-id) and restart its ovn-controller',
-  DuplicateEncap: 'give one of the two nodes another tunnel address (external_ids:ovn-encap-ip)',
-};
 
 function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   const clash = clashOf(near, node);
-  if (clash !== undefined)
-    return [cause(clash.reason ?? '', clash.message ?? `${node.name} clashes`, clashFixes[clash.reason ?? ''] ?? '')];
+  if (clash !== undefined) {
+    const { reason = '', message = `${node.name} clashes` } = clash;
+    return [cause(reason, message, conflictFix(reason))];
+  }
   const gateway = near.gateways.find((one) => one.node === node.name);
   const ready = conditionOf(gateway?.status.conditions, 'Ready');
   const name = chassisOf(near, node);

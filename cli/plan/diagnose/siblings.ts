@@ -1,5 +1,5 @@
 /** The step among the gateways of one cluster: do those that live hear each other. */
-import type { GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
+import { isTunnelDown, type GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import { plural } from '../../render/units.ts';
 import { falseCondition, type Gateway } from '../../state/snapshot.ts';
 import { usableGateways } from './gateways.ts';
@@ -21,7 +21,7 @@ export function checkSiblings({ near }: Side): Outcome | undefined {
 
 function cutBetween(a: Gateway, b: Gateway): readonly Cause[] {
   const [there, back] = [tunnelTo(a, b), tunnelTo(b, a)];
-  if (!isDown(there) || !isDown(back) || !hearsSomebody(a) || !hearsSomebody(b)) return [];
+  if (!isTunnelDown(there?.state) || !isTunnelDown(back?.state) || !hearsSomebody(a) || !hearsSomebody(b)) return [];
   const [from, to] = [nameOf(a), nameOf(b)];
   const message = `gateways ${from} and ${to} of this cluster live and do not hear each other${directionOf(there, back, [from, to])}: neither stands in for the other, and pods on one do not reach pods on the other`;
   return [cause(cutOff, message, `let udp 6081 pass both ways between ${from} and ${to}`)];
@@ -43,10 +43,6 @@ function tunnelTo({ status }: Gateway, other: Gateway): GatewayTunnel | undefine
 
 function hearsSomebody({ status }: Gateway): boolean {
   return [...(status.tunnels ?? []), ...(status.siblingTunnels ?? [])].some(({ state }) => state === 'up');
-}
-
-function isDown(tunnel: GatewayTunnel | undefined): boolean {
-  return tunnel?.state === 'down' || tunnel?.state === 'init';
 }
 
 function nameOf({ node, status }: Gateway): string {

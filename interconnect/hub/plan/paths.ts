@@ -1,7 +1,7 @@
 /** Names and networks of the paths of a transit switch. Pure. */
 import { specialUse } from '../../../lib/net/special-use.ts';
-import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
-import { cidrSize, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { bitsOf } from '../../../lib/net/ip.ts';
+import { cidrSize, formatCidr, hasHostBits, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { NetworkDefinition, NetworkPath } from '../state/record.ts';
 import { firstGlobalKey, lastGlobalKey } from './allocation.ts';
 
@@ -49,8 +49,7 @@ export function checkCidrs(texts: readonly string[]): readonly string[] | string
   for (const text of texts) {
     const cidr = parseCidr(text);
     if (cidr === undefined) return `"${text}" is no network; write for example 100.100.0.0/16`;
-    if (parseIp(text.split('/')[0] ?? '')?.value !== cidr.network)
-      return `"${text}" has bits beyond its mask; write ${formatCidr(cidr)}`;
+    if (hasHostBits(text)) return `"${text}" has bits beyond its mask; write ${formatCidr(cidr)}`;
     const special = specialUse(cidr);
     if (special !== undefined) return `${text} holds addresses for ${special}`;
     const longest = bitsOf(cidr.family) - leastHostBits;

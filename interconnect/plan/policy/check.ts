@@ -1,8 +1,8 @@
 /** A RoutePolicy's spec → rules that can be asked, or what is wrong with it. Pure. */
 import type { RoutePolicySpec, RouteRule } from '../../../lib/api/kinds/route-policy.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
+import { cidrsOverlap, formatCidr, hasHostBits, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { bitsOf } from '../../../lib/net/ip.ts';
 import { RuleIndex, type PrefixRange } from './rule-index.ts';
 
 export interface CompiledRule {
@@ -107,10 +107,9 @@ function reaches({ cidr, le }: PrefixRange, network: Cidr): boolean {
 
 function networkOf(text: string, where: string, code: string, problems: Problem[]): Cidr | undefined {
   const cidr = parseCidr(text);
-  const address = parseIp(text.slice(0, Math.max(0, text.indexOf('/'))));
-  if (cidr === undefined || address === undefined)
+  if (cidr === undefined)
     problems.push({ code, message: `${where}: "${text}" is no CIDR; write a network such as 10.16.0.0/16` });
-  else if (address.value !== cidr.network)
+  else if (hasHostBits(text))
     problems.push({ code, message: `${where}: "${text}" has host bits set; write ${formatCidr(cidr)}` });
   else return cidr;
   return undefined;

@@ -118,6 +118,11 @@ export type GatewaySibling = z.infer<typeof gatewaySibling>;
 export type GatewayTunnel = z.infer<typeof gatewayTunnel>;
 export type GatewayProbe = z.infer<typeof gatewayProbe>;
 
+/** Nothing arrives, or the other end says so of its side: one that hears nothing says `init` or `down`, as RFC 5880 has it. */
+export function isTunnelDown(state: string | undefined): boolean {
+  return state === 'down' || state === 'init';
+}
+
 export const interconnectGatewayKind: Kind = {
   group: 'isthmus.network',
   version: 'v1alpha1',
