@@ -9,6 +9,7 @@ import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { runAgent } from './agent.ts';
 import { agentMetrics, type AgentMetrics } from './metrics.ts';
+import { tellWhileOpening } from './status/opening.ts';
 import {
   northboundIndexes,
   northboundMonitor,
@@ -56,21 +57,26 @@ async function leadAgent(
   signal: AbortSignal,
 ): Promise<void> {
   const common = { signal, probeIntervalMs, ...tlsOf(flags) };
-  const [northbound, southbound] = await Promise.all([
-    openOvsdb({
+  const openings = {
+    northbound: openOvsdb({
       ...common,
       remotes: flags.nb,
       database: 'OVN_Northbound',
       monitor: { ...northboundMonitor, ...northboundProgress },
       indexes: northboundIndexes,
     }),
-    openOvsdb({
+    southbound: openOvsdb({
       ...common,
       remotes: flags.sb,
       database: 'OVN_Southbound',
       monitor: { ...southboundMonitor, ...southboundProgress },
       indexes: southboundIndexes,
     }),
+  };
+  const [northbound, southbound] = await Promise.all([
+    openings.northbound,
+    openings.southbound,
+    tellWhileOpening(openings, { client, signal, log, now: Date.now }),
   ]);
   const { namespace, identity } = flags;
   await runAgent(

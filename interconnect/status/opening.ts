@@ -1,0 +1,82 @@
+/**
+ * What the Interconnect says while the agent cannot begin, because a database of its cluster does not answer. In: the
+ * openings of both. Out: conditions, once an opening has taken longer than an answer may. Called by main.ts; ends with the
+ * last opening.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isKubeError } from '../../lib/kube/errors.ts';
+import { interconnects } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { setCondition, type Condition } from '../../lib/kube/conditions.ts';
+import { canonicalName, parseInterconnect, type Interconnect } from '../watch/objects.ts';
+import { bad, summary } from './conditions.ts';
+import { stuckProblems } from './stuck.ts';
+
+const patienceMs = 3000;
+
+export interface OpeningOptions {
+  readonly client: Pick<KubeClient, 'get' | 'patch'>;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  /** How long an opening may take before it is told of, and between two looks. */
+  readonly patienceMs?: number;
+}
+
+export interface Openings {
+  readonly northbound: Promise<unknown>;
+  readonly southbound: Promise<unknown>;
+}
+
+/** Never rejects: what is wrong with an opening is for those that wait for it. */
+export async function tellWhileOpening(openings: Openings, options: OpeningOptions): Promise<void> {
+  const sinceMs = options.now();
+  const pending = new Set<keyof Openings>(['northbound', 'southbound']);
+  const ended = Promise.allSettled([...pending].map((name) => openings[name].finally(() => pending.delete(name)))).then(
+    () => undefined,
+  );
+  const sinceOf = (name: keyof Openings): number | undefined => (pending.has(name) ? sinceMs : undefined);
+  while (pending.size > 0 && !options.signal.aborted) {
+    const pause = new AbortController();
+    const rest = sleep(options.patienceMs ?? patienceMs, undefined, { signal: pause.signal, ref: false });
+    await Promise.race([rest.catch(() => undefined), ended]);
+    pause.abort();
+    if (pending.size > 0 && !options.signal.aborted) await tell(sinceOf, options);
+  }
+}
+
+async function tell(
+  sinceOf: (name: keyof Openings) => number | undefined,
+  { client, signal, log, now }: OpeningOptions,
+): Promise<void> {
+  try {
+    const name = { name: canonicalName };
+    const object = parseInterconnect(await client.get(interconnects, name, { signal }));
+    const silent = { northbound: sinceOf('northbound'), southbound: sinceOf('southbound') };
+    const conditions = withSilence(object, silent, new Date(now()).toISOString());
+    if (conditions === object.status.conditions) return;
+    await client.patch(interconnects, name, 'merge', { status: { conditions } }, { subresource: 'status', signal });
+  } catch (error) {
+    // Without an Interconnect there is nobody to tell; whatever else it is, the next look comes.
+    if (signal.aborted) return;
+    if (!isKubeError(error)) throw error;
+    log.debug({ err: error }, 'the status of the Interconnect was not written');
+  }
+}
+
+function withSilence(
+  { generation, status }: Interconnect,
+  silent: Readonly<Record<keyof Openings, number | undefined>>,
+  nowIso: string,
+): readonly Condition[] | undefined {
+  const problems = stuckProblems({ ...silent, northd: undefined, controllers: new Map() });
+  const [first] = problems;
+  if (first === undefined) return status.conditions;
+  const problem = { code: first.code, message: summary(problems) };
+  return ['Ready', 'RoutesConverged'].reduce<readonly Condition[] | undefined>(
+    (list, type) => setCondition(list, { ...bad(type, problem), observedGeneration: generation }, nowIso),
+    status.conditions,
+  );
+}
