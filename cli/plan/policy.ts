@@ -1,8 +1,8 @@
 /**
- * Which rule of which import policy decides about a route, asked rule by rule as the kind RoutePolicy says. It explains;
+ * Which rule of which policy decides about a prefix, asked rule by rule as the kind RoutePolicy says. It explains;
  * the agent decides. Pure.
  */
-import type { RouteMatch } from '../../lib/api/kinds/route-policy.ts';
+import type { RouteMatch, RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import { cidrsOverlap, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { bitsOf } from '../../lib/net/ip.ts';
 import { isProblem, type RoutePolicy } from '../state/snapshot.ts';
@@ -14,8 +14,11 @@ export interface Decision {
   readonly action: 'Allow' | 'Deny';
 }
 
+type Direction = RoutePolicySpec['direction'];
+
 export interface Subject {
   readonly cidr: Cidr;
+  /** The other one: that offers it, or is told of it. */
   readonly cluster: string;
   readonly transitSwitch: string;
   readonly vpc: string;
@@ -24,8 +27,12 @@ export interface Subject {
 }
 
 /** Undefined where no policy has anything to say: then all are allowed. */
-export function decisionOf(policies: readonly RoutePolicy[], subject: Subject): Decision | undefined {
-  for (const { name, spec } of inOrder(policies)) {
+export function decisionOf(
+  policies: readonly RoutePolicy[],
+  direction: Direction,
+  subject: Subject,
+): Decision | undefined {
+  for (const { name, spec } of inOrder(policies, direction)) {
     if (spec.transitSwitches !== undefined && !spec.transitSwitches.includes(subject.transitSwitch)) continue;
     const rule = spec.rules.findIndex(({ match }) => matches(match, subject));
     const found = spec.rules[rule];
@@ -35,9 +42,9 @@ export function decisionOf(policies: readonly RoutePolicy[], subject: Subject): 
   return undefined;
 }
 
-function inOrder(policies: readonly RoutePolicy[]) {
+function inOrder(policies: readonly RoutePolicy[], direction: Direction) {
   return policies
-    .flatMap(({ name, spec }) => (isProblem(spec) || spec.direction !== 'Import' ? [] : [{ name, spec }]))
+    .flatMap(({ name, spec }) => (isProblem(spec) || spec.direction !== direction ? [] : [{ name, spec }]))
     .toSorted((a, b) => a.spec.priority - b.spec.priority || (a.name < b.name ? -1 : 1));
 }
 

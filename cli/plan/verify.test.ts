@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { pathsThrough } from '../apply/drain.ts';
-import { spoil, wellPair, type Pair } from '../testing-snapshots.ts';
+import { policyOf, spoil, wellPair, type Pair } from '../testing-snapshots.ts';
 import { distributions, pathFigures } from './bench.ts';
 import { verify } from './verify.ts';
 
@@ -55,6 +55,22 @@ describe('verification', () => {
       [],
       'as part of an aggregate',
     );
+  });
+
+  it('is content with what a policy keeps back or does not take', () => {
+    const export_ = policyOf('secret', { direction: 'Export', rules: [{ action: 'Deny' }] });
+    const unheard = ({ west }: Pair): void => void Object.assign(west.remotes[0]?.status ?? {}, { routes: [] });
+    const keptBack = (pair: Pair): void => {
+      unheard(pair);
+      pair.east.policies = [export_];
+    };
+    assert.deepEqual(failed(keptBack), []);
+    assert.deepEqual(failed(unheard).length, 1);
+    const refused = failed(({ west }) => {
+      for (const route of west.remotes[0]?.status.routes ?? [])
+        Object.assign(route, { state: 'Rejected', reason: 'Denied', message: 'denied by p' });
+    });
+    assert.deepEqual(refused, []);
   });
 
   it('wants ports held, paths up, tunnels up', () => {

@@ -6,7 +6,7 @@ import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { plural } from '../render/units.ts';
 import { conditionOf, type RemoteCluster, type Snapshot } from '../state/snapshot.ts';
 import { pairsOf } from './diagnose/tunnels.ts';
-import { whyNotOffered } from './diagnose/prefixes.ts';
+import { deniedTo, whyNotOffered } from './diagnose/prefixes.ts';
 
 export interface Check {
   readonly cluster: string;
@@ -113,12 +113,12 @@ function tunnelChecks(near: Snapshot, far: Snapshot | undefined): readonly Check
   }));
 }
 
-/** Every prefix that this side offers is in use at the other, as it is or as part of an aggregate. */
+/** Every prefix that this side offers is in use at the other, as it is or as part of an aggregate, or denied on purpose. */
 function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
   const us = far.remotes.find(({ name }) => name === near.label)?.status;
   const offered = near.subnets
     .filter((subnet) => !subnet.isJoin && whyNotOffered(near, subnet) === undefined)
-    .flatMap(({ name, cidrs }) => cidrs.map((cidr) => ({ subnet: name, cidr, prefix: formatCidr(cidr) })));
+    .flatMap((subnet) => subnet.cidrs.map((cidr) => ({ subnet, cidr, prefix: formatCidr(cidr) })));
   const routes = (us?.routes ?? []).flatMap((route) => {
     const own = parseCidr(route.prefix);
     return own === undefined ? [] : [{ ...route, own }];
@@ -128,12 +128,21 @@ function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
     const exact = covering.filter((route) => route.prefix === prefix);
     const found = exact.length > 0 ? exact : covering;
     const active = found.filter(({ state }) => state === 'Active');
+    const check = { cluster: near.label, name: `${prefix} (${subnet.name})` };
+    if (active.length > 0)
+      return { ...check, isWell: true, evidence: `in use at ${far.label}, ${plural(active.length, 'next hop')}` };
+    const exporting = found.length > 0 ? undefined : deniedTo(far.label, near, subnet, cidr);
+    if (exporting !== undefined)
+      return { ...check, isWell: true, evidence: `kept back from ${far.label} by RoutePolicy ${exporting}` };
     const why = found.map(({ state, reason }) => reason ?? state);
-    const evidence =
-      active.length > 0
-        ? `in use at ${far.label}, ${plural(active.length, 'next hop')}`
-        : `not in use at ${far.label}${why.length === 0 ? ': not heard of' : `: ${why.join(', ')}`}`;
-    return { cluster: near.label, name: `${prefix} (${subnet})`, isWell: active.length > 0, evidence };
+    const isDenied = why.length > 0 && why.every((reason) => reason === 'Denied');
+    return {
+      ...check,
+      isWell: isDenied,
+      evidence: isDenied
+        ? `not taken by a RoutePolicy of ${far.label}: ${found[0]?.message ?? 'denied'}`
+        : `not in use at ${far.label}${why.length === 0 ? ': not heard of' : `: ${why.join(', ')}`}`,
+    };
   });
 }
 
@@ -142,7 +151,7 @@ const remoteOwner = /^interconnect\/remote\/([^/]+)/;
 /** Rows of clusters that are gone, for who gave the databases' sockets. */
 function leftOvers(near: Snapshot): readonly Check[] {
   if (near.ovn === undefined) return [];
-  const known = new Set(near.remotes.map(({ name }) => name));
+  const known = new Set(near.remotes.map(({ name, status }) => status.handle ?? name));
   const stray = near.ovn.interconnectRows.filter(({ owner }) => {
     const cluster = remoteOwner.exec(owner)?.[1];
     return near.interconnect === undefined || (cluster !== undefined && !known.has(cluster));

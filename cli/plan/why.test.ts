@@ -130,13 +130,17 @@ describe('which policy decides', () => {
       }),
       policyOf('first', { priority: 1, transitSwitches: ['other'], defaultAction: 'Deny' }),
     ];
-    assert.deepEqual(decisionOf(policies, subject('10.17.0.0/16')), { policy: 'a', rule: 1, action: 'Allow' });
-    assert.deepEqual(decisionOf(policies, subject('10.17.0.0/16', { tags: [] })), {
+    assert.deepEqual(decisionOf(policies, 'Import', subject('10.17.0.0/16')), {
+      policy: 'a',
+      rule: 1,
+      action: 'Allow',
+    });
+    assert.deepEqual(decisionOf(policies, 'Import', subject('10.17.0.0/16', { tags: [] })), {
       policy: 'b',
       rule: undefined,
       action: 'Deny',
     });
-    assert.equal(decisionOf([], subject('10.17.0.0/16')), undefined);
+    assert.equal(decisionOf([], 'Import', subject('10.17.0.0/16')), undefined);
   });
 
   for (const [range, prefix, isIn] of [
@@ -151,7 +155,7 @@ describe('which policy decides', () => {
   ] as const)
     it(`${prefix} ${isIn ? 'is' : 'is not'} in ${JSON.stringify(range)}`, () => {
       const policies = [policyOf('p', { rules: [{ match: { prefixes: [range] }, action: 'Deny' }] })];
-      assert.equal(decisionOf(policies, subject(prefix)) !== undefined, isIn);
+      assert.equal(decisionOf(policies, 'Import', subject(prefix)) !== undefined, isIn);
     });
 });
 

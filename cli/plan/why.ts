@@ -6,7 +6,7 @@ import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
 import { specOf, type Snapshot } from '../state/snapshot.ts';
-import { joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
+import { deniedTo, joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
 import { decisionOf, type Decision } from './policy.ts';
 import { listRoutes, type ListedRoute } from './routes.ts';
 
@@ -125,7 +125,8 @@ function candidateOf(
 ): Candidate {
   const vpc =
     near.transitSwitches.find(({ name }) => name === route.transitSwitch)?.status.vpc ?? specOf(near)?.vpc ?? '';
-  const policy = route.cidr === undefined ? undefined : decisionOf(near.policies, { ...route, cidr: route.cidr, vpc });
+  const { cidr } = route;
+  const policy = cidr === undefined ? undefined : decisionOf(near.policies, 'Import', { ...route, cidr, vpc });
   const isUsed = winners.includes(route);
   return { route, isUsed, why: whyOf(route, target, isUsed, winners, home), policy };
 }
@@ -181,6 +182,11 @@ function offers(near: Snapshot, far: Snapshot | undefined, target: Cidr): readon
   if (far !== undefined && subnet !== undefined) {
     const obstacle = whyNotOffered(far, subnet);
     if (obstacle !== undefined) return [`${obstacle.message}: ${obstacle.fix}`];
+    const policies = deniedTo(near.label, far, subnet, target);
+    if (policies !== undefined)
+      return [
+        `subnet ${subnet.name} of ${far.label} is kept back by its RoutePolicy ${policies}: change that, or leave it so`,
+      ];
     return [
       `subnet ${subnet.name} of ${far.label} could be offered: see export policies and NoConflicts of ${far.label}, and allowedPrefixes of its HubMember`,
     ];

@@ -3,6 +3,7 @@ import type { RemoteClusterStatus, RemotePathStatus } from '../../lib/api/kinds/
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Member } from '../link/messages.ts';
 import type { PathVerdict } from '../plan/paths.ts';
+import { handleOf } from '../plan/remote.ts';
 import type { RouteUse } from '../plan/route-use.ts';
 import type { RemoteState } from '../state/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
@@ -24,10 +25,12 @@ export function renderRemoteCluster(
   const [phase, ready] = phaseOf(member, state, conflicts);
   const conditions = [ready, pathsVerdict(verdicts), conflictsVerdict(conflicts), mtuVerdict(verdicts, situation)];
   const uses = state?.uses ?? [];
+  const handle = handleOf(member);
   return {
     phase,
     conditions: withVerdicts(before.conditions, conditions, isoOf(situation)),
     foreign: member.foreign,
+    ...(handle === member.name ? {} : { handle }),
     ...(member.lastSeenMs > 0 ? { lastSeen: new Date(member.lastSeenMs).toISOString() } : {}),
     gateways: member.gateways.map(({ chassis, hostname, encaps }) => ({
       chassis,

@@ -1,5 +1,5 @@
 /** Steps of the prefixes: what policies decide, what a cluster offers, and what it takes of the others. */
-import { formatCidr } from '../../../lib/net/cidr.ts';
+import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { plural } from '../../render/units.ts';
 import {
   conditionOf,
@@ -10,6 +10,7 @@ import {
   type Snapshot,
   type Subnet,
 } from '../../state/snapshot.ts';
+import { decisionOf } from '../policy.ts';
 import { meantRemotes } from './peers.ts';
 import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
@@ -78,6 +79,16 @@ export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined
   return undefined;
 }
 
+/** RoutePolicies because of which `cluster` is not told of a subnet on any transit switch; undefined where it is. */
+export function deniedTo(cluster: string, near: Snapshot, { vpc }: Subnet, cidr: Cidr): string | undefined {
+  const networks = near.transitSwitches.filter(({ spec, status }) => (status.vpc ?? spec.vpc) === vpc);
+  const decisions = networks.map(({ name: transitSwitch }) =>
+    decisionOf(near.policies, 'Export', { cidr, cluster, transitSwitch, vpc, origin: 'connected' }),
+  );
+  if (decisions.length === 0 || decisions.some((decision) => decision?.action !== 'Deny')) return undefined;
+  return [...new Set(decisions.flatMap((decision) => decision?.policy ?? []))].join(', ');
+}
+
 /** Why a subnet is not offered that its user would have offered. */
 const amiss = new Set(['SubnetNotReady', 'PrefixOverlap']);
 
@@ -87,11 +98,14 @@ export function checkOffer({ near, far }: Side): Outcome | undefined {
   if (isHidden(near, 'subnets')) return unknown('Subnets may not be read');
   const failures: Cause[] = [];
   const warnings: Cause[] = [];
-  const offered: string[] = [];
+  const offered: Cidr[] = [];
   for (const subnet of near.subnets) {
     if (subnet.isJoin) continue;
     const found = whyNotOffered(near, subnet);
-    if (found === undefined) offered.push(...subnet.cidrs.map(formatCidr));
+    if (found === undefined)
+      offered.push(
+        ...subnet.cidrs.filter((cidr) => far === undefined || deniedTo(far.label, near, subnet, cidr) === undefined),
+      );
     else (amiss.has(found.code) ? failures : warnings).push(found);
   }
   if (offered.length === 0 && failures.length === 0)
@@ -110,14 +124,15 @@ export function checkOffer({ near, far }: Side): Outcome | undefined {
 const mostListed = 1000;
 
 /** What we offer and the other side has not even heard of. */
-function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly string[]): readonly Cause[] {
+function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly Cidr[]): readonly Cause[] {
   const us = far?.remotes.find(({ name }) => name === near.label);
   if (far === undefined || us === undefined) return [];
   const routes = us.status.routes ?? [];
   // What is absent from a list that was cut may be known all the same.
   if (routes.length >= mostListed) return [];
-  const heard = new Set(routes.map(({ prefix }) => prefix));
-  const missing = offered.filter((prefix) => !heard.has(prefix));
+  const heard = routes.flatMap(({ prefix }) => parseCidr(prefix) ?? []);
+  // Also as a part of an aggregate.
+  const missing = offered.filter((cidr) => !heard.some((one) => cidrCovers(one, cidr))).map(formatCidr);
   if (missing.length === 0) return [];
   const message = `${far.label} has not heard of ${missing.join(', ')} of ${near.label}`;
   return [

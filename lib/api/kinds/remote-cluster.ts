@@ -33,6 +33,10 @@ export const remoteClusterStatus = z.object({
     .boolean()
     .describe('It runs plain ovn-ic: one path, no BFD, and nobody but its rows can tell whether it lives.')
     .optional(),
+  handle: z
+    .string()
+    .describe('What it was called when it joined, by which its rows in OVN are known; absent where it still is.')
+    .optional(),
   lastSeen: dateTime.optional(),
   gateways: z.array(z.object({ chassis: z.string(), hostname: z.string().optional(), address: z.string() })).optional(),
   paths: z.array(remotePath).meta(mapList('transitSwitch', 'path')).optional(),
