@@ -14,7 +14,7 @@ export async function measure(lab: LabHandle): Promise<Row[]> {
   const gaps: number[] = [];
   for (let at = 0; at < runs; at += 1) {
     await bed.settle();
-    const gateway = await bed.holderOf('east');
+    const gateway = await bed.carrierOf('east', ['east', 'west']);
     const report = await bed.flowsDuring(['east', 'west'], () => lab.kill(`east/${gateway}`, 'ovs-vswitchd'));
     gaps.push(report.udp.gapMs.max);
   }

@@ -55,7 +55,8 @@ async function measure(ended: Promise<void>): Promise<void> {
   udp.stopSending();
   tcp.stopSending();
   await pause(graceMs);
-  await say(reportOf(intervalMs, udp.results(), tcp.results(), udp.stallMs));
+  const originMs = performance.timeOrigin;
+  await say(reportOf(intervalMs, udp.results(), tcp.results(), { stallMs: udp.stallMs, originMs }));
 }
 
 const ended = inputEnds();

@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, join } from 'node:path';
-import { inNetns, letGoFirst, waitFor } from './run.ts';
+import { inNetns, letGo, waitFor, type Place } from './run.ts';
 
 export interface Component {
   readonly dir: string;
@@ -27,7 +27,7 @@ export interface Component {
   /** Started again by labd when it dies; the others stay dead until lab-heal. */
   readonly isSupervised?: boolean;
   /** It gets a core before the others, as if it had one of its own. */
-  readonly goesFirst?: boolean;
+  readonly goes?: Place;
   /** Socket files that an earlier run may have left and that the program does not remove by itself. */
   readonly staleFiles?: readonly string[];
 }
@@ -61,7 +61,7 @@ export async function startComponent(component: Component): Promise<number> {
       reject(new Error(`cannot start ${component.argv.join(' ')}: ${cause.message}`, { cause })),
     );
   });
-  if (component.goesFirst === true) letGoFirst(child.pid ?? 0);
+  if (component.goes !== undefined) letGo(child.pid ?? 0, component.goes);
   writeWhole(join(component.dir, `${component.name}.pid`), `${String(child.pid)}\n`);
   return child.pid ?? 0;
 }

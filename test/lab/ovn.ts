@@ -235,6 +235,8 @@ export async function startNode(lab: Lab, node: NodeLayout): Promise<void> {
     name: 'ovn-controller',
     netns,
     env: runDirs(dir),
+    // When a gateway is lost the next one forwards once this has seen it: on a node of its own it waits for no other cluster.
+    goes: 'second',
     // OVN 23.03 knows no --unixctl here: the control socket is ovn-controller.<pid>.ctl in the run directory.
     argv: [ovnProgram('ovn-controller', from), `unix:${dir}/db.sock`, ...logging],
   });
@@ -248,7 +250,7 @@ function vswitchd(node: NodeLayout): Component {
     netns,
     env: runDirs(dir),
     // In user space it forwards all packets of the node, and shares its cores with every process of every cluster here.
-    goesFirst: true,
+    goes: 'first',
     argv: [
       ovnProgram('ovs-vswitchd', installation(node.ovn)),
       `unix:${dir}/db.sock`,

@@ -4,7 +4,9 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 
-const firstNice = -15;
+/** Who gets a core before all others that want one, and who before all but those. */
+export type Place = 'first' | 'second';
+const niceOf: Readonly<Record<Place, number>> = { first: -15, second: -10 };
 
 export interface RunOptions {
   /** Network namespace to run in; the root namespace by default. */
@@ -25,12 +27,13 @@ export function inNetns(netns: string | undefined, argv: readonly string[]): rea
   return netns === undefined ? argv : ['nsenter', `--net=/run/netns/${netns}`, '--', ...argv];
 }
 
-/** Gives a process that was just started, as leader of a session, a core before all others that want one. */
-export function letGoFirst(pid: number): void {
-  setPriority(pid, firstNice);
+/** For a process that was just started, as leader of a session. */
+export function letGo(pid: number, place: Place): void {
+  const nice = niceOf[place];
+  setPriority(pid, nice);
   // Kernels that share the cores between sessions heed what a process asks for only against others of its own session.
   const session = `/proc/${String(pid)}/autogroup`;
-  if (existsSync(session)) writeFileSync(session, String(firstNice));
+  if (existsSync(session)) writeFileSync(session, String(nice));
 }
 
 /** Runs a program and gives its exit code and output, whatever the code. @throws Error if it cannot start or exceeds its time. */

@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ovnEnvironment, schemaFile, type SchemaName } from 'ovsdb-client/testing';
-import { letGoFirst } from '../lab/run.ts';
+import { letGo } from '../lab/run.ts';
 
 export interface ClusterPlan {
   readonly name: string;
@@ -77,7 +77,7 @@ export class OvnBed {
     const dir = `${this.dir}/${node}`;
     this.#ovs(node, `ovs-vswitchd unix:${dir}/db.sock --disable-system ${files(dir, 'vswitchd')}`);
     // Its BFD has 300 ms: a busy machine must not look like a dead gateway.
-    letGoFirst(Number(readFileSync(`${dir}/vswitchd.pid`, 'utf8')));
+    letGo(Number(readFileSync(`${dir}/vswitchd.pid`, 'utf8')), 'first');
   }
 
   /** Attaches a zone to the transit switch `ts` as the administrator of a plain ovn-ic would. */

@@ -9,6 +9,15 @@ export interface UdpResult {
   readonly gapMs: number;
   /** The longest an answer took. */
   readonly slowestMs: number;
+  /** When each packet that was lost was sent. */
+  readonly lostMs: readonly number[];
+}
+
+/** Packets lost one soon after the other, whatever their flows; Unix milliseconds. */
+export interface Burst {
+  readonly fromMs: number;
+  readonly toMs: number;
+  readonly packets: number;
 }
 
 /** One TCP connection. */
@@ -35,17 +44,22 @@ export interface FlowReport {
     readonly slowestMs: number;
     /** The longest gap of each flow, in no order. */
     readonly gaps: readonly number[];
+    readonly bursts: readonly Burst[];
   };
   readonly tcp: { readonly flows: number; readonly resets: number; readonly gapMs: Spread };
   /** The longest the sender itself was late: how much of a figure may be this machine's load. */
   readonly stallMs: number;
 }
 
+/** Losses further apart than this are two matters. */
+const burstMs = 500;
+
+/** `originMs`: what the times of packets count from, Unix milliseconds. */
 export function reportOf(
   intervalMs: number,
   udp: readonly UdpResult[],
   tcp: readonly TcpResult[],
-  stallMs: number,
+  { stallMs, originMs }: { readonly stallMs: number; readonly originMs: number },
 ): FlowReport {
   const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
   const gaps = udp.map(({ gapMs }) => Math.round(gapMs));
@@ -58,6 +72,7 @@ export function reportOf(
       gapMs: spreadOf(gaps),
       slowestMs: Math.round(Math.max(0, ...udp.map(({ slowestMs }) => slowestMs))),
       gaps,
+      bursts: burstsOf(udp.flatMap(({ lostMs }) => lostMs.map((ms) => Math.round(originMs + ms)))),
     },
     tcp: {
       flows: tcp.length,
@@ -66,6 +81,16 @@ export function reportOf(
     },
     stallMs: Math.round(stallMs),
   };
+}
+
+function burstsOf(timesMs: readonly number[]): readonly Burst[] {
+  const bursts: { fromMs: number; toMs: number; packets: number }[] = [];
+  for (const ms of timesMs.toSorted((a, b) => a - b)) {
+    const last = bursts.at(-1);
+    if (last === undefined || ms - last.toMs > burstMs) bursts.push({ fromMs: ms, toMs: ms, packets: 1 });
+    else Object.assign(last, { toMs: ms, packets: last.packets + 1 });
+  }
+  return bursts;
 }
 
 function spreadOf(values: readonly number[]): Spread {
@@ -83,12 +108,12 @@ export interface Packet {
 export function resultOf(packets: readonly Packet[], intervalMs: number): UdpResult {
   let gapMs = 0;
   let slowestMs = 0;
-  let lost = 0;
+  const lostMs: number[] = [];
   let lastAnswered = packets[0]?.sentMs ?? 0;
   let isBroken = false;
   for (const { sentMs, answeredMs } of packets) {
     if (answeredMs === undefined) {
-      lost += 1;
+      lostMs.push(sentMs);
       isBroken = true;
       continue;
     }
@@ -100,5 +125,5 @@ export function resultOf(packets: readonly Packet[], intervalMs: number): UdpRes
   }
   const last = packets.at(-1);
   if (isBroken && last !== undefined) gapMs = Math.max(gapMs, last.sentMs + intervalMs - lastAnswered);
-  return { sent: packets.length, lost, gapMs, slowestMs };
+  return { sent: packets.length, lost: lostMs.length, gapMs, slowestMs, lostMs };
 }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface, type Interface } from 'node:readline';
 import { node24 } from '../../lab/rooms.ts';
-import { inNetns, letGoFirst } from '../../lab/run.ts';
+import { inNetns, letGo } from '../../lab/run.ts';
 import type { FlowReport } from './report.ts';
 
 export interface FlowEnds {
@@ -43,7 +43,7 @@ class Part {
     const [command = '', ...argv] = inNetns(netns, [node24, program, ...args]);
     this.#child = spawn(command, argv, { stdio: ['pipe', 'pipe', 'pipe'], detached: true });
     // What is measured is the network, not the patience of this machine.
-    letGoFirst(this.#child.pid ?? 0);
+    letGo(this.#child.pid ?? 0, 'first');
     this.#ended = once(this.#child, 'close');
     this.#child.stderr?.setEncoding('utf8').on('data', (text: string) => (this.#errors += text));
     if (this.#child.stdout === null) throw new Error(`${this.#what}: no standard output`);

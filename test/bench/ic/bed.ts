@@ -13,12 +13,23 @@ import { type FlowOptions, startFlows } from '../flows/start.ts';
 
 export const namespace = 'bench-ic';
 const pod = `${namespace}/one`;
+/** Where the userspace datapath sends what it puts into a tunnel. */
+const pushed = /tnl_push\(.*?ipv4\(src=[\d.]+,dst=([\d.]+)/;
+/** The flow was used within the last second. */
+const now = /used:0\.\d+s/;
 const settleTimeoutMs = 90_000;
 
 interface RemoteClusters {
   readonly items: readonly {
     readonly metadata: { readonly name: string };
     readonly status?: { readonly phase?: string; readonly pathsUp?: string };
+  }[];
+}
+
+interface Networks {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string };
+    readonly status?: { readonly paths?: readonly { readonly path: number; readonly state?: string }[] };
   }[];
 }
 
@@ -40,11 +51,14 @@ export class IcBed {
   }
 
   async addPod(cluster: string): Promise<void> {
-    const { nodes } = this.lab.cluster(cluster);
-    const node = (nodes.find((candidate) => !isGateway(candidate)) ?? nodes.at(-1))?.name ?? '';
-    await addWorkload(this.lab, cluster, { namespace, pods: [{ name: 'one', node }] });
+    await addWorkload(this.lab, cluster, { namespace, pods: [{ name: 'one', node: this.#podNode(cluster) }] });
     await waitForPods(this.lab, cluster, namespace, 1);
     this.#addresses.set(cluster, await this.lab.addressOf(cluster, pod));
+  }
+
+  #podNode(cluster: string): string {
+    const { nodes } = this.lab.cluster(cluster);
+    return (nodes.find((candidate) => !isGateway(candidate)) ?? nodes.at(-1))?.name ?? '';
   }
 
   async removePod(cluster: string): Promise<void> {
@@ -98,11 +112,32 @@ export class IcBed {
     );
   }
 
-  /** The node that holds the first path's port. @throws Error while none does. */
-  async holderOf(cluster: string): Promise<string> {
-    const holders = await this.holders(cluster);
-    const holder = holders.get(`cr-${cluster}-ts`) ?? '';
-    if (holder === '') throw new Error(`no gateway of ${cluster} holds its port of ts: ${[...holders].join(' ')}`);
+  /**
+   * The node of `cluster`, one of the two, whose gateway the flows of these benchmarks pass on their way. Open vSwitch
+   * spreads UDP by the addresses alone, so that all flows between two pods take one path.
+   * @throws Error if the packets leave for no gateway
+   */
+  async carrierOf(cluster: string, [from, to]: readonly [string, string]): Promise<string> {
+    const pair = [`src=${this.address(from)}`, `dst=${this.address(to)}`];
+    const { nodes } = this.lab.cluster(from);
+    let flows: readonly string[] = [];
+    await this.flowsDuring(
+      [from, to],
+      async () => {
+        const text = await this.lab.datapathFlows(from, this.#podNode(from));
+        flows = text.split('\n').filter((line) => now.test(line) && pair.every((part) => line.includes(part)));
+      },
+      { udp: 10, afterMs: 0 },
+    );
+    const target = flows.map((line) => pushed.exec(line)?.[1]).find((address) => address !== undefined);
+    const gateway = nodes.find(({ address }) => address === target)?.name;
+    const port = [...(await this.holders(from))].find(([, holder]) => holder === gateway)?.[0];
+    if (gateway === undefined || port === undefined)
+      throw new Error(`packets from ${from} to ${to} leave for ${target ?? 'no tunnel'}: ${flows.join('\n')}`);
+    if (cluster === from) return gateway;
+    const far = port.replace(`cr-${from}-`, `cr-${cluster}-`);
+    const holder = (await this.holders(cluster)).get(far);
+    if (holder === undefined) throw new Error(`no gateway of ${cluster} holds ${far}`);
     return holder;
   }
 
@@ -114,8 +149,36 @@ export class IcBed {
       const what = `an answer from ${to} to ${from}`;
       await waitFor(what, async () => (await this.answers(from, to)) || 'none', settleTimeoutMs, 500);
     }
-    // Whoever only counts the seconds that a path was well, and says nothing of it.
-    await pause((await this.holdDownMs()) + 1000);
+    await this.#untilSteady();
+  }
+
+  /** Anchors that come home and paths that rest do so one after the other: all is over when nothing has moved for long. */
+  async #untilSteady(): Promise<void> {
+    const steadyMs = (await this.holdDownMs()) + 1000;
+    let since = performance.now();
+    const isSteady = async (): Promise<true | string> => {
+      for (const { name } of this.members) {
+        const moving = await this.#moving(name);
+        if (moving === '') continue;
+        since = performance.now();
+        return moving;
+      }
+      const quietMs = performance.now() - since;
+      return quietMs >= steadyMs || `nothing has moved for ${quietMs.toFixed(0)} ms`;
+    };
+    await waitFor(`nothing to move for ${steadyMs} ms`, isSteady, settleTimeoutMs, 500);
+  }
+
+  /** What of a cluster's ends is not where it is to be; empty where all is. */
+  async #moving(cluster: string): Promise<string> {
+    const up = await this.#pathsAreUp(cluster);
+    if (up !== true) return `${cluster}: ${up}`;
+    const { items } = JSON.parse(await this.lab.kubectl(cluster, ['get', 'transitswitches', '-o', 'json'])) as Networks;
+    const ends = items.flatMap(({ metadata, status }) =>
+      (status?.paths ?? []).map(({ path, state = '' }) => ({ path: `${metadata.name}/${path}`, state })),
+    );
+    const moving = ends.find(({ state }) => state !== 'Settled');
+    return moving === undefined ? '' : `${cluster}: ${moving.path} is ${moving.state}`;
   }
 
   /** As the agents themselves report. */

@@ -57,7 +57,7 @@ async function restMs(bed: IcBed): Promise<number> {
 
 async function failback(bed: IcBed): Promise<IcRow[]> {
   await bed.settle();
-  const gateway = await bed.holderOf('east');
+  const gateway = await bed.carrierOf('east', direction);
   await bed.lab.kill(`east/${gateway}`, 'ovs-vswitchd');
   await pause(3000);
   const report = await during(
@@ -78,7 +78,7 @@ async function setDrain(bed: IcBed, node: string, drain: boolean): Promise<void>
 
 async function drain(bed: IcBed): Promise<IcRow[]> {
   await bed.settle();
-  const gateway = await bed.holderOf('east');
+  const gateway = await bed.carrierOf('east', direction);
   const afterMs = await restMs(bed);
   try {
     const drained = await during(
@@ -102,7 +102,7 @@ async function setLabel(bed: IcBed, node: string, value: string): Promise<void> 
 
 async function relabel(bed: IcBed): Promise<IcRow[]> {
   await bed.settle();
-  const gateway = await bed.holderOf('east');
+  const gateway = await bed.carrierOf('east', direction);
   const afterMs = await restMs(bed);
   try {
     const removed = await during(

@@ -4,6 +4,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { waitFor } from '../../lab/run.ts';
+import type { FlowReport } from '../flows/report.ts';
 import type { IcBed } from './bed.ts';
 import { isDead } from './faults.ts';
 import type { IcRow, Measurement } from './measurement.ts';
@@ -42,14 +43,19 @@ function victimsOf(bed: IcBed): Victim[] {
   return [...ofCluster, { place: 'hub', component: 'hub' }];
 }
 
-async function killAtRandom(bed: IcBed, random: () => number, end: number): Promise<number> {
+interface Kill extends Victim {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+}
+
+async function killAtRandom(bed: IcBed, random: () => number, end: number): Promise<readonly Kill[]> {
   const victims = victimsOf(bed);
-  let kills = 0;
+  const kills: Kill[] = [];
   while (performance.now() < end) {
     const victim = victims[Math.floor(random() * victims.length)];
     if (victim !== undefined && !isDead(bed.lab, victim.place, victim.component)) {
+      kills.push({ ...victim, atMs: Date.now() });
       await bed.lab.kill(victim.place, victim.component);
-      kills += 1;
     }
     await pause(killEveryMs);
     await bed.lab.heal();
@@ -125,12 +131,24 @@ async function orphans(bed: IcBed): Promise<number> {
   return changed.size;
 }
 
+const suspectMs = 5000;
+
+/** Beside each burst of losses, who was killed shortly before. */
+function tellLosses({ udp: { bursts }, stallMs }: FlowReport, kills: readonly Kill[]): void {
+  for (const { fromMs, toMs, packets } of bursts) {
+    const before = kills.filter(({ atMs }) => atMs <= toMs && atMs >= fromMs - suspectMs);
+    const suspects = before.map(({ place, component, atMs }) => `${component} of ${place} ${fromMs - atMs} ms before`);
+    const when = `${new Date(fromMs).toISOString()}, for ${toMs - fromMs} ms`;
+    console.error(`lost ${packets} packets at ${when}; killed: ${suspects.join(', ') || 'none'}; stalls ${stallMs} ms`);
+  }
+}
+
 async function chaos(bed: IcBed): Promise<IcRow[]> {
   await bed.settle();
   const seed = Number(process.env['IC_CHAOS_SEED'] ?? Date.now() % 1_000_000);
   console.log(`         IC_CHAOS_SEED=${String(seed)} IC_CHAOS_SECONDS=${String(lengthMs / 1000)}`);
   let left: Left = new Map();
-  let kills = 0;
+  let kills: readonly Kill[] = [];
   try {
     const report = await bed.flowsDuring(direction, async () => {
       const end = performance.now() + lengthMs;
@@ -139,8 +157,9 @@ async function chaos(bed: IcBed): Promise<IcRow[]> {
         churn(bed, randomFrom(seed + 1), end),
       ]);
     });
+    tellLosses(report, kills);
     await bed.settle();
-    const what = `${String(kills)} kills of agents, hub, northd and ovn-controller in ${String(lengthMs / 1000)} s of route churn`;
+    const what = `${String(kills.length)} kills of agents, hub, northd and ovn-controller in ${String(lengthMs / 1000)} s of route churn`;
     const none = { target: 0, floor: 0, floorIs: 'none' };
     return [
       { ...none, what: `${what}: packets lost`, unit: 'packets', ours: report.udp.lost },

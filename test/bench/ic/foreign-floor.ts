@@ -40,8 +40,7 @@ async function learnAll(zone: ForeignZone, plan: ForeignClusters, southbound: Ov
     const count = plan.clusters * plan.routesEach;
     const started = performance.now();
     await zone.attach(plan.transitSwitch, `${nexthopOf(plan, plan.clusters + 1)}/${plan.network.split('/')[1] ?? ''}`);
-    const all = (prefixes: readonly string[]): boolean => prefixes.length >= count;
-    const learned = await routes.until('all routes by ovn-ic', all, timeoutMs);
+    const learned = await routes.until('all routes by ovn-ic', ({ size }) => size >= count, timeoutMs);
     // ovn-ic cannot write its port's row without northd; it can learn a route without.
     freeze(zone, 'northd');
     return { coldSeconds: (learned - started) / 1000, ...(await oneByOne(zone, plan, southbound, routes)) };

@@ -17,7 +17,7 @@ const faults = {
 
 async function lose(bed: IcBed, cluster: string, fault: keyof typeof faults, isHubFrozen: boolean): Promise<IcRow[]> {
   await bed.settle();
-  const node = await bed.holderOf(cluster);
+  const node = await bed.carrierOf(cluster, direction);
   const work = () => bed.flowsDuring(direction, () => faults[fault](bed, cluster, node));
   const report = isHubFrozen ? await whileHubIsFrozen(bed.lab, work) : await work();
   const side = cluster === direction[0] ? 'sender' : 'receiver';

@@ -7,9 +7,19 @@ const table = 'Logical_Router_Static_Route';
 
 export class RouteWatch {
   readonly #client: OvsdbClient;
+  /** How many routes each prefix has, where it has any. */
+  readonly #counts = new Map<string, number>();
 
   private constructor(client: OvsdbClient) {
     this.#client = client;
+    for (const prefix of this.prefixes()) this.#count(prefix, 1);
+    client.subscribe((changes) => {
+      for (const change of changes) {
+        if (change.table !== table) continue;
+        this.#count(change.before?.['ip_prefix'], -1);
+        this.#count(change.after?.['ip_prefix'], 1);
+      }
+    });
   }
 
   static async open({ dir }: Pick<ClusterLayout, 'dir'>): Promise<RouteWatch> {
@@ -21,14 +31,23 @@ export class RouteWatch {
     return new RouteWatch(client);
   }
 
+  /** Of routes: known without a look at each, which would take the cores from what is measured. */
+  get size(): number {
+    return this.#client.cache.table(table).rows.size;
+  }
+
+  has(prefix: string): boolean {
+    return this.#counts.has(prefix);
+  }
+
   /** Prefixes of routes; one that has several next hops is there as often. */
   prefixes(): string[] {
     return [...this.#client.cache.table(table).rows.values()].map((row) => row['ip_prefix'] as string);
   }
 
-  /** When `isSo` first held for the prefixes, by performance.now(). @throws Error if it does not in time. */
-  until(what: string, isSo: (prefixes: readonly string[]) => boolean, timeoutMs = 60_000): Promise<number> {
-    if (isSo(this.prefixes())) return Promise.resolve(performance.now());
+  /** When `isSo` first held, by performance.now(). @throws Error if it does not in time. */
+  until(what: string, isSo: (routes: RouteWatch) => boolean, timeoutMs = 60_000): Promise<number> {
+    if (isSo(this)) return Promise.resolve(performance.now());
     return new Promise((resolve, reject) => {
       const end = (): void => {
         stop();
@@ -36,15 +55,13 @@ export class RouteWatch {
       };
       const stop = this.#client.subscribe((changes) => {
         const now = performance.now();
-        if (!changes.some((change) => change.table === table) || !isSo(this.prefixes())) return;
+        if (!changes.some((change) => change.table === table) || !isSo(this)) return;
         end();
         resolve(now);
       });
       const timer = setTimeout(() => {
         end();
-        reject(
-          new Error(`waited ${String(timeoutMs / 1000)} s for ${what}; there are ${this.prefixes().length} routes`),
-        );
+        reject(new Error(`waited ${String(timeoutMs / 1000)} s for ${what}; there are ${this.size} routes`));
       }, timeoutMs);
     });
   }
@@ -52,7 +69,14 @@ export class RouteWatch {
   /** When a prefix has a route, or has none any more. */
   untilPrefix(prefix: string, isThere: boolean, timeoutMs?: number): Promise<number> {
     const what = `${prefix} to ${isThere ? 'have a route' : 'have none'}`;
-    return this.until(what, (prefixes) => prefixes.includes(prefix) === isThere, timeoutMs);
+    return this.until(what, (routes) => routes.has(prefix) === isThere, timeoutMs);
+  }
+
+  #count(prefix: unknown, change: number): void {
+    if (typeof prefix !== 'string') return;
+    const count = (this.#counts.get(prefix) ?? 0) + change;
+    if (count === 0) this.#counts.delete(prefix);
+    else this.#counts.set(prefix, count);
   }
 
   close(): Promise<void> {

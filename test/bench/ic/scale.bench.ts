@@ -82,7 +82,8 @@ async function cold(bed: IcBed, plan: ForeignClusters, southbound: OvsdbClient, 
   }
   const started = performance.now();
   const count = plan.clusters * plan.routesEach;
-  const all = (prefixes: readonly string[]): boolean => prefixes.filter(isForeignPrefix).length === count;
+  const all = (there: RouteWatch): boolean =>
+    there.size >= count && there.prefixes().filter(isForeignPrefix).length === count;
   return (await routes.until(`${String(count)} routes`, all, timeoutMs)) - started;
 }
 
@@ -149,7 +150,7 @@ async function bareWrites(count: number): Promise<{ readonly coldMs: number; rea
 
 async function removeAll(bed: IcBed, southbound: OvsdbClient, routes: RouteWatch): Promise<void> {
   await removeZones(southbound, isForeignName);
-  await routes.until('no route of theirs', (prefixes) => !prefixes.some(isForeignPrefix), timeoutMs);
+  await routes.until('no route of theirs', (there) => !there.prefixes().some(isForeignPrefix), timeoutMs);
   const chassis = async (): Promise<true | string> => {
     const names = await bed.lab.sbctl(member, ['--bare', '--columns=name', 'list', 'Chassis']);
     return !names.split('\n').some(isForeignName) || 'some are there';

@@ -95,6 +95,12 @@ export class LabHandle {
     return run([this.#ovn(cluster, 'ovs-vsctl'), `--db=unix:${dir}/db.sock`, ...args]);
   }
 
+  /** What the datapath of a node does with the packets that pass now, one flow a line, with the fields that do not matter too. */
+  datapathFlows(cluster: string, node: string): Promise<string> {
+    const { dir } = found(this.cluster(cluster).nodes, node, 'node');
+    return run([this.#ovn(cluster, 'ovs-appctl'), '-t', `${dir}/ovs-vswitchd.ctl`, 'dpctl/dump-flows', '-m']);
+  }
+
   #ovn(cluster: string, program: string): string {
     return ovnProgram(program, installation(this.cluster(cluster).ovn));
   }
