@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ageColumn, conditionColumn, conditions, dateTime, mapList, type Kind } from './shared.ts';
+import { ageColumn, conditionColumn, conditions, dateTime, mapList, reasonColumn, type Kind } from './shared.ts';
 
 /** At the hub: a cluster that has joined. Made by the hub when a join token is redeemed; its backup is a part of the hub's. */
 export const hubMemberSpec = z.object({
@@ -55,6 +55,8 @@ export const hubMemberKind: Kind = {
   columns: [
     { name: 'RenamedTo', type: 'string', path: '.status.clusterName' },
     conditionColumn('Connected'),
+    reasonColumn('Connected'),
+    conditionColumn('SpecAccepted', 'Limits'),
     { name: 'LastSeen', type: 'date', path: '.status.lastSeen' },
     { name: 'Joined', type: 'date', path: '.status.joined' },
     ageColumn,

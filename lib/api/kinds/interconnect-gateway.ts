@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ageColumn, conditionColumn, conditions, dateTime, mapList, type Kind } from './shared.ts';
+import { ageColumn, conditionColumn, conditions, dateTime, mapList, reasonColumn, type Kind } from './shared.ts';
 
 /** A node that carries traffic between clusters. Made and removed by the agent; named as the node. */
 export const interconnectGatewaySpec = z.object({
@@ -141,6 +141,7 @@ export const interconnectGatewayKind: Kind = {
     { name: 'Paths', type: 'string', path: '.status.paths' },
     { name: 'Drain', type: 'boolean', path: '.spec.drain' },
     conditionColumn('Ready'),
+    reasonColumn(),
     ageColumn,
   ],
 };

@@ -1,5 +1,14 @@
 import { z } from 'zod';
-import { ageColumn, conditionColumn, conditions, labelSelector, mapList, rules, type Kind } from './shared.ts';
+import {
+  ageColumn,
+  conditionColumn,
+  conditions,
+  labelSelector,
+  mapList,
+  reasonColumn,
+  rules,
+  type Kind,
+} from './shared.ts';
 
 /** This cluster's membership. One object, named `default`; the chart makes it from `interconnect.hub` and `interconnect.token`. */
 export const interconnectSpec = z.object({
@@ -80,6 +89,7 @@ export const interconnectKind: Kind = {
     { name: 'Cluster', type: 'string', path: '.spec.clusterName' },
     { name: 'Hub', type: 'string', path: '.spec.hub' },
     conditionColumn('Ready'),
+    reasonColumn(),
     { name: 'Remotes', type: 'integer', path: '.status.remoteClusters' },
     { name: 'Learned', type: 'integer', path: '.status.routesLearned' },
     { name: 'Advertised', type: 'integer', path: '.status.routesAdvertised', priority: 1 },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ageColumn, conditionColumn, conditions, mapList, rules, type Kind } from './shared.ts';
+import { ageColumn, conditionColumn, conditions, mapList, reasonColumn, rules, type Kind } from './shared.ts';
 
 const tag = z
   .string()
@@ -158,6 +158,7 @@ export const routePolicyKind: Kind = {
     { name: 'Direction', type: 'string', path: '.spec.direction' },
     { name: 'Priority', type: 'integer', path: '.spec.priority' },
     conditionColumn('Ready'),
+    reasonColumn(),
     ageColumn,
   ],
 };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ageColumn, conditionColumn, conditions, dateTime, mapList, type Kind } from './shared.ts';
+import { ageColumn, conditionColumn, conditions, dateTime, mapList, reasonColumn, type Kind } from './shared.ts';
 
 /**
  * A network between VPCs of several clusters. The object of this name in each cluster says which VPC takes part there.
@@ -74,6 +74,7 @@ export const transitSwitchKind: Kind = {
     { name: 'CIDR', type: 'string', path: '.status.cidr' },
     { name: 'Gateways', type: 'string', path: '.status.activeGateways' },
     conditionColumn('Ready'),
+    reasonColumn(),
     ageColumn,
   ],
   rules: [
