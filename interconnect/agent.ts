@@ -33,6 +33,8 @@ import { concernOf, watchSources, type Sources } from './watch/sources.ts';
 const room = 'interconnect';
 /** A burst of changes is one round. */
 const gatherMs = 20;
+/** While databases are written the Interconnect is told of so often at most. */
+const busyMs = 300;
 /** The longest a timer can wait. */
 const longestMs = 2 ** 31 - 1;
 
@@ -93,6 +95,7 @@ class Agent {
   #timer: NodeJS.Timeout | undefined;
   #urgent: NodeJS.Immediate | undefined;
   #wake: NodeJS.Timeout | undefined;
+  #toldMs = 0;
   #isWithdrawn = false;
   #leaving: Promise<void> | undefined;
 
@@ -234,7 +237,7 @@ class Agent {
     else if (object.isDeleting) this.#leave(object);
     else if (!isOurs) this.#claim(object);
     else if (!('code' in object.spec)) this.#beMember(object.spec);
-    if (!this.#progress.isWriting) this.#tell(object);
+    this.#tell(object);
     this.#sleep();
   }
 
@@ -310,14 +313,19 @@ class Agent {
     this.#options.log.info({}, 'left');
   }
 
+  /** What is to be told of others is better told after the databases have been written. */
   #tell(object: Interconnect | undefined): void {
-    this.#telling.tell(object, {
+    const nowMs = this.#options.now();
+    const isBusy = this.#progress.isWriting;
+    if (isBusy && nowMs - this.#toldMs < busyMs) return;
+    this.#toldMs = nowMs;
+    this.#telling.tell(object, isBusy, {
       hub: this.#hub,
       member: this.#member,
       link: this.#membership.state,
       progress: this.#progress,
       still: this.#inquiry.still,
-      nowMs: this.#options.now(),
+      nowMs,
     });
   }
 }

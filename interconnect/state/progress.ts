@@ -7,6 +7,10 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { LocalView } from './local.ts';
 
 const lateMs = 1000;
+/** Statuses wait for databases for so long at most. */
+const longestWriteMs = 2000;
+/** What is written in parts is written once nothing more has come for so long. */
+const quietMs = 100;
 /** After a start nothing is said before everything is known again, or this time has passed. */
 const freshMs = 5000;
 
@@ -30,6 +34,7 @@ export class Progress {
   #round = 0;
   /** While databases are written, and for no longer than is usual. */
   #writing: NodeJS.Timeout | undefined;
+  #quiet: NodeJS.Timeout | undefined;
   #isLateWriting = false;
   #isConverged = false;
   #isFresh = true;
@@ -83,14 +88,13 @@ export class Progress {
       this.#isConverged = false;
       this.#options.onChange();
     }, lateMs);
-    if (northbound.isApplied && southbound.isApplied) this.#stopWriting();
-    else this.#startWriting();
+    if (!northbound.isApplied || !southbound.isApplied) this.#startWriting();
     const written = northbound.untilApplied();
     void written.then(() => {
       for (const [cause, sinceMs] of begun) this.#options.onReaction(cause, this.#options.now() - sinceMs);
     });
     void Promise.all([written, southbound.untilApplied()]).then(() => {
-      if (this.#stopWriting()) this.#options.onChange();
+      if (northbound.isApplied && southbound.isApplied) this.#restFromWriting();
       if (round !== this.#round || !isKnownToHub()) return;
       clearTimeout(this.#late);
       this.#late = undefined;
@@ -118,19 +122,28 @@ export class Progress {
   }
 
   #startWriting(): void {
+    clearTimeout(this.#quiet);
+    this.#quiet = undefined;
     this.#writing ??= setTimeout(() => {
       this.#isLateWriting = true;
       this.#options.onChange();
-    }, lateMs);
+    }, longestWriteMs);
   }
 
-  /** Whether there was any. */
-  #stopWriting(): boolean {
-    const was = this.#writing !== undefined;
+  #restFromWriting(): void {
+    if (this.#writing === undefined) return;
+    this.#quiet ??= setTimeout(() => {
+      this.#stopWriting();
+      this.#options.onChange();
+    }, quietMs);
+  }
+
+  #stopWriting(): void {
     clearTimeout(this.#writing);
+    clearTimeout(this.#quiet);
     this.#writing = undefined;
+    this.#quiet = undefined;
     this.#isLateWriting = false;
-    return was;
   }
 
   #result(owner: string, problem: Problem | undefined): void {

@@ -62,7 +62,8 @@ export class Telling {
     if (this.#clusters !== 'all') for (const name of names) this.#clusters.add(name);
   }
 
-  tell(object: Interconnect | undefined, told: Told): void {
+  /** While it `isBusy` with what matters more, of the Interconnect alone. */
+  tell(object: Interconnect | undefined, isBusy: boolean, told: Told): void {
     const { hub, link, progress } = told;
     const situation = situationOf(object, told);
     const { local } = situation;
@@ -72,6 +73,7 @@ export class Telling {
     const isMember = local !== undefined && !isFresh;
     if (object !== undefined && (isMember || link.problem !== undefined || isSpecWrong))
       this.#reporter.interconnect(object, situation);
+    if (isBusy) return;
     // A membership that has not heard of the hub since the start knows nothing that could replace what is written.
     if (local !== undefined && (isFresh || !hub.isComplete)) return this.#prepare(situation, told);
     if (this.#clusters === 'all' || this.#clusters.size > 0) this.#reporter.peers(situation);
