@@ -19,7 +19,7 @@ import type { HubView } from '../state/hub-view.ts';
 import { isUsable, type GatewayNode, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { Tunnels } from '../state/tunnels.ts';
-import { readChassis, readNextHops, readRouterId } from '../watch/databases.ts';
+import { readChassis, readNextHops, readRouterId, readRouterOf } from '../watch/databases.ts';
 import { buildLocal } from '../watch/local.ts';
 import { ownHandle, presentAnchors, readHeld, readPathFacts } from '../watch/ports.ts';
 import type { Sources } from '../watch/sources.ts';
@@ -210,6 +210,7 @@ export class LocalMember {
         spec,
         names,
         routerIdOf: (vpc) => readRouterId(northbound.cache, vpc),
+        joinedRouter: (network) => readRouterOf(northbound.cache, names.handle, network),
         subnets: sources.subnets.entries(),
         nodes: sources.nodes.entries(),
         chassis: readChassis(southbound.cache),

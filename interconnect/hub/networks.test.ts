@@ -122,6 +122,7 @@ describe('networks and their paths', () => {
     assert.deepEqual(await attempt('ts7'), [['transit-switch', 'TransitSwitchNameTaken', '']]);
     assert.deepEqual(await attempt('blue2'), [['transit-switch', 'TransitSwitchNameTaken', 'east']]);
     assert.deepEqual(await attempt('Red'), [['transit-switch', 'TransitSwitchInvalid', '']]);
+    assert.deepEqual(await attempt('red', { clusters: ['west'] }), [['transit-switch', 'TransitSwitchInvalid', '']]);
     assert.deepEqual(await attempt('red', { clusters: ['North'] }), [['transit-switch', 'TransitSwitchInvalid', '']]);
     assert.deepEqual(await attempt('red', { cidrs: ['100.110.0.0/28'] }), [
       ['transit-switch', 'TransitNetworkInvalid', ''],

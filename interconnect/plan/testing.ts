@@ -27,7 +27,9 @@ export const local: LocalView = {
   cluster: 'east',
   handle: 'east',
   vpcs: new Map([['ovn-cluster', vpc]]),
-  wishes: [{ name: 'ts', vpc: 'ovn-cluster', cidrs: [], paths: 0, clusters: [], problem: undefined }],
+  wishes: [
+    { name: 'ts', vpc: 'ovn-cluster', vpcProblem: undefined, cidrs: [], paths: 0, clusters: [], problem: undefined },
+  ],
   nodeAddresses: [{ node: 'n1', ip: parseIp('172.30.1.11') as Ip }],
   nodeChassis: [
     { node: 'n1', chassis: 'a1' },

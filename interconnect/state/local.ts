@@ -31,7 +31,10 @@ export interface LocalVpc {
 /** A transit switch that this cluster wants to take part in. */
 export interface Wish {
   readonly name: string;
+  /** The one that takes part: what is wanted, or, while that does not exist, what has taken part until now. */
   readonly vpc: string;
+  /** The VPC that is wanted does not exist. */
+  readonly vpcProblem: Problem | undefined;
   /** Empty, 0, empty: as the hub has it. */
   readonly cidrs: readonly string[];
   readonly paths: number;

@@ -87,8 +87,10 @@ const lesser: Readonly<Record<string, readonly string[]>> = {
   RoutesConverged: [controllerStuck],
 };
 
-function isLesser({ type, reason = '' }: Verdict, { local, clashes }: Situation): boolean {
+function isLesser({ type, reason = '' }: Verdict, situation: Situation): boolean {
+  const { local, clashes, networks } = situation;
   if (lesser[type]?.includes(reason) === true) return true;
+  if (type === 'RoutesConverged') return reason === wishProblem(situation)?.code && networks.has(defaultNetwork);
   if (type !== 'GatewaysReady') return false;
   const isClashing = new Set(clashes.map(({ node }) => node));
   const others = local === undefined ? [] : usableGateways(local).filter(({ node }) => !isClashing.has(node));
@@ -177,7 +179,7 @@ function convergedVerdict(situation: Situation): Verdict {
   const type = 'RoutesConverged';
   const [first] = stuck;
   if (first !== undefined) return bad(type, { code: first.code, message: summary(stuck) });
-  const problem = problems[0] ?? networkProblems.values().next().value ?? missingVpc(situation);
+  const problem = problems[0] ?? networkProblems.values().next().value ?? wishProblem(situation);
   if (problem !== undefined) return bad(type, problem);
   if (networks.size === 0) {
     const message = 'the hub has not given this cluster a port on a transit switch yet';
@@ -188,11 +190,9 @@ function convergedVerdict(situation: Situation): Verdict {
 }
 
 /** The network of the hub joins the VPC of the Interconnect; other networks have an object of their own to say so. */
-function missingVpc({ local, networks }: Situation): Problem | undefined {
+function wishProblem({ local }: Situation): Problem | undefined {
   const wish = local?.wishes.find(({ name }) => name === defaultNetwork);
-  if (local === undefined || wish === undefined || networks.size > 0 || local.vpcs.has(wish.vpc)) return undefined;
-  const message = `there is no VPC ${wish.vpc} in this cluster; make it, or name another in spec.vpc`;
-  return { code: 'VpcNotFound', message };
+  return wish?.problem ?? wish?.vpcProblem;
 }
 
 function delayOf(situation: Situation): Problem {

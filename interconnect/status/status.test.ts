@@ -323,9 +323,9 @@ describe('a TransitSwitch', () => {
       },
     ];
     assert.equal(conditionsOf(render({ networks: new Map(), rejections }))['Ready'], 'False ClusterNotListed');
-    const vpcs = new Map();
+    const wishes = local.wishes.map((wish) => ({ ...wish, vpcProblem: { code: 'VpcNotFound', message: 'm' } }));
     assert.equal(
-      conditionsOf(render({ networks: new Map(), local: { ...local, vpcs } }))['Ready'],
+      conditionsOf(render({ networks: new Map(), local: { ...local, wishes } }))['Ready'],
       'False VpcNotFound',
     );
   });

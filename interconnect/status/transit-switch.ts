@@ -33,13 +33,8 @@ function readyOf(name: string, network: OwnNetwork | undefined, situation: Situa
   if (local === undefined)
     return fail({ code: 'NotJoined', message: 'this cluster is no member: make the Interconnect `default` first' });
   const wish = local.wishes.find((one) => one.name === name);
-  const problem = wish?.problem ?? networkProblems.get(name);
+  const problem = wish?.problem ?? wish?.vpcProblem ?? networkProblems.get(name);
   if (problem !== undefined) return fail(problem);
-  if (wish !== undefined && !local.vpcs.has(wish.vpc))
-    return fail({
-      code: 'VpcNotFound',
-      message: `there is no VPC ${wish.vpc} in this cluster; make it, or name another in spec.vpc`,
-    });
   const rejection = rejections.find(
     ({ kind, value, transitSwitch }) => kind === 'transit-switch' && (value === name || transitSwitch === name),
   );

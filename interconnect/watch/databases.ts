@@ -116,6 +116,16 @@ export function readPort(northbound: Cache, handle: string, logicalSwitch: strin
   };
 }
 
+/** The router that has a member's port on the switch; empty where none has. */
+export function readRouterOf(northbound: Cache, handle: string, logicalSwitch: string): string {
+  const name = transitRouterPort(handle, logicalSwitch);
+  const [port] = northbound.table('Logical_Router_Port').byIndex(['name'], [name]);
+  if (port === undefined) return '';
+  const routers = [...northbound.table('Logical_Router').rows.values()];
+  const router = routers.find((row) => textsOf(row, 'ports').includes(port._uuid));
+  return router === undefined ? '' : textOf(router, 'name');
+}
+
 /** The chassis that forwards for a transit router port; empty while none does. */
 export function readHolder(southbound: Cache, handle: string, logicalSwitch: string): string {
   const name = redirectPort(handle, logicalSwitch);

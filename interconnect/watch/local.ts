@@ -3,7 +3,16 @@ import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
-import type { GatewayNode, LocalChassis, LocalPrefix, LocalView, LocalVpc, Wish } from '../state/local.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import {
+  pathSwitch,
+  type GatewayNode,
+  type LocalChassis,
+  type LocalPrefix,
+  type LocalView,
+  type LocalVpc,
+  type Wish,
+} from '../state/local.ts';
 import type { Node, Subnet, TransitSwitchObject } from './objects.ts';
 
 /** The hub's own transit switch, which every member takes part in. */
@@ -15,6 +24,8 @@ export interface LocalParts {
   readonly names: Pick<LocalView, 'cluster' | 'handle'>;
   /** Uuid of a logical router; empty where there is none of that name. */
   readonly routerIdOf: (vpc: string) => string;
+  /** The logical router that has this cluster's port on a transit switch; empty where none has. */
+  readonly joinedRouter: (network: string) => string;
   readonly subnets: Iterable<readonly [string, Subnet]>;
   readonly nodes: Iterable<readonly [string, Node]>;
   readonly chassis: ReadonlyMap<string, LocalChassis>;
@@ -27,7 +38,7 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
   const { spec, chassis } = parts;
   const nodes = [...parts.nodes].sort(([a], [b]) => (a < b ? -1 : 1));
   const subnets = [...parts.subnets].sort(([a], [b]) => (a < b ? -1 : 1));
-  const wishes = wishesOf(parts);
+  const wishes = wishesOf(parts, subnets);
   const names = [...new Set(wishes.map(({ vpc }) => vpc))].sort();
   const vpcs = names.map((name) => vpcOf(name, parts.routerIdOf(name), subnets)).filter(isThere);
   const selected = nodes.filter(([, { labels }]) => matchesSelector(spec.gatewayNodeSelector, labels));
@@ -50,16 +61,41 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
 }
 
 /** The hub's network for the VPC of the Interconnect, and what users made besides. */
-function wishesOf({ spec, transitSwitches }: LocalParts): readonly Wish[] {
-  const first: Wish = { name: defaultNetwork, vpc: spec.vpc, cidrs: [], paths: 0, clusters: [], problem: undefined };
+function wishesOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet])[]): readonly Wish[] {
+  const { spec, transitSwitches } = parts;
+  const inForce = new Set(subnets.flatMap(([name, { cidrs }]) => (cidrs.length > 0 ? [name] : [])));
+  const named = (name: string, paths: number, vpc: string): Omit<Wish, 'cidrs' | 'clusters'> => {
+    const joined = parts.joinedRouter(name);
+    // Ports that are there say that no subnet had the name before.
+    const problem = joined === '' ? nameProblem(name, paths, inForce) : undefined;
+    return { name, paths, problem, ...partOf(parts, joined, vpc) };
+  };
+  const first: Wish = { ...named(defaultNetwork, 0, spec.vpc), cidrs: [], clusters: [] };
   const others = [...transitSwitches].flatMap(([name, { spec: wanted, isDeleting }]): Wish[] => {
     if (name === defaultNetwork || isDeleting) return [];
-    if ('code' in wanted) return [{ ...first, name, vpc: '', problem: wanted }];
+    if ('code' in wanted) return [{ ...first, name, vpc: '', vpcProblem: undefined, problem: wanted }];
     const { vpc, cidr, paths, clusters } = wanted;
     const cidrs = cidr.split(',').map((text) => text.trim());
-    return [{ name, vpc, cidrs: cidrs.filter((text) => text !== ''), paths, clusters, problem: undefined }];
+    return [{ ...named(name, paths, vpc), cidrs: cidrs.filter((text) => text !== ''), clusters }];
   });
   return [first, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
+}
+
+/** Of a subnet and of a path, only one can have a logical switch of its name. */
+function nameProblem(network: string, paths: number, subnets: ReadonlySet<string>): Problem | undefined {
+  const names = Array.from({ length: Math.max(paths, 1) }, (_, index) => pathSwitch(network, index));
+  const taken = names.find((name) => subnets.has(name));
+  if (taken === undefined) return undefined;
+  const message = `${taken} is the name of a Subnet of this cluster, whose logical switch a path of transit switch ${network} would be: choose another name for one of the two`;
+  return { code: 'NameConflict', message };
+}
+
+/** A name that is no VPC's, such as a misspelt one, takes nothing away from the VPC that takes part. */
+function partOf({ routerIdOf }: LocalParts, joined: string, wanted: string): Pick<Wish, 'vpc' | 'vpcProblem'> {
+  if (routerIdOf(wanted) !== '' || wanted === defaultVpc) return { vpc: wanted, vpcProblem: undefined };
+  const until = joined === '' ? '' : `; until then VPC ${joined} stays joined`;
+  const message = `there is no VPC ${wanted} in this cluster; make it, or name another in spec.vpc${until}`;
+  return { vpc: joined === '' ? wanted : joined, vpcProblem: { code: 'VpcNotFound', message } };
 }
 
 function vpcOf(name: string, routerId: string, all: readonly (readonly [string, Subnet])[]): LocalVpc {

@@ -75,6 +75,7 @@ describe('the local view', () => {
     spec,
     names: { cluster: 'east', handle: 'east' },
     routerIdOf: (vpc) => `uuid of ${vpc}`,
+    joinedRouter: () => '',
     transitSwitches: [],
     isDrained: (name) => name === 'n2',
     subnets: [
@@ -143,6 +144,43 @@ describe('the local view', () => {
     assert.deepEqual([...buildLocal({ ...none, spec: custom }, undefined).vpcs.keys()], []);
     assert.deepEqual([...buildLocal(none, undefined).vpcs.keys()], ['ovn-cluster']);
     assert.deepEqual([...buildLocal({ ...parts(), spec: custom }, undefined).vpcs.keys()], ['nowhere']);
+  });
+
+  it('has no transit switch by the name of a subnet, unless that has come later', () => {
+    const made = ['a', parseTransitSwitch(raw('a', { spec: { paths: 2 } }))] as const;
+    const other = ['clash', parseTransitSwitch(raw('clash', { spec: { paths: 2 } }))] as const;
+    const subnets = [...parts().subnets, subnet('clash1', '10.18.0.0/16')];
+    const codes = (joinedRouter: (network: string) => string) =>
+      buildLocal({ ...parts(), subnets, transitSwitches: [made, other], joinedRouter }, undefined).wishes.map(
+        ({ name, problem }) => [name, problem?.code],
+      );
+    assert.deepEqual(
+      codes(() => ''),
+      [
+        ['ts', undefined],
+        ['a', 'NameConflict'],
+        ['clash', 'NameConflict'],
+      ],
+    );
+    assert.deepEqual(
+      codes(() => 'ovn-cluster').map(([, code]) => code),
+      [undefined, undefined, undefined],
+    );
+  });
+
+  it('keeps the VPC that takes part until the one that is wanted instead exists', () => {
+    const made = ['blue', parseTransitSwitch(raw('blue', { spec: { vpc: 'nowhere' } }))] as const;
+    const routerIdOf = (vpc: string): string => (vpc === 'nowhere' ? '' : `uuid of ${vpc}`);
+    const moved = { ...parts(), spec: { ...spec, vpc: 'nowhere' }, transitSwitches: [made], routerIdOf };
+    const [first, blue] = buildLocal(
+      { ...moved, joinedRouter: (network) => (network === 'ts' ? 'ovn-cluster' : '') },
+      undefined,
+    ).wishes;
+    assert.deepEqual([first?.vpc, blue?.vpc], ['ovn-cluster', 'nowhere']);
+    assert.match(first?.vpcProblem?.message ?? '', /no VPC nowhere .* until then VPC ovn-cluster stays joined/);
+    assert.doesNotMatch(blue?.vpcProblem?.message ?? 'until', /until/);
+    const there = buildLocal({ ...moved, routerIdOf: () => 'uuid' }, undefined).wishes[0];
+    assert.deepEqual([there?.vpc, there?.vpcProblem], ['nowhere', undefined]);
   });
 
   it('ignores a subnet of another VPC, also one with addresses of its own', () => {

@@ -198,6 +198,15 @@ describe('two clusters, a hub, real OVN', () => {
       await until(`${reason} is over`, 15_000, isTrue('east', 'RoutesConverged'));
       await bed.kube('west').delete(subnets, { name: 'news' });
     }
+    // Nor can an agent begin that finds a database silent.
+    await bed.kill('agent-east');
+    bed.signalPid('east/nb', 'SIGSTOP');
+    bed.startAgent('east');
+    await until('it is said why', 40_000, says('east', 'RoutesConverged', 'NorthboundSilent')).finally(() =>
+      bed.signalPid('east/nb', 'SIGCONT'),
+    );
+    await until('the agent has begun', 15_000, isTrue('east', 'RoutesConverged'));
+    assert.equal(await pings('west', 'east', 3), 3);
     await allSettled();
   });
 
@@ -335,7 +344,7 @@ describe('two clusters, a hub, real OVN', () => {
       ['west', '10.51.0.0/16'],
     ] as const) {
       bed.nb(cluster, 'lr-add', 'blue-vpc');
-      await bed.subnet(cluster, 'blue', prefix, 'blue-vpc');
+      await bed.subnet(cluster, 'blue-pods', prefix, 'blue-vpc');
       await bed.kube(cluster).create(transitSwitches, {
         apiVersion: 'isthmus.network/v1alpha1',
         kind: 'TransitSwitch',
@@ -359,7 +368,7 @@ describe('two clusters, a hub, real OVN', () => {
       );
       assert.ok(!bed.nb(cluster, 'ls-list').includes('blue'), cluster);
       assert.equal(bed.nb(cluster, 'lr-route-list', 'blue-vpc').trim(), '');
-      await bed.kube(cluster).delete(subnets, { name: 'blue' });
+      await bed.kube(cluster).delete(subnets, { name: 'blue-pods' });
       bed.nb(cluster, 'lr-del', 'blue-vpc');
     }
   });

@@ -43,9 +43,13 @@ export function resolveAttachment(cluster: string, wish: Attachment, facts: Atta
     const message = `clusters of transit switch ${wish.transitSwitch}: "${wrong}" is no name of a cluster; correct the list`;
     return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
   }
-  if (network === undefined) return define(cluster, wish, facts);
-  const isOpen = network.definedBy === '' && network.name !== facts.standard.name;
-  if (isOpen || network.definedBy === cluster) return redefine(cluster, wish, network, facts);
+  const isOpen = network?.definedBy === '' && network.name !== facts.standard.name;
+  if (network === undefined || isOpen || network.definedBy === cluster) {
+    if (wish.clusters.length === 0 || wish.clusters.includes(cluster))
+      return network === undefined ? define(cluster, wish, facts) : redefine(cluster, wish, network, facts);
+    const message = `clusters of transit switch ${wish.transitSwitch} leave out ${cluster}, which defines it; list ${cluster} too`;
+    return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
+  }
   const name = network.name;
   const definer = network.definedBy === '' ? 'the hub' : network.definedBy;
   if (network.clusters.length > 0 && !network.clusters.includes(cluster)) {

@@ -3,6 +3,7 @@ import type { RoutePolicySpec, RouteRule } from '../../../lib/api/kinds/route-po
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrsOverlap, formatCidr, hasHostBits, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { bitsOf } from '../../../lib/net/ip.ts';
+import { specialUse } from '../../../lib/net/special-use.ts';
 import { RuleIndex, type PrefixRange } from './rule-index.ts';
 
 export interface CompiledRule {
@@ -90,8 +91,9 @@ function aggregateOf(
   const where = `rules[${index}].aggregate`;
   const aggregate = networkOf(text, where, 'AggregateInvalid', problems);
   if (aggregate === undefined) return undefined;
-  if (aggregate.prefix === 0) {
-    const message = `${where}: ${formatCidr(aggregate)} is everything, which no cluster can offer to the others`;
+  const special = specialUse(aggregate);
+  if (special !== undefined) {
+    const message = `${where}: ${formatCidr(aggregate)} holds addresses for ${special}, which no cluster can offer to the others`;
     problems.push({ code: 'AggregateInvalid', message });
   } else if (ranges !== undefined && ranges.length > 0 && !ranges.some((range) => reaches(range, aggregate))) {
     const message = `${where}: no prefix that match.prefixes takes can lie within ${formatCidr(aggregate)}`;
