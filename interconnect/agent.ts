@@ -20,6 +20,7 @@ import { Inquiry } from './apply/inquiry.ts';
 import { LocalMember } from './apply/member.ts';
 import { Membership, type LinkState } from './apply/membership.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
+import { isTakenUp } from './state/followers.ts';
 import { HubView } from './state/hub-view.ts';
 import { Progress } from './state/progress.ts';
 import type { RemoteView } from './state/remotes.ts';
@@ -97,7 +98,7 @@ class Agent {
   #wake: NodeJS.Timeout | undefined;
   #toldMs = 0;
   #isWithdrawn = false;
-  #leaving: Promise<void> | undefined;
+  #leaving: { readonly uid: string; readonly run: AbortController; readonly ended: Promise<void> } | undefined;
 
   constructor(options: AgentOptions, signal: AbortSignal) {
     const { client, northbound, southbound, namespace, log, now, random } = options;
@@ -111,7 +112,14 @@ class Agent {
       onChange: () => this.#schedule(),
       onReaction: (kind, ms) => options.onReaction?.(kind, ms / 1000),
     });
-    this.#member = new LocalMember({ northbound, southbound, targets: this.#targets, sources: this.#sources, now });
+    this.#member = new LocalMember({
+      northbound,
+      southbound,
+      targets: this.#targets,
+      sources: this.#sources,
+      now,
+      isFollowed: () => isTakenUp(this.#inquiry.still),
+    });
     this.#inquiry = new Inquiry({
       northbound,
       southbound,
@@ -164,7 +172,7 @@ class Agent {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
     this.#stopTimers();
     await Promise.all([this.#ovnIcConfig.stop(), ...Object.values(this.#sources).map((reflector) => reflector.stop())]);
-    await this.#leaving;
+    await this.#leaving?.ended;
     await this.#membership.close();
     this.#stopTimers();
     this.#telling.close();
@@ -233,6 +241,8 @@ class Agent {
     if (this.#signal.aborted) return;
     const object = this.#sources.interconnects.get(canonicalName);
     const isOurs = object?.finalizers.includes(interconnectFinalizer) === true;
+    // Somebody let go of what was being left: it must not end what came after it.
+    if (this.#leaving?.uid !== object?.uid || !isOurs) this.#leaving?.run.abort();
     if (object === undefined || (object.isDeleting && !isOurs)) this.#beNobody();
     else if (object.isDeleting) this.#leave(object);
     else if (!isOurs) this.#claim(object);
@@ -285,31 +295,38 @@ class Agent {
   }
 
   /** The finalizer comes first: a membership must not outlive the object unseen. */
-  #claim({ finalizers }: Interconnect): void {
-    void this.#setFinalizers([...finalizers, interconnectFinalizer]);
+  #claim({ uid, finalizers }: Interconnect): void {
+    void this.#setFinalizers(uid, [...finalizers, interconnectFinalizer]);
   }
 
-  #setFinalizers(finalizers: readonly string[]): Promise<unknown> {
+  #setFinalizers(uid: string, finalizers: readonly string[]): Promise<unknown> {
     const name = canonicalName;
     return this.#writer.enqueue(`Interconnect/${name}/finalizers`, () =>
-      this.#options.client.patch(interconnects, { name }, 'merge', { metadata: { finalizers } }),
+      this.#options.client.patch(interconnects, { name }, 'merge', { metadata: { uid, finalizers } }),
     );
   }
 
   #leave(object: Interconnect): void {
-    this.#leaving ??= this.#leaveInOrder(object).finally(() => {
+    if (this.#leaving !== undefined) return;
+    const run = new AbortController();
+    const ended = this.#leaveInOrder(object, AbortSignal.any([this.#signal, run.signal])).finally(() => {
       this.#leaving = undefined;
+      this.#schedule();
     });
+    this.#leaving = { uid: object.uid, run, ended };
   }
 
-  async #leaveInOrder({ spec, finalizers }: Interconnect): Promise<void> {
+  async #leaveInOrder({ uid, spec, finalizers }: Interconnect, signal: AbortSignal): Promise<void> {
     this.#beNobody();
     if (!('code' in spec)) {
-      await this.#member.network.withdraw(spec.clusterName, this.#signal);
-      await this.#membership.leave(spec.hub, this.#signal);
+      await this.#member.network.withdraw(spec.clusterName, signal);
+      await this.#membership.leave(spec.hub, signal);
     }
-    if (this.#signal.aborted) return;
-    await this.#setFinalizers(finalizers.filter((name) => name !== interconnectFinalizer));
+    if (signal.aborted) return;
+    await this.#setFinalizers(
+      uid,
+      finalizers.filter((name) => name !== interconnectFinalizer),
+    );
     this.#options.log.info({}, 'left');
   }
 

@@ -33,6 +33,8 @@ export interface MemberOptions {
   readonly sources: Sources;
   /** Unix milliseconds. */
   readonly now: () => number;
+  /** Whether databases and northd of this cluster take up what is written. */
+  readonly isFollowed: () => boolean;
 }
 
 export class LocalMember {
@@ -256,6 +258,7 @@ export class LocalMember {
         gateways,
         cuts,
         hub: { isConnected: isConnected && hub.isComplete, knownRevision: hub.revision },
+        isFollowed: this.#options.isFollowed(),
         nowMs,
         holdDownMs: this.#spec === undefined ? 0 : holdDownMsOf(this.#spec),
       });

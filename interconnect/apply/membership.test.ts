@@ -19,7 +19,10 @@ import { Membership } from './membership.ts';
 const none: Problem = { code: 'Unexpected', message: 'not asked for here' };
 
 /** A member with an identity, and a hub that answers its sessions as told. */
-async function connect(answer: (session: MemberSession) => void, address?: string) {
+async function connect(
+  answer: (session: MemberSession) => void,
+  { address, leave }: { readonly address?: string; readonly leave?: () => Promise<undefined> } = {},
+) {
   const authority = await createAuthority(Date.now());
   const key = await createKey();
   const request = await verifyRequest(await createRequest(key, 'east'));
@@ -32,14 +35,22 @@ async function connect(answer: (session: MemberSession) => void, address?: strin
     calls: {
       join: () => Promise.resolve(none),
       renew: () => Promise.resolve(none),
-      leave: () => Promise.resolve(none),
+      leave: leave ?? (() => Promise.resolve(none)),
       session: answer,
     },
   });
   const identity: StoredIdentity = { key, certificate, ca: authority.certificate, token: 't' };
   const changes: (() => void)[] = [];
+  let removed = 0;
   const membership = new Membership({
-    store: { load: () => Promise.resolve(identity), save: () => Promise.resolve(), remove: () => Promise.resolve() },
+    store: {
+      load: () => Promise.resolve(identity),
+      save: () => Promise.resolve(),
+      remove: () => {
+        removed += 1;
+        return Promise.resolve();
+      },
+    },
     now: Date.now,
     random: Math.random,
     log: { info: () => undefined, warn: () => undefined },
@@ -66,7 +77,8 @@ async function connect(answer: (session: MemberSession) => void, address?: strin
     await membership.close();
     server.close();
   };
-  return { membership, until, close };
+  const hub = `127.0.0.1:${server.port}`;
+  return { membership, until, close, hub, removals: () => removed };
 }
 
 const update = {
@@ -101,7 +113,7 @@ describe('a membership', () => {
     const sockets = new Set<Socket>();
     frozen.on('connection', (socket) => sockets.add(socket));
     const { port } = frozen.address() as AddressInfo;
-    const { membership, until, close } = await connect(() => undefined, `127.0.0.1:${port}`);
+    const { membership, until, close } = await connect(() => undefined, { address: `127.0.0.1:${port}` });
     await until(() => membership.state.problem !== undefined);
     assert.equal(membership.state.problem?.code, 'HubUnreachable');
     assert.match(
@@ -111,6 +123,31 @@ describe('a membership', () => {
     await close();
     for (const socket of sockets) socket.destroy();
     frozen.close();
+  });
+
+  it('does not end because an earlier one that was let go is still being left', { timeout: 30_000 }, async () => {
+    const asked = Promise.withResolvers<undefined>();
+    const answer = Promise.withResolvers<undefined>();
+    const { membership, until, close, hub, removals } = await connect((session) => session.send(update), {
+      leave: () => {
+        asked.resolve(undefined);
+        return answer.promise;
+      },
+    });
+    await until(() => membership.state.isConnected);
+    const run = new AbortController();
+    const left = membership.leave(hub, run.signal);
+    await asked.promise;
+    run.abort();
+    membership.want({ cluster: 'east', hub, tokenRef: 'token', readToken: () => Promise.resolve(undefined) });
+    answer.resolve(undefined);
+    await left;
+    await until(() => membership.state.isConnected);
+    assert.equal(removals(), 0, 'the identity is the next one’s');
+    const end = new AbortController();
+    await membership.leave(hub, end.signal);
+    assert.equal(removals(), 1);
+    await close();
   });
 
   it('has patience with a hub that is connected and has nothing to say yet', { timeout: 30_000 }, async () => {

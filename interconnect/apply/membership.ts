@@ -37,6 +37,8 @@ export interface LinkState {
   readonly cluster?: string;
   /** Why it is not called as wanted yet; absent where it is. */
   readonly renaming?: Problem;
+  /** Why the certificate, which is due, could not be renewed. */
+  readonly renewal?: Problem;
 }
 
 export interface MembershipOptions {
@@ -126,9 +128,14 @@ export class Membership {
   /** Ends the membership at the hub and forgets the identity; keeps trying until done or aborted. */
   async leave(hub: string, signal: AbortSignal): Promise<void> {
     this.want(undefined);
+    // A membership that is wanted meanwhile begins when this has ended.
+    this.#running = this.#running.then(() => this.#leaveUntilDone(hub, signal));
     await this.#running;
+  }
+
+  async #leaveUntilDone(hub: string, signal: AbortSignal): Promise<void> {
     for (let attempt = 0; !signal.aborted; attempt += 1) {
-      const problem = await this.#attempt(() => this.#leaveOnce(hub));
+      const problem = await this.#attempt(() => this.#leaveOnce(hub, signal));
       if (problem === undefined) return;
       this.#set({ ...this.#state, isConnected: false, problem });
       await sleep(backoffMs(attempt, unreachable, this.#options.random), undefined, { signal }).catch(() => undefined);
@@ -244,7 +251,7 @@ export class Membership {
     this.#set({ ...this.#state, isJoined: identity.certificate !== this.#rejected, notAfterMs });
     const link = openHubLink(hub, identity);
     const over = new AbortController();
-    const renewal = setInterval(() => void this.#attempt(() => this.#renew(hub)), renewCheckMs);
+    const renewal = setInterval(() => void this.#tryToRenew(hub), renewCheckMs);
     const following = this.#followName(over.signal);
     try {
       await this.#talk(link, hub, signal);
@@ -279,7 +286,7 @@ export class Membership {
           this.#options.log.info({ hub }, 'connected');
           this.#rejected = undefined;
           this.#set({ ...this.#state, isJoined: true, isConnected: true, problem: undefined });
-          void this.#attempt(() => this.#renew(hub));
+          void this.#tryToRenew(hub);
         }
         this.#options.onUpdate(update);
       },
@@ -297,6 +304,15 @@ export class Membership {
       clearTimeout(late);
       signal.removeEventListener('abort', stop);
     }
+  }
+
+  /** What is in the way is said as long as it is. */
+  async #tryToRenew(hub: string): Promise<void> {
+    const problem = await this.#attempt(() => this.#renew(hub));
+    if (problem !== undefined && this.#state.renewal?.message !== problem.message)
+      this.#options.log.warn({ hub, reason: problem.code }, `the certificate is not renewed: ${problem.message}`);
+    const { renewal: _, ...state } = this.#state;
+    this.#set(problem === undefined ? state : { ...state, renewal: problem });
   }
 
   /** At two thirds of its life. The next session uses the new one; the present, whose own may be of a former name, goes on. */
@@ -318,7 +334,7 @@ export class Membership {
     }
   }
 
-  async #leaveOnce(hub: string): Promise<void> {
+  async #leaveOnce(hub: string, signal: AbortSignal): Promise<void> {
     const stored = await this.#options.store.load();
     if (stored?.certificate !== undefined && stored.ca !== undefined) {
       const link = openHubLink(hub, { key: stored.key, certificate: stored.certificate, ca: stored.ca });
@@ -331,7 +347,7 @@ export class Membership {
         link.close();
       }
     }
-    await this.#options.store.remove();
+    if (!signal.aborted) await this.#options.store.remove();
   }
 
   #set(state: LinkState): void {

@@ -120,6 +120,7 @@ export class Network {
       northbound.set(zoneOwner, planZone(cluster));
       this.#owners = new Set([...this.#owners, zoneOwner]);
       await northbound.untilApplied();
+      if (signal?.aborted === true) return;
     }
     for (const name of this.#remotes.names()) this.#forget(name);
     this.#setOwn(new Map());

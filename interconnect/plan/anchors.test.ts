@@ -58,6 +58,7 @@ class World {
       })),
       cuts: this.cuts,
       isHubConnected: this.isHubConnected,
+      isFollowed: true,
       nowMs: this.nowMs,
       holdDownMs: 5000,
     };

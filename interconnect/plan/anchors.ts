@@ -26,7 +26,7 @@ export interface AnchorMemory {
   readonly phase: AnchorPhase;
   /** When the phase began; what was settled at the start has been so for ever. */
   readonly sinceMs: number;
-  /** Since when another chassis than the anchor has the port. */
+  /** Since when the anchor has not got the port that another has, or that it was to take over. */
   readonly awaySinceMs: number | undefined;
   /** When the hub was first known to have told the others that the path drains. */
   readonly toldSinceMs: number | undefined;
@@ -49,6 +49,8 @@ export interface AnchorQuestion {
   readonly gateways: readonly AnchorGateway[];
   readonly cuts: readonly Cut[];
   readonly isHubConnected: boolean;
+  /** Databases and northd of this cluster take up what is written: who has not got a port yet can be blamed for it. */
+  readonly isFollowed: boolean;
   readonly nowMs: number;
   /** How long the others let a path rest that came back. */
   readonly holdDownMs: number;
@@ -75,7 +77,7 @@ export function planAnchors(question: AnchorQuestion): AnchorAnswer {
   const targets = assignAnchors(
     question.paths
       .filter(({ isRetiring }) => !isRetiring)
-      .map((path) => ({ index: path.index, anchor: orderOf(path)[0] })),
+      .map((path) => ({ index: path.index, anchor: isForsaken(path, question) ? undefined : orderOf(path)[0] })),
     question.gateways.filter(({ isEligible }) => isEligible).map(({ chassis }) => chassis),
   );
   const memories = new Map<number, AnchorMemory>();
@@ -201,11 +203,21 @@ function moved(order: readonly string[], first: string): readonly string[] {
   return [first, ...order.filter((chassis) => chassis !== first)];
 }
 
-function away({ holder, memory }: AnchorPath, current: AnchorMemory, { nowMs }: AnchorQuestion): AnchorMemory {
-  const isAway = holder !== '' && holder !== current.order[0];
-  const isSameAnchor = memory === undefined || memory.order[0] === current.order[0];
+function away(
+  { holder, memory }: AnchorPath,
+  current: AnchorMemory,
+  { nowMs, isFollowed }: AnchorQuestion,
+): AnchorMemory {
+  const isAway = holder !== current.order[0] && (holder !== '' || current.phase === 'moving');
+  const isSameAnchor = isFollowed && (memory === undefined || memory.order[0] === current.order[0]);
   const sinceMs = isAway ? (isSameAnchor ? (current.awaySinceMs ?? nowMs) : nowMs) : undefined;
   return { ...current, awaySinceMs: sinceMs };
+}
+
+/** It was moved to a gateway that lives, for all that is known, and does not take it: another may. */
+function isForsaken({ memory, holder }: AnchorPath, { nowMs }: AnchorQuestion): boolean {
+  const { phase, awaySinceMs } = memory ?? {};
+  return phase === 'moving' && holder === '' && awaySinceMs !== undefined && nowMs - awaySinceMs >= deadAfterMs;
 }
 
 interface Surroundings {

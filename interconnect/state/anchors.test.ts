@@ -17,13 +17,20 @@ const connected = { isConnected: true, knownRevision: 0 };
 
 class Network {
   readonly anchors = new Anchors();
-  step(nowMs: number, holders: readonly string[], { facts = gateways(), hub = connected, cuts = noCuts } = {}) {
+  step(
+    nowMs: number,
+    holders: readonly string[],
+    { facts = gateways(), hub = connected, cuts = noCuts, isFollowed = true } = {},
+  ) {
     const orders = [
       ['a', 'b'],
       ['b', 'a'],
     ];
     const paths = orders.map((present, index) => ({ index, present, holder: holders[index] ?? '', isRetiring: false }));
-    const { memories } = this.anchors.step('ts', { paths, gateways: facts, cuts, hub, nowMs, holdDownMs: 5000 });
+    const { memories } = this.anchors.step('ts', {
+      ...{ paths, gateways: facts, cuts, hub, isFollowed },
+      ...{ nowMs, holdDownMs: 5000 },
+    });
     return [...memories.values()].map(({ order, phase }) => `${order.join('')} ${phase}`);
   }
 }
@@ -73,10 +80,18 @@ describe('a gateway that lost its port', () => {
 
   it('holds nothing before BFD to it had time to come up; at the very start there is nothing to wait for', () => {
     const anchors = new Anchors();
-    const step = (nowMs: number, holder: string, present: readonly string[]) => {
+    const step = (nowMs: number, holder: string, present: readonly string[], network = 'ts') => {
       const paths = [{ index: 0, present, holder, isRetiring: false }];
-      const facts = { paths, gateways: gateways(), cuts: noCuts, hub: connected, nowMs, holdDownMs: 5000 };
-      return anchors.step('ts', facts).memories.get(0)?.order.join('');
+      const facts = {
+        paths,
+        gateways: gateways(),
+        cuts: noCuts,
+        hub: connected,
+        isFollowed: true,
+        nowMs,
+        holdDownMs: 5000,
+      };
+      return anchors.step(network, facts).memories.get(0)?.order.join('');
     };
     assert.equal(step(0, 'a', ['a']), 'a');
     assert.equal(anchors.wakeMs, 5000);
@@ -84,6 +99,47 @@ describe('a gateway that lost its port', () => {
     assert.equal(step(5000, 'a', ['a']), 'ab');
     anchors.clear();
     assert.equal(step(6000, '', []), 'ab');
+  });
+
+  it('waits for that on each network, whatever others have or have not', () => {
+    const anchors = new Anchors();
+    const none = { paths: [], gateways: gateways(), cuts: noCuts, hub: connected, isFollowed: true, holdDownMs: 5000 };
+    const path = { index: 0, present: ['a'], holder: 'a', isRetiring: false };
+    for (const nowMs of [0, 2500]) {
+      anchors.step('ts', { ...none, paths: [path], nowMs });
+      anchors.step('none', { ...none, nowMs });
+    }
+    const { memories } = anchors.step('ts', { ...none, paths: [path], nowMs: 5000 });
+    assert.equal(memories.get(0)?.order.join(''), 'ab');
+    anchors.step('none', { ...none, nowMs: 5000 });
+    assert.equal(anchors.wakeMs, undefined, 'nothing is waited for any more');
+  });
+
+  it('is not to blame while databases or northd take nothing up, nor where it has another port', () => {
+    const network = new Network();
+    for (const nowMs of [0, 6000, 12_000, 18_000]) network.step(nowMs, ['b', 'b'], { isFollowed: false });
+    assert.ok(!network.anchors.isDead('a'));
+    network.step(27_000, ['b', 'b']);
+    network.step(28_000, ['b', 'b']);
+    assert.ok(network.anchors.isDead('a'), 'ten seconds after they did');
+    const crossed = new Network();
+    crossed.step(0, ['b', 'a']);
+    assert.deepEqual(crossed.step(10_000, ['b', 'a']), ['ab settled', 'ba settled']);
+    assert.ok(!crossed.anchors.isDead('a') && !crossed.anchors.isDead('b'));
+  });
+
+  it('is passed over where it does not take a port that is moved to it', () => {
+    const network = new Network();
+    const drained = { facts: gateways({ a: { isDrained: true } }), hub: { isConnected: true, knownRevision: 9 } };
+    const back = { hub: drained.hub };
+    network.step(0, ['a', 'b'], drained);
+    network.anchors.told(1);
+    network.step(1, ['a', 'b'], drained);
+    assert.equal(network.step(1600, ['a', 'b'], drained)[0], 'ba moving');
+    // It forwards for its other path by what it had.
+    assert.equal(network.step(3000, ['', 'b'], back)[0], 'ba moving');
+    network.step(13_000, ['', 'b'], back);
+    assert.equal(network.step(13_001, ['', 'b'], back)[0], 'ab moving');
   });
 
   it('anchors on if it is the last', () => {
@@ -103,6 +159,7 @@ describe('a gateway that anchors nothing any more', () => {
       gateways: gateways(),
       cuts: noCuts,
       hub: connected,
+      isFollowed: true,
       nowMs: 0,
       holdDownMs: 5000,
     });
@@ -136,7 +193,7 @@ describe('two gateways that are cut off from each other', () => {
         isRetiring: false,
       }));
       const hub = { isConnected: true, knownRevision: 9 };
-      const input = { paths, gateways: facts, cuts, hub, nowMs, holdDownMs: 5000 };
+      const input = { paths, gateways: facts, cuts, hub, isFollowed: true, nowMs, holdDownMs: 5000 };
       const { memories } = this.anchors.step('ts', input);
       this.anchors.told(1);
       this.orders = [...memories.values()].map(({ order }) => order);

@@ -51,8 +51,8 @@ export class Anchors {
   /** Paths that drain → revision of the state that first told so. */
   readonly #told = new Map<string, number>();
   readonly #wakes = new Map<string, number>();
-  /** Gateways that hold nothing yet → since when they could. */
-  readonly #joining = new Map<string, number>();
+  /** Of each network: gateways that hold nothing yet → since when they could. */
+  readonly #joining = new Map<string, ReadonlyMap<string, number>>();
   /** Chassis → when it was last first in some order. */
   readonly #anchored = new Map<string, number>();
 
@@ -64,14 +64,16 @@ export class Anchors {
       readonly gateways: readonly GatewayFacts[];
       readonly cuts: CutView;
       readonly hub: HubFacts;
+      /** Databases and northd of this cluster take up what is written. */
+      readonly isFollowed: boolean;
       readonly nowMs: number;
       readonly holdDownMs: number;
     },
   ): Anchored {
-    const { paths, cuts, hub, nowMs, holdDownMs } = facts;
+    const { paths, cuts, hub, isFollowed, nowMs, holdDownMs } = facts;
     const before = this.#memories.get(network);
     this.#revive(facts.gateways, paths);
-    const joined = this.#joined(facts, before);
+    const joined = this.#joined(network, facts, before);
     const answer = planAnchors({
       paths: paths.map((path) => ({
         ...path,
@@ -81,12 +83,15 @@ export class Anchors {
       gateways: this.#gateways(joined, paths, cuts),
       cuts: cuts.cuts,
       isHubConnected: hub.isConnected,
+      isFollowed,
       nowMs,
       holdDownMs,
     });
     this.#memories.set(network, answer.memories);
-    const joins = [...this.#joining.values()].map((sinceMs) => sinceMs + joinMs).filter((dueMs) => dueMs > nowMs);
-    const wakeMs = this.#bury(answer.memories, nowMs) ? nowMs : Math.min(answer.wakeMs ?? Infinity, ...joins);
+    const joins = [...(this.#joining.get(network)?.values() ?? [])]
+      .map((sinceMs) => sinceMs + joinMs)
+      .filter((dueMs) => dueMs > nowMs);
+    const wakeMs = this.#bury(answer.memories, paths, nowMs) ? nowMs : Math.min(answer.wakeMs ?? Infinity, ...joins);
     if (wakeMs === Infinity) this.#wakes.delete(network);
     else this.#wakes.set(network, wakeMs);
     return answer;
@@ -112,7 +117,6 @@ export class Anchors {
     for (const name of this.#memories.keys()) this.#forget(name);
     this.#anchored.clear();
     this.#dead.clear();
-    this.#joining.clear();
   }
 
   /** When the next step is due though nothing happens. */
@@ -151,6 +155,7 @@ export class Anchors {
   #forget(network: string): void {
     this.#memories.delete(network);
     this.#wakes.delete(network);
+    this.#joining.delete(network);
     for (const key of this.#told.keys()) if (key.startsWith(`${network}/`)) this.#told.delete(key);
   }
 
@@ -161,6 +166,7 @@ export class Anchors {
 
   /** Those in some order, and those that have been able to be for long enough; all, while nobody holds anything. */
   #joined(
+    network: string,
     {
       gateways,
       paths,
@@ -171,17 +177,13 @@ export class Anchors {
     const isIdle = paths.every(({ holder }) => holder === '');
     const orders = [...paths.map(({ present }) => present), ...(before?.values() ?? []).map(({ order }) => order)];
     const known = new Set(orders.flat());
+    const [sinceBefore, joining] = [this.#joining.get(network), new Map<string, number>()];
+    this.#joining.set(network, joining);
     return gateways.filter(({ chassis, isUsable }) => {
-      if (known.has(chassis) || isIdle) {
-        this.#joining.delete(chassis);
-        return true;
-      }
-      if (!isUsable) {
-        this.#joining.delete(chassis);
-        return false;
-      }
-      const sinceMs = this.#joining.get(chassis) ?? nowMs;
-      this.#joining.set(chassis, sinceMs);
+      if (known.has(chassis) || isIdle) return true;
+      if (!isUsable) return false;
+      const sinceMs = sinceBefore?.get(chassis) ?? nowMs;
+      joining.set(chassis, sinceMs);
       return nowMs - sinceMs >= joinMs;
     });
   }
@@ -209,13 +211,16 @@ export class Anchors {
     }));
   }
 
-  #bury(memories: ReadonlyMap<number, AnchorMemory>, nowMs: number): boolean {
+  /** Who holds another port lives, whatever keeps it from this one. Returns whether there is a new one. */
+  #bury(memories: ReadonlyMap<number, AnchorMemory>, paths: readonly PathFacts[], nowMs: number): boolean {
+    const holders = new Set(paths.map(({ holder }) => holder));
     let isNews = false;
     for (const { order, awaySinceMs } of memories.values()) {
       const [anchor] = order;
       if (anchor === undefined || awaySinceMs === undefined || nowMs - awaySinceMs < deadAfterMs) continue;
-      if (!this.#dead.has(anchor)) isNews = true;
-      if (!this.#dead.has(anchor)) this.#dead.set(anchor, nowMs);
+      if (this.#dead.has(anchor) || holders.has(anchor)) continue;
+      this.#dead.set(anchor, nowMs);
+      isNews = true;
     }
     return isNews;
   }

@@ -13,6 +13,11 @@ export interface StandingStill {
   readonly controllers: ReadonlyMap<string, number>;
 }
 
+/** Whether what is written gets to the nodes, as far as databases and northd go. */
+export function isTakenUp({ northbound, southbound, northd }: StandingStill): boolean {
+  return northbound === undefined && southbound === undefined && northd === undefined;
+}
+
 /** Where somebody fell behind, and is measured until it gets there. */
 interface Debt {
   readonly number: number;

@@ -44,9 +44,15 @@ export function renderInterconnect(
   };
 }
 
+/** Said by an agent that could not begin: over, since there is one that says this. */
+const beginnings = new Set(['NorthboundSilent', 'SouthboundSilent']);
+
 /** What was ready, and has nothing wrong that can be known without the hub, still is. */
 function keptReady(kept: Verdict | undefined, known: readonly Verdict[], situation: Situation): Verdict | undefined {
-  return kept?.status === 'True' && readyVerdict(known, situation).status === 'True' ? kept : undefined;
+  const now = readyVerdict(known, situation);
+  if (kept === undefined || now.status !== 'True') return undefined;
+  if (kept.status === 'True') return kept;
+  return beginnings.has(kept.reason ?? '') ? now : undefined;
 }
 
 /** Of several conditions the first that traffic does not go on with. */
@@ -220,10 +226,14 @@ function conflictsVerdict({ remotes, rejections, networkProblems }: Situation): 
   return bad('NoConflicts', { code: first.code, message: summary(conflicts) });
 }
 
-function certificateVerdict({ link: { notAfterMs }, nowMs }: Situation): Verdict {
+function certificateVerdict({ link: { notAfterMs, renewal }, nowMs }: Situation): Verdict {
   const type = 'CertificateValid';
   if (notAfterMs === undefined) return unknown(type, 'NotJoined', 'this cluster has no certificate yet');
   const until = new Date(notAfterMs).toISOString();
+  if (notAfterMs > nowMs && renewal !== undefined) {
+    const message = `valid until ${until}, and not renewed yet: ${renewal.message}`;
+    return bad(type, { code: 'RenewalFailed', message });
+  }
   if (notAfterMs > nowMs) return good(type, 'Valid', `valid until ${until}, renewed at two thirds of its life`);
   const message = `the certificate ran out at ${until}, because the hub could not renew it; join again with a new token`;
   return bad(type, { code: 'CertificateExpired', message });

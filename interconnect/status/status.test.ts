@@ -206,6 +206,10 @@ describe('the Interconnect', () => {
       ...['Ready', 'NoConflicts'].map((type) => status.conditions?.find((one) => one.type === type)),
     ];
     assert.deepEqual(kept(after), kept(before));
+    const silent = { status: 'False', reason: 'NorthboundSilent', message: 'm' } as const;
+    const conditions = (before.conditions ?? []).map((one) => (one.type === 'Ready' ? { ...one, ...silent } : one));
+    const begun = renderInterconnect(situation(stateOf(), { ...unheard, link }), { ...before, conditions }, 1);
+    assert.match(conditionsOf(begun)['Ready'] ?? '', /^True/, 'the database answers again');
     const without = { ...local, gatewayNodes: [] };
     const worse = renderInterconnect(situation(stateOf(), { ...unheard, link, local: without }), before, 1);
     assert.match(conditionsOf(worse)['Ready'] ?? '', /^False/);

@@ -5,6 +5,7 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import {
+  mostPaths,
   pathSwitch,
   type GatewayNode,
   type LocalChassis,
@@ -67,7 +68,7 @@ function wishesOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet
   const named = (name: string, paths: number, vpc: string): Omit<Wish, 'cidrs' | 'clusters'> => {
     const joined = parts.joinedRouter(name);
     // Ports that are there say that no subnet had the name before.
-    const problem = joined === '' ? nameProblem(name, paths, inForce) : undefined;
+    const problem = joined === '' ? nameProblem(name, inForce) : undefined;
     return { name, paths, problem, ...partOf(parts, joined, vpc) };
   };
   const first: Wish = { ...named(defaultNetwork, 0, spec.vpc), cidrs: [], clusters: [] };
@@ -81,9 +82,9 @@ function wishesOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet
   return [first, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
 }
 
-/** Of a subnet and of a path, only one can have a logical switch of its name. */
-function nameProblem(network: string, paths: number, subnets: ReadonlySet<string>): Problem | undefined {
-  const names = Array.from({ length: Math.max(paths, 1) }, (_, index) => pathSwitch(network, index));
+/** Of a subnet and of a path, which there may be one day, only one can have a logical switch of its name. */
+function nameProblem(network: string, subnets: ReadonlySet<string>): Problem | undefined {
+  const names = Array.from({ length: mostPaths }, (_, index) => pathSwitch(network, index));
   const taken = names.find((name) => subnets.has(name));
   if (taken === undefined) return undefined;
   const message = `${taken} is the name of a Subnet of this cluster, whose logical switch a path of transit switch ${network} would be: choose another name for one of the two`;
