@@ -28,8 +28,13 @@ class Network {
     ];
     const paths = orders.map((present, index) => ({ index, present, holder: holders[index] ?? '', isRetiring: false }));
     const { memories } = this.anchors.step('ts', {
-      ...{ paths, gateways: facts, cuts, hub, isFollowed },
-      ...{ nowMs, holdDownMs: 5000 },
+      paths,
+      gateways: facts,
+      cuts,
+      hub,
+      isFollowed,
+      nowMs,
+      holdDownMs: 5000,
     });
     return [...memories.values()].map(({ order, phase }) => `${order.join('')} ${phase}`);
   }

@@ -61,7 +61,8 @@ describe('taking over from Kube-OVN', () => {
     await bed.quiet();
     const now = uuidsNow();
     for (const [label, uuid] of uuids) assert.equal(now.get(label), uuid, label);
-    const fresh = [...now.keys()].filter((label) => !uuids.has(label));
+    // Only an OVN whose ACLs have tiers has the group by which those without a verdict are passed.
+    const fresh = [...now.keys()].filter((label) => !uuids.has(label) && label !== 'Port_Group isthmus.empty.tiers');
     assert.deepEqual(fresh, [], 'nothing was made twice');
     for (const [name, mac] of Object.entries(formerRouterMacs)) {
       assert.equal(bed.row('Logical_Router_Port', name)?.['mac'], mac);

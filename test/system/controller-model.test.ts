@@ -314,6 +314,8 @@ class Model {
     for (const { metadata } of await this.#bed.kube.list(ips)) {
       assert.ok(wanted.has(metadata.name), `IP ${metadata.name} is an orphan`);
     }
+    // Where ACLs have tiers, those of a subnet's router pass the ones without a verdict by a group too.
+    for (const row of this.#bed.rows('Logical_Switch_Port')) if (row['type'] === 'router') wanted.add(nameOf(row));
     for (const group of this.#bed.rows('Port_Group')) {
       for (const member of this.#bed.members(nameOf(group)))
         assert.ok(wanted.has(member), `${member} in ${nameOf(group)}`);
