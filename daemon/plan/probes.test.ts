@@ -42,6 +42,20 @@ test('peers that were not probed yet in this run stand as they were told, as lon
   assert.deepEqual(planned, [told[0], fresh]);
 });
 
+test('thousands of peers are looked up once each', () => {
+  const count = 2000;
+  let reads = 0;
+  const told = Array.from({ length: count }, (_, index) => {
+    const chassis = `b${String(index).padStart(4, '0')}`;
+    const one = probe({ address: `addr-${chassis}` });
+    return Object.defineProperty(one, 'chassis', { get: () => ((reads += 1), chassis), enumerable: true });
+  });
+  const peers = told.map(({ chassis, address }) => ({ chassis, cluster: 'west', address })).toReversed();
+  reads = 0;
+  assert.deepEqual(planProbes(peers, new Map(), told), told);
+  assert.ok(reads < 100 * count, `${reads} reads`);
+});
+
 test('what matters is written at once', () => {
   const before = probe();
   for (const after of [{ mtu: 1400 }, { lossPercent: 20 }, { rttMs: rtt(21) }, { rttMs: rtt(4.5) }, { problem: 'x' }])

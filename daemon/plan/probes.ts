@@ -38,12 +38,14 @@ export function planProbes(
   results: ReadonlyMap<string, GatewayProbe>,
   before: readonly GatewayProbe[],
 ): readonly GatewayProbe[] {
+  const told = new Map(before.map((probe) => [placeOf(probe), probe]));
   return peers
-    .flatMap(({ chassis, address }) => {
-      const told = before.find((probe) => probe.chassis === chassis && probe.address === address);
-      return results.get(chassis) ?? told ?? [];
-    })
+    .flatMap((peer) => results.get(peer.chassis) ?? told.get(placeOf(peer)) ?? [])
     .toSorted((a, b) => (a.chassis < b.chassis ? -1 : 1));
+}
+
+function placeOf({ chassis, address }: Pick<GatewayPeer, 'chassis' | 'address'>): string {
+  return `${chassis} ${address}`;
 }
 
 /**

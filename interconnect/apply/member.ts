@@ -7,12 +7,14 @@ import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { MemberState, Prefix } from '../link/messages.ts';
-import { findClashes, type GatewayClash } from '../plan/clashes.ts';
+import type { GatewayClash } from '../plan/clashes.ts';
+import { neverMet } from '../plan/never-met.ts';
 import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../plan/policy/compile.ts';
 import { exportPrefixes } from '../plan/policy/export.ts';
 import type { Decision } from '../plan/policy/policy.ts';
 import { Anchors, type GatewayFacts, type PathFacts } from '../state/anchors.ts';
+import { Clashes } from '../state/clashes.ts';
 import type { Cut } from '../plan/cuts.ts';
 import { Cuts } from '../state/cuts.ts';
 import type { HubView } from '../state/hub-view.ts';
@@ -43,6 +45,7 @@ export class LocalMember {
   readonly tunnels = new Tunnels();
   readonly #anchors = new Anchors();
   readonly #cuts = new Cuts();
+  readonly #clashes = new Clashes();
   #policies: PolicySet = noPolicies;
   #local: LocalView | undefined;
   #isLocalStale = true;
@@ -53,7 +56,6 @@ export class LocalMember {
   #networks: ReadonlyMap<string, OwnNetwork> = new Map();
   #problems: ReadonlyMap<string, Problem> = new Map();
   #blocked: ReadonlyMap<string, string> = new Map();
-  #clashes: readonly GatewayClash[] = [];
   #exports = new Map<string, readonly Prefix[]>();
   #exportDecisions: readonly Decision[] = [];
   #exportsOf: readonly [LocalView, PolicySet] | undefined;
@@ -83,7 +85,7 @@ export class LocalMember {
   }
   /** Gateways that are another's too. */
   get clashes(): readonly GatewayClash[] {
-    return this.#clashes;
+    return this.#clashes.list;
   }
   get policies(): PolicySet {
     return this.#policies;
@@ -136,7 +138,7 @@ export class LocalMember {
       [...this.#options.sources.routePolicies.entries()].map(([, policy]) => policy),
       this.#policies,
     );
-    this.#clashes = findClashes(local, hub.members.values(), hub.rejections);
+    this.#clashes.update(local, hub);
     this.#step(local, hub, link);
     this.#export(local);
     return memberState({
@@ -145,7 +147,7 @@ export class LocalMember {
       heldOf: (network) => readHeld(this.#options.northbound.cache, local.handle, network, hub),
       prefixesOf: (wish) => this.#exports.get(wish.name) ?? [],
       gateways: this.#published(local),
-      unreachable: [...this.network.remotes.unreachable, ...this.#neverMet(hub)],
+      unreachable: [...this.network.remotes.unreachable, ...neverMet(hub, () => this.#atStart)],
     });
   }
 
@@ -185,13 +187,13 @@ export class LocalMember {
   reset(): void {
     this.#anchors.clear();
     this.#cuts.clear();
+    this.#clashes.clear();
     this.#local = undefined;
     this.#handle = undefined;
     this.#isLocalStale = true;
     this.#networks = new Map();
     this.#problems = new Map();
     this.#blocked = new Map();
-    this.#clashes = [];
     this.#ends = new Map();
     this.#exports = new Map();
     this.#exportsOf = undefined;
@@ -227,11 +229,6 @@ export class LocalMember {
   /** What the database routed to other clusters when this process first looked. */
   get #atStart(): ReadonlyMap<string, ReadonlySet<string>> {
     return (this.#carried ??= readNextHops(this.#options.northbound.cache));
-  }
-
-  /** Clusters that even the hub only expects and to which nothing goes, by their handles: for all that is known here they are dead. */
-  #neverMet({ expected, members }: HubView): readonly string[] {
-    return [...expected].filter((name) => !members.has(name) && !this.#atStart.has(name));
   }
 
   /** One step of every path's anchor. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
 import type { Member } from '../link/messages.ts';
-import { local, route } from '../plan/testing.ts';
+import { gateway, local, route } from '../plan/testing.ts';
 import { readHandle } from '../watch/databases.ts';
 import { clusterOf, NetworkBed } from './network-bed.ts';
 
@@ -74,6 +74,36 @@ describe('the network of a member on real databases', () => {
     assert.equal(await count(11_000), 1);
     assert.equal(bed.network.wakeMs, 16_000);
     assert.equal(await count(16_000), 2);
+  });
+
+  it('a path whose other end is a gateway that has a tunnel address of this cluster carries nothing, until it has its own', async () => {
+    const one = clusterOf(1);
+    const other = gateway('c1-2', '172.31.0.103');
+    const ports = one.ports.map((port, index) =>
+      index === 0 ? port : { ...port, gateways: ['c1-2', 'c1-1'], holder: 'c1-2' },
+    );
+    const clashing = { ...one, gateways: [gateway('c1-1', '172.30.1.12'), other], ports };
+    const apply = async (member: Member, nowMs: number) => {
+      const time = { nowMs, holdDownMs: 5000 };
+      bed.network.apply(bed.input([member], { tunnel: () => undefined, time }), new Set(['c1']));
+      await bed.untilApplied();
+      const rows = [...bed.northbound.cache.table('Logical_Router_Static_Route').rows.values()];
+      const states = bed.network.remotes.get('c1')?.verdicts.map(({ state, reason }) => `${state} ${reason}`);
+      return [states, rows.map((row) => row['output_port'])];
+    };
+    assert.deepEqual(await apply(clashing, 0), [['Down DuplicateEncap', 'Up '], ['east-ts1']]);
+    assert.equal(bed.network.remotes.unreachable.size, 0);
+    const mended = { ...clashing, gateways: [...one.gateways, other] };
+    assert.deepEqual((await apply(mended, 10_000))[0], ['HoldDown HoldDown', 'Up ']);
+    assert.deepEqual((await apply(mended, 15_000))[0], ['Up ', 'Up ']);
+    assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
+    const foreign = clusterOf(2, { isForeign: true });
+    bed.network.apply(bed.input([{ ...foreign, gateways: [] }]), new Set(['c1', 'c2']));
+    assert.deepEqual(
+      bed.network.remotes.get('c2')?.verdicts.map(({ state }) => state),
+      ['Up'],
+      'one that names a chassis of which nothing is known stands as it says',
+    );
   });
 
   it('a cluster that is renamed keeps every row, its paths and their rest', async () => {

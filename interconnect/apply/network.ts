@@ -11,7 +11,7 @@ import type { Member } from '../link/messages.ts';
 import { judgeRoutes, type RemoteContext } from '../plan/judgement.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from '../plan/paths.ts';
 import type { PolicySet } from '../plan/policy/compile.ts';
-import { acceptGateways, handleOf, planRemote, remoteOwner } from '../plan/remote.ts';
+import { acceptGateways, handleOf, planRemote, remoteOwner, type AcceptedGateways } from '../plan/remote.ts';
 import { offersOf, usableOf, useRoutes } from '../plan/route-use.ts';
 import {
   bfdOwner,
@@ -184,10 +184,10 @@ export class Network {
       return this.#offers.set(name, new Map());
     }
     if (before === undefined && !this.#paths.has(name)) this.#adopt(member, input);
-    const verdicts = this.#paths.judge(name, pathFacts(member, input), input.time);
     const isSame = before?.member === member && before.context === context && !isAffected;
-    if (isSame && isEqual(before.verdicts, verdicts)) return undefined;
     const gateways = isSame ? before.gateways : acceptGateways(member, input.local);
+    const verdicts = this.#paths.judge(name, pathFacts(member, gateways, input), input.time);
+    if (isSame && isEqual(before.verdicts, verdicts)) return undefined;
     const judgement = isSame
       ? before.judgement
       : judgeRoutes(member, context, (network, cidr, cluster) => this.#natives.holder(network, cidr, cluster));
@@ -282,7 +282,11 @@ export class Network {
   }
 }
 
-function pathFacts(member: Member, { networks, tunnel }: NetworkInput): readonly PathFacts[] {
+function pathFacts(
+  member: Member,
+  { refused }: AcceptedGateways,
+  { networks, tunnel }: NetworkInput,
+): readonly PathFacts[] {
   const ports = new Map(member.ports.map((port) => [port.switch, port]));
   return [...networks].flatMap(([network, { paths }]) =>
     paths.flatMap(({ index, switch: name, isRetiring, ...own }): PathFacts[] => {
@@ -296,6 +300,7 @@ function pathFacts(member: Member, { networks, tunnel }: NetworkInput): readonly
           isRetiring,
           local: { order: own.order, holder: own.holder, isDraining: own.phase !== 'settled' },
           remote: { order: port.gateways, holder: port.holder, isDraining: port.draining },
+          refused,
           // While nobody has the port, the one that should have it tells what it sees.
           tunnelTo: (chassis) => tunnel(own.holder === '' ? (own.order[0] ?? '') : own.holder, chassis),
         },

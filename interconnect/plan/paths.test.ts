@@ -10,6 +10,7 @@ const path = (index: number, fields: Partial<PathFacts> = {}): PathFacts => ({
   isRetiring: false,
   local: { order: ['a1', 'a2'], holder: 'a1', isDraining: false },
   remote: { order: ['b1', 'b2'], holder: 'b1', isDraining: false },
+  refused: new Map(),
   tunnelTo: () => 'up',
   ...fields,
 });
@@ -42,6 +43,15 @@ describe('a path', () => {
     assert.equal(verdict(down), 'Down TunnelDown');
     assert.equal(verdict({ tunnelTo: () => 'init' }), 'Down TunnelDown');
     assert.equal(verdict({ tunnelTo: (chassis) => (chassis === 'b2' ? 'down' : 'up') }), 'Up ');
+  });
+  it('is down when the other anchor or holder is a gateway that this cluster cannot take, whatever its tunnel says', () => {
+    const refused = new Map([['b1', { code: 'DuplicateEncap', message: 'm' }]]);
+    const unknown = { refused, tunnelTo: () => undefined };
+    assert.equal(verdict(unknown), 'Down DuplicateEncap');
+    assert.equal(verdict({ refused }), 'Down DuplicateEncap');
+    const order = ['b2', 'b1'];
+    assert.equal(verdict({ ...unknown, remote: { order, holder: 'b1', isDraining: false } }), 'Down DuplicateEncap');
+    assert.equal(verdict({ ...unknown, remote: { order, holder: 'b2', isDraining: false } }), 'Up ');
   });
   it('moves or drains while either side does', () => {
     const local = path(0).local;
@@ -103,6 +113,18 @@ describe('the routes use', () => {
     assert.equal(isUnreachable(verdicts), false);
     assert.equal(isUnreachable(planPaths([path(0, down), path(1, down)], noMemory, time).verdicts), true);
     assert.equal(isUnreachable([]), false);
+  });
+
+  it('neither a path nor a backup of a gateway that this cluster cannot take', () => {
+    const refused = new Map([['b1', { code: 'DuplicateEncap', message: 'm' }]]);
+    const remote = { order: ['b2', 'b1'], holder: 'b2', isDraining: false };
+    const used = (facts: readonly PathFacts[]) => {
+      const { verdicts } = planPaths(facts, noMemory, time);
+      return [[...usablePaths(verdicts, 'ts')], isUnreachable(verdicts)];
+    };
+    assert.deepEqual(used([path(0, { refused }), path(1, { refused, remote })]), [['ts1'], false]);
+    const tunnelTo = (chassis: string) => (chassis === 'b2' ? 'down' : undefined);
+    assert.deepEqual(used([path(0, { refused }), path(1, { refused, remote, tunnelTo })]), [[], true]);
   });
 
   it('stay the same while ports go back and forth between gateways: what flaps rests, and is used for want of better', () => {

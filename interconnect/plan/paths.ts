@@ -3,10 +3,11 @@
  *
  * In: both ends of each path, the tunnel between them, how long each path has been well. Out: a verdict for each, and
  * which of them the routes use: all that are up, else those that are merely resting, moving or draining, never one
- * whose tunnels are down.
+ * whose tunnels are down, or of a gateway to which there can be none.
  */
 import { isTunnelDown } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 
 export type PathState = RemotePathStatus['state'];
 
@@ -24,6 +25,8 @@ export interface PathFacts {
   readonly isRetiring: boolean;
   readonly local: PathEndFacts;
   readonly remote: PathEndFacts;
+  /** Gateways of the other cluster to which this one can have no tunnel, each with the reason. */
+  readonly refused: ReadonlyMap<string, Problem>;
   /** BFD state of the local holder's tunnel to a chassis; undefined where nothing is reported. */
   readonly tunnelTo: (chassis: string) => string | undefined;
 }
@@ -128,19 +131,24 @@ function rest(verdict: PathVerdict): PathVerdict {
 
 /** The verdict without regard to how long it has been so. */
 function judge(facts: PathFacts): PathVerdict {
-  const { network, index, local, remote, tunnelTo } = facts;
+  const { network, index, local, remote, refused, tunnelTo } = facts;
   const [anchor = ''] = remote.order;
+  const remoteGateway = remote.holder === '' ? anchor : remote.holder;
   const bfd = (anchor === '' ? undefined : tunnelTo(anchor)) ?? 'unknown';
   const common = {
     network,
     index,
     switch: facts.switch,
     localGateway: local.holder,
-    remoteGateway: remote.holder === '' ? anchor : remote.holder,
+    remoteGateway,
     bfd,
   };
+  // Nobody watches a tunnel that was never made, so that nothing says that it is down.
+  const refusal = refused.get(anchor) ?? refused.get(remoteGateway);
+  if (refusal !== undefined)
+    return { ...common, state: 'Down', reason: refusal.code, message: refusal.message, rank: rank.dead };
   if (isTunnelDown(bfd)) {
-    const backup = remote.order.find((chassis) => !isTunnelDown(tunnelTo(chassis)));
+    const backup = remote.order.find((chassis) => !refused.has(chassis) && !isTunnelDown(tunnelTo(chassis)));
     const message = `no BFD packets pass between ${local.holder} and ${anchor}: look at the underlay between them (udp 6081 both ways) and at Open vSwitch on both`;
     return {
       ...common,

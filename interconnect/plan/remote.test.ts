@@ -36,6 +36,7 @@ const verdictsOf = (member: Member, downSwitches: readonly string[] = []): reado
         isRetiring,
         local: { order, holder, isDraining: false },
         remote: { order: remote?.gateways ?? [], holder: remote?.holder ?? '', isDraining: false },
+        refused: new Map(),
         tunnelTo: () => (downSwitches.includes(name) ? 'down' : 'up'),
       };
     }),
@@ -154,8 +155,11 @@ describe('a remote cluster', () => {
     const gateways = [gateway('a1', '172.30.2.1'), gateway('b2', '172.30.1.12'), gateway('b3', '172.30.2.3')];
     const accepted = acceptGateways({ ...west, gateways }, local);
     assert.deepEqual(
-      accepted.problems.map(({ code }) => code),
-      ['DuplicateChassis', 'DuplicateEncap'],
+      [...accepted.refused].map(([chassis, { code }]) => [chassis, code]),
+      [
+        ['a1', 'DuplicateChassis'],
+        ['b2', 'DuplicateEncap'],
+      ],
     );
     assert.deepEqual(
       accepted.gateways.map(({ chassis }) => chassis),

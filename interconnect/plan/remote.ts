@@ -26,7 +26,8 @@ export interface RemotePlan {
 
 export interface AcceptedGateways {
   readonly gateways: readonly Gateway[];
-  readonly problems: readonly Problem[];
+  /** Chassis of the others → why this cluster cannot take them. */
+  readonly refused: ReadonlyMap<string, Problem>;
 }
 
 const ownerPrefix = 'remote/';
@@ -51,7 +52,7 @@ export function handleOfOwner(owner: string): string | undefined {
 
 /** None has the name or the tunnel address of a chassis of this cluster. */
 export function acceptGateways(member: Member, local: LocalView): AcceptedGateways {
-  const problems: Problem[] = [];
+  const refused = new Map<string, Problem>();
   const gateways = member.gateways.filter(({ chassis, encaps }) => {
     const clash = local.chassis
       .values()
@@ -60,14 +61,14 @@ export function acceptGateways(member: Member, local: LocalView): AcceptedGatewa
       );
     if (local.chassis.has(chassis)) {
       const message = `gateway ${chassis} of ${member.name} has the name of a chassis of this cluster; one of the two needs another system-id`;
-      problems.push({ code: 'DuplicateChassis', message });
+      refused.set(chassis, { code: 'DuplicateChassis', message });
     } else if (clash !== undefined) {
-      const message = `gateway ${chassis} of ${member.name} has the tunnel address of ${clash.gateway.chassis} of this cluster`;
-      problems.push({ code: 'DuplicateEncap', message });
+      const message = `gateway ${chassis} of ${member.name} has the tunnel address of ${clash.gateway.chassis} of this cluster; one of the two needs another`;
+      refused.set(chassis, { code: 'DuplicateEncap', message });
     } else return encaps.length > 0;
     return false;
   });
-  return { gateways, problems };
+  return { gateways, refused };
 }
 
 export interface RemoteInput {

@@ -30,6 +30,36 @@ describe('what the hub says', () => {
     assert.equal(view.members.size, 0);
   });
 
+  it('has nothing more of a member that is expected no longer and was not heard of again', () => {
+    const view = new HubView();
+    view.apply(update({ full: true, members: [west, north] }), 0);
+    view.apply(update({ revision: 0, full: true, expected: ['north', 'west'] }), 0);
+    assert.deepEqual([...view.apply(update({ expected: ['west'], members: [north] }), 0).members], ['north']);
+    assert.deepEqual([...view.members.keys()], ['west', 'north'], 'one that is told is there all the time');
+    const news = view.apply(update({ revision: 2 }), 0);
+    assert.deepEqual([[...news.members], [...view.members.keys()]], [['west'], ['north']]);
+    assert.deepEqual([...view.apply(update({ revision: 3 }), 0).members], []);
+    view.apply(update({ full: true, members: [north], expected: ['never'] }), 0);
+    assert.deepEqual([...view.apply(update({ revision: 2 }), 0).members], ['never'], 'there may be something of it');
+  });
+
+  it('keeps one that is expected no longer while it may be another that is, renamed, or before the hub has begun', () => {
+    const view = new HubView();
+    view.apply(update({ full: true, members: [west, north] }), 0);
+    view.apply(update({ full: true, members: [north], expected: ['west'] }), 0);
+    assert.deepEqual([...view.apply(update({ revision: 2, expected: ['nord'] }), 0).members], []);
+    view.apply(update({ revision: 0, transitSwitches: [] }), 0);
+    assert.deepEqual([...view.members.keys()], ['west', 'north']);
+    const news = view.apply(update({ revision: 3, members: [{ ...west, name: 'nord' }] }), 0);
+    assert.deepEqual(
+      [[...news.members], [...view.members.keys()]],
+      [
+        ['west', 'nord'],
+        ['north', 'nord'],
+      ],
+    );
+  });
+
   it('counts of transit switches once it answers to what it was told, also after it lost everything', () => {
     const view = new HubView();
     view.apply(update({ revision: 0, full: true, transitSwitches: [] }), 0);

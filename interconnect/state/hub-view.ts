@@ -13,26 +13,29 @@ export class HubView {
   #rejections: readonly Rejection[] = [];
   #expected: ReadonlySet<string> = new Set();
   #silentDatabases: readonly SilentDatabase[] = [];
+  /** Known or expected, and nothing has been said of them since the last full update. */
+  readonly #unheard = new Set<string>();
   #revision = 0;
+  #updates = 0;
   #isReceived = false;
   #isComplete = false;
   #receivedMs = 0;
 
   /** `nowMs`: Unix milliseconds. */
   apply(update: HubUpdate, nowMs: number): HubNews {
-    const changed = new Set([...update.removed, ...update.members.map(({ name }) => name)]);
+    const told = [...update.removed, ...update.members.map(({ name }) => name)];
     this.#expected = new Set(update.expected);
-    if (update.full) {
-      // What the hub will know again when they speak to it stays as it was.
-      const kept = new Set([...update.expected, ...changed]);
-      for (const name of this.#members.keys()) {
-        if (kept.has(name)) continue;
-        this.#members.delete(name);
-        changed.add(name);
-      }
-    }
+    for (const name of update.full ? this.#members.keys() : []) this.#unheard.add(name);
+    for (const name of this.#expected) this.#unheard.add(name);
+    for (const name of told) this.#unheard.delete(name);
     for (const name of update.removed) this.#members.delete(name);
     for (const member of update.members) this.#members.set(member.name, member);
+    const over = this.#over(update);
+    for (const name of over) {
+      this.#unheard.delete(name);
+      this.#members.delete(name);
+    }
+    const changed = new Set([...over, ...told]);
     // A hub that has nothing of ours yet (or any more) is told first: what works is not taken down for it.
     if (update.revision > 0) this.#isComplete = true;
     // The same switches stay the same object: plans are remembered by it.
@@ -46,6 +49,7 @@ export class HubView {
     // What is told before anything else, because the databases are silent, takes back nothing that was acknowledged.
     if (update.full || update.revision > 0) this.#revision = update.revision;
     this.#isReceived = true;
+    this.#updates += 1;
     this.#receivedMs = nowMs;
     return { members: changed, isSwitches };
   }
@@ -55,10 +59,24 @@ export class HubView {
     this.#switches = [];
     this.#rejections = [];
     this.#expected = new Set();
+    this.#unheard.clear();
+    this.#updates += 1;
     this.#silentDatabases = [];
     this.#revision = 0;
     this.#isReceived = false;
     this.#isComplete = false;
+  }
+
+  /**
+   * Of whom nothing was said and nothing is to come: the hub knows them no more. Those that it expects will be known again
+   * when they speak to it, and stay as they were.
+   */
+  #over({ full, revision }: HubUpdate): readonly string[] {
+    // What comes before the full update of a session says nothing of anybody.
+    if (!full && revision === 0) return [];
+    // One that is expected by a name unknown here may be any of them, renamed.
+    if (!full && this.#expected.values().some((name) => !this.#members.has(name))) return [];
+    return [...this.#unheard].filter((name) => !this.#expected.has(name));
   }
 
   /** False until the hub has spoken: nothing may be concluded from an empty view. */
@@ -89,6 +107,10 @@ export class HubView {
   /** Of our own state, the newest that is in the hub's databases; 0 while it has none of this session. */
   get revision(): number {
     return this.#revision;
+  }
+  /** Another number whenever something of this view may be different. */
+  get updates(): number {
+    return this.#updates;
   }
   /** Unix milliseconds of the last update. */
   get receivedMs(): number {

@@ -125,8 +125,8 @@ function isProtected({ verdicts }: RemoteState): boolean {
 }
 
 function conflictsOf({ gateways, uses }: RemoteState): readonly Problem[] {
-  const refused = uses.flatMap(({ rejected }) =>
+  const routes = uses.flatMap(({ rejected }) =>
     rejected === undefined || ordinary.has(rejected.code) ? [] : [rejected],
   );
-  return [...gateways.problems, ...refused];
+  return [...gateways.refused.values(), ...routes];
 }

@@ -105,6 +105,8 @@ function phaseOf(member: Member, state: RemoteState | undefined, conflicts: read
       `${name} has no gateway: nothing there can be reached until one of its nodes is`,
     );
   if (state?.isUnreachable === true) {
+    const refused = state.verdicts.find(({ reason }) => reason !== 'TunnelDown');
+    if (refused !== undefined) return fail('Unreachable', refused.reason, refused.message);
     const seen = member.connected ? 'the hub still has a session of it' : 'and the hub has no session of it';
     return fail('Unreachable', 'AllPathsDown', `the tunnels to all gateways of ${name} are down; ${seen}`);
   }

@@ -69,7 +69,8 @@ export class Reporter {
       const object = present.get(name);
       const member = situation.members.get(name);
       if (member === undefined) {
-        if (object !== undefined) this.#delete(remoteClusters, name);
+        // What is known of one that the hub will know again stands as it was.
+        if (object !== undefined && !situation.expected.has(name)) this.#delete(remoteClusters, name);
         continue;
       }
       const before = this.#before(remoteClusters, name, object) as RemoteClusterStatus;

@@ -16,6 +16,8 @@ export interface Situation {
   /** The hub has answered to a state of this process; before, what is known of others is nothing. */
   readonly isHubKnown: boolean;
   readonly members: ReadonlyMap<string, Member>;
+  /** Members of which the hub has yet to hear. */
+  readonly expected: ReadonlySet<string>;
   readonly switches: readonly TransitSwitch[];
   readonly rejections: readonly Rejection[];
   /** Of the hub, those that do not answer. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import { noMemory, planPaths } from '../plan/paths.ts';
 import { noPolicies } from '../plan/policy/compile.ts';
 import { granted, local, network, ownPath, port, route, west } from '../plan/testing.ts';
@@ -17,7 +18,7 @@ import { renderTransitSwitch } from './transit-switch.ts';
 
 const at = '2026-01-01T00:00:00.000Z';
 
-function verdicts(downs: readonly string[] = []) {
+function verdicts(downs: readonly string[] = [], refused: ReadonlyMap<string, Problem> = new Map()) {
   const facts = network().paths.map((path) => ({
     network: 'ts',
     index: path.index,
@@ -29,6 +30,7 @@ function verdicts(downs: readonly string[] = []) {
       holder: west.ports[path.index]?.holder ?? '',
       isDraining: false,
     },
+    refused,
     tunnelTo: () => (downs.includes(path.switch) ? 'down' : 'up'),
   }));
   return planPaths(facts, noMemory, { nowMs: 0, holdDownMs: 0 }).verdicts;
@@ -40,7 +42,7 @@ function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
   return {
     member: west,
     context: { local, gateways: [], networks: new Map(), policies: noPolicies },
-    gateways: { gateways: west.gateways, problems: [] },
+    gateways: { gateways: west.gateways, refused: new Map() },
     judgement: { routes: [], decisions: [], overLimit: [] },
     verdicts: verdicts(),
     isUnreachable: false,
@@ -80,6 +82,7 @@ function situation(state = stateOf(), fields: Partial<Situation> = {}): Situatio
     isWaitingForHub: false,
     networks: new Map([['ts', network()]]),
     networkProblems: new Map(),
+    expected: new Set(),
     blocked: new Map(),
     remotes,
     gatewayOf: () => undefined,
@@ -260,8 +263,16 @@ describe('a RemoteCluster', () => {
     assert.equal(render(stateOf({ member: { ...west, gateways: [] } })).phase, 'Joining');
     const ports = [port('west', 2, 0, { gateways: ['b1'] })];
     assert.equal(render(stateOf({ member: { ...west, ports } })).phase, 'Joining');
-    const problems = [{ code: 'DuplicateChassis', message: 'm' }];
-    assert.equal(render(stateOf({ gateways: { gateways: [], problems } })).phase, 'Conflicted');
+    const refused = new Map([['b1', { code: 'DuplicateChassis', message: 'm' }]]);
+    assert.equal(render(stateOf({ gateways: { gateways: [], refused } })).phase, 'Conflicted');
+  });
+  it('names the cause where its gateways cannot be taken, not the tunnels that there cannot be', () => {
+    const problem = { code: 'DuplicateEncap', message: 'b1 has the address of a1' };
+    const refused = new Map(['b1', 'b2'].map((chassis) => [chassis, problem]));
+    const state = stateOf({ verdicts: verdicts([], refused), isUnreachable: true });
+    const status = render({ ...state, gateways: { gateways: [], refused } });
+    assert.deepEqual([status.phase, conditionsOf(status)['Ready']], ['Unreachable', 'False DuplicateEncap']);
+    assert.equal(messageOf(status, 'Ready'), problem.message);
   });
   it('shows what its gateways measured, and says when packets of the size needed do not pass', () => {
     const probe = {

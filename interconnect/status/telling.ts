@@ -135,6 +135,7 @@ function situationOf(object: Interconnect | undefined, told: Told): Situation {
     link,
     isHubKnown: hub.isComplete,
     members: hub.members,
+    expected: hub.expected,
     switches: hub.switches,
     rejections: hub.rejections,
     silentDatabases: hub.silentDatabases,
