@@ -20,6 +20,7 @@ import { Inquiry } from './apply/inquiry.ts';
 import { LocalMember } from './apply/member.ts';
 import { Membership, type LinkState } from './apply/membership.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
+import { countRefused } from './link/refused.ts';
 import { isTakenUp } from './state/followers.ts';
 import { HubView } from './state/hub-view.ts';
 import { Progress } from './state/progress.ts';
@@ -153,7 +154,7 @@ class Agent {
   view(): AgentView {
     const { remotes } = this.#member.network;
     const conflicts =
-      this.#hub.rejections.length + remotes.conflicts.values().reduce((sum, list) => sum + list.length, 0);
+      countRefused(this.#hub.rejections) + remotes.conflicts.values().reduce((sum, list) => sum + list.length, 0);
     return { link: this.#membership.state, remotes, tunnels: this.#member.tunnels, conflicts };
   }
 

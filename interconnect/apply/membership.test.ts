@@ -30,6 +30,7 @@ async function connect(
   const certificate = await issueMember(authority, request.publicKey, 'east', Date.now());
   const server = await serveHub({
     listen: '127.0.0.1:0',
+    log: { info: () => undefined },
     authority: authority.certificate,
     endpoint: await issueHub(authority, Date.now()),
     calls: {

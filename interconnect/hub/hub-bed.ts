@@ -79,13 +79,18 @@ export class TestMember {
     ip: string,
     unreachable: readonly string[] = [],
   ): Promise<readonly Rejection[]> {
-    const revision = ++this.#revision;
     const gateways: MemberState['gateways'] = [
       { chassis, hostname: `host-${chassis}`, encaps: [{ type: 'geneve', ip, options: { csum: 'true' } }] },
     ];
     const ends = [0, 1, 2, 3].map((index) => ({ index, gateways: [chassis], holder: chassis, draining: false }));
     const filled = attachments.map((one) => (one.ends.length === 0 ? { ...one, ends } : one));
-    this.#session?.send({ revision, gateways, attachments: filled, unreachable });
+    return await this.tell({ gateways, attachments: filled, unreachable });
+  }
+
+  /** The same with a state that is told as it is. */
+  async tell(state: Omit<MemberState, 'revision'>): Promise<readonly Rejection[]> {
+    const revision = ++this.#revision;
+    this.#session?.send({ revision, ...state });
     await this.until(() => this.last?.revision === revision);
     return structuredClone(this.last?.rejections ?? []);
   }

@@ -1,20 +1,24 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import {
   createAuthority,
   createKey,
   createRequest,
+  hubName,
   issueHub,
   issueMember,
   keyFingerprint,
   validityOf,
   verifyRequest,
 } from './certificate.ts';
-import { joinHub, openHubLink } from './client.ts';
+import { joinHub, openHubLink, type LinkIdentity } from './client.ts';
+import { refuseCrowd } from './crowd.ts';
 import type { HubUpdate, MemberState } from './messages.ts';
-import { HubRefused, HubUnreachable, hubUnavailable } from './protocol.ts';
-import { serveHub, type HubCalls } from './server.ts';
+import { Outbox } from './outbox.ts';
+import { HubRefused, hubService, HubUnreachable, hubUnavailable } from './protocol.ts';
+import { serveHub, type HubCalls, type MemberSession } from './server.ts';
 import { createToken, readToken, verifyToken } from '../../lib/api/join-token.ts';
 
 const now = Date.now();
@@ -136,10 +140,22 @@ const update: HubUpdate = {
   expected: ['north'],
 };
 
+/** Speaks the protocol as no agent does. */
+function clientOf(address: string, { ca, key, certificate }: LinkIdentity): grpc.Client {
+  const credentials = grpc.credentials.createSsl(Buffer.from(ca), Buffer.from(key), Buffer.from(certificate));
+  return new grpc.Client(address, credentials, { 'grpc.ssl_target_name_override': hubName });
+}
+
+/** Far more than a connection takes by itself. */
+function overwhelm(session: MemberSession): void {
+  for (let count = 0; count < 20; count += 1) session.send({ ...update, removed: ['x'.repeat(8_000_000)] });
+}
+
 /** Runs a hub that issues to anyone and answers each state with `update`. */
 async function withHub(
-  run: (hub: { address: string; ca: string; token: string; seen: MemberState[] }) => Promise<void>,
+  run: (hub: { address: string; ca: string; token: string; seen: MemberState[]; logged: string[] }) => Promise<void>,
 ): Promise<void> {
+  const logged: string[] = [];
   const authority = await createAuthority(now);
   const seen: MemberState[] = [];
   const calls: HubCalls = {
@@ -156,6 +172,7 @@ async function withHub(
         if (told.unreachable.includes('hub is ill')) session.refuse({ code: hubUnavailable, message: 'not now' });
         else if (told.unreachable.includes('refuse me'))
           session.refuse({ code: 'Refused', message: `${session.caller.cluster} asked for it` });
+        else if (told.unreachable.includes('overwhelm me')) overwhelm(session);
         else session.send(update);
       });
     },
@@ -165,11 +182,12 @@ async function withHub(
     calls,
     authority: authority.certificate,
     endpoint: await issueHub(authority, now),
+    log: { info: (_, message) => logged.push(message) },
   });
   try {
     const address = `127.0.0.1:${server.port}`;
     const token = createToken(authority, { cluster: 'east', hub: address, expiresMs: now + 1000, replace: false });
-    await run({ address, ca: (readToken(token) as { ca: string }).ca, token, seen });
+    await run({ address, ca: (readToken(token) as { ca: string }).ca, token, seen, logged });
   } finally {
     server.close();
   }
@@ -229,4 +247,85 @@ test('another hub is not trusted with the token, another authority not with a se
     link.close();
   });
   await assert.rejects(joinHub(dead, '0'.repeat(64), 'x', 'y'), HubUnreachable);
+});
+
+test('a state of too many parts is refused before it is decoded, whatever they are parts of', async () => {
+  const field = (number: number, inner: Uint8Array): Buffer => {
+    const length = [0, 7, 14, 21].map((shift) => ((inner.length >> shift) & 127) | (shift < 21 ? 128 : 0));
+    return Buffer.concat([Uint8Array.of((number << 3) | 2, ...length), inner]);
+  };
+  const many = (number: number, count: number): Buffer => Buffer.alloc(2 * count, Uint8Array.of((number << 3) | 2, 0));
+  const prefixes = field(3, many(4, 1_200_000));
+  const crowds = [
+    many(2, 1_200_000),
+    many(3, 1_200_000),
+    field(2, many(3, 1_200_000)),
+    field(2, field(3, many(3, 1_200_000))),
+    prefixes,
+    field(3, many(5, 1_200_000)),
+    field(3, many(6, 1_200_000)),
+    field(3, field(4, many(3, 8_000_001))),
+  ];
+  for (const crowd of crowds) assert.equal(refuseCrowd(crowd)?.code, 'StateTooLarge');
+  assert.equal(refuseCrowd(field(3, many(4, 1_000_000))), undefined, 'as many as a HubMember may allow');
+  assert.equal(refuseCrowd(Uint8Array.of(0x1a, 0xff, 0xff, 0xff, 0xff, 0xff)), undefined, 'no message');
+  await withHub(async ({ address, ca, token, seen }) => {
+    const request = await createRequest(await createKey(), 'east');
+    await assert.rejects(joinHub(address, ca, 'x'.repeat(70_000), request), HubUnreachable);
+    const key = await createKey();
+    const client = clientOf(address, { ...(await joinHub(address, ca, token, await createRequest(key, 'east'))), key });
+    const error = await new Promise<grpc.ServiceError>((resolve) => {
+      const stream = client.makeBidiStreamRequest('/isthmus.hub.v1.Hub/Session', (bytes: Buffer) => bytes, String);
+      stream.on('error', resolve).on('data', () => undefined);
+      stream.write(prefixes);
+    });
+    assert.deepEqual(error.metadata.get('isthmus-code'), ['StateTooLarge']);
+    assert.equal(seen.length, 0);
+    client.close();
+  });
+});
+
+test('the session of a member that never reads is ended, others go on', async () => {
+  await withHub(async ({ address, ca, token, logged }) => {
+    const key = await createKey();
+    const identity = { ...(await joinHub(address, ca, token, await createRequest(key, 'east'))), key };
+    const deaf = clientOf(address, identity);
+    const { Session: session } = hubService();
+    assert.ok(session);
+    const stream = deaf.makeBidiStreamRequest(session.path, session.requestSerialize, String);
+    stream.on('error', () => undefined);
+    stream.write({ ...state, unreachable: ['overwhelm me'] });
+    const link = openHubLink(address, identity);
+    while (logged.length === 0) await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.match(logged.join(), /^the session is ended: \d+ bytes wait to be read by the member$/);
+    await new Promise<HubUpdate>((resolve, reject) => {
+      const session = link.session({ onUpdate: resolve, onEnd: (error) => reject(error ?? new Error('ended')) });
+      session.send(state);
+    });
+    deaf.close();
+    link.close();
+  });
+});
+
+test('a member has a minute to read something; one that reads slowly, or whose session is over, is left alone', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const taken: (() => void)[] = [];
+  const reasons: string[] = [];
+  const open = (): Outbox =>
+    new Outbox({ write: (_, onTaken) => taken.push(onTaken), onStalled: (reason) => reasons.push(reason) });
+  const [outbox, closed] = [open(), open()];
+  for (let count = 0; count < 3; count += 1) outbox.send(Buffer.alloc(10));
+  for (let count = 0; count < 2; count += 1) {
+    t.mock.timers.tick(59_000);
+    taken.shift()?.();
+  }
+  t.mock.timers.tick(59_000);
+  assert.deepEqual(reasons, []);
+  t.mock.timers.tick(1000);
+  assert.deepEqual(reasons, ['the member has read nothing for 60 seconds']);
+  for (let count = 0; count < 2; count += 1) closed.send(Buffer.alloc(10));
+  closed.close();
+  taken.at(-2)?.();
+  t.mock.timers.tick(120_000);
+  assert.equal(reasons.length, 1);
 });

@@ -8,8 +8,10 @@ import type { Problem } from '../../lib/desired/problem.ts';
 const file = 'proto/hub/v1/hub.proto';
 /** Bytes of what the hub tells: a thousand clusters with ten routes each are one megabyte. */
 export const longestUpdate = 64 * 1024 * 1024;
-/** Bytes of what a member tells: a hundred thousand prefixes fit. */
-export const longestState = 16 * 1024 * 1024;
+/** Bytes of what a member tells: a million prefixes fit, which is the most that a HubMember may allow. */
+export const longestState = 64 * 1024 * 1024;
+/** Bytes of the other calls, which anybody may make. */
+export const longestCall = 64 * 1024;
 /** Trailer that carries a refusal's code, so that a member can put it in a condition. */
 const codeTrailer = 'isthmus-code';
 

@@ -3,12 +3,18 @@
  * In: the four calls of hub.proto. Out: calls on `HubCalls`; a returned Problem is told to the member as a refusal.
  * Called by hub/main.ts. Join is the one call that needs no certificate.
  */
+import { constants, type ServerHttp2Stream } from 'node:http2';
 import { promisify } from 'node:util';
 import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from './certificate.ts';
+import { refuseCrowd } from './crowd.ts';
 import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from './messages.ts';
-import { hubService, longestState, refusal } from './protocol.ts';
+import { Outbox } from './outbox.ts';
+import { hubService, longestCall, longestState, refusal } from './protocol.ts';
+
+/** How long a session that is over may take to send what waits, and why it is over. */
+const farewellMs = 10_000;
 
 /** Who a client certificate was issued to. */
 export interface Caller {
@@ -42,6 +48,7 @@ export interface HubServerOptions {
   readonly calls: HubCalls;
   readonly authority: string;
   readonly endpoint: KeyAndCertificate;
+  readonly log: { info(fields: object, message: string): void };
 }
 
 export interface HubServer {
@@ -80,8 +87,9 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
     'grpc.keepalive_timeout_ms': 5000,
     'grpc.max_receive_message_length': longestState,
   });
-  const { calls } = options;
-  server.addService(hubService(), {
+  const { calls, log } = options;
+  const { service, encode } = boundedService();
+  server.addService(service, {
     Join: unary(({ request }) => {
       const { token, certificateRequest, chassis } = request as unknown as JoinRequest;
       return calls.join(token, certificateRequest, chassis);
@@ -94,7 +102,7 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
       const caller = callerOf(call);
       return 'code' in caller ? caller : ((await calls.leave(caller)) ?? {});
     }),
-    Session: (call: grpc.ServerDuplexStream<MemberState, HubUpdate>) => openSession(call, calls),
+    Session: (call: SessionCall) => openSession(call, { calls, encode, log }),
   });
   const credentials = new EndpointCredentials(options.authority, options.endpoint);
   const port = await promisify(server.bindAsync.bind(server))(options.listen, credentials);
@@ -104,6 +112,30 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
     close: () => server.forceShutdown(),
   };
 }
+
+/** What is too large is not decoded, and updates come as the bytes that they are counted by. */
+function boundedService(): { service: grpc.ServiceDefinition; encode: (update: HubUpdate) => Buffer } {
+  const { Session: session, ...rest } = hubService();
+  if (session === undefined) throw new Error('the protocol has no Session');
+  const others = Object.entries(rest).map(([name, method]) => {
+    const requestDeserialize = (bytes: Buffer): object => {
+      if (bytes.length > longestCall) throw new RangeError(`${bytes.length} bytes; ${longestCall} are the most`);
+      return method.requestDeserialize(bytes);
+    };
+    return [name, { ...method, requestDeserialize }] as const;
+  });
+  const service = {
+    ...Object.fromEntries(others),
+    Session: {
+      ...session,
+      requestDeserialize: (bytes: Buffer): object => refuseCrowd(bytes) ?? session.requestDeserialize(bytes),
+      responseSerialize: (bytes: Buffer) => bytes,
+    },
+  };
+  return { service, encode: (update) => session.responseSerialize(update) };
+}
+
+type SessionCall = grpc.ServerDuplexStream<MemberState | Problem, Buffer>;
 
 type Reply = IssuedIdentity | Record<string, never>;
 type UnaryCall = grpc.ServerUnaryCall<Record<string, unknown>, Reply>;
@@ -137,19 +169,38 @@ function callerOf(call: Pick<grpc.ServerUnaryCall<unknown, unknown>, 'getAuthCon
   return { cluster, fingerprint: keyFingerprint(raw) };
 }
 
-function openSession(call: grpc.ServerDuplexStream<MemberState, HubUpdate>, calls: HubCalls): void {
+interface SessionFacts extends Pick<HubServerOptions, 'calls' | 'log'> {
+  readonly encode: (update: HubUpdate) => Buffer;
+}
+
+function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): void {
   const caller = callerOf(call);
-  const refuse = (problem: Problem): void => {
+  const tell = (problem: Problem): void => {
     call.emit('error', refusal(problem));
   };
-  if ('code' in caller) return refuse(caller);
+  if ('code' in caller) return tell(caller);
   let isOpen = true;
   let onEnd: (() => void) | undefined;
   const end = (): void => {
     if (!isOpen) return;
     isOpen = false;
+    outbox.close();
+    // What waits for a member that does not read would be kept as long as its connection.
+    setTimeout(() => abandon(call), farewellMs).unref();
     onEnd?.();
   };
+  const refuse = (problem: Problem): void => {
+    if (isOpen) tell(problem);
+    end();
+  };
+  const outbox = new Outbox({
+    write: (bytes, onTaken) => call.write(bytes, onTaken),
+    onStalled: (reason) => {
+      log.info({ cluster: caller.cluster }, `the session is ended: ${reason}`);
+      abandon(call);
+      end();
+    },
+  });
   // 'cancelled' covers a broken connection; 'end' a member that closed its half: both are the end here.
   call.on('cancelled', end);
   call.on('end', () => {
@@ -158,12 +209,20 @@ function openSession(call: grpc.ServerDuplexStream<MemberState, HubUpdate>, call
   });
   calls.session({
     caller,
-    onState: (listener) => call.on('data', (state: MemberState) => isOpen && listener(state)),
+    onState: (listener) =>
+      call.on('data', (state: MemberState | Problem) => {
+        if (!isOpen) return;
+        if ('code' in state) refuse(state);
+        else listener(state);
+      }),
     onEnd: (listener) => (onEnd = listener),
-    send: (update) => isOpen && call.write(update),
-    refuse: (problem) => {
-      if (isOpen) refuse(problem);
-      end();
-    },
+    send: (update) => isOpen && outbox.send(encode(update)),
+    refuse,
   });
+}
+
+/** Ends the stream with all that waits in it. The library has no word for that, and its own end waits for the reader. */
+function abandon(call: SessionCall): void {
+  const { stream } = (call as unknown as { readonly call: { readonly stream: ServerHttp2Stream } }).call;
+  if (!stream.closed) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
 }

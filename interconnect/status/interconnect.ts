@@ -2,6 +2,7 @@
 import type { InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SilentDatabase } from '../link/messages.ts';
+import { countRefused } from '../link/refused.ts';
 import { defaultNetwork } from '../watch/local.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
@@ -66,7 +67,7 @@ type Figures = Omit<InterconnectStatus, 'conditions' | 'gateways'>;
 
 function figuresOf({ remotes, members, rejections, prefixesOffered }: Situation): Figures {
   const { active, rejected } = remotes.totals;
-  const refused = rejections.filter(({ kind }) => kind === 'prefix').length;
+  const refused = countRefused(rejections.filter(({ kind }) => kind === 'prefix'));
   return {
     remoteClusters: members.size,
     routesAdvertised: Math.max(0, prefixesOffered - refused),

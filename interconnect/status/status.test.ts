@@ -189,6 +189,12 @@ describe('the Interconnect', () => {
     const other = { ...clash, node: 'n2' };
     assert.equal(conditions({ clashes: [clash, other] })['Ready'], 'False DuplicateChassis');
   });
+  it('counts refused prefixes that the hub does not list', () => {
+    const one = { kind: 'prefix', value: 'x', code: 'Overlap', message: 'm', holder: '', transitSwitch: '' } as const;
+    const rejections = [one, { ...one, code: 'MoreRefused', value: '7' }];
+    const status = renderInterconnect(situation(stateOf(), { rejections, prefixesOffered: 10 }), {}, 1);
+    assert.equal(status.routesAdvertised, 2);
+  });
   it('keeps what it said of others while a new process has not heard of the hub', () => {
     const conflict = {
       kind: 'prefix',

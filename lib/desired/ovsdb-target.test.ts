@@ -179,6 +179,16 @@ describe('the OVSDB target on a real northbound database', () => {
     assert.equal(problems.get('subnet/s0'), undefined);
   });
 
+  it('isolates the owner whose row no server could read', async () => {
+    for (let i = 0; i < 9; i++) target.set(`subnet/s${i}`, aSwitch(`s${i}`));
+    target.set('subnet/bad', aSwitch('bad', { columns: { external_ids: { key: 'a\0b' } } }));
+    await target.untilApplied();
+    assert.equal(rows('Logical_Switch').length, 9);
+    assert.equal(problems.get('subnet/bad')?.code, 'DatabaseRefused');
+    assert.match(problems.get('subnet/bad')?.message ?? '', /NUL/);
+    assert.equal(problems.get('subnet/s0'), undefined);
+  });
+
   it('waits for a row it refers to, and goes on by itself when that comes', async () => {
     target.set('pod/p', {
       rows: [aPort('p', 'later')],

@@ -22,7 +22,7 @@ export interface Endpoint {
 
 export async function openEndpoint({ listen, authority, calls, now, log }: EndpointOptions): Promise<Endpoint> {
   let endpoint = await issueHub(authority, now());
-  const server = await serveHub({ listen, authority: authority.certificate, endpoint, calls });
+  const server = await serveHub({ listen, authority: authority.certificate, endpoint, calls, log });
   const renew = async (): Promise<void> => {
     const { notBeforeMs, notAfterMs } = validityOf(endpoint.certificate);
     if (now() < notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3) return;

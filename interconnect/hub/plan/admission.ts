@@ -1,9 +1,9 @@
 /**
- * What of a member's state the hub takes. In: its wish, what it has, what others have. Out: its record and what was
- * refused, with the holder's name. Pure. First owner keeps: only what nobody else holds is given.
+ * What of a member's state the hub takes. In: its wish, what it has, what others have. Out: its record and, added to
+ * `refusals`, what was refused, with the holder's name. First owner keeps: only what nobody else holds is given.
  */
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
-import type { Attachment, Gateway, MemberState, PathEnd, Rejection } from '../../link/messages.ts';
+import type { Attachment, Encap, Gateway, MemberState, PathEnd, Rejection } from '../../link/messages.ts';
 import type { Others } from '../state/holdings.ts';
 import {
   logicalPortOf,
@@ -15,7 +15,14 @@ import {
   type PortRecord,
 } from '../state/record.ts';
 import { allocatePort } from './allocation.ts';
+import { isLegible, legible } from './legible.ts';
 import { admitPrefixes, type Limits } from './prefixes.ts';
+import type { Refusals } from './refusals.ts';
+
+/** So that one member cannot fill the databases and the memory of all. */
+const mostGateways = 64;
+const mostEncaps = 8;
+const mostOptions = 16;
 
 export interface AdmissionFacts {
   readonly cluster: string;
@@ -34,26 +41,20 @@ export interface AdmissionFacts {
   readonly hasUnknownPorts: boolean;
 }
 
-export interface Admission {
-  readonly record: MemberRecord;
-  readonly rejections: readonly Rejection[];
-}
-
-export function admit(wish: MemberState, facts: AdmissionFacts): Admission {
-  const rejections: Rejection[] = [];
-  const gateways = admitGateways(wish.gateways, facts.others, rejections);
+export function admit(wish: MemberState, facts: AdmissionFacts, refusals: Refusals): MemberRecord {
+  const gateways = admitGateways(wish.gateways, facts.others, refusals);
   const attachments: AttachmentRecord[] = [];
   let room = facts.limits.maxPrefixes;
   for (const attachment of wish.attachments) {
     const network = facts.networks.get(attachment.transitSwitch);
     if (network === undefined || attachments.some((one) => one.network === network.name)) continue;
-    const record = admitAttachment(attachment, network, { ...facts, gateways, room }, rejections);
+    const record = admitAttachment(attachment, network, { ...facts, gateways, room }, refusals);
     if (record === undefined) continue;
     room -= record.prefixes.length;
     attachments.push(record);
   }
   attachments.sort((a, b) => (a.network < b.network ? -1 : 1));
-  return { record: { name: facts.cluster, handle: facts.handle, gateways, attachments }, rejections };
+  return { name: facts.cluster, handle: facts.handle, gateways, attachments };
 }
 
 /** A wish that asks for what the record holds. */
@@ -81,7 +82,7 @@ function admitAttachment(
   wish: Attachment,
   network: Network,
   facts: AttachmentFacts,
-  rejections: Rejection[],
+  refusals: Refusals,
 ): AttachmentRecord | undefined {
   const own = facts.own?.attachments.find((one) => one.network === network.name);
   const ports: PortRecord[] = [];
@@ -91,12 +92,12 @@ function admitAttachment(
     // What goes is not given anew.
     if (path.retiring && !has) continue;
     const port = admitPort(path, claimed, facts);
-    if ('code' in port) rejections.push(port);
+    if ('code' in port) refusals.add(port);
     else ports.push({ ...port, ...endOf(wish.ends, path.index, facts.gateways) });
   }
   // Without a port it has no part in it, and its prefixes could not be reached.
   if (ports.length === 0) return undefined;
-  const admitted = admitPrefixes(wish.prefixes, {
+  const prefixFacts = {
     cluster: facts.cluster,
     handle: facts.handle,
     network,
@@ -105,10 +106,9 @@ function admitAttachment(
     limits: facts.limits,
     own: new Set((own?.prefixes ?? []).map(({ cidr }) => cidr)),
     room: facts.room,
-  });
-  rejections.push(...admitted.rejections);
+  };
   const { vpc, routerId } = wish;
-  return { network: network.name, vpc, routerId, prefixes: admitted.prefixes, ports };
+  return { network: network.name, vpc, routerId, prefixes: admitPrefixes(wish.prefixes, prefixFacts, refusals), ports };
 }
 
 function admitPort(
@@ -142,18 +142,21 @@ function endOf(
   return { index, gateways, holder, draining: end?.draining === true };
 }
 
-function admitGateways(wished: readonly Gateway[], others: Others, rejections: Rejection[]): readonly Gateway[] {
+function admitGateways(wished: readonly Gateway[], others: Others, refusals: Refusals): readonly Gateway[] {
   const admitted = new Map<string, Gateway>();
   const ownEncaps = new Set<string>();
   for (const gateway of wished) {
     const refused = refuseGateway(gateway, others, admitted, ownEncaps);
     if (refused !== undefined) {
-      rejections.push(refused);
+      refusals.add(refused);
       continue;
     }
     const encaps = gateway.encaps.map((encap) => ({ ...encap, ip: canonicalIp(encap.ip) ?? encap.ip }));
     for (const { type, ip } of encaps) ownEncaps.add(`${type}/${ip}`);
-    admitted.set(gateway.chassis, { ...gateway, encaps: encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1)) });
+    // It only tells people which machine it is.
+    const hostname = legible(gateway.hostname);
+    encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
+    admitted.set(gateway.chassis, { ...gateway, hostname, encaps });
   }
   return [...admitted.values()].sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }
@@ -179,9 +182,17 @@ function refuseGateway(
       `chassis ${chassis} is a gateway of ${holder} already; give its Open vSwitch another system-id`,
       holder,
     );
-  if (!/^[^\s,"]+$/.test(chassis) || admitted.has(chassis))
+  if (!/^[^\s,"]+$/.test(chassis) || !isLegible(chassis) || admitted.has(chassis))
     return no('GatewayInvalid', `gateway "${chassis}" has no usable name of its own`);
+  if (admitted.size >= mostGateways)
+    return no('TooManyGateways', `a cluster has ${mostGateways} gateways at most; ${chassis} is one more`);
   if (encaps.length === 0) return no('GatewayInvalid', `gateway ${chassis} has no tunnel address`);
+  if (encaps.length > mostEncaps)
+    return no('GatewayInvalid', `gateway ${chassis} has ${encaps.length} tunnel addresses; ${mostEncaps} are the most`);
+  if (!encaps.every(hasLegibleOptions)) {
+    const message = `gateway ${chassis}: a tunnel has at most ${mostOptions} options, in plain text without control characters and of usual length; correct its Open vSwitch`;
+    return no('GatewayInvalid', message);
+  }
   for (const { type, ip } of encaps) {
     const address = canonicalIp(ip);
     if (type !== 'geneve' || address === undefined)
@@ -199,6 +210,11 @@ function refuseGateway(
       );
   }
   return undefined;
+}
+
+function hasLegibleOptions({ options }: Encap): boolean {
+  const entries = Object.entries(options);
+  return entries.length <= mostOptions && entries.flat().every(isLegible);
 }
 
 function canonicalIp(text: string): string | undefined {

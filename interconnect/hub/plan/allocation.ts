@@ -51,9 +51,9 @@ function isUsable(path: NetworkPath, port: AllocatedPort, taken: Taken): boolean
   if (!Number.isInteger(tunnelKey) || tunnelKey < 1 || tunnelKey > lastPortKey) return false;
   if (taken.hasKey(path.switch, tunnelKey)) return false;
   return path.cidrs.every((cidr, at) => {
-    const [address = '', length] = (networks[at] ?? '').split('/');
+    const [address = '', length, ...rest] = (networks[at] ?? '').split('/');
     const [network, ip] = [parseCidr(cidr), parseIp(address)];
-    if (network === undefined || ip === undefined || length !== String(network.prefix)) return false;
+    if (network === undefined || ip === undefined || length !== String(network.prefix) || rest.length > 0) return false;
     return cidrContains(network, ip) && !taken.hasAddress(path.switch, formatIp(ip));
   });
 }

@@ -7,11 +7,14 @@ import { cidrSize, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../
 import { bitsOf } from '../../../lib/net/ip.ts';
 import type { Attachment, HeldPort, Rejection } from '../../link/messages.ts';
 import { clusterName, type Network, type NetworkDefinition } from '../state/record.ts';
+import { isLegible } from './legible.ts';
 import { checkCidrs, mostPaths, networkOfPath, pathIndex, switchNames } from './paths.ts';
 
 const networkName = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 /** How many candidates are tried for a network whose addresses the hub is to choose. */
 const mostCandidates = 4096;
+/** Ends, ports held, addresses and clusters in one wish; gateways of one end. */
+const most = { ends: 64, held: 64, cidrs: 8, clusters: 1024, gateways: 64 } as const;
 
 export interface AttachmentFacts {
   readonly network: Network | undefined;
@@ -37,6 +40,11 @@ export interface Resolution {
 
 export function resolveAttachment(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {
   const { network } = facts;
+  const odd = oddityOf(wish);
+  if (odd !== undefined) {
+    const message = `this cluster's part in transit switch ${wish.transitSwitch} cannot be read: ${odd}`;
+    return refuse(wish, 'AttachmentInvalid', message);
+  }
   const wrong = wish.clusters.find((name) => !clusterName.test(name));
   if (wrong !== undefined) {
     // Leaving the name out could make of a list nobody is on a network for everybody.
@@ -60,6 +68,19 @@ export function resolveAttachment(cluster: string, wish: Attachment, facts: Atta
   if (difference === undefined) return { isAttached: true, rejections: [] };
   const message = `transit switch ${name} was defined by ${definer} with ${difference}; leave that out or say the same`;
   return { ...refuse(wish, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
+}
+
+/** What neither databases nor people could read; undefined where there is nothing of the kind. */
+function oddityOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): string | undefined {
+  if (!isLegible(vpc)) return 'the name of its VPC is too long or has control characters';
+  if (!isLegible(routerId)) return 'the id of its router is too long or has control characters';
+  if (ends.length > most.ends) return `it has ${ends.length} ends of paths; ${most.ends} are the most`;
+  if (ends.some(({ gateways }) => gateways.length > most.gateways))
+    return `an end of a path has more than ${most.gateways} gateways`;
+  if (held.length > most.held) return `it holds ${held.length} ports; ${most.held} are the most`;
+  if (cidrs.length > most.cidrs) return `it names ${cidrs.length} networks; one per IP family is the most`;
+  if (clusters.length > most.clusters) return `it lists ${clusters.length} clusters; ${most.clusters} are the most`;
+  return undefined;
 }
 
 function define(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {

@@ -4,6 +4,13 @@ import { specialUse } from '../../../lib/net/special-use.ts';
 import type { Prefix, Rejection } from '../../link/messages.ts';
 import type { Others } from '../state/holdings.ts';
 import { clusterName, type Network } from '../state/record.ts';
+import { isLegible } from './legible.ts';
+import type { Refusals } from './refusals.ts';
+
+/** Tags, or clusters in one list: more than there are clusters at the largest scale. */
+const mostNames = 1024;
+/** Prefixes looked at beyond those that may be taken: the hub does nothing else meanwhile. */
+const mostInVain = 10_000;
 
 /** What may be taken of a member, as its HubMember says. */
 export interface Limits {
@@ -29,26 +36,25 @@ export interface PrefixFacts {
 
 const origins: ReadonlySet<string> = new Set(['connected', 'static', 'bgp', 'aggregate']);
 
-export interface AdmittedPrefixes {
-  readonly prefixes: readonly Prefix[];
-  readonly rejections: readonly Rejection[];
-}
-
-export function admitPrefixes(wished: readonly Prefix[], facts: PrefixFacts): AdmittedPrefixes {
+export function admitPrefixes(wished: readonly Prefix[], facts: PrefixFacts, refusals: Refusals): readonly Prefix[] {
   const admitted = new Map<string, Prefix>();
-  const rejections: Rejection[] = [];
   const allowed = facts.limits.allowedPrefixes.flatMap((text) => parseCidr(text) ?? []);
   // Those it has come first: one more than it may have takes nothing from it.
   const isOwn = ({ cidr }: Prefix): number => (facts.own.has(cidr) ? 0 : 1);
-  for (const prefix of [...wished].sort((a, b) => isOwn(a) - isOwn(b))) {
+  const ordered = [...wished].sort((a, b) => isOwn(a) - isOwn(b));
+  for (const [at, prefix] of ordered.entries()) {
+    if (at >= facts.room + mostInVain) {
+      refusals.add(rejectionOf(prefix.cidr, tooMany(facts), facts.network.name));
+      continue;
+    }
     const cidr = parseCidr(prefix.cidr);
     const key = cidr === undefined ? '' : formatCidr(cidr);
     if (admitted.has(key)) continue;
-    const refused = refusePrefix(prefix.cidr, cidr, allowed, facts) ?? refuseMore(admitted.size, facts);
+    const refused = refusePrefix(prefix, cidr, allowed, facts) ?? refuseMore(admitted.size, facts);
     if (refused === undefined) admitted.set(key, normalised(prefix, key));
-    else rejections.push(rejectionOf(prefix.cidr, refused, facts.network.name));
+    else refusals.add(rejectionOf(prefix.cidr, refused, facts.network.name));
   }
-  return { prefixes: [...admitted.values()].sort((a, b) => (a.cidr < b.cidr ? -1 : 1)), rejections };
+  return [...admitted.values()].sort((a, b) => (a.cidr < b.cidr ? -1 : 1));
 }
 
 interface Refusal {
@@ -58,18 +64,24 @@ interface Refusal {
 }
 
 function refusePrefix(
-  text: string,
+  prefix: Prefix,
   cidr: Cidr | undefined,
   allowed: readonly Cidr[],
   facts: PrefixFacts,
 ): Refusal | undefined {
   const { network, transits, limits, own, others, cluster, handle } = facts;
+  const text = prefix.cidr;
   const special = cidr === undefined ? undefined : specialUse(cidr);
   if (cidr === undefined || special !== undefined)
     return {
       code: 'PrefixInvalid',
       message: `"${text}" is no prefix that can be shared between clusters${because(special)}`,
     };
+  const { tags, via, only, except } = prefix;
+  if (![tags, via, only, except].every((names) => names.length <= mostNames && names.every(isLegible))) {
+    const message = `${text}: its tags and lists of clusters have at most ${mostNames} names, in plain text without control characters and of usual length; correct the RoutePolicy that sets them`;
+    return { code: 'PrefixInvalid', message };
+  }
   const transit = network.cidrs.flatMap((one) => parseCidr(one) ?? []);
   const has = network.cidrs.join(',');
   if (!transit.some(({ family }) => family === cidr.family)) {
@@ -99,8 +111,11 @@ function because(special: string | undefined): string {
   return special === undefined ? '' : `: it holds addresses for ${special}`;
 }
 
-function refuseMore(count: number, { room, limits, cluster, handle }: PrefixFacts): Refusal | undefined {
-  if (count < room) return undefined;
+function refuseMore(count: number, facts: PrefixFacts): Refusal | undefined {
+  return count < facts.room ? undefined : tooMany(facts);
+}
+
+function tooMany({ limits, cluster, handle }: PrefixFacts): Refusal {
   const message = `${cluster} may offer ${limits.maxPrefixes} prefixes; the hub's administrator may change HubMember ${handle}`;
   return { code: 'MaxPrefixes', message };
 }

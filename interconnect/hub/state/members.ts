@@ -8,6 +8,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { MemberState, Rejection } from '../../link/messages.ts';
 import { admit, wishOf } from '../plan/admission.ts';
+import { Refusals } from '../plan/refusals.ts';
 import { memberOwner, planMember } from '../plan/rows.ts';
 import { heldByForeign, heldByMember } from './held.ts';
 import { Holdings } from './holdings.ts';
@@ -34,6 +35,15 @@ export interface MembersEvents {
   readonly onPorts: (name: string, ports: readonly AllocatedPort[]) => void;
 }
 
+/** In one line of the log; the member is told more. */
+const mostLogged = 10;
+
+interface Refused {
+  readonly rejections: readonly Rejection[];
+  /** Of all, also those that are not among them. */
+  readonly count: number;
+}
+
 export class Members {
   readonly #options: MembersOptions;
   readonly #events: MembersEvents;
@@ -43,7 +53,7 @@ export class Members {
   readonly #applied = new Map<string, MemberRecord>();
   readonly #refused = new Map<string, Problem>();
   readonly #wishes = new Map<string, MemberState>();
-  readonly #rejections = new Map<string, readonly Rejection[]>();
+  readonly #rejections = new Map<string, Refused>();
   readonly #attached = new Map<string, Set<string>>();
   readonly #expected = new Set<string>();
   readonly #foreign = new Map<string, ForeignMember>();
@@ -83,7 +93,7 @@ export class Members {
   }
 
   get rejectionCount(): number {
-    return this.#rejections.values().reduce((sum, rejections) => sum + rejections.length, 0);
+    return this.#rejections.values().reduce((sum, { count }) => sum + count, 0);
   }
 
   /** What the databases hold of it. */
@@ -109,7 +119,7 @@ export class Members {
   }
 
   rejections(name: string): readonly Rejection[] {
-    const known = this.#rejections.get(name) ?? [];
+    const known = this.#rejections.get(name)?.rejections ?? [];
     const problem = this.#refused.get(name);
     if (problem === undefined) return known;
     return [...known, { kind: 'member', value: name, ...problem, holder: '', transitSwitch: '' }];
@@ -206,10 +216,11 @@ export class Members {
   #plan(name: string, wish: MemberState, isOwnWord: boolean): void {
     const { registry, log } = this.#options;
     const record = this.#records.get(name);
-    const { networks, rejections, changed } = isOwnWord
-      ? takePart(name, wish, this.#participation(name))
+    const refusals = new Refusals();
+    const { networks, changed } = isOwnWord
+      ? takePart(name, wish, this.#participation(name), refusals)
       : stayIn(name, wish, this.#options.networks);
-    const admission = admit(wish, {
+    const facts = {
       cluster: name,
       handle: registry.handle(name),
       own: record,
@@ -219,15 +230,18 @@ export class Members {
       transits: Array.from(this.#options.networks.values()),
       recorded: registry.ports(name),
       hasUnknownPorts: this.#expected.values().some((one) => one !== name && registry.ports(one).length === 0),
-    });
-    const all = [...rejections, ...admission.rejections];
-    const isNews = JSON.stringify(all) !== JSON.stringify(this.#rejections.get(name) ?? []);
-    if (isNews && all.length > 0)
-      log.warn({ cluster: name, rejections: all }, 'refused a part of what a member asked for');
-    if (all.length > 0) this.#rejections.set(name, all);
+    };
+    const admitted = admit(wish, facts, refusals);
+    const [rejections, { count }] = [refusals.list(), refusals];
+    const isNews = JSON.stringify(rejections) !== JSON.stringify(this.#rejections.get(name)?.rejections ?? []);
+    if (isNews && count > 0) {
+      const logged = { cluster: name, count, rejections: rejections.slice(0, mostLogged) };
+      log.warn(logged, 'refused a part of what a member asked for');
+    }
+    if (count > 0) this.#rejections.set(name, { rejections, count });
     else this.#rejections.delete(name);
     if (isNews) this.#events.onOwn(name);
-    if (this.#give(admission.record)) this.#reconsider(name);
+    if (this.#give(admitted)) this.#reconsider(name);
     for (const network of changed) this.#networkChanged(network, name);
     this.#collect();
   }
@@ -307,7 +321,7 @@ export class Members {
   #replanRefused(isFree: (rejection: Rejection) => boolean, except?: string): void {
     // Planning changes what is iterated.
     const refused = Array.from(this.#rejections);
-    for (const [name, rejections] of refused)
+    for (const [name, { rejections }] of refused)
       if (name !== except && this.#wishes.has(name) && rejections.some(isFree)) this.replan(name);
   }
 }

@@ -1,6 +1,7 @@
 /** Which networks a member takes part in. In: its wish. Out: the networks, made and changed as the member may. */
 import type { HeldPort, MemberState, Rejection } from '../../link/messages.ts';
 import { resolveAttachment, type AttachmentFacts } from '../plan/attachments.ts';
+import type { Refusals } from '../plan/refusals.ts';
 import type { Networks } from './networks.ts';
 import type { Network } from './record.ts';
 
@@ -19,18 +20,16 @@ export interface Participation {
 export interface Parts {
   /** Those it takes part in. */
   readonly networks: ReadonlyMap<string, Network>;
-  readonly rejections: readonly Rejection[];
   /** Those that became others by this. */
   readonly changed: readonly string[];
 }
 
-/** As it wishes. */
-export function takePart(cluster: string, wish: MemberState, participation: Participation): Parts {
+/** As it wishes; what it may not goes to `refusals`. */
+export function takePart(cluster: string, wish: MemberState, participation: Participation, refusals: Refusals): Parts {
   const { networks, recorded, isAttached, isForeignSwitch, prefixWithin } = participation;
   const taking = new Map<string, Network>();
-  const rejections: Rejection[] = [];
   const changed: string[] = [];
-  for (const { transitSwitch } of wish.attachments.slice(mostAttachments)) rejections.push(tooMany(transitSwitch));
+  for (const { transitSwitch } of wish.attachments.slice(mostAttachments)) refusals.add(tooMany(transitSwitch));
   for (const attachment of wish.attachments.slice(0, mostAttachments)) {
     const name = attachment.transitSwitch;
     const resolution = resolveAttachment(cluster, attachment, {
@@ -42,7 +41,7 @@ export function takePart(cluster: string, wish: MemberState, participation: Part
       isForeignSwitch,
       prefixWithin,
     });
-    rejections.push(...resolution.rejections);
+    for (const rejection of resolution.rejections) refusals.add(rejection);
     if (resolution.definition !== undefined) {
       networks.put(resolution.definition);
       changed.push(name);
@@ -50,7 +49,7 @@ export function takePart(cluster: string, wish: MemberState, participation: Part
     const network = networks.get(name);
     if (resolution.isAttached && network !== undefined) taking.set(name, network);
   }
-  return { networks: taking, rejections, changed };
+  return { networks: taking, changed };
 }
 
 /** As it stands: a member that is away changes no network and is only left out of those it may be in no more. */
@@ -63,7 +62,7 @@ export function stayIn(cluster: string, wish: MemberState, networks: Networks): 
     if (clusters.length === 0 || clusters.includes(cluster) || definedBy === cluster)
       taking.set(transitSwitch, network);
   }
-  return { networks: taking, rejections: [], changed: [] };
+  return { networks: taking, changed: [] };
 }
 
 function tooMany(transitSwitch: string): Rejection {

@@ -119,6 +119,34 @@ test('select shows rows as the cache does; update, mutate, wait and comment', as
   ]);
 });
 
+test('a string that would make the server close the connection is refused here, others go through', async () => {
+  const states: string[] = [];
+  const stop = client.onState((state) => states.push(state));
+  const insert = (name: string) => client.transact([{ op: 'insert', table: 'Address_Set', row: { name } }]);
+  for (const name of ['a\0b', '\\\0', 'a\ud800', '\udc00b']) {
+    await assert.rejects(insert(name), (error: unknown) => {
+      assert.ok(error instanceof TransactionRejected, String(error));
+      assert.equal(error.retry, 'never');
+      return true;
+    });
+  }
+  const harmless = ['\\u0000', '\\\\ud800', '😀', '\u0001'];
+  for (const name of harmless) await insert(name);
+  const names = [...client.cache.table('Address_Set').rows.values()].map((row) => row['name']);
+  assert.ok(harmless.every((name) => names.includes(name)));
+  await client.transact([{ op: 'delete', table: 'Address_Set', where: [] }]);
+  const comment = {
+    op: 'comment',
+    comment: '',
+    toJSON: () => {
+      throw new RangeError('Invalid string length');
+    },
+  } as const;
+  await assert.rejects(client.transact([comment]), TransactionRejected, 'one that is too long');
+  assert.deepEqual(states, [], 'the connection stayed');
+  stop();
+});
+
 test('refused transactions say which operation, table and why', async () => {
   const rejected = (operations: Parameters<OvsdbClient['transact']>[0]): Promise<TransactionRejected> =>
     client.transact(operations).then(

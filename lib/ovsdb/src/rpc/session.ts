@@ -13,6 +13,9 @@ import { connectRemote, type Remote } from './remote.ts';
 
 const connectTimeoutMs = 5000;
 
+/** In JSON text: a NUL or half a surrogate pair. A server answers either by closing the connection. */
+const unreadable = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
+
 export interface SessionOptions {
   readonly remote: Remote;
   readonly tls: TlsFiles | undefined;
@@ -67,19 +70,23 @@ export class Session {
     socket.on('close', () => this.end(this.#lost('the server closed the connection')));
   }
 
-  /** @throws OvsdbConnectionLost, OvsdbTimeout, OvsdbRequestRefused, or the signal's reason. */
+  /**
+   * What no server could read is refused without being sent.
+   * @throws OvsdbConnectionLost, OvsdbTimeout, OvsdbRequestRefused, or the signal's reason.
+   */
   call<T>(method: string, params: readonly unknown[], options: CallOptions<T>): Promise<T> {
     options.signal?.throwIfAborted();
     if (this.#endReason !== undefined)
       throw new OvsdbConnectionLost(this.#endReason.message, { cause: this.#endReason });
     const id = ++this.#lastId;
+    const text = textOf(method, params, id);
     const pending = new PendingCall(method, this.#options.remote.text, options, (gaveUp) => {
       this.#pending.delete(id);
       // The server drops a transaction that still waits; one that already ran is not undone (RFC 7047 §4.1.4).
       if (gaveUp) this.#send({ method: 'cancel', params: [id], id: null });
     });
     this.#pending.set(id, pending);
-    this.#send({ method, params, id });
+    this.#write(text);
     return pending.promise;
   }
 
@@ -131,7 +138,11 @@ export class Session {
   }
 
   #send(message: object): void {
-    if (this.#endReason === undefined) this.#socket.write(JSON.stringify(message));
+    this.#write(JSON.stringify(message));
+  }
+
+  #write(text: string): void {
+    if (this.#endReason === undefined) this.#socket.write(text);
   }
 
   #lost(why: string, cause?: unknown): OvsdbConnectionLost {
@@ -140,6 +151,19 @@ export class Session {
       cause,
     });
   }
+}
+
+function textOf(method: string, params: readonly unknown[], id: number): string {
+  let text: string;
+  try {
+    text = JSON.stringify({ method, params, id });
+  } catch (error) {
+    // The text would be longer than a string can be.
+    if (!(error instanceof RangeError)) throw error;
+    throw new OvsdbRequestRefused(method, 'resources exhausted', 'the request is too long to be sent');
+  }
+  if (!unreadable.test(text)) return text;
+  throw new OvsdbRequestRefused(method, 'syntax error', 'a string in it has a NUL or half a surrogate pair');
 }
 
 function refusal(method: string, error: unknown): OvsdbRequestRefused {

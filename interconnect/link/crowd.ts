@@ -1,0 +1,68 @@
+/**
+ * How much a member's state would become in memory. In: its bytes, before they are decoded. Out: why they are not to be,
+ * where they are too many messages or fields: two bytes are enough for a message that takes hundreds once it is decoded.
+ */
+import type { Problem } from '../../lib/desired/problem.ts';
+
+/** A million prefixes, which is the most that a HubMember may allow, and what else a state holds. */
+const mostMessages = 1_100_000;
+const mostFields = 8_000_000;
+
+/** By field number, the fields of a message that are messages. */
+interface Shape {
+  readonly [field: number]: Shape;
+}
+
+/** MemberState of hub.proto. */
+const memberState: Shape = {
+  // Gateways with encaps with options.
+  2: { 3: { 3: {} } },
+  // Attachments with prefixes, ends and held ports.
+  3: { 4: {}, 5: {}, 6: {} },
+};
+
+/** Undefined: it may be decoded. What is no message at all is left to the decoder. */
+export function refuseCrowd(bytes: Uint8Array): Problem | undefined {
+  const count = { messages: 0, fields: 0 };
+  countIn(bytes, { at: 0, end: bytes.length }, memberState, count);
+  if (count.messages <= mostMessages && count.fields <= mostFields) return undefined;
+  const message = `the state of this cluster has more than ${mostMessages} prefixes and other parts, or ${mostFields} fields in them; let it offer fewer prefixes`;
+  return { code: 'StateTooLarge', message };
+}
+
+interface Range {
+  at: number;
+  readonly end: number;
+}
+
+function countIn(bytes: Uint8Array, range: Range, shape: Shape, count: { messages: number; fields: number }): void {
+  while (range.at < range.end && count.messages <= mostMessages && count.fields <= mostFields) {
+    const tag = readVarint(bytes, range);
+    count.fields += 1;
+    const kind = tag & 7;
+    if (kind === 0) readVarint(bytes, range);
+    else if (kind === 1) range.at += 8;
+    else if (kind === 5) range.at += 4;
+    else if (kind !== 2) return;
+    else {
+      const end = readVarint(bytes, range) + range.at;
+      const inner = shape[tag >>> 3];
+      if (inner !== undefined) {
+        count.messages += 1;
+        countIn(bytes, { at: range.at, end: Math.min(end, range.end) }, inner, count);
+      }
+      range.at = end;
+    }
+  }
+}
+
+/** The low 32 bits, which is all that tags and lengths have. */
+function readVarint(bytes: Uint8Array, range: Range): number {
+  let value = 0;
+  for (let shift = 0; range.at < range.end; shift += 7) {
+    const byte = bytes[range.at++] ?? 0;
+    if (shift < 32) value |= (byte & 127) << shift;
+    if (byte < 128) break;
+  }
+  return value >>> 0;
+}

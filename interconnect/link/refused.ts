@@ -1,0 +1,9 @@
+/** How many refusals a list of them stands for. In: what the hub told. Out: a number. Pure. */
+import type { Rejection } from './messages.ts';
+
+/** Code of the one that stands for as many more of its kind as its value says: the hub does not list them all. */
+export const moreRefused = 'MoreRefused';
+
+export function countRefused(rejections: readonly Pick<Rejection, 'code' | 'value'>[]): number {
+  return rejections.reduce((sum, { code, value }) => sum + (code === moreRefused ? Number(value) : 1), 0);
+}
