@@ -185,6 +185,20 @@ describe('members of the hub', () => {
     await assert.rejects(bed.redeem(text, key), isRefused('TokenSpent'));
   });
 
+  it('keeps a new membership although it hears late that the object of the one before is gone', async () => {
+    const uid = () => [...bed.store.members()].find(({ handle }) => handle === 'fifth')?.uid ?? '';
+    const first = await bed.member('fifth');
+    const before = uid();
+    await first.leave();
+    await first.until(() => first.ended !== undefined).catch(() => undefined);
+    const second = await bed.member('fifth');
+    assert.notEqual(uid(), before);
+    bed.store.lateDelete('fifth', before);
+    assert.ok(bed.registry.member('fifth'));
+    assert.deepEqual(await second.say([attachment([])], 'e1', '172.30.0.51'), []);
+    await second.leave();
+  });
+
   it('redeems a token once: again for the same key, never for another', async () => {
     const [key, other] = [await createKey(), await createKey()];
     const text = bed.token('south');

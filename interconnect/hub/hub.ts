@@ -87,7 +87,11 @@ export async function startHub(options: HubOptions): Promise<Hub> {
     now,
     log,
     ...(options.silenceTimes === undefined ? {} : { times: options.silenceTimes }),
-    onChange: () => roster.databasesChanged(),
+    onChange: () => {
+      // Until the hub has started, the members wait in the lobby.
+      options.lobby.silent(silence.silent);
+      roster.databasesChanged();
+    },
   });
   const roster = openRoster({ options, networks, foreign, zones, switches, rows, silence }, records);
   roster.foreignChanged(foreign.names());

@@ -151,6 +151,14 @@ describe('the store of the hub in Kubernetes', () => {
     await until('refused', async () => JSON.stringify(await status()).includes('10.16/16 is no CIDR'));
   });
 
+  it('writes into an object why it makes nobody a member', async () => {
+    store.refuse('other', { code: 'NameTaken', message: 'delete it' });
+    await until('written', async () => {
+      const { status: said } = await client.get(hubMembers, { name: 'other' });
+      return /"SpecAccepted".*"NameTaken"|"NameTaken".*"SpecAccepted"/.test(JSON.stringify(said ?? {}));
+    });
+  });
+
   it('says that it is away, and writes what waited once it is back', async () => {
     await server.kill();
     const later = { ...membership, cluster: 'late' };

@@ -163,6 +163,43 @@ describe('networks and their paths', () => {
     assert.deepEqual(clash, [['member', 'ClusterNameTaken', 'x']]);
   });
 
+  it('leaves a network as it is when its definer leaves, until one that it lists says anew what it is', async () => {
+    const [far, west, north] = [await bed.member('far'), await bed.member('west'), await bed.member('north')];
+    const wish = { transitSwitch: 'grey', vpc: 'grey' };
+    const clusters = ['far', 'west'];
+    await far.say([attachment([], { ...wish, clusters, paths: 3 })], 'f1', '172.30.0.61');
+    assert.deepEqual(await say.west(attachment([]), attachment([], wish))(west), []);
+    const grey = { ...wish, clusters: [...clusters, 'north'] };
+    assert.deepEqual(codes(await say.west(attachment([]), attachment([], grey))(west)), [
+      ['transit-switch', 'TransitSwitchDiffers', 'far'],
+    ]);
+    const sayNorth = () => north.say([attachment([], wish)], 'c1', '172.30.0.31');
+    assert.deepEqual(codes(await sayNorth()), [['transit-switch', 'ClusterNotListed', 'far']]);
+    const seen = () => west.last?.transitSwitches.find(({ name }) => name === 'grey');
+    const is = () => [seen()?.definedBy, seen()?.clusters, seen()?.paths.length];
+    await far.leave();
+    await west.until(() => seen()?.definedBy === '');
+    await north.until(() => north.last?.rejections[0]?.holder === '');
+    assert.match(north.last?.rejections[0]?.message ?? '', /for far, west, .* has left; have one of these list north/);
+    assert.deepEqual(await say.west(attachment([]), attachment([], wish))(west), []);
+    assert.deepEqual(is(), ['', clusters, 3], 'who says nothing of it changes nothing');
+    const attempt = say.west(attachment([]), attachment([], grey));
+    assert.match((await attempt(west))[0]?.message ?? '', /define it by naming both its clusters and paths/);
+    assert.deepEqual(await say.west(attachment([]), attachment([], { ...grey, paths: 3 }))(west), []);
+    assert.deepEqual(is(), ['west', ['far', 'north', 'west'], 3]);
+    await north.until(() => north.last?.rejections.length === 0);
+    // The same where the membership ends while there is no hub.
+    await bed.stop();
+    bed.store.delete('west');
+    await bed.start();
+    const back = await bed.member('north');
+    await back.say([attachment([], wish)], 'c1', '172.30.0.31');
+    const last = back.last?.transitSwitches.find(({ name }) => name === 'grey');
+    assert.deepEqual([last?.definedBy, last?.clusters], ['', ['far', 'north', 'west']]);
+    await back.say([attachment([])], 'c1', '172.30.0.31');
+    await bed.until(() => bed.rows('Transit_Switch').every((row) => !String(row['name']).startsWith('grey')));
+  });
+
   it('takes a network away with the last that takes part in it, also after a restart', async () => {
     await bed.restart();
     const [east, north] = [await bed.member('east'), await bed.member('north')];

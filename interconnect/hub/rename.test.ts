@@ -200,6 +200,33 @@ describe('a member that is renamed', () => {
     await assert.rejects(stranger, refusal('ClusterNameTaken', /nord was called north when it joined/));
   });
 
+  it('is not ended by an object that somebody makes by its present name, and that object says so', async () => {
+    const north = await sayNorth();
+    await bed.rename('north', 'nord');
+    await bed.store.create('nord', { allowedPrefixes: [], maxPrefixes: 1 });
+    const isSaid = () => {
+      const { code, message } = bed.store.refused.get('nord') ?? {};
+      assert.equal(code, 'NameTaken');
+      assert.match(message ?? '', /the cluster of HubMember north is called nord now, this object .* delete it/);
+      bed.store.refused.clear();
+    };
+    isSaid();
+    assert.deepEqual(await north.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual([bed.registry.handle('nord'), bed.registry.spec('nord').maxPrefixes], ['north', 10_000]);
+    await bed.restart();
+    isSaid();
+    await sayNorth('nord');
+    await bed.stop();
+    bed.store.edit('north', { cluster: 'north', membership: undefined, ports: [] });
+    await bed.start();
+    isSaid();
+    const again = await sayNorth('nord');
+    assert.equal(bed.registry.handle('nord'), 'north');
+    bed.store.delete('nord');
+    assert.deepEqual(await again.say([attachment(['10.16.0.0/17'])], 'a1', '172.30.0.11'), []);
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['nord']);
+  });
+
   it('is no copy of the cluster, which would take its place', async () => {
     const north = await sayNorth();
     const { key } = bed.identity('north');

@@ -196,6 +196,21 @@ describe('what a hub that lost something has again', () => {
     await again.until(() => again.members.get('west')?.connected === true);
   });
 
+  it('gives nobody up while all are away, or while the one that is back reaches them: the hub may be cut off', async () => {
+    await bed.restart({ times: { ...bedTimes, graceMs: 20, staleAfterMs: 100 } });
+    const [west, east] = [await sayWest(), await sayEast()];
+    west.close();
+    east.close();
+    await bed.until(() => bed.hub.sessions === 0);
+    await sleep(400);
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['east', 'west']);
+    const again = await sayEast();
+    await again.until(() => again.members.has('west'));
+    await sleep(400);
+    assert.ok(again.members.has('west'));
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['east', 'west']);
+  });
+
   it('gives up one that is expected and that nobody has seen', async () => {
     await sayWest();
     await sayEast();

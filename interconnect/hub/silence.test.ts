@@ -71,4 +71,30 @@ describe('a hub whose databases are silent', () => {
     await again.until(() => again.members.has('west'));
     assert.deepEqual(again.last?.silentDatabases, []);
   });
+
+  it('tells so when they fall silent between being read and being written', async () => {
+    const east = await bed.member('east');
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await bed.stop();
+    const lobby = await bed.openLobby();
+    const clients = await openDatabases({
+      northbound: [bed.servers[0]?.remote ?? ''],
+      southbound: [southbound().remote],
+      common: {},
+      now: Date.now,
+      onSilent: (databases) => lobby.silent(databases),
+      log: { warn: () => undefined },
+    });
+    await southbound().kill('SIGSTOP');
+    // More paths are something to write.
+    const starting = bed.take(lobby, clients, { paths: 4, silenceTimes });
+    const again = await bed.member('east');
+    try {
+      await again.until(() => again.last?.silentDatabases[0]?.name === name);
+    } finally {
+      await southbound().kill('SIGCONT');
+      await starting;
+    }
+    await again.until(() => again.last?.silentDatabases.length === 0);
+  });
 });

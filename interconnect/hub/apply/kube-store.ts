@@ -7,12 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { KubeApiError, isKubeError, orAbsent } from '../../../lib/kube/errors.ts';
 import { reflect } from '../../../lib/kube/reflector.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
 import { apiVersionOf, hubMembers, secrets } from '../../../lib/kube/resources.ts';
 import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
 import { ObjectWriter } from '../../../lib/kube/writer.ts';
 import type { Logger } from '../../../lib/run/logger.ts';
 import type { KeyAndCertificate } from '../../link/certificate.ts';
-import { renderMember } from '../status/member.ts';
+import { refuseMember, renderMember } from '../status/member.ts';
 import type { AllocatedPort } from '../state/record.ts';
 import {
   StoreUnavailable,
@@ -21,6 +22,7 @@ import {
   type MemberSpec,
   type Membership,
   type RedeemedToken,
+  type StoreListener,
   type StoredMember,
 } from '../state/registry.ts';
 import { parseHubMember, type HubMember } from '../watch/members.ts';
@@ -80,7 +82,7 @@ class KubeStore implements HubStore {
   readonly #members: Reflector<HubMember>;
   readonly #writer: ObjectWriter;
   /** The newest of each. */
-  readonly #reports = new Map<string, Report>();
+  readonly #reports = new Map<string, Report | Problem>();
   readonly #unsubscribe: () => void;
 
   constructor(options: KubeStoreOptions, authority: KeyAndCertificate, members: Reflector<HubMember>) {
@@ -95,7 +97,7 @@ class KubeStore implements HubStore {
     // What was reported is compared with what the watch brought last, which may have been older than a write of our own.
     this.#unsubscribe = members.subscribe(({ key, after }) => {
       const report = after === undefined ? undefined : this.#reports.get(key);
-      if (report !== undefined) this.report(key, report.ports, report.presence);
+      if (report !== undefined) this.#say(key, report);
     });
   }
 
@@ -160,12 +162,15 @@ class KubeStore implements HubStore {
   }
 
   report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
-    this.#reports.set(handle, { ports, presence });
-    void this.#writer.enqueue(handle, () => this.#write(handle));
+    this.#say(handle, { ports, presence });
   }
 
-  subscribe(listener: (handle: string, after: StoredMember | undefined) => void): () => void {
-    return this.#members.subscribe(({ key, after }) => listener(key, after));
+  refuse(handle: string, problem: Problem): void {
+    this.#say(handle, problem);
+  }
+
+  subscribe(listener: StoreListener): () => void {
+    return this.#members.subscribe(({ key, before, after }) => listener(key, (after ?? before)?.uid ?? '', after));
   }
 
   async close(): Promise<void> {
@@ -174,15 +179,21 @@ class KubeStore implements HubStore {
     await this.#members.stop();
   }
 
+  #say(handle: string, report: Report | Problem): void {
+    this.#reports.set(handle, report);
+    void this.#writer.enqueue(handle, () => this.#write(handle));
+  }
+
   async #write(handle: string): Promise<void> {
     const { client, now } = this.#options;
     const member = this.#members.get(handle);
     const report = this.#reports.get(handle);
     if (member === undefined || report === undefined) return;
     const { status: before, spec } = member;
-    const { conditions, lastSeen, ports } = renderMember(before, { spec, ...report, nowMs: now() });
+    const { conditions, lastSeen, ports } =
+      'code' in report ? refuseMember(before, report, now()) : renderMember(before, { spec, ...report, nowMs: now() });
     const isSame =
-      JSON.stringify([conditions, lastSeen, ports]) ===
+      JSON.stringify([conditions, lastSeen, ports ?? []]) ===
       JSON.stringify([before.conditions, before.lastSeen, before.ports ?? []]);
     if (!isSame) {
       const status = { conditions, lastSeen: lastSeen ?? null, ports };

@@ -52,21 +52,26 @@ export function resolveAttachment(cluster: string, wish: Attachment, facts: Atta
     return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
   }
   const isOpen = network?.definedBy === '' && network.name !== facts.standard.name;
-  if (network === undefined || isOpen || network.definedBy === cluster) {
+  if (network === undefined || network.definedBy === cluster || (isOpen && mayClaim(cluster, wish, network, facts))) {
     if (wish.clusters.length === 0 || wish.clusters.includes(cluster))
       return network === undefined ? define(cluster, wish, facts) : redefine(cluster, wish, network, facts);
     const message = `clusters of transit switch ${wish.transitSwitch} leave out ${cluster}, which defines it; list ${cluster} too`;
     return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
   }
   const name = network.name;
-  const definer = network.definedBy === '' ? 'the hub' : network.definedBy;
+  const definer = isOpen ? 'a cluster that has left' : network.definedBy === '' ? 'the hub' : network.definedBy;
   if (network.clusters.length > 0 && !network.clusters.includes(cluster)) {
-    const message = `${definer}, which defined transit switch ${name}, does not list ${cluster} among its clusters; have it listed there`;
+    const message = isOpen
+      ? `transit switch ${name} is for ${network.clusters.join(', ')}, and the cluster that defined it has left; have one of these list ${cluster} too in its clusters`
+      : `${definer}, which defined transit switch ${name}, does not list ${cluster} among its clusters; have it listed there`;
     return refuse(wish, 'ClusterNotListed', message, network.definedBy);
   }
   const difference = differenceOf(wish, network);
   if (difference === undefined) return { isAttached: true, rejections: [] };
-  const message = `transit switch ${name} was defined by ${definer} with ${difference}; leave that out or say the same`;
+  const way = isOpen
+    ? 'leave that out, or define it by naming both its clusters and paths'
+    : 'leave that out or say the same';
+  const message = `transit switch ${name} was defined by ${definer} with ${difference}; ${way}`;
   return { ...refuse(wish, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
 }
 
@@ -81,6 +86,13 @@ function oddityOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): s
   if (cidrs.length > most.cidrs) return `it names ${cidrs.length} networks; one per IP family is the most`;
   if (clusters.length > most.clusters) return `it lists ${clusters.length} clusters; ${most.clusters} are the most`;
   return undefined;
+}
+
+/** Who defines a network whose definer has left says anew what it is restricted to: what a wish is silent about would be lost. */
+function mayClaim(cluster: string, wish: Attachment, network: Network, { standard }: AttachmentFacts): boolean {
+  const { clusters, paths } = network;
+  const isListed = clusters.length === 0 || (clusters.includes(cluster) && wish.clusters.length > 0);
+  return isListed && (wish.paths > 0 || paths === standard.paths);
 }
 
 function define(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {

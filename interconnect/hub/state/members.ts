@@ -71,9 +71,12 @@ export class Members {
       // A rename may have been cut short before the databases had it.
       if (record !== undefined) this.#give({ ...record, name: cluster });
       else this.#reserve(cluster);
-      if (formerName !== undefined && registry.member(formerName) === undefined) this.#inherit(formerName, cluster);
+      if (formerName !== undefined && registry.member(formerName) === undefined) this.#redefine(formerName, cluster);
       if (record === undefined && !leaving && !registry.isStale(cluster)) this.#expected.add(cluster);
     }
+    // A membership may have ended while there was no hub.
+    const definers = new Set(Array.from(this.#options.networks.values(), ({ definedBy }) => definedBy));
+    for (const definer of definers) if (definer !== '' && registry.member(definer) === undefined) this.disown(definer);
     // Paths or limits may have become others meanwhile.
     const names = Array.from(this.#records.keys());
     for (const name of names) this.replan(name);
@@ -157,7 +160,7 @@ export class Members {
     this.#holdings.delete(before);
     for (const { network } of record?.attachments ?? []) this.#attached.get(network)?.delete(before);
     this.#records.delete(before);
-    this.#inherit(before, name);
+    this.#redefine(before, name);
     if (this.#expected.delete(before)) this.#expected.add(name);
     if (record === undefined) this.#reserve(name);
     else this.#give({ ...record, name });
@@ -166,6 +169,11 @@ export class Members {
     // What was refused names the holder; what is told of it may say another thing now.
     this.#reconsider(before);
     this.replan(name);
+  }
+
+  /** Its membership is over: the networks that it defined stay what they are until another defines them. */
+  disown(name: string): void {
+    if (this.#redefine(name, '')) this.#events.onAll();
   }
 
   /** Its rows go. Its ports stay reserved as long as it is a member. */
@@ -286,11 +294,12 @@ export class Members {
       );
   }
 
-  /** Networks that it defined by its former name are its own still. */
-  #inherit(before: string, name: string): void {
+  /** Networks that `before` defined are those of another name now. Whether there are any. */
+  #redefine(before: string, definedBy: string): boolean {
     const { networks } = this.#options;
-    for (const { switches: _, ...definition } of Array.from(networks.values()))
-      if (definition.definedBy === before) networks.put({ ...definition, definedBy: name });
+    const its = Array.from(networks.values()).filter((network) => network.definedBy === before);
+    for (const { switches: _, ...definition } of its) networks.put({ ...definition, definedBy });
+    return its.length > 0;
   }
 
   #networkChanged(network: string, except: string): void {
@@ -298,6 +307,7 @@ export class Members {
     // Planning takes a member out and puts it in again.
     const attached = Array.from(this.attached(network));
     for (const name of attached) if (name !== except) this.replan(name);
+    this.#replanRefused(({ kind, value }) => kind === 'transit-switch' && value === network, except);
   }
 
   /** A network goes with the last that took part, unless somebody is still to say whether it does. */

@@ -1,5 +1,6 @@
 /** A store in memory, for tests and for what runs without an API server. `isAway` makes it unreachable. */
 import type { KeyAndCertificate } from '../../link/certificate.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
 import type { AllocatedPort } from './record.ts';
 import {
   StoreUnavailable,
@@ -8,15 +9,18 @@ import {
   type MemberSpec,
   type Membership,
   type RedeemedToken,
+  type StoreListener,
   type StoredMember,
 } from './registry.ts';
 
 export class MemoryStore implements HubStore {
   readonly authority: KeyAndCertificate;
   isAway = false;
+  /** By handle. */
+  readonly refused = new Map<string, Problem>();
   readonly #members = new Map<string, StoredMember>();
   readonly #tokens = new Map<string, RedeemedToken>();
-  readonly #listeners = new Set<(handle: string, after: StoredMember | undefined) => void>();
+  readonly #listeners = new Set<StoreListener>();
   #made = 0;
 
   constructor(authority: KeyAndCertificate) {
@@ -64,7 +68,11 @@ export class MemoryStore implements HubStore {
     if (known !== undefined) this.#put({ ...known, ports, isStale: presence.state === 'Stale' });
   }
 
-  subscribe(listener: (handle: string, after: StoredMember | undefined) => void): () => void {
+  refuse(handle: string, problem: Problem): void {
+    this.refused.set(handle, problem);
+  }
+
+  subscribe(listener: StoreListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -77,13 +85,19 @@ export class MemoryStore implements HubStore {
 
   /** As a person deletes the object. */
   delete(handle: string): void {
+    const uid = this.#members.get(handle)?.uid;
     this.#members.delete(handle);
-    for (const listener of this.#listeners) listener(handle, undefined);
+    if (uid !== undefined) this.lateDelete(handle, uid);
+  }
+
+  /** As a watch says so that is behind. */
+  lateDelete(handle: string, uid: string): void {
+    for (const listener of this.#listeners) listener(handle, uid, undefined);
   }
 
   #put(member: StoredMember): void {
     this.#members.set(member.handle, member);
-    for (const listener of this.#listeners) listener(member.handle, member);
+    for (const listener of this.#listeners) listener(member.handle, member.uid, member);
   }
 
   /** As a request would: an answer, or the lack of it, comes later. */

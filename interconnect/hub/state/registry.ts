@@ -3,6 +3,7 @@
  * and their changes, and what the hub decides. Out: memberships at once, changes of others (a person who edits or
  * deletes a HubMember) to listeners. A membership is in the store before anybody is told of it.
  */
+import type { Problem } from '../../../lib/desired/problem.ts';
 import type { KeyAndCertificate } from '../../link/certificate.ts';
 import type { AllocatedPort } from './record.ts';
 
@@ -81,9 +82,14 @@ export interface HubStore {
   setTokens(tokens: readonly RedeemedToken[]): Promise<void>;
   /** Written when the store can be reached, the newest of each member. */
   report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void;
-  /** Told of every change of an object, by whomever; undefined: it is gone. */
-  subscribe(listener: (handle: string, after: StoredMember | undefined) => void): () => void;
+  /** Says in the object why it makes nobody a member. Written as reports are. */
+  refuse(handle: string, problem: Problem): void;
+  /** Told of every change of an object, by whomever. */
+  subscribe(listener: StoreListener): () => void;
 }
+
+/** `after` is undefined where the object is gone; `uid` is that of `after`, or of the one that is gone. */
+export type StoreListener = (handle: string, uid: string, after: StoredMember | undefined) => void;
 
 /** `appeared`: an object that nobody is known to have joined with. */
 export type RegistryChange = 'limits' | 'ended' | 'appeared';
@@ -97,7 +103,7 @@ export class Registry {
   readonly #entries = new Map<string, Entry>();
   /** Handle → name. */
   readonly #names = new Map<string, string>();
-  /** Objects that the hub itself removed: what a late watch still says of them is old. */
+  /** Objects that the hub itself removed, or saw replaced: what a late watch still says of them is old. */
   readonly #removed = new Set<string>();
   /** Handles whose object the hub is making: a quick watch says nothing new of them. */
   readonly #making = new Set<string>();
@@ -106,8 +112,9 @@ export class Registry {
 
   constructor(store: HubStore) {
     this.#store = store;
-    for (const { cluster, ...entry } of store.members()) this.#put(cluster, entry);
-    this.#unsubscribe = store.subscribe((handle, after) => this.#changed(handle, after));
+    for (const { cluster, ...entry } of [...store.members()].sort(compareClaims))
+      if (!this.#isTaken(cluster, entry.handle)) this.#put(cluster, entry);
+    this.#unsubscribe = store.subscribe((handle, uid, after) => this.#changed(handle, uid, after));
   }
 
   get authority(): KeyAndCertificate {
@@ -179,6 +186,7 @@ export class Registry {
     await this.#store.setTokens([tokenOf(token, handle)]);
     await this.#store.setMembership(handle, membership);
     const known = this.#entries.get(cluster);
+    if (known !== undefined && known.uid !== stored.uid) this.#removed.add(known.uid);
     const { ports, isStale } = known?.uid === stored.uid ? known : stored;
     const { uid, createdMs, spec: limits } = stored;
     this.#put(cluster, { handle, uid, createdMs, spec: limits, membership, ports, isStale });
@@ -193,8 +201,7 @@ export class Registry {
     if (entry === undefined) return;
     await this.#store.setMembership(entry.handle, membership);
     await this.#store.setTokens([tokenOf(token, entry.handle)]);
-    this.#entries.delete(before);
-    this.#put(membership.cluster, { ...entry, membership });
+    this.#move(before, membership.cluster, { ...entry, membership });
   }
 
   /**
@@ -207,12 +214,12 @@ export class Registry {
     const tokens = [...(await this.#store.tokens()).values()].sort((a, b) => b.expiresMs - a.expiresMs);
     for (const [name, entry] of lost) {
       const token = tokens.find((one) => handleOf(one) === entry.handle && !one.spent);
-      if (token === undefined) continue;
+      if (token === undefined || this.#names.get(entry.handle) !== name || this.member(token.cluster) !== undefined)
+        continue;
       const { fingerprint, id, cluster } = token;
       const membership = { cluster, fingerprint, token: id, joinedMs: entry.createdMs, leaving: false };
       await this.#store.setMembership(entry.handle, membership);
-      this.#entries.delete(name);
-      this.#put(cluster, { ...entry, membership });
+      this.#move(name, cluster, { ...entry, membership });
     }
   }
 
@@ -264,25 +271,44 @@ export class Registry {
   }
 
   /** Status is the hub's own word, which the watch only repeats: of an object that is known only the spec counts. */
-  #changed(handle: string, after: StoredMember | undefined): void {
+  #changed(handle: string, uid: string, after: StoredMember | undefined): void {
     const cluster = this.#names.get(handle) ?? handle;
     const known = this.#entries.get(cluster);
     if (after === undefined) {
-      if (known === undefined) return;
+      if (known?.uid !== uid) return;
       this.#delete(cluster, handle);
       if (known.membership !== undefined && !this.#removed.has(known.uid)) this.#tell(cluster, 'ended');
       return;
     }
-    if (this.#removed.has(after.uid)) return;
+    if (this.#removed.has(uid) || this.#isTaken(cluster, handle)) return;
     if (known === undefined && this.#making.has(handle)) return;
-    if (known?.uid !== after.uid) {
-      const { uid, createdMs, spec } = after;
+    if (known?.uid !== uid) {
+      const { createdMs, spec } = after;
       this.#put(cluster, { handle, uid, createdMs, spec, membership: undefined, ports: [], isStale: false });
       this.#tell(cluster, known?.membership === undefined ? 'appeared' : 'ended');
       return;
     }
     this.#put(cluster, { ...known, spec: after.spec });
     if (JSON.stringify(known.spec) !== JSON.stringify(after.spec)) this.#tell(cluster, 'limits');
+  }
+
+  /** Whether the object of another member, which was renamed to this, has the name; this one then says so. */
+  #isTaken(cluster: string, handle: string): boolean {
+    const holder = this.handle(cluster);
+    if (!this.has(cluster) || holder === handle) return false;
+    const message = `the cluster of HubMember ${holder} is called ${cluster} now, this object counts for nothing: delete it, and write limits of ${cluster} into HubMember ${holder}`;
+    this.#store.refuse(handle, { code: 'NameTaken', message });
+    return true;
+  }
+
+  /** An object of that name that nobody has joined with counts for nothing from now on. */
+  #move(before: string, cluster: string, entry: Entry): void {
+    const other = this.#entries.get(cluster);
+    this.#entries.delete(before);
+    this.#put(cluster, entry);
+    if (other === undefined || other.handle === entry.handle) return;
+    this.#names.delete(other.handle);
+    this.#isTaken(cluster, other.handle);
   }
 
   #put(cluster: string, entry: Entry): void {
@@ -298,6 +324,11 @@ export class Registry {
   #tell(cluster: string, change: RegistryChange): void {
     for (const listener of this.#listeners) listener(cluster, change);
   }
+}
+
+/** Of objects for one name the member's counts, and of two members' the older. */
+function compareClaims(a: StoredMember, b: StoredMember): number {
+  return Number(b.membership !== undefined) - Number(a.membership !== undefined) || a.createdMs - b.createdMs;
 }
 
 function handleOf({ handle, cluster }: RedeemedToken): string {

@@ -3,7 +3,7 @@
  *
  * In: sessions, changes of foreign zones, of limits and of datapaths. Out: to each session, once it is in the databases,
  * what it got and what the others are. A member's rows stay when its session ends; they go when it has had none for long
- * and nobody reaches it any more.
+ * and others say that they do not reach it.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Member, MemberState, SilentDatabase } from '../../link/messages.ts';
@@ -20,7 +20,7 @@ export interface RosterTimes {
   readonly graceMs: number;
   /** The same for all members when the hub starts: an agent that starts as well may have to wait for a lease of 15 s. */
   readonly startGraceMs: number;
-  /** Without a session for so long, and reached by nobody, a member's rows go. */
+  /** Without a session for so long, and not reached by those that have one, a member's rows go. */
   readonly staleAfterMs: number;
   /** From the moment all were told that a path goes until it is gone. */
   readonly retireMs: number;
@@ -158,6 +158,7 @@ export class Roster {
     this.#audience.refuse(name, { code: 'NotAMember', message: `${name} has left` });
     clearTimeout(this.#graces.get(name));
     for (const map of [this.#graces, this.#presence, this.#absentSince, this.#ports, this.#shown]) map.delete(name);
+    this.#members.disown(name);
     this.#drop(name);
     await this.#options.target.untilApplied();
   }
@@ -245,13 +246,14 @@ export class Roster {
     this.#members.drop(name);
   }
 
-  /** Gone for long, and no other member that is connected still reaches it. */
+  /** Gone for long, and every other member that is connected, one at least, says that it does not reach it. */
   #dropStale(): void {
     const { now, times, registry, report, log } = this.#options;
     for (const [name, sinceMs] of this.#absentSince) {
       if (now() - sinceMs < times.staleAfterMs) continue;
       const others = [...this.#audience.entries()].filter(([other]) => other !== name);
-      if (!others.every(([, { unreachable }]) => unreachable.has(name))) continue;
+      // Without a witness it may as well be the hub that is cut off.
+      if (others.length === 0 || !others.every(([, { unreachable }]) => unreachable.has(name))) continue;
       this.#absentSince.delete(name);
       clearTimeout(this.#graces.get(name));
       this.#graces.delete(name);

@@ -1,4 +1,5 @@
 /** The status of a HubMember. Pure: the same status comes back where there is nothing to say that is new. */
+import type { Problem } from '../../../lib/desired/problem.ts';
 import type { HubMemberStatus } from '../../../lib/api/kinds/hub-member.ts';
 import { setCondition } from '../../../lib/kube/conditions.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
@@ -34,6 +35,12 @@ export function renderMember(before: HubMemberStatus, { spec, ports, presence, n
   const { lastSeen: _, ...rest } = before;
   const lastSeen = lastSeenOf(before, presence);
   return { ...rest, conditions: [...conditions], ...(lastSeen === undefined ? {} : { lastSeen }), ports: allocated };
+}
+
+/** Of an object that makes nobody a member: all else that it says is of former times. */
+export function refuseMember(before: HubMemberStatus, { code, message }: Problem, nowMs: number): HubMemberStatus {
+  const refused = { type: 'SpecAccepted', status: 'False', reason: code, message } as const;
+  return { ...before, conditions: [...setCondition(before.conditions, refused, new Date(nowMs).toISOString())] };
 }
 
 /** When its session ended. One that is connected is seen now, and any time that is written would be old. */
