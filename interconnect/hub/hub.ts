@@ -99,9 +99,9 @@ export async function startHub(options: HubOptions): Promise<Hub> {
     registry,
     isForeign: (name) => foreign.has(name),
     refuseRename: (before, name, chassis) => roster.refuseRename(before, name, chassis),
-    renameMember: (before, name) => roster.rename(before, name),
+    renameMember: (before, name) => silence.answered(roster.rename(before, name)),
     removeMember: async (name) => {
-      await roster.remove(name);
+      await silence.answered(roster.remove(name));
       zones.forget(name);
     },
     endSession: (name, problem) => roster.endSession(name, problem),

@@ -36,6 +36,22 @@ describe('a hub whose databases are silent', () => {
     await Promise.all([east, west].map((one) => one.until(() => one.last?.silentDatabases.length === 0)));
   });
 
+  it('keeps nobody from joining because another leaves, and what left is gone once they answer', async () => {
+    const [east, west] = [await bed.member('east'), await bed.member('west')];
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
+    await southbound().kill('SIGSTOP');
+    const isTold = (error: Error): boolean => error instanceof HubUnreachable && error.message.includes(name);
+    await assert.rejects(west.leave(), isTold);
+    const { ca } = readToken(bed.token('third')) as TokenClaims;
+    const request = await createRequest(await createKey(), 'third');
+    assert.ok('certificate' in (await joinHub(bed.address, ca, bed.token('third'), request)));
+    await southbound().kill('SIGCONT');
+    await east.until(() => !east.members.has('west'));
+    await west.leave();
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['east']);
+  });
+
   it('tells so when it starts, and serves those who waited once it can', async () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');

@@ -5,10 +5,11 @@ import { issueMember, verifyRequest, type VerifiedRequest } from '../../link/cer
 import type { IssuedIdentity } from '../../link/messages.ts';
 import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller } from '../../link/server.ts';
+import { DatabasesSilent } from '../errors.ts';
 import { refuseEnrolment } from '../plan/enrolment.ts';
 import { StoreUnavailable, type Membership, type RedeemedToken, type Registry } from '../state/registry.ts';
 
-/** What could not be completed while the API server was away is tried again after this time. */
+/** What could not be completed while the API server or the databases were away is tried again after this time. */
 const retryMs = 10_000;
 /** How many prefixes are taken from a member whose HubMember does not say. */
 const maxPrefixes = 10_000;
@@ -30,6 +31,8 @@ export interface EnrolmentOptions {
 
 export class Enrolment {
   readonly #options: EnrolmentOptions;
+  /** Of HubMembers that somebody deleted: names whose rows are not known to be gone. */
+  readonly #ended = new Set<string>();
   #queue: Promise<unknown> = Promise.resolve();
   #retry: NodeJS.Timeout | undefined;
   #isClosed = false;
@@ -70,20 +73,14 @@ export class Enrolment {
       await registry.complete();
       const members = Array.from(registry.members());
       for (const { cluster, leaving } of members) if (leaving) await this.#finish(cluster);
-      await registry.spendOrphans();
+      await this.#endAll();
     });
   }
 
   /** Somebody deleted the HubMember. */
   ended(cluster: string): Promise<Problem | undefined> {
-    return this.#complete('end a membership', async () => {
-      const { registry, removeMember, log } = this.#options;
-      // A new membership of that name may have begun meanwhile: that one stays.
-      if (registry.member(cluster) !== undefined) return;
-      await removeMember(cluster);
-      log.info({ cluster }, 'the HubMember was deleted, the membership has ended');
-      await registry.spendOrphans();
-    });
+    this.#ended.add(cluster);
+    return this.#complete('end a membership', () => this.#endAll());
   }
 
   close(): void {
@@ -159,6 +156,19 @@ export class Enrolment {
     log.info({ cluster, token: id, formerName: before.cluster }, 'member renamed');
   }
 
+  async #endAll(): Promise<void> {
+    const { registry, removeMember, log } = this.#options;
+    for (const cluster of this.#ended) {
+      // A new membership of that name may have begun meanwhile: that one stays.
+      if (registry.member(cluster) === undefined) {
+        await removeMember(cluster);
+        log.info({ cluster }, 'the HubMember was deleted, the membership has ended');
+      }
+      this.#ended.delete(cluster);
+    }
+    await registry.spendOrphans();
+  }
+
   async #finish(cluster: string): Promise<void> {
     const { registry, log } = this.#options;
     if (registry.member(cluster) === undefined) return;
@@ -190,7 +200,7 @@ export class Enrolment {
   /** Two redeemers of one token must not both find it unused. */
   #oneByOne<T>(what: string, work: () => Promise<T>): Promise<T | Problem> {
     const next = this.#queue.then(work).catch((error: unknown): Problem => {
-      if (!(error instanceof StoreUnavailable)) throw error;
+      if (!(error instanceof StoreUnavailable || error instanceof DatabasesSilent)) throw error;
       const problem = { code: hubUnavailable, message: `the hub cannot ${what} now: ${error.message}; try again` };
       this.#options.log.warn({ reason: problem.code }, problem.message);
       return problem;

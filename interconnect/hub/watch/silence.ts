@@ -5,6 +5,7 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import { Pulse } from '../../../lib/ovn/pulse.ts';
 import type { SilentDatabase } from '../../link/messages.ts';
+import { DatabasesSilent } from '../errors.ts';
 import { icNorthbound, icSouthbound } from './databases.ts';
 
 /**
@@ -37,6 +38,8 @@ export class Silence {
   readonly #pulses: readonly (readonly [name: string, pulse: Pulse])[];
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: readonly (() => void)[];
+  /** Of those that wait for the databases only as long as they answer. */
+  readonly #waiting = new Set<() => void>();
   #silent: readonly SilentDatabase[] = [];
   #check: NodeJS.Immediate | undefined;
 
@@ -62,6 +65,22 @@ export class Silence {
     return this.#silent;
   }
 
+  /** @throws DatabasesSilent, as soon as that is known: the work itself goes on, and is done once they answer. */
+  async answered<T>(work: Promise<T>): Promise<T> {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const giveUp = (): void => {
+      const names = this.#silent.map(({ name }) => name).join(', ');
+      reject(new DatabasesSilent(`its databases do not answer: ${names}`));
+    };
+    this.#waiting.add(giveUp);
+    if (this.#silent.length > 0) giveUp();
+    try {
+      return await Promise.race([work, promise]);
+    } finally {
+      this.#waiting.delete(giveUp);
+    }
+  }
+
   close(): void {
     clearInterval(this.#timer);
     clearImmediate(this.#check);
@@ -80,6 +99,7 @@ export class Silence {
     const names = silent.map(({ name }) => name);
     if (names.join() === this.#silent.map(({ name }) => name).join()) return;
     this.#silent = silent;
+    if (silent.length > 0) for (const giveUp of this.#waiting) giveUp();
     const { log, onChange } = this.#options;
     if (silent.length === 0) log.info({}, 'the databases of the hub answer again');
     else log.warn({ databases: names }, 'databases of the hub do not answer: nothing new can be told to the members');
