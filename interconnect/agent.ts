@@ -312,7 +312,8 @@ class Agent {
     const run = new AbortController();
     const ended = this.#leaveInOrder(object, AbortSignal.any([this.#signal, run.signal])).finally(() => {
       this.#leaving = undefined;
-      this.#schedule();
+      // What came after one that was let go has waited for its end.
+      if (run.signal.aborted) this.#schedule();
     });
     this.#leaving = { uid: object.uid, run, ended };
   }

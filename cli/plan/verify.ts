@@ -135,14 +135,12 @@ function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
     if (exporting !== undefined)
       return { ...check, isWell: true, evidence: `kept back from ${far.label} by RoutePolicy ${exporting}` };
     const why = found.map(({ state, reason }) => reason ?? state);
-    const isDenied = why.length > 0 && why.every((reason) => reason === 'Denied');
-    return {
-      ...check,
-      isWell: isDenied,
-      evidence: isDenied
-        ? `not taken by a RoutePolicy of ${far.label}: ${found[0]?.message ?? 'denied'}`
-        : `not in use at ${far.label}${why.length === 0 ? ': not heard of' : `: ${why.join(', ')}`}`,
-    };
+    if (why.length > 0 && why.every((reason) => reason === 'Denied')) {
+      const evidence = `not taken by a RoutePolicy of ${far.label}: ${found[0]?.message ?? 'denied'}`;
+      return { ...check, isWell: true, evidence };
+    }
+    const evidence = `not in use at ${far.label}: ${why.length === 0 ? 'not heard of' : why.join(', ')}`;
+    return { ...check, isWell: false, evidence };
   });
 }
 

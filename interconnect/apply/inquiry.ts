@@ -11,7 +11,7 @@ import { OvsdbError, type Cache, type OvsdbClient } from 'ovsdb-client';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
 import { Pulse } from '../../lib/ovn/pulse.ts';
-import { Followers, type StandingStill } from '../state/followers.ts';
+import { databasePatienceMs, Followers, type StandingStill } from '../state/followers.ts';
 import type { GatewayNode } from '../state/local.ts';
 
 const tickMs = 500;
@@ -23,8 +23,6 @@ const restFactor = 10;
 const longestPauseMs = 30_000;
 /** They cause twenty writes a second in the southbound database at most. */
 const perChassisMs = 50;
-/** A database that has not answered for so long is silent: sooner than northd, which waits for it too, is taken for stuck. */
-const patienceMs = 3000;
 
 export interface InquiryOptions {
   readonly northbound: OvsdbClient;
@@ -141,8 +139,8 @@ export class Inquiry {
     this.#followers.see(taken, nodes.keys(), nowMs);
     const behind = [...this.#followers.chassisBehindMs(nowMs)];
     const still: StandingStill = {
-      northbound: this.#pulses.northbound.silentSinceMs(patienceMs),
-      southbound: this.#pulses.southbound.silentSinceMs(patienceMs),
+      northbound: this.#pulses.northbound.silentSinceMs(databasePatienceMs),
+      southbound: this.#pulses.southbound.silentSinceMs(databasePatienceMs),
       northd: this.#followers.northdBehindMs(nowMs),
       controllers: new Map(behind.map(([chassis, sinceMs]) => [nodes.get(chassis) ?? chassis, sinceMs])),
     };

@@ -5,7 +5,8 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import { HubStateError } from './errors.ts';
 import { cidrsOfPorts } from './plan/attachments.ts';
-import { checkCidrs, mostPaths, pathCidr, switchNames } from './plan/paths.ts';
+import { mostPaths, switchNames } from '../link/path-names.ts';
+import { checkCidrs, pathCidr } from './plan/paths.ts';
 import { Networks, type PathTarget } from './state/networks.ts';
 import type { MemberRecord, NetworkDefinition } from './state/record.ts';
 import { readDatapath, readForeignSwitch, readNetworks, type FoundNetwork } from './watch/databases.ts';

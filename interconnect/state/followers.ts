@@ -34,9 +34,10 @@ export interface Taken {
   readonly chassis: ReadonlyMap<string, number>;
 }
 
+/** A database that has not answered for so long is silent: sooner than northd, which waits for it too, is taken for stuck. */
+export const databasePatienceMs = 3000;
 /** Usual time from a question to northd's answer, times this, is too long. */
 const patienceFactor = 3;
-/** A database that both wait for is found silent before northd is taken for stuck. */
 const leastPatienceMs = { northd: 5000, chassis: 4000 };
 const longestPatienceMs = 20_000;
 /** What stood still for once is not slow: of several answers the quickest counts, and at the start one is assumed. */

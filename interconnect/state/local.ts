@@ -96,10 +96,3 @@ export function handleOfPort(port: Pick<Port, 'switch' | 'logicalPort'>): string
   const prefix = `${port.switch}-`;
   return port.logicalPort.startsWith(prefix) ? port.logicalPort.slice(prefix.length) : undefined;
 }
-
-/** The logical switch of a path: `ts`, `ts1`, `ts2` … */
-export function pathSwitch(network: string, index: number): string {
-  return index === 0 ? network : `${network}${index}`;
-}
-
-export const mostPaths = 8;

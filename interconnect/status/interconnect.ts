@@ -6,7 +6,7 @@ import { countRefused } from '../link/refused.ts';
 import { defaultNetwork } from '../watch/local.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
-import { controllerStuck } from './stuck.ts';
+import { controllerStuck, isSilence } from './stuck.ts';
 
 export function renderInterconnect(
   situation: Situation,
@@ -45,15 +45,13 @@ export function renderInterconnect(
   };
 }
 
-/** Said by an agent that could not begin: over, since there is one that says this. */
-const beginnings = new Set(['NorthboundSilent', 'SouthboundSilent']);
-
 /** What was ready, and has nothing wrong that can be known without the hub, still is. */
 function keptReady(kept: Verdict | undefined, known: readonly Verdict[], situation: Situation): Verdict | undefined {
   const now = readyVerdict(known, situation);
   if (kept === undefined || now.status !== 'True') return undefined;
   if (kept.status === 'True') return kept;
-  return beginnings.has(kept.reason ?? '') ? now : undefined;
+  // Said by an agent that could not begin: over, since there is one that says this.
+  return isSilence(kept.reason ?? '') ? now : undefined;
 }
 
 /** Of several conditions the first that traffic does not go on with. */

@@ -9,11 +9,10 @@ import { interconnects } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { setCondition, type Condition } from '../../lib/kube/conditions.ts';
+import { databasePatienceMs } from '../state/followers.ts';
 import { canonicalName, parseInterconnect, type Interconnect } from '../watch/objects.ts';
 import { bad, summary } from './conditions.ts';
 import { stuckProblems } from './stuck.ts';
-
-const patienceMs = 3000;
 
 export interface OpeningOptions {
   readonly client: Pick<KubeClient, 'get' | 'patch'>;
@@ -40,7 +39,7 @@ export async function tellWhileOpening(openings: Openings, options: OpeningOptio
   const sinceOf = (name: keyof Openings): number | undefined => (pending.has(name) ? sinceMs : undefined);
   while (pending.size > 0 && !options.signal.aborted) {
     const pause = new AbortController();
-    const rest = sleep(options.patienceMs ?? patienceMs, undefined, { signal: pause.signal, ref: false });
+    const rest = sleep(options.patienceMs ?? databasePatienceMs, undefined, { signal: pause.signal, ref: false });
     await Promise.race([rest.catch(() => undefined), ended]);
     pause.abort();
     if (pending.size > 0 && !options.signal.aborted) await tell(sinceOf, options);

@@ -5,16 +5,23 @@ import type { StandingStill } from '../state/followers.ts';
 /** The others follow: traffic has other gateways, and this one forwards as it did. */
 export const controllerStuck = 'OvnControllerStuck';
 
+const silent = { northbound: 'NorthboundSilent', southbound: 'SouthboundSilent' } as const;
+
+/** Whether the code is that of a database that does not answer. */
+export function isSilence(code: string): boolean {
+  return Object.values<string>(silent).includes(code);
+}
+
 export function stuckProblems({ northbound, southbound, northd, controllers }: StandingStill): readonly Problem[] {
   const problems: Problem[] = [];
   const databases = [
-    ['NorthboundSilent', 'northbound', northbound],
-    ['SouthboundSilent', 'southbound', southbound],
+    ['northbound', northbound],
+    ['southbound', southbound],
   ] as const;
-  for (const [code, name, sinceMs] of databases) {
+  for (const [name, sinceMs] of databases) {
     if (sinceMs === undefined) continue;
     const message = `the ${name} database of this cluster has not answered since ${isoOf(sinceMs)}: nothing can change until it does, traffic goes on as it is; start or thaw its ovsdb-server (a raft cluster needs more than half of its servers)`;
-    problems.push({ code, message });
+    problems.push({ code: silent[name], message });
   }
   // Without its databases nobody can follow.
   if (problems.length > 0) return problems;

@@ -3,10 +3,9 @@ import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
+import { switchNames } from '../link/path-names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import {
-  mostPaths,
-  pathSwitch,
   type GatewayNode,
   type LocalChassis,
   type LocalPrefix,
@@ -84,8 +83,7 @@ function wishesOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet
 
 /** Of a subnet and of a path, which there may be one day, only one can have a logical switch of its name. */
 function nameProblem(network: string, subnets: ReadonlySet<string>): Problem | undefined {
-  const names = Array.from({ length: mostPaths }, (_, index) => pathSwitch(network, index));
-  const taken = names.find((name) => subnets.has(name));
+  const taken = switchNames(network).find((name) => subnets.has(name));
   if (taken === undefined) return undefined;
   const message = `${taken} is the name of a Subnet of this cluster, whose logical switch a path of transit switch ${network} would be: choose another name for one of the two`;
   return { code: 'NameConflict', message };

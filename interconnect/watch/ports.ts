@@ -1,12 +1,11 @@
 /** This cluster's ports on transit switches: what the databases have of them, and what the hub granted. */
 import type { Cache } from 'ovsdb-client';
 import type { HeldPort } from '../link/messages.ts';
+import { mostPaths, switchName, switchNames } from '../link/path-names.ts';
 import type { PathFacts } from '../state/anchors.ts';
 import type { HubView } from '../state/hub-view.ts';
-import { handleOfPort, mostPaths, pathSwitch, type LocalView } from '../state/local.ts';
+import { handleOfPort, type LocalView } from '../state/local.ts';
 import { readHandle, readHolder, readPort } from './databases.ts';
-
-const allIndexes = [...Array(mostPaths).keys()];
 
 /** The name in this cluster's ports: as they are, until the hub knows what they are; undefined while there are none. */
 export function ownHandle(northbound: Cache, { isComplete, switches }: HubView): string | undefined {
@@ -24,10 +23,10 @@ export function readPathFacts(
 ): readonly PathFacts[] {
   const granted = hub.switches.find(({ name }) => name === network);
   const paths = new Map((granted?.paths ?? []).map((path) => [path.index, path]));
-  const indexes = hub.isComplete ? [...paths.keys()] : allIndexes;
-  return indexes.flatMap((index): PathFacts[] => {
+  const indexes = hub.isComplete ? paths.keys() : Array(mostPaths).keys();
+  return [...indexes].flatMap((index): PathFacts[] => {
     const path = paths.get(index);
-    const name = path?.switch ?? pathSwitch(network, index);
+    const name = path?.switch ?? switchName(network, index);
     const present = readPort(northbound, handle, name);
     if (present === undefined && (path?.port ?? null) === null) return [];
     const holder = readHolder(southbound, handle, name);
@@ -42,8 +41,7 @@ export function readHeld(northbound: Cache, handle: string, network: string, hub
     return (granted?.paths ?? []).flatMap(({ switch: name, port }) =>
       port === null ? [] : [{ switch: name, mac: port.mac, networks: port.networks, tunnelKey: port.tunnelKey }],
     );
-  return allIndexes.flatMap((index): HeldPort[] => {
-    const name = pathSwitch(network, index);
+  return switchNames(network).flatMap((name): HeldPort[] => {
     const present = readPort(northbound, handle, name);
     if (present === undefined || present.tunnelKey === 0) return [];
     return [{ switch: name, mac: present.mac, networks: present.networks, tunnelKey: present.tunnelKey }];
@@ -53,7 +51,7 @@ export function readHeld(northbound: Cache, handle: string, network: string, hub
 /** After a start the database is all there is to remember by: chassis that are first in some order. */
 export function presentAnchors(northbound: Cache, { handle, wishes }: LocalView): ReadonlySet<string> {
   const first = wishes.flatMap(({ name }) =>
-    allIndexes.flatMap((index) => readPort(northbound, handle, pathSwitch(name, index))?.order[0] ?? []),
+    switchNames(name).flatMap((pathSwitch) => readPort(northbound, handle, pathSwitch)?.order[0] ?? []),
   );
   return new Set(first);
 }

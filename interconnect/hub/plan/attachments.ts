@@ -6,9 +6,10 @@
 import { cidrSize, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { bitsOf } from '../../../lib/net/ip.ts';
 import type { Attachment, HeldPort, Rejection } from '../../link/messages.ts';
+import { mostPaths, switchNames } from '../../link/path-names.ts';
 import { clusterName, type Network, type NetworkDefinition } from '../state/record.ts';
 import { isLegible } from './legible.ts';
-import { checkCidrs, mostPaths, networkOfPath, pathIndex, switchNames } from './paths.ts';
+import { checkCidrs, networkOfPath, pathIndex } from './paths.ts';
 
 const networkName = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 /** How many candidates are tried for a network whose addresses the hub is to choose. */

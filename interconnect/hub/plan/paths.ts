@@ -2,24 +2,14 @@
 import { specialUse } from '../../../lib/net/special-use.ts';
 import { bitsOf } from '../../../lib/net/ip.ts';
 import { cidrSize, formatCidr, hasHostBits, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { mostPaths, switchName, switchNames } from '../../link/path-names.ts';
 import type { NetworkDefinition, NetworkPath } from '../state/record.ts';
 import { firstGlobalKey, lastGlobalKey } from './allocation.ts';
 
-export const mostPaths = 8;
 /** A path takes an eighth of the network, whatever their number: more of them later move nobody. */
 const pathBits = 3;
 /** So that two members find room on each path. */
 const leastHostBits = 2 + pathBits;
-
-/** The logical switch of a path. */
-export function switchName(network: string, index: number): string {
-  return index === 0 ? network : `${network}${index}`;
-}
-
-/** All switches a network may ever have. */
-export function switchNames(network: string): readonly string[] {
-  return Array.from({ length: mostPaths }, (_, index) => switchName(network, index));
-}
 
 /** Which path of `network` the switch is; undefined where it is none. */
 export function pathIndex(network: string, pathSwitch: string): number | undefined {

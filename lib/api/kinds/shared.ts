@@ -92,12 +92,12 @@ export interface Kind {
 
 export const ageColumn: Column = { name: 'Age', type: 'date', path: '.metadata.creationTimestamp' };
 
-/** The status of one condition as a column. */
 /** What its condition `Ready` has for a reason, or another that says as much. */
 export function reasonColumn(type = 'Ready'): Column {
   return { name: 'Reason', type: 'string', path: `.status.conditions[?(@.type=="${type}")].reason` };
 }
 
+/** The status of one condition as a column. */
 export function conditionColumn(type: string, name: string = type): Column {
   return { name, type: 'string', path: `.status.conditions[?(@.type=="${type}")].status` };
 }

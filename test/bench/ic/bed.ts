@@ -16,7 +16,7 @@ const pod = `${namespace}/one`;
 /** Where the userspace datapath sends what it puts into a tunnel. */
 const pushed = /tnl_push\(.*?ipv4\(src=[\d.]+,dst=([\d.]+)/;
 /** The flow was used within the last second. */
-const now = /used:0\.\d+s/;
+const isRecent = /used:0\.\d+s/;
 const settleTimeoutMs = 90_000;
 
 interface RemoteClusters {
@@ -125,7 +125,7 @@ export class IcBed {
       [from, to],
       async () => {
         const text = await this.lab.datapathFlows(from, this.#podNode(from));
-        flows = text.split('\n').filter((line) => now.test(line) && pair.every((part) => line.includes(part)));
+        flows = text.split('\n').filter((line) => isRecent.test(line) && pair.every((part) => line.includes(part)));
       },
       { udp: 10, afterMs: 0 },
     );
@@ -144,7 +144,6 @@ export class IcBed {
   /** Starts what is dead, continues what is stopped, and waits until all paths between all members carry traffic. */
   async settle(): Promise<void> {
     await this.lab.heal();
-    await this.untilPathsAreUp();
     for (const [from, to] of this.pairs()) {
       const what = `an answer from ${to} to ${from}`;
       await waitFor(what, async () => (await this.answers(from, to)) || 'none', settleTimeoutMs, 500);

@@ -7,19 +7,9 @@ const table = 'Logical_Router_Static_Route';
 
 export class RouteWatch {
   readonly #client: OvsdbClient;
-  /** How many routes each prefix has, where it has any. */
-  readonly #counts = new Map<string, number>();
 
   private constructor(client: OvsdbClient) {
     this.#client = client;
-    for (const prefix of this.prefixes()) this.#count(prefix, 1);
-    client.subscribe((changes) => {
-      for (const change of changes) {
-        if (change.table !== table) continue;
-        this.#count(change.before?.['ip_prefix'], -1);
-        this.#count(change.after?.['ip_prefix'], 1);
-      }
-    });
   }
 
   static async open({ dir }: Pick<ClusterLayout, 'dir'>): Promise<RouteWatch> {
@@ -27,6 +17,7 @@ export class RouteWatch {
       remotes: [`unix:${join(dir, 'nb.sock')}`],
       database: 'OVN_Northbound',
       monitor: { [table]: ['ip_prefix', 'nexthop'] },
+      indexes: { [table]: [['ip_prefix']] },
     });
     return new RouteWatch(client);
   }
@@ -37,7 +28,7 @@ export class RouteWatch {
   }
 
   has(prefix: string): boolean {
-    return this.#counts.has(prefix);
+    return this.#client.cache.table(table).byIndex(['ip_prefix'], [prefix]).length > 0;
   }
 
   /** Prefixes of routes; one that has several next hops is there as often. */
@@ -70,13 +61,6 @@ export class RouteWatch {
   untilPrefix(prefix: string, isThere: boolean, timeoutMs?: number): Promise<number> {
     const what = `${prefix} to ${isThere ? 'have a route' : 'have none'}`;
     return this.until(what, (routes) => routes.has(prefix) === isThere, timeoutMs);
-  }
-
-  #count(prefix: unknown, change: number): void {
-    if (typeof prefix !== 'string') return;
-    const count = (this.#counts.get(prefix) ?? 0) + change;
-    if (count === 0) this.#counts.delete(prefix);
-    else this.#counts.set(prefix, count);
   }
 
   close(): Promise<void> {
