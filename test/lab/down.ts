@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { restoreBuffers } from './buffers.ts';
 import { killComponent, processesOf } from './component.ts';
 import { publicStateDir, realStateDir } from './layout.ts';
 import { deleteNamespaces, namespacesOf, ownerOf } from './network.ts';
@@ -22,6 +23,7 @@ export async function takeDown(name: string): Promise<void> {
   const namespaces = namespacesOf(name);
   await killWithin(namespaces);
   await deleteNamespaces(namespaces);
+  restoreBuffers();
   rmSync(dir, { recursive: true, force: true });
   if (!hasState) return;
   rmSync(shown, { force: true });

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** Who gets a core before all others that want one, and who before all but those. */
 export type Place = 'first' | 'second';
-const niceOf: Readonly<Record<Place, number>> = { first: -20, second: -5 };
+const niceOf: Readonly<Record<Place, number>> = { first: -20, second: -15 };
 
 export interface RunOptions {
   /** Network namespace to run in; the root namespace by default. */

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installation } from 'ovsdb-client/testing';
+import { raiseBuffers } from './buffers.ts';
 import { bgpManifests, registerNodes } from './cluster-objects.ts';
 import { installChart, makeNamespace, renderChart, writeAccountKubeconfig } from './chart.ts';
 import { startComponent, writeWhole } from './component.ts';
@@ -96,6 +97,7 @@ async function make(options: UpOptions): Promise<Lab> {
   makeStateDir(options.name);
   for (const dir of directoriesOf(lab)) mkdirSync(dir, { recursive: true });
   writeRecord(record);
+  raiseBuffers();
   await makeNetwork(lab);
   options.say('namespaces and links');
   const [api, accounts] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
