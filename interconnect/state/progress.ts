@@ -9,8 +9,11 @@ import type { LocalView } from './local.ts';
 const lateMs = 1000;
 /** Statuses wait for databases for so long at most. */
 const longestWriteMs = 2000;
-/** What is written in parts is written once nothing more has come for so long. */
-const quietMs = 100;
+/**
+ * What is told in parts is told once nothing more was written for so long: longer the more was, as other clusters come
+ * in parts too, and the API server would have the cores that the next part needs.
+ */
+const quietMs = { least: 100, each: 10, most: 1000 };
 /** After a start nothing is said before everything is known again, or this time has passed. */
 const freshMs = 5000;
 
@@ -36,6 +39,8 @@ export class Progress {
   #writing: NodeJS.Timeout | undefined;
   #quiet: NodeJS.Timeout | undefined;
   #isLateWriting = false;
+  /** Owners written since this began. */
+  #written = 0;
   #isConverged = false;
   #isFresh = true;
   #settledLocal: LocalView | undefined;
@@ -132,10 +137,11 @@ export class Progress {
 
   #restFromWriting(): void {
     if (this.#writing === undefined) return;
+    const ms = Math.min(quietMs.most, quietMs.least + quietMs.each * this.#written);
     this.#quiet ??= setTimeout(() => {
       this.#stopWriting();
       this.#options.onChange();
-    }, quietMs);
+    }, ms);
   }
 
   #stopWriting(): void {
@@ -144,9 +150,11 @@ export class Progress {
     this.#writing = undefined;
     this.#quiet = undefined;
     this.#isLateWriting = false;
+    this.#written = 0;
   }
 
   #result(owner: string, problem: Problem | undefined): void {
+    this.#written += 1;
     const before = this.#problems.get(owner);
     if (problem === undefined) this.#problems.delete(owner);
     else this.#problems.set(owner, problem);
