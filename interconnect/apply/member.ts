@@ -6,7 +6,7 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { MemberState, Prefix } from '../link/messages.ts';
+import type { Gateway, MemberState, Prefix } from '../link/messages.ts';
 import type { GatewayClash } from '../plan/clashes.ts';
 import { neverMet } from '../plan/never-met.ts';
 import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
@@ -21,7 +21,14 @@ import type { HubView } from '../state/hub-view.ts';
 import { isUsable, type GatewayNode, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { Tunnels } from '../state/tunnels.ts';
-import { readChassis, readNextHops, readRouterId, readRouterOf } from '../watch/databases.ts';
+import {
+  isGrouped,
+  readChassis,
+  readNextHops,
+  readRemoteGateways,
+  readRouterId,
+  readRouterOf,
+} from '../watch/databases.ts';
 import { buildLocal } from '../watch/local.ts';
 import { ownHandle, presentAnchors, readHeld, readPathFacts } from '../watch/ports.ts';
 import type { Sources } from '../watch/sources.ts';
@@ -61,6 +68,7 @@ export class LocalMember {
   #exportsOf: readonly [LocalView, PolicySet] | undefined;
   #endsText = '';
   #carried: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  #written: ReadonlyMap<string, readonly Gateway[]> | undefined;
   /** Clusters that changed since the last round. */
   #dirty: Set<string> | 'all' = 'all';
 
@@ -177,6 +185,8 @@ export class LocalMember {
         policies: this.#policies,
         tunnel: (own, other) => this.tunnels.state(own, other),
         carried: (cluster) => this.#atStart.get(cluster),
+        written: (handle) => this.#writtenAtStart.get(handle) ?? [],
+        isGrouped: (chassis) => isGrouped(this.#options.southbound.cache, chassis),
         time: { nowMs: this.#options.now(), holdDownMs: holdDownMsOf(spec) },
       },
       dirty,
@@ -229,6 +239,11 @@ export class LocalMember {
   /** What the database routed to other clusters when this process first looked. */
   get #atStart(): ReadonlyMap<string, ReadonlySet<string>> {
     return (this.#carried ??= readNextHops(this.#options.northbound.cache));
+  }
+
+  /** Chassis of other clusters when this process first looked. */
+  get #writtenAtStart(): ReadonlyMap<string, readonly Gateway[]> {
+    return (this.#written ??= readRemoteGateways(this.#options.southbound.cache));
   }
 
   /** One step of every path's anchor. */

@@ -6,9 +6,11 @@ import type { Member } from '../link/messages.ts';
 import { noPolicies } from '../plan/policy/compile.ts';
 import { gateway, local, network, port, route } from '../plan/testing.ts';
 import {
+  isGrouped,
   northboundIndexes,
   northboundMonitor,
   readNextHops,
+  readRemoteGateways,
   southboundIndexes,
   southboundKeyOf,
   southboundMonitor,
@@ -94,6 +96,8 @@ export class NetworkBed {
       policies: noPolicies,
       tunnel: () => 'up',
       carried: (cluster) => readNextHops(this.northbound.cache).get(cluster),
+      written: (handle) => readRemoteGateways(this.southbound.cache).get(handle) ?? [],
+      isGrouped: (chassis) => isGrouped(this.southbound.cache, chassis),
       time: { nowMs: 0, holdDownMs: 5000 },
       ...fields,
     };

@@ -55,6 +55,38 @@ describe('the network of a member on real databases', () => {
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
   });
 
+  it('keeps the chassis of a gateway that is gone until northd has no group with it, also across a restart', async () => {
+    const two = clusterOf(1);
+    const second = gateway('c1-2', '172.31.0.200');
+    bed.network.apply(bed.input([{ ...two, gateways: [...two.gateways, second] }]), 'all');
+    await bed.untilApplied();
+    const chassis = (): string[] =>
+      [...bed.southbound.cache.table('Chassis').rows.values()].map((row) => String(row['name'])).sort();
+    const [row] = bed.southbound.cache.table('Chassis').byIndex(['name'], ['c1-2']);
+    await bed.southbound.transact([
+      { op: 'insert', table: 'HA_Chassis_Group', row: { name: 'g', ha_chassis: { named: 'held' } } },
+      {
+        op: 'insert',
+        table: 'HA_Chassis',
+        uuidName: 'held',
+        row: { chassis: row?._uuid ?? '', priority: 1 },
+      },
+    ]);
+    for (const changed of ['all' as const, new Set<string>()]) {
+      bed.network.apply(bed.input([two]), changed);
+      await bed.untilApplied();
+      assert.deepEqual(chassis(), ['c1-1', 'c1-2']);
+    }
+    bed.restart();
+    bed.network.apply(bed.input([two]), 'all');
+    await bed.untilApplied();
+    assert.deepEqual(chassis(), ['c1-1', 'c1-2']);
+    await bed.southbound.transact([{ op: 'delete', table: 'HA_Chassis_Group', where: [['name', '==', 'g']] }]);
+    bed.network.apply(bed.input([two]), new Set());
+    await bed.untilApplied();
+    assert.deepEqual(chassis(), ['c1-1']);
+  });
+
   it('takes a path out of the routes when its tunnel goes down, and back after its rest', async () => {
     const members = [clusterOf(1)];
     let down = '';

@@ -7,11 +7,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import type { Member } from '../link/messages.ts';
+import type { Gateway, Member } from '../link/messages.ts';
 import { judgeRoutes, type RemoteContext } from '../plan/judgement.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from '../plan/paths.ts';
 import type { PolicySet } from '../plan/policy/compile.ts';
-import { acceptGateways, handleOf, planRemote, remoteOwner, type AcceptedGateways } from '../plan/remote.ts';
+import {
+  acceptGateways,
+  handleOf,
+  partingGateways,
+  planRemote,
+  remoteOwner,
+  type AcceptedGateways,
+} from '../plan/remote.ts';
 import { offersOf, usableOf, useRoutes } from '../plan/route-use.ts';
 import {
   bfdOwner,
@@ -50,6 +57,10 @@ export interface NetworkInput {
   readonly tunnel: (own: string, other: string) => string | undefined;
   /** Addresses of next hops that carried a cluster's traffic when the process before this one ended, by its handle. */
   readonly carried: (handle: string) => ReadonlySet<string> | undefined;
+  /** Chassis of a cluster that were there when this process began, by its handle. */
+  readonly written: (handle: string) => readonly Gateway[];
+  /** Whether northd has a chassis in some group. */
+  readonly isGrouped: (chassis: string) => boolean;
   readonly time: { readonly nowMs: number; readonly holdDownMs: number };
 }
 
@@ -62,6 +73,8 @@ export class Network {
   /** Name of each remote cluster → the handle that its rows are known by, and back. */
   readonly #handles = new Map<string, string>();
   readonly #names = new Map<string, string>();
+  /** Clusters with gateways that part. */
+  readonly #parting = new Set<string>();
   /** Owners of the northbound database that are no remote clusters'. */
   #owners: ReadonlySet<string> = new Set();
   #context: RemoteContext | undefined;
@@ -91,7 +104,7 @@ export class Network {
     const names = new Set(
       isNewContext || dirty === 'all'
         ? [...input.members.keys(), ...this.#remotes.names()]
-        : [...dirty, ...this.#paths.due(input.time.nowMs)],
+        : [...dirty, ...this.#parting, ...this.#paths.due(input.time.nowMs)],
     );
     for (const name of names) this.#succeed(name, input.members);
     const affected = this.#natives.update(names, input.members);
@@ -187,7 +200,12 @@ export class Network {
     const isSame = before?.member === member && before.context === context && !isAffected;
     const gateways = isSame ? before.gateways : acceptGateways(member, input.local);
     const verdicts = this.#paths.judge(name, pathFacts(member, gateways, input), input.time);
-    if (isSame && isEqual(before.verdicts, verdicts)) return undefined;
+    const written =
+      before === undefined ? input.written(handleOf(member)) : [...before.gateways.gateways, ...before.parting];
+    const kept = new Set(gateways.gateways.map(({ chassis }) => chassis));
+    const gone = written.filter(({ chassis }) => !kept.has(chassis));
+    const parting = partingGateways(gone, input.members.values(), input.local, input.isGrouped);
+    if (isSame && isEqual(before.verdicts, verdicts) && parting.length === before.parting.length) return undefined;
     const judgement = isSame
       ? before.judgement
       : judgeRoutes(member, context, (network, cidr, cluster) => this.#natives.holder(network, cidr, cluster));
@@ -195,6 +213,7 @@ export class Network {
       member,
       context,
       gateways,
+      parting,
       judgement,
       verdicts,
       isUnreachable: !member.foreign && isUnreachable(verdicts),
@@ -202,6 +221,8 @@ export class Network {
       fdbOwners: before?.fdbOwners ?? new Set(),
     };
     this.#remotes.set(name, state);
+    if (parting.length > 0) this.#parting.add(name);
+    else this.#parting.delete(name);
     return this.#offers.set(name, offersOf(member, judgement.routes, usableOf(verdicts)));
   }
 
@@ -209,7 +230,7 @@ export class Network {
     const state = this.#remotes.get(name);
     if (state === undefined) return;
     const { northbound, southbound } = this.#targets;
-    const { member, judgement, verdicts, gateways, context } = state;
+    const { member, judgement, verdicts, gateways, parting, context } = state;
     const uses = useRoutes(name, judgement.routes, verdicts, (key) => this.#offers.all(key));
     const handle = handleOf(member);
     this.#follow(name, handle);
@@ -219,6 +240,7 @@ export class Network {
       ownGateways: context.gateways,
       networks: context.networks,
       gateways: gateways.gateways,
+      parting,
       routes: uses,
     });
     northbound.set(remoteOwner(handle), plan.northbound);
@@ -248,6 +270,7 @@ export class Network {
     for (const owner of this.#remotes.get(name)?.fdbOwners ?? []) this.#targets.southbound.drop(owner);
     this.#follow(name, undefined);
     this.#remotes.delete(name);
+    this.#parting.delete(name);
     this.#paths.forget(name);
   }
 

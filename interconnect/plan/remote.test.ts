@@ -57,6 +57,7 @@ function planOf(member: Member, downSwitches: readonly string[] = []) {
       member,
       ownHandle: 'east',
       ownGateways: ['a1', 'a2'],
+      parting: [],
       networks: context.networks,
       gateways,
       routes: uses,

@@ -71,6 +71,28 @@ export function acceptGateways(member: Member, local: LocalView): AcceptedGatewa
   return { gateways, refused };
 }
 
+/**
+ * Of gateways that were written, those that nobody has any more and that groups of the southbound database still have.
+ * The row of such a chassis must not go before northd has come to its groups: a group that is one chassis short is no
+ * group to ovn-controller, and what it forwards is lost until then.
+ */
+export function partingGateways(
+  written: readonly Gateway[],
+  members: Iterable<Member>,
+  local: LocalView,
+  isGrouped: (chassis: string) => boolean,
+): readonly Gateway[] {
+  const gone = written.filter(({ chassis }) => isGrouped(chassis));
+  if (gone.length === 0) return [];
+  const others = [...members].flatMap(({ gateways }) => gateways);
+  const all = [...others, ...local.chassis.values().map(({ gateway }) => gateway)];
+  const names = new Set(all.map(({ chassis }) => chassis));
+  const taken = new Set(all.flatMap(({ encaps }) => encaps.map(({ type, ip }) => encapKey(type, ip))));
+  return gone.filter(
+    ({ chassis, encaps }) => !names.has(chassis) && !encaps.some(({ type, ip }) => taken.has(encapKey(type, ip))),
+  );
+}
+
 export interface RemoteInput {
   readonly member: Member;
   /** Of this cluster. */
@@ -79,10 +101,20 @@ export interface RemoteInput {
   readonly ownGateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
   readonly gateways: readonly Gateway[];
+  /** Of which only the chassis stay, for now. */
+  readonly parting: readonly Gateway[];
   readonly routes: readonly RouteUse[];
 }
 
-export function planRemote({ member, ownHandle, ownGateways, networks, gateways, routes }: RemoteInput): RemotePlan {
+export function planRemote({
+  member,
+  ownHandle,
+  ownGateways,
+  networks,
+  gateways,
+  parting,
+  routes,
+}: RemoteInput): RemotePlan {
   const handle = handleOf(member);
   const paths = new Map([...networks.values()].flatMap((network) => network.paths.map((path) => [path.switch, path])));
   const ports = member.ports.filter((port) => paths.has(port.switch));
@@ -101,7 +133,7 @@ export function planRemote({ member, ownHandle, ownGateways, networks, gateways,
       contributions: exemptions(taken),
     },
     southbound: {
-      rows: gateways.flatMap(chassisRows),
+      rows: [...gateways, ...parting].flatMap(chassisRows),
       contributions: member.foreign ? ports.map((port) => binding(port, chassis)) : [],
     },
     fdb: new Map(member.foreign ? [] : ports.flatMap((port) => fdbEntry(port, paths.get(port.switch)))),

@@ -1,6 +1,6 @@
 /** What is known of each remote cluster, with sums that are kept up by the change: nobody adds up 10,000 routes for one. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Member } from '../link/messages.ts';
+import type { Gateway, Member } from '../link/messages.ts';
 import type { Judgement, RemoteContext } from '../plan/judgement.ts';
 import type { PathVerdict } from '../plan/paths.ts';
 import type { AcceptedGateways } from '../plan/remote.ts';
@@ -10,6 +10,8 @@ export interface RemoteState {
   readonly member: Member;
   readonly context: RemoteContext;
   readonly gateways: AcceptedGateways;
+  /** Gateways it has no more, whose chassis stay until no group of the southbound database has them. */
+  readonly parting: readonly Gateway[];
   readonly judgement: Judgement;
   readonly verdicts: readonly PathVerdict[];
   /** Every path to it is down. */

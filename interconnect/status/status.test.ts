@@ -43,6 +43,7 @@ function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
     member: west,
     context: { local, gateways: [], networks: new Map(), policies: noPolicies },
     gateways: { gateways: west.gateways, refused: new Map() },
+    parting: [],
     judgement: { routes: [], decisions: [], overLimit: [] },
     verdicts: verdicts(),
     isUnreachable: false,

@@ -1,6 +1,7 @@
 /** What this room reads of the cluster's own NB and SB databases. */
 import type { Cache, Row } from 'ovsdb-client';
 import { ownerOf } from '../../lib/ovn/owner.ts';
+import type { Gateway } from '../link/messages.ts';
 import { handleOfOwner } from '../plan/remote.ts';
 import { encapKey, fdbKey, fdbOwner } from '../plan/southbound.ts';
 import { switchOfOwner } from '../plan/transit.ts';
@@ -35,10 +36,15 @@ export const southboundMonitor = {
   Chassis: ['name', 'hostname', 'encaps', 'other_config', 'external_ids'],
   Encap: undefined,
   FDB: ['mac', 'dp_key', 'port_key'],
+  HA_Chassis: ['chassis'],
   Port_Binding: ['logical_port', 'type', 'chassis'],
 };
 
-export const southboundIndexes = { Port_Binding: [['logical_port']] };
+export const southboundIndexes = {
+  Port_Binding: [['logical_port']],
+  Chassis: [['name']],
+  HA_Chassis: [['chassis']],
+};
 
 /** Keys of SB rows that carry neither a name nor our ids. */
 export function southboundKeyOf(table: string, row: Row): string | undefined {
@@ -65,16 +71,39 @@ export function readChassis(southbound: Cache): ReadonlyMap<string, LocalChassis
     const config = { ...mapOf(row, 'external_ids'), ...mapOf(row, 'other_config') };
     if (config['is-remote'] === 'true') continue;
     const name = textOf(row, 'name');
-    const encaps = textsOf(row, 'encaps').flatMap((uuid) => {
-      const encap = southbound.table('Encap').rows.get(uuid);
-      if (encap === undefined || textOf(encap, 'type') !== 'geneve') return [];
-      return [{ type: 'geneve', ip: textOf(encap, 'ip'), options: mapOf(encap, 'options') }];
-    });
-    encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
-    const gateway = { chassis: name, hostname: textOf(row, 'hostname'), encaps };
-    chassis.set(name, { gateway, isInterconnect: config['is-interconn'] === 'true' });
+    chassis.set(name, { gateway: gatewayOf(southbound, row), isInterconnect: config['is-interconn'] === 'true' });
   }
   return new Map([...chassis].sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** Chassis of other clusters that this room wrote, by the handle of their cluster. */
+export function readRemoteGateways(southbound: Cache): ReadonlyMap<string, readonly Gateway[]> {
+  const gateways = new Map<string, Gateway[]>();
+  for (const row of southbound.table('Chassis').rows.values()) {
+    const owner = ownerOf(row);
+    const handle = owner?.room === 'interconnect' ? handleOfOwner(owner.name) : undefined;
+    if (handle === undefined) continue;
+    const known = gateways.get(handle) ?? [];
+    known.push(gatewayOf(southbound, row));
+    gateways.set(handle, known);
+  }
+  return gateways;
+}
+
+/** Whether northd has a chassis in some group of the southbound database. */
+export function isGrouped(southbound: Cache, chassis: string): boolean {
+  const [row] = southbound.table('Chassis').byIndex(['name'], [chassis]);
+  return row !== undefined && southbound.table('HA_Chassis').byIndex(['chassis'], [row._uuid]).length > 0;
+}
+
+function gatewayOf(southbound: Cache, row: Row): Gateway {
+  const encaps = textsOf(row, 'encaps').flatMap((uuid) => {
+    const encap = southbound.table('Encap').rows.get(uuid);
+    if (encap === undefined || textOf(encap, 'type') !== 'geneve') return [];
+    return [{ type: 'geneve', ip: textOf(encap, 'ip'), options: mapOf(encap, 'options') }];
+  });
+  encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
+  return { chassis: textOf(row, 'name'), hostname: textOf(row, 'hostname'), encaps };
 }
 
 /** A transit router port of this cluster as the databases have it. */

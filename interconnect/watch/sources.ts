@@ -53,13 +53,14 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
   };
 }
 
-/** What a database change asks for: a look at this cluster's chassis and routers, or only at who holds its ports. */
+/** What a database change asks for: a look at this cluster's chassis and routers, or only at who holds ports and is in groups. */
 export type Concern = 'local' | 'holders';
 
 /** Most changes are pods coming and going, and this room's own routes. */
 export function concernOf({ table, before, after }: Change): Concern | undefined {
   const row = after ?? before;
   if (table === 'Port_Binding') return row?.['type'] === 'chassisredirect' ? 'holders' : undefined;
+  if (table === 'HA_Chassis') return after === undefined ? 'holders' : undefined;
   if (table === 'Chassis') return isRemote(row) ? undefined : 'local';
   if (table === 'Encap') return 'local';
   if (table === 'Logical_Router') return (before === undefined) === (after === undefined) ? undefined : 'local';
