@@ -17,6 +17,7 @@ import type { Observed } from './state/observed.ts';
 import { SpeakerEvents } from './status/events.ts';
 import { StatusWriter } from './status/status-writer.ts';
 import { watchCluster } from './watch/cluster.ts';
+import { SignatureWatch } from './watch/signatures.ts';
 
 const flags = {
   kubeconfig: text('path of the kubeconfig; without it the service account of the pod is used', undefined),
@@ -24,6 +25,8 @@ const flags = {
   gobgpd: text("address of gobgpd's API, unix:/path or host:port"),
   namespace: text('the namespace Isthmus is installed in', 'kube-system'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10667'),
+  'password-secrets': text('names of the Secrets in that namespace that may have passwords of peers, with commas', ''),
+  netstat: text("the kernel's TCP counters of gobgpd's network namespace", '/proc/net/netstat'),
   'proto-dir': text('folder with v3/gobgp.proto and v4/gobgp.proto; by default the one beside the source', undefined),
 };
 
@@ -47,14 +50,16 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     if (!plan || !observed) return;
     const state = cluster.state();
     metrics.set(plan, observed);
-    status.write(state, planStatus(state, plan, observed));
+    status.write(state, planStatus(state, plan, observed, signatures.recent));
   });
+  const monotonicMs = (): number => performance.now();
+  const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: tell });
   const target = new GobgpTarget({
     gobgpd: options.gobgpd,
     protoDir: options.protoDir,
     log,
     random: Math.random,
-    monotonicMs: () => performance.now(),
+    monotonicMs,
     onObserved: (next) => {
       observed = next;
       tell();
@@ -67,7 +72,15 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     target.set(plan);
     tell();
   });
-  const cluster = watchCluster(client, options.node, log, signal, replan);
+  const names = options.passwordSecrets.split(',').filter((name) => name !== '');
+  const cluster = watchCluster({
+    client,
+    node: options.node,
+    passwords: { namespace: options.namespace, names },
+    log,
+    signal,
+    onChange: replan,
+  });
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
   await cluster.synced;
@@ -76,6 +89,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   replan();
   log.info({ node: options.node, gobgpd: options.gobgpd }, 'the cluster is known; working');
   await target.run(signal);
+  signatures.stop();
 
   await Promise.all([health.close(), cluster.stop(), recorder.close(), writer.close()]);
   await client.close();

@@ -26,7 +26,10 @@ export async function readProgrammed(client: GobgpClient): Promise<Programmed> {
 export function programmedByPlan(plan: SpeakerPlan, before: Programmed, refused: ReadonlySet<string>): Programmed {
   const peers = new Map(before.peers);
   for (const address of before.peers.keys()) if (!plan.peers.has(address)) peers.delete(address);
-  for (const [address, peer] of plan.peers) if (!refused.has(address)) peers.set(address, renderPeer(plan, peer));
+  for (const [address, peer] of plan.peers) {
+    const rendered = refused.has(address) ? undefined : renderPeer(plan, peer);
+    if (rendered !== undefined) peers.set(address, rendered);
+  }
   return {
     global: before.global ?? diffSteps(plan, before)?.startBgp,
     policies: renderPolicies(plan),

@@ -85,3 +85,14 @@ test('a node that loses its instance loses peers and paths', () => {
     setPolicies: true,
   });
 });
+
+test('while a password is not known a peer is neither made nor changed nor removed', () => {
+  const tor = (more: object) => peerOf('tor1', '10.0.0.254', { passwordSecretRef: { name: 's' }, ...more });
+  const known = planSpeaker(stateOf({ peers: [tor({})], secrets: new Map([['s', new Map([['password', 'x']])]]) }));
+  const programmed = programmedByPlan(known, fresh, new Set());
+  const lost = planSpeaker(stateOf({ peers: [tor({ holdTimeSeconds: 9, keepaliveSeconds: 3 })] }));
+  assert.deepEqual(shown(diffSteps(lost, fresh)), { startBgp: 65001, setPolicies: true });
+  assert.deepEqual(shown(diffSteps(lost, programmed)), {});
+  assert.deepEqual(programmedByPlan(lost, programmed, new Set()).peers, programmed.peers);
+  assert.deepEqual(shown(diffSteps(known, programmed)), {});
+});

@@ -44,23 +44,23 @@ export function diffSteps(plan: SpeakerPlan, programmed: Programmed): Steps | un
   if (!programmed.global && !instance) return undefined;
   const policies = renderPolicies(plan);
   const isNewPolicy = !programmed.policies || !isSamePolicies(policies, programmed.policies);
-  const peers = new Map([...plan.peers].map(([address, peer]) => [address, renderPeer(plan, peer)]));
+  const peers = [...plan.peers.values()].flatMap((peer) => renderPeer(plan, peer) ?? []);
   const paths = plan.prefixes.map(renderPath);
   const wantedPrefixes = new Set(plan.prefixes);
   return {
     startBgp: programmed.global
       ? undefined
       : instance && { asn: instance.asn, routerId: instance.routerId, listenPort: instance.listenPort },
-    deletePeers: [...programmed.peers.keys()].filter((address) => !peers.has(address)),
+    deletePeers: [...programmed.peers.keys()].filter((address) => !plan.peers.has(address)),
     withdraw: [...programmed.paths.keys()].filter((prefix) => !wantedPrefixes.has(prefix)),
     setPolicies: isNewPolicy ? policies : undefined,
     addPaths: paths.filter((path) => programmed.paths.get(path.prefix) !== pathFingerprint(path)),
     ...(isNewPolicy ? sharesChanged(plan, programmed) : { resendTo: [], takenBack: [] }),
-    updatePeers: [...peers.values()].filter((peer) => {
+    updatePeers: peers.filter((peer) => {
       const before = programmed.peers.get(peer.address);
       return before !== undefined && !isSamePeer(peer, before);
     }),
-    addPeers: [...peers.values()].filter((peer) => !programmed.peers.has(peer.address)),
+    addPeers: peers.filter((peer) => !programmed.peers.has(peer.address)),
   };
 }
 

@@ -1,8 +1,8 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpPeer, NodeSession, SpeakerState } from '../state/objects.ts';
-import type { Observed } from '../state/observed.ts';
+import type { Observed, RefusedSignatures } from '../state/observed.ts';
 import { isPeerSelecting, objectProblem } from './peers.ts';
-import type { SpeakerPlan } from './plan.ts';
+import type { SpeakerPlan, WantedPeer } from './plan.ts';
 import { type PlannedCondition, withOwn } from './planned.ts';
 
 /** This node's session with a peer, without its time; undefined where the node does not have it. */
@@ -11,14 +11,19 @@ export function peerEntry(
   plan: SpeakerPlan,
   observed: Observed,
   peer: BgpPeer,
+  signatures: RefusedSignatures,
 ): NodeSession | undefined {
   const isOurs = isPeerSelecting(peer, state.nodes.get(state.node), plan.instance?.name);
   if (!isOurs || objectProblem(state, peer) || 'problem' in peer.spec) return undefined;
   const problem = plan.problems.peers.get(peer.name);
-  const next = problem ? stateOf('Refused', problem) : sessionOf(observed, peer.spec.value.address);
+  const wanted = plan.peers.get(peer.spec.value.address);
+  const next =
+    problem || wanted === undefined
+      ? stateOf('Refused', problem)
+      : withPassword(wanted, sessionOf(observed, wanted.address), signatures);
   const before = peer.status.nodes.find((entry) => entry.node === state.node);
   // A peer newer than the plan: the session of that address may be another's.
-  if (!problem && plan.peers.get(peer.spec.value.address)?.name !== peer.name) return before;
+  if (!problem && wanted?.name !== peer.name) return before;
   return { node: state.node, ...next, ...(before && isSettling(before, next) && { state: before.state }) };
 }
 
@@ -47,7 +52,11 @@ export function peerSummary(
   return {
     leftOver: entries.filter((entry) => !selected.has(entry.node)).map((entry) => entry.node),
     summary: { established },
-    conditions: [acceptedCondition(problem, kept), establishedCondition(problem, kept, selected.size, established)],
+    conditions: [
+      acceptedCondition(problem, kept),
+      ...secretCondition(peer, kept),
+      establishedCondition(problem, kept, selected.size, established),
+    ],
   };
 }
 
@@ -67,6 +76,32 @@ function sessionOf(observed: Observed, address: string): Omit<NodeSession, 'node
   };
 }
 
+type Session = Omit<NodeSession, 'node' | 'since'>;
+
+/** What the password has to do with it: gobgpd knows of no signature that the kernel refused. */
+function withPassword({ password }: WantedPeer, session: Session, signatures: RefusedSignatures): Session {
+  const isUp = session.state === 'Established';
+  if (password !== undefined && 'problem' in password) {
+    const { code: reason, message } = password.problem;
+    return isUp
+      ? { ...session, reason, message: `${message}; until then the session goes on as it is` }
+      : stateOf('Refused', password.problem);
+  }
+  if (isUp || session.state === 'Unreachable') return session;
+  if (password !== undefined && signatures.wrong)
+    return { state: session.state, ...failed('the two sides have different passwords, or the neighbour has none') };
+  if (password === undefined && signatures.unexpected)
+    return {
+      state: session.state,
+      ...failed('the neighbour has a password and this BgpPeer has none: give it a passwordSecretRef'),
+    };
+  return session;
+}
+
+function failed(cause: string): Pick<Session, 'reason' | 'message'> {
+  return { reason: 'AuthenticationFailed', message: `TCP MD5 signatures were refused on this node: ${cause}` };
+}
+
 function stateOf(state: string, problem: Problem | undefined): Omit<NodeSession, 'node' | 'since'> {
   return { state, ...(problem && { reason: problem.code, message: problem.message }) };
 }
@@ -84,6 +119,23 @@ function acceptedCondition(problem: Problem | undefined, entries: readonly NodeS
   if (refused)
     return { type: 'Accepted', status: 'False', reason: refused.reason ?? 'Refused', message: refused.message ?? '' };
   return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'the peer is used on all nodes it selects' };
+}
+
+const secretReasons: readonly string[] = [
+  'SecretNotReadable',
+  'SecretNotFound',
+  'SecretKeyNotFound',
+  'PasswordInvalid',
+];
+
+/** Only of a peer with a password. */
+function secretCondition({ spec }: BgpPeer, entries: readonly NodeSession[]): readonly PlannedCondition[] {
+  if ('problem' in spec || spec.value.passwordSecretRef === undefined) return [];
+  const type = 'SecretResolved';
+  const failing = entries.find(({ reason }) => reason !== undefined && secretReasons.includes(reason));
+  if (failing?.reason === undefined)
+    return [{ type, status: 'True', reason: 'Resolved', message: 'the password is known on all nodes' }];
+  return [{ type, status: 'False', reason: failing.reason, message: `${failing.node}: ${failing.message ?? ''}` }];
 }
 
 function establishedCondition(

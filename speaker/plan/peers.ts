@@ -1,3 +1,4 @@
+import type { BgpPeerSpec } from '../../lib/api/kinds/bgp.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
@@ -5,6 +6,7 @@ import { type Ip, parseIp } from '../../lib/net/ip.ts';
 import type { BgpPeer, Node, SpeakerState } from '../state/objects.ts';
 import type { WantedInstance } from './instance.ts';
 import { byAge } from './order.ts';
+import { type Password, passwordOf } from './passwords.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
 
 /** A neighbour this node has a session with. */
@@ -14,8 +16,13 @@ export interface AcceptedPeer {
   readonly address: string;
   readonly family: 4 | 6;
   readonly asn: number;
+  /** Ours, where it is another than the instance's. */
+  readonly localAsn: number | undefined;
+  readonly password: Password | undefined;
   readonly port: number;
+  readonly isPassive: boolean;
   readonly ebgpMultihopTtl: number;
+  readonly ttlSecurityHops: number | undefined;
   readonly holdTimeSeconds: number;
   readonly keepaliveSeconds: number;
   readonly advertisements: LabelSelector;
@@ -34,9 +41,12 @@ export function planPeers(
       problems.set(peer.name, problem);
     } else if ('value' in peer.spec && isPeerSelecting(peer, state.nodes.get(state.node), instance?.name)) {
       const { value } = peer.spec;
-      const taken = nodeProblem(state, value.address) ?? duplicate(peers.get(value.address), value.address, state.node);
-      if (taken) problems.set(peer.name, taken);
-      else peers.set(value.address, acceptedPeer(peer.name, value));
+      const unusable =
+        nodeProblem(state, value.address) ??
+        duplicate(peers.get(value.address), value.address, state.node) ??
+        listenProblem(value, instance);
+      if (unusable) problems.set(peer.name, unusable);
+      else peers.set(value.address, acceptedPeer(peer.name, value, instance, passwordOf(state, value)));
     }
   }
   return { peers, problems };
@@ -101,14 +111,31 @@ function duplicate(taken: AcceptedPeer | undefined, address: string, node: strin
   };
 }
 
-function acceptedPeer(name: string, spec: Extract<BgpPeer['spec'], { value: unknown }>['value']): AcceptedPeer {
+function listenProblem({ passive }: BgpPeerSpec, instance: WantedInstance | undefined): Problem | undefined {
+  if (!passive || instance === undefined || instance.listenPort > 0) return undefined;
+  return {
+    code: 'NotListening',
+    message: `the peer is passive and BgpInstance ${instance.name} does not listen, so nobody opens the session; give the instance a listenPort or take spec.passive away`,
+  };
+}
+
+function acceptedPeer(
+  name: string,
+  spec: BgpPeerSpec,
+  instance: WantedInstance | undefined,
+  password: Password | undefined,
+): AcceptedPeer {
   return {
     name,
     address: spec.address,
     family: spec.address.includes(':') ? 6 : 4,
     asn: spec.asn,
+    localAsn: spec.localASN === instance?.asn ? undefined : spec.localASN,
+    password,
     port: spec.port,
+    isPassive: spec.passive,
     ebgpMultihopTtl: spec.ebgpMultihopTTL,
+    ttlSecurityHops: spec.ttlSecurityHops,
     holdTimeSeconds: spec.holdTimeSeconds,
     keepaliveSeconds: spec.keepaliveSeconds,
     advertisements: spec.advertisements,

@@ -127,3 +127,25 @@ test('each bad peer has its reason and the good one stays', () => {
     broken: 'InvalidSpec',
   });
 });
+
+test('a password is the text of a key, or a problem that names what is missing', () => {
+  const passwordOf = (secrets: Parameters<typeof stateOf>[0]['secrets'], key = 'password') => {
+    const peers = [peerOf('tor', '10.0.0.254', { passwordSecretRef: { name: 's', key } })];
+    const password = planSpeaker(stateOf({ peers, ...(secrets && { secrets }) })).peers.get('10.0.0.254')?.password;
+    return password && ('text' in password ? password.text : password.problem.code);
+  };
+  const withText = (text: string) => new Map([['s', new Map([['password', text]])]]);
+  assert.equal(passwordOf(undefined), 'SecretNotReadable');
+  assert.equal(passwordOf(new Map([['s', 'unread' as const]])), 'SecretNotReadable');
+  assert.equal(passwordOf(new Map([['s', 'missing' as const]])), 'SecretNotFound');
+  assert.equal(passwordOf(withText('x'), 'other'), 'SecretKeyNotFound');
+  for (const text of ['', 'x\n', 'a\0b', 'ä'.repeat(41)]) assert.equal(passwordOf(withText(text)), 'PasswordInvalid');
+  assert.equal(passwordOf(withText('ä'.repeat(40))), 'ä'.repeat(40));
+});
+
+test('a passive peer needs an instance that listens', () => {
+  const peers = [peerOf('tor', '10.0.0.254', { passive: true })];
+  assert.deepEqual(codes(planSpeaker(stateOf({ peers })).problems.peers), {});
+  const deaf = planSpeaker(stateOf({ peers, instances: [instanceOf('rack', { listenPort: -1 })] }));
+  assert.deepEqual(codes(deaf.problems.peers), { tor: 'NotListening' });
+});

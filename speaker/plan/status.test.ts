@@ -17,8 +17,12 @@ function seen(sessions: Record<string, ObservedSession>, daemon: Partial<Observe
   };
 }
 
-function statusOf(state: SpeakerState, observed: Observed): StatusPlan {
-  return planStatus(state, planSpeaker(state), observed);
+function statusOf(
+  state: SpeakerState,
+  observed: Observed,
+  signatures = { wrong: false, unexpected: false },
+): StatusPlan {
+  return planStatus(state, planSpeaker(state), observed, signatures);
 }
 
 function conditions(status: { readonly conditions: readonly PlannedCondition[] } | undefined) {
@@ -114,4 +118,37 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
   assert.match(beside?.conditions[0]?.message ?? '', /^1 prefixes go .* red \(VPC tenant\)$/);
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
+});
+
+const address = '10.0.0.254';
+const signed = (secrets: SpeakerState['secrets']): SpeakerState =>
+  stateOf({ nodes: nodes.slice(0, 1), peers: [peerOf('tor', address, { passwordSecretRef: { name: 's' } })], secrets });
+
+test('a password that cannot be read is said, whether the session is there or not', () => {
+  const state = signed(new Map([['s', 'missing' as const]]));
+  const without = statusOf(state, seen({})).peers.get('tor');
+  assert.deepEqual(conditions(without), {
+    Accepted: 'False SecretNotFound',
+    SecretResolved: 'False SecretNotFound',
+    Established: 'False SecretNotFound',
+  });
+  const going = statusOf(state, seen({ [address]: { state: 'Established', advertised: 1 } })).peers.get('tor');
+  assert.deepEqual(conditions(going), {
+    Accepted: 'True Accepted',
+    SecretResolved: 'False SecretNotFound',
+    Established: 'True Established',
+  });
+  assert.match(going?.entry?.message ?? '', /goes on as it is/);
+});
+
+test('signatures that the kernel refused are the reason of sessions that are not up, by who has a password', () => {
+  const withOne = signed(new Map([['s', new Map([['password', 'x']])]]));
+  const down = seen({ [address]: { state: 'Active' } });
+  const reasonOf = (state: SpeakerState, observed: Observed, wrong: boolean, unexpected: boolean) =>
+    statusOf(state, observed, { wrong, unexpected }).peers.get('tor')?.entry?.reason;
+  assert.equal(reasonOf(withOne, down, true, false), 'AuthenticationFailed');
+  assert.equal(reasonOf(withOne, down, false, true), undefined);
+  assert.equal(reasonOf(withSessions(), down, false, true), 'AuthenticationFailed');
+  assert.equal(reasonOf(withSessions(), down, true, false), undefined);
+  assert.equal(reasonOf(withOne, seen({ [address]: { state: 'Established' } }), true, true), undefined);
 });

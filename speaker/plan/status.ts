@@ -2,7 +2,7 @@
 // differ. Every speaker owns the entry of its own node, and all speakers derive the same summary from all entries, so any of them may
 // write it. Pure: same state, same statuses.
 import type { NodeInstance, NodeSession, SpeakerState } from '../state/objects.ts';
-import type { Observed } from '../state/observed.ts';
+import type { Observed, RefusedSignatures } from '../state/observed.ts';
 import { instancesByNode } from './instance.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
@@ -18,14 +18,19 @@ export interface StatusPlan {
 }
 
 /** Every status, without the times; those are stamped where a status is written. */
-export function planStatus(state: SpeakerState, plan: SpeakerPlan, observed: Observed): StatusPlan {
+export function planStatus(
+  state: SpeakerState,
+  plan: SpeakerPlan,
+  observed: Observed,
+  signatures: RefusedSignatures,
+): StatusPlan {
   const holders = instancesByNode(state);
   const instances = [...state.instances.values()].map((instance) => {
     const entry = instanceEntry(state, plan, observed, instance);
     return [instance.name, { entry, ...instanceSummary(state, instance, entry) }] as const;
   });
   const peers = [...state.peers.values()].map((peer) => {
-    const entry = peerEntry(state, plan, observed, peer);
+    const entry = peerEntry(state, plan, observed, peer, signatures);
     return [peer.name, { entry, ...peerSummary(state, peer, entry, holders) }] as const;
   });
   const advertisements = [...state.advertisements.values()].map((advertisement) => {

@@ -48,6 +48,7 @@ export function stateOf(objects: {
   readonly peers?: readonly BgpPeer[];
   readonly advertisements?: readonly BgpAdvertisement[];
   readonly subnets?: readonly Subnet[];
+  readonly secrets?: SpeakerState['secrets'];
 }): SpeakerState {
   const byName = <T extends { readonly name: string }>(values: readonly T[]) =>
     new Map(values.map((value) => [value.name, value]));
@@ -58,5 +59,6 @@ export function stateOf(objects: {
     peers: byName(objects.peers ?? []),
     advertisements: byName(objects.advertisements ?? [advertisementOf('all')]),
     subnets: byName(objects.subnets ?? []),
+    secrets: objects.secrets ?? new Map(),
   };
 }

@@ -64,6 +64,9 @@ export interface Subnet {
   readonly prefixes: readonly string[];
 }
 
+/** Texts by key; `missing` where there is no such Secret, `unread` before it was looked for. */
+export type PasswordSecret = ReadonlyMap<string, string> | 'missing' | 'unread';
+
 /** Everything the plan of one node depends on. */
 export interface SpeakerState {
   readonly node: string;
@@ -72,4 +75,6 @@ export interface SpeakerState {
   readonly peers: ReadonlyMap<string, BgpPeer>;
   readonly advertisements: ReadonlyMap<string, BgpAdvertisement>;
   readonly subnets: ReadonlyMap<string, Subnet>;
+  /** All Secrets that this speaker may read, by name. */
+  readonly secrets: ReadonlyMap<string, PasswordSecret>;
 }

@@ -10,6 +10,14 @@ export interface ObservedSession {
   readonly advertised?: number;
 }
 
+/** Whether the node lately refused TCP segments for their signature, of whichever session. */
+export interface RefusedSignatures {
+  /** Signed with another password than ours, or not signed. */
+  readonly wrong: boolean;
+  /** Signed, where we have no password. */
+  readonly unexpected: boolean;
+}
+
 /** What is known of gobgpd on this node after a round, or after a failed try to reach it. */
 export interface Observed {
   readonly daemon: {

@@ -150,14 +150,16 @@ describe('rights', () => {
       }
   });
 
-  test('secrets are read in the namespace of the release only, and only by the interconnect and the hub', () => {
-    const readers = roles.filter(({ rules }) =>
-      (rules as readonly Rule[]).some(({ resources }) => resources?.includes('secrets')),
-    );
-    for (const { kind, metadata } of readers) {
+  test('secrets are read in the namespace of the release only, by interconnect and hub, and those with passwords by speakers', () => {
+    const isOfSecrets = ({ resources }: Rule): boolean => resources?.includes('secrets') === true;
+    const readers = roles.filter(({ rules }) => (rules as readonly Rule[]).some(isOfSecrets));
+    for (const { kind, metadata, rules } of readers) {
       assert.equal(kind, 'Role', metadata.name);
-      assert.match(metadata.name, /^isthmus-(interconnect|hub)$/);
+      assert.match(metadata.name, /^isthmus-(interconnect|hub|speaker-passwords)$/);
+      if (metadata.name !== 'isthmus-speaker-passwords') continue;
+      for (const rule of rules as readonly Rule[]) assert.deepEqual(rule.resourceNames, ['isthmus-bgp-passwords']);
     }
+    assert.ok(readers.some(({ metadata }) => metadata.name === 'isthmus-speaker-passwords'));
   });
 
   test('the agent reads the token where the values say that it is, and where `isthmus ic join` puts it', () => {

@@ -130,6 +130,7 @@ function speaker(cluster: ClusterLayout, node: NodeLayout): Component {
     node: node.name,
     gobgpd: `unix:${dir}/gobgpd.sock`,
     namespace: systemNamespace,
+    'password-secrets': 'isthmus-bgp-passwords',
     'metrics-address': '127.0.0.1:10667',
   });
   return { dir, name: 'speaker', netns, argv, env: roomEnv, isSupervised: true };

@@ -57,6 +57,12 @@ export function show(target: Router, command: string): unknown {
   );
 }
 
+/** Gives a router lines of configuration. */
+export function configure(target: Router, ...lines: readonly string[]): void {
+  const commands = ['configure terminal', ...lines].flatMap((line) => ['-c', line]);
+  execFileSync('vtysh', ['--vty_socket', target.dir, ...commands], { stdio: ['ignore', 'ignore', 'pipe'] });
+}
+
 /** The next hops by prefix that a router has in its BGP table. */
 export function routesOf(target: Router, family: 'ipv4' | 'ipv6' = 'ipv4'): Record<string, string[]> {
   const { routes = {} } = show(target, `bgp ${family} unicast`) as {
@@ -73,6 +79,8 @@ export function routesOf(target: Router, family: 'ipv4' | 'ipv6' = 'ipv4'): Reco
 
 export interface NeighborCounters {
   readonly state: string;
+  /** The AS of the node, as the router sees it. */
+  readonly asn: number;
   readonly updates: number;
   readonly established: number;
   /** The End-of-RIB has come: all that is told at the start of a session was told. */
@@ -85,6 +93,7 @@ export function neighborOf(target: Router, address: string): NeighborCounters {
     string,
     {
       bgpState: string;
+      remoteAs: number;
       messageStats: { updatesRecv: number };
       connectionsEstablished: number;
       gracefulRestartInfo?: { endOfRibRecv?: object };
@@ -93,6 +102,7 @@ export function neighborOf(target: Router, address: string): NeighborCounters {
   const found = all[address];
   return {
     state: found?.bgpState ?? '',
+    asn: found?.remoteAs ?? 0,
     updates: found?.messageStats.updatesRecv ?? 0,
     established: found?.connectionsEstablished ?? 0,
     isSettled: Object.keys(found?.gracefulRestartInfo?.endOfRibRecv ?? {}).length > 0,

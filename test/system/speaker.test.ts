@@ -17,11 +17,21 @@ import {
   bgpPeers,
   events,
   nodes,
+  secrets,
   subnets,
 } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
-import { type BgpLab, end, eventually, neighborOf, type NeighborCounters, openBgpLab, routesOf } from './bgp-lab.ts';
+import {
+  type BgpLab,
+  configure,
+  end,
+  eventually,
+  neighborOf,
+  type NeighborCounters,
+  openBgpLab,
+  routesOf,
+} from './bgp-lab.ts';
 
 const repository = join(import.meta.dirname, '../..');
 
@@ -30,11 +40,16 @@ let kube: KubeClient;
 let lab: BgpLab;
 let gobgpd: TestGobgpd;
 let speaker: ChildProcess;
+/** Somebody who stays in the node's network namespace, whoever else comes and goes there. */
+let resident: ChildProcess;
+/** What speakers said. */
+const logs: string[][] = [];
 
 before(async () => {
   const [binary] = gobgpdBinaries();
   assert.ok(binary);
   lab = await openBgpLab();
+  resident = spawn('ip', ['netns', 'exec', lab.nodeNetns, 'sleep', 'infinity'], { stdio: 'ignore' });
   gobgpd = await startGobgpd(binary, ['ip', 'netns', 'exec', lab.nodeNetns]);
   server = await startApiServer();
   kube = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-test' });
@@ -52,6 +67,7 @@ before(async () => {
 after(async () => {
   if (speaker) await end(speaker);
   await gobgpd?.stop();
+  if (resident) await end(resident);
   await lab?.close();
   await kube?.close();
   await server?.stop();
@@ -65,6 +81,12 @@ function startSpeaker(): ChildProcess {
     'n1',
     '--gobgpd',
     gobgpd.target,
+    '--namespace',
+    'kube-system',
+    '--password-secrets',
+    'isthmus-bgp-passwords',
+    '--netstat',
+    `/proc/${String(resident.pid)}/net/netstat`,
     '--metrics-address',
     '127.0.0.1:0',
   ];
@@ -72,6 +94,7 @@ function startSpeaker(): ChildProcess {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   const lines: string[] = [];
+  logs.push(lines);
   child.stderr.setEncoding('utf8').on('data', (text: string) => lines.push(text));
   child.once('exit', (code) => {
     if (code !== null) process.stderr.write(`the speaker ended with ${code}:\n${lines.join('')}`);
@@ -315,6 +338,95 @@ test('bad objects are refused with a reason and an event, and the others go on',
   assert.equal(await conditionOf(bgpInstances, 'rack', 'Ready'), 'True Ready');
   for (const name of Object.keys(refusals)) await kube.delete(bgpPeers, { name });
   await kube.delete(bgpInstances, { name: 'younger' });
+});
+
+const passwords = { namespace: 'kube-system', name: 'isthmus-bgp-passwords' };
+
+async function setPasswords(stringData: Record<string, string>): Promise<void> {
+  await kube.delete(secrets, passwords);
+  await kube.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: passwords, stringData });
+}
+
+/** State and reason of n1's session. */
+async function sessionOf(peer: string): Promise<string> {
+  const entry = (await statusOf(bgpPeers, peer)).nodes?.find(({ node }) => node === 'n1');
+  return [entry?.state, entry?.reason].filter(Boolean).join(' ');
+}
+
+test('a password comes from a Secret; what is wrong with it is said, and no session begins without', async () => {
+  const [tor1, tor2] = lab.routers;
+  const [right, wrong] = ['right-5f0c', 'wrong-77aa'];
+  const untouched = neighborOf(tor1, tor1.nodeV4);
+  const secret = (reason: string) =>
+    eventually(async () => assert.equal(await conditionOf(bgpPeers, 'tor2', 'SecretResolved'), reason));
+  configure(tor2, 'router bgp', `neighbor ${tor2.nodeV4} password ${right}`);
+  await eventually(async () => assert.match(await sessionOf('tor2'), /AuthenticationFailed$/));
+  const passwordSecretRef = { name: passwords.name, key: 'tor2' };
+  await kube.patch(bgpPeers, { name: 'tor2' }, 'merge', { spec: { passwordSecretRef } });
+  await secret('False SecretNotFound');
+  await setPasswords({ other: right });
+  await secret('False SecretKeyNotFound');
+  await setPasswords({ tor2: `${right}\n` });
+  await secret('False PasswordInvalid');
+  await setPasswords({ tor2: wrong });
+  await secret('True Resolved');
+  await eventually(async () => assert.match(await sessionOf('tor2'), /AuthenticationFailed$/));
+  await setPasswords({ tor2: right });
+  await eventually(async () => assert.equal(await sessionOf('tor2'), 'Established'));
+  assert.equal(await conditionOf(bgpPeers, 'tor2', 'Established'), 'True Established');
+
+  const { established } = neighborOf(tor2, tor2.nodeV4);
+  await kube.delete(secrets, passwords);
+  await secret('False SecretNotFound');
+  assert.equal(await sessionOf('tor2'), 'Established SecretNotFound');
+  await end(speaker);
+  speaker = startSpeaker();
+  await createSubnet('signed', '10.50.0.0/24', { tier: 'public' });
+  await eventually(() => assert.ok('10.50.0.0/24' in routesOf(tor2)));
+  await setPasswords({ tor2: right });
+  await secret('True Resolved');
+  assert.equal(neighborOf(tor2, tor2.nodeV4).established, established, 'no session was reset');
+  assert.equal(neighborOf(tor1, tor1.nodeV4).established, untouched.established);
+
+  const told = JSON.stringify([await kube.list(bgpPeers), await kube.list(events, { namespace: 'default' }), logs]);
+  assert.ok(!told.includes(right) && !told.includes(wrong), 'a password was told');
+  await kube.patch(bgpPeers, { name: 'tor2' }, 'merge', {
+    spec: { passwordSecretRef: { name: 'isthmus-hub-authority', key: 'key' } },
+  });
+  await secret('False SecretNotReadable');
+  configure(tor2, 'router bgp', `no neighbor ${tor2.nodeV4} password`);
+  await kube.patch(bgpPeers, { name: 'tor2' }, 'merge', { spec: { passwordSecretRef: null } });
+  await eventually(async () => assert.equal(await sessionOf('tor2'), 'Established'));
+  await kube.delete(subnets, { name: 'signed' });
+});
+
+test('TTL security, an AS of its own and a passive side concern the one session', async () => {
+  const [tor1, tor2] = lab.routers;
+  const untouched = neighborOf(tor1, tor1.nodeV4);
+  const set = (spec: object) => kube.patch(bgpPeers, { name: 'tor2' }, 'merge', { spec });
+  const established = (asn: number) =>
+    eventually(() => {
+      const { state, asn: seen } = neighborOf(tor2, tor2.nodeV4);
+      assert.deepEqual([state, seen], ['Established', asn]);
+    });
+  await set({ ttlSecurityHops: 1 });
+  configure(tor2, 'router bgp', `neighbor ${tor2.nodeV4} ttl-security hops 1`);
+  await established(65001);
+  await set({ localASN: 65077 });
+  await established(65077);
+  await set({ passive: true });
+  const gobgp = await openGobgp({ target: gobgpd.target });
+  const passive = async () =>
+    (await gobgp.listPeers()).find(({ config }) => config.address === tor2.v4)?.config.isPassive;
+  await eventually(async () => assert.equal(await passive(), true));
+  gobgp.close();
+  await established(65077);
+  configure(tor2, 'router bgp', `no neighbor ${tor2.nodeV4} ttl-security hops 1`);
+  await set({ passive: false, localASN: null, ttlSecurityHops: null });
+  await established(65001);
+  await eventually(async () => assert.equal(await sessionOf('tor2'), 'Established'));
+  assert.equal(neighborOf(tor1, tor1.nodeV4).established, untouched.established);
+  await assert.rejects(set({ ttlSecurityHops: 1, ebgpMultihopTTL: 2 }), /exclude each other/);
 });
 
 test('another AS waits for a new gobgpd and says so', async () => {

@@ -37,11 +37,39 @@ export const bgpPeerSpec = z
         }),
       ),
     asn,
+    localASN: asn
+      .optional()
+      .describe("Our AS on the sessions with this peer, where it is another than the instance's."),
+    passwordSecretRef: z
+      .object({
+        name: z
+          .string()
+          .min(1)
+          .max(253)
+          .describe('A Secret in the namespace of Isthmus, one of those of the chart value `speaker.passwordSecrets`.'),
+        key: z.string().min(1).max(253).default('password'),
+      })
+      .optional()
+      .describe(
+        'The password of the session (TCP MD5, RFC 2385), of 80 bytes at most. While it cannot be read, no session begins, and one that is there goes on as it is.',
+      ),
     port: z.int().min(1).max(65535).default(179),
+    passive: z
+      .boolean()
+      .default(false)
+      .describe('The neighbour opens the connection; the nodes only listen, so the instance must have a listenPort.'),
     nodeSelector: labelSelector
       .default({})
       .describe('Of the nodes of the instance, those that have this peer; all by default.'),
     ebgpMultihopTTL: z.int().min(1).max(255).default(1),
+    ttlSecurityHops: z
+      .int()
+      .min(1)
+      .max(254)
+      .optional()
+      .describe(
+        'TTL security (RFC 5082): packets of a neighbour that may be farther away are dropped; 1 is a neighbour on the same link. The neighbour must have it too. Excludes ebgpMultihopTTL above 1.',
+      ),
     holdTimeSeconds: z.int().min(3).max(65535).default(90),
     keepaliveSeconds: z.int().min(1).max(21845).default(30),
     advertisements: labelSelector
@@ -49,10 +77,16 @@ export const bgpPeerSpec = z
       .describe('BgpAdvertisements sent to this peer, by label; all by default.'),
   })
   .meta(
-    rules({
-      rule: 'self.keepaliveSeconds < self.holdTimeSeconds',
-      message: 'keepaliveSeconds must be below holdTimeSeconds',
-    }),
+    rules(
+      {
+        rule: 'self.keepaliveSeconds < self.holdTimeSeconds',
+        message: 'keepaliveSeconds must be below holdTimeSeconds',
+      },
+      {
+        rule: '!has(self.ttlSecurityHops) || self.ebgpMultihopTTL == 1',
+        message: 'ttlSecurityHops and an ebgpMultihopTTL above 1 exclude each other',
+      },
+    ),
   );
 
 /** Which prefixes are announced. */

@@ -13,6 +13,7 @@ const peer: PeerConfig = {
   address: '127.0.0.9',
   asn: 65002,
   port: 1790,
+  isPassive: false,
   ebgpMultihopTtl: 3,
   holdTimeSeconds: 9,
   keepaliveSeconds: 3,
@@ -32,6 +33,15 @@ const peers: PeerConfig[] = [
     keepaliveSeconds: 1,
   },
   { ...peer, address: '127.0.0.11', holdTimeSeconds: 65535, keepaliveSeconds: 21845, ebgpMultihopTtl: 1 },
+  {
+    ...peer,
+    address: '127.0.0.12',
+    localAsn: 65077,
+    password: 'öffne "dich"',
+    isPassive: true,
+    ebgpMultihopTtl: 1,
+    ttlMin: 254,
+  },
 ];
 const policies: RoutingPolicies = {
   prefixSets: { 'to-127.0.0.9': ['10.16.0.0/16', '10.17.0.0/24'], 'to-fd00::9': ['fd00:10::/64'] },

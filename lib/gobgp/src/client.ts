@@ -3,7 +3,7 @@ import { canonicalAddress } from './address.ts';
 import { attributesFingerprint, encodeAttributes, type PathAttributes } from './attributes.ts';
 import { GobgpInvalidArgument, type GobgpError } from './errors.ts';
 import { type AddressFamily, decodePrefix, encodePrefix, familyNumber, familyOfPrefix } from './nlri.ts';
-import { type Peer, type PeerConfig, type PeerMessage, peerMessage, peerOfMessage } from './peers.ts';
+import { type Peer, type PeerConfig, type PeerMessage, peerMessage, peerOfMessage, sessionOfMessage } from './peers.ts';
 import {
   assignmentMessage,
   type AssignmentMessage,
@@ -126,10 +126,13 @@ class Client implements GobgpClient {
   }
 
   async listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]> {
-    const answers = (await this.#transport.collect('ListPeer', {
-      enable_advertised: options?.advertised ?? false,
-    })) as { peer: PeerMessage }[];
-    return answers.map(({ peer }) => peerOfMessage(peer));
+    const [global, answers] = await Promise.all([
+      this.getBgp(),
+      this.#transport.collect('ListPeer', { enable_advertised: options?.advertised ?? false }) as Promise<
+        { peer: PeerMessage }[]
+      >,
+    ]);
+    return answers.map(({ peer }) => peerOfMessage(peer, global?.asn ?? 0));
   }
 
   async addPeer(peer: PeerConfig, options?: { readonly isRestarting?: boolean }): Promise<void> {
@@ -263,7 +266,7 @@ class Client implements GobgpClient {
 
   async #hasSession(address: string): Promise<boolean> {
     const answers = (await this.#transport.collect('ListPeer', { address })) as { peer: PeerMessage }[];
-    return answers.some(({ peer }) => peerOfMessage(peer).session.state === 'Established');
+    return answers.some(({ peer }) => sessionOfMessage(peer).state === 'Established');
   }
 
   async #sendPaths(paths: readonly object[]): Promise<void> {

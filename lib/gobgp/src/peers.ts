@@ -6,9 +6,17 @@ import { type AddressFamily, familyNumber, familyOfNumber } from './nlri.ts';
 export interface PeerConfig {
   readonly address: string;
   readonly asn: number;
+  /** Our AS on this session, where it is another than gobgpd's own. */
+  readonly localAsn?: number;
+  /** Key of the TCP MD5 signature (RFC 2385); undefined: none. */
+  readonly password?: string;
   readonly port: number;
+  /** The neighbour opens the connection, gobgpd only listens. */
+  readonly isPassive: boolean;
   /** 1 is a directly connected neighbour. */
   readonly ebgpMultihopTtl: number;
+  /** Packets that come with less are dropped (RFC 5082); undefined: any. Excludes ebgpMultihopTtl above 1. */
+  readonly ttlMin?: number;
   readonly holdTimeSeconds: number;
   readonly keepaliveSeconds: number;
   readonly families: readonly AddressFamily[];
@@ -46,12 +54,18 @@ interface AfiSafiMessage {
 }
 
 export interface PeerMessage {
-  readonly conf?: { readonly neighbor_address: string; readonly peer_asn: number } | null;
+  readonly conf?: {
+    readonly neighbor_address: string;
+    readonly peer_asn: number;
+    readonly local_asn: number;
+    readonly auth_password: string;
+  } | null;
   readonly ebgp_multihop?: { readonly enabled: boolean; readonly multihop_ttl: number } | null;
   readonly timers?: {
     readonly config?: { readonly hold_time: number; readonly keepalive_interval: number } | null;
   } | null;
-  readonly transport?: { readonly remote_port: number } | null;
+  readonly transport?: { readonly remote_port: number; readonly passive_mode: boolean } | null;
+  readonly ttl_security?: { readonly enabled: boolean; readonly ttl_min: number } | null;
   readonly graceful_restart?: {
     readonly enabled: boolean;
     readonly restart_time: number;
@@ -89,14 +103,22 @@ const adminStates: Readonly<Record<string, PeerSession['adminState']>> = {
 export function peerMessage(config: PeerConfig, isRestarting: boolean): object {
   const restart = config.gracefulRestart;
   if (config.families.length === 0) throw new GobgpInvalidArgument(`peer ${config.address} has no address family`);
+  if (config.ttlMin !== undefined && config.ebgpMultihopTtl > 1)
+    throw new GobgpInvalidArgument(`peer ${config.address} has both TTL security and multihop`);
   return {
-    conf: { neighbor_address: canonicalAddress(config.address), peer_asn: config.asn },
+    conf: {
+      neighbor_address: canonicalAddress(config.address),
+      peer_asn: config.asn,
+      local_asn: config.localAsn ?? 0,
+      auth_password: config.password ?? '',
+    },
     ebgp_multihop: {
       enabled: config.ebgpMultihopTtl > 1,
       multihop_ttl: config.ebgpMultihopTtl > 1 ? config.ebgpMultihopTtl : 0,
     },
     timers: { config: { hold_time: config.holdTimeSeconds, keepalive_interval: config.keepaliveSeconds } },
-    transport: { remote_port: config.port },
+    ttl_security: { enabled: config.ttlMin !== undefined, ttl_min: config.ttlMin ?? 0 },
+    transport: { remote_port: config.port, passive_mode: config.isPassive },
     graceful_restart: restart
       ? {
           enabled: true,
@@ -112,9 +134,9 @@ export function peerMessage(config: PeerConfig, isRestarting: boolean): object {
   };
 }
 
-/** A peer as ListPeer gave it. */
-export function peerOfMessage(message: PeerMessage): Peer {
-  return { config: configOf(message), session: sessionOf(message) };
+/** A peer as ListPeer gave it. @param ownAsn gobgpd's own AS, which it fills in for peers that have no other */
+export function peerOfMessage(message: PeerMessage, ownAsn: number): Peer {
+  return { config: configOf(message, ownAsn), session: sessionOfMessage(message) };
 }
 
 /** Whether gobgpd has this peer as wanted. */
@@ -127,8 +149,12 @@ function peerFingerprint(config: PeerConfig): string {
   return [
     canonicalAddress(config.address),
     config.asn,
+    config.localAsn ?? 'own',
+    JSON.stringify(config.password ?? ''),
     config.port,
+    config.isPassive ? 'passive' : 'active',
     config.ebgpMultihopTtl,
+    config.ttlMin ?? 'any',
     config.holdTimeSeconds,
     config.keepaliveSeconds,
     ...config.families.toSorted(),
@@ -136,7 +162,8 @@ function peerFingerprint(config: PeerConfig): string {
   ].join(' ');
 }
 
-function configOf(message: PeerMessage): PeerConfig {
+function configOf(message: PeerMessage, ownAsn: number): PeerConfig {
+  const localAsn = message.conf?.local_asn ?? 0;
   const restart = message.graceful_restart;
   const families = (message.afi_safis ?? []).flatMap(({ config }) => {
     const family = config?.family && familyOfNumber(config.family.afi, config.family.safi);
@@ -145,8 +172,12 @@ function configOf(message: PeerMessage): PeerConfig {
   return {
     address: message.conf?.neighbor_address ?? '',
     asn: message.conf?.peer_asn ?? 0,
+    ...(message.conf?.auth_password && { password: message.conf.auth_password }),
+    ...(localAsn !== 0 && localAsn !== ownAsn && { localAsn }),
     port: message.transport?.remote_port || 179,
+    isPassive: message.transport?.passive_mode ?? false,
     ebgpMultihopTtl: message.ebgp_multihop?.enabled ? message.ebgp_multihop.multihop_ttl : 1,
+    ...(message.ttl_security?.enabled && { ttlMin: message.ttl_security.ttl_min }),
     holdTimeSeconds: message.timers?.config?.hold_time ?? 0,
     keepaliveSeconds: message.timers?.config?.keepalive_interval ?? 0,
     families,
@@ -156,7 +187,8 @@ function configOf(message: PeerMessage): PeerConfig {
   };
 }
 
-function sessionOf({ state, afi_safis: families = [] }: PeerMessage): PeerSession {
+/** The session in a peer as ListPeer gave it. */
+export function sessionOfMessage({ state, afi_safis: families = [] }: PeerMessage): PeerSession {
   const count = (key: 'received' | 'accepted' | 'advertised') =>
     families.reduce((sum, family) => sum + (family.state?.[key] ?? 0), 0);
   return {

@@ -1,0 +1,33 @@
+import type { BgpPeerSpec } from '../../lib/api/kinds/bgp.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { SpeakerState } from '../state/objects.ts';
+
+/** What a session is signed with, or why that is not known. */
+export type Password = { readonly text: string } | { readonly problem: Problem };
+
+/** The longest key of a TCP MD5 signature that Linux takes. */
+const longestBytes = 80;
+
+/** Undefined for a peer without a password. */
+export function passwordOf({ secrets }: SpeakerState, { passwordSecretRef }: BgpPeerSpec): Password | undefined {
+  if (passwordSecretRef === undefined) return undefined;
+  const { name, key } = passwordSecretRef;
+  const fail = (code: string, message: string): Password => ({ problem: { code, message } });
+  const secret = secrets.get(name);
+  if (secret === undefined)
+    return fail(
+      'SecretNotReadable',
+      `speakers read the Secrets ${[...secrets.keys()].join(', ') || 'none'} only: add ${name} to the chart value speaker.passwordSecrets, or put the password into one of those`,
+    );
+  if (secret === 'unread')
+    return fail('SecretNotReadable', `Secret ${name} could not be read yet: the log of the speaker says why`);
+  if (secret === 'missing') return fail('SecretNotFound', `there is no Secret ${name}; create it with the key ${key}`);
+  const text = secret.get(key);
+  if (text === undefined) return fail('SecretKeyNotFound', `Secret ${name} has no key ${key}`);
+  if (text === '') return fail('PasswordInvalid', `key ${key} of Secret ${name} is empty`);
+  if (/[\0\r\n]/.test(text))
+    return fail('PasswordInvalid', `key ${key} of Secret ${name} has a line break or a NUL, which no router takes`);
+  if (Buffer.byteLength(text) > longestBytes)
+    return fail('PasswordInvalid', `key ${key} of Secret ${name} has more than ${longestBytes} bytes`);
+  return { text };
+}
