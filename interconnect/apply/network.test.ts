@@ -56,9 +56,9 @@ describe('the network of a member on real databases', () => {
   });
 
   it('keeps the chassis of a gateway that is gone until northd has no group with it, also across a restart', async () => {
-    const two = clusterOf(1);
+    const member = clusterOf(1);
     const second = gateway('c1-2', '172.31.0.200');
-    bed.network.apply(bed.input([{ ...two, gateways: [...two.gateways, second] }]), 'all');
+    bed.network.apply(bed.input([{ ...member, gateways: [...member.gateways, second] }]), 'all');
     await bed.untilApplied();
     const chassis = (): string[] =>
       [...bed.southbound.cache.table('Chassis').rows.values()].map((row) => String(row['name'])).sort();
@@ -73,16 +73,16 @@ describe('the network of a member on real databases', () => {
       },
     ]);
     for (const changed of ['all' as const, new Set<string>()]) {
-      bed.network.apply(bed.input([two]), changed);
+      bed.network.apply(bed.input([member]), changed);
       await bed.untilApplied();
       assert.deepEqual(chassis(), ['c1-1', 'c1-2']);
     }
     bed.restart();
-    bed.network.apply(bed.input([two]), 'all');
+    bed.network.apply(bed.input([member]), 'all');
     await bed.untilApplied();
     assert.deepEqual(chassis(), ['c1-1', 'c1-2']);
     await bed.southbound.transact([{ op: 'delete', table: 'HA_Chassis_Group', where: [['name', '==', 'g']] }]);
-    bed.network.apply(bed.input([two]), new Set());
+    bed.network.apply(bed.input([member]), new Set());
     await bed.untilApplied();
     assert.deepEqual(chassis(), ['c1-1']);
   });

@@ -18,6 +18,7 @@ import {
   planRemote,
   remoteOwner,
   type AcceptedGateways,
+  type PartingContext,
 } from '../plan/remote.ts';
 import { offersOf, usableOf, useRoutes } from '../plan/route-use.ts';
 import {
@@ -30,7 +31,6 @@ import {
   transitOwner,
   zoneOwner,
 } from '../plan/transit.ts';
-import type { LocalView } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { OfferTable } from '../state/offers.ts';
 import { PathStates } from '../state/paths.ts';
@@ -44,12 +44,10 @@ export interface NetworkTargets {
   readonly southbound: OvsdbTarget;
 }
 
-export interface NetworkInput {
-  readonly local: LocalView;
+export interface NetworkInput extends PartingContext {
   /** Chassis that others have tunnels to. */
   readonly gateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
-  readonly members: ReadonlyMap<string, Member>;
   /** Members the hub will know again: what there is of them stays. */
   readonly expected: ReadonlySet<string>;
   readonly policies: PolicySet;
@@ -59,8 +57,6 @@ export interface NetworkInput {
   readonly carried: (handle: string) => ReadonlySet<string> | undefined;
   /** Chassis of a cluster that were there when this process began, by its handle. */
   readonly written: (handle: string) => readonly Gateway[];
-  /** Whether northd has a chassis in some group. */
-  readonly isGrouped: (chassis: string) => boolean;
   readonly time: { readonly nowMs: number; readonly holdDownMs: number };
 }
 
@@ -202,9 +198,7 @@ export class Network {
     const verdicts = this.#paths.judge(name, pathFacts(member, gateways, input), input.time);
     const written =
       before === undefined ? input.written(handleOf(member)) : [...before.gateways.gateways, ...before.parting];
-    const kept = new Set(gateways.gateways.map(({ chassis }) => chassis));
-    const gone = written.filter(({ chassis }) => !kept.has(chassis));
-    const parting = partingGateways(gone, input.members.values(), input.local, input.isGrouped);
+    const parting = partingGateways(written, gateways.gateways, input);
     if (isSame && isEqual(before.verdicts, verdicts) && parting.length === before.parting.length) return undefined;
     const judgement = isSame
       ? before.judgement

@@ -71,20 +71,28 @@ export function acceptGateways(member: Member, local: LocalView): AcceptedGatewa
   return { gateways, refused };
 }
 
+export interface PartingContext {
+  readonly members: ReadonlyMap<string, Member>;
+  readonly local: LocalView;
+  /** Whether northd has a chassis in some group. */
+  readonly isGrouped: (chassis: string) => boolean;
+}
+
 /**
- * Of gateways that were written, those that nobody has any more and that groups of the southbound database still have.
+ * Of gateways that were written and are not kept, those that nobody has and that groups of the southbound database still have.
  * The row of such a chassis must not go before northd has come to its groups: a group that is one chassis short is no
  * group to ovn-controller, and what it forwards is lost until then.
  */
 export function partingGateways(
   written: readonly Gateway[],
-  members: Iterable<Member>,
-  local: LocalView,
-  isGrouped: (chassis: string) => boolean,
+  kept: readonly Gateway[],
+  { members, local, isGrouped }: PartingContext,
 ): readonly Gateway[] {
-  const gone = written.filter(({ chassis }) => isGrouped(chassis));
+  const gone = written.filter(
+    ({ chassis }) => !kept.some((gateway) => gateway.chassis === chassis) && isGrouped(chassis),
+  );
   if (gone.length === 0) return [];
-  const others = [...members].flatMap(({ gateways }) => gateways);
+  const others = [...members.values()].flatMap(({ gateways }) => gateways);
   const all = [...others, ...local.chassis.values().map(({ gateway }) => gateway)];
   const names = new Set(all.map(({ chassis }) => chassis));
   const taken = new Set(all.flatMap(({ encaps }) => encaps.map(({ type, ip }) => encapKey(type, ip))));

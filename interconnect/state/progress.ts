@@ -129,6 +129,7 @@ export class Progress {
   #startWriting(): void {
     clearTimeout(this.#quiet);
     this.#quiet = undefined;
+    if (this.#writing === undefined) this.#written = 0;
     this.#writing ??= setTimeout(() => {
       this.#isLateWriting = true;
       this.#options.onChange();
@@ -150,7 +151,6 @@ export class Progress {
     this.#writing = undefined;
     this.#quiet = undefined;
     this.#isLateWriting = false;
-    this.#written = 0;
   }
 
   #result(owner: string, problem: Problem | undefined): void {

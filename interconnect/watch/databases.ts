@@ -80,8 +80,7 @@ export function readChassis(southbound: Cache): ReadonlyMap<string, LocalChassis
 export function readRemoteGateways(southbound: Cache): ReadonlyMap<string, readonly Gateway[]> {
   const gateways = new Map<string, Gateway[]>();
   for (const row of southbound.table('Chassis').rows.values()) {
-    const owner = ownerOf(row);
-    const handle = owner?.room === 'interconnect' ? handleOfOwner(owner.name) : undefined;
+    const handle = handleOfRow(row);
     if (handle === undefined) continue;
     const known = gateways.get(handle) ?? [];
     known.push(gatewayOf(southbound, row));
@@ -167,11 +166,16 @@ export function readHolder(southbound: Cache, handle: string, logicalSwitch: str
 export function readNextHops(northbound: Cache): ReadonlyMap<string, ReadonlySet<string>> {
   const hops = new Map<string, Set<string>>();
   for (const row of northbound.table('Logical_Router_Static_Route').rows.values()) {
-    const owner = ownerOf(row);
-    const handle = owner?.room === 'interconnect' ? handleOfOwner(owner.name) : undefined;
+    const handle = handleOfRow(row);
     if (handle === undefined) continue;
     const known = hops.get(handle) ?? new Set<string>();
     hops.set(handle, known.add(textOf(row, 'nexthop')));
   }
   return hops;
+}
+
+/** The handle of the other cluster that this room wrote the row for, if it did. */
+function handleOfRow(row: Row): string | undefined {
+  const owner = ownerOf(row);
+  return owner?.room === 'interconnect' ? handleOfOwner(owner.name) : undefined;
 }

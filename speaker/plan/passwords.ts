@@ -5,6 +5,13 @@ import type { SpeakerState } from '../state/objects.ts';
 /** What a session is signed with, or why that is not known. */
 export type Password = { readonly text: string } | { readonly problem: Problem };
 
+const codes = ['SecretNotReadable', 'SecretNotFound', 'SecretKeyNotFound', 'PasswordInvalid'] as const;
+
+/** Whether the code is that of a password that is not known. */
+export function isPasswordProblem(code: string | undefined): boolean {
+  return codes.some((each) => each === code);
+}
+
 /** The longest key of a TCP MD5 signature that Linux takes. */
 const longestBytes = 80;
 
@@ -12,7 +19,7 @@ const longestBytes = 80;
 export function passwordOf({ secrets }: SpeakerState, { passwordSecretRef }: BgpPeerSpec): Password | undefined {
   if (passwordSecretRef === undefined) return undefined;
   const { name, key } = passwordSecretRef;
-  const fail = (code: string, message: string): Password => ({ problem: { code, message } });
+  const fail = (code: (typeof codes)[number], message: string): Password => ({ problem: { code, message } });
   const secret = secrets.get(name);
   if (secret === undefined)
     return fail(

@@ -1,9 +1,12 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpPeer, NodeSession, SpeakerState } from '../state/objects.ts';
 import type { Observed, RefusedSignatures } from '../state/observed.ts';
+import { isPasswordProblem } from './passwords.ts';
 import { isPeerSelecting, objectProblem } from './peers.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
 import { type PlannedCondition, withOwn } from './planned.ts';
+
+type Session = Omit<NodeSession, 'node' | 'since'>;
 
 /** This node's session with a peer, without its time; undefined where the node does not have it. */
 export function peerEntry(
@@ -60,7 +63,7 @@ export function peerSummary(
   };
 }
 
-function sessionOf(observed: Observed, address: string): Omit<NodeSession, 'node' | 'since'> {
+function sessionOf(observed: Observed, address: string): Session {
   const refused = observed.refused.get(address);
   const session = observed.sessions.get(address);
   if (!observed.daemon.isReachable) return stateOf('Unreachable', observed.daemon.problem);
@@ -76,8 +79,6 @@ function sessionOf(observed: Observed, address: string): Omit<NodeSession, 'node
   };
 }
 
-type Session = Omit<NodeSession, 'node' | 'since'>;
-
 /** What the password has to do with it: gobgpd knows of no signature that the kernel refused. */
 function withPassword({ password }: WantedPeer, session: Session, signatures: RefusedSignatures): Session {
   const isUp = session.state === 'Established';
@@ -89,27 +90,28 @@ function withPassword({ password }: WantedPeer, session: Session, signatures: Re
   }
   if (isUp || session.state === 'Unreachable') return session;
   if (password !== undefined && signatures.wrong)
-    return { state: session.state, ...failed('the two sides have different passwords, or the neighbour has none') };
+    return refusedSignature(session, 'the two sides have different passwords, or the neighbour has none');
   if (password === undefined && signatures.unexpected)
-    return {
-      state: session.state,
-      ...failed('the neighbour has a password and this BgpPeer has none: give it a passwordSecretRef'),
-    };
+    return refusedSignature(
+      session,
+      'the neighbour has a password and this BgpPeer has none: give it a passwordSecretRef',
+    );
   return session;
 }
 
-function failed(cause: string): Pick<Session, 'reason' | 'message'> {
-  return { reason: 'AuthenticationFailed', message: `TCP MD5 signatures were refused on this node: ${cause}` };
+function refusedSignature({ state }: Session, cause: string): Session {
+  const message = `TCP MD5 signatures were refused on this node: ${cause}`;
+  return stateOf(state, { code: 'AuthenticationFailed', message });
 }
 
-function stateOf(state: string, problem: Problem | undefined): Omit<NodeSession, 'node' | 'since'> {
+function stateOf(state: string, problem: Problem | undefined): Session {
   return { state, ...(problem && { reason: problem.code, message: problem.message }) };
 }
 
 const connecting: readonly string[] = ['Idle', 'Connect', 'Active', 'OpenSent', 'OpenConfirm'];
 
 /** A peer that does not answer goes round through these states every few seconds; writing each turn would tell nobody anything. */
-function isSettling(before: NodeSession, next: Omit<NodeSession, 'node' | 'since'>): boolean {
+function isSettling(before: NodeSession, next: Session): boolean {
   return connecting.includes(before.state) && connecting.includes(next.state);
 }
 
@@ -121,18 +123,11 @@ function acceptedCondition(problem: Problem | undefined, entries: readonly NodeS
   return { type: 'Accepted', status: 'True', reason: 'Accepted', message: 'the peer is used on all nodes it selects' };
 }
 
-const secretReasons: readonly string[] = [
-  'SecretNotReadable',
-  'SecretNotFound',
-  'SecretKeyNotFound',
-  'PasswordInvalid',
-];
-
 /** Only of a peer with a password. */
 function secretCondition({ spec }: BgpPeer, entries: readonly NodeSession[]): readonly PlannedCondition[] {
   if ('problem' in spec || spec.value.passwordSecretRef === undefined) return [];
   const type = 'SecretResolved';
-  const failing = entries.find(({ reason }) => reason !== undefined && secretReasons.includes(reason));
+  const failing = entries.find(({ reason }) => isPasswordProblem(reason));
   if (failing?.reason === undefined)
     return [{ type, status: 'True', reason: 'Resolved', message: 'the password is known on all nodes' }];
   return [{ type, status: 'False', reason: failing.reason, message: `${failing.node}: ${failing.message ?? ''}` }];

@@ -100,6 +100,8 @@ export function pathFingerprint(path: BgpPath): string {
 
 class Client implements GobgpClient {
   readonly #transport: Transport;
+  /** gobgpd takes it once in its life, and a client lives no longer. */
+  #asn: number | undefined;
 
   constructor(transport: Transport) {
     this.#transport = transport;
@@ -113,7 +115,9 @@ class Client implements GobgpClient {
     const { global } = (await this.#transport.unary('GetBgp', {})) as {
       global?: { asn: number; router_id: string; listen_port: number } | null;
     };
-    return global?.asn ? { asn: global.asn, routerId: global.router_id, listenPort: global.listen_port } : undefined;
+    if (!global?.asn) return undefined;
+    this.#asn = global.asn;
+    return { asn: global.asn, routerId: global.router_id, listenPort: global.listen_port };
   }
 
   async startBgp({ asn, routerId, listenPort }: BgpGlobal): Promise<void> {
@@ -126,13 +130,11 @@ class Client implements GobgpClient {
   }
 
   async listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]> {
-    const [global, answers] = await Promise.all([
-      this.getBgp(),
-      this.#transport.collect('ListPeer', { enable_advertised: options?.advertised ?? false }) as Promise<
-        { peer: PeerMessage }[]
-      >,
-    ]);
-    return answers.map(({ peer }) => peerOfMessage(peer, global?.asn ?? 0));
+    const answers = (await this.#transport.collect('ListPeer', {
+      enable_advertised: options?.advertised ?? false,
+    })) as { peer: PeerMessage }[];
+    if (answers.length > 0 && this.#asn === undefined) await this.getBgp();
+    return answers.map(({ peer }) => peerOfMessage(peer, this.#asn ?? 0));
   }
 
   async addPeer(peer: PeerConfig, options?: { readonly isRestarting?: boolean }): Promise<void> {
