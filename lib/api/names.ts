@@ -49,6 +49,10 @@ export const annotation = {
   vip: 'ovn.kubernetes.io/vip',
   /** On a pod of a KubeVirt virtual machine: the machine, whose name its ports have. */
   virtualMachine: 'ovn.kubernetes.io/virtualmachine',
+  /** On a Subnet, Pod, Service or EIP: announced over BGP, `true`, `cluster` or `local`. */
+  bgp: 'ovn.kubernetes.io/bgp',
+  /** On a Node: `true` has its speaker announce nothing. */
+  bgpDrain: 'isthmus.network/bgp-drain',
   /** On a pod: what is wrong with its own annotations (`Code: sentence`), so that nobody waits for an address. */
   problem: 'isthmus.network/problem',
   /**

@@ -11,6 +11,7 @@ export const namespaces = resource('', 'v1', 'namespaces', 'Namespace', false);
 export const secrets = resource('', 'v1', 'secrets', 'Secret', true);
 export const configMaps = resource('', 'v1', 'configmaps', 'ConfigMap', true);
 export const services = resource('', 'v1', 'services', 'Service', true);
+export const endpointSlices = resource('discovery.k8s.io', 'v1', 'endpointslices', 'EndpointSlice', true);
 export const events = resource('', 'v1', 'events', 'Event', true);
 export const leases = resource('coordination.k8s.io', 'v1', 'leases', 'Lease', true);
 
@@ -40,6 +41,10 @@ export const ipPools = resource('kubeovn.io', 'v1', 'ippools', 'IPPool', false);
 export const vips = resource('kubeovn.io', 'v1', 'vips', 'Vip', false);
 export const securityGroups = resource('kubeovn.io', 'v1', 'security-groups', 'SecurityGroup', false);
 
+/** Served only where a Kube-OVN installation left them, or a later version brings them. */
+export const ovnEips = resource('kubeovn.io', 'v1', 'ovn-eips', 'OvnEip', false);
+export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'IptablesEIP', false);
+
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
 export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);
 export const transitSwitches = resource('isthmus.network', 'v1alpha1', 'transitswitches', 'TransitSwitch', false);
@@ -61,6 +66,8 @@ export const bgpAdvertisements = resource(
   'BgpAdvertisement',
   false,
 );
+
+export const bgpNodeStates = resource('isthmus.network', 'v1alpha1', 'bgpnodestates', 'BgpNodeState', false);
 
 /** `v1`, `kubeovn.io/v1`: the apiVersion of objects of this resource. */
 export function apiVersionOf(resource: Resource): string {

@@ -1,4 +1,7 @@
-import { bgpAdvertisementKind, bgpInstanceKind, bgpPeerKind } from './bgp.ts';
+import { bgpAdvertisementKind } from './bgp-advertisement.ts';
+import { bgpInstanceKind } from './bgp-instance.ts';
+import { bgpNodeStateKind } from './bgp-node-state.ts';
+import { bgpPeerKind } from './bgp-peer.ts';
 import { hubMemberKind } from './hub-member.ts';
 import { interconnectGatewayKind } from './interconnect-gateway.ts';
 import { interconnectKind } from './interconnect.ts';
@@ -30,4 +33,5 @@ export const allKinds: readonly Kind[] = [
   bgpInstanceKind,
   bgpPeerKind,
   bgpAdvertisementKind,
+  bgpNodeStateKind,
 ];

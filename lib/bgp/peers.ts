@@ -1,13 +1,13 @@
-import type { BgpPeerSpec } from '../../lib/api/kinds/bgp.ts';
-import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
-import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
-import { type Ip, parseIp } from '../../lib/net/ip.ts';
-import type { BgpPeer, Node, SpeakerState } from '../state/objects.ts';
+import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
+import type { LabelSelector } from '../api/kinds/shared.ts';
+import type { Problem } from '../desired/problem.ts';
+import { cidrContains, parseCidr } from '../net/cidr.ts';
+import { type Ip, parseIp } from '../net/ip.ts';
+import type { BgpPeer, Node, BgpState } from './objects.ts';
 import type { WantedInstance } from './instance.ts';
 import { byAge } from './order.ts';
 import { type Password, passwordOf } from './passwords.ts';
-import { matchesSelector } from '../../lib/api/label-selector.ts';
+import { matchesSelector } from '../api/label-selector.ts';
 
 /** A neighbour this node has a session with. */
 export interface AcceptedPeer {
@@ -30,7 +30,7 @@ export interface AcceptedPeer {
 
 /** Peers of this node by address, and why others are not among them. A peer that other nodes have is neither. */
 export function planPeers(
-  state: SpeakerState,
+  state: BgpState,
   instance: WantedInstance | undefined,
 ): { readonly peers: ReadonlyMap<string, AcceptedPeer>; readonly problems: ReadonlyMap<string, Problem> } {
   const peers = new Map<string, AcceptedPeer>();
@@ -53,7 +53,7 @@ export function planPeers(
 }
 
 /** What is wrong with a peer on every node alike. */
-export function objectProblem(state: SpeakerState, { spec }: BgpPeer): Problem | undefined {
+export function objectProblem(state: BgpState, { spec }: BgpPeer): Problem | undefined {
   if ('problem' in spec) return spec.problem;
   const { address, instance } = spec.value;
   const ip = parseIp(address);
@@ -95,7 +95,7 @@ export function isPeerSelecting({ spec }: BgpPeer, node: Node | undefined, insta
   return spec.value.instance === instance && matchesSelector(spec.value.nodeSelector, node.labels);
 }
 
-function nodeProblem(state: SpeakerState, address: string): Problem | undefined {
+function nodeProblem(state: BgpState, address: string): Problem | undefined {
   if (!state.nodes.get(state.node)?.addresses.includes(address)) return undefined;
   return {
     code: 'OwnAddress',

@@ -1,7 +1,7 @@
-import type { Problem } from '../../lib/desired/problem.ts';
-import type { BgpInstance, Node, SpeakerState } from '../state/objects.ts';
+import type { Problem } from '../desired/problem.ts';
+import type { BgpInstance, Node, BgpState } from './objects.ts';
 import { byAge } from './order.ts';
-import { matchesSelector } from '../../lib/api/label-selector.ts';
+import { matchesSelector } from '../api/label-selector.ts';
 
 /** The local side of BGP on this node. */
 export interface WantedInstance {
@@ -21,7 +21,7 @@ export interface InstanceChoice {
 }
 
 /** The oldest of the instances that select the node; every other one of them, and every unusable one, has a problem. */
-export function chooseInstance(state: SpeakerState): InstanceChoice {
+export function chooseInstance(state: BgpState): InstanceChoice {
   const problems = new Map<string, Problem>();
   for (const { name, spec } of state.instances.values()) if ('problem' in spec) problems.set(name, spec.problem);
   const node = state.nodes.get(state.node);
@@ -33,7 +33,7 @@ export function chooseInstance(state: SpeakerState): InstanceChoice {
 }
 
 /** The instance of every node that has one, by node name. */
-export function instancesByNode(state: SpeakerState): ReadonlyMap<string, string> {
+export function instancesByNode(state: BgpState): ReadonlyMap<string, string> {
   const oldestFirst = [...state.instances.values()].toSorted(byAge);
   const winners = new Map<string, string>();
   for (const node of state.nodes.values()) {
@@ -49,7 +49,7 @@ export function isInstanceSelecting({ spec }: BgpInstance, node: Node | undefine
 }
 
 function instanceOf(
-  state: SpeakerState,
+  state: BgpState,
   { name, spec }: BgpInstance,
   problems: Map<string, Problem>,
 ): WantedInstance | undefined {

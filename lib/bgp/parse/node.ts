@@ -1,14 +1,22 @@
-import type { RawObject } from '../../lib/kube/types.ts';
-import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { Node } from '../state/objects.ts';
+import { annotation } from '../../api/names.ts';
+import type { RawObject } from '../../kube/types.ts';
+import { formatIp, parseIp } from '../../net/ip.ts';
+import type { Node } from '../objects.ts';
 
 /** A node with its InternalIPs in canonical text. */
 export function parseNode(raw: RawObject): Node {
   const { addresses = [] } = (raw['status'] ?? {}) as { addresses?: readonly { type: string; address: string }[] };
+  const { unschedulable = false } = (raw['spec'] ?? {}) as { unschedulable?: boolean };
   const internal = addresses
     .filter(({ type }) => type === 'InternalIP')
     .flatMap(({ address }) => canonicalIp(address) ?? []);
-  return { name: raw.metadata.name, labels: raw.metadata.labels ?? {}, addresses: internal };
+  return {
+    name: raw.metadata.name,
+    labels: raw.metadata.labels ?? {},
+    addresses: internal,
+    isCordoned: unschedulable,
+    isDrained: raw.metadata.annotations?.[annotation.bgpDrain] === 'true',
+  };
 }
 
 /** Undefined for a text that is no address. */

@@ -1,10 +1,12 @@
 // Our own kinds at the edge: raw objects come in, values with a usable spec or a problem go out. The schema that made the CRD reads the
 // spec, so defaults and limits are those of the documentation, also for objects older than the CRD.
 import type { z } from 'zod';
-import { bgpAdvertisementSpec, bgpInstanceSpec, bgpPeerSpec } from '../../lib/api/kinds/bgp.ts';
-import type { Condition } from '../../lib/api/kinds/shared.ts';
-import type { RawObject } from '../../lib/kube/types.ts';
-import type { BgpAdvertisement, BgpInstance, BgpPeer, NodeInstance, NodeSession } from '../state/objects.ts';
+import { bgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import { bgpInstanceSpec } from '../../api/kinds/bgp-instance.ts';
+import { bgpPeerSpec, type BgpPeerSpec } from '../../api/kinds/bgp-peer.ts';
+import type { Condition } from '../../api/kinds/shared.ts';
+import type { RawObject } from '../../kube/types.ts';
+import type { BgpAdvertisement, BgpInstance, BgpPeer, NodeInstance, NodeSession } from '../objects.ts';
 import { canonicalIp } from './node.ts';
 
 export function parseBgpInstance(raw: RawObject): BgpInstance {
@@ -27,18 +29,25 @@ export function parseBgpPeer(raw: RawObject): BgpPeer {
     ...headOf(raw),
     spec:
       'value' in spec
-        ? { value: { ...spec.value, address: canonicalIp(spec.value.address) ?? spec.value.address } }
+        ? { value: { ...spec.value, ...canonicalAddresses(spec.value) } }
         : spec,
     status: { nodes: status.nodes ?? [], conditions: status.conditions ?? [], established: status.established ?? '' },
   };
 }
 
 export function parseBgpAdvertisement(raw: RawObject): BgpAdvertisement {
-  const status = statusOf(raw) as { prefixes?: readonly string[]; conditions?: readonly Condition[] };
+  const status = statusOf(raw) as Partial<BgpAdvertisement['status']>;
   return {
     ...headOf(raw),
     spec: parseSpec(bgpAdvertisementSpec, raw),
-    status: { prefixes: status.prefixes ?? [], conditions: status.conditions ?? [] },
+    status: { ...status, conditions: status.conditions ?? [] },
+  };
+}
+
+function canonicalAddresses({ address, sourceAddress }: BgpPeerSpec): Pick<BgpPeerSpec, 'address' | 'sourceAddress'> {
+  return {
+    address: canonicalIp(address) ?? address,
+    ...(sourceAddress !== undefined && { sourceAddress: canonicalIp(sourceAddress) ?? sourceAddress }),
   };
 }
 

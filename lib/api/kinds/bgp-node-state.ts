@@ -1,0 +1,76 @@
+import { z } from 'zod';
+import { addressFamily, bgpGroup } from './bgp-shared.ts';
+import { ageColumn, dateTime, mapList, type Kind } from './shared.ts';
+
+const session = z.object({
+  peer: z.string().describe('The BgpPeer, or `flags` for one that the chart values made.'),
+  address: z.string(),
+  asn: z.int(),
+  state: z.string(),
+  reason: z.string().optional(),
+  message: z.string().optional(),
+  since: dateTime.optional(),
+  flaps: z.int().describe('How often the session ended since gobgpd began.').optional(),
+  lastError: z.string().describe('Why it ended last.').optional(),
+  localAddress: z.string().optional(),
+  holdTimeSeconds: z.int().describe('As both sides agreed.').optional(),
+  bfd: z.string().optional(),
+  families: z
+    .array(
+      z.object({
+        family: addressFamily,
+        advertised: z.int().describe('Prefixes the neighbour was told.').optional(),
+        received: z.int().describe('Prefixes the neighbour told us.').optional(),
+      }),
+    )
+    .optional(),
+  used: z.int().describe('Received prefixes that are routes here.').optional(),
+});
+
+/** A prefix of a router that is a route here. */
+export const learnedRoute = z.object({
+  prefix: z.string(),
+  peer: z.string(),
+  nextHop: z.string(),
+  asPath: z.string().optional(),
+  preference: z.int(),
+  vpc: z.string().describe('The VPC that has the route, besides the node.').optional(),
+  tags: z.array(z.string()).optional(),
+});
+
+/** One per node with a speaker, written by it. */
+export const bgpNodeStateStatus = z.object({
+  instance: z.string().optional(),
+  asn: z.int().optional(),
+  routerID: z.string().optional(),
+  daemonVersion: z.string().optional(),
+  ready: z.boolean().optional(),
+  reason: z.string().optional(),
+  message: z.string().optional(),
+  drain: z.enum(['None', 'Leaving', 'Drained']).optional(),
+  prefixes: z.int().describe('Prefixes this node announces.').optional(),
+  established: z.string().describe('Sessions that are up, of all: `2/2`.').optional(),
+  peers: z.array(session).meta(mapList('address')).optional(),
+  learned: z.array(learnedRoute).describe('Routes in use, at most 1,000.').optional(),
+});
+
+export type BgpNodeStateStatus = z.infer<typeof bgpNodeStateStatus>;
+export type LearnedRoute = z.infer<typeof learnedRoute>;
+
+export const bgpNodeStateKind: Kind = {
+  ...bgpGroup,
+  kind: 'BgpNodeState',
+  plural: 'bgpnodestates',
+  singular: 'bgpnodestate',
+  shortNames: ['bgpn'],
+  status: bgpNodeStateStatus,
+  description: 'BGP on one node: sessions, counts and learned routes; written by the speaker.',
+  columns: [
+    { name: 'Instance', type: 'string', path: '.status.instance' },
+    { name: 'ASN', type: 'integer', path: '.status.asn' },
+    { name: 'Sessions', type: 'string', path: '.status.established' },
+    { name: 'Prefixes', type: 'integer', path: '.status.prefixes' },
+    { name: 'Ready', type: 'boolean', path: '.status.ready' },
+    ageColumn,
+  ],
+};

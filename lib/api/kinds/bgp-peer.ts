@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import { addressFamily, asn, bgpGroup, ipField } from './bgp-shared.ts';
+import { ageColumn, conditionColumn, conditions, dateTime, labelSelector, mapList, rules, type Kind } from './shared.ts';
+
+const passwordSecretRef = z.object({
+  name: z
+    .string()
+    .min(1)
+    .max(253)
+    .describe('A Secret in the namespace of Isthmus, one of those of the chart value `speaker.passwordSecrets`.'),
+  key: z.string().min(1).max(253).default('password'),
+});
+
+const bfd = z.object({
+  transmitIntervalMilliseconds: z.int().min(50).max(60000).default(300),
+  receiveIntervalMilliseconds: z.int().min(50).max(60000).default(300),
+  detectMultiplier: z.int().min(2).max(50).default(3).describe('So many packets may be missing before the session ends.'),
+});
+
+const peerImport = z.object({
+  vpc: z
+    .string()
+    .min(1)
+    .max(253)
+    .optional()
+    .describe('Accepted prefixes become routes of this VPC, to the nodes that learned them. Only the default VPC can have them.'),
+  node: z
+    .boolean()
+    .default(true)
+    .describe('Accepted prefixes become routes of the node that learned them. Needed where `vpc` is given.'),
+  maxPrefixes: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(200)
+    .describe('How many prefixes of this peer one node uses; those beyond, in order of address, are refused.'),
+});
+
+export const bgpPeerSpec = z
+  .object({
+    instance: z.string().min(1).max(253).describe('The BgpInstance this peer belongs to.'),
+    address: ipField('address').describe('The neighbour, IPv4 or IPv6.'),
+    asn: asn.describe("The neighbour's AS. The instance's own AS makes the session iBGP."),
+    localASN: asn
+      .optional()
+      .describe("Our AS on the sessions with this peer, where it is another than the instance's."),
+    sourceAddress: ipField('sourceAddress')
+      .optional()
+      .describe('Our address of the session, one that each selected node has; by default the one of the route to the peer.'),
+    families: z
+      .array(addressFamily)
+      .min(1)
+      .max(2)
+      .meta({ 'x-kubernetes-list-type': 'set' })
+      .optional()
+      .describe(
+        "Address families of the session; that of the peer's address by default. The next hop of the other family is the node's InternalIP of that family.",
+      ),
+    extendedNextHop: z
+      .boolean()
+      .default(false)
+      .describe('IPv4 prefixes go over this IPv6 session with an IPv6 next hop (RFC 8950). Needs `ipv4` among the families.'),
+    passwordSecretRef: passwordSecretRef
+      .optional()
+      .describe(
+        'The password of the session (TCP MD5, RFC 2385), of 80 bytes at most. While it cannot be read, no session begins, and one that is there goes on as it is.',
+      ),
+    port: z.int().min(1).max(65535).default(179),
+    passive: z
+      .boolean()
+      .default(false)
+      .describe('The neighbour opens the connection; the nodes only listen, so the instance must have a listenPort.'),
+    nodeSelector: labelSelector
+      .default({})
+      .describe('Of the nodes of the instance, those that have this peer; all by default.'),
+    ebgpMultihopTTL: z.int().min(1).max(255).default(1),
+    ttlSecurityHops: z
+      .int()
+      .min(1)
+      .max(254)
+      .optional()
+      .describe(
+        'TTL security (RFC 5082): packets of a neighbour that may be farther away are dropped; 1 is a neighbour on the same link. The neighbour must have it too. Excludes ebgpMultihopTTL above 1.',
+      ),
+    holdTimeSeconds: z.int().min(3).max(65535).default(90),
+    keepaliveSeconds: z.int().min(1).max(21845).default(30),
+    connectRetrySeconds: z
+      .int()
+      .min(1)
+      .max(65535)
+      .default(5)
+      .describe('How long until a connection that did not come about is tried again.'),
+    gracefulRestart: z
+      .object({
+        enabled: z.boolean().default(true),
+        restartTimeSeconds: z.int().min(1).max(4095).default(120),
+        longLivedStaleSeconds: z
+          .int()
+          .min(1)
+          .max(16777215)
+          .optional()
+          .describe('Long-lived graceful restart (RFC 9494): how much longer the routes are kept as a last resort.'),
+      })
+      .optional()
+      .describe("In place of the instance's."),
+    bfd: bfd
+      .optional()
+      .describe('The session ends when BFD loses the neighbour. The neighbour must have BFD too. Needs gobgpd 4.6 or newer.'),
+    routeReflectorClient: z
+      .boolean()
+      .default(false)
+      .describe('The neighbour is a client to which the nodes reflect routes; only of iBGP.'),
+    maximumPrefixes: z
+      .object({
+        limit: z.int().min(1).max(1000000),
+        restartSeconds: z
+          .int()
+          .min(1)
+          .max(86400)
+          .default(300)
+          .describe('How long the session stays down after the limit was exceeded.'),
+      })
+      .optional()
+      .describe('Ends the session when the neighbour sends more prefixes of one family than this.'),
+    import: peerImport
+      .optional()
+      .describe('What becomes of prefixes the neighbour sends and a RoutePolicy allows. Without it none is used.'),
+    advertisements: labelSelector
+      .default({})
+      .describe('BgpAdvertisements sent to this peer, by label; all by default.'),
+  })
+  .meta(
+    rules(
+      {
+        rule: 'self.keepaliveSeconds < self.holdTimeSeconds',
+        message: 'keepaliveSeconds must be below holdTimeSeconds',
+      },
+      {
+        rule: '!has(self.ttlSecurityHops) || self.ebgpMultihopTTL == 1',
+        message: 'ttlSecurityHops and an ebgpMultihopTTL above 1 exclude each other',
+      },
+      {
+        rule: "!self.extendedNextHop || (self.address.contains(':') && has(self.families) && 'ipv4' in self.families)",
+        message: 'extendedNextHop is for a neighbour with an IPv6 address and ipv4 among the families',
+      },
+      {
+        rule: "!has(self.sourceAddress) || self.sourceAddress.contains(':') == self.address.contains(':')",
+        message: 'sourceAddress must be of the address family of address',
+      },
+      {
+        rule: '!has(self.import) || !has(self.import.vpc) || self.import.node',
+        message: 'import.vpc needs import.node, because traffic of the VPC leaves through the node',
+      },
+    ),
+  );
+
+const nodeSession = z.object({
+  node: z.string(),
+  state: z
+    .string()
+    .describe(
+      'Idle, Connect, Active, OpenSent, OpenConfirm, Established, Refused where this node cannot have the peer, or Unreachable where gobgpd does not answer.',
+    ),
+  reason: z.string().describe('Why it is not Established, in one word.').optional(),
+  message: z.string().describe('The same in a sentence, with what to do.').optional(),
+  since: dateTime.optional(),
+  advertised: z.int().optional(),
+});
+
+export const bgpPeerStatus = z.object({
+  conditions: conditions.optional(),
+  nodes: z.array(nodeSession).meta(mapList('node')).optional(),
+  established: z.string().describe('`n/m` nodes.').optional(),
+});
+
+export type BgpPeerSpec = z.infer<typeof bgpPeerSpec>;
+
+export const bgpPeerKind: Kind = {
+  ...bgpGroup,
+  kind: 'BgpPeer',
+  plural: 'bgppeers',
+  singular: 'bgppeer',
+  shortNames: ['bgpp'],
+  spec: bgpPeerSpec,
+  status: bgpPeerStatus,
+  description: 'A router that the nodes of an instance peer with.',
+  columns: [
+    { name: 'Address', type: 'string', path: '.spec.address' },
+    { name: 'ASN', type: 'integer', path: '.spec.asn' },
+    { name: 'Established', type: 'string', path: '.status.established' },
+    conditionColumn('Accepted'),
+    ageColumn,
+  ],
+};

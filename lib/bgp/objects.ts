@@ -1,0 +1,169 @@
+// What BGP depends on in a cluster: values as parse/ made them, by key, and nothing else. The speaker keeps them by watches, the CLI by
+// one reading; both ask the same functions of this folder what a node announces. Addresses and prefixes in here are in canonical text, so
+// that equal means equal.
+import type { BgpAdvertisementSpec } from '../api/kinds/bgp-advertisement.ts';
+import type { BgpInstanceSpec } from '../api/kinds/bgp-instance.ts';
+import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
+import type { Condition } from '../api/kinds/shared.ts';
+import type { Problem } from '../desired/problem.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface Node {
+  readonly name: string;
+  readonly labels: Labels;
+  /** The node's InternalIPs. */
+  readonly addresses: readonly string[];
+  readonly isCordoned: boolean;
+  /** Asked to announce nothing by the annotation `isthmus.network/bgp-drain`. */
+  readonly isDrained: boolean;
+}
+
+/** What objects of our own kinds have in common; a spec that cannot be used is a problem. */
+interface BgpObject<Spec, Status> {
+  readonly name: string;
+  readonly uid: string;
+  readonly generation: number;
+  /** RFC 3339, orders objects by age. */
+  readonly createdAt: string;
+  readonly labels: Labels;
+  readonly spec: { readonly value: Spec } | { readonly problem: Problem };
+  readonly status: Status;
+}
+
+export interface NodeSession {
+  readonly node: string;
+  readonly state: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly since?: string;
+  readonly advertised?: number;
+}
+
+export interface NodeInstance {
+  readonly node: string;
+  readonly ready: boolean;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly routerID?: string;
+  readonly daemonVersion?: string;
+}
+
+export interface NotAnnounced {
+  readonly object: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+export interface AdvertisementSummary {
+  readonly objects: number;
+  readonly prefixCount: number;
+  readonly prefixes: readonly string[];
+  readonly notAnnounced: readonly NotAnnounced[];
+}
+
+export type BgpInstance = BgpObject<
+  BgpInstanceSpec,
+  { readonly nodes: readonly NodeInstance[]; readonly conditions: readonly Condition[] }
+>;
+export type BgpPeer = BgpObject<
+  BgpPeerSpec,
+  { readonly nodes: readonly NodeSession[]; readonly conditions: readonly Condition[]; readonly established: string }
+>;
+export type BgpAdvertisement = BgpObject<
+  BgpAdvertisementSpec,
+  Partial<AdvertisementSummary> & { readonly conditions: readonly Condition[] }
+>;
+
+/** What the annotation `ovn.kubernetes.io/bgp` of an object asks for; any other text is `invalid`. */
+export type BgpAnnotation =
+  | { readonly scope: 'cluster' | 'local' | 'none' }
+  | { readonly scope: 'invalid'; readonly text: string }
+  | undefined;
+
+export interface Subnet {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly vpc: string;
+  /** Of the networks in force; none where the controller accepted none. */
+  readonly prefixes: readonly string[];
+  readonly annotation: BgpAnnotation;
+}
+
+export interface Pod {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Labels;
+  /** Empty until it is scheduled. */
+  readonly node: string;
+  /** Neither finished nor failed. */
+  readonly isAlive: boolean;
+  /** Its condition Ready is not False. */
+  readonly isReady: boolean;
+  /** Addresses in subnets, of all its interfaces. */
+  readonly addresses: readonly { readonly ip: string; readonly subnet: string }[];
+  readonly annotation: BgpAnnotation;
+}
+
+export interface Service {
+  readonly namespace: string;
+  readonly name: string;
+  readonly labels: Labels;
+  readonly type: string;
+  readonly clusterIps: readonly string[];
+  readonly externalIps: readonly string[];
+  readonly loadBalancerIps: readonly string[];
+  readonly isExternalPolicyLocal: boolean;
+  readonly isInternalPolicyLocal: boolean;
+  readonly annotation: BgpAnnotation;
+}
+
+/** The endpoints of one EndpointSlice. */
+export interface EndpointSlice {
+  /** `namespace/name` of the service; empty where it has none. */
+  readonly service: string;
+  readonly endpoints: readonly Endpoint[];
+}
+
+export interface Endpoint {
+  /** Empty where it is not known. */
+  readonly node: string;
+  readonly isReady: boolean;
+  /** Answers still, though it is on its way out. */
+  readonly isServing: boolean;
+}
+
+export interface Eip {
+  readonly kind: 'OvnEip' | 'IptablesEIP';
+  readonly name: string;
+  readonly labels: Labels;
+  readonly isReady: boolean;
+  readonly ips: readonly string[];
+  readonly annotation: BgpAnnotation;
+}
+
+/** Another cluster, and the prefixes of it that are in use here. */
+export interface Remote {
+  readonly name: string;
+  readonly labels: Labels;
+  readonly routes: readonly { readonly prefix: string; readonly origin: string; readonly tags: readonly string[] }[];
+}
+
+/** Everything the routes of a node depend on. */
+export interface BgpState {
+  /** The node whose routes are asked for. */
+  readonly node: string;
+  readonly nodes: ReadonlyMap<string, Node>;
+  readonly namespaces: ReadonlyMap<string, Labels>;
+  readonly instances: ReadonlyMap<string, BgpInstance>;
+  readonly peers: ReadonlyMap<string, BgpPeer>;
+  readonly advertisements: ReadonlyMap<string, BgpAdvertisement>;
+  readonly subnets: ReadonlyMap<string, Subnet>;
+  readonly pods: ReadonlyMap<string, Pod>;
+  readonly services: ReadonlyMap<string, Service>;
+  /** By service, then by name of the slice. */
+  readonly slices: ReadonlyMap<string, ReadonlyMap<string, EndpointSlice>>;
+  /** By `kind/name`. */
+  readonly eips: ReadonlyMap<string, Eip>;
+  readonly remotes: ReadonlyMap<string, Remote>;
+}

@@ -1,0 +1,18 @@
+import { networksInForce } from '../../api/in-force.ts';
+import { defaultVpc } from '../../api/names.ts';
+import type { RawObject } from '../../kube/types.ts';
+import { formatCidr } from '../../net/cidr.ts';
+import type { Subnet } from '../objects.ts';
+import { parseBgpAnnotation } from './annotation.ts';
+
+/** A subnet as far as announcing it goes. */
+export function parseSubnet(raw: RawObject): Subnet {
+  const { vpc = '' } = (raw['spec'] ?? {}) as { vpc?: string };
+  return {
+    name: raw.metadata.name,
+    labels: raw.metadata.labels ?? {},
+    vpc: vpc || defaultVpc,
+    prefixes: networksInForce(raw.metadata.annotations).map(formatCidr),
+    annotation: parseBgpAnnotation(raw.metadata.annotations),
+  };
+}
