@@ -1,0 +1,84 @@
+// Prefixes that are announced alike form a class. A class has a name made of everything that decides how it is announced, so that a
+// change of one advertisement moves just its own prefixes to another class, and a speaker that starts finds the names it left.
+import { createHash } from 'node:crypto';
+import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
+import type { BgpState, Labels } from './objects.ts';
+import { annotationAdvertisement, type Offer } from './offers/offer.ts';
+
+export interface RouteClass {
+  /** Twelve hexadecimal digits. */
+  readonly id: string;
+  /** The large community that paths of this class carry as far as gobgpd, and no farther. */
+  readonly tag: string;
+  /** Advertisements that announce it on this node, sorted. */
+  readonly advertisements: readonly ClassAdvertisement[];
+  /** The node is being drained: routers shall prefer others (RFC 8326). */
+  readonly isLeaving: boolean;
+  /** Source Interconnect: the cluster the prefixes are of. */
+  readonly cluster: string | undefined;
+}
+
+export interface ClassAdvertisement {
+  readonly name: string;
+  readonly labels: Labels;
+  /** BgpPeers; undefined: all that select it. */
+  readonly peers: readonly string[] | undefined;
+  readonly attributes: BgpAttributes;
+}
+
+/** Second word of the tags; the first is our AS. With the last 16 bits it leaves 48 bits for the name of the class. */
+const marker = 0xf157;
+
+/** Whether somebody's large community could be taken for a tag. */
+export function isReservedCommunity(community: string): boolean {
+  return Math.floor(Number(community.split(':')[1]) / 0x10000) === marker;
+}
+
+export class Classifier {
+  readonly #asn: number;
+  readonly #isLeaving: boolean;
+  readonly #advertisements = new Map<string, ClassAdvertisement>();
+  readonly #classes = new Map<string, RouteClass>();
+
+  constructor(state: BgpState, asn: number, isLeaving: boolean) {
+    this.#asn = asn;
+    this.#isLeaving = isLeaving;
+    const implicit = { name: annotationAdvertisement, labels: {}, peers: undefined, attributes: {} };
+    this.#advertisements.set(annotationAdvertisement, implicit);
+    for (const { name, labels, spec } of state.advertisements.values()) {
+      if ('value' in spec)
+        this.#advertisements.set(name, { name, labels, peers: spec.value.peers, attributes: spec.value.attributes });
+    }
+  }
+
+  /** The class of a prefix with these offers, all of this node. */
+  classOf(offers: readonly Offer[]): RouteClass {
+    const names = [...new Set(offers.map(({ advertisement }) => advertisement))].toSorted();
+    const cluster = offers.find(({ remote }) => remote !== undefined)?.remote?.cluster;
+    const key = JSON.stringify([names, cluster]);
+    const known = this.#classes.get(key);
+    if (known) return known;
+    const made = this.#make(names, cluster);
+    this.#classes.set(key, made);
+    return made;
+  }
+
+  #make(names: readonly string[], cluster: string | undefined): RouteClass {
+    const advertisements = names.flatMap((name) => this.#advertisements.get(name) ?? []);
+    const id = createHash('sha256')
+      .update(canonicalJson([advertisements, this.#isLeaving, cluster ?? '']))
+      .digest('hex')
+      .slice(0, 12);
+    const words = [this.#asn, marker * 0x10000 + parseInt(id.slice(0, 4), 16), parseInt(id.slice(4), 16)];
+    return { id, tag: words.join(':'), advertisements, isLeaving: this.#isLeaving, cluster };
+  }
+}
+
+/** The same text for equal values, whatever the order of their keys. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_key, inner: unknown) =>
+    inner !== null && typeof inner === 'object' && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+}

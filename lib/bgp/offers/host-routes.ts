@@ -1,0 +1,69 @@
+// Addresses as prefixes: host routes, or the aggregates that an advertisement asks for, and only what the cluster owns.
+import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import { formatCidr, parseCidr } from '../../net/cidr.ts';
+import { specialUse } from '../../net/special-use.ts';
+import type { Offer, Refusal } from './offer.ts';
+import { isWithin, type View, type ViewedAdvertisement } from './view.ts';
+
+export function hostPrefix(ip: string): string {
+  return `${ip}/${ip.includes(':') ? 128 : 32}`;
+}
+
+/** Collects the offers and refusals of one object. */
+export class Collected {
+  readonly offers: Offer[] = [];
+  readonly refusals: Refusal[] = [];
+
+  refuse(advertisement: string, code: string, message: string): void {
+    this.refusals.push({ advertisement, code, message });
+  }
+
+  /**
+   * Offers one address. @param nodes those that announce it; undefined: all
+   * @param isInternal the address is known to be one of the cluster's subnets
+   */
+  address(
+    view: View,
+    { name, spec }: Pick<ViewedAdvertisement, 'name'> & { readonly spec: BgpAdvertisementSpec | undefined },
+    ip: string,
+    nodes: readonly string[] | undefined,
+    what: string,
+  ): void {
+    const host = hostPrefix(ip);
+    const cidr = parseCidr(host);
+    const special = cidr && specialUse(cidr);
+    if (cidr === undefined || special !== undefined) {
+      this.refuse(name, 'AddressInvalid', `${what} ${ip} is for ${special ?? 'nothing'} and is never announced`);
+    } else if (view.owned !== undefined && !isWithin(host, view.owned)) {
+      this.refuse(
+        name,
+        'NotOwned',
+        `${what} ${ip} is in no subnet and in none of ownedPrefixes of the BgpInstances; add its prefix there`,
+      );
+    } else {
+      this.offers.push({ prefix: this.#aggregate(view, name, spec, ip, host), advertisement: name, nodes });
+    }
+  }
+
+  #aggregate(
+    view: View,
+    name: string,
+    spec: BgpAdvertisementSpec | undefined,
+    ip: string,
+    host: string,
+  ): string {
+    const length = ip.includes(':') ? spec?.aggregation?.ipv6Length : spec?.aggregation?.ipv4Length;
+    const cidr = length === undefined ? undefined : parseCidr(`${ip}/${length}`);
+    if (cidr === undefined) return host;
+    const aggregate = formatCidr(cidr);
+    // What a subnet has around the aggregate is the cluster's; without a list nobody knows about other addresses.
+    const networks = isWithin(host, view.subnets) ? view.subnets : view.owned;
+    if (networks === undefined || isWithin(aggregate, networks)) return aggregate;
+    this.refuse(
+      name,
+      'AggregateNotOwned',
+      `the aggregate ${aggregate} of ${ip} reaches outside of what the cluster owns; the address is announced by itself`,
+    );
+    return host;
+  }
+}

@@ -1,0 +1,25 @@
+import type { Problem } from '../../desired/problem.ts';
+
+/** A prefix that one object brings to one advertisement. */
+export interface Offer {
+  readonly prefix: string;
+  /** Name of the BgpAdvertisement, or `annotationAdvertisement`. */
+  readonly advertisement: string;
+  /** Nodes that announce it; undefined: all that the advertisement takes. */
+  readonly nodes: readonly string[] | undefined;
+  /** Source Interconnect: the cluster it is of, and what that says about it. */
+  readonly remote?: { readonly cluster: string; readonly origin: string; readonly tags: readonly string[] };
+}
+
+/** Why an object that an advertisement selects is not announced, or not all of it. */
+export interface Refusal extends Problem {
+  readonly advertisement: string;
+}
+
+export interface ObjectOffers {
+  readonly offers: readonly Offer[];
+  readonly refusals: readonly Refusal[];
+}
+
+/** Stands for the annotation `ovn.kubernetes.io/bgp` where an advertisement is named; no object can have this name. */
+export const annotationAdvertisement = 'ovn.kubernetes.io/bgp';

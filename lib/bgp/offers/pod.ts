@@ -1,0 +1,81 @@
+import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import type { BgpAnnotation, Pod, Subnet } from '../objects.ts';
+import { Collected, hostPrefix } from './host-routes.ts';
+import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
+import { announcers, isAnnounceable, isWithin, selects, takesNamespace, type View, type ViewedAdvertisement } from './view.ts';
+
+/** Addresses of a pod, by advertisements of pods, by those of its subnet with scope Local, and by annotation. */
+export function podOffers(view: View, pod: Pod): ObjectOffers {
+  const collected = new Collected();
+  if (pod.addresses.length === 0) return collected;
+  const asking = view.bySource.Pod.filter(
+    (each) => selects(each, pod.labels) && takesNamespace(each, view, pod.namespace),
+  );
+  for (const { ip, subnet: name } of pod.addresses) {
+    const subnet = view.state.subnets.get(name);
+    for (const each of asking) offer(collected, view, pod, ip, subnet, each, each.spec.scope !== 'Cluster');
+    if (subnet === undefined || !isAnnounceable(subnet)) continue;
+    for (const each of view.bySource.Subnet) {
+      if (each.spec.scope === 'Local' && selects(each, subnet.labels)) offer(collected, view, pod, ip, subnet, each, true);
+    }
+  }
+  annotated(collected, view, pod);
+  return collected;
+}
+
+function annotated(collected: Collected, view: View, pod: Pod): void {
+  const key = `pod ${pod.namespace}/${pod.name}`;
+  if (pod.annotation?.scope === 'invalid') {
+    collected.refuse(
+      annotationAdvertisement,
+      'AnnotationInvalid',
+      `${key} has ovn.kubernetes.io/bgp=${pod.annotation.text}; write true, cluster or local`,
+    );
+    return;
+  }
+  for (const { ip, subnet: name } of pod.addresses) {
+    const subnet = view.state.subnets.get(name);
+    const annotation: BgpAnnotation = pod.annotation ?? subnet?.annotation;
+    if (annotation?.scope !== 'cluster' && annotation?.scope !== 'local') continue;
+    // A subnet that is not announced says so itself.
+    if (pod.annotation === undefined && (subnet === undefined || !isAnnounceable(subnet))) continue;
+    const advertisement = { name: annotationAdvertisement, spec: undefined };
+    offer(collected, view, pod, ip, subnet, advertisement, annotation.scope === 'local');
+  }
+}
+
+interface Asking extends Pick<ViewedAdvertisement, 'name'> {
+  readonly spec: BgpAdvertisementSpec | undefined;
+}
+
+function offer(
+  collected: Collected,
+  view: View,
+  pod: Pod,
+  ip: string,
+  subnet: Subnet | undefined,
+  asking: Asking,
+  isLocal: boolean,
+): void {
+  const key = `pod ${pod.namespace}/${pod.name}`;
+  const { name } = asking;
+  if (!pod.isAlive) {
+    collected.refuse(name, 'PodFinished', `${key} has finished`);
+  } else if (subnet !== undefined && !isAnnounceable(subnet)) {
+    collected.refuse(
+      name,
+      'VpcNotRouted',
+      `${key} is in subnet ${subnet.name} of VPC ${subnet.vpc}, into which nodes have no route`,
+    );
+  } else if (!isWithin(hostPrefix(ip), view.subnets)) {
+    collected.refuse(name, 'NotOwned', `address ${ip} of ${key} is in no subnet of the cluster`);
+  } else if (!isLocal) {
+    collected.address(view, asking, ip, undefined, `address of ${key}`);
+  } else if (pod.node === '' || !pod.isReady) {
+    collected.refuse(name, 'NotReady', `${key} is not ready`);
+  } else if (announcers(view, name).has(pod.node)) {
+    collected.address(view, asking, ip, [pod.node], `address of ${key}`);
+  } else {
+    collected.refuse(name, 'NoSpeaker', `${key} is on node ${pod.node}, which announces nothing of this`);
+  }
+}

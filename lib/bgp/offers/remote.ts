@@ -1,0 +1,28 @@
+import { parseCidr } from '../../net/cidr.ts';
+import { specialUse } from '../../net/special-use.ts';
+import type { Remote } from '../objects.ts';
+import { Collected } from './host-routes.ts';
+import type { ObjectOffers } from './offer.ts';
+import { selects, type View } from './view.ts';
+
+/** Prefixes of another cluster. What that one has from its own routers is not passed on: it could come back over them. */
+export function remoteOffers(view: View, remote: Remote): ObjectOffers {
+  const collected = new Collected();
+  for (const each of view.bySource.Interconnect) {
+    if (!selects(each, remote.labels)) continue;
+    for (const { prefix, origin, tags } of remote.routes) {
+      const cidr = parseCidr(prefix);
+      const from = `prefix ${prefix} of cluster ${remote.name}`;
+      if (cidr === undefined || specialUse(cidr) !== undefined) {
+        collected.refuse(each.name, 'PrefixInvalid', `${from} is nothing that a router may be told`);
+      } else if (origin === 'bgp') {
+        const message = `${from} comes from a router there; passing it on to routers here could make a loop`;
+        collected.refuse(each.name, 'LearnedByBgp', message);
+      } else {
+        const remoteSide = { cluster: remote.name, origin, tags };
+        collected.offers.push({ prefix, advertisement: each.name, nodes: undefined, remote: remoteSide });
+      }
+    }
+  }
+  return collected;
+}

@@ -1,0 +1,106 @@
+import type { Endpoint, Service } from '../objects.ts';
+import { Collected, hostPrefix } from './host-routes.ts';
+import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
+import { announcers, isWithin, selects, takesNamespace, type View, type ViewedAdvertisement } from './view.ts';
+
+type AddressType = 'ClusterIP' | 'ExternalIP' | 'LoadBalancerIP';
+
+/** Addresses of a service that has somewhere to send the traffic. */
+export function serviceOffers(view: View, service: Service): ObjectOffers {
+  const collected = new Collected();
+  const slices = view.state.slices.get(`${service.namespace}/${service.name}`);
+  const endpoints = [...(slices?.values() ?? [])].flatMap((slice) => slice.endpoints);
+  for (const each of view.bySource.Service) {
+    if (!selects(each, service.labels) || !takesNamespace(each, view, service.namespace)) continue;
+    for (const type of each.spec.serviceAddresses ?? ['LoadBalancerIP']) {
+      const isLocal = each.spec.scope === 'Local' || (each.spec.scope === 'Auto' && isPolicyLocal(service, type));
+      offer(collected, view, service, type, each, isLocal, ready(endpoints));
+    }
+  }
+  annotated(collected, view, service, endpoints, slices !== undefined);
+  return collected;
+}
+
+/** Cluster IPs only, and with `cluster` also where nobody ever listed endpoints, as Kube-OVN has it. */
+function annotated(
+  collected: Collected,
+  view: View,
+  service: Service,
+  endpoints: readonly Endpoint[],
+  hasSlices: boolean,
+): void {
+  const { annotation } = service;
+  if (annotation === undefined || annotation.scope === 'none') return;
+  const key = `service ${service.namespace}/${service.name}`;
+  if (annotation.scope === 'invalid') {
+    collected.refuse(
+      annotationAdvertisement,
+      'AnnotationInvalid',
+      `${key} has ovn.kubernetes.io/bgp=${annotation.text}; write true, cluster or local`,
+    );
+  } else {
+    const asking = { name: annotationAdvertisement, spec: undefined };
+    const unknown: readonly Endpoint[] = hasSlices ? [] : [{ node: '', isReady: true, isServing: true }];
+    const isLocal = annotation.scope === 'local';
+    offer(collected, view, service, 'ClusterIP', asking, isLocal, ready(isLocal ? endpoints : [...endpoints, ...unknown]));
+  }
+}
+
+function isPolicyLocal({ isExternalPolicyLocal, isInternalPolicyLocal }: Service, type: AddressType): boolean {
+  return type === 'ClusterIP' ? isInternalPolicyLocal : isExternalPolicyLocal;
+}
+
+/** As kube-proxy chooses: those that are ready, or where there are none those that still answer. */
+function ready(endpoints: readonly Endpoint[]): readonly Endpoint[] {
+  const found = endpoints.filter(({ isReady }) => isReady);
+  return found.length > 0 ? found : endpoints.filter(({ isServing }) => isServing);
+}
+
+function addressesOf(service: Service, type: AddressType): readonly string[] {
+  const addresses = {
+    ClusterIP: service.clusterIps,
+    ExternalIP: service.externalIps,
+    LoadBalancerIP: service.loadBalancerIps,
+  };
+  return addresses[type];
+}
+
+function offer(
+  collected: Collected,
+  view: View,
+  service: Service,
+  type: AddressType,
+  asking: Pick<ViewedAdvertisement, 'name'> & { readonly spec: ViewedAdvertisement['spec'] | undefined },
+  isLocal: boolean,
+  endpoints: readonly Endpoint[],
+): void {
+  const { name } = asking;
+  const key = `service ${service.namespace}/${service.name}`;
+  const addresses = addressesOf(service, type);
+  if (addresses.length === 0) {
+    if (type !== 'LoadBalancerIP' || service.type === 'LoadBalancer')
+      collected.refuse(name, 'NoAddress', `${key} has no ${type}`);
+    return;
+  }
+  if (endpoints.length === 0) {
+    collected.refuse(name, 'NoEndpoint', `${key} has no ready endpoint`);
+    return;
+  }
+  const holders = [...new Set(endpoints.map(({ node }) => node))].filter((node) => announcers(view, name).has(node));
+  if (isLocal && holders.length === 0) {
+    const nodes = [...new Set(endpoints.map(({ node }) => node))].toSorted().join(', ');
+    collected.refuse(name, 'NoSpeaker', `the ready endpoints of ${key} are on ${nodes}, which announce nothing of this`);
+    return;
+  }
+  for (const ip of addresses) {
+    // Anybody who may write a service could otherwise take traffic of pods and nodes (CVE-2020-8554).
+    const owner = type === 'ExternalIP' ? ownerOf(view, ip) : undefined;
+    if (owner === undefined) collected.address(view, asking, ip, isLocal ? holders.toSorted() : undefined, `${type} of ${key}`);
+    else collected.refuse(name, 'AddressInUse', `the external IP ${ip} of ${key} is an address of ${owner}`);
+  }
+}
+
+function ownerOf(view: View, ip: string): string | undefined {
+  for (const node of view.state.nodes.values()) if (node.addresses.includes(ip)) return `node ${node.name}`;
+  return isWithin(hostPrefix(ip), view.subnets) ? 'a subnet' : undefined;
+}

@@ -1,0 +1,52 @@
+import { defaultVpc, joinSubnet } from '../../api/names.ts';
+import type { LabelSelector } from '../../api/kinds/shared.ts';
+import type { Subnet } from '../objects.ts';
+import { Collected } from './host-routes.ts';
+import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
+import { isAnnounceable, selects, type View } from './view.ts';
+
+/** The CIDRs of a subnet. With scope Local its pods are announced in their place. */
+export function subnetOffers(view: View, subnet: Subnet): ObjectOffers {
+  const collected = new Collected();
+  const asking = view.bySource.Subnet.filter((each) => selects(each, subnet.labels));
+  for (const { name, spec } of asking) {
+    if (!isAnnounceable(subnet)) {
+      // What takes everything names nothing.
+      if (!isEmpty(spec.selector)) refuse(collected, name, subnet);
+    } else if (spec.scope !== 'Local') offer(collected, name, subnet);
+  }
+  const { annotation } = subnet;
+  if (annotation?.scope === 'invalid') {
+    collected.refuse(
+      annotationAdvertisement,
+      'AnnotationInvalid',
+      `subnet ${subnet.name} has ovn.kubernetes.io/bgp=${annotation.text}; write true, cluster or local`,
+    );
+  } else if (annotation !== undefined && annotation.scope !== 'none') {
+    if (!isAnnounceable(subnet)) refuse(collected, annotationAdvertisement, subnet);
+    else if (annotation.scope === 'cluster') offer(collected, annotationAdvertisement, subnet);
+  }
+  return collected;
+}
+
+function offer(collected: Collected, advertisement: string, { name, prefixes }: Subnet): void {
+  for (const prefix of prefixes) collected.offers.push({ prefix, advertisement, nodes: undefined });
+  if (prefixes.length === 0)
+    collected.refuse(advertisement, 'SubnetNotReady', `subnet ${name} has no accepted network; its conditions say why`);
+}
+
+function refuse(collected: Collected, advertisement: string, { name, vpc }: Subnet): void {
+  if (name === joinSubnet) {
+    collected.refuse(advertisement, 'JoinSubnet', 'the join subnet is between nodes and routers and is never announced');
+  } else {
+    collected.refuse(
+      advertisement,
+      'VpcNotRouted',
+      `subnet ${name} is in VPC ${vpc}; nodes have routes into ${defaultVpc} only, so it is not announced`,
+    );
+  }
+}
+
+function isEmpty({ matchLabels = {}, matchExpressions = [] }: LabelSelector): boolean {
+  return Object.keys(matchLabels).length + matchExpressions.length === 0;
+}

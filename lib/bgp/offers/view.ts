@@ -1,0 +1,94 @@
+// What all objects of a source are judged by, worked out once for many of them: advertisements by source, nodes that announce, prefixes
+// that the cluster owns. Made anew when one of those changes.
+import { bgpSources, type BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import { matchesSelector } from '../../api/label-selector.ts';
+import { defaultVpc, joinSubnet } from '../../api/names.ts';
+import { type Cidr, cidrCovers, parseCidr } from '../../net/cidr.ts';
+import { instancesByNode } from '../instance.ts';
+import type { BgpState, Labels, Subnet } from '../objects.ts';
+import { annotationAdvertisement } from './offer.ts';
+
+export type Source = (typeof bgpSources)[number];
+
+export interface ViewedAdvertisement {
+  readonly name: string;
+  readonly spec: BgpAdvertisementSpec;
+  /** Nodes with a speaker that announce it. */
+  readonly nodes: ReadonlySet<string>;
+}
+
+export interface View {
+  readonly state: BgpState;
+  readonly bySource: Readonly<Record<Source, readonly ViewedAdvertisement[]>>;
+  readonly byName: ReadonlyMap<string, ViewedAdvertisement>;
+  /** Nodes that have an instance. */
+  readonly speakers: ReadonlySet<string>;
+  /** Networks of subnets that nodes have routes into. */
+  readonly subnets: readonly Cidr[];
+  /** Undefined where no instance limits the cluster. */
+  readonly owned: readonly Cidr[] | undefined;
+}
+
+export function viewOf(state: BgpState): View {
+  const speakers = new Set(instancesByNode(state).keys());
+  const all = [...state.advertisements.values()].flatMap(({ name, spec }): ViewedAdvertisement[] => {
+    if ('problem' in spec) return [];
+    const nodes = [...speakers].filter((node) =>
+      matchesSelector(spec.value.nodeSelector, state.nodes.get(node)?.labels ?? {}),
+    );
+    return [{ name, spec: spec.value, nodes: new Set(nodes) }];
+  });
+  const of = (source: Source) => all.filter(({ spec }) => spec.source === source);
+  const limits = [...state.instances.values()].flatMap(({ spec }) =>
+    'value' in spec ? (spec.value.ownedPrefixes ?? []) : [],
+  );
+  const subnets = [...state.subnets.values()].filter(isAnnounceable).flatMap(({ prefixes }) => prefixes.flatMap(cidrOf));
+  return {
+    state,
+    bySource: {
+      Subnet: of('Subnet'),
+      Pod: of('Pod'),
+      Service: of('Service'),
+      Eip: of('Eip'),
+      Interconnect: of('Interconnect'),
+    },
+    byName: new Map(all.map((each) => [each.name, each])),
+    speakers,
+    subnets,
+    owned: limits.length === 0 ? undefined : [...limits.flatMap(cidrOf), ...subnets],
+  };
+}
+
+/** The join subnet is plumbing; addresses of other VPCs may overlap with anything, and the node has no route to them. */
+export function isAnnounceable(subnet: Subnet): boolean {
+  return subnet.name !== joinSubnet && subnet.vpc === defaultVpc;
+}
+
+/** Nodes that announce what goes by this name. */
+export function announcers(view: View, advertisement: string): ReadonlySet<string> {
+  return advertisement === annotationAdvertisement
+    ? view.speakers
+    : (view.byName.get(advertisement)?.nodes ?? new Set());
+}
+
+export function selects({ spec }: ViewedAdvertisement, labels: Labels): boolean {
+  return matchesSelector(spec.selector, labels);
+}
+
+/** Whether the namespace of an object is one that the advertisement looks into. */
+export function takesNamespace({ spec }: ViewedAdvertisement, view: View, namespace: string): boolean {
+  return (
+    spec.namespaceSelector === undefined ||
+    matchesSelector(spec.namespaceSelector, view.state.namespaces.get(namespace) ?? {})
+  );
+}
+
+export function isWithin(prefix: string, networks: readonly Cidr[]): boolean {
+  const cidr = parseCidr(prefix);
+  return cidr !== undefined && networks.some((network) => cidrCovers(network, cidr));
+}
+
+function cidrOf(text: string): readonly Cidr[] {
+  const cidr = parseCidr(text);
+  return cidr === undefined ? [] : [cidr];
+}

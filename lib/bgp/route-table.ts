@@ -1,0 +1,215 @@
+// All routes of one node, kept up to date object by object: what changed comes in as references, the prefixes whose announcement changed go
+// out. A round with everything anew gives the same table. No I/O, no clock: the same state gives the same routes, in whatever order it came.
+import type { RouteClass } from './classes.ts';
+import { Classifier } from './classes.ts';
+import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
+import { eipOffers } from './offers/eip.ts';
+import { annotationAdvertisement, type ObjectOffers, type Offer, type Refusal } from './offers/offer.ts';
+import { podOffers } from './offers/pod.ts';
+import { remoteOffers } from './offers/remote.ts';
+import { serviceOffers } from './offers/service.ts';
+import { subnetOffers } from './offers/subnet.ts';
+import { announcers, type Source, type View, viewOf } from './offers/view.ts';
+
+/** An object that may bring prefixes: `Pod`, `default/web`. */
+export interface ObjectRef {
+  readonly source: Source;
+  readonly key: string;
+}
+
+/** How this node announces: undefined where it has no instance, or announces nothing because it is drained. */
+export interface Announcing {
+  readonly asn: number;
+  readonly isLeaving: boolean;
+}
+
+interface Contribution {
+  readonly object: string;
+  readonly offer: Offer;
+}
+
+interface Tally {
+  /** How many objects bring each prefix. */
+  readonly prefixes: Map<string, number>;
+  readonly objects: Set<string>;
+  readonly refusals: Map<string, readonly Refusal[]>;
+}
+
+const none: ObjectOffers = { offers: [], refusals: [] };
+const shownPrefixes = 100;
+const shownRefusals = 20;
+
+export class RouteTable {
+  #view: View | undefined;
+  #classifier: Classifier | undefined;
+  readonly #byObject = new Map<string, ObjectOffers>();
+  readonly #byPrefix = new Map<string, Contribution[]>();
+  readonly #tallies = new Map<string, Tally>();
+  readonly #routes = new Map<string, RouteClass>();
+  readonly #counts = new Map<string, { readonly routeClass: RouteClass; ipv4: number; ipv6: number }>();
+  #changed = new Set<string>();
+
+  /** Prefix → how it is announced by this node. */
+  get routes(): ReadonlyMap<string, RouteClass> {
+    return this.#routes;
+  }
+
+  /** Classes in use, and how many prefixes of each family each has. */
+  get classes(): ReadonlyMap<string, { readonly routeClass: RouteClass; readonly ipv4: number; readonly ipv6: number }> {
+    return this.#counts;
+  }
+
+  /** Prefixes whose announcement changed since the last call. */
+  takeChanged(): ReadonlySet<string> {
+    const changed = this.#changed;
+    this.#changed = new Set();
+    return changed;
+  }
+
+  /** Judges everything anew. @param announcing undefined: this node announces nothing */
+  rebuild(state: BgpState, announcing: Announcing | undefined): void {
+    this.#view = viewOf(state);
+    this.#classifier = announcing && new Classifier(state, announcing.asn, announcing.isLeaving);
+    this.#byObject.clear();
+    this.#byPrefix.clear();
+    this.#tallies.clear();
+    for (const name of [annotationAdvertisement, ...this.#view.byName.keys()]) this.#tally(name);
+    for (const [source, objects] of sourcesOf(state)) {
+      for (const key of objects.keys()) this.#put(`${source} ${key}`, offersOf(this.#view, { source, key }));
+    }
+    for (const prefix of new Set([...this.#routes.keys(), ...this.#byPrefix.keys()])) this.#decide(prefix);
+  }
+
+  /** Judges these objects anew; all else is as at the last rebuild, advertisements, nodes and subnets among it. */
+  update(state: BgpState, refs: Iterable<ObjectRef>): void {
+    if (!this.#view) throw new TypeError('a table is built before it is updated');
+    this.#view = { ...this.#view, state };
+    const touched = new Set<string>();
+    for (const ref of refs) {
+      const object = `${ref.source} ${ref.key}`;
+      for (const { prefix } of this.#byObject.get(object)?.offers ?? []) touched.add(prefix);
+      const offers = offersOf(this.#view, ref);
+      for (const { prefix } of offers.offers) touched.add(prefix);
+      this.#put(object, offers);
+    }
+    for (const prefix of touched) this.#decide(prefix);
+  }
+
+  /** Objects that bring the prefix, and by which advertisement, wherever it is announced. */
+  contributions(prefix: string): readonly Contribution[] {
+    return this.#byPrefix.get(prefix) ?? [];
+  }
+
+  /** Why objects of an advertisement are not announced, by object. */
+  refusals(advertisement: string): ReadonlyMap<string, readonly Refusal[]> {
+    return this.#tallies.get(advertisement)?.refusals ?? new Map();
+  }
+
+  /** What an advertisement announces from all nodes together. */
+  summary(advertisement: string): AdvertisementSummary {
+    const tally = this.#tallies.get(advertisement);
+    const notAnnounced = [...(tally?.refusals ?? [])].flatMap(([object, refusals]) =>
+      refusals.map(({ code, message }): NotAnnounced => ({ object, reason: code, message })),
+    );
+    return {
+      objects: tally?.objects.size ?? 0,
+      prefixCount: tally?.prefixes.size ?? 0,
+      prefixes: [...(tally?.prefixes.keys() ?? [])].toSorted().slice(0, shownPrefixes),
+      notAnnounced: notAnnounced.toSorted((a, b) => (a.object < b.object ? -1 : 1)).slice(0, shownRefusals),
+    };
+  }
+
+  #tally(advertisement: string): Tally {
+    const known = this.#tallies.get(advertisement);
+    if (known) return known;
+    const made: Tally = { prefixes: new Map(), objects: new Set(), refusals: new Map() };
+    this.#tallies.set(advertisement, made);
+    return made;
+  }
+
+  #put(object: string, next: ObjectOffers): void {
+    const before = this.#byObject.get(object) ?? none;
+    for (const { advertisement } of before.refusals) this.#tally(advertisement).refusals.delete(object);
+    for (const { advertisement, prefix } of before.offers) {
+      const tally = this.#tally(advertisement);
+      tally.objects.delete(object);
+      const left = (tally.prefixes.get(prefix) ?? 0) - 1;
+      if (left > 0) tally.prefixes.set(prefix, left);
+      else tally.prefixes.delete(prefix);
+      const others = (this.#byPrefix.get(prefix) ?? []).filter((each) => each.object !== object);
+      if (others.length > 0) this.#byPrefix.set(prefix, others);
+      else this.#byPrefix.delete(prefix);
+    }
+    if (next.offers.length + next.refusals.length > 0) this.#byObject.set(object, next);
+    else this.#byObject.delete(object);
+    for (const refusal of next.refusals) {
+      const { refusals } = this.#tally(refusal.advertisement);
+      refusals.set(object, [...(refusals.get(object) ?? []), refusal]);
+    }
+    for (const offer of next.offers) {
+      const tally = this.#tally(offer.advertisement);
+      tally.objects.add(object);
+      tally.prefixes.set(offer.prefix, (tally.prefixes.get(offer.prefix) ?? 0) + 1);
+      const contributions = this.#byPrefix.get(offer.prefix);
+      if (contributions) contributions.push({ object, offer });
+      else this.#byPrefix.set(offer.prefix, [{ object, offer }]);
+    }
+  }
+
+  #decide(prefix: string): void {
+    const before = this.#routes.get(prefix);
+    const here = this.#offersHere(prefix);
+    const after = here.length === 0 ? undefined : this.#classifier?.classOf(here);
+    if (before?.id === after?.id) return;
+    if (before) this.#count(before, prefix, -1);
+    if (after) {
+      this.#count(after, prefix, 1);
+      this.#routes.set(prefix, after);
+    } else this.#routes.delete(prefix);
+    this.#changed.add(prefix);
+  }
+
+  #offersHere(prefix: string): readonly Offer[] {
+    const view = this.#view;
+    if (!view) return [];
+    const { node } = view.state;
+    return (this.#byPrefix.get(prefix) ?? [])
+      .map(({ offer }) => offer)
+      .filter(({ nodes, advertisement }) => announcers(view, advertisement).has(node) && nodes?.includes(node) !== false);
+  }
+
+  #count(routeClass: RouteClass, prefix: string, by: 1 | -1): void {
+    const counted = this.#counts.get(routeClass.id) ?? { routeClass, ipv4: 0, ipv6: 0 };
+    counted[prefix.includes(':') ? 'ipv6' : 'ipv4'] += by;
+    if (counted.ipv4 + counted.ipv6 > 0) this.#counts.set(routeClass.id, counted);
+    else this.#counts.delete(routeClass.id);
+  }
+}
+
+function sourcesOf(state: BgpState): readonly (readonly [Source, ReadonlyMap<string, unknown>])[] {
+  return [
+    ['Subnet', state.subnets],
+    ['Pod', state.pods],
+    ['Service', state.services],
+    ['Eip', state.eips],
+    ['Interconnect', state.remotes],
+  ];
+}
+
+function offersOf(view: View, { source, key }: ObjectRef): ObjectOffers {
+  const { state } = view;
+  const judged = <T>(object: T | undefined, judge: (view: View, object: T) => ObjectOffers) =>
+    object === undefined ? none : judge(view, object);
+  switch (source) {
+    case 'Subnet':
+      return judged(state.subnets.get(key), subnetOffers);
+    case 'Pod':
+      return judged(state.pods.get(key), podOffers);
+    case 'Service':
+      return judged(state.services.get(key), serviceOffers);
+    case 'Eip':
+      return judged(state.eips.get(key), eipOffers);
+    case 'Interconnect':
+      return judged(state.remotes.get(key), remoteOffers);
+  }
+}
