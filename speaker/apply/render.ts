@@ -45,6 +45,7 @@ export function renderPolicies(plan: SpeakerPlan): RoutingPolicies {
   return {
     prefixSets: Object.fromEntries(told.map((peer) => [setName(peer), peer.prefixes])),
     neighborSets: Object.fromEntries(told.map((peer) => [setName(peer), [peer.address]])),
+    largeCommunitySets: {},
     policies: {
       'isthmus-import': [{ name: 'own-paths', isLocal: true, action: 'accept' }],
       'isthmus-export': statements,

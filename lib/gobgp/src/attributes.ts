@@ -2,6 +2,7 @@
 // goes out is one byte string an attribute, in the order of their type codes. Both API generations take and give these bytes alike,
 // so nothing of a generation may appear here. Reading back is needed for the diff only: unknown attributes are kept as bytes.
 import { addressBytes, addressText } from './address.ts';
+import { communityWord, largeCommunityWords } from './communities.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 import { type AddressFamily, encodePrefix, familyNumber } from './nlri.ts';
 
@@ -107,24 +108,6 @@ function mpReachNextHop(value: Uint8Array): string {
   const length = value[3] ?? 0;
   // A second, link-local address may follow the global one (RFC 2545 §3).
   return addressText(value.subarray(4, 4 + Math.min(length, 16)));
-}
-
-function communityWord(community: string): number {
-  const [asn, value] = numbersOf(community, 2, 0xffff);
-  return (asn ?? 0) * 0x10000 + (value ?? 0);
-}
-
-function largeCommunityWords(community: string): number[] {
-  return numbersOf(community, 3, 0xffffffff);
-}
-
-function numbersOf(text: string, count: number, max: number): number[] {
-  const parts = text.split(':');
-  const numbers = parts.map(Number);
-  if (parts.length !== count || parts.some((part, at) => !/^\d+$/.test(part) || (numbers[at] ?? 0) > max)) {
-    throw new GobgpInvalidArgument(`'${text}' is not a community of ${count} numbers up to ${max}`);
-  }
-  return numbers;
 }
 
 function words(values: readonly number[]): Uint8Array {

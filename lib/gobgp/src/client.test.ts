@@ -46,6 +46,7 @@ const peers: PeerConfig[] = [
 const policies: RoutingPolicies = {
   prefixSets: { 'to-127.0.0.9': ['10.16.0.0/16', '10.17.0.0/24'], 'to-fd00::9': ['fd00:10::/64'] },
   neighborSets: { 'to-127.0.0.9': ['127.0.0.9'], 'to-fd00::9': ['fd00::9'] },
+  largeCommunitySets: {},
   policies: {
     import: [{ name: 'own', isLocal: true, action: 'accept' }],
     export: [

@@ -3,6 +3,7 @@ import { canonicalAddress } from './address.ts';
 import { attributesFingerprint, encodeAttributes, type PathAttributes } from './attributes.ts';
 import { GobgpInvalidArgument, type GobgpError } from './errors.ts';
 import { type AddressFamily, decodePrefix, encodePrefix, familyNumber, familyOfPrefix } from './nlri.ts';
+import type { RoutingPolicies } from './policies.ts';
 import { type Peer, type PeerConfig, type PeerMessage, peerMessage, peerOfMessage, sessionOfMessage } from './peers.ts';
 import {
   assignmentMessage,
@@ -11,8 +12,7 @@ import {
   policiesMessage,
   policiesOfMessages,
   type PolicyMessage,
-  type RoutingPolicies,
-} from './policies.ts';
+} from './policy-messages.ts';
 import { type ApiGeneration, openTransport, type Transport, type TransportOptions } from './transport.ts';
 
 /** The settings of a running gobgpd that only a new process can change. */
@@ -218,24 +218,26 @@ class Client implements GobgpClient {
   }
 
   async listPolicies(): Promise<RoutingPolicies> {
-    const [prefixSets, neighborSets, policies, assignments] = await Promise.all([
-      this.#transport.collect('ListDefinedSet', { defined_type: 'DEFINED_PREFIX' }) as Promise<
-        { defined_set: DefinedSetMessage }[]
-      >,
-      this.#transport.collect('ListDefinedSet', { defined_type: 'DEFINED_NEIGHBOR' }) as Promise<
-        { defined_set: DefinedSetMessage }[]
-      >,
+    const sets = async (type: string): Promise<DefinedSetMessage[]> => {
+      const answers = await this.#transport.collect('ListDefinedSet', { defined_type: type });
+      return (answers as { defined_set: DefinedSetMessage }[]).map((answer) => answer.defined_set);
+    };
+    const [prefixSets, neighborSets, largeCommunitySets, policies, assignments] = await Promise.all([
+      sets('DEFINED_PREFIX'),
+      sets('DEFINED_NEIGHBOR'),
+      sets('DEFINED_LARGE_COMMUNITY'),
       this.#transport.collect('ListPolicy', {}) as Promise<{ policy: PolicyMessage }[]>,
       this.#transport.collect('ListPolicyAssignment', { name: 'global' }) as Promise<
         { assignment: AssignmentMessage }[]
       >,
     ]);
-    return policiesOfMessages(
-      prefixSets.map((answer) => answer.defined_set),
-      neighborSets.map((answer) => answer.defined_set),
-      policies.map((answer) => answer.policy),
-      assignments.map((answer) => answer.assignment),
-    );
+    return policiesOfMessages({
+      prefixSets,
+      neighborSets,
+      largeCommunitySets,
+      policies: policies.map((answer) => answer.policy),
+      assignments: assignments.map((answer) => answer.assignment),
+    });
   }
 
   async setPolicies(wanted: RoutingPolicies): Promise<void> {

@@ -23,5 +23,11 @@ export {
   familyOfPrefix,
 } from './nlri.ts';
 export { isSamePeer, type Peer, type PeerConfig, type PeerSession, type SessionState } from './peers.ts';
-export { isSamePolicies, type PolicyAssignment, type PolicyStatement, type RoutingPolicies } from './policies.ts';
+export {
+  isSamePolicies,
+  type PolicyActions,
+  type PolicyAssignment,
+  type PolicyStatement,
+  type RoutingPolicies,
+} from './policies.ts';
 export type { ApiGeneration, TransportOptions } from './transport.ts';
