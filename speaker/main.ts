@@ -1,4 +1,4 @@
-// The speaker of one node: BGP objects and subnets come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
+// The speaker of one node: BGP objects and what they announce come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
 // Read it top to bottom: watch → plan → apply → status. gobgpd is a process of its own and outlives this one.
 import { EventRecorder } from '../lib/kube/events.ts';
 import { openKube } from '../lib/kube/client.ts';
@@ -9,12 +9,15 @@ import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { GobgpTarget } from './apply/target.ts';
 import { SpeakerMetrics } from './metrics.ts';
-import { planSpeaker, type SpeakerPlan } from './plan/plan.ts';
+import { type SpeakerPlan, SpeakerPlanner } from './plan/plan.ts';
+import { isDrained, settleSeconds } from './plan/drain.ts';
 import { planStatus } from './plan/status.ts';
-import { joined } from './state/joined.ts';
+import { Drain } from './state/drain.ts';
+import { joined, paced } from './state/joined.ts';
 import { establishedBefore } from './state/established.ts';
 import type { Observed } from './state/observed.ts';
 import { SpeakerEvents } from './status/events.ts';
+import { NodeStateWriter } from './status/node-state-writer.ts';
 import { StatusWriter } from './status/status-writer.ts';
 import { watchCluster } from './watch/cluster.ts';
 import { SignatureWatch } from './watch/signatures.ts';
@@ -32,6 +35,8 @@ const flags = {
 
 /** Bursts of changes are joined for so long. */
 const joinMs = 5;
+/** Counts in statuses follow routes no faster. */
+const countsMs = 1000;
 
 runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const options = parseFlags(flags, process.argv.slice(2), process.env);
@@ -42,16 +47,23 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const recorder = new EventRecorder({ client, component: 'isthmus-speaker', instance: options.node, signal, log });
   const events = new SpeakerEvents(recorder, options.node);
   const writer = new ObjectWriter({ signal, log });
-  const status = new StatusWriter({ client, writer, events, node: options.node, now: () => new Date().toISOString() });
+  const { node } = options;
+  const now = (): string => new Date().toISOString();
+  const status = new StatusWriter({ client, writer, events, node, now });
+  const nodeState = new NodeStateWriter({ client, writer, node, now });
 
   let plan: SpeakerPlan | undefined;
   let observed: Observed | undefined;
   const tell = joined(joinMs, () => {
     if (!plan || !observed) return;
-    const state = cluster.state();
+    const { state } = cluster;
+    const planned = planStatus(state, plan, observed, signatures.recent);
     metrics.set(plan, observed);
-    status.write(state, planStatus(state, plan, observed, signatures.recent));
+    status.write(state, planned);
+    nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
+    events.onAnnotations(state, planned.annotations);
   });
+  const tellCounts = paced(countsMs, tell);
   const monotonicMs = (): number => performance.now();
   const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: tell });
   const target = new GobgpTarget({
@@ -66,16 +78,22 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     },
   });
   let isSynced = false;
+  const planner = new SpeakerPlanner();
   const replan = joined(joinMs, () => {
     if (!isSynced) return;
-    plan = planSpeaker(cluster.state());
+    const { state } = cluster;
+    const changes = cluster.takeChanges();
+    const before = plan;
+    plan = planner.plan(state, changes, drain.phase(isDrained(state), settleSeconds(state)));
     target.set(plan);
-    tell();
+    if (before && changes.objects.length > 0 && !changes.isEverything) tellCounts();
+    else tell();
   });
+  const drain = new Drain({ monotonicMs, onChange: replan });
   const names = options.passwordSecrets.split(',').filter((name) => name !== '');
   const cluster = watchCluster({
     client,
-    node: options.node,
+    node,
     passwords: { namespace: options.namespace, names },
     log,
     signal,
@@ -84,12 +102,14 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
   await cluster.synced;
-  target.remember(establishedBefore(cluster.state()));
+  target.remember(establishedBefore(cluster.state));
+  if (cluster.nodeState()?.status.drain === 'Drained') drain.resume();
   isSynced = true;
   replan();
-  log.info({ node: options.node, gobgpd: options.gobgpd }, 'the cluster is known; working');
+  log.info({ node, gobgpd: options.gobgpd }, 'the cluster is known; working');
   await target.run(signal);
   signatures.stop();
+  drain.stop();
 
   await Promise.all([health.close(), cluster.stop(), recorder.close(), writer.close()]);
   await client.close();

@@ -1,4 +1,5 @@
 import { Counter, Gauge, type Registry } from 'prom-client';
+import { countTold } from './plan/peer-status.ts';
 import type { SpeakerPlan } from './plan/plan.ts';
 import type { Observed } from './state/observed.ts';
 
@@ -44,13 +45,15 @@ export class SpeakerMetrics {
     if (this.#wasReachable && !isReachable) this.#lost.inc();
     this.#wasReachable = isReachable;
     this.#daemonUp.set(isReachable ? 1 : 0);
-    this.#prefixes.set(plan.prefixes.length);
+    this.#prefixes.set(plan.table.routes.size);
     this.#up.reset();
     this.#advertised.reset();
-    for (const { name: peer, address } of plan.peers.values()) {
+    for (const wanted of plan.peers.values()) {
+      const { name: peer, address } = wanted;
       const session = observed.sessions.get(address);
       this.#up.set({ peer, address }, session?.state === 'Established' ? 1 : 0);
-      if (session?.advertised !== undefined) this.#advertised.set({ peer, address }, session.advertised);
+      const told = countTold(plan, wanted);
+      if (session?.state === 'Established') this.#advertised.set({ peer, address }, told.ipv4 + told.ipv6);
     }
   }
 }

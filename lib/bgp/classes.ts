@@ -26,22 +26,22 @@ export interface ClassAdvertisement {
   readonly attributes: BgpAttributes;
 }
 
-/** Second word of the tags; the first is our AS. With the last 16 bits it leaves 48 bits for the name of the class. */
+/** First word of the tags: the last AS number, which nobody may have (RFC 7300). */
+const nobody = 4294967295;
+/** Upper half of the second word; the rest, 48 bits, is the name of the class. */
 const marker = 0xf157;
 
-/** Whether somebody's large community could be taken for a tag. */
+/** Whether a large community could be taken for a tag. */
 export function isReservedCommunity(community: string): boolean {
-  return Math.floor(Number(community.split(':')[1]) / 0x10000) === marker;
+  return community.startsWith(`${nobody}:`);
 }
 
 export class Classifier {
-  readonly #asn: number;
   readonly #isLeaving: boolean;
   readonly #advertisements = new Map<string, ClassAdvertisement>();
   readonly #classes = new Map<string, RouteClass>();
 
-  constructor(state: BgpState, asn: number, isLeaving: boolean) {
-    this.#asn = asn;
+  constructor(state: BgpState, isLeaving: boolean) {
     this.#isLeaving = isLeaving;
     const implicit = { name: annotationAdvertisement, labels: {}, peers: undefined, attributes: {} };
     this.#advertisements.set(annotationAdvertisement, implicit);
@@ -69,7 +69,7 @@ export class Classifier {
       .update(canonicalJson([advertisements, this.#isLeaving, cluster ?? '']))
       .digest('hex')
       .slice(0, 12);
-    const words = [this.#asn, marker * 0x10000 + parseInt(id.slice(0, 4), 16), parseInt(id.slice(4), 16)];
+    const words = [nobody, marker * 0x10000 + parseInt(id.slice(0, 4), 16), parseInt(id.slice(4), 16)];
     return { id, tag: words.join(':'), advertisements, isLeaving: this.#isLeaving, cluster };
   }
 }

@@ -37,8 +37,17 @@ export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttr
   return {
     communities: sortedUnique(communities),
     largeCommunities: sortedUnique(large),
-    localPreference: routeClass.isLeaving ? 0 : best(Math.max, told.map((each) => each.localPreference)),
-    med: best(Math.min, told.map((each) => each.med)),
+    // gobgpd takes 0 for none.
+    localPreference: routeClass.isLeaving
+      ? 1
+      : best(
+          Math.max,
+          told.map((each) => each.localPreference),
+        ),
+    med: best(
+      Math.min,
+      told.map((each) => each.med),
+    ),
     prepend: Math.min(...told.map((each) => each.asPathPrepend ?? 0)),
     nextHop: {
       ipv4: told.find((each) => each.nextHop?.ipv4 !== undefined)?.nextHop?.ipv4,

@@ -1,3 +1,4 @@
+import type { BgpInstanceSpec } from '../api/kinds/bgp-instance.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { BgpInstance, Node, BgpState } from './objects.ts';
 import { byAge } from './order.ts';
@@ -13,6 +14,7 @@ export interface WantedInstance {
   readonly listenPort: number;
   /** Undefined: not offered to peers. */
   readonly restartTimeSeconds: number | undefined;
+  readonly drain: BgpInstanceSpec['drain'];
 }
 
 export interface InstanceChoice {
@@ -62,13 +64,14 @@ function instanceOf(
     });
     return undefined;
   }
-  const { localASN, listenPort, gracefulRestart } = spec.value;
+  const { localASN, listenPort, gracefulRestart, drain } = spec.value;
   return {
     name,
     asn: localASN,
     routerId,
     listenPort,
     restartTimeSeconds: gracefulRestart.enabled ? gracefulRestart.restartTimeSeconds : undefined,
+    drain,
   };
 }
 

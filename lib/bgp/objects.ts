@@ -11,6 +11,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 export interface Node {
   readonly name: string;
+  readonly uid: string;
   readonly labels: Labels;
   /** The node's InternalIPs. */
   readonly addresses: readonly string[];
@@ -83,6 +84,7 @@ export type BgpAnnotation =
 
 export interface Subnet {
   readonly name: string;
+  readonly uid: string;
   readonly labels: Labels;
   readonly vpc: string;
   /** Of the networks in force; none where the controller accepted none. */
@@ -93,6 +95,7 @@ export interface Subnet {
 export interface Pod {
   readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
   readonly labels: Labels;
   /** Empty until it is scheduled. */
   readonly node: string;
@@ -108,6 +111,7 @@ export interface Pod {
 export interface Service {
   readonly namespace: string;
   readonly name: string;
+  readonly uid: string;
   readonly labels: Labels;
   readonly type: string;
   readonly clusterIps: readonly string[];
@@ -136,6 +140,7 @@ export interface Endpoint {
 export interface Eip {
   readonly kind: 'OvnEip' | 'IptablesEIP';
   readonly name: string;
+  readonly uid: string;
   readonly labels: Labels;
   readonly isReady: boolean;
   readonly ips: readonly string[];

@@ -1,31 +1,51 @@
 import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
 import type { LabelSelector } from '../api/kinds/shared.ts';
+import { matchesSelector } from '../api/label-selector.ts';
+import { defaultVpc } from '../api/names.ts';
 import type { Problem } from '../desired/problem.ts';
 import { cidrContains, parseCidr } from '../net/cidr.ts';
 import { type Ip, parseIp } from '../net/ip.ts';
 import type { BgpPeer, Node, BgpState } from './objects.ts';
 import type { WantedInstance } from './instance.ts';
 import { byAge } from './order.ts';
-import { type Password, passwordOf } from './passwords.ts';
-import { matchesSelector } from '../api/label-selector.ts';
 
 /** A neighbour this node has a session with. */
 export interface AcceptedPeer {
   /** Name of the BgpPeer. */
   readonly name: string;
   readonly address: string;
-  readonly family: 4 | 6;
   readonly asn: number;
   /** Ours, where it is another than the instance's. */
   readonly localAsn: number | undefined;
-  readonly password: Password | undefined;
+  readonly isInternal: boolean;
+  readonly sourceAddress: string | undefined;
+  readonly families: readonly Family[];
+  /** Our next hop in families other than the session's own, of which it has no address. */
+  readonly nextHops: Readonly<Partial<Record<Family, string>>>;
   readonly port: number;
   readonly isPassive: boolean;
   readonly ebgpMultihopTtl: number;
   readonly ttlSecurityHops: number | undefined;
   readonly holdTimeSeconds: number;
   readonly keepaliveSeconds: number;
+  readonly connectRetrySeconds: number;
+  /** Undefined: not offered. */
+  readonly gracefulRestart:
+    | { readonly restartTimeSeconds: number; readonly longLivedStaleSeconds: number | undefined }
+    | undefined;
+  readonly bfd: BgpPeerSpec['bfd'];
+  readonly isReflectorClient: boolean;
+  readonly maximumPrefixes: BgpPeerSpec['maximumPrefixes'];
+  readonly import: BgpPeerSpec['import'];
+  /** Name of a Secret and key in it. */
+  readonly passwordSecretRef: BgpPeerSpec['passwordSecretRef'];
   readonly advertisements: LabelSelector;
+}
+
+export type Family = 'ipv4' | 'ipv6';
+
+export function familyOfAddress(address: string): Family {
+  return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
 /** Peers of this node by address, and why others are not among them. A peer that other nodes have is neither. */
@@ -44,9 +64,12 @@ export function planPeers(
       const unusable =
         nodeProblem(state, value.address) ??
         duplicate(peers.get(value.address), value.address, state.node) ??
-        listenProblem(value, instance);
+        listenProblem(value, instance) ??
+        internalProblem(value, instance) ??
+        nextHopProblem(state, value) ??
+        importProblem(value);
       if (unusable) problems.set(peer.name, unusable);
-      else peers.set(value.address, acceptedPeer(peer.name, value, instance, passwordOf(state, value)));
+      else peers.set(value.address, acceptedPeer(peer.name, value, instance, state));
     }
   }
   return { peers, problems };
@@ -119,25 +142,91 @@ function listenProblem({ passive }: BgpPeerSpec, instance: WantedInstance | unde
   };
 }
 
+function internalProblem(spec: BgpPeerSpec, instance: WantedInstance | undefined): Problem | undefined {
+  const ours = spec.localASN ?? instance?.asn;
+  if (!spec.routeReflectorClient || ours === undefined || spec.asn === ours) return undefined;
+  return {
+    code: 'NotInternal',
+    message: `a route reflector client has our own AS ${ours}, and this peer has ${spec.asn}; take routeReflectorClient away or change asn`,
+  };
+}
+
+/** A session has an address of ours in its own family only. */
+function nextHopProblem(state: BgpState, spec: BgpPeerSpec): Problem | undefined {
+  const missing = foreignFamilies(spec).find((family) => nextHopOf(state, spec, family) === undefined);
+  if (missing === undefined) return undefined;
+  const family = nextHopFamily(spec, missing);
+  return {
+    code: 'NoNextHop',
+    message: `node ${state.node} has no InternalIP of family ${family} to be the next hop of ${missing} prefixes; give it one or take ${missing} out of families`,
+  };
+}
+
+function importProblem(spec: BgpPeerSpec): Problem | undefined {
+  const vpc = spec.import?.vpc;
+  if (vpc === undefined || vpc === defaultVpc) return undefined;
+  return {
+    code: 'VpcNotRouted',
+    message: `import.vpc is ${vpc}; nodes have routes into ${defaultVpc} only: set import.vpc to it`,
+  };
+}
+
+function foreignFamilies({ address, families = [] }: BgpPeerSpec): readonly Family[] {
+  return families.filter((family) => family !== familyOfAddress(address));
+}
+
+function nextHopFamily({ extendedNextHop }: BgpPeerSpec, family: Family): Family {
+  return extendedNextHop && family === 'ipv4' ? 'ipv6' : family;
+}
+
+function nextHopOf(state: BgpState, spec: BgpPeerSpec, family: Family): string | undefined {
+  const wanted = nextHopFamily(spec, family);
+  const { sourceAddress } = spec;
+  if (sourceAddress !== undefined && familyOfAddress(sourceAddress) === wanted) return sourceAddress;
+  return state.nodes.get(state.node)?.addresses.find((address) => familyOfAddress(address) === wanted);
+}
+
 function acceptedPeer(
   name: string,
   spec: BgpPeerSpec,
   instance: WantedInstance | undefined,
-  password: Password | undefined,
+  state: BgpState,
 ): AcceptedPeer {
+  const nextHops = foreignFamilies(spec).map((family) => [family, nextHopOf(state, spec, family)] as const);
   return {
     name,
     address: spec.address,
-    family: spec.address.includes(':') ? 6 : 4,
     asn: spec.asn,
     localAsn: spec.localASN === instance?.asn ? undefined : spec.localASN,
-    password,
+    isInternal: spec.asn === (spec.localASN ?? instance?.asn),
+    sourceAddress: spec.sourceAddress,
+    families: spec.families?.toSorted() ?? [familyOfAddress(spec.address)],
+    nextHops: Object.fromEntries(nextHops),
     port: spec.port,
     isPassive: spec.passive,
     ebgpMultihopTtl: spec.ebgpMultihopTTL,
     ttlSecurityHops: spec.ttlSecurityHops,
     holdTimeSeconds: spec.holdTimeSeconds,
     keepaliveSeconds: spec.keepaliveSeconds,
+    connectRetrySeconds: spec.connectRetrySeconds,
+    gracefulRestart: gracefulRestartOf(spec, instance),
+    bfd: spec.bfd,
+    isReflectorClient: spec.routeReflectorClient,
+    maximumPrefixes: spec.maximumPrefixes,
+    import: spec.import,
+    passwordSecretRef: spec.passwordSecretRef,
     advertisements: spec.advertisements,
   };
+}
+
+function gracefulRestartOf(
+  { gracefulRestart: own }: BgpPeerSpec,
+  instance: WantedInstance | undefined,
+): AcceptedPeer['gracefulRestart'] {
+  if (own !== undefined) {
+    const { restartTimeSeconds, longLivedStaleSeconds } = own;
+    return own.enabled ? { restartTimeSeconds, longLivedStaleSeconds } : undefined;
+  }
+  const restartTimeSeconds = instance?.restartTimeSeconds;
+  return restartTimeSeconds === undefined ? undefined : { restartTimeSeconds, longLivedStaleSeconds: undefined };
 }

@@ -19,7 +19,6 @@ export interface ObjectRef {
 
 /** How this node announces: undefined where it has no instance, or announces nothing because it is drained. */
 export interface Announcing {
-  readonly asn: number;
   readonly isLeaving: boolean;
 }
 
@@ -55,7 +54,10 @@ export class RouteTable {
   }
 
   /** Classes in use, and how many prefixes of each family each has. */
-  get classes(): ReadonlyMap<string, { readonly routeClass: RouteClass; readonly ipv4: number; readonly ipv6: number }> {
+  get classes(): ReadonlyMap<
+    string,
+    { readonly routeClass: RouteClass; readonly ipv4: number; readonly ipv6: number }
+  > {
     return this.#counts;
   }
 
@@ -69,7 +71,7 @@ export class RouteTable {
   /** Judges everything anew. @param announcing undefined: this node announces nothing */
   rebuild(state: BgpState, announcing: Announcing | undefined): void {
     this.#view = viewOf(state);
-    this.#classifier = announcing && new Classifier(state, announcing.asn, announcing.isLeaving);
+    this.#classifier = announcing && new Classifier(state, announcing.isLeaving);
     this.#byObject.clear();
     this.#byPrefix.clear();
     this.#tallies.clear();
@@ -98,6 +100,11 @@ export class RouteTable {
   /** Objects that bring the prefix, and by which advertisement, wherever it is announced. */
   contributions(prefix: string): readonly Contribution[] {
     return this.#byPrefix.get(prefix) ?? [];
+  }
+
+  /** Nodes that announce what an advertisement takes. */
+  announcers(advertisement: string): ReadonlySet<string> {
+    return this.#view ? announcers(this.#view, advertisement) : new Set();
   }
 
   /** Why objects of an advertisement are not announced, by object. */
@@ -175,7 +182,9 @@ export class RouteTable {
     const { node } = view.state;
     return (this.#byPrefix.get(prefix) ?? [])
       .map(({ offer }) => offer)
-      .filter(({ nodes, advertisement }) => announcers(view, advertisement).has(node) && nodes?.includes(node) !== false);
+      .filter(
+        ({ nodes, advertisement }) => announcers(view, advertisement).has(node) && nodes?.includes(node) !== false,
+      );
   }
 
   #count(routeClass: RouteClass, prefix: string, by: 1 | -1): void {

@@ -1,6 +1,5 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import { type GobgpClient, GobgpRejected } from 'gobgp-js';
-import { renderPath } from './render.ts';
 import type { Steps } from './steps.ts';
 
 /**
@@ -28,9 +27,10 @@ export async function applySteps(
   for (const address of steps.deletePeers) await client.deletePeer(address);
   // Judging anew, gobgpd 3 sends what is allowed but takes nothing back; only a withdrawal, which goes to all peers, does.
   const takenBack = client.generation === 'v3' ? steps.takenBack : [];
-  await client.withdrawPaths([...steps.withdraw, ...takenBack]);
+  await client.withdrawPaths([...steps.withdraw, ...takenBack.map(({ prefix }) => prefix)]);
   if (steps.setPolicies) await client.setPolicies(steps.setPolicies);
-  await client.addPaths([...steps.addPaths, ...takenBack.map(renderPath)]);
+  await client.addPaths([...steps.addPaths, ...takenBack]);
+  if (steps.prunePolicies) await client.setPolicies(steps.prunePolicies);
   for (const address of steps.resendTo) await client.resetPeer(address, { soft: true, direction: 'out' });
   for (const peer of steps.updatePeers) await onePeer(peer.address, client.updatePeer(peer));
   for (const peer of steps.addPeers) {

@@ -1,13 +1,10 @@
-import { addressFamilies, type GobgpClient } from 'gobgp-js';
-import type { SpeakerPlan } from '../plan/plan.ts';
-import { diffSteps, fresh, type Programmed } from './steps.ts';
-import { renderPath, renderPeer, renderPolicies } from './render.ts';
-import { pathFingerprint } from 'gobgp-js';
+import { addressFamilies, type GobgpClient, pathFingerprint } from 'gobgp-js';
+import { fresh, type Programmed, type Steps } from './steps.ts';
 
 /** Reads everything a gobgpd has. @throws GobgpUnreachable | GobgpRejected */
 export async function readProgrammed(client: GobgpClient): Promise<Programmed> {
   const global = await client.getBgp();
-  if (!global) return fresh;
+  if (!global) return fresh();
   const [policies, peers, ...tables] = await Promise.all([
     client.listPolicies(),
     client.listPeers(),
@@ -22,18 +19,28 @@ export async function readProgrammed(client: GobgpClient): Promise<Programmed> {
   };
 }
 
-/** What a gobgpd has once the plan was applied, but for the peers it refused. */
-export function programmedByPlan(plan: SpeakerPlan, before: Programmed, refused: ReadonlySet<string>): Programmed {
+/** What a gobgpd has after the steps, but for the peers it refused; the map of paths is the same one, brought up to date. */
+export function programmedBySteps(steps: Steps, before: Programmed, refused: ReadonlySet<string>): Programmed {
   const peers = new Map(before.peers);
-  for (const address of before.peers.keys()) if (!plan.peers.has(address)) peers.delete(address);
-  for (const [address, peer] of plan.peers) {
-    const rendered = refused.has(address) ? undefined : renderPeer(plan, peer);
-    if (rendered !== undefined) peers.set(address, rendered);
+  for (const address of steps.deletePeers) peers.delete(address);
+  for (const peer of [...steps.updatePeers, ...steps.addPeers]) {
+    if (refused.has(peer.address)) peers.delete(peer.address);
+    else peers.set(peer.address, peer);
+  }
+  const { paths } = before;
+  for (const prefix of steps.withdraw) paths.delete(prefix);
+  const fingerprints = new Map<string, string>();
+  for (const path of steps.addPaths) {
+    // Paths of one class and family say the same.
+    const key = `${path.attributes.nextHop} ${path.attributes.largeCommunities?.[0] ?? ''}`;
+    const fingerprint = fingerprints.get(key) ?? pathFingerprint(path);
+    fingerprints.set(key, fingerprint);
+    paths.set(path.prefix, fingerprint);
   }
   return {
-    global: before.global ?? diffSteps(plan, before)?.startBgp,
-    policies: renderPolicies(plan),
+    global: before.global ?? steps.startBgp,
+    policies: steps.prunePolicies ?? steps.setPolicies ?? before.policies,
     peers,
-    paths: new Map(plan.prefixes.map((prefix) => [prefix, pathFingerprint(renderPath(prefix))])),
+    paths,
   };
 }

@@ -1,22 +1,26 @@
-import type { AddressFamily, BgpPath, PeerConfig, PolicyStatement, RoutingPolicies } from 'gobgp-js';
+import type { RouteClass } from '../../lib/bgp/classes.ts';
+import { type ExportAttributes, exportOf } from '../../lib/bgp/exports.ts';
+import type { Family } from '../../lib/bgp/peers.ts';
+import type { AddressFamily, BgpPath, PeerConfig, PolicyActions, PolicyStatement, RoutingPolicies } from 'gobgp-js';
 import type { SpeakerPlan, WantedPeer } from '../plan/plan.ts';
 
 /** How long gobgpd holds routes back for restarting peers that stay away; a peer that is back waits for them no longer than this. */
 const deferralSeconds = 10;
 
+const addressFamilyOf = { ipv4: 'ipv4-unicast', ipv6: 'ipv6-unicast' } as const satisfies Record<Family, AddressFamily>;
+
 /**
- * The neighbour as gobgpd takes it. One address family a session: the next hop is then always an address of the session's link.
+ * The neighbour as gobgpd takes it.
  * Undefined while its password is not known: a session must not begin without, and one that is there stays as it is.
  */
-export function renderPeer(plan: SpeakerPlan, peer: WantedPeer): PeerConfig | undefined {
-  const { password } = peer;
+export function renderPeer(peer: WantedPeer, routerId: string): PeerConfig | undefined {
+  const { password, gracefulRestart: restart, bfd } = peer;
   if (password !== undefined && 'problem' in password) return undefined;
-  const restartTimeSeconds = plan.instance?.restartTimeSeconds;
-  const family: AddressFamily = peer.family === 4 ? 'ipv4-unicast' : 'ipv6-unicast';
   return {
     address: peer.address,
     asn: peer.asn,
     ...(peer.localAsn !== undefined && { localAsn: peer.localAsn }),
+    ...(peer.sourceAddress !== undefined && { sourceAddress: peer.sourceAddress }),
     ...(password !== undefined && { password: password.text }),
     port: peer.port,
     isPassive: peer.isPassive,
@@ -25,36 +29,111 @@ export function renderPeer(plan: SpeakerPlan, peer: WantedPeer): PeerConfig | un
     ...(peer.ttlSecurityHops !== undefined && { ttlMin: 256 - peer.ttlSecurityHops }),
     holdTimeSeconds: peer.holdTimeSeconds,
     keepaliveSeconds: peer.keepaliveSeconds,
-    families: [family],
-    ...(restartTimeSeconds !== undefined && { gracefulRestart: { restartTimeSeconds, deferralSeconds } }),
+    ...({ connectRetrySeconds: peer.connectRetrySeconds } as object),
+    families: peer.families.map((family) => addressFamilyOf[family]),
+    ...(restart !== undefined && {
+      gracefulRestart: {
+        restartTimeSeconds: restart.restartTimeSeconds,
+        deferralSeconds,
+        ...(restart.longLivedStaleSeconds !== undefined && { longLivedStaleSeconds: restart.longLivedStaleSeconds }),
+      },
+    }),
+    ...(bfd !== undefined && {
+      bfd: {
+        transmitMs: bfd.transmitIntervalMilliseconds,
+        receiveMs: bfd.receiveIntervalMilliseconds,
+        multiplier: bfd.detectMultiplier,
+      },
+    }),
+    ...(peer.isReflectorClient && { routeReflectorClient: { clusterId: routerId } }),
+    ...(peer.maximumPrefixes !== undefined && { maxPrefixes: peer.maximumPrefixes.limit }),
   };
 }
 
 /** One path per prefix; the unspecified next hop becomes gobgpd's own address on each session. */
-export function renderPath(prefix: string): BgpPath {
-  return { prefix, attributes: { nextHop: prefix.includes(':') ? '::' : '0.0.0.0' } };
+export function renderPath(prefix: string, { tag }: RouteClass): BgpPath {
+  return { prefix, attributes: { nextHop: prefix.includes(':') ? '::' : '0.0.0.0', largeCommunities: [tag] } };
 }
 
 /** Nothing comes in but what this speaker puts in; out goes to each peer what the plan names for it, and nothing else. */
 export function renderPolicies(plan: SpeakerPlan): RoutingPolicies {
-  const told = [...plan.peers.values()].filter((peer) => peer.prefixes.length > 0);
-  const statements = told.map((peer): PolicyStatement => {
-    const set = setName(peer);
-    return { name: set, prefixSet: set, neighborSet: set, action: 'accept' };
-  });
+  const asn = plan.instance?.asn ?? 0;
+  const classes = [...plan.table.classes.values()].map(({ routeClass }) => routeClass);
+  const peers = [...plan.peers.values()];
+  return policiesOf(
+    peers.flatMap((peer) => classes.flatMap((routeClass) => renderExport(peer, routeClass, asn))),
+    Object.fromEntries(peers.map(({ address }) => [neighborSet(address), [address]])),
+    Object.fromEntries(classes.map(({ id, tag }) => [classSet(id), [tag]])),
+  );
+}
+
+/** Policies with the statements in the order in which gobgpd gives them back whatever made them. */
+export function policiesOf(
+  statements: readonly PolicyStatement[],
+  neighborSets: RoutingPolicies['neighborSets'],
+  largeCommunitySets: RoutingPolicies['largeCommunitySets'],
+): RoutingPolicies {
+  const used = (which: 'neighborSet' | 'largeCommunitySet') => new Set(statements.map((each) => each[which]));
+  const only = (sets: Readonly<Record<string, readonly string[]>>, names: ReadonlySet<string | undefined>) =>
+    Object.fromEntries(Object.entries(sets).filter(([name]) => names.has(name)));
   return {
-    prefixSets: Object.fromEntries(told.map((peer) => [setName(peer), peer.prefixes])),
-    neighborSets: Object.fromEntries(told.map((peer) => [setName(peer), [peer.address]])),
-    largeCommunitySets: {},
+    prefixSets: {},
+    neighborSets: only(neighborSets, used('neighborSet')),
+    largeCommunitySets: only(largeCommunitySets, used('largeCommunitySet')),
     policies: {
       'isthmus-import': [{ name: 'own-paths', isLocal: true, action: 'accept' }],
-      'isthmus-export': statements,
+      'isthmus-export': statements.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     },
     import: { policies: ['isthmus-import'], otherwise: 'reject' },
     export: { policies: ['isthmus-export'], otherwise: 'reject' },
   };
 }
 
-function setName(peer: WantedPeer): string {
-  return `to-${peer.address}`;
+/** Statements of one peer about one class: none where it is not told of it. */
+function renderExport(peer: WantedPeer, routeClass: RouteClass, ownAsn: number): PolicyStatement[] {
+  const told = exportOf(peer, routeClass);
+  if (!told) return [];
+  return peer.families.map((family): PolicyStatement => {
+    const base = `${neighborSet(peer.address)} ${classSet(routeClass.id)} ${family}`;
+    return {
+      name: base,
+      neighborSet: neighborSet(peer.address),
+      largeCommunitySet: classSet(routeClass.id),
+      family: addressFamilyOf[family],
+      action: 'accept',
+      actions: renderActions(peer, routeClass, told, family, ownAsn),
+    };
+  });
+}
+
+function renderActions(
+  peer: WantedPeer,
+  { tag }: RouteClass,
+  told: ExportAttributes,
+  family: Family,
+  ownAsn: number,
+): PolicyActions {
+  const nextHop = told.nextHop[family] ?? peer.nextHops[family];
+  return {
+    ...(told.communities.length > 0 && { addCommunities: told.communities }),
+    ...(told.largeCommunities.length > 0 && { addLargeCommunities: told.largeCommunities }),
+    removeLargeCommunities: [tag],
+    ...(told.med !== undefined && { med: told.med }),
+    ...(told.localPreference !== undefined && peer.isInternal && { localPref: told.localPreference }),
+    ...(told.prepend > 0 && { prepend: { asn: peer.localAsn ?? ownAsn, times: told.prepend } }),
+    ...(nextHop !== undefined && { nextHop }),
+  };
+}
+
+function neighborSet(address: string): string {
+  return `to-${address}`;
+}
+
+function classSet(id: string): string {
+  return `class-${id}`;
+}
+
+/** The class that a statement is about. */
+export function classOfStatement({ largeCommunitySet = '' }: PolicyStatement): string {
+  return largeCommunitySet.slice('class-'.length);
 }

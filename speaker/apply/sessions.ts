@@ -3,17 +3,16 @@ import type { ObservedSession } from '../state/observed.ts';
 
 /** All sessions by address. @throws GobgpUnreachable | GobgpRejected */
 export async function readSessions(client: GobgpClient): Promise<ReadonlyMap<string, ObservedSession>> {
-  const peers = await client.listPeers({ advertised: true });
-  return new Map(
-    peers.map(({ config, session }) => [config.address, observedSession(session, client.generation === 'v4')]),
-  );
+  const peers = await client.listPeers();
+  return new Map(peers.map(({ config, session }) => [config.address, observedSession(session)]));
 }
 
-/** @param isCountTrue gobgpd 3 counts the End-of-RIB marker as a path; no number is better than a wrong one */
-function observedSession(session: PeerSession, isCountTrue: boolean): ObservedSession {
-  const { state, advertised, adminState, reason, detail } = session;
-  if (state === 'Established') return { state, ...(isCountTrue && { advertised }) };
-  if (adminState === 'Down') return { state, reason: 'AdminDown', message: 'the peer is disabled in gobgpd' };
-  if (reason === undefined) return { state };
-  return { state, reason, ...(detail !== undefined && { message: detail }) };
+function observedSession(session: PeerSession): ObservedSession {
+  const { state, adminState, reason, detail, received, flaps } = session;
+  const counts = { received, flaps, receivedBy: { ipv4: received, ipv6: 0 } };
+  if (state === 'Established') return { state, ...counts };
+  if (adminState === 'Down')
+    return { state, ...counts, reason: 'AdminDown', message: 'the peer is disabled in gobgpd' };
+  if (reason === undefined) return { state, ...counts };
+  return { state, ...counts, reason, ...(detail !== undefined && { message: detail }) };
 }

@@ -1,67 +1,119 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { planSpeaker } from '../plan/plan.ts';
-import { advertisementOf, peerOf, stateOf, subnetOf } from '../plan/testing.ts';
-import { programmedByPlan } from './programmed.ts';
-import { diffSteps, fresh, type Steps } from './steps.ts';
+import { advertisementOf, peerOf, subnetOf } from '../../lib/bgp/testing.ts';
+import type { SpeakerPlan } from '../plan/plan.ts';
+import { stateOf } from '../plan/testing.ts';
+import { programmedBySteps } from './programmed.ts';
+import { diffSteps, fresh, type Programmed, type Steps } from './steps.ts';
 
 const web = subnetOf('web', ['10.17.0.0/24'], { labels: { tier: 'web' } });
 const db = subnetOf('db', ['10.16.0.0/24']);
 const all = advertisementOf('all');
-const publicOnly = advertisementOf('public', { matchLabels: { tier: 'web' } }, { scope: 'public' });
+const publicOnly = advertisementOf('public', { selector: { matchLabels: { tier: 'web' } } }, { scope: 'public' });
 const tor1 = peerOf('tor1', '10.0.0.254');
 const tor2 = peerOf('tor2', '10.0.0.253', { advertisements: { matchLabels: { scope: 'public' } } });
 const base = { peers: [tor1, tor2], advertisements: [all, publicOnly], subnets: [web, db] };
 
 const plan = planSpeaker(stateOf(base));
-const applied = programmedByPlan(plan, fresh, new Set());
+/** What gobgpd has after the plan, with a map of paths of its own. */
+function programmedBy(next: SpeakerPlan, before: Programmed, refused: readonly string[] = []): Programmed {
+  const own = { ...before, paths: new Map(before.paths) };
+  const steps = diffSteps(next, own);
+  return steps ? programmedBySteps(steps, own, new Set(refused)) : own;
+}
+const applied = programmedBy(plan, fresh());
 
 /** What is not empty, with paths and peers by name. */
 function shown(steps: Steps | undefined): object {
-  const { startBgp, setPolicies, addPaths = [], updatePeers = [], addPeers = [], ...rest } = steps ?? {};
+  const {
+    startBgp,
+    setPolicies,
+    prunePolicies,
+    withdraw = [],
+    addPaths = [],
+    takenBack = [],
+    updatePeers = [],
+    addPeers = [],
+    ...rest
+  } = steps ?? {};
   const lists = {
     ...rest,
-    addPaths: addPaths.map(({ prefix }) => prefix),
+    addPaths: addPaths.map(({ prefix }) => prefix).toSorted(),
+    withdraw: withdraw.toSorted(),
+    takenBack: takenBack.map(({ prefix }) => prefix),
     updatePeers: updatePeers.map(({ address }) => address),
     addPeers: addPeers.map(({ address }) => address),
   };
   return {
     ...(startBgp && { startBgp: startBgp.asn }),
     ...(setPolicies && { setPolicies: true }),
+    ...(prunePolicies && { prunePolicies: true }),
     ...Object.fromEntries(Object.entries(lists).filter(([, list]) => Array.isArray(list) && list.length > 0)),
   };
 }
 
 test('a fresh gobgpd gets everything, and nothing when no instance is wanted', () => {
-  assert.deepEqual(shown(diffSteps(plan, fresh)), {
+  assert.deepEqual(shown(diffSteps(plan, fresh())), {
     startBgp: 65001,
     setPolicies: true,
     addPaths: ['10.16.0.0/24', '10.17.0.0/24'],
     addPeers: ['10.0.0.254', '10.0.0.253'],
   });
-  assert.equal(diffSteps(planSpeaker(stateOf({ instances: [] })), fresh), undefined);
+  assert.equal(diffSteps(planSpeaker(stateOf({ instances: [] })), fresh()), undefined);
 });
 
 test('a gobgpd that has the plan gets nothing', () => {
   assert.deepEqual(shown(diffSteps(plan, applied)), {});
 });
 
-test('a new prefix needs no session to be told anything again', () => {
+test('a new prefix of a class that is there needs no policy, and nothing but itself is sent', () => {
   const more = planSpeaker(stateOf({ ...base, subnets: [web, db, subnetOf('new', ['10.18.0.0/24'])] }));
-  assert.deepEqual(shown(diffSteps(more, applied)), { setPolicies: true, addPaths: ['10.18.0.0/24'] });
-  assert.deepEqual(shown(diffSteps(plan, programmedByPlan(more, applied, new Set()))), {
-    withdraw: ['10.18.0.0/24'],
-    setPolicies: true,
-  });
+  assert.deepEqual(shown(diffSteps(more, applied)), { addPaths: ['10.18.0.0/24'] });
+  assert.deepEqual(shown(diffSteps(plan, programmedBy(more, applied))), { withdraw: ['10.18.0.0/24'] });
 });
 
-test('only a peer whose share of the staying paths changed is judged anew', () => {
+test('of the prefixes that are looked at only those that differ are sent', () => {
+  const more = planSpeaker(stateOf({ ...base, subnets: [db, subnetOf('new', ['10.18.0.0/24'])] }));
+  const looked = diffSteps(more, applied, new Set(['10.18.0.0/24', '10.16.0.0/24']));
+  assert.deepEqual(shown(looked), { addPaths: ['10.18.0.0/24'], prunePolicies: true });
+});
+
+test('a prefix that changes its class is sent anew while the policy of both is in force', () => {
   const hidden = planSpeaker(stateOf({ ...base, subnets: [{ ...web, labels: {} }, db] }));
-  assert.deepEqual(shown(diffSteps(hidden, applied)), {
-    setPolicies: true,
-    resendTo: ['10.0.0.253'],
-    takenBack: ['10.17.0.0/24'],
-  });
+  const steps = diffSteps(hidden, applied);
+  assert.deepEqual(shown(steps), { addPaths: ['10.17.0.0/24'], prunePolicies: true });
+  assert.equal(steps?.prunePolicies?.policies['isthmus-export']?.length, 1);
+});
+
+test('a changed attribute moves the prefixes of its advertisement to a new class, and no other', () => {
+  const louder = advertisementOf(
+    'public',
+    { ...publicOnly, selector: { matchLabels: { tier: 'web' } }, attributes: { med: 5 } },
+    { scope: 'public' },
+  );
+  const changed = planSpeaker(stateOf({ ...base, advertisements: [all, louder] }));
+  const steps = diffSteps(changed, applied);
+  assert.deepEqual(shown(steps), { setPolicies: true, addPaths: ['10.17.0.0/24'], prunePolicies: true });
+  const names = (policies: Steps['setPolicies']) => policies?.policies['isthmus-export']?.map(({ name }) => name) ?? [];
+  assert.equal(
+    names(steps?.setPolicies).length,
+    names(steps?.prunePolicies).length + 2,
+    'the old class stays until its paths are moved',
+  );
+});
+
+test('a peer that selects otherwise is judged anew, and only it', () => {
+  const wider = peerOf('tor2', '10.0.0.253');
+  const seesAll = planSpeaker(stateOf({ ...base, peers: [tor1, wider] }));
+  assert.deepEqual(shown(diffSteps(seesAll, applied)), { setPolicies: true, resendTo: ['10.0.0.253'] });
+  const back = diffSteps(plan, programmedBy(seesAll, applied));
+  assert.deepEqual(shown(back), { setPolicies: true, resendTo: ['10.0.0.253'], takenBack: ['10.16.0.0/24'] });
+});
+
+test('a new peer changes nothing for the others', () => {
+  const three = planSpeaker(stateOf({ ...base, peers: [tor1, tor2, peerOf('tor3', '10.0.0.252')] }));
+  assert.deepEqual(shown(diffSteps(three, applied)), { setPolicies: true, addPeers: ['10.0.0.252'] });
 });
 
 test('a changed peer is updated, a removed one deleted, a refused one tried again', () => {
@@ -73,7 +125,7 @@ test('a changed peer is updated, a removed one deleted, a refused one tried agai
     setPolicies: true,
     updatePeers: ['10.0.0.254'],
   });
-  const refused = programmedByPlan(plan, fresh, new Set(['10.0.0.253']));
+  const refused = programmedBy(plan, fresh(), ['10.0.0.253']);
   assert.deepEqual(shown(diffSteps(plan, refused)), { addPeers: ['10.0.0.253'] });
 });
 
@@ -82,17 +134,17 @@ test('a node that loses its instance loses peers and paths', () => {
   assert.deepEqual(shown(diffSteps(none, applied)), {
     deletePeers: ['10.0.0.254', '10.0.0.253'],
     withdraw: ['10.16.0.0/24', '10.17.0.0/24'],
-    setPolicies: true,
+    prunePolicies: true,
   });
 });
 
 test('while a password is not known a peer is neither made nor changed nor removed', () => {
   const tor = (more: object) => peerOf('tor1', '10.0.0.254', { passwordSecretRef: { name: 's' }, ...more });
   const known = planSpeaker(stateOf({ peers: [tor({})], secrets: new Map([['s', new Map([['password', 'x']])]]) }));
-  const programmed = programmedByPlan(known, fresh, new Set());
+  const programmed = programmedBy(known, fresh());
   const lost = planSpeaker(stateOf({ peers: [tor({ holdTimeSeconds: 9, keepaliveSeconds: 3 })] }));
-  assert.deepEqual(shown(diffSteps(lost, fresh)), { startBgp: 65001, setPolicies: true });
+  assert.deepEqual(shown(diffSteps(lost, fresh())), { startBgp: 65001, setPolicies: true });
   assert.deepEqual(shown(diffSteps(lost, programmed)), {});
-  assert.deepEqual(programmedByPlan(lost, programmed, new Set()).peers, programmed.peers);
+  assert.deepEqual(programmedBy(lost, programmed).peers, programmed.peers);
   assert.deepEqual(shown(diffSteps(known, programmed)), {});
 });

@@ -3,59 +3,77 @@ import {
   type BgpPath,
   isSamePeer,
   isSamePolicies,
+  isSameStatement,
   pathFingerprint,
   type PeerConfig,
+  type PolicyStatement,
   type RoutingPolicies,
 } from 'gobgp-js';
+import type { RouteClass } from '../../lib/bgp/classes.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
-import { renderPath, renderPeer, renderPolicies } from './render.ts';
+import { classOfStatement, policiesOf, renderPath, renderPeer, renderPolicies } from './render.ts';
 
-/** What a gobgpd has; `fresh` has nothing, not even a running instance. */
+/** What a gobgpd has; a `fresh` one has nothing, not even a running instance. */
 export interface Programmed {
   readonly global: BgpGlobal | undefined;
   readonly policies: RoutingPolicies | undefined;
   /** By address. */
   readonly peers: ReadonlyMap<string, PeerConfig>;
   /** Prefix → fingerprint of its attributes. */
-  readonly paths: ReadonlyMap<string, string>;
+  readonly paths: Map<string, string>;
 }
 
-export const fresh: Programmed = { global: undefined, policies: undefined, peers: new Map(), paths: new Map() };
+export function fresh(): Programmed {
+  return { global: undefined, policies: undefined, peers: new Map(), paths: new Map() };
+}
 
-/** The difference, in the order it is to be applied: what goes, then policies, then what comes, peers last. */
+/** The difference, in the order it is to be applied: policies, then paths, then what of the policies goes, and new peers last. */
 export interface Steps {
   readonly startBgp: BgpGlobal | undefined;
   readonly deletePeers: readonly string[];
   readonly withdraw: readonly string[];
+  /** New statements beside the old: gobgpd takes a path back from a peer that was allowed to have it before. */
   readonly setPolicies: RoutingPolicies | undefined;
   readonly addPaths: readonly BgpPath[];
-  /** Peers whose share of paths that stay has changed. */
+  /** Peers that are told of a class otherwise, or no more, while its paths stay as they are. */
   readonly resendTo: readonly string[];
-  /** Prefixes that stay, but no longer for all that had them. */
-  readonly takenBack: readonly string[];
+  /** Paths that stay, but no longer for all that had them. */
+  readonly takenBack: readonly BgpPath[];
+  /** Without the statements of classes that have no paths any more. */
+  readonly prunePolicies: RoutingPolicies | undefined;
   readonly updatePeers: readonly PeerConfig[];
   /** Last, so that a new session's End-of-RIB comes after all routes and not before. */
   readonly addPeers: readonly PeerConfig[];
 }
 
-/** What brings a gobgpd from `programmed` to the plan. Pure; equal states give empty steps. */
-export function diffSteps(plan: SpeakerPlan, programmed: Programmed): Steps | undefined {
+/**
+ * What brings a gobgpd from `programmed` to the plan. Pure; equal states give empty steps.
+ * @param changed the prefixes to look at; undefined: all, those too that only gobgpd has
+ */
+export function diffSteps(plan: SpeakerPlan, programmed: Programmed, changed?: ReadonlySet<string>): Steps | undefined {
   const { instance } = plan;
   if (!programmed.global && !instance) return undefined;
-  const policies = renderPolicies(plan);
-  const isNewPolicy = !programmed.policies || !isSamePolicies(policies, programmed.policies);
-  const peers = [...plan.peers.values()].flatMap((peer) => renderPeer(plan, peer) ?? []);
-  const paths = plan.prefixes.map(renderPath);
-  const wantedPrefixes = new Set(plan.prefixes);
+  const { routes } = plan.table;
+  const peers = renderPeers(plan);
+  const candidates = changed ?? new Set([...routes.keys(), ...programmed.paths.keys()]);
+  const withdraw: string[] = [];
+  const addPaths: BgpPath[] = [];
+  for (const prefix of candidates) {
+    const routeClass = routes.get(prefix);
+    if (!routeClass) {
+      if (programmed.paths.has(prefix)) withdraw.push(prefix);
+    } else if (programmed.paths.get(prefix) !== fingerprintOf(prefix, routeClass)) {
+      addPaths.push(renderPath(prefix, routeClass));
+    }
+  }
   return {
     startBgp: programmed.global
       ? undefined
       : instance && { asn: instance.asn, routerId: instance.routerId, listenPort: instance.listenPort },
     deletePeers: [...programmed.peers.keys()].filter((address) => !plan.peers.has(address)),
-    withdraw: [...programmed.paths.keys()].filter((prefix) => !wantedPrefixes.has(prefix)),
-    setPolicies: isNewPolicy ? policies : undefined,
-    addPaths: paths.filter((path) => programmed.paths.get(path.prefix) !== pathFingerprint(path)),
-    ...(isNewPolicy ? sharesChanged(plan, programmed) : { resendTo: [], takenBack: [] }),
+    withdraw,
+    addPaths,
+    ...policySteps(plan, programmed),
     updatePeers: peers.filter((peer) => {
       const before = programmed.peers.get(peer.address);
       return before !== undefined && !isSamePeer(peer, before);
@@ -64,20 +82,80 @@ export function diffSteps(plan: SpeakerPlan, programmed: Programmed): Steps | un
   };
 }
 
-/** gobgpd judges a path when it is sent; a path that stays must be sent anew where the judgement about it changed. */
-function sharesChanged(plan: SpeakerPlan, programmed: Programmed): Pick<Steps, 'resendTo' | 'takenBack'> {
-  const staying = plan.prefixes.filter((prefix) => programmed.paths.has(prefix));
-  const takenBack = new Set<string>();
+export function renderPeers(plan: SpeakerPlan): PeerConfig[] {
+  const routerId = plan.instance?.routerId ?? '';
+  return [...plan.peers.values()].flatMap((peer) => renderPeer(peer, routerId) ?? []);
+}
+
+type PolicySteps = Pick<Steps, 'setPolicies' | 'prunePolicies' | 'resendTo' | 'takenBack'>;
+
+function policySteps(plan: SpeakerPlan, programmed: Programmed): PolicySteps {
+  const wanted = renderPolicies(plan);
+  const before = programmed.policies;
+  if (before && isSamePolicies(wanted, before))
+    return { setPolicies: undefined, prunePolicies: undefined, resendTo: [], takenBack: [] };
+  const leaving = statementsOf(before).filter((each) => !plan.table.classes.has(classOfStatement(each)));
+  if (leaving.length === 0)
+    return { setPolicies: wanted, prunePolicies: undefined, ...sharesChanged(plan, programmed, wanted) };
+  const both = policiesOf(
+    [...statementsOf(wanted), ...leaving],
+    { ...before?.neighborSets, ...wanted.neighborSets },
+    { ...before?.largeCommunitySets, ...wanted.largeCommunitySets },
+  );
+  return {
+    setPolicies: before && isSamePolicies(both, before) ? undefined : both,
+    prunePolicies: wanted,
+    ...sharesChanged(plan, programmed, wanted),
+  };
+}
+
+function statementsOf(policies: RoutingPolicies | undefined): readonly PolicyStatement[] {
+  return policies?.policies['isthmus-export'] ?? [];
+}
+
+/** gobgpd judges a path when it is sent; a path that stays must be sent anew where the judgement about its class changed. */
+function sharesChanged(
+  plan: SpeakerPlan,
+  programmed: Programmed,
+  wanted: RoutingPolicies,
+): Pick<Steps, 'resendTo' | 'takenBack'> {
+  const before = byName(programmed.policies);
+  const after = byName(wanted);
+  const known = new Set(Object.keys(programmed.policies?.largeCommunitySets ?? {}));
   const resendTo: string[] = [];
-  for (const { address, prefixes } of plan.peers.values()) {
+  const lost = new Set<string>();
+  for (const address of plan.peers.keys()) {
     if (!programmed.peers.has(address)) continue;
-    const before = new Set(programmed.policies?.prefixSets[`to-${address}`]);
-    const after = new Set(prefixes);
-    const changed = staying.filter((prefix) => before.has(prefix) !== after.has(prefix));
-    if (changed.length > 0) resendTo.push(address);
-    for (const prefix of changed) if (before.has(prefix)) takenBack.add(prefix);
+    const names = [...new Set([...before.keys(), ...after.keys()])].filter((name) => name.startsWith(`to-${address} `));
+    const differing = names.filter((name) => {
+      const [old, next] = [before.get(name), after.get(name)];
+      const set = (next ?? old)?.largeCommunitySet ?? '';
+      const isStaying = known.has(set) && plan.table.classes.has(set.slice('class-'.length));
+      return isStaying && !isSameStatement(old, next);
+    });
+    if (differing.length > 0) resendTo.push(address);
+    for (const name of differing)
+      if (!after.has(name)) lost.add(classOfStatement(before.get(name) ?? { name, action: 'reject' }));
   }
-  return { resendTo, takenBack: [...takenBack] };
+  if (lost.size === 0) return { resendTo, takenBack: [] };
+  const takenBack = [...plan.table.routes].filter(([prefix, { id }]) => lost.has(id) && programmed.paths.has(prefix));
+  return { resendTo, takenBack: takenBack.map(([prefix, routeClass]) => renderPath(prefix, routeClass)) };
+}
+
+function byName(policies: RoutingPolicies | undefined): ReadonlyMap<string, PolicyStatement> {
+  return new Map(statementsOf(policies).map((statement) => [statement.name, statement]));
+}
+
+const fingerprints = new WeakMap<RouteClass, Map<string, string>>();
+
+/** The next hop is all that differs between prefixes of a class, and that by family. */
+export function fingerprintOf(prefix: string, routeClass: RouteClass): string {
+  const family = prefix.includes(':') ? 'ipv6' : 'ipv4';
+  const known = fingerprints.get(routeClass) ?? new Map<string, string>();
+  fingerprints.set(routeClass, known);
+  const fingerprint = known.get(family) ?? pathFingerprint(renderPath(prefix, routeClass));
+  known.set(family, fingerprint);
+  return fingerprint;
 }
 
 /** Whether a running instance can be the wanted one; nothing in it can change without a new process. */

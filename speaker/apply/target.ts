@@ -10,7 +10,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import type { Observed } from '../state/observed.ts';
 import { applySteps } from './apply.ts';
-import { programmedByPlan, readProgrammed } from './programmed.ts';
+import { programmedBySteps, readProgrammed } from './programmed.ts';
 import { readSessions } from './sessions.ts';
 import { diffSteps, isSameGlobal, type Programmed } from './steps.ts';
 import { Wakeup } from './wakeup.ts';
@@ -25,7 +25,7 @@ export interface TargetOptions {
   readonly onObserved: (observed: Observed) => void;
 }
 
-const auditMs = 30_000;
+const auditMs = 60_000;
 const readyMs = 5000;
 const connectBackoff = { baseMs: 250, maxMs: 2000 } as const;
 const rejectedBackoff = { baseMs: 1000, maxMs: 30_000 } as const;
@@ -36,6 +36,8 @@ export class GobgpTarget {
   /** Addresses that had a session when gobgpd was last seen. */
   readonly #established = new Set<string>();
   #plan: SpeakerPlan | undefined;
+  /** Prefixes that differ from what was last applied. */
+  #changed = new Set<string>();
   #isReachable = true;
 
   constructor(options: TargetOptions) {
@@ -44,9 +46,10 @@ export class GobgpTarget {
 
   /** Wants this from now on. */
   set(plan: SpeakerPlan): void {
-    const isSame = this.#plan !== undefined && isDeepStrictEqual(effectOf(this.#plan), effectOf(plan));
+    const before = this.#plan;
     this.#plan = plan;
-    if (!isSame) this.#wakeup.wake('plan');
+    for (const prefix of plan.changed) this.#changed.add(prefix);
+    if (plan.changed.size > 0 || !isDeepStrictEqual(sessionsOf(before), sessionsOf(plan))) this.#wakeup.wake('plan');
   }
 
   /** Sessions an earlier speaker process saw, for the case that gobgpd is found restarted. */
@@ -106,9 +109,12 @@ export class GobgpTarget {
       if (lost) throw lost;
       if (!this.#plan) continue;
       const isAudit = round.untilAuditMs === 0;
-      this.#options.onObserved(
-        isAudit || reasons.has('plan') ? await round.apply(this.#plan, isAudit) : await round.observe(),
-      );
+      if (isAudit || reasons.has('plan')) {
+        const changed = this.#changed;
+        this.#changed = new Set();
+        await round.apply(this.#plan, changed, isAudit);
+      }
+      if (isAudit || reasons.has('session') || round.hasNews) this.#options.onObserved(await round.observe());
     }
   }
 
@@ -130,6 +136,7 @@ class Round {
   #problem: Problem | undefined;
   #failures = 0;
   #auditAt = 0;
+  #hasNews = true;
 
   constructor(client: GobgpClient, options: TargetOptions, established: Set<string>) {
     this.#client = client;
@@ -142,15 +149,26 @@ class Round {
     return Math.max(0, this.#auditAt - this.#options.monotonicMs());
   }
 
-  /** @param isAudit reads everything anew, which finds what others changed */
-  async apply(plan: SpeakerPlan, isAudit: boolean): Promise<Observed> {
+  /** Whether there is more to tell than that paths were sent. */
+  get hasNews(): boolean {
+    return this.#hasNews;
+  }
+
+  /**
+   * @param changed prefixes whose route is another than at the last call
+   * @param isAudit reads everything anew, which finds what others changed
+   */
+  async apply(plan: SpeakerPlan, changed: ReadonlySet<string>, isAudit: boolean): Promise<void> {
+    const problem = this.#problem;
     try {
-      const before = isAudit || !this.#programmed ? await readProgrammed(this.#client) : this.#programmed;
+      const known = isAudit ? undefined : this.#programmed;
       this.#programmed = undefined;
-      const steps = diffSteps(plan, before);
+      const before = known ?? (await readProgrammed(this.#client));
+      const steps = diffSteps(plan, before, known && changed);
       if (steps) {
         this.#refused = await applySteps(this.#client, steps, (address) => this.#established.has(address));
-        this.#programmed = programmedByPlan(plan, before, new Set(this.#refused.keys()));
+        this.#programmed = programmedBySteps(steps, before, new Set(this.#refused.keys()));
+        this.#hasNews ||= steps.addPeers.length + steps.updatePeers.length + steps.deletePeers.length > 0;
       }
       this.#problem = restartNeeded(plan, this.#programmed);
       this.#failures = this.#refused.size > 0 ? this.#failures + 1 : 0;
@@ -160,8 +178,8 @@ class Round {
       this.#problem = { code: 'Rejected', message: error.message };
       this.#failures += 1;
     }
+    this.#hasNews ||= !isDeepStrictEqual(problem, this.#problem);
     if (isAudit || this.#failures > 0) this.#scheduleAudit();
-    return this.observe();
   }
 
   #scheduleAudit(): void {
@@ -172,6 +190,7 @@ class Round {
   }
 
   async observe(): Promise<Observed> {
+    this.#hasNews = false;
     const sessions = await readSessions(this.#client);
     for (const [address, { state }] of sessions) {
       if (state === 'Established') this.#established.add(address);
@@ -186,9 +205,9 @@ class Round {
   }
 }
 
-/** The part of a plan that gobgpd sees; most changes of objects are of their statuses and change nothing here. */
-function effectOf({ instance, peers, prefixes }: SpeakerPlan): object {
-  return { instance, peers, prefixes };
+/** The part of a plan that gobgpd sees besides routes; most changes of objects are of their statuses and change nothing here. */
+function sessionsOf(plan: SpeakerPlan | undefined): object | undefined {
+  return plan && { instance: plan.instance, peers: plan.peers };
 }
 
 /** gobgpd takes AS, router ID and port once in its life, and ending it drops every session: that moment is the operator's choice. */

@@ -1,36 +1,55 @@
-import type { BgpAdvertisement } from '../state/objects.ts';
+import type { AdvertisementSummary, BgpAdvertisement } from '../../lib/bgp/objects.ts';
+import type { RouteTable } from '../../lib/bgp/route-table.ts';
 import type { PlannedCondition, PlannedStatus } from './planned.ts';
 
-/** What an advertisement announces, the same from every speaker. `leftOut` names what it selects in vain. */
+/** What an advertisement announces from all nodes together, the same from every speaker. */
 export function advertisementSummary(
-  { spec }: BgpAdvertisement,
-  prefixes: readonly string[],
-  leftOut: readonly string[],
-): PlannedStatus<never, { readonly prefixes: readonly string[] }> {
+  advertisement: BgpAdvertisement,
+  table: RouteTable,
+): PlannedStatus<never, AdvertisementSummary> {
+  const summary = table.summary(advertisement.name);
+  const isAnywhere = table.announcers(advertisement.name).size > 0;
   return {
     entry: undefined,
     leftOver: [],
-    summary: { prefixes },
-    conditions: [readyCondition(spec, prefixes.length, leftOut)],
+    summary,
+    conditions: [readyCondition(advertisement, summary, isAnywhere)],
   };
 }
 
-function readyCondition(spec: BgpAdvertisement['spec'], count: number, leftOut: readonly string[]): PlannedCondition {
-  const others =
-    leftOut.length === 0 ? '' : `; not announced, because nodes have no route into other VPCs: ${leftOut.join(', ')}`;
-  if ('problem' in spec)
-    return { type: 'Ready', status: 'False', reason: spec.problem.code, message: spec.problem.message };
-  if (count > 0)
+const type = 'Ready';
+
+function readyCondition(
+  { spec }: BgpAdvertisement,
+  { prefixCount, objects, notAnnounced }: AdvertisementSummary,
+  isAnywhere: boolean,
+): PlannedCondition {
+  if ('problem' in spec) return { type, status: 'False', reason: spec.problem.code, message: spec.problem.message };
+  const [refused] = notAnnounced;
+  const others = refused === undefined ? '' : `; not announced: ${refused.object}: ${refused.message}`;
+  if (!isAnywhere) {
     return {
-      type: 'Ready',
+      type,
+      status: 'False',
+      reason: 'NoNode',
+      message: 'no node of a BgpInstance has the labels of nodeSelector; label one or change the selector',
+    };
+  }
+  if (prefixCount > 0) {
+    return {
+      type,
       status: 'True',
       reason: 'Announced',
-      message: `${count} prefixes go to the peers that select this${others}`,
+      message: `${prefixCount} prefixes of ${objects} objects go to the peers that select this${others}`,
     };
+  }
   return {
-    type: 'Ready',
+    type,
     status: 'False',
-    reason: 'NoMatch',
-    message: `no ready subnet of the default VPC has the labels of selector; label one or change the selector${others}`,
+    reason: refused?.reason ?? 'NoMatch',
+    message:
+      refused === undefined
+        ? `nothing of source ${spec.value.source} has the labels of selector; label an object or change the selector`
+        : `nothing is announced; ${refused.object}: ${refused.message}`,
   };
 }

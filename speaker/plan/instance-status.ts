@@ -1,12 +1,12 @@
-import type { BgpInstance, NodeInstance, SpeakerState } from '../state/objects.ts';
+import type { BgpInstance, BgpState, NodeInstance } from '../../lib/bgp/objects.ts';
 import type { Observed } from '../state/observed.ts';
-import { isInstanceSelecting } from './instance.ts';
+import { isInstanceSelecting } from '../../lib/bgp/instance.ts';
 import type { SpeakerPlan } from './plan.ts';
 import { type PlannedCondition, withOwn } from './planned.ts';
 
 /** What this node says about an instance that selects it. */
 export function instanceEntry(
-  state: SpeakerState,
+  state: BgpState,
   plan: SpeakerPlan,
   observed: Observed,
   instance: BgpInstance,
@@ -25,7 +25,7 @@ export function instanceEntry(
 
 /** Conditions from the entries of all nodes. */
 export function instanceSummary(
-  state: SpeakerState,
+  state: BgpState,
   instance: BgpInstance,
   own: NodeInstance | undefined,
 ): {

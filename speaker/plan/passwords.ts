@@ -1,4 +1,4 @@
-import type { BgpPeerSpec } from '../../lib/api/kinds/bgp.ts';
+import type { BgpPeerSpec } from '../../lib/api/kinds/bgp-peer.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SpeakerState } from '../state/objects.ts';
 
@@ -16,7 +16,10 @@ export function isPasswordProblem(code: string | undefined): boolean {
 const longestBytes = 80;
 
 /** Undefined for a peer without a password. */
-export function passwordOf({ secrets }: SpeakerState, { passwordSecretRef }: BgpPeerSpec): Password | undefined {
+export function passwordOf(
+  { secrets }: SpeakerState,
+  { passwordSecretRef }: Pick<BgpPeerSpec, 'passwordSecretRef'>,
+): Password | undefined {
   if (passwordSecretRef === undefined) return undefined;
   const { name, key } = passwordSecretRef;
   const fail = (code: (typeof codes)[number], message: string): Password => ({ problem: { code, message } });

@@ -1,8 +1,9 @@
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { BgpPeer, NodeSession, SpeakerState } from '../state/objects.ts';
+import type { BgpPeer, BgpState, NodeSession } from '../../lib/bgp/objects.ts';
+import { exportOf } from '../../lib/bgp/exports.ts';
 import type { Observed, RefusedSignatures } from '../state/observed.ts';
 import { isPasswordProblem } from './passwords.ts';
-import { isPeerSelecting, objectProblem } from './peers.ts';
+import { isPeerSelecting, objectProblem } from '../../lib/bgp/peers.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
 import { type PlannedCondition, withOwn } from './planned.ts';
 
@@ -10,7 +11,7 @@ type Session = Omit<NodeSession, 'node' | 'since'>;
 
 /** This node's session with a peer, without its time; undefined where the node does not have it. */
 export function peerEntry(
-  state: SpeakerState,
+  state: BgpState,
   plan: SpeakerPlan,
   observed: Observed,
   peer: BgpPeer,
@@ -23,7 +24,7 @@ export function peerEntry(
   const next =
     problem || wanted === undefined
       ? stateOf('Refused', problem)
-      : withPassword(wanted, sessionOf(observed, wanted.address), signatures);
+      : withPassword(wanted, sessionOf(plan, observed, wanted), signatures);
   const before = peer.status.nodes.find((entry) => entry.node === state.node);
   // A peer newer than the plan: the session of that address may be another's.
   if (!problem && wanted?.name !== peer.name) return before;
@@ -32,7 +33,7 @@ export function peerEntry(
 
 /** The n of m, and conditions, from the entries of all nodes. @param holders the instance of each node */
 export function peerSummary(
-  state: SpeakerState,
+  state: BgpState,
   peer: BgpPeer,
   own: NodeSession | undefined,
   holders: ReadonlyMap<string, string>,
@@ -63,14 +64,23 @@ export function peerSummary(
   };
 }
 
-function sessionOf(observed: Observed, address: string): Session {
+/** How many prefixes of each family the peer is told. */
+export function countTold({ table }: SpeakerPlan, peer: WantedPeer): { readonly ipv4: number; readonly ipv6: number } {
+  const told = [...table.classes.values()].filter(({ routeClass }) => exportOf(peer, routeClass) !== undefined);
+  const count = (family: 'ipv4' | 'ipv6') =>
+    peer.families.includes(family) ? told.reduce((sum, each) => sum + each[family], 0) : 0;
+  return { ipv4: count('ipv4'), ipv6: count('ipv6') };
+}
+
+function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Session {
+  const { address } = peer;
   const refused = observed.refused.get(address);
   const session = observed.sessions.get(address);
   if (!observed.daemon.isReachable) return stateOf('Unreachable', observed.daemon.problem);
   if (refused) return stateOf('Idle', refused);
   if (!session) return stateOf('Idle', observed.daemon.problem);
   if (session.state === 'Established') {
-    return { state: session.state, ...(session.advertised !== undefined && { advertised: session.advertised }) };
+    return { state: session.state, advertised: countTold(plan, peer).ipv4 + countTold(plan, peer).ipv6 };
   }
   return {
     state: session.state,

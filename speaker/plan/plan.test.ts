@@ -1,10 +1,26 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planSpeaker } from './plan.ts';
-import { advertisementOf, instanceOf, nodeOf, peerOf, stateOf, subnetOf } from './testing.ts';
+import { exportOf } from '../../lib/bgp/exports.ts';
+import { advertisementOf, instanceOf, nodeOf, peerOf, subnetOf } from '../../lib/bgp/testing.ts';
+import { planSpeaker, type SpeakerPlan } from './plan.ts';
+import { stateOf } from './testing.ts';
 
 const codes = (problems: ReadonlyMap<string, { readonly code: string }>) =>
   Object.fromEntries([...problems].map(([name, { code }]) => [name, code]));
+
+const announced = ({ table }: SpeakerPlan): string[] => [...table.routes.keys()].toSorted();
+
+/** Prefixes that the peer at the address is told. */
+const toldTo = ({ table, peers }: SpeakerPlan, address: string): string[] => {
+  const peer = peers.get(address);
+  return [...table.routes]
+    .filter(
+      ([prefix, routeClass]) =>
+        peer?.families.includes(prefix.includes(':') ? 'ipv6' : 'ipv4') && exportOf(peer, routeClass),
+    )
+    .map(([prefix]) => prefix)
+    .toSorted();
+};
 
 test('ready subnets of the default VPC are announced, each address family to the peers that speak it', () => {
   const plan = planSpeaker(
@@ -19,15 +35,16 @@ test('ready subnets of the default VPC are announced, each address family to the
       ],
     }),
   );
-  assert.deepEqual(plan.prefixes, ['10.16.0.0/16', '10.17.0.0/16', 'fd00:10:17::/64']);
-  assert.deepEqual(plan.peers.get('10.0.0.254')?.prefixes, ['10.16.0.0/16', '10.17.0.0/16']);
-  assert.deepEqual(plan.peers.get('fd00::fe')?.prefixes, ['fd00:10:17::/64']);
+  assert.deepEqual(announced(plan), ['10.16.0.0/16', '10.17.0.0/16', 'fd00:10:17::/64']);
+  assert.deepEqual(toldTo(plan, '10.0.0.254'), ['10.16.0.0/16', '10.17.0.0/16']);
+  assert.deepEqual(toldTo(plan, 'fd00::fe'), ['fd00:10:17::/64']);
   assert.deepEqual(plan.instance, {
     name: 'rack',
     asn: 65001,
     routerId: '10.0.0.1',
     listenPort: 179,
     restartTimeSeconds: 120,
+    drain: { onCordon: 'None', settleSeconds: 5 },
   });
 });
 
@@ -39,8 +56,8 @@ test('a peer is told what the advertisements it selects announce, and nothing el
         peerOf('public', '10.0.0.253', { advertisements: { matchLabels: { scope: 'public' } } }),
       ],
       advertisements: [
-        advertisementOf('a', { matchLabels: { tier: 'db' } }),
-        advertisementOf('b', { matchLabels: { tier: 'web' } }, { scope: 'public' }),
+        advertisementOf('a', { selector: { matchLabels: { tier: 'db' } } }),
+        advertisementOf('b', { selector: { matchLabels: { tier: 'web' } } }, { scope: 'public' }),
       ],
       subnets: [
         subnetOf('db', ['10.16.0.0/24'], { labels: { tier: 'db' } }),
@@ -48,15 +65,10 @@ test('a peer is told what the advertisements it selects announce, and nothing el
       ],
     }),
   );
-  assert.deepEqual(plan.peers.get('10.0.0.254')?.prefixes, ['10.16.0.0/24', '10.17.0.0/24']);
-  assert.deepEqual(plan.peers.get('10.0.0.253')?.prefixes, ['10.17.0.0/24']);
-  assert.deepEqual(
-    [...plan.advertised],
-    [
-      ['a', ['10.16.0.0/24']],
-      ['b', ['10.17.0.0/24']],
-    ],
-  );
+  assert.deepEqual(toldTo(plan, '10.0.0.254'), ['10.16.0.0/24', '10.17.0.0/24']);
+  assert.deepEqual(toldTo(plan, '10.0.0.253'), ['10.17.0.0/24']);
+  assert.deepEqual(plan.table.summary('a').prefixes, ['10.16.0.0/24']);
+  assert.deepEqual(plan.table.summary('b').prefixes, ['10.17.0.0/24']);
 });
 
 test('of two instances on one node the older wins and the other is told', () => {
@@ -87,7 +99,7 @@ test('a node without IPv4 address has no router ID; a node without label has no 
     }),
   );
   assert.equal(unlabelled.instance, undefined);
-  assert.deepEqual([unlabelled.prefixes, unlabelled.peers.size, unlabelled.problems.peers.size], [[], 0, 0]);
+  assert.deepEqual([announced(unlabelled), unlabelled.peers.size, unlabelled.problems.peers.size], [[], 0, 0]);
 });
 
 test('each bad peer has its reason and the good one stays', () => {

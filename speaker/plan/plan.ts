@@ -1,27 +1,30 @@
 // What gobgpd on this node should have: objects come in, one `SpeakerPlan` goes out, with a problem for each object that cannot be used.
-// main.ts calls it after every change; apply/ brings gobgpd there and plan/status.ts says it to the objects.
-// Pure: same state, same plan. A bad object never changes what the others get.
+// main.ts calls it after every change; apply/ brings gobgpd there and plan/status.ts says it to the objects. Routes are kept from plan to
+// plan and worked on where something changed; everything anew gives the same. A bad object never changes what the others get.
+import { chooseInstance, type WantedInstance } from '../../lib/bgp/instance.ts';
+import { type AcceptedPeer, planPeers } from '../../lib/bgp/peers.ts';
+import { RouteTable } from '../../lib/bgp/route-table.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { Changes } from '../state/changes.ts';
+import type { DrainPhase } from '../state/drain.ts';
 import type { SpeakerState } from '../state/objects.ts';
-import { planAdvertisements, prefixesFor } from './advertisements.ts';
-import { chooseInstance, type WantedInstance } from './instance.ts';
-import { type AcceptedPeer, planPeers } from './peers.ts';
+import { type Password, passwordOf } from './passwords.ts';
 
-/** A neighbour and what it is told. */
+/** A neighbour this node has a session with. */
 export interface WantedPeer extends AcceptedPeer {
-  /** Prefixes of the neighbour's own address family, sorted. */
-  readonly prefixes: readonly string[];
+  readonly password: Password | undefined;
 }
 
 export interface SpeakerPlan {
   /** Undefined where no instance selects this node: gobgpd then has no peer and no path. */
   readonly instance: WantedInstance | undefined;
+  readonly drain: DrainPhase;
   /** By address. */
   readonly peers: ReadonlyMap<string, WantedPeer>;
-  /** All prefixes in gobgpd's table, sorted. */
-  readonly prefixes: readonly string[];
-  /** By name of the advertisement, sorted; the same on every node. */
-  readonly advertised: ReadonlyMap<string, readonly string[]>;
+  /** The routes of this node; it goes on changing with later plans. */
+  readonly table: RouteTable;
+  /** Prefixes whose route changed since the plan before. */
+  readonly changed: ReadonlySet<string>;
   readonly problems: {
     /** By object name, as far as this node is concerned. */
     readonly instances: ReadonlyMap<string, Problem>;
@@ -29,24 +32,32 @@ export interface SpeakerPlan {
   };
 }
 
-/** The plan of the node `state.node`. */
-export function planSpeaker(state: SpeakerState): SpeakerPlan {
-  const { instance, problems: instanceProblems } = chooseInstance(state);
-  const advertised = planAdvertisements(state);
-  const { peers: accepted, problems: peerProblems } = planPeers(state, instance);
-  const peers = new Map<string, WantedPeer>();
-  for (const peer of accepted.values()) {
-    peers.set(peer.address, { ...peer, prefixes: prefixesFor(peer, state.advertisements, advertised) });
+export class SpeakerPlanner {
+  readonly #table = new RouteTable();
+  #announcing: string | undefined;
+
+  /** The plan of the node `state.node`. */
+  plan(state: SpeakerState, changes: Changes, drain: DrainPhase): SpeakerPlan {
+    const { instance, problems: instanceProblems } = chooseInstance(state);
+    const announcing = instance && drain !== 'Drained' ? { isLeaving: drain === 'Leaving' } : undefined;
+    const how = JSON.stringify(announcing ?? null);
+    if (changes.isEverything || how !== this.#announcing) this.#table.rebuild(state, announcing);
+    else this.#table.update(state, changes.objects);
+    this.#announcing = how;
+    const { peers: accepted, problems: peerProblems } = planPeers(state, instance);
+    const peers = [...accepted.values()].map((peer) => ({ ...peer, password: passwordOf(state, peer) }));
+    return {
+      instance,
+      drain,
+      peers: new Map(peers.map((peer) => [peer.address, peer])),
+      table: this.#table,
+      changed: this.#table.takeChanged(),
+      problems: { instances: instanceProblems, peers: peerProblems },
+    };
   }
-  return {
-    instance,
-    peers,
-    prefixes: instance ? sortedUnique([...advertised.values()].flat()) : [],
-    advertised,
-    problems: { instances: instanceProblems, peers: peerProblems },
-  };
 }
 
-function sortedUnique(values: readonly string[]): string[] {
-  return [...new Set(values)].toSorted();
+/** The plan of a state that is seen for the first time. */
+export function planSpeaker(state: SpeakerState, drain: DrainPhase = 'None'): SpeakerPlan {
+  return new SpeakerPlanner().plan(state, { isEverything: true, objects: [] }, drain);
 }

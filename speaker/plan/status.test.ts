@@ -1,18 +1,25 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NodeSession, SpeakerState, Subnet } from '../state/objects.ts';
+import type { NodeSession, Subnet } from '../../lib/bgp/objects.ts';
+import { advertisementOf, instanceOf, nodeOf, peerOf, subnetOf } from '../../lib/bgp/testing.ts';
+import type { SpeakerState } from '../state/objects.ts';
 import type { Observed, ObservedSession } from '../state/observed.ts';
 import { planSpeaker } from './plan.ts';
 import type { PlannedCondition } from './planned.ts';
 import { planStatus, type StatusPlan } from './status.ts';
-import { advertisementOf, instanceOf, nodeOf, peerOf, stateOf, subnetOf } from './testing.ts';
+import { stateOf } from './testing.ts';
 
 const nodes = [nodeOf('n1', ['10.0.0.1']), nodeOf('n2', ['10.0.0.2']), nodeOf('n3', ['10.0.0.3'], {})];
 
-function seen(sessions: Record<string, ObservedSession>, daemon: Partial<Observed['daemon']> = {}): Observed {
+const counts = { received: 0, receivedBy: { ipv4: 0, ipv6: 0 }, flaps: 0 };
+
+function seen(
+  sessions: Record<string, Pick<ObservedSession, 'state' | 'reason'>>,
+  daemon: Partial<Observed['daemon']> = {},
+): Observed {
   return {
     daemon: { isReachable: true, version: '4.x', ...daemon },
-    sessions: new Map(Object.entries(sessions)),
+    sessions: new Map(Object.entries(sessions).map(([address, session]) => [address, { ...counts, ...session }])),
     refused: new Map(),
   };
 }
@@ -46,9 +53,9 @@ test('n of m counts the entries of selected nodes, this node by what gobgpd says
   assert.equal(before?.summary.established, '1/2');
   assert.deepEqual(before?.leftOver, ['gone', 'n3']);
   assert.deepEqual(conditions(before), { Accepted: 'True Accepted', Established: 'False HoldTimerExpired' });
-  const after = statusOf(state, seen({ '10.0.0.254': { state: 'Established', advertised: 3 } })).peers.get('tor');
+  const after = statusOf(state, seen({ '10.0.0.254': { state: 'Established' } })).peers.get('tor');
   assert.equal(after?.summary.established, '2/2');
-  assert.deepEqual(after?.entry, { node: 'n1', state: 'Established', advertised: 3 });
+  assert.deepEqual(after?.entry, { node: 'n1', state: 'Established', advertised: 0 });
   assert.deepEqual(conditions(after), { Accepted: 'True Accepted', Established: 'True Established' });
 });
 
@@ -106,17 +113,17 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   const red = subnetOf('red', ['10.16.0.0/16'], { vpc: 'tenant', labels });
   const statusWith = (subnets: readonly Subnet[], selector: object) =>
     statusOf(
-      stateOf({ nodes, subnets, advertisements: [advertisementOf('db', selector)] }),
+      stateOf({ nodes, subnets, advertisements: [advertisementOf('db', { selector })] }),
       seen({}),
     ).advertisements.get('db');
   const alone = statusWith([red], { matchLabels: labels });
   assert.deepEqual(alone?.summary.prefixes, []);
-  assert.deepEqual(conditions(alone), { Ready: 'False NoMatch' });
-  assert.match(alone?.conditions[0]?.message ?? '', /no route into other VPCs: red \(VPC tenant\)$/);
+  assert.deepEqual(conditions(alone), { Ready: 'False VpcNotRouted' });
+  assert.match(alone?.conditions[0]?.message ?? '', /subnet red is in VPC tenant/);
   const both = [red, subnetOf('blue', ['10.17.0.0/16'], { labels })];
   const beside = statusWith(both, { matchLabels: labels });
   assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
-  assert.match(beside?.conditions[0]?.message ?? '', /^1 prefixes go .* red \(VPC tenant\)$/);
+  assert.match(beside?.conditions[0]?.message ?? '', /^1 prefixes of 1 objects go .*subnet red is in VPC tenant/);
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
 });
 
@@ -132,7 +139,7 @@ test('a password that cannot be read is said, whether the session is there or no
     SecretResolved: 'False SecretNotFound',
     Established: 'False SecretNotFound',
   });
-  const going = statusOf(state, seen({ [address]: { state: 'Established', advertised: 1 } })).peers.get('tor');
+  const going = statusOf(state, seen({ [address]: { state: 'Established' } })).peers.get('tor');
   assert.deepEqual(conditions(going), {
     Accepted: 'True Accepted',
     SecretResolved: 'False SecretNotFound',

@@ -1,12 +1,15 @@
 // What Kubernetes is told: the plan and what gobgpd reported come in, wanted statuses by object name go out; status/ writes those that
 // differ. Every speaker owns the entry of its own node, and all speakers derive the same summary from all entries, so any of them may
 // write it. Pure: same state, same statuses.
-import type { NodeInstance, NodeSession, SpeakerState } from '../state/objects.ts';
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import { instancesByNode } from '../../lib/bgp/instance.ts';
+import type { AdvertisementSummary, NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
+import { annotationAdvertisement, type Refusal } from '../../lib/bgp/offers/offer.ts';
+import type { SpeakerState } from '../state/objects.ts';
 import type { Observed, RefusedSignatures } from '../state/observed.ts';
-import { instancesByNode } from './instance.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
-import { planLeftOut } from './advertisements.ts';
+import { nodeStateOf } from './node-state.ts';
 import { peerEntry, peerSummary } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
 import type { PlannedStatus } from './planned.ts';
@@ -14,7 +17,11 @@ import type { PlannedStatus } from './planned.ts';
 export interface StatusPlan {
   readonly instances: ReadonlyMap<string, PlannedStatus<NodeInstance, object>>;
   readonly peers: ReadonlyMap<string, PlannedStatus<NodeSession, { readonly established: string }>>;
-  readonly advertisements: ReadonlyMap<string, PlannedStatus<never, { readonly prefixes: readonly string[] }>>;
+  readonly advertisements: ReadonlyMap<string, PlannedStatus<never, AdvertisementSummary>>;
+  /** This node in one object; undefined: it has no BGP. */
+  readonly nodeState: BgpNodeStateStatus | undefined;
+  /** What is wrong with annotations, by object as the table names it; told by one speaker of all. */
+  readonly annotations: ReadonlyMap<string, readonly Refusal[]>;
 }
 
 /** Every status, without the times; those are stamped where a status is written. */
@@ -25,20 +32,38 @@ export function planStatus(
   signatures: RefusedSignatures,
 ): StatusPlan {
   const holders = instancesByNode(state);
-  const instances = [...state.instances.values()].map((instance) => {
-    const entry = instanceEntry(state, plan, observed, instance);
-    return [instance.name, { entry, ...instanceSummary(state, instance, entry) }] as const;
-  });
-  const peers = [...state.peers.values()].map((peer) => {
-    const entry = peerEntry(state, plan, observed, peer, signatures);
-    return [peer.name, { entry, ...peerSummary(state, peer, entry, holders) }] as const;
-  });
-  const advertisements = [...state.advertisements.values()].map((advertisement) => {
-    const prefixes = plan.advertised.get(advertisement.name) ?? [];
-    return [
-      advertisement.name,
-      advertisementSummary(advertisement, prefixes, planLeftOut(state, advertisement)),
-    ] as const;
-  });
-  return { instances: new Map(instances), peers: new Map(peers), advertisements: new Map(advertisements) };
+  const instances = new Map(
+    [...state.instances.values()].map((instance) => {
+      const entry = instanceEntry(state, plan, observed, instance);
+      return [instance.name, { entry, ...instanceSummary(state, instance, entry) }] as const;
+    }),
+  );
+  const peers = new Map(
+    [...state.peers.values()].map((peer) => {
+      const entry = peerEntry(state, plan, observed, peer, signatures);
+      return [peer.name, { entry, ...peerSummary(state, peer, entry, holders) }] as const;
+    }),
+  );
+  const advertisements = [...state.advertisements.values()].map(
+    (advertisement) => [advertisement.name, advertisementSummary(advertisement, plan.table)] as const,
+  );
+  const own = plan.instance && instances.get(plan.instance.name)?.entry;
+  const [spokesman] = [...holders.keys()].toSorted();
+  return {
+    instances,
+    peers,
+    advertisements: new Map(advertisements),
+    nodeState: nodeStateOf(plan, observed, own, (name) => peers.get(name)?.entry),
+    annotations: spokesman === state.node ? faultsOf(plan) : new Map(),
+  };
+}
+
+const faults = ['AnnotationInvalid', 'AddressInvalid', 'NotOwned', 'VpcNotRouted', 'JoinSubnet'];
+
+/** Not what comes and goes with the life of an object, but what its owner has to put right. */
+function faultsOf({ table }: SpeakerPlan): ReadonlyMap<string, readonly Refusal[]> {
+  const found = [...table.refusals(annotationAdvertisement)]
+    .map(([object, refusals]) => [object, refusals.filter(({ code }) => faults.includes(code))] as const)
+    .filter(([, refusals]) => refusals.length > 0);
+  return new Map(found);
 }

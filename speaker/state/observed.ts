@@ -6,8 +6,13 @@ export interface ObservedSession {
   /** Why the last session ended, CamelCase. */
   readonly reason?: string;
   readonly message?: string;
-  /** Prefixes the peer was told; only of an established session, and only where gobgpd counts right. */
-  readonly advertised?: number;
+  /** Prefixes the peer told us. */
+  readonly received: number;
+  readonly receivedBy: { readonly ipv4: number; readonly ipv6: number };
+  /** Why the session before this one ended. */
+  readonly lastError?: string;
+  /** How often the session ended since gobgpd began. */
+  readonly flaps: number;
 }
 
 /** Whether the node lately refused TCP segments for their signature, of whichever session. */

@@ -1,6 +1,8 @@
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import type { EventRecorder } from '../../lib/kube/events.ts';
-import { apiVersionOf, bgpPeers } from '../../lib/kube/resources.ts';
+import type { BgpState } from '../../lib/bgp/objects.ts';
+import type { Refusal } from '../../lib/bgp/offers/offer.ts';
+import type { EventRecorder, EventSubject } from '../../lib/kube/events.ts';
+import { apiVersionOf, bgpPeers, iptablesEips, ovnEips, pods, services, subnets } from '../../lib/kube/resources.ts';
 import type { Resource } from '../../lib/kube/types.ts';
 import type { PlannedCondition } from '../plan/planned.ts';
 
@@ -20,6 +22,8 @@ interface Entry {
 export class SpeakerEvents {
   readonly #recorder: Pick<EventRecorder, 'record'>;
   readonly #node: string;
+  /** Messages by object. */
+  readonly #faults = new Map<string, readonly string[]>();
 
   constructor(recorder: Pick<EventRecorder, 'record'>, node: string) {
     this.#recorder = recorder;
@@ -42,6 +46,22 @@ export class SpeakerEvents {
     const isOfObject = conditions.some(({ reason }) => reason === 'NotAccepted') || refused?.reason === 'InvalidSpec';
     if (isNew && isOfObject)
       this.#record(resource, object, 'Warning', refused.reason ?? 'Refused', refused.message ?? '');
+  }
+
+  /** What is wrong with annotations; each fault of an object is said once. */
+  onAnnotations(state: BgpState, faults: ReadonlyMap<string, readonly Refusal[]>): void {
+    for (const key of this.#faults.keys()) if (!faults.has(key)) this.#faults.delete(key);
+    for (const [key, refusals] of faults) {
+      const subject = subjectOf(state, key);
+      const before = this.#faults.get(key) ?? [];
+      this.#faults.set(
+        key,
+        refusals.map(({ message }) => message),
+      );
+      for (const { code, message } of refusals) {
+        if (subject && !before.includes(message)) this.#recorder.record(subject, 'Warning', code, message);
+      }
+    }
   }
 
   #onSession(object: Subject, before: Entry | undefined, after: Entry | undefined): void {
@@ -78,6 +98,34 @@ export class SpeakerEvents {
       reason,
       message,
     );
+  }
+}
+
+/** The object that the route table calls so. */
+function subjectOf(state: BgpState, key: string): EventSubject | undefined {
+  const [source = '', name = ''] = key.split(' ');
+  const of = (
+    resource: Resource,
+    object: { readonly namespace?: string; readonly name: string; readonly uid: string } | undefined,
+  ): EventSubject | undefined =>
+    object && {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      name: object.name,
+      uid: object.uid,
+      ...(object.namespace !== undefined && { namespace: object.namespace }),
+    };
+  switch (source) {
+    case 'Subnet':
+      return of(subnets, state.subnets.get(name));
+    case 'Pod':
+      return of(pods, state.pods.get(name));
+    case 'Service':
+      return of(services, state.services.get(name));
+    case 'Eip':
+      return of(name.startsWith('OvnEip/') ? ovnEips : iptablesEips, state.eips.get(name));
+    default:
+      return undefined;
   }
 }
 

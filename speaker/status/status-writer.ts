@@ -1,6 +1,7 @@
 // What Kubernetes is told: planned statuses come in, server-side applies of those that differ go out. Every speaker applies the entry of
 // its own node under a field manager of its own, and the summary under one all speakers share, so two speakers never undo each other.
 // Times are stamped here and only where a state changed: a start against objects that already say the same writes nothing.
+import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { setCondition } from '../../lib/kube/conditions.ts';
 import { apiVersionOf, bgpAdvertisements, bgpInstances, bgpPeers } from '../../lib/kube/resources.ts';
@@ -8,6 +9,7 @@ import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { PlannedStatus } from '../plan/planned.ts';
 import type { StatusPlan } from '../plan/status.ts';
+import type { BgpAdvertisement } from '../../lib/bgp/objects.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import type { SpeakerEvents } from './events.ts';
 
@@ -56,7 +58,7 @@ export class StatusWriter {
     }
     for (const [name, status] of planned.advertisements) {
       const advertisement = state.advertisements.get(name);
-      this.#writeObject(bgpAdvertisements, advertisement, status, { prefixes: advertisement?.status.prefixes });
+      this.#writeObject(bgpAdvertisements, advertisement, status, summaryOf(advertisement));
     }
   }
 
@@ -103,8 +105,7 @@ export class StatusWriter {
     for (const condition of planned.conditions) {
       conditions = setCondition(conditions, { ...condition, observedGeneration: object.generation }, now);
     }
-    const isSame =
-      conditions === object.status.conditions && JSON.stringify(summary) === JSON.stringify(planned.summary);
+    const isSame = conditions === object.status.conditions && isDeepStrictEqual(summary, planned.summary);
     if (isSame) return;
     const ours = conditions.filter(({ type }) => planned.conditions.some((condition) => condition.type === type));
     // The times are no reason to send again.
@@ -158,6 +159,11 @@ export class StatusWriter {
     });
     return true;
   }
+}
+
+function summaryOf(advertisement: BgpAdvertisement | undefined): object {
+  const { conditions: _, ...summary } = advertisement?.status ?? { conditions: [] };
+  return summary;
 }
 
 function sorted(entry: Entry | undefined): unknown {

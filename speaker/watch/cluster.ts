@@ -1,20 +1,50 @@
-// The way in: reflectors mirror the five kinds a speaker depends on, and `state` is their sum at this moment. main.ts subscribes once and
-// plans anew; nothing here decides anything.
+// The way in: reflectors mirror the kinds a speaker depends on, and `state` is their sum at every moment. main.ts subscribes once and plans
+// anew with what changed; nothing here decides anything.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bgpAdvertisements, bgpInstances, bgpPeers, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
+import { parseNode } from '../../lib/bgp/parse/node.ts';
+import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
+import { parsePod } from '../../lib/bgp/parse/pod.ts';
+import { parseRemote } from '../../lib/bgp/parse/remote.ts';
+import { parseEndpointSlice, parseService } from '../../lib/bgp/parse/service.ts';
+import { parseSubnet } from '../../lib/bgp/parse/subnet.ts';
+import type { EndpointSlice } from '../../lib/bgp/objects.ts';
+import type { ObjectRef } from '../../lib/bgp/route-table.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
-import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
+import {
+  bgpAdvertisements,
+  bgpInstances,
+  bgpNodeStates,
+  bgpPeers,
+  endpointSlices,
+  iptablesEips,
+  namespaces,
+  nodes,
+  ovnEips,
+  pods,
+  remoteClusters,
+  secrets,
+  services,
+  subnets,
+} from '../../lib/kube/resources.ts';
+import type { KubeClient, RawObject, Reflector, ReflectorChange, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { SpeakerState } from '../state/objects.ts';
-import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from './bgp.ts';
-import { parseNode } from './node.ts';
+import type { Changes } from '../state/changes.ts';
+import type { PasswordSecret, SpeakerState } from '../state/objects.ts';
+import type { ShownNodeState } from '../status/node-state-writer.ts';
+import { parseNodeState } from './node-state.ts';
 import { parseSecret } from './secret.ts';
-import { parseSubnet } from './subnet.ts';
 
 export interface Cluster {
   /** Resolves when all kinds were read once. */
   readonly synced: Promise<unknown>;
-  state(): SpeakerState;
+  /** The same object all the time; its maps change. */
+  readonly state: SpeakerState;
+  /** What changed since the last call. */
+  takeChanges(): Changes;
+  /** This node's BgpNodeState. */
+  nodeState(): ShownNodeState | undefined;
   stop(): Promise<void>;
 }
 
@@ -33,59 +63,121 @@ export interface ClusterOptions {
 /** A Secret that may not be read must not keep the node from speaking BGP. */
 const secretsMs = 3000;
 
+interface Selection {
+  readonly namespace?: string;
+  readonly fieldSelector?: string;
+  readonly optional?: boolean;
+}
+
 export function watchCluster({ client, node, passwords, log, signal, onChange }: ClusterOptions): Cluster {
+  const reflectors: Reflector<unknown>[] = [];
+  let isEverything = false;
+  let objects: ObjectRef[] = [];
   const mirror = <T>(
     resource: Resource,
     parse: (raw: RawObject) => T,
-    selection: { readonly namespace?: string; readonly fieldSelector?: string } = {},
-  ): Reflector<T> => {
+    onEach: (change: ReflectorChange<T>) => void,
+    selection: Selection = {},
+  ): ReadonlyMap<string, T> => {
+    const values = new Map<string, T>();
     const reflector = reflect({ client, resource, parse, signal, log, ...selection });
-    reflector.subscribe(onChange);
-    return reflector;
-  };
-  const kinds = {
-    nodes: mirror(nodes, parseNode),
-    instances: mirror(bgpInstances, parseBgpInstance),
-    peers: mirror(bgpPeers, parseBgpPeer),
-    advertisements: mirror(bgpAdvertisements, parseBgpAdvertisement),
-    subnets: mirror(subnets, parseSubnet),
-  };
-  const { namespace } = passwords;
-  const secretMirrors = new Map(
-    passwords.names.map((name) => [
-      name,
-      mirror(secrets, parseSecret, { namespace, fieldSelector: `metadata.name=${name}` }),
-    ]),
-  );
-  const read = new Set<string>();
-  const secretsRead = Promise.all(
-    [...secretMirrors].map(async ([name, { synced }]) => {
-      await synced;
-      read.add(name);
+    reflector.subscribe((change) => {
+      if (change.after === undefined) values.delete(change.key);
+      else values.set(change.key, change.after);
+      onEach(change);
       onChange();
-    }),
-  );
+    });
+    reflectors.push(reflector);
+    return values;
+  };
+  /** All routes may be others, where what `part` gives is. */
+  const everything =
+    <T>(part: (value: T) => unknown) =>
+    ({ before, after }: ReflectorChange<T>): void => {
+      isEverything ||= !isDeepStrictEqual(before && part(before), after && part(after));
+    };
+  const own =
+    (source: ObjectRef['source'], prefix = '') =>
+    ({ key, before, after }: ReflectorChange<unknown>): void => {
+      if (!isDeepStrictEqual(before, after)) objects.push({ source, key: `${prefix}${key}` });
+    };
+  const nothing = (): void => {};
+  const slices = new Map<string, Map<string, EndpointSlice>>();
+  const onSlice = ({ key, before, after }: ReflectorChange<EndpointSlice>): void => {
+    if (before) slices.get(before.service)?.delete(key);
+    if (before && slices.get(before.service)?.size === 0) slices.delete(before.service);
+    if (after)
+      slices.set(after.service, (slices.get(after.service) ?? new Map<string, EndpointSlice>()).set(key, after));
+    for (const each of new Set([before?.service, after?.service]))
+      if (each) objects.push({ source: 'Service', key: each });
+  };
+  const eips = new Map<string, ReturnType<typeof parseOvnEip>>();
+  const onEip =
+    (kind: string) =>
+    (change: ReflectorChange<ReturnType<typeof parseOvnEip>>): void => {
+      if (change.after) eips.set(`${kind}/${change.key}`, change.after);
+      else eips.delete(`${kind}/${change.key}`);
+      own('Eip', `${kind}/`)(change);
+    };
+  const optional = { optional: true };
+  const specOf = ({ spec, labels }: { readonly spec: unknown; readonly labels: unknown }) => ({ spec, labels });
+  const known = {
+    nodes: mirror(
+      nodes,
+      parseNode,
+      everything((value) => value),
+    ),
+    namespaces: mirror(
+      namespaces,
+      (raw) => raw.metadata.labels ?? {},
+      everything((labels) => labels),
+    ),
+    instances: mirror(bgpInstances, parseBgpInstance, everything(specOf)),
+    peers: mirror(bgpPeers, parseBgpPeer, nothing),
+    advertisements: mirror(bgpAdvertisements, parseBgpAdvertisement, everything(specOf)),
+    subnets: mirror(
+      subnets,
+      parseSubnet,
+      everything((value) => value),
+    ),
+    pods: mirror(pods, parsePod, own('Pod')),
+    services: mirror(services, parseService, own('Service')),
+    remotes: mirror(remoteClusters, parseRemote, own('Interconnect'), optional),
+  };
+  mirror(endpointSlices, parseEndpointSlice, onSlice);
+  mirror(ovnEips, parseOvnEip, onEip('OvnEip'), optional);
+  mirror(iptablesEips, parseIptablesEip, onEip('IptablesEIP'), optional);
+  const ownState = mirror(bgpNodeStates, parseNodeState, nothing, { fieldSelector: `metadata.name=${node}` });
+  const required = reflectors.map(({ synced }) => synced);
+
+  const { namespace } = passwords;
+  const secretsByName = new Map<string, PasswordSecret>();
+  const secretsRead = passwords.names.map(async (name) => {
+    secretsByName.set(name, 'unread');
+    const selection = { namespace, fieldSelector: `metadata.name=${name}` };
+    const onSecret = ({ after }: ReflectorChange<ReadonlyMap<string, string>>): void => {
+      secretsByName.set(name, after ?? 'missing');
+    };
+    const values = mirror(secrets, parseSecret, onSecret, selection);
+    await reflectors.at(-1)?.synced;
+    if (values.size === 0) secretsByName.set(name, 'missing');
+    onChange();
+  });
   return {
     synced: Promise.all([
-      ...Object.values(kinds).map(({ synced }) => synced),
-      Promise.race([secretsRead, sleep(secretsMs, undefined, { signal })]),
+      ...required,
+      Promise.race([Promise.all(secretsRead), sleep(secretsMs, undefined, { signal })]),
     ]),
-    state: () => ({
-      node,
-      nodes: new Map(kinds.nodes.entries()),
-      instances: new Map(kinds.instances.entries()),
-      peers: new Map(kinds.peers.entries()),
-      advertisements: new Map(kinds.advertisements.entries()),
-      subnets: new Map(kinds.subnets.entries()),
-      secrets: new Map(
-        [...secretMirrors].map(([name, mirrored]) => [
-          name,
-          read.has(name) ? (mirrored.get(`${namespace}/${name}`) ?? 'missing') : 'unread',
-        ]),
-      ),
-    }),
+    state: { node, ...known, slices, eips, secrets: secretsByName },
+    takeChanges: () => {
+      const changes = { isEverything, objects };
+      isEverything = false;
+      objects = [];
+      return changes;
+    },
+    nodeState: () => ownState.get(node),
     stop: async () => {
-      await Promise.all([...Object.values(kinds), ...secretMirrors.values()].map((reflector) => reflector.stop()));
+      await Promise.all(reflectors.map((reflector) => reflector.stop()));
     },
   };
 }

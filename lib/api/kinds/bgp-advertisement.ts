@@ -40,7 +40,7 @@ export const bgpAttributes = z.object({
   communities: communities.optional(),
   localPreference: z
     .int()
-    .min(0)
+    .min(1)
     .max(4294967295)
     .optional()
     .describe('Sent on iBGP sessions only. Of several advertisements of one prefix the highest is sent.'),
@@ -104,9 +104,7 @@ export const bgpAdvertisementSpec = z
       .describe(
         'Addresses are announced as the prefixes of this length that they are in, as long as one of them is there. An aggregate that reaches outside of what the cluster owns is not: its addresses are announced one by one.',
       ),
-    nodeSelector: labelSelector
-      .default({})
-      .describe('From which nodes of the instance; from all of them by default.'),
+    nodeSelector: labelSelector.default({}).describe('From which nodes of the instance; from all of them by default.'),
     peers: z
       .array(z.string().min(1).max(253))
       .min(1)

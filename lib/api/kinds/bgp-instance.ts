@@ -24,13 +24,17 @@ export const bgpInstanceSpec = z.object({
       onCordon: z
         .enum(['None', 'Withdraw'])
         .default('None')
-        .describe('What a cordoned node does: nothing, or the same as one with the annotation `isthmus.network/bgp-drain`.'),
+        .describe(
+          'What a cordoned node does: nothing, or the same as one with the annotation `isthmus.network/bgp-drain`.',
+        ),
       settleSeconds: z
         .int()
         .min(0)
         .max(600)
         .default(5)
-        .describe('How long routes of a node that is drained carry the community GRACEFUL_SHUTDOWN (RFC 8326) before they are withdrawn.'),
+        .describe(
+          'How long routes of a node that is drained carry the community GRACEFUL_SHUTDOWN (RFC 8326) before they are withdrawn.',
+        ),
     })
     .default({ onCordon: 'None', settleSeconds: 5 }),
 });

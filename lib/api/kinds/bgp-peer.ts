@@ -1,6 +1,15 @@
 import { z } from 'zod';
 import { addressFamily, asn, bgpGroup, ipField } from './bgp-shared.ts';
-import { ageColumn, conditionColumn, conditions, dateTime, labelSelector, mapList, rules, type Kind } from './shared.ts';
+import {
+  ageColumn,
+  conditionColumn,
+  conditions,
+  dateTime,
+  labelSelector,
+  mapList,
+  rules,
+  type Kind,
+} from './shared.ts';
 
 const passwordSecretRef = z.object({
   name: z
@@ -14,7 +23,12 @@ const passwordSecretRef = z.object({
 const bfd = z.object({
   transmitIntervalMilliseconds: z.int().min(50).max(60000).default(300),
   receiveIntervalMilliseconds: z.int().min(50).max(60000).default(300),
-  detectMultiplier: z.int().min(2).max(50).default(3).describe('So many packets may be missing before the session ends.'),
+  detectMultiplier: z
+    .int()
+    .min(2)
+    .max(50)
+    .default(3)
+    .describe('So many packets may be missing before the session ends.'),
 });
 
 const peerImport = z.object({
@@ -23,7 +37,9 @@ const peerImport = z.object({
     .min(1)
     .max(253)
     .optional()
-    .describe('Accepted prefixes become routes of this VPC, to the nodes that learned them. Only the default VPC can have them.'),
+    .describe(
+      'Accepted prefixes become routes of this VPC, to the nodes that learned them. Only the default VPC can have them.',
+    ),
   node: z
     .boolean()
     .default(true)
@@ -46,7 +62,9 @@ export const bgpPeerSpec = z
       .describe("Our AS on the sessions with this peer, where it is another than the instance's."),
     sourceAddress: ipField('sourceAddress')
       .optional()
-      .describe('Our address of the session, one that each selected node has; by default the one of the route to the peer.'),
+      .describe(
+        'Our address of the session, one that each selected node has; by default the one of the route to the peer.',
+      ),
     families: z
       .array(addressFamily)
       .min(1)
@@ -59,7 +77,9 @@ export const bgpPeerSpec = z
     extendedNextHop: z
       .boolean()
       .default(false)
-      .describe('IPv4 prefixes go over this IPv6 session with an IPv6 next hop (RFC 8950). Needs `ipv4` among the families.'),
+      .describe(
+        'IPv4 prefixes go over this IPv6 session with an IPv6 next hop (RFC 8950). Needs `ipv4` among the families.',
+      ),
     passwordSecretRef: passwordSecretRef
       .optional()
       .describe(
@@ -105,7 +125,9 @@ export const bgpPeerSpec = z
       .describe("In place of the instance's."),
     bfd: bfd
       .optional()
-      .describe('The session ends when BFD loses the neighbour. The neighbour must have BFD too. Needs gobgpd 4.6 or newer.'),
+      .describe(
+        'The session ends when BFD loses the neighbour. The neighbour must have BFD too. Needs gobgpd 4.6 or newer.',
+      ),
     routeReflectorClient: z
       .boolean()
       .default(false)

@@ -8,10 +8,13 @@ export function eipOffers(view: View, eip: Eip): ObjectOffers {
   const collected = new Collected();
   const { annotation } = eip;
   const key = `${eip.kind} ${eip.name}`;
-  const asking = view.bySource.Eip.filter((each) => selects(each, eip.labels)).map(({ name, spec }) => ({ name, spec }));
+  const asking = view.bySource.Eip.filter((each) => selects(each, eip.labels)).map(({ name, spec }) => ({
+    name,
+    spec,
+  }));
   const byAnnotation = { name: annotationAdvertisement, spec: undefined };
   if (annotation?.scope === 'invalid' || annotation?.scope === 'local') {
-    const text = annotation.scope === 'local' ? 'local' : annotation.text;
+    const text = annotation.scope === 'invalid' ? annotation.text : annotation.scope;
     const message = `${key} has ovn.kubernetes.io/bgp=${text}; an EIP is on no node, write true`;
     collected.refuse(annotationAdvertisement, 'AnnotationInvalid', message);
   }

@@ -45,13 +45,7 @@ export class Collected {
     }
   }
 
-  #aggregate(
-    view: View,
-    name: string,
-    spec: BgpAdvertisementSpec | undefined,
-    ip: string,
-    host: string,
-  ): string {
+  #aggregate(view: View, name: string, spec: BgpAdvertisementSpec | undefined, ip: string, host: string): string {
     const length = ip.includes(':') ? spec?.aggregation?.ipv6Length : spec?.aggregation?.ipv4Length;
     const cidr = length === undefined ? undefined : parseCidr(`${ip}/${length}`);
     if (cidr === undefined) return host;

@@ -2,7 +2,15 @@ import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts'
 import type { BgpAnnotation, Pod, Subnet } from '../objects.ts';
 import { Collected, hostPrefix } from './host-routes.ts';
 import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
-import { announcers, isAnnounceable, isWithin, selects, takesNamespace, type View, type ViewedAdvertisement } from './view.ts';
+import {
+  announcers,
+  isAnnounceable,
+  isWithin,
+  selects,
+  takesNamespace,
+  type View,
+  type ViewedAdvertisement,
+} from './view.ts';
 
 /** Addresses of a pod, by advertisements of pods, by those of its subnet with scope Local, and by annotation. */
 export function podOffers(view: View, pod: Pod): ObjectOffers {
@@ -16,7 +24,8 @@ export function podOffers(view: View, pod: Pod): ObjectOffers {
     for (const each of asking) offer(collected, view, pod, ip, subnet, each, each.spec.scope !== 'Cluster');
     if (subnet === undefined || !isAnnounceable(subnet)) continue;
     for (const each of view.bySource.Subnet) {
-      if (each.spec.scope === 'Local' && selects(each, subnet.labels)) offer(collected, view, pod, ip, subnet, each, true);
+      if (each.spec.scope === 'Local' && selects(each, subnet.labels))
+        offer(collected, view, pod, ip, subnet, each, true);
     }
   }
   annotated(collected, view, pod);

@@ -42,7 +42,15 @@ function annotated(
     const asking = { name: annotationAdvertisement, spec: undefined };
     const unknown: readonly Endpoint[] = hasSlices ? [] : [{ node: '', isReady: true, isServing: true }];
     const isLocal = annotation.scope === 'local';
-    offer(collected, view, service, 'ClusterIP', asking, isLocal, ready(isLocal ? endpoints : [...endpoints, ...unknown]));
+    offer(
+      collected,
+      view,
+      service,
+      'ClusterIP',
+      asking,
+      isLocal,
+      ready(isLocal ? endpoints : [...endpoints, ...unknown]),
+    );
   }
 }
 
@@ -89,13 +97,18 @@ function offer(
   const holders = [...new Set(endpoints.map(({ node }) => node))].filter((node) => announcers(view, name).has(node));
   if (isLocal && holders.length === 0) {
     const nodes = [...new Set(endpoints.map(({ node }) => node))].toSorted().join(', ');
-    collected.refuse(name, 'NoSpeaker', `the ready endpoints of ${key} are on ${nodes}, which announce nothing of this`);
+    collected.refuse(
+      name,
+      'NoSpeaker',
+      `the ready endpoints of ${key} are on ${nodes}, which announce nothing of this`,
+    );
     return;
   }
   for (const ip of addresses) {
     // Anybody who may write a service could otherwise take traffic of pods and nodes (CVE-2020-8554).
     const owner = type === 'ExternalIP' ? ownerOf(view, ip) : undefined;
-    if (owner === undefined) collected.address(view, asking, ip, isLocal ? holders.toSorted() : undefined, `${type} of ${key}`);
+    if (owner === undefined)
+      collected.address(view, asking, ip, isLocal ? holders.toSorted() : undefined, `${type} of ${key}`);
     else collected.refuse(name, 'AddressInUse', `the external IP ${ip} of ${key} is an address of ${owner}`);
   }
 }

@@ -37,7 +37,11 @@ function offer(collected: Collected, advertisement: string, { name, prefixes }: 
 
 function refuse(collected: Collected, advertisement: string, { name, vpc }: Subnet): void {
   if (name === joinSubnet) {
-    collected.refuse(advertisement, 'JoinSubnet', 'the join subnet is between nodes and routers and is never announced');
+    collected.refuse(
+      advertisement,
+      'JoinSubnet',
+      'the join subnet is between nodes and routers and is never announced',
+    );
   } else {
     collected.refuse(
       advertisement,

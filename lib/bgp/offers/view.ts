@@ -1,6 +1,6 @@
 // What all objects of a source are judged by, worked out once for many of them: advertisements by source, nodes that announce, prefixes
 // that the cluster owns. Made anew when one of those changes.
-import { bgpSources, type BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import type { bgpSources, BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { matchesSelector } from '../../api/label-selector.ts';
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../../net/cidr.ts';
@@ -42,7 +42,9 @@ export function viewOf(state: BgpState): View {
   const limits = [...state.instances.values()].flatMap(({ spec }) =>
     'value' in spec ? (spec.value.ownedPrefixes ?? []) : [],
   );
-  const subnets = [...state.subnets.values()].filter(isAnnounceable).flatMap(({ prefixes }) => prefixes.flatMap(cidrOf));
+  const subnets = [...state.subnets.values()]
+    .filter(isAnnounceable)
+    .flatMap(({ prefixes }) => prefixes.flatMap(cidrOf));
   return {
     state,
     bySource: {

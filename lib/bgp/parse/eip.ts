@@ -24,6 +24,7 @@ function eip(kind: Eip['kind'], raw: RawObject, ips: readonly (string | undefine
   return {
     kind,
     name: raw.metadata.name,
+    uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
     isReady: (raw as RawEip).status?.ready === true,
     ips: [...new Set(ips.flatMap((ip) => canonicalIp(ip ?? '') ?? []))],

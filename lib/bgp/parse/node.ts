@@ -12,6 +12,7 @@ export function parseNode(raw: RawObject): Node {
     .flatMap(({ address }) => canonicalIp(address) ?? []);
   return {
     name: raw.metadata.name,
+    uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
     addresses: internal,
     isCordoned: unschedulable,

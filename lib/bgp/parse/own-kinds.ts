@@ -5,8 +5,10 @@ import { bgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { bgpInstanceSpec } from '../../api/kinds/bgp-instance.ts';
 import { bgpPeerSpec, type BgpPeerSpec } from '../../api/kinds/bgp-peer.ts';
 import type { Condition } from '../../api/kinds/shared.ts';
+import type { Problem } from '../../desired/problem.ts';
 import type { RawObject } from '../../kube/types.ts';
 import type { BgpAdvertisement, BgpInstance, BgpPeer, NodeInstance, NodeSession } from '../objects.ts';
+import { isReservedCommunity } from '../classes.ts';
 import { canonicalIp } from './node.ts';
 
 export function parseBgpInstance(raw: RawObject): BgpInstance {
@@ -27,10 +29,7 @@ export function parseBgpPeer(raw: RawObject): BgpPeer {
   const spec = parseSpec(bgpPeerSpec, raw);
   return {
     ...headOf(raw),
-    spec:
-      'value' in spec
-        ? { value: { ...spec.value, ...canonicalAddresses(spec.value) } }
-        : spec,
+    spec: 'value' in spec ? { value: { ...spec.value, ...canonicalAddresses(spec.value) } } : spec,
     status: { nodes: status.nodes ?? [], conditions: status.conditions ?? [], established: status.established ?? '' },
   };
 }
@@ -39,9 +38,44 @@ export function parseBgpAdvertisement(raw: RawObject): BgpAdvertisement {
   const status = statusOf(raw) as Partial<BgpAdvertisement['status']>;
   return {
     ...headOf(raw),
-    spec: parseSpec(bgpAdvertisementSpec, raw),
+    spec: checkedAdvertisement(parseSpec(bgpAdvertisementSpec, raw)),
     status: { ...status, conditions: status.conditions ?? [] },
   };
+}
+
+/** What the schema cannot say. */
+function checkedAdvertisement(spec: BgpAdvertisement['spec']): BgpAdvertisement['spec'] {
+  if ('problem' in spec) return spec;
+  const { communities, nextHop } = spec.value.attributes;
+  for (const [list, max] of [
+    [communities?.standard ?? [], 0xffff],
+    [communities?.large ?? [], 0xffffffff],
+  ] as const) {
+    const tooBig = list.find((community) => community.split(':').some((part) => Number(part) > max));
+    if (tooBig !== undefined)
+      return invalid('CommunityInvalid', `community ${tooBig} has a part above ${max}; correct the object`);
+  }
+  const reserved = communities?.large?.find(isReservedCommunity);
+  if (reserved !== undefined)
+    return invalid(
+      'CommunityInvalid',
+      `large community ${reserved} begins with an AS that nobody can have; choose another`,
+    );
+  for (const family of ['ipv4', 'ipv6'] as const) {
+    const address = nextHop?.[family];
+    const isOfFamily =
+      address === undefined || (canonicalIp(address)?.includes(':') ?? family === 'ipv4') === (family === 'ipv6');
+    if (!isOfFamily || (address !== undefined && canonicalIp(address) === undefined))
+      return invalid(
+        'NextHopInvalid',
+        `attributes.nextHop.${family} is ${address}, which is no address of that family`,
+      );
+  }
+  return spec;
+}
+
+function invalid(code: string, message: string): { readonly problem: Problem } {
+  return { problem: { code, message } };
 }
 
 function canonicalAddresses({ address, sourceAddress }: BgpPeerSpec): Pick<BgpPeerSpec, 'address' | 'sourceAddress'> {

@@ -18,6 +18,7 @@ export function parsePod(raw: RawObject): Pod {
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
+    uid: metadata.uid,
     labels: metadata.labels ?? {},
     node: nodeName,
     isAlive: phase !== 'Succeeded' && phase !== 'Failed',

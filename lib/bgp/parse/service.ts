@@ -21,6 +21,7 @@ export function parseService(raw: RawObject): Service {
   return {
     namespace: raw.metadata.namespace ?? '',
     name: raw.metadata.name,
+    uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
     type: spec.type ?? 'ClusterIP',
     clusterIps: addresses(spec.clusterIPs ?? [spec.clusterIP ?? '']),

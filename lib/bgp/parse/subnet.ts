@@ -10,6 +10,7 @@ export function parseSubnet(raw: RawObject): Subnet {
   const { vpc = '' } = (raw['spec'] ?? {}) as { vpc?: string };
   return {
     name: raw.metadata.name,
+    uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
     vpc: vpc || defaultVpc,
     prefixes: networksInForce(raw.metadata.annotations).map(formatCidr),

@@ -25,6 +25,7 @@ export {
 export { isSamePeer, type Peer, type PeerConfig, type PeerSession, type SessionState } from './peers.ts';
 export {
   isSamePolicies,
+  isSameStatement,
   type PolicyActions,
   type PolicyAssignment,
   type PolicyStatement,

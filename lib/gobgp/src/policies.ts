@@ -71,6 +71,12 @@ function policiesFingerprint(value: RoutingPolicies): string {
   ]);
 }
 
+/** Whether two statements decide alike; undefined is one that is not there. */
+export function isSameStatement(left: PolicyStatement | undefined, right: PolicyStatement | undefined): boolean {
+  if (!left || !right) return left === right;
+  return JSON.stringify(statementFingerprint(left)) === JSON.stringify(statementFingerprint(right));
+}
+
 function statementFingerprint(statement: PolicyStatement): unknown {
   const { actions = {} } = statement;
   return [

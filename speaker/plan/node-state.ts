@@ -1,0 +1,48 @@
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import type { NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
+import type { Observed } from '../state/observed.ts';
+import { countTold } from './peer-status.ts';
+import type { SpeakerPlan } from './plan.ts';
+
+/** BGP on this node in one object; undefined where the node has no instance. @param entryOf this node's entry in a BgpPeer */
+export function nodeStateOf(
+  plan: SpeakerPlan,
+  observed: Observed,
+  instance: NodeInstance | undefined,
+  entryOf: (peer: string) => NodeSession | undefined,
+): BgpNodeStateStatus | undefined {
+  if (!plan.instance) return undefined;
+  const peers = [...plan.peers.values()].map((peer) => {
+    const session = observed.sessions.get(peer.address);
+    const { node: _, advertised, ...entry } = entryOf(peer.name) ?? { node: '', state: 'Idle' };
+    const told = countTold(plan, peer);
+    const isUp = entry.state === 'Established';
+    return {
+      peer: peer.name,
+      address: peer.address,
+      asn: peer.asn,
+      ...entry,
+      ...(session && { flaps: session.flaps }),
+      ...(isUp && session?.lastError !== undefined && { lastError: session.lastError }),
+      families: peer.families.map((family) => ({
+        family,
+        ...(isUp && advertised !== undefined && { advertised: told[family] }),
+        ...(isUp && session && { received: session.receivedBy[family] ?? 0 }),
+      })),
+    };
+  });
+  const established = peers.filter(({ state }) => state === 'Established').length;
+  return {
+    instance: plan.instance.name,
+    asn: plan.instance.asn,
+    routerID: plan.instance.routerId,
+    ...(observed.daemon.version !== undefined && { daemonVersion: observed.daemon.version }),
+    ready: instance?.ready ?? false,
+    ...(instance?.reason !== undefined && { reason: instance.reason }),
+    ...(instance?.message !== undefined && { message: instance.message }),
+    drain: plan.drain,
+    prefixes: plan.table.routes.size,
+    established: `${established}/${peers.length}`,
+    peers: peers.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
+  };
+}

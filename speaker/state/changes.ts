@@ -1,0 +1,9 @@
+import type { ObjectRef } from '../../lib/bgp/route-table.ts';
+
+/** What happened in the cluster since the last plan. */
+export interface Changes {
+  /** Something that all routes depend on: nodes, subnets, advertisements, instances, namespaces. */
+  readonly isEverything: boolean;
+  /** Objects whose own routes may be others now. */
+  readonly objects: readonly ObjectRef[];
+}

@@ -1,0 +1,80 @@
+// The BgpNodeState of this node: made when the node gets an instance, kept current, removed when it has none. Times are stamped here.
+import { isDeepStrictEqual } from 'node:util';
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { ObjectWriter } from '../../lib/kube/writer.ts';
+
+export interface NodeStateWriterOptions {
+  readonly client: KubeClient;
+  readonly writer: ObjectWriter;
+  readonly node: string;
+  /** RFC 3339. */
+  readonly now: () => string;
+}
+
+/** The object as it was seen last; undefined: there is none. */
+export interface ShownNodeState {
+  readonly uid: string;
+  readonly status: BgpNodeStateStatus;
+}
+
+export class NodeStateWriter {
+  readonly #options: NodeStateWriterOptions;
+  /** What was sent, and what was shown then: until that changes, the same need not be sent again. */
+  #sent: { readonly shown: ShownNodeState | undefined; readonly status: BgpNodeStateStatus | undefined } | undefined;
+  #since = new Map<string, { readonly state: string; readonly since: string }>();
+
+  constructor(options: NodeStateWriterOptions) {
+    this.#options = options;
+  }
+
+  /** @param nodeUid of the Node, with which the object goes */
+  write(shown: ShownNodeState | undefined, nodeUid: string | undefined, planned: BgpNodeStateStatus | undefined): void {
+    const status = planned && this.#stamped(shown, planned);
+    if (isDeepStrictEqual(shown?.status, status)) return;
+    if (this.#sent && this.#sent.shown === shown && isDeepStrictEqual(this.#sent.status, status)) return;
+    const attempt = { shown, status };
+    this.#sent = attempt;
+    const { client, writer, node } = this.#options;
+    const write = async (): Promise<unknown> => {
+      if (!status) return shown && (await client.delete(bgpNodeStates, { name: node }));
+      if (!shown) await this.#create(nodeUid);
+      const body = {
+        apiVersion: apiVersionOf(bgpNodeStates),
+        kind: bgpNodeStates.kind,
+        metadata: { name: node },
+        status,
+      };
+      return client.patch(bgpNodeStates, { name: node }, 'apply', body, { subresource: 'status' });
+    };
+    void writer.enqueue(`BgpNodeState/${node}`, write).then((outcome) => {
+      if (outcome instanceof Error && this.#sent === attempt) this.#sent = undefined;
+    });
+  }
+
+  #create(nodeUid: string | undefined): Promise<unknown> {
+    const { client, node } = this.#options;
+    const owner = { apiVersion: 'v1', kind: 'Node', name: node, uid: nodeUid };
+    const metadata = { name: node, ...(nodeUid !== undefined && { ownerReferences: [owner] }) };
+    const body = { apiVersion: apiVersionOf(bgpNodeStates), kind: bgpNodeStates.kind, metadata };
+    return client.patch(bgpNodeStates, { name: node }, 'apply', body);
+  }
+
+  #stamped(shown: ShownNodeState | undefined, planned: BgpNodeStateStatus): BgpNodeStateStatus {
+    const next = new Map<string, { readonly state: string; readonly since: string }>();
+    const peers = (planned.peers ?? []).map((peer) => {
+      const before = this.#since.get(peer.address) ?? shownSince(shown, peer.address);
+      const since = before?.state === peer.state ? before.since : this.#options.now();
+      next.set(peer.address, { state: peer.state, since });
+      return { ...peer, since };
+    });
+    this.#since = next;
+    return { ...planned, peers };
+  }
+}
+
+function shownSince(shown: ShownNodeState | undefined, address: string) {
+  const found = shown?.status.peers?.find((peer) => peer.address === address);
+  return found?.since === undefined ? undefined : { state: found.state, since: found.since };
+}
