@@ -5,6 +5,7 @@
 import type { RouteMatch, RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import { cidrsOverlap, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { bitsOf } from '../../lib/net/ip.ts';
+import { isAboutClusters } from '../../lib/route-policy/policy.ts';
 import { isProblem, type RoutePolicy } from '../state/snapshot.ts';
 
 export interface Decision {
@@ -44,7 +45,9 @@ export function decisionOf(
 
 function inOrder(policies: readonly RoutePolicy[], direction: Direction) {
   return policies
-    .flatMap(({ name, spec }) => (isProblem(spec) || spec.direction !== direction ? [] : [{ name, spec }]))
+    .flatMap(({ name, spec }) =>
+      isProblem(spec) || spec.direction !== direction || !isAboutClusters(spec) ? [] : [{ name, spec }],
+    )
     .toSorted((a, b) => a.spec.priority - b.spec.priority || (a.name < b.name ? -1 : 1));
 }
 

@@ -3,7 +3,7 @@ import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import type { Member } from '../link/messages.ts';
-import { noPolicies } from '../plan/policy/compile.ts';
+import { noPolicies } from '../../lib/route-policy/compile.ts';
 import { gateway, local, network, port, route } from '../plan/testing.ts';
 import {
   isGrouped,

@@ -10,7 +10,7 @@ import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Gateway, Member } from '../link/messages.ts';
 import { judgeRoutes, type RemoteContext } from '../plan/judgement.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from '../plan/paths.ts';
-import type { PolicySet } from '../plan/policy/compile.ts';
+import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import {
   acceptGateways,
   handleOf,

@@ -4,7 +4,7 @@
  * RoutePolicies like any other.
  */
 import { ovnIcConfig, planOvnIcConfig, type IcWrite } from '../plan/ovn-ic-config.ts';
-import type { RoutePolicy } from '../plan/policy/policy.ts';
+import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
@@ -13,7 +13,7 @@ import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { watchOvnIcConfig, type IcConfigSources } from '../watch/ovn-ic-config.ts';
-import { fromAnnotation } from '../watch/route-policies.ts';
+import { fromAnnotation } from '../../lib/route-policy/parse.ts';
 
 /** A burst of changes is one plan. */
 const gatherMs = 20;

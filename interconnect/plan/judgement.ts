@@ -11,10 +11,10 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Member, NextHop, Route } from '../link/messages.ts';
 import type { LocalRange, LocalView } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
-import type { PolicySet } from './policy/compile.ts';
+import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import { importVerdict } from './policy/import.ts';
 import { limitPrefixes, type Refusal } from './policy/limit.ts';
-import type { Decision } from './policy/policy.ts';
+import type { Decision } from '../../lib/route-policy/policy.ts';
 
 /** What the plan of every remote cluster depends on besides that cluster. */
 export interface RemoteContext {

@@ -8,7 +8,7 @@
 import type { RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { RoutePolicy } from './policy/policy.ts';
+import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 
 /** Value of the annotation `isthmus.network/from`. */
 export const ovnIcConfig = 'ovn-ic-config';

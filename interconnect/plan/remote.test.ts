@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { RoutePolicy } from './policy/policy.ts';
+import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { routePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import type { Member } from '../link/messages.ts';
 import { OfferTable } from '../state/offers.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { choose, type Offer } from './choice.ts';
 import { judgeRoutes, type RemoteContext } from './judgement.ts';
-import { compilePolicies, noPolicies } from './policy/compile.ts';
+import { compilePolicies, noPolicies } from '../../lib/route-policy/compile.ts';
 import { planPaths, noMemory, type PathVerdict } from './paths.ts';
 import { acceptGateways, planRemote } from './remote.ts';
 import { offersOf, usableOf, useRoutes } from './route-use.ts';

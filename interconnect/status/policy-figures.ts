@@ -1,6 +1,6 @@
 /** Adds up, over all clusters, what route policies decided: only when somebody will be told. */
 import { overLimit } from '../plan/policy/limit.ts';
-import { tally, type Decision } from '../plan/policy/policy.ts';
+import { tally, type Decision } from '../../lib/route-policy/policy.ts';
 import type { RemoteView } from '../state/remotes.ts';
 import type { PolicyFigures } from './route-policies.ts';
 

@@ -4,10 +4,10 @@ import type { RoutePolicyStatus } from '../../lib/api/kinds/route-policy.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
-import { compilePolicies } from '../plan/policy/compile.ts';
-import type { RoutePolicy } from '../plan/policy/policy.ts';
+import { compilePolicies } from '../../lib/route-policy/compile.ts';
+import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { policy } from '../plan/policy/testing.ts';
-import { parseRoutePolicy } from '../watch/route-policies.ts';
+import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import { renderRoutePolicy, RoutePolicyReporter, type PolicyFigures } from './route-policies.ts';
 
 const noFigures: PolicyFigures = { hits: new Map(), overLimit: new Map() };

@@ -11,8 +11,8 @@ import type { EventRecorder } from '../../lib/kube/events.ts';
 import { apiVersionOf, routePolicies } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
-import type { Judged, PolicySet } from '../plan/policy/compile.ts';
-import type { Hits, RoutePolicy } from '../plan/policy/policy.ts';
+import type { Judged, PolicySet } from '../../lib/route-policy/compile.ts';
+import type { Hits, RoutePolicy } from '../../lib/route-policy/policy.ts';
 
 const figuresEveryMs = 5000;
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { noMemory, planPaths } from '../plan/paths.ts';
-import { noPolicies } from '../plan/policy/compile.ts';
+import { noPolicies } from '../../lib/route-policy/compile.ts';
 import { granted, local, network, ownPath, port, route, west } from '../plan/testing.ts';
 import { Remotes, type RemoteState } from '../state/remotes.ts';
 import type { GatewayObject } from '../watch/objects.ts';

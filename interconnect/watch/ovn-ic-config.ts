@@ -8,7 +8,7 @@ import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { ovnIcConfig, type FollowingInterconnect, type IcConfig } from '../plan/ovn-ic-config.ts';
-import { fromAnnotation } from './route-policies.ts';
+import { fromAnnotation } from '../../lib/route-policy/parse.ts';
 
 /** The ConfigMap's ports are those of databases; the hub is a service beside them. */
 const hubPort = 6650;

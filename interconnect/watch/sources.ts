@@ -12,8 +12,8 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { RoutePolicy } from '../plan/policy/policy.ts';
-import { parseRoutePolicy } from './route-policies.ts';
+import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
+import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import {
   parseGateway,
   parseInterconnect,

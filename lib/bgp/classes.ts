@@ -3,7 +3,8 @@
 import { createHash } from 'node:crypto';
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import type { BgpState, Labels } from './objects.ts';
-import { annotationAdvertisement, type Offer } from './offers/offer.ts';
+import { annotationAdvertisement, type Contribution } from './offers/offer.ts';
+import type { BgpPolicies, ExportVerdict, Outgoing } from './policies.ts';
 
 export interface RouteClass {
   /** Twelve hexadecimal digits. */
@@ -16,6 +17,8 @@ export interface RouteClass {
   readonly isLeaving: boolean;
   /** Source Interconnect: the cluster the prefixes are of. */
   readonly cluster: string | undefined;
+  /** What RoutePolicies say, by BgpPeer; peers without any are not here. */
+  readonly verdicts: ReadonlyMap<string, ExportVerdict>;
 }
 
 export interface ClassAdvertisement {
@@ -38,10 +41,12 @@ export function isReservedCommunity(community: string): boolean {
 
 export class Classifier {
   readonly #isLeaving: boolean;
+  readonly #policies: BgpPolicies;
   readonly #advertisements = new Map<string, ClassAdvertisement>();
   readonly #classes = new Map<string, RouteClass>();
 
-  constructor(state: BgpState, isLeaving: boolean) {
+  constructor(state: BgpState, policies: BgpPolicies, isLeaving: boolean) {
+    this.#policies = policies;
     this.#isLeaving = isLeaving;
     const implicit = { name: annotationAdvertisement, labels: {}, peers: undefined, attributes: {} };
     this.#advertisements.set(annotationAdvertisement, implicit);
@@ -51,26 +56,41 @@ export class Classifier {
     }
   }
 
-  /** The class of a prefix with these offers, all of this node. */
-  classOf(offers: readonly Offer[]): RouteClass {
+  /** The class of a prefix that objects bring to this node. */
+  classOf(prefix: string, contributions: readonly Contribution[]): RouteClass {
+    const offers = contributions.map(({ offer }) => offer);
     const names = [...new Set(offers.map(({ advertisement }) => advertisement))].toSorted();
-    const cluster = offers.find(({ remote }) => remote !== undefined)?.remote?.cluster;
-    const key = JSON.stringify([names, cluster]);
+    const remote = offers.find((offer) => offer.remote !== undefined)?.remote;
+    const outgoing: Outgoing = {
+      prefix,
+      sources: [...new Set(contributions.map(({ object }) => object.slice(0, object.indexOf(' '))))],
+      cluster: remote?.cluster,
+      origin: remote?.origin ?? 'connected',
+      tags: remote?.tags ?? [],
+    };
+    const verdicts = this.#policies.exporting.map(
+      (peer) => [peer, this.#policies.exportVerdict(peer, outgoing)] as const,
+    );
+    const key = JSON.stringify([names, remote?.cluster, verdicts]);
     const known = this.#classes.get(key);
     if (known) return known;
-    const made = this.#make(names, cluster);
+    const made = this.#make(names, remote?.cluster, new Map(verdicts));
     this.#classes.set(key, made);
     return made;
   }
 
-  #make(names: readonly string[], cluster: string | undefined): RouteClass {
+  #make(
+    names: readonly string[],
+    cluster: string | undefined,
+    verdicts: ReadonlyMap<string, ExportVerdict>,
+  ): RouteClass {
     const advertisements = names.flatMap((name) => this.#advertisements.get(name) ?? []);
     const id = createHash('sha256')
-      .update(canonicalJson([advertisements, this.#isLeaving, cluster ?? '']))
+      .update(canonicalJson([advertisements, this.#isLeaving, cluster ?? '', [...verdicts]]))
       .digest('hex')
       .slice(0, 12);
     const words = [nobody, marker * 0x10000 + parseInt(id.slice(0, 4), 16), parseInt(id.slice(4), 16)];
-    return { id, tag: words.join(':'), advertisements, isLeaving: this.#isLeaving, cluster };
+    return { id, tag: words.join(':'), advertisements, isLeaving: this.#isLeaving, cluster, verdicts };
   }
 }
 

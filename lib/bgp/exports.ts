@@ -1,7 +1,8 @@
 // What a peer is told of a class of prefixes: nothing, or the union of what the advertisements say that the peer selects.
-import { wellKnownCommunities } from '../api/kinds/bgp-advertisement.ts';
+import { type BgpAttributes, wellKnownCommunities } from '../api/kinds/bgp-advertisement.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import type { ClassAdvertisement, RouteClass } from './classes.ts';
+import { interconnectCommunity } from './interconnect-community.ts';
 import type { AcceptedPeer } from './peers.ts';
 
 /** How a class is announced to one peer. */
@@ -26,37 +27,41 @@ export function toldTo(peer: AcceptedPeer, routeClass: RouteClass): readonly Cla
 
 /** Undefined where the peer is not told of the class. */
 export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttributes | undefined {
-  const told = toldTo(peer, routeClass).map(({ attributes }) => attributes);
-  if (told.length === 0) return undefined;
+  const advertisements = toldTo(peer, routeClass).map(({ attributes }) => attributes);
+  const verdict = routeClass.verdicts.get(peer.name);
+  if (advertisements.length === 0 || verdict?.isAllowed === false) return undefined;
+  const sets = verdict?.sets;
+  const told: readonly BgpAttributes[] = sets ? [...advertisements, { communities: sets.communities }] : advertisements;
   const communities = told.flatMap(({ communities: given }) => [
     ...(given?.standard ?? []),
     ...(given?.wellKnown ?? []).map((name) => wellKnownCommunities[name]),
   ]);
   if (routeClass.isLeaving) communities.push(wellKnownCommunities['graceful-shutdown']);
   const large = told.flatMap(({ communities: given }) => given?.large ?? []);
+  if (routeClass.cluster !== undefined) large.push(interconnectCommunity(routeClass.cluster));
+  const highestPreference = best(
+    told.map((each) => each.localPreference),
+    Math.max,
+  );
+  const lowestMed = best(
+    told.map((each) => each.med),
+    Math.min,
+  );
+  const fewest = Math.min(...told.map((each) => each.asPathPrepend ?? 0));
+  const nextHopOf = (family: 'ipv4' | 'ipv6') =>
+    sets?.nextHop?.[family] ?? told.find((each) => each.nextHop?.[family] !== undefined)?.nextHop?.[family];
   return {
     communities: sortedUnique(communities),
     largeCommunities: sortedUnique(large),
     // gobgpd takes 0 for none.
-    localPreference: routeClass.isLeaving
-      ? 1
-      : best(
-          Math.max,
-          told.map((each) => each.localPreference),
-        ),
-    med: best(
-      Math.min,
-      told.map((each) => each.med),
-    ),
-    prepend: Math.min(...told.map((each) => each.asPathPrepend ?? 0)),
-    nextHop: {
-      ipv4: told.find((each) => each.nextHop?.ipv4 !== undefined)?.nextHop?.ipv4,
-      ipv6: told.find((each) => each.nextHop?.ipv6 !== undefined)?.nextHop?.ipv6,
-    },
+    localPreference: routeClass.isLeaving ? 1 : (sets?.localPreference ?? highestPreference),
+    med: sets?.med ?? lowestMed,
+    prepend: sets?.asPathPrepend ?? fewest,
+    nextHop: { ipv4: nextHopOf('ipv4'), ipv6: nextHopOf('ipv6') },
   };
 }
 
-function best(choose: (...values: number[]) => number, values: readonly (number | undefined)[]): number | undefined {
+function best(values: readonly (number | undefined)[], choose: (...values: number[]) => number): number | undefined {
   const given = values.filter((value) => value !== undefined);
   return given.length === 0 ? undefined : choose(...given);
 }

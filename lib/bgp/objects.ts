@@ -6,6 +6,7 @@ import type { BgpInstanceSpec } from '../api/kinds/bgp-instance.ts';
 import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
 import type { Condition } from '../api/kinds/shared.ts';
 import type { Problem } from '../desired/problem.ts';
+import type { RoutePolicy } from '../route-policy/policy.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -171,4 +172,6 @@ export interface BgpState {
   /** By `kind/name`. */
   readonly eips: ReadonlyMap<string, Eip>;
   readonly remotes: ReadonlyMap<string, Remote>;
+  /** All of them, also those that are not about BGP. */
+  readonly policies: ReadonlyMap<string, RoutePolicy>;
 }

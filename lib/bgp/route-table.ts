@@ -4,11 +4,12 @@ import type { RouteClass } from './classes.ts';
 import { Classifier } from './classes.ts';
 import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
 import { eipOffers } from './offers/eip.ts';
-import { annotationAdvertisement, type ObjectOffers, type Offer, type Refusal } from './offers/offer.ts';
+import { annotationAdvertisement, type Contribution, type ObjectOffers, type Refusal } from './offers/offer.ts';
 import { podOffers } from './offers/pod.ts';
 import { remoteOffers } from './offers/remote.ts';
 import { serviceOffers } from './offers/service.ts';
 import { subnetOffers } from './offers/subnet.ts';
+import { BgpPolicies } from './policies.ts';
 import { announcers, type Source, type View, viewOf } from './offers/view.ts';
 
 /** An object that may bring prefixes: `Pod`, `default/web`. */
@@ -20,11 +21,6 @@ export interface ObjectRef {
 /** How this node announces: undefined where it has no instance, or announces nothing because it is drained. */
 export interface Announcing {
   readonly isLeaving: boolean;
-}
-
-interface Contribution {
-  readonly object: string;
-  readonly offer: Offer;
 }
 
 interface Tally {
@@ -69,9 +65,13 @@ export class RouteTable {
   }
 
   /** Judges everything anew. @param announcing undefined: this node announces nothing */
-  rebuild(state: BgpState, announcing: Announcing | undefined): void {
+  rebuild(
+    state: BgpState,
+    announcing: Announcing | undefined,
+    policies = new BgpPolicies(state.policies.values()),
+  ): void {
     this.#view = viewOf(state);
-    this.#classifier = announcing && new Classifier(state, announcing.isLeaving);
+    this.#classifier = announcing && new Classifier(state, policies, announcing.isLeaving);
     this.#byObject.clear();
     this.#byPrefix.clear();
     this.#tallies.clear();
@@ -165,8 +165,8 @@ export class RouteTable {
 
   #decide(prefix: string): void {
     const before = this.#routes.get(prefix);
-    const here = this.#offersHere(prefix);
-    const after = here.length === 0 ? undefined : this.#classifier?.classOf(here);
+    const here = this.#contributedHere(prefix);
+    const after = here.length === 0 ? undefined : this.#classifier?.classOf(prefix, here);
     if (before?.id === after?.id) return;
     if (before) this.#count(before, prefix, -1);
     if (after) {
@@ -176,15 +176,14 @@ export class RouteTable {
     this.#changed.add(prefix);
   }
 
-  #offersHere(prefix: string): readonly Offer[] {
+  #contributedHere(prefix: string): readonly Contribution[] {
     const view = this.#view;
     if (!view) return [];
     const { node } = view.state;
-    return (this.#byPrefix.get(prefix) ?? [])
-      .map(({ offer }) => offer)
-      .filter(
-        ({ nodes, advertisement }) => announcers(view, advertisement).has(node) && nodes?.includes(node) !== false,
-      );
+    return (this.#byPrefix.get(prefix) ?? []).filter(
+      ({ offer: { nodes, advertisement } }) =>
+        announcers(view, advertisement).has(node) && nodes?.includes(node) !== false,
+    );
   }
 
   #count(routeClass: RouteClass, prefix: string, by: 1 | -1): void {

@@ -1,6 +1,8 @@
 import { bgpAdvertisementSpec } from '../api/kinds/bgp-advertisement.ts';
 import { bgpInstanceSpec } from '../api/kinds/bgp-instance.ts';
 import { bgpPeerSpec } from '../api/kinds/bgp-peer.ts';
+import { parseRoutePolicy } from '../route-policy/parse.ts';
+import type { RoutePolicy } from '../route-policy/policy.ts';
 import type {
   BgpAdvertisement,
   BgpInstance,
@@ -95,6 +97,10 @@ export function readyOn(...nodes: readonly string[]): readonly Endpoint[] {
   return nodes.map((node) => ({ node, isReady: true, isServing: true }));
 }
 
+export function policyOf(name: string, spec: object): RoutePolicy {
+  return parseRoutePolicy({ metadata: { name, uid: `uid-${name}`, resourceVersion: '1', generation: 1 }, spec });
+}
+
 export interface TestObjects {
   readonly nodes?: readonly Node[];
   readonly namespaces?: Readonly<Record<string, Labels>>;
@@ -108,6 +114,7 @@ export interface TestObjects {
   readonly endpoints?: Readonly<Record<string, readonly Endpoint[]>>;
   readonly eips?: readonly Eip[];
   readonly remotes?: readonly Remote[];
+  readonly policies?: readonly RoutePolicy[];
 }
 
 /** The state of node `n1` from any mix of objects. */
@@ -132,5 +139,6 @@ export function stateOf(objects: TestObjects): BgpState {
     slices: new Map(slices),
     eips: new Map((objects.eips ?? []).map((eip) => [`${eip.kind}/${eip.name}`, eip])),
     remotes: byName(objects.remotes),
+    policies: byName(objects.policies),
   };
 }

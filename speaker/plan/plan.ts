@@ -2,6 +2,7 @@
 // main.ts calls it after every change; apply/ brings gobgpd there and plan/status.ts says it to the objects. Routes are kept from plan to
 // plan and worked on where something changed; everything anew gives the same. A bad object never changes what the others get.
 import { chooseInstance, type WantedInstance } from '../../lib/bgp/instance.ts';
+import { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { type AcceptedPeer, planPeers } from '../../lib/bgp/peers.ts';
 import { RouteTable } from '../../lib/bgp/route-table.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -35,14 +36,17 @@ export interface SpeakerPlan {
 export class SpeakerPlanner {
   readonly #table = new RouteTable();
   #announcing: string | undefined;
+  #policies: BgpPolicies | undefined;
 
   /** The plan of the node `state.node`. */
   plan(state: SpeakerState, changes: Changes, drain: DrainPhase): SpeakerPlan {
     const { instance, problems: instanceProblems } = chooseInstance(state);
     const announcing = instance && drain !== 'Drained' ? { isLeaving: drain === 'Leaving' } : undefined;
     const how = JSON.stringify(announcing ?? null);
-    if (changes.isEverything || how !== this.#announcing) this.#table.rebuild(state, announcing);
-    else this.#table.update(state, changes.objects);
+    if (changes.isEverything || how !== this.#announcing) {
+      this.#policies = new BgpPolicies(state.policies.values(), this.#policies?.set);
+      this.#table.rebuild(state, announcing, this.#policies);
+    } else this.#table.update(state, changes.objects);
     this.#announcing = how;
     const { peers: accepted, problems: peerProblems } = planPeers(state, instance);
     const peers = [...accepted.values()].map((peer) => ({ ...peer, password: passwordOf(state, peer) }));

@@ -24,10 +24,12 @@ import {
   ovnEips,
   pods,
   remoteClusters,
+  routePolicies,
   secrets,
   services,
   subnets,
 } from '../../lib/kube/resources.ts';
+import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import type { KubeClient, RawObject, Reflector, ReflectorChange, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Changes } from '../state/changes.ts';
@@ -142,6 +144,11 @@ export function watchCluster({ client, node, passwords, log, signal, onChange }:
     ),
     pods: mirror(pods, parsePod, own('Pod')),
     services: mirror(services, parseService, own('Service')),
+    policies: mirror(
+      routePolicies,
+      parseRoutePolicy,
+      everything(({ spec, inForce }) => ({ spec, inForce })),
+    ),
     remotes: mirror(remoteClusters, parseRemote, own('Interconnect'), optional),
   };
   mirror(endpointSlices, parseEndpointSlice, onSlice);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compilePolicies, noPolicies } from './compile.ts';
+import { compilePolicies, noPolicies } from '../../../lib/route-policy/compile.ts';
 import { importVerdict } from './import.ts';
 import { policy } from './testing.ts';
 

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RoutePolicySpec } from '../../../lib/api/kinds/route-policy.ts';
 import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
-import { compilePolicies } from './compile.ts';
+import { compilePolicies } from '../../../lib/route-policy/compile.ts';
 import { exportPrefixes, type OwnPrefix } from './export.ts';
-import { tally, type RoutePolicy } from './policy.ts';
+import { tally, type RoutePolicy } from '../../../lib/route-policy/policy.ts';
 import { policy, randomOf, type ShortSpec } from './testing.ts';
 
 const own = (cidr: string, fields: Partial<OwnPrefix> = {}): OwnPrefix => ({

@@ -2,11 +2,11 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { Prefix } from '../../link/messages.ts';
-import type { CompiledPolicy, CompiledRule } from './check.ts';
-import type { PolicySet } from './compile.ts';
+import type { CompiledPolicy, CompiledRule } from '../../../lib/route-policy/check.ts';
+import type { PolicySet } from '../../../lib/route-policy/compile.ts';
 import { Audience, Undecided, type Destinations } from './destinations.ts';
 import { matchesTraits } from './import.ts';
-import { describeDecision, type Decision } from './policy.ts';
+import { describeDecision, type Decision } from '../../../lib/route-policy/policy.ts';
 
 /** A prefix that this cluster could offer. */
 export interface OwnPrefix {

@@ -3,9 +3,9 @@ import { describe, it } from 'node:test';
 import type { RoutePolicySpec } from '../../../lib/api/kinds/route-policy.ts';
 import { cidrContains, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, type Family } from '../../../lib/net/ip.ts';
-import { compilePolicies } from './compile.ts';
+import { compilePolicies } from '../../../lib/route-policy/compile.ts';
 import { importVerdict, type OfferedPrefix } from './import.ts';
-import { tally, type Decision, type RoutePolicy } from './policy.ts';
+import { tally, type Decision, type RoutePolicy } from '../../../lib/route-policy/policy.ts';
 import { policy, randomOf } from './testing.ts';
 
 const offered = (fields: Partial<OfferedPrefix> = {}): OfferedPrefix => ({

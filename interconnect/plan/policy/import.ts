@@ -1,9 +1,9 @@
 /** Whether a prefix that another cluster offers is used here, and how much it is preferred. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import { defaultPreference, type CompiledPolicy, type CompiledRule } from './check.ts';
-import type { PolicySet } from './compile.ts';
-import { describeDecision, type Decision } from './policy.ts';
+import { defaultPreference, type CompiledPolicy, type CompiledRule } from '../../../lib/route-policy/check.ts';
+import type { PolicySet } from '../../../lib/route-policy/compile.ts';
+import { describeDecision, type Decision } from '../../../lib/route-policy/policy.ts';
 
 export interface OfferedPrefix {
   /** That offers it. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compilePolicies } from './compile.ts';
+import { compilePolicies } from '../../../lib/route-policy/compile.ts';
 import { limitPrefixes, overLimit } from './limit.ts';
 import { policy } from './testing.ts';
 

@@ -1,7 +1,7 @@
 /** How many prefixes of one cluster are used. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
-import type { PolicySet } from './compile.ts';
+import type { PolicySet } from '../../../lib/route-policy/compile.ts';
 
 export interface LimitedPrefix {
   readonly transitSwitch: string;

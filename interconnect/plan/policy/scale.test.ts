@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { compilePolicies } from './compile.ts';
+import { compilePolicies } from '../../../lib/route-policy/compile.ts';
 import { exportPrefixes } from './export.ts';
 import { importVerdict } from './import.ts';
 import { limitPrefixes } from './limit.ts';

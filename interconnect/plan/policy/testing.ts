@@ -1,6 +1,6 @@
 /** For tests of this folder: policies from short specs, and prefixes from a seeded generator. */
 import { routePolicySpec, type RoutePolicySpec } from '../../../lib/api/kinds/route-policy.ts';
-import type { RoutePolicy } from './policy.ts';
+import type { RoutePolicy } from '../../../lib/route-policy/policy.ts';
 
 export type ShortSpec = Partial<Omit<RoutePolicySpec, 'rules'>> & { readonly rules?: readonly object[] };
 

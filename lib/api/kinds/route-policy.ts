@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { bgpAttributes, bgpSources } from './bgp-advertisement.ts';
 import { ageColumn, conditionColumn, conditions, mapList, reasonColumn, rules, type Kind } from './shared.ts';
 
 const tag = z
@@ -39,6 +40,18 @@ export const routeMatch = z.object({
     .optional()
     .describe('Where the cluster that offers it has it from: any of these.'),
   tags: z.array(tag).min(1).max(32).optional().describe('Any of these tags.'),
+  communities: z
+    .array(z.string().regex(/^[0-9]{1,10}:[0-9]{1,10}(:[0-9]{1,10})?$/))
+    .min(1)
+    .max(32)
+    .optional()
+    .describe('Import from BGP: any of these communities, `asn:value` or large, `asn:value:value`.'),
+  sources: z
+    .array(z.enum(bgpSources))
+    .min(1)
+    .max(5)
+    .optional()
+    .describe('Export to BGP: the sources of the BgpAdvertisements that announce it: any of these.'),
   vpcs: z.array(z.string().min(1).max(253)).min(1).max(64).optional().describe('VPCs of this cluster: any of these.'),
   clusters: z
     .array(z.string().min(1).max(40))
@@ -65,6 +78,11 @@ export const routeRule = z
       .max(4294967295)
       .optional()
       .describe('Import only: among routes to one prefix the highest is used; 100 by default.'),
+    setBgp: bgpAttributes
+      .optional()
+      .describe(
+        'Export to BGP only: communities are added to those of the advertisements, the rest takes their place.',
+      ),
     aggregate: z
       .string()
       .min(1)
@@ -74,12 +92,12 @@ export const routeRule = z
   })
   .meta(
     rules({
-      rule: "self.action == 'Allow' || !(has(self.setTags) || has(self.setPreference) || has(self.aggregate))",
-      message: 'setTags, setPreference and aggregate are for action Allow',
+      rule: "self.action == 'Allow' || !(has(self.setTags) || has(self.setPreference) || has(self.aggregate) || has(self.setBgp))",
+      message: 'setTags, setPreference, aggregate and setBgp are for action Allow',
     }),
   );
 
-/** Which prefixes this cluster takes from others (Import) and tells them (Export). */
+/** Which prefixes this cluster takes from other clusters or routers (Import) and tells them (Export). */
 export const routePolicySpec = z
   .object({
     direction: z.enum(['Import', 'Export']),
@@ -95,11 +113,21 @@ export const routePolicySpec = z
       .max(64)
       .optional()
       .describe('Only these; all by default.'),
+    bgpPeers: z
+      .array(z.string().min(1).max(253))
+      .min(1)
+      .max(64)
+      .optional()
+      .describe(
+        'Sessions with these BgpPeers. A policy that names some is about other clusters too only where it names transitSwitches; one that names none is not about BGP. After the last policy of a peer all is allowed to go out, and nothing to come in.',
+      ),
     rules: z.array(routeRule).max(256).default([]).describe('The first that matches decides.'),
     defaultAction: z
       .enum(['Allow', 'Deny', 'Next'])
       .default('Next')
-      .describe('What becomes of a prefix no rule matches: Next asks the next policy; after the last all are allowed.'),
+      .describe(
+        'What becomes of a prefix no rule matches: Next asks the next policy; after the last all are allowed, but for prefixes of routers.',
+      ),
     maxPrefixes: z
       .int()
       .min(0)
@@ -120,6 +148,14 @@ export const routePolicySpec = z
         message: 'setPreference is for direction Import',
       },
       { rule: "self.direction == 'Import' || !has(self.maxPrefixes)", message: 'maxPrefixes is for direction Import' },
+      {
+        rule: 'has(self.bgpPeers) || !has(self.rules) || self.rules.all(r, !has(r.setBgp) && (!has(r.match) || (!has(r.match.communities) && !has(r.match.sources))))',
+        message: 'setBgp, match.communities and match.sources are for a policy with bgpPeers',
+      },
+      {
+        rule: "self.direction == 'Export' || !has(self.rules) || self.rules.all(r, !has(r.setBgp) && (!has(r.match) || !has(r.match.sources)))",
+        message: 'setBgp and match.sources are for direction Export',
+      },
     ),
   );
 
@@ -153,7 +189,7 @@ export const routePolicyKind: Kind = {
   spec: routePolicySpec,
   status: routePolicyStatus,
   hasStatusSubresource: true,
-  description: 'Which prefixes this cluster takes from other clusters and which it tells them.',
+  description: 'Which prefixes this cluster takes from other clusters and from routers, and which it tells them.',
   columns: [
     { name: 'Direction', type: 'string', path: '.spec.direction' },
     { name: 'Priority', type: 'integer', path: '.spec.priority' },

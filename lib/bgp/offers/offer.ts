@@ -16,6 +16,12 @@ export interface Refusal extends Problem {
   readonly advertisement: string;
 }
 
+/** An offer and the object that makes it: `Pod default/web`. */
+export interface Contribution {
+  readonly object: string;
+  readonly offer: Offer;
+}
+
 export interface ObjectOffers {
   readonly offers: readonly Offer[];
   readonly refusals: readonly Refusal[];

@@ -2,8 +2,8 @@
  * The rules of one policy by the prefixes they match. A prefix is looked up once per mask length that occurs in the
  * policy, instead of being compared with every range of every rule. Pure.
  */
-import type { Cidr } from '../../../lib/net/cidr.ts';
-import { bitsOf, type Family } from '../../../lib/net/ip.ts';
+import type { Cidr } from '../net/cidr.ts';
+import { bitsOf, type Family } from '../net/ip.ts';
 
 /** Prefixes within `cidr` whose mask is from `ge` to `le`, both included. */
 export interface PrefixRange {

@@ -1,5 +1,5 @@
 /** The RoutePolicy objects of a cluster as one value that can be asked about prefixes. Pure. */
-import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Problem } from '../desired/problem.ts';
 import { compileSpec, type CompiledPolicy } from './check.ts';
 import type { RoutePolicy } from './policy.ts';
 

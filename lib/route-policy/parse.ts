@@ -1,8 +1,8 @@
 /** RoutePolicy objects as the plans need them. What is wrong is part of the value. */
 import { z } from 'zod';
-import { routePolicySpec, type RoutePolicySpec, type RoutePolicyStatus } from '../../lib/api/kinds/route-policy.ts';
-import type { RawObject } from '../../lib/kube/types.ts';
-import type { RoutePolicy } from '../plan/policy/policy.ts';
+import { routePolicySpec, type RoutePolicySpec, type RoutePolicyStatus } from '../api/kinds/route-policy.ts';
+import type { RawObject } from '../kube/types.ts';
+import type { RoutePolicy } from './policy.ts';
 
 /** On objects that were made from something else: what they follow. */
 export const fromAnnotation = 'isthmus.network/from';

@@ -1,12 +1,12 @@
 /**
- * Route policies: which prefixes this cluster takes from others, and which it tells them.
+ * Route policies: which prefixes this cluster takes from other clusters and from routers, and which it tells them.
  *
- * In: RoutePolicy objects as `watch/` parsed them, and prefixes. Out: verdicts with the policy and rule that decided. The
- * agent's plans call `compilePolicies` once per set of objects, then `importVerdict`, `limitPrefixes` and
- * `exportPrefixes`. Nothing is refused without a problem that names who refused it.
+ * In: RoutePolicy objects as `parse.ts` made them, and prefixes. Out: verdicts with the policy and rule that decided.
+ * `compilePolicies` is called once per set of objects; the interconnect's verdicts are in its plans, those of BGP sessions
+ * in lib/bgp. Nothing is refused without a problem that names who refused it.
  */
-import type { RoutePolicySpec, RoutePolicyStatus } from '../../../lib/api/kinds/route-policy.ts';
-import type { Problem } from '../../../lib/desired/problem.ts';
+import type { RoutePolicySpec, RoutePolicyStatus } from '../api/kinds/route-policy.ts';
+import type { Problem } from '../desired/problem.ts';
 
 /** A RoutePolicy object. */
 export interface RoutePolicy {
@@ -20,6 +20,11 @@ export interface RoutePolicy {
   readonly status: RoutePolicyStatus;
   /** Value of the annotation `isthmus.network/from`: what made the object. */
   readonly from: string | undefined;
+}
+
+/** Whether it is about prefixes of other clusters; a policy that names only BgpPeers is not. */
+export function isAboutClusters(spec: RoutePolicySpec): boolean {
+  return spec.bgpPeers === undefined || spec.transitSwitches !== undefined;
 }
 
 /** Who decided on a prefix; `rule` is undefined where the policy's defaultAction did. */

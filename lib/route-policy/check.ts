@@ -1,9 +1,10 @@
 /** A RoutePolicy's spec → rules that can be asked, or what is wrong with it. Pure. */
-import type { RoutePolicySpec, RouteRule } from '../../../lib/api/kinds/route-policy.ts';
-import type { Problem } from '../../../lib/desired/problem.ts';
-import { cidrsOverlap, formatCidr, hasHostBits, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import { bitsOf } from '../../../lib/net/ip.ts';
-import { specialUse } from '../../../lib/net/special-use.ts';
+import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
+import type { RoutePolicySpec, RouteRule } from '../api/kinds/route-policy.ts';
+import type { Problem } from '../desired/problem.ts';
+import { cidrsOverlap, formatCidr, hasHostBits, parseCidr, type Cidr } from '../net/cidr.ts';
+import { bitsOf } from '../net/ip.ts';
+import { specialUse } from '../net/special-use.ts';
 import { RuleIndex, type PrefixRange } from './rule-index.ts';
 
 export interface CompiledRule {
@@ -16,6 +17,9 @@ export interface CompiledRule {
   readonly setTags: readonly string[];
   readonly preference: number;
   readonly aggregate: Cidr | undefined;
+  readonly communities: ReadonlySet<string> | undefined;
+  readonly sources: ReadonlySet<string> | undefined;
+  readonly setBgp: BgpAttributes | undefined;
 }
 
 export interface CompiledPolicy {
@@ -56,6 +60,9 @@ function compileRule(
     clusters: setOf(match.clusters),
     setTags,
     preference: setPreference,
+    communities: setOf(match.communities),
+    sources: setOf(match.sources),
+    setBgp: rule.setBgp,
     aggregate: rule.aggregate === undefined ? undefined : aggregateOf(rule.aggregate, index, ranges, problems),
   };
 }
