@@ -1,10 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalAddress } from './address.ts';
 import { attributesFingerprint, encodeAttributes, type PathAttributes } from './attributes.ts';
-import { GobgpInvalidArgument, type GobgpError } from './errors.ts';
+import { GobgpInvalidArgument, GobgpUnsupported, type GobgpError } from './errors.ts';
 import { type AddressFamily, decodePrefix, encodePrefix, familyNumber, familyOfPrefix } from './nlri.ts';
 import type { RoutingPolicies } from './policies.ts';
-import { type Peer, type PeerConfig, type PeerMessage, peerMessage, peerOfMessage, sessionOfMessage } from './peers.ts';
+import { configOfMessage, type PeerMessage, peerMessage } from './peer-messages.ts';
+import type { Peer, PeerConfig } from './peers.ts';
+import { sessionOfMessage } from './sessions.ts';
 import {
   assignmentMessage,
   type AssignmentMessage,
@@ -54,6 +56,12 @@ export interface GobgpClient {
   getBgp(): Promise<BgpGlobal | undefined>;
   /** @throws GobgpInvalidArgument when it runs already */
   startBgp(wanted: BgpGlobal): Promise<void>;
+  /**
+   * Ends all sessions, with graceful restart where the neighbours take part in it. Every further call is refused: only a new process
+   * starts again.
+   * @throws GobgpUnsupported
+   */
+  stopBgp(options: { readonly allowGracefulRestart: boolean }): Promise<void>;
   /** @param options.advertised counts what each peer was told, a walk over the whole table. */
   listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]>;
   /** @param options.isRestarting only when this very peer had a session with a gobgpd that died. */
@@ -62,7 +70,9 @@ export interface GobgpClient {
   updatePeer(peer: PeerConfig): Promise<void>;
   /** Ends a session with a Cease first, so that the neighbour drops our routes at once instead of keeping them for a restart. */
   deletePeer(address: string): Promise<void>;
-  /** Applies the policies anew; `soft` keeps the session. */
+  /** Lets a peer try again that is down by the operator's or the prefix limit's doing. */
+  enablePeer(address: string): Promise<void>;
+  /** Applies the policies anew. `soft` keeps the session; without it one that is up ends, and none that is not. */
   resetPeer(
     address: string,
     options: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
@@ -129,20 +139,30 @@ class Client implements GobgpClient {
     await this.#transport.unary('StartBgp', { global: { asn, router_id: routerId, listen_port: listenPort } });
   }
 
+  async stopBgp({ allowGracefulRestart }: { readonly allowGracefulRestart: boolean }): Promise<void> {
+    if (this.generation === 'v3') throw new GobgpUnsupported('stopping BGP');
+    await this.#transport.unary('StopBgp', { allow_graceful_restart: allowGracefulRestart });
+  }
+
   async listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]> {
     const answers = (await this.#transport.collect('ListPeer', {
       enable_advertised: options?.advertised ?? false,
     })) as { peer: PeerMessage }[];
     if (answers.length > 0 && this.#asn === undefined) await this.getBgp();
-    return answers.map(({ peer }) => peerOfMessage(peer, this.#asn ?? 0));
+    return answers.map(({ peer }) => ({
+      config: configOfMessage(peer, this.#asn ?? 0),
+      session: sessionOfMessage(peer),
+    }));
   }
 
   async addPeer(peer: PeerConfig, options?: { readonly isRestarting?: boolean }): Promise<void> {
-    await this.#transport.unary('AddPeer', { peer: peerMessage(peer, options?.isRestarting ?? false) });
+    await this.#transport.unary('AddPeer', {
+      peer: peerMessage(peer, this.generation, options?.isRestarting ?? false),
+    });
   }
 
   async updatePeer(peer: PeerConfig): Promise<void> {
-    await this.#transport.unary('UpdatePeer', { peer: peerMessage(peer, false) });
+    await this.#transport.unary('UpdatePeer', { peer: peerMessage(peer, this.generation, false) });
   }
 
   async deletePeer(address: string): Promise<void> {
@@ -156,10 +176,16 @@ class Client implements GobgpClient {
     await this.#transport.unary('DeletePeer', { address: known });
   }
 
+  async enablePeer(address: string): Promise<void> {
+    await this.#transport.unary('EnablePeer', { address: canonicalAddress(address) });
+  }
+
   async resetPeer(
     address: string,
     { soft, direction }: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
   ): Promise<void> {
+    // gobgpd would keep the reset of a session that is not there, and end the next one with it.
+    if (!soft && !(await this.#hasSession(canonicalAddress(address)))) return;
     const directions = { in: 'RESET_IN', out: 'RESET_OUT', both: 'RESET_BOTH' } as const;
     await this.#transport.unary('ResetPeer', {
       address: canonicalAddress(address),

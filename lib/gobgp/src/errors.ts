@@ -48,3 +48,10 @@ export class GobgpInvalidArgument extends GobgpError {
     super('GobgpInvalidArgument', 'never', message);
   }
 }
+
+/** This generation of gobgpd cannot do what was asked; only a newer one can. */
+export class GobgpUnsupported extends GobgpError {
+  constructor(what: string) {
+    super('GobgpUnsupported', 'never', `${what} needs gobgpd 4, and this is gobgpd 3; run a newer gobgpd`);
+  }
+}

@@ -13,7 +13,15 @@ export {
   type PathTable,
   type PeerEvent,
 } from './client.ts';
-export { GobgpError, GobgpIncompatible, GobgpInvalidArgument, GobgpRejected, GobgpUnreachable } from './errors.ts';
+export {
+  GobgpError,
+  GobgpIncompatible,
+  GobgpInvalidArgument,
+  GobgpRejected,
+  GobgpUnreachable,
+  GobgpUnsupported,
+} from './errors.ts';
+export { type BgpNotification, notificationName, notificationOfLogLine, notificationText } from './notifications.ts';
 export {
   addressFamilies,
   type AddressFamily,
@@ -22,7 +30,14 @@ export {
   encodePrefix,
   familyOfPrefix,
 } from './nlri.ts';
-export { isSamePeer, type Peer, type PeerConfig, type PeerSession, type SessionState } from './peers.ts';
+export {
+  type BfdConfig,
+  type GracefulRestartConfig,
+  isSamePeer,
+  isSessionKept,
+  type Peer,
+  type PeerConfig,
+} from './peers.ts';
 export {
   isSamePolicies,
   isSameStatement,
@@ -31,4 +46,5 @@ export {
   type PolicyStatement,
   type RoutingPolicies,
 } from './policies.ts';
+export type { FamilyCounts, PeerSession, SessionState } from './sessions.ts';
 export type { ApiGeneration, TransportOptions } from './transport.ts';

@@ -81,9 +81,11 @@ class GrpcTransport implements Transport {
   async isSpoken(): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
     this.#request('GetBgp', {}, (error) => {
-      if (!error) resolve(true);
-      else if (error.code === grpc.status.UNIMPLEMENTED) resolve(false);
-      else reject(this.#errorOf('GetBgp', error));
+      if (error?.code === grpc.status.UNIMPLEMENTED) return resolve(false);
+      const failure = error && this.#errorOf('GetBgp', error);
+      // A gobgpd whose BGP was stopped refuses every call, and yet it speaks.
+      if (failure instanceof GobgpUnreachable) reject(failure);
+      else resolve(true);
     });
     return promise;
   }
