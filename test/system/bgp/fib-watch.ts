@@ -1,0 +1,72 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import { end } from './namespace.ts';
+import { type Family, type Peer, prefixOf } from './peer.ts';
+
+/** Every route that the kernel of a peer loses, in the order it told: nothing is missed, however short it was. */
+export class FibWatch {
+  readonly #child: ChildProcess;
+  readonly #present: Set<string>;
+  readonly #wanted: ReadonlySet<string>;
+  /** The most of the wanted routes that were missing at once. */
+  mostMissing = 0;
+  /** How long any of them was missing, in ms. */
+  missingMs = 0;
+  #missingSince: number | undefined;
+
+  private constructor(child: ChildProcess, wanted: readonly string[], family: Family) {
+    this.#child = child;
+    this.#wanted = new Set(wanted);
+    this.#present = new Set(wanted);
+    if (child.stdout) createInterface(child.stdout).on('line', (line) => this.#onLine(line, family));
+  }
+
+  /** @param wanted prefixes that are there now */
+  static async open(peer: Peer, wanted: readonly string[], family: Family = 4): Promise<FibWatch> {
+    const [program = '', ...argv] = peer.namespace.prefix;
+    const child = spawn(program, [...argv, 'ip', `-${family}`, '-o', 'monitor', 'route'], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    const watch = new FibWatch(child, wanted, family);
+    await watch.#heard(peer, family);
+    return watch;
+  }
+
+  get missing(): number {
+    return [...this.#wanted].filter((prefix) => !this.#present.has(prefix)).length;
+  }
+
+  async close(): Promise<void> {
+    await end(this.#child);
+  }
+
+  /** A route of our own that is seen says that the monitor listens. */
+  async #heard(peer: Peer, family: Family): Promise<void> {
+    const probe = family === 4 ? '203.0.113.77/32' : '2001:db8:77::/128';
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const lines = this.#child.stdout;
+    lines?.on('data', (chunk: Buffer) => {
+      if (chunk.toString().includes(probe.split('/')[0] ?? '')) resolve();
+    });
+    const timer = setInterval(() => {
+      peer.namespace.ip(`-${family} route replace blackhole ${probe}`, `-${family} route del blackhole ${probe}`);
+    }, 20);
+    await promise;
+    clearInterval(timer);
+  }
+
+  #onLine(line: string, family: Family): void {
+    const [, deleted, text = ''] = /^(Deleted )?(?:unicast |blackhole )?(\S+)/.exec(line) ?? [];
+    const prefix = prefixOf(text, family);
+    if (!this.#wanted.has(prefix)) return;
+    if (deleted === undefined) this.#present.add(prefix);
+    else this.#present.delete(prefix);
+    const missing = this.#wanted.size - this.#present.size;
+    this.mostMissing = Math.max(this.mostMissing, missing);
+    if (missing > 0) this.#missingSince ??= performance.now();
+    else if (this.#missingSince !== undefined) {
+      this.missingMs += performance.now() - this.#missingSince;
+      this.#missingSince = undefined;
+    }
+  }
+}

@@ -1,0 +1,132 @@
+// A node and its peers as network namespaces: the node has a link to each peer, with IPv4 and IPv6, and our gobgpd; each peer runs FRR,
+// BIRD or gobgpd. Link `at` has the addresses 172.31.<at>.0/24 and fd00:31:<at>::/64.
+import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
+import { BirdPeer } from './bird.ts';
+import { FrrPeer } from './frr.ts';
+import { GobgpdPeer } from './gobgpd.ts';
+import { connect, Namespace } from './namespace.ts';
+import type { Link, Peer, PeerContext, PeerSetup } from './peer.ts';
+
+export interface BgpLab {
+  readonly node: Namespace;
+  /** The node's. */
+  readonly gobgpd: TestGobgpd;
+  /** Also for files of the test. */
+  readonly dir: string;
+  readonly peers: readonly Peer[];
+  frr(name: string): FrrPeer;
+  bird(name: string): BirdPeer;
+  close(): Promise<void>;
+}
+
+/** Starts everything; `peers` are on the links 1, 2, … in this order. */
+export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> {
+  const dir = mkdtempSync(join(tmpdir(), 'isthmus-bgp-'));
+  chmodSync(dir, 0o755);
+  const namespaces: Namespace[] = [];
+  let gobgpd: TestGobgpd | undefined;
+  const open = async (name: string): Promise<Namespace> => {
+    const opened = await Namespace.open(name);
+    namespaces.push(opened);
+    return opened;
+  };
+  const close = async (): Promise<void> => {
+    await gobgpd?.stop();
+    await Promise.all(namespaces.map((each) => each.close()));
+    rmSync(dir, { recursive: true, force: true });
+  };
+  try {
+    const node = await open('node');
+    const contexts = await Promise.all(
+      setups.map(async (setup, index): Promise<PeerContext> => {
+        const namespace = await open(setup.name);
+        const link = linkOf(index + 1);
+        if (setup.isBehindRouter)
+          connectThrough(await open(`${setup.name}-between`), node, namespace, setup.name, link);
+        else connectDirectly(node, namespace, setup.name, link);
+        const folder = join(dir, setup.name);
+        mkdirSync(folder);
+        return { setup, namespace, link, dir: folder };
+      }),
+    );
+    const peers = contexts.map(peerOf);
+    const [binary] = gobgpdBinaries();
+    if (!binary) throw new Error('no gobgpd on this machine');
+    const [started] = await Promise.all([startGobgpd(binary, node.prefix), ...peers.map((peer) => peer.start())]);
+    gobgpd = started;
+    return {
+      node,
+      gobgpd,
+      dir,
+      peers,
+      frr: (name) => ofKind(peers, name, FrrPeer),
+      bird: (name) => ofKind(peers, name, BirdPeer),
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+function peerOf(context: PeerContext): Peer {
+  switch (context.setup.kind) {
+    case 'frr':
+      return new FrrPeer(context);
+    case 'bird':
+      return new BirdPeer(context);
+    case 'gobgpd':
+      return new GobgpdPeer(context);
+  }
+}
+
+function ofKind<Kind extends Peer>(
+  peers: readonly Peer[],
+  name: string,
+  kind: new (context: PeerContext) => Kind,
+): Kind {
+  const found = peers.find((peer) => peer.name === name);
+  if (found instanceof kind) return found;
+  throw new Error(`${name} is no ${kind.name}`);
+}
+
+function linkOf(at: number): Link {
+  return {
+    v4: `172.31.${at}.201`,
+    v6: `fd00:31:${at}:1::1`,
+    nodeV4: `172.31.${at}.11`,
+    nodeV6: `fd00:31:${at}::11`,
+  };
+}
+
+function connectDirectly(node: Namespace, peer: Namespace, device: string, link: Link): void {
+  connect(
+    { namespace: node, device, addresses: [`${link.nodeV4}/24`, `${link.nodeV6}/48`] },
+    { namespace: peer, device: 'node', addresses: [`${link.v4}/24`, `${link.v6}/48`] },
+  );
+}
+
+/** The router has the middle of the link's addresses. */
+function connectThrough(router: Namespace, node: Namespace, peer: Namespace, device: string, link: Link): void {
+  const at = link.nodeV4.split('.')[2] ?? '';
+  const [nearV4, farV4, nearV6, farV6] = [
+    `172.31.${at}.126`,
+    `172.31.${at}.254`,
+    `fd00:31:${at}::fe`,
+    `fd00:31:${at}:1::fe`,
+  ];
+  connect(
+    { namespace: node, device, addresses: [`${link.nodeV4}/25`, `${link.nodeV6}/64`] },
+    { namespace: router, device: 'node', addresses: [`${nearV4}/25`, `${nearV6}/64`] },
+  );
+  connect(
+    { namespace: peer, device: 'node', addresses: [`${link.v4}/25`, `${link.v6}/64`] },
+    { namespace: router, device: 'peer', addresses: [`${farV4}/25`, `${farV6}/64`] },
+  );
+  router.run('sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1');
+  node.ip(`route add 172.31.${at}.128/25 via ${nearV4}`, `-6 route add fd00:31:${at}:1::/64 via ${nearV6}`);
+  peer.ip(`route add 172.31.${at}.0/25 via ${farV4}`, `-6 route add fd00:31:${at}::/64 via ${farV6}`);
+}

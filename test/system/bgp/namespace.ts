@@ -1,0 +1,145 @@
+/**
+ * Network namespaces without names, each with a process namespace: when the test ends, however it ends, the kernel takes away everything
+ * that ran in them. To look inside while a test stands still: `nsenter -t <pid of the sleep> -n -p`.
+ */
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { eventually } from './eventually.ts';
+
+/** Ends a child and waits for it. */
+export async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  child.once('exit', () => resolve());
+  child.kill('SIGKILL');
+  await promise;
+}
+
+/** A test that is killed takes its children with it. */
+export const withTest: readonly string[] = ['setpriv', '--pdeathsig', 'KILL', '--'];
+
+export class Namespace {
+  readonly name: string;
+  readonly #holder: ChildProcess;
+  /** Of the first process inside, as seen from outside. */
+  readonly pid: number;
+
+  private constructor(name: string, holder: ChildProcess, pid: number) {
+    this.name = name;
+    this.#holder = holder;
+    this.pid = pid;
+  }
+
+  static async open(name: string): Promise<Namespace> {
+    const holder = startChild(['unshare', '--net', '--pid', '--fork', '--kill-child', '--', 'sleep', 'infinity']);
+    const opened = new Namespace(name, holder, await childOf(holder));
+    opened.ip('link set lo up');
+    return opened;
+  }
+
+  /** Words before a command that runs it in this network; the process is then the one that was started. */
+  get prefix(): readonly string[] {
+    return [...withTest, 'nsenter', '-t', String(this.pid), '-n', '--'];
+  }
+
+  /** The output of a command in this network. */
+  run(...argv: readonly string[]): string {
+    return execFileSync('nsenter', ['-t', String(this.pid), '-n', '--', ...argv], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+      maxBuffer: 64 * 1024 * 1024,
+    });
+  }
+
+  /** Lines of `ip -batch`. */
+  ip(...lines: readonly string[]): void {
+    execFileSync('nsenter', ['-t', String(this.pid), '-n', '--', 'ip', '-batch', '-'], {
+      input: lines.join('\n'),
+      stdio: ['pipe', 'ignore', 'pipe'],
+    });
+  }
+
+  /** Starts a program inside; what it says goes to the file `log`. */
+  async start(argv: readonly string[], log: string): Promise<Daemon> {
+    const child = startChild(['nsenter', '-t', String(this.pid), '-n', '-p', '--', ...argv], log);
+    return new Daemon(child, await childOf(child));
+  }
+
+  async close(): Promise<void> {
+    await end(this.#holder);
+  }
+}
+
+/** A program in a namespace. */
+export class Daemon {
+  readonly pid: number;
+  /** The process that entered the namespace for it, stops with it and ends with it. */
+  readonly #parent: ChildProcess;
+
+  constructor(parent: ChildProcess, pid: number) {
+    this.#parent = parent;
+    this.pid = pid;
+  }
+
+  get isRunning(): boolean {
+    return this.#parent.exitCode === null && this.#parent.signalCode === null;
+  }
+
+  /** Ends it as a crash would. */
+  async kill(signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
+    if (!this.isRunning) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#parent.once('exit', () => resolve());
+    process.kill(this.pid, signal);
+    await promise;
+  }
+
+  freeze(): void {
+    process.kill(this.pid, 'SIGSTOP');
+  }
+
+  resume(): void {
+    process.kill(this.pid, 'SIGCONT');
+    this.#parent.kill('SIGCONT');
+  }
+}
+
+export interface LinkEnd {
+  readonly namespace: Namespace;
+  readonly device: string;
+  /** With prefix lengths. */
+  readonly addresses: readonly string[];
+}
+
+/** A cable between two namespaces. */
+export function connect(left: LinkEnd, right: LinkEnd): void {
+  const peer = `peer name ${right.device} netns ${right.namespace.pid}`;
+  left.namespace.ip(`link add ${left.device} type veth ${peer}`);
+  for (const { namespace, device, addresses } of [left, right]) {
+    const nodad = (address: string) => (address.includes(':') ? ' nodad' : '');
+    namespace.ip(
+      ...addresses.map((address) => `addr add ${address} dev ${device}${nodad(address)}`),
+      `link set ${device} up`,
+    );
+  }
+}
+
+function startChild(argv: readonly string[], log?: string): ChildProcess {
+  const [program = '', ...rest] = [...withTest, ...argv];
+  const output = log === undefined ? 'ignore' : openSync(log, 'a');
+  const child = spawn(program, rest, { stdio: ['ignore', output, output] });
+  if (typeof output === 'number') closeSync(output);
+  return child;
+}
+
+async function childOf(parent: ChildProcess): Promise<number> {
+  const pid = String(parent.pid);
+  return eventually(
+    () => {
+      if (parent.exitCode !== null) throw new Error(`${parent.spawnargs.join(' ')} ended at once`);
+      return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0]) || false;
+    },
+    5000,
+    5,
+  ) as Promise<number>;
+}

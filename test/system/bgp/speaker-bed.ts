@@ -1,0 +1,245 @@
+// The speaker against a real API server and a lab of peers: objects go in, routes come out at the peers and statuses at the objects.
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
+import { allKinds } from '../../../lib/api/kinds/all.ts';
+import { annotation } from '../../../lib/api/names.ts';
+import { openGobgp } from '../../../lib/gobgp/src/index.ts';
+import type { GobgpClient } from '../../../lib/gobgp/src/index.ts';
+import { openKube } from '../../../lib/kube/client.ts';
+import {
+  apiVersionOf,
+  bgpAdvertisements,
+  bgpInstances,
+  bgpPeers,
+  events,
+  nodes,
+  subnets,
+} from '../../../lib/kube/resources.ts';
+import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts';
+import type { KubeClient, RawObject, Resource } from '../../../lib/kube/types.ts';
+import { eventually } from './eventually.ts';
+import { type BgpLab, openBgpLab } from './lab.ts';
+import { end, withTest } from './namespace.ts';
+import type { Family, Peer, PeerSetup } from './peer.ts';
+
+const repository = join(import.meta.dirname, '../../..');
+
+export interface Status {
+  readonly established?: string;
+  readonly prefixes?: string[];
+  readonly nodes?: {
+    readonly node: string;
+    readonly state?: string;
+    readonly reason?: string;
+    readonly message?: string;
+    readonly advertised?: number;
+  }[];
+  readonly conditions?: {
+    readonly type: string;
+    readonly status: string;
+    readonly reason: string;
+    readonly message: string;
+  }[];
+}
+
+/** The node is `n1`, and its speaker runs. */
+export async function openSpeakerBed(setups: readonly PeerSetup[]): Promise<SpeakerBed> {
+  const [lab, server] = await Promise.allSettled([openBgpLab(setups), startApiServer()]);
+  if (lab.status === 'fulfilled' && server.status === 'fulfilled') {
+    const bed = new SpeakerBed(lab.value, server.value);
+    try {
+      await bed.prepare();
+      return bed;
+    } catch (error) {
+      await bed.close();
+      throw error;
+    }
+  }
+  if (lab.status === 'fulfilled') await lab.value.close();
+  if (server.status === 'fulfilled') await server.value.stop();
+  throw lab.status === 'rejected' ? lab.reason : (server as PromiseRejectedResult).reason;
+}
+
+export class SpeakerBed {
+  readonly lab: BgpLab;
+  readonly server: TestApiServer;
+  readonly kube: KubeClient;
+  /** What speakers said, one after the other. */
+  readonly logs: string[][] = [];
+  #speaker: ChildProcess | undefined;
+
+  constructor(lab: BgpLab, server: TestApiServer) {
+    this.lab = lab;
+    this.server = server;
+    this.kube = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-test' });
+  }
+
+  async prepare(): Promise<void> {
+    const definitions = allKinds.map(customResourceDefinition);
+    const path = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    await Promise.all(definitions.map((each) => this.kube.request('POST', path, each)));
+    for (const resource of [bgpAdvertisements, bgpInstances, bgpPeers, subnets])
+      await eventually(() => this.kube.list(resource));
+    await this.createNode('n1', '172.31.1.11', { 'ovn.kubernetes.io/bgp': 'true' });
+    this.startSpeaker();
+  }
+
+  async close(): Promise<void> {
+    await this.killSpeaker();
+    await this.lab.close();
+    await this.kube.close();
+    await this.server.stop();
+  }
+
+  /** @param prefix words before the command */
+  startSpeaker(prefix: readonly string[] = []): void {
+    const { lab, server } = this;
+    const flags = {
+      kubeconfig: server.kubeconfig,
+      node: 'n1',
+      gobgpd: lab.gobgpd.target,
+      namespace: 'kube-system',
+      'password-secrets': 'isthmus-bgp-passwords',
+      netstat: `/proc/${String(lab.node.pid)}/net/netstat`,
+      'metrics-address': '127.0.0.1:0',
+    };
+    const command = [process.execPath, join(repository, 'speaker/main.ts')];
+    const [program = '', ...argv] = [
+      ...withTest,
+      ...prefix,
+      ...command,
+      ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
+    ];
+    const child = spawn(program, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
+    const lines: string[] = [];
+    this.logs.push(lines);
+    child.stderr.setEncoding('utf8').on('data', (text: string) => lines.push(text));
+    child.once('exit', (code) => {
+      if (code !== null) process.stderr.write(`the speaker ended with ${code}:\n${lines.join('')}`);
+    });
+    this.#speaker = child;
+  }
+
+  async killSpeaker(): Promise<void> {
+    if (this.#speaker) await end(this.#speaker);
+  }
+
+  /** A client of the node's gobgpd, for as long as `use` takes. */
+  async gobgp<T>(use: (client: GobgpClient) => Promise<T>): Promise<T> {
+    const client = await openGobgp({ target: this.lab.gobgpd.target });
+    try {
+      return await use(client);
+    } finally {
+      client.close();
+    }
+  }
+
+  async create(resource: Resource, name: string, spec: object, labels: Record<string, string> = {}): Promise<void> {
+    await this.kube.create(resource, {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      metadata: { name, labels },
+      spec,
+    });
+  }
+
+  async createNode(name: string, address: string, labels: Record<string, string>): Promise<void> {
+    await this.create(nodes, name, {}, labels);
+    const status = { addresses: [{ type: 'InternalIP', address }] };
+    await this.kube.patch(nodes, { name }, 'merge', { status }, { subresource: 'status' });
+  }
+
+  /** A BgpPeer for one address of a peer, with the bed's short timers. */
+  async createPeer(peer: Peer, family: Family, spec: object = {}, name = nameOf(peer, family)): Promise<void> {
+    const address = family === 4 ? peer.link.v4 : peer.link.v6;
+    const timers = { holdTimeSeconds: 9, keepaliveSeconds: 3 };
+    await this.create(bgpPeers, name, { instance: 'rack', address, asn: peer.asn, ...timers, ...spec });
+  }
+
+  async patchPeer(name: string, spec: object): Promise<void> {
+    await this.kube.patch(bgpPeers, { name }, 'merge', { spec });
+  }
+
+  async createSubnet(
+    name: string,
+    cidrBlock: string,
+    labels: Record<string, string> = {},
+    isAccepted = true,
+  ): Promise<void> {
+    await this.kube.create(subnets, {
+      apiVersion: apiVersionOf(subnets),
+      kind: subnets.kind,
+      metadata: { name, labels, annotations: isAccepted ? acceptedAs(cidrBlock) : {} },
+      spec: { cidrBlock, vpc: 'ovn-cluster' },
+    });
+  }
+
+  /** Subnets of one IPv4 prefix each; gives the prefixes. */
+  async createSubnets(count: number, base = 60): Promise<string[]> {
+    const prefixes = Array.from({ length: count }, (_, at) => `10.${base + (at >> 8)}.${at & 255}.0/24`);
+    const left = [...prefixes];
+    const work = async (): Promise<void> => {
+      for (let prefix = left.pop(); prefix !== undefined; prefix = left.pop())
+        await this.createSubnet(`s-${prefix.replace(/[./]/g, '-')}`, prefix);
+    };
+    await Promise.all(Array.from({ length: 16 }, work));
+    return prefixes;
+  }
+
+  /** As the controller notes it. */
+  async accept(name: string, cidrBlock: string): Promise<void> {
+    await this.kube.patch(subnets, { name }, 'merge', { metadata: { annotations: acceptedAs(cidrBlock) } });
+  }
+
+  async status(resource: Resource, name: string): Promise<Status> {
+    const { status = {} } = (await this.kube.get(resource, { name })) as { status?: Status };
+    return status;
+  }
+
+  /** `True Reason` of a condition. */
+  async condition(resource: Resource, name: string, type: string): Promise<string> {
+    const found = (await this.status(resource, name)).conditions?.find((condition) => condition.type === type);
+    return `${found?.status} ${found?.reason}`;
+  }
+
+  /** State and reason of n1's session. */
+  async session(peer: string): Promise<string> {
+    const { state, reason } = await this.entry(peer);
+    return [state, reason].filter(Boolean).join(' ');
+  }
+
+  async entry(peer: string): Promise<Partial<NonNullable<Status['nodes']>[number]>> {
+    return (await this.status(bgpPeers, peer)).nodes?.find(({ node }) => node === 'n1') ?? {};
+  }
+
+  async untilSession(peer: string, wanted: RegExp, timeoutMs?: number): Promise<void> {
+    await eventually(async () => assert.match(await this.session(peer), wanted), timeoutMs);
+  }
+
+  async eventReasons(name: string): Promise<string[]> {
+    const all = await this.kube.list(events, { namespace: 'default' });
+    return all
+      .filter((event) => (event['involvedObject'] as { name: string }).name === name)
+      .map((event) => String(event['reason']));
+  }
+
+  /** The versions of all BGP objects, which change with every write. */
+  async versions(): Promise<string[]> {
+    const kinds = [bgpInstances, bgpPeers, bgpAdvertisements];
+    const objects = await Promise.all(kinds.map((resource) => this.kube.list(resource)));
+    return objects
+      .flat()
+      .map(({ kind = '', metadata }: RawObject) => `${kind}/${metadata.name} ${metadata.resourceVersion}`);
+  }
+}
+
+/** The name of a BgpPeer, unless a test gives another. */
+export function nameOf(peer: Peer, family: Family): string {
+  return family === 4 ? peer.name : `${peer.name}-v6`;
+}
+
+function acceptedAs(cidrBlock: string): Record<string, string> {
+  return { [annotation.accepted]: `${cidrBlock} ${cidrBlock.replace(/[^.:]+\/.*/, '1')}` };
+}
