@@ -49,7 +49,7 @@ export class FibWatch {
       if (chunk.toString().includes(probe.split('/')[0] ?? '')) resolve();
     });
     const timer = setInterval(() => {
-      peer.namespace.ip(`-${family} route replace blackhole ${probe}`, `-${family} route del blackhole ${probe}`);
+      peer.namespace.ip(`route replace blackhole ${probe}`, `route del blackhole ${probe}`);
     }, 20);
     await promise;
     clearInterval(timer);

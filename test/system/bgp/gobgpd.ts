@@ -65,11 +65,11 @@ export class GobgpdPeer extends Peer {
 
   async #paths(family: Family): Promise<Map<string, SeenPath>> {
     const text = await this.command('global', 'rib', '-a', family === 4 ? 'ipv4' : 'ipv6', '-j');
-    const found = Object.entries(JSON.parse(text) as Record<string, { attrs: Attribute[]; neighbor_ip?: string }[]>);
+    const found = Object.entries(JSON.parse(text) as Record<string, { attrs: Attribute[]; 'peer-address'?: string }[]>);
     return new Map(
       found.flatMap(([prefix, [path]]) => {
-        const own = !path || !path['neighbor_ip'] || path['neighbor_ip'] === '<nil>';
-        return own ? [] : [[prefix, seenPath(path.attrs)] as const];
+        const isLearned = path?.['peer-address']?.includes('.') || path?.['peer-address']?.includes(':');
+        return path && isLearned ? [[prefix, seenPath(path.attrs)] as const] : [];
       }),
     );
   }

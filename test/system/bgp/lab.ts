@@ -8,7 +8,7 @@ import { BirdPeer } from './bird.ts';
 import { FrrPeer } from './frr.ts';
 import { GobgpdPeer } from './gobgpd.ts';
 import { connect, Namespace } from './namespace.ts';
-import type { Link, Peer, PeerContext, PeerSetup } from './peer.ts';
+import { type Link, Peer, type PeerContext, type PeerSetup } from './peer.ts';
 
 export interface BgpLab {
   readonly node: Namespace;
@@ -17,6 +17,9 @@ export interface BgpLab {
   /** Also for files of the test. */
   readonly dir: string;
   readonly peers: readonly Peer[];
+  /** The node's InternalIP. */
+  readonly routerId: string;
+  peer(name: string): Peer;
   frr(name: string): FrrPeer;
   bird(name: string): BirdPeer;
   close(): Promise<void>;
@@ -62,6 +65,8 @@ export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> 
       gobgpd,
       dir,
       peers,
+      routerId: linkOf(1).nodeV4,
+      peer: (name) => ofKind(peers, name, Peer),
       frr: (name) => ofKind(peers, name, FrrPeer),
       bird: (name) => ofKind(peers, name, BirdPeer),
       close,
@@ -86,7 +91,7 @@ function peerOf(context: PeerContext): Peer {
 function ofKind<Kind extends Peer>(
   peers: readonly Peer[],
   name: string,
-  kind: new (context: PeerContext) => Kind,
+  kind: abstract new (context: PeerContext) => Kind,
 ): Kind {
   const found = peers.find((peer) => peer.name === name);
   if (found instanceof kind) return found;
@@ -127,6 +132,6 @@ function connectThrough(router: Namespace, node: Namespace, peer: Namespace, dev
     { namespace: router, device: 'peer', addresses: [`${farV4}/25`, `${farV6}/64`] },
   );
   router.run('sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1');
-  node.ip(`route add 172.31.${at}.128/25 via ${nearV4}`, `-6 route add fd00:31:${at}:1::/64 via ${nearV6}`);
-  peer.ip(`route add 172.31.${at}.0/25 via ${farV4}`, `-6 route add fd00:31:${at}::/64 via ${farV6}`);
+  node.ip(`route add 172.31.${at}.128/25 via ${nearV4}`, `route add fd00:31:${at}:1::/64 via ${nearV6}`);
+  peer.ip(`route add 172.31.${at}.0/25 via ${farV4}`, `route add fd00:31:${at}::/64 via ${farV6}`);
 }

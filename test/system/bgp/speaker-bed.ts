@@ -82,7 +82,7 @@ export class SpeakerBed {
     await Promise.all(definitions.map((each) => this.kube.request('POST', path, each)));
     for (const resource of [bgpAdvertisements, bgpInstances, bgpPeers, subnets])
       await eventually(() => this.kube.list(resource));
-    await this.createNode('n1', '172.31.1.11', { 'ovn.kubernetes.io/bgp': 'true' });
+    await this.createNode('n1', this.lab.routerId, { 'ovn.kubernetes.io/bgp': 'true' });
     this.startSpeaker();
   }
 
@@ -216,6 +216,10 @@ export class SpeakerBed {
 
   async untilSession(peer: string, wanted: RegExp, timeoutMs?: number): Promise<void> {
     await eventually(async () => assert.match(await this.session(peer), wanted), timeoutMs);
+  }
+
+  async untilAdvertised(peer: string, count: number, timeoutMs?: number): Promise<void> {
+    await eventually(async () => assert.equal((await this.entry(peer)).advertised, count), timeoutMs);
   }
 
   async eventReasons(name: string): Promise<string[]> {

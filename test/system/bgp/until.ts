@@ -20,3 +20,21 @@ export async function untilRoutes(
 export function counters(peer: Peer, family: Family = 4): Promise<NeighborCounters> {
   return peer.neighbor(family === 4 ? peer.link.nodeV4 : peer.link.nodeV6);
 }
+
+/** Waits until the peer has the session with the node. */
+export async function untilEstablished(peer: Peer, family: Family = 4, timeoutMs?: number): Promise<void> {
+  await eventually(
+    async () => assert.equal((await counters(peer, family)).state, 'Established'),
+    timeoutMs,
+    peer.setup.kind === 'gobgpd' ? 50 : 10,
+  );
+}
+
+/** Waits until the peer's kernel has exactly these next hops by prefix. */
+export async function untilFib(
+  peer: Peer,
+  wanted: Readonly<Record<string, readonly string[]>>,
+  family: Family = 4,
+): Promise<void> {
+  await eventually(() => assert.deepEqual(peer.fib(family), wanted));
+}

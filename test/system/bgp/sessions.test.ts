@@ -1,0 +1,142 @@
+/** Sessions of every sort with FRR, BIRD and gobgpd: both families, the same AS, a router between, TTL security, who dials, who is wrong. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bgpAdvertisements, bgpInstances, bgpPeers } from '../../../lib/kube/resources.ts';
+import type { FrrPeer } from './frr.ts';
+import type { Family, Peer } from './peer.ts';
+import { nameOf, openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+import { counters, untilEstablished, untilFib, untilRoutes } from './until.ts';
+
+let bed: SpeakerBed;
+let frr: FrrPeer;
+let inner: FrrPeer;
+let far: FrrPeer;
+const [v4, v6] = ['10.16.0.0/16', 'fd00:10:16::/64'];
+
+before(async () => {
+  bed = await openSpeakerBed([
+    { kind: 'frr', name: 'frr', asn: 65101 },
+    { kind: 'bird', name: 'bird', asn: 65102 },
+    { kind: 'gobgpd', name: 'gobgpd', asn: 65103, nodeAsn: 65001 },
+    { kind: 'frr', name: 'inner', asn: 65001, nodeAsn: 65001 },
+    { kind: 'frr', name: 'far', asn: 65105, isBehindRouter: true, session: ['ebgp-multihop 2'] },
+  ]);
+  [frr, inner, far] = [bed.lab.frr('frr'), bed.lab.frr('inner'), bed.lab.frr('far')];
+  await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' });
+  await bed.createSubnet('ovn-default', `${v4},${v6}`);
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+});
+
+after(() => bed?.close());
+
+/** Makes the peer's object for a family anew; resolves with the time until the peer has the session. */
+async function dial(peer: Peer, family: Family, spec: object = {}): Promise<number> {
+  const name = nameOf(peer, family);
+  await bed.kube.delete(bgpPeers, { name });
+  await untilRoutes(peer, [], family);
+  const begun = performance.now();
+  await bed.createPeer(peer, family, spec);
+  await untilEstablished(peer, family);
+  return performance.now() - begun;
+}
+
+async function untilDown(peer: Peer): Promise<void> {
+  await bed.untilSession(peer.name, /^(?!Established)./);
+  await untilRoutes(peer, []);
+}
+
+test('FRR, BIRD and gobgpd have a session of each family, with the next hop of their own link', async () => {
+  const peers = [frr, bed.lab.bird('bird'), bed.lab.peer('gobgpd')];
+  for (const peer of peers) for (const family of [4, 6] as const) await bed.createPeer(peer, family);
+  for (const peer of peers) {
+    await untilRoutes(peer, { [v4]: [peer.link.nodeV4] });
+    await untilRoutes(peer, { [v6]: [peer.link.nodeV6] }, 6);
+    assert.deepEqual((await peer.path(v4))?.asPath, [65001]);
+    for (const family of [4, 6] as const) {
+      await bed.untilSession(nameOf(peer, family), /^Established$/);
+      await bed.untilAdvertised(nameOf(peer, family), 1);
+    }
+  }
+  for (const peer of peers.slice(0, 2)) {
+    await untilFib(peer, { [v4]: [peer.link.nodeV4] });
+    await untilFib(peer, { [v6]: [peer.link.nodeV6] }, 6);
+  }
+});
+
+test('two that dial at once end up with one session, which stays', async () => {
+  const peers = [frr, bed.lab.bird('bird'), bed.lab.peer('gobgpd')];
+  const established = () => Promise.all(peers.map(async (peer) => (await counters(peer)).established));
+  const before = await established();
+  assert.equal(before[0], 1);
+  await sleep(2000);
+  assert.deepEqual(await established(), before);
+});
+
+test('a router of the same AS gets the local preference and no AS path', async () => {
+  await bed.createPeer(inner, 4);
+  await untilRoutes(inner, { [v4]: [inner.link.nodeV4] });
+  const { asPath, localPref } = (await inner.path(v4)) ?? {};
+  assert.deepEqual({ asPath, localPref }, { asPath: [], localPref: 100 });
+});
+
+test('a router behind another needs multihop', async () => {
+  await bed.createPeer(far, 4, { ebgpMultihopTTL: 2 });
+  await bed.createPeer(far, 6);
+  await untilRoutes(far, { [v4]: [far.link.nodeV4] });
+  await untilFib(far, { [v4]: ['172.31.5.254'] });
+  await bed.untilSession('far-v6', /^(?!Established)./);
+  await untilRoutes(far, [], 6);
+  await bed.kube.delete(bgpPeers, { name: 'far-v6' });
+});
+
+test('TTL security takes packets of the right distance only, here and there', async () => {
+  await far.configureSessions('no ebgp-multihop', 'ttl-security hops 2');
+  await bed.patchPeer('far', { ebgpMultihopTTL: 1, ttlSecurityHops: 2 });
+  await untilRoutes(far, { [v4]: [far.link.nodeV4] });
+  await bed.patchPeer('far', { ttlSecurityHops: 1 });
+  await untilDown(far);
+  await bed.patchPeer('far', { ttlSecurityHops: 2 });
+  await untilRoutes(far, { [v4]: [far.link.nodeV4] });
+  await far.configureSessions('no ttl-security hops 2', 'ttl-security hops 1');
+  await untilDown(far);
+});
+
+test('the session comes whoever dials, in two seconds where the router does', async () => {
+  const bird = bed.lab.bird('bird');
+  const theyDial = [await dial(frr, 4), await dial(bird, 4)];
+  await frr.configureSessions('passive');
+  const weDial = await dial(frr, 4);
+  await frr.configureSessions('no passive');
+  theyDial.push(await dial(frr, 4, { passive: true }), await dial(bird, 4, { passive: true }));
+  // gobgpd waits for up to two seconds before its first attempt.
+  assert.ok(weDial < 3000, `${weDial} ms`);
+  for (const timeMs of theyDial) assert.ok(timeMs < 2000, `${timeMs} ms`);
+  await bed.patchPeer('frr', { passive: false });
+  await bed.patchPeer('bird', { passive: false });
+});
+
+test('a router of another AS than its object says, or that expects another of us, gets no session, and the others keep theirs', async () => {
+  const before = await counters(inner);
+  await bed.patchPeer('frr', { asn: 65999 });
+  await untilDown(frr);
+  await bed.patchPeer('frr', { asn: 65001 });
+  await untilDown(frr);
+  await bed.patchPeer('frr', { asn: 65101 });
+  await untilRoutes(frr, { [v4]: [frr.link.nodeV4] });
+  await frr.configure(`router bgp ${frr.asn}`, `neighbor ${frr.link.nodeV4} remote-as 65050`);
+  await untilDown(frr);
+  await bed.patchPeer('frr', { localASN: 65050 });
+  await untilRoutes(frr, { [v4]: [frr.link.nodeV4] });
+  assert.deepEqual((await frr.path(v4))?.asPath, [65050]);
+  assert.equal((await counters(inner)).established, before.established);
+});
+
+test('a router with our router ID is taken from another AS and refused from our own', async () => {
+  await frr.configure(`router bgp ${frr.asn}`, `bgp router-id ${bed.lab.routerId}`);
+  await inner.configure(`router bgp ${inner.asn}`, `bgp router-id ${bed.lab.routerId}`);
+  await untilDown(inner);
+  await untilRoutes(frr, { [v4]: [frr.link.nodeV4] });
+  await inner.configure(`router bgp ${inner.asn}`, `bgp router-id ${inner.link.v4}`);
+  await untilRoutes(inner, { [v4]: [inner.link.nodeV4] });
+});
