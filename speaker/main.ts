@@ -14,7 +14,7 @@ import { isDrained, settleSeconds } from './plan/drain.ts';
 import { planStatus } from './plan/status.ts';
 import { Drain } from './state/drain.ts';
 import { joined, paced } from './state/joined.ts';
-import { establishedBefore } from './state/established.ts';
+import { historyOf } from './state/history.ts';
 import type { Observed } from './state/observed.ts';
 import { SpeakerEvents } from './status/events.ts';
 import { NodeStateWriter } from './status/node-state-writer.ts';
@@ -102,7 +102,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
   await cluster.synced;
-  target.remember(establishedBefore(cluster.state));
+  target.remember(historyOf(cluster.nodeState()?.status));
   if (cluster.nodeState()?.status.drain === 'Drained') drain.resume();
   isSynced = true;
   replan();

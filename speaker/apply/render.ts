@@ -29,7 +29,7 @@ export function renderPeer(peer: WantedPeer, routerId: string): PeerConfig | und
     ...(peer.ttlSecurityHops !== undefined && { ttlMin: 256 - peer.ttlSecurityHops }),
     holdTimeSeconds: peer.holdTimeSeconds,
     keepaliveSeconds: peer.keepaliveSeconds,
-    ...({ connectRetrySeconds: peer.connectRetrySeconds } as object),
+    connectRetrySeconds: peer.connectRetrySeconds,
     families: peer.families.map((family) => addressFamilyOf[family]),
     ...(restart !== undefined && {
       gracefulRestart: {

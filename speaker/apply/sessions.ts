@@ -1,18 +1,46 @@
-import type { GobgpClient, PeerSession } from 'gobgp-js';
+import type { AddressFamily, GobgpClient, PeerSession } from 'gobgp-js';
+import type { SessionHistory } from '../state/history.ts';
 import type { ObservedSession } from '../state/observed.ts';
 
-/** All sessions by address. @throws GobgpUnreachable | GobgpRejected */
-export async function readSessions(client: GobgpClient): Promise<ReadonlyMap<string, ObservedSession>> {
+/**
+ * All sessions by address.
+ * @param history by address, brought up to date
+ * @throws GobgpUnreachable | GobgpRejected
+ */
+export async function readSessions(
+  client: GobgpClient,
+  history: Map<string, SessionHistory>,
+): Promise<ReadonlyMap<string, ObservedSession>> {
   const peers = await client.listPeers();
-  return new Map(peers.map(({ config, session }) => [config.address, observedSession(session)]));
+  const sessions = peers.map(({ config: { address }, session }) => {
+    const known = after(history.get(address), session);
+    history.set(address, known);
+    return [address, observedSession(session, known)] as const;
+  });
+  return new Map(sessions);
 }
 
-function observedSession(session: PeerSession): ObservedSession {
-  const { state, adminState, reason, detail, received, flaps } = session;
-  const counts = { received, flaps, receivedBy: { ipv4: received, ipv6: 0 } };
-  if (state === 'Established') return { state, ...counts };
-  if (adminState === 'Down')
-    return { state, ...counts, reason: 'AdminDown', message: 'the peer is disabled in gobgpd' };
-  if (reason === undefined) return { state, ...counts };
-  return { state, ...counts, reason, ...(detail !== undefined && { message: detail }) };
+function after(before: SessionHistory | undefined, session: PeerSession): SessionHistory {
+  const isUp = session.state === 'Established';
+  const isLost = before?.isUp === true && !isUp;
+  const lastError = isUp ? before?.lastError : (session.reason ?? before?.lastError);
+  return { isUp, flaps: (before?.flaps ?? 0) + (isLost ? 1 : 0), lastError };
+}
+
+function observedSession(session: PeerSession, { flaps, lastError }: SessionHistory): ObservedSession {
+  const { state, reason, detail, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
+  const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
+  return {
+    state,
+    ...(reason !== undefined && { reason }),
+    ...(detail !== undefined && { message: detail }),
+    received: { ipv4: receivedOf('ipv4-unicast'), ipv6: receivedOf('ipv6-unicast') },
+    flaps,
+    ...(lastError !== undefined && { lastError }),
+    ...(establishedSince !== undefined && { establishedAt: new Date(establishedSince * 1000).toISOString() }),
+    ...(localAddress !== undefined && { localAddress }),
+    ...(holdTimeSeconds !== undefined && { holdTimeSeconds }),
+    ...(bfdState !== undefined && { bfd: bfdState }),
+    isOverLimit: session.adminState === 'PrefixLimit',
+  };
 }

@@ -8,6 +8,7 @@ import { type GobgpClient, GobgpIncompatible, GobgpRejected, GobgpUnreachable, o
 import { backoffMs } from '../../lib/run/backoff.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
+import type { SessionHistory } from '../state/history.ts';
 import type { Observed } from '../state/observed.ts';
 import { applySteps } from './apply.ts';
 import { programmedBySteps, readProgrammed } from './programmed.ts';
@@ -35,6 +36,7 @@ export class GobgpTarget {
   readonly #wakeup = new Wakeup();
   /** Addresses that had a session when gobgpd was last seen. */
   readonly #established = new Set<string>();
+  readonly #history = new Map<string, SessionHistory>();
   #plan: SpeakerPlan | undefined;
   /** Prefixes that differ from what was last applied. */
   #changed = new Set<string>();
@@ -52,9 +54,12 @@ export class GobgpTarget {
     if (plan.changed.size > 0 || !isDeepStrictEqual(sessionsOf(before), sessionsOf(plan))) this.#wakeup.wake('plan');
   }
 
-  /** Sessions an earlier speaker process saw, for the case that gobgpd is found restarted. */
-  remember(addresses: Iterable<string>): void {
-    for (const address of addresses) this.#established.add(address);
+  /** Sessions an earlier speaker process saw: counts go on, and gobgpd may be found restarted. */
+  remember(history: ReadonlyMap<string, SessionHistory>): void {
+    for (const [address, session] of history) {
+      this.#history.set(address, session);
+      if (session.isUp) this.#established.add(address);
+    }
   }
 
   /** Works until the signal aborts; gobgpd stays as it is then. */
@@ -101,7 +106,7 @@ export class GobgpTarget {
     await Promise.race([watch.ready, sleep(readyMs, undefined, { signal }).catch(() => {})]);
     if (!this.#isReachable) this.#options.log.info({ api: client.generation }, 'gobgpd answers');
     this.#isReachable = true;
-    const round = new Round(client, this.#options, this.#established);
+    const round = new Round(client, this.#options, this.#established, this.#history);
     this.#wakeup.wake('plan');
     for (;;) {
       const reasons = await this.#wakeup.next(this.#plan ? round.untilAuditMs : auditMs);
@@ -137,8 +142,15 @@ class Round {
   #failures = 0;
   #auditAt = 0;
   #hasNews = true;
+  readonly #history: Map<string, SessionHistory>;
 
-  constructor(client: GobgpClient, options: TargetOptions, established: Set<string>) {
+  constructor(
+    client: GobgpClient,
+    options: TargetOptions,
+    established: Set<string>,
+    history: Map<string, SessionHistory>,
+  ) {
+    this.#history = history;
     this.#client = client;
     this.#options = options;
     this.#established = established;
@@ -191,7 +203,7 @@ class Round {
 
   async observe(): Promise<Observed> {
     this.#hasNews = false;
-    const sessions = await readSessions(this.#client);
+    const sessions = await readSessions(this.#client, this.#history);
     for (const [address, { state }] of sessions) {
       if (state === 'Established') this.#established.add(address);
       else this.#established.delete(address);

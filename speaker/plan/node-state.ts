@@ -14,20 +14,25 @@ export function nodeStateOf(
   if (!plan.instance) return undefined;
   const peers = [...plan.peers.values()].map((peer) => {
     const session = observed.sessions.get(peer.address);
-    const { node: _, advertised, ...entry } = entryOf(peer.name) ?? { node: '', state: 'Idle' };
+    const { node: _, advertised, since: __, ...entry } = entryOf(peer.name) ?? { node: '', state: 'Idle' };
     const told = countTold(plan, peer);
     const isUp = entry.state === 'Established';
+    const { localAddress, holdTimeSeconds, bfd, establishedAt, lastError } = session ?? {};
     return {
       peer: peer.name,
       address: peer.address,
       asn: peer.asn,
       ...entry,
+      ...(isUp && establishedAt !== undefined && { since: establishedAt }),
       ...(session && { flaps: session.flaps }),
-      ...(isUp && session?.lastError !== undefined && { lastError: session.lastError }),
+      ...(lastError !== undefined && { lastError }),
+      ...(isUp && localAddress !== undefined && { localAddress }),
+      ...(isUp && holdTimeSeconds !== undefined && { holdTimeSeconds }),
+      ...(bfd !== undefined && { bfd }),
       families: peer.families.map((family) => ({
         family,
         ...(isUp && advertised !== undefined && { advertised: told[family] }),
-        ...(isUp && session && { received: session.receivedBy[family] ?? 0 }),
+        ...(isUp && session && { received: session.received[family] }),
       })),
     };
   });

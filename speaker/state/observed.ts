@@ -3,16 +3,22 @@ import type { Problem } from '../../lib/desired/problem.ts';
 /** One session as gobgpd reports it. */
 export interface ObservedSession {
   readonly state: 'Idle' | 'Connect' | 'Active' | 'OpenSent' | 'OpenConfirm' | 'Established';
-  /** Why the last session ended, CamelCase. */
+  /** Why there is no session, CamelCase. */
   readonly reason?: string;
   readonly message?: string;
   /** Prefixes the peer told us. */
-  readonly received: number;
-  readonly receivedBy: { readonly ipv4: number; readonly ipv6: number };
-  /** Why the session before this one ended. */
-  readonly lastError?: string;
-  /** How often the session ended since gobgpd began. */
+  readonly received: { readonly ipv4: number; readonly ipv6: number };
+  /** How often the session was lost, as far as this speaker saw. */
   readonly flaps: number;
+  /** Why it was lost last. */
+  readonly lastError?: string;
+  /** RFC 3339. */
+  readonly establishedAt?: string;
+  readonly localAddress?: string;
+  readonly holdTimeSeconds?: number;
+  readonly bfd?: string;
+  /** The limit of prefixes was exceeded, and the session stays down. */
+  readonly isOverLimit: boolean;
 }
 
 /** Whether the node lately refused TCP segments for their signature, of whichever session. */

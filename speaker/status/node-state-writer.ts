@@ -65,7 +65,7 @@ export class NodeStateWriter {
     const next = new Map<string, { readonly state: string; readonly since: string }>();
     const peers = (planned.peers ?? []).map((peer) => {
       const before = this.#since.get(peer.address) ?? shownSince(shown, peer.address);
-      const since = before?.state === peer.state ? before.since : this.#options.now();
+      const since = peer.since ?? (before?.state === peer.state ? before.since : this.#options.now());
       next.set(peer.address, { state: peer.state, since });
       return { ...peer, since };
     });

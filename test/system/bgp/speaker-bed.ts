@@ -12,8 +12,12 @@ import {
   apiVersionOf,
   bgpAdvertisements,
   bgpInstances,
+  bgpNodeStates,
   bgpPeers,
+  endpointSlices,
   events,
+  pods,
+  services,
   nodes,
   subnets,
 } from '../../../lib/kube/resources.ts';
@@ -29,6 +33,8 @@ const repository = join(import.meta.dirname, '../../..');
 export interface Status {
   readonly established?: string;
   readonly prefixes?: string[];
+  readonly prefixCount?: number;
+  readonly notAnnounced?: { readonly object: string; readonly reason: string; readonly message: string }[];
   readonly nodes?: {
     readonly node: string;
     readonly state?: string;
@@ -193,6 +199,69 @@ export class SpeakerBed {
     await this.kube.patch(subnets, { name }, 'merge', { metadata: { annotations: acceptedAs(cidrBlock) } });
   }
 
+  /** A pod as scheduler, controller and kubelet leave it: running and ready. */
+  async createPod(name: string, ip: string, more: PodSetup = {}): Promise<void> {
+    const { node = 'n1', subnet = 'ovn-default', labels = {}, annotations = {}, isReady = true } = more;
+    await this.kube.create(pods, {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: {
+        name,
+        namespace: 'default',
+        labels,
+        annotations: { [annotation.ipAddress]: ip, [annotation.logicalSwitch]: subnet, ...annotations },
+      },
+      // Nobody else ends it.
+      spec: { nodeName: node, terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image: 'none' }] },
+    });
+    await this.setPodReady(name, isReady);
+  }
+
+  async setPodReady(name: string, isReady: boolean): Promise<void> {
+    const status = { phase: 'Running', conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }] };
+    await this.kube.patch(pods, { name, namespace: 'default' }, 'merge', { status }, { subresource: 'status' });
+  }
+
+  async annotate(resource: Resource, name: string, text: string | null): Promise<void> {
+    const metadata = { annotations: { [annotation.bgp]: text } };
+    await this.kube.patch(resource, nameIn(resource, name), 'merge', { metadata });
+  }
+
+  /** A service of type LoadBalancer with this address; gives its cluster IP. */
+  async createService(
+    name: string,
+    ip: string,
+    spec: object = {},
+    labels: Record<string, string> = {},
+  ): Promise<string> {
+    const created = await this.kube.create(services, {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name, namespace: 'default', labels },
+      spec: { type: 'LoadBalancer', ports: [{ port: 80 }], ...spec },
+    });
+    const status = { loadBalancer: { ingress: [{ ip }] } };
+    await this.kube.patch(services, { name, namespace: 'default' }, 'merge', { status }, { subresource: 'status' });
+    return (created['spec'] as { clusterIP: string }).clusterIP;
+  }
+
+  /** Endpoints of a service, each on a node; those that are not ready have a `!` before it. */
+  async setEndpoints(service: string, ...on: readonly string[]): Promise<void> {
+    const endpoints = on.map((node, at) => ({
+      addresses: [`10.16.9.${at + 1}`],
+      nodeName: node.replace('!', ''),
+      conditions: { ready: !node.startsWith('!'), serving: !node.startsWith('!') },
+    }));
+    await this.kube.patch(endpointSlices, { name: `${service}-1`, namespace: 'default' }, 'apply', {
+      apiVersion: apiVersionOf(endpointSlices),
+      kind: 'EndpointSlice',
+      metadata: { name: `${service}-1`, labels: { 'kubernetes.io/service-name': service } },
+      addressType: 'IPv4',
+      endpoints,
+      ports: [{ port: 80 }],
+    });
+  }
+
   async status(resource: Resource, name: string): Promise<Status> {
     const { status = {} } = (await this.kube.get(resource, { name })) as { status?: Status };
     return status;
@@ -231,12 +300,24 @@ export class SpeakerBed {
 
   /** The versions of all BGP objects, which change with every write. */
   async versions(): Promise<string[]> {
-    const kinds = [bgpInstances, bgpPeers, bgpAdvertisements];
+    const kinds = [bgpInstances, bgpPeers, bgpAdvertisements, bgpNodeStates];
     const objects = await Promise.all(kinds.map((resource) => this.kube.list(resource)));
     return objects
       .flat()
       .map(({ kind = '', metadata }: RawObject) => `${kind}/${metadata.name} ${metadata.resourceVersion}`);
   }
+}
+
+export interface PodSetup {
+  readonly node?: string;
+  readonly subnet?: string;
+  readonly labels?: Record<string, string>;
+  readonly annotations?: Record<string, string>;
+  readonly isReady?: boolean;
+}
+
+function nameIn({ namespaced }: Resource, name: string): { readonly name: string; readonly namespace?: string } {
+  return namespaced ? { name, namespace: 'default' } : { name };
 }
 
 /** The name of a BgpPeer, unless a test gives another. */

@@ -1,0 +1,18 @@
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+
+/** What was seen of a session so far; gobgpd does not count. */
+export interface SessionHistory {
+  readonly isUp: boolean;
+  readonly flaps: number;
+  readonly lastError: string | undefined;
+}
+
+/** Sessions by address as this node last told of them: what is left of an earlier process' knowledge. */
+export function historyOf(status: BgpNodeStateStatus | undefined): ReadonlyMap<string, SessionHistory> {
+  return new Map(
+    (status?.peers ?? []).map(({ address, state, flaps = 0, lastError }) => [
+      address,
+      { isUp: state === 'Established', flaps, lastError },
+    ]),
+  );
+}

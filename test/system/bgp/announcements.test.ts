@@ -1,0 +1,266 @@
+/** What is announced and how, seen at FRR and BIRD: pods, services, annotations, attributes, aggregates, policies, drain. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  bgpAdvertisements,
+  bgpInstances,
+  bgpNodeStates,
+  bgpPeers,
+  nodes,
+  pods,
+  routePolicies,
+  services,
+  subnets,
+} from '../../../lib/kube/resources.ts';
+import type { BirdPeer } from './bird.ts';
+import { eventually } from './eventually.ts';
+import type { FrrPeer } from './frr.ts';
+import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+import { counters, untilEstablished, untilRoutes } from './until.ts';
+
+let bed: SpeakerBed;
+let frr: FrrPeer;
+let inner: FrrPeer;
+let bird: BirdPeer;
+
+before(async () => {
+  bed = await openSpeakerBed([
+    { kind: 'frr', name: 'frr', asn: 65101 },
+    { kind: 'frr', name: 'inner', asn: 65001, nodeAsn: 65001 },
+    { kind: 'bird', name: 'bird', asn: 65102 },
+  ]);
+  [frr, inner, bird] = [bed.lab.frr('frr'), bed.lab.frr('inner'), bed.lab.bird('bird')];
+  await bed.createNode('n2', '172.31.99.12', { 'ovn.kubernetes.io/bgp': 'true' });
+  await bed.createSubnet('ovn-default', '10.16.0.0/16,fd00:10:16::/64');
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+  for (const peer of bed.lab.peers) await bed.createPeer(peer, 4);
+  for (const peer of bed.lab.peers) await untilEstablished(peer);
+});
+
+after(() => bed?.close());
+
+const remove = (name: string) => bed.kube.delete(bgpAdvertisements, { name });
+const advertise = (name: string, spec: object, labels: Record<string, string> = {}) =>
+  bed.create(bgpAdvertisements, name, spec, labels);
+const prefixes = async (peer: FrrPeer | BirdPeer = frr) => Object.keys(await peer.routes()).toSorted();
+
+test('a pod is announced by its node once it is ready, and gone when it is deleted', async () => {
+  await advertise('pods', { source: 'Pod', selector: { matchLabels: { app: 'web' } } });
+  await bed.createPod('a', '10.16.0.5', { labels: { app: 'web' }, isReady: false });
+  await bed.createPod('b', '10.16.0.6', { labels: { app: 'web' }, node: 'n2' });
+  await bed.createPod('c', '10.16.0.7', { labels: { app: 'db' } });
+  await sleep(300);
+  assert.deepEqual(await prefixes(), []);
+  await bed.setPodReady('a', true);
+  for (const peer of bed.lab.peers) await untilRoutes(peer, { '10.16.0.5/32': [peer.link.nodeV4] });
+  await eventually(async () => {
+    const { prefixCount, prefixes: told, notAnnounced } = await bed.status(bgpAdvertisements, 'pods');
+    assert.deepEqual([prefixCount, told, notAnnounced], [2, ['10.16.0.5/32', '10.16.0.6/32'], []]);
+  });
+  await bed.kube.delete(pods, { name: 'a', namespace: 'default' });
+  await untilRoutes(frr, []);
+  await remove('pods');
+});
+
+test('annotations announce what they announce in Kube-OVN', async () => {
+  await bed.createPod('a', '10.16.0.5');
+  await bed.annotate(subnets, 'ovn-default', 'cluster');
+  const hosts = ['10.16.0.5/32', '10.16.0.6/32', '10.16.0.7/32'];
+  await untilRoutes(frr, ['10.16.0.0/16', ...hosts]);
+  await bed.annotate(subnets, 'ovn-default', 'local');
+  await untilRoutes(frr, ['10.16.0.5/32', '10.16.0.7/32']);
+  await bed.annotate(pods, 'b', 'cluster');
+  await bed.annotate(pods, 'c', 'yes');
+  await untilRoutes(frr, ['10.16.0.5/32', '10.16.0.6/32']);
+  await eventually(async () => {
+    const events = await bed.kube.list({ group: '', version: 'v1', plural: 'events', kind: 'Event', namespaced: true });
+    const found = events.find((event) => (event['involvedObject'] as { name: string }).name === 'c');
+    assert.equal(found?.['reason'], 'AnnotationInvalid');
+  });
+  for (const name of ['b', 'c']) await bed.annotate(pods, name, null);
+  await bed.annotate(subnets, 'ovn-default', null);
+  await untilRoutes(frr, []);
+});
+
+test('a service is announced where it has a ready endpoint; the last one that goes takes only its own route', async () => {
+  await advertise('services', { source: 'Service' });
+  await bed.createService('one', '203.0.113.1', { externalTrafficPolicy: 'Local' });
+  await bed.createService('two', '203.0.113.2');
+  await untilRoutes(frr, []);
+  await bed.setEndpoints('one', 'n1', 'n2');
+  await bed.setEndpoints('two', 'n2');
+  await untilRoutes(frr, ['203.0.113.1/32', '203.0.113.2/32']);
+  await bed.setEndpoints('one', '!n1', 'n2');
+  await untilRoutes(frr, ['203.0.113.2/32']);
+  await bed.setEndpoints('two');
+  await untilRoutes(frr, []);
+  await eventually(async () => {
+    const { notAnnounced = [] } = await bed.status(bgpAdvertisements, 'services');
+    assert.deepEqual(
+      notAnnounced.map(({ object, reason }) => `${object} ${reason}`),
+      ['Service default/two NoEndpoint'],
+    );
+  });
+  const clusterIp = await bed.createService('three', '203.0.113.3', { externalIPs: ['198.51.100.3', '172.31.1.11'] });
+  await bed.setEndpoints('three', 'n1');
+  await bed.annotate(services, 'three', 'local');
+  await untilRoutes(frr, [`${clusterIp}/32`, '203.0.113.3/32']);
+  const serviceAddresses = ['ExternalIP', 'LoadBalancerIP'];
+  await bed.kube.patch(bgpAdvertisements, { name: 'services' }, 'merge', { spec: { serviceAddresses } });
+  await untilRoutes(frr, [`${clusterIp}/32`, '198.51.100.3/32', '203.0.113.3/32']);
+  await eventually(async () => {
+    const { notAnnounced = [] } = await bed.status(bgpAdvertisements, 'services');
+    assert.ok(notAnnounced.some(({ reason }) => reason === 'AddressInUse'));
+  });
+  for (const name of ['one', 'two', 'three']) await bed.kube.delete(services, { name, namespace: 'default' });
+  await untilRoutes(frr, []);
+  await remove('services');
+});
+
+test('attributes arrive as they are given, the local preference only where the AS is the same', async () => {
+  const attributes = {
+    communities: { standard: ['65001:100'], large: ['65001:1:2'], wellKnown: ['no-export'] },
+    localPreference: 250,
+    med: 42,
+    asPathPrepend: 2,
+  };
+  await advertise('subnets', { source: 'Subnet', attributes });
+  const prefix = '10.16.0.0/16';
+  for (const peer of [frr, bird]) {
+    await untilRoutes(peer, [prefix]);
+    const path = await peer.path(prefix);
+    assert.deepEqual(path?.asPath, [65001, 65001, 65001]);
+    assert.deepEqual(path?.communities.toSorted(), ['65001:100', 'no-export']);
+    assert.deepEqual(path?.largeCommunities, ['65001:1:2']);
+    assert.equal(path?.med, 42);
+    assert.equal(path?.nextHop, peer.link.nodeV4);
+  }
+  await untilRoutes(inner, [prefix]);
+  const within = await inner.path(prefix);
+  assert.deepEqual([within?.localPref, within?.med], [250, 42]);
+  await remove('subnets');
+  await untilRoutes(frr, []);
+});
+
+test('advertisements of one prefix are joined: all communities, the most preferred of the rest', async () => {
+  const louder = { communities: { standard: ['65001:1'] }, med: 10, localPreference: 100, asPathPrepend: 3 };
+  await advertise('a', { source: 'Subnet', attributes: louder });
+  const softer = { communities: { standard: ['65001:2'] }, med: 20, localPreference: 200, asPathPrepend: 1 };
+  await advertise('b', { source: 'Subnet', attributes: softer, peers: ['frr', 'inner'] });
+  await eventually(async () => {
+    const path = await frr.path('10.16.0.0/16');
+    assert.deepEqual([path?.communities.toSorted(), path?.med, path?.asPath.length], [['65001:1', '65001:2'], 10, 2]);
+  });
+  assert.equal((await inner.path('10.16.0.0/16'))?.localPref, 200);
+  const elsewhere = await bird.path('10.16.0.0/16');
+  assert.deepEqual(
+    [elsewhere?.communities, elsewhere?.asPath.length],
+    [['65001:1'], 4],
+    'BIRD is told of the first only',
+  );
+  await remove('b');
+  await eventually(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['65001:1']));
+  await remove('a');
+  await untilRoutes(bird, []);
+});
+
+test('a changed attribute sends its own prefixes anew and resets no session', async () => {
+  await advertise('subnets', { source: 'Subnet' });
+  const labels = { app: 'many' };
+  await advertise('pods', { source: 'Pod', selector: { matchLabels: labels } });
+  for (let at = 1; at <= 20; at++) await bed.createPod(`many-${at}`, `10.16.1.${at}`, { labels });
+  await eventually(async () => assert.equal((await prefixes()).length, 21));
+  await sleep(300);
+  const before = await counters(frr);
+  await bed.kube.patch(bgpAdvertisements, { name: 'subnets' }, 'merge', { spec: { attributes: { med: 7 } } });
+  await eventually(async () => assert.equal((await frr.path('10.16.0.0/16'))?.med, 7));
+  await sleep(300);
+  const afterwards = await counters(frr);
+  assert.equal(afterwards.updates - before.updates, 1, 'one UPDATE, for the one prefix');
+  assert.equal(afterwards.established, before.established);
+  await bed.kube.patch(bgpAdvertisements, { name: 'pods' }, 'merge', { spec: { peers: ['bird'] } });
+  await untilRoutes(frr, ['10.16.0.0/16']);
+  assert.equal((await prefixes(bird)).length, 21);
+  await bed.kube.patch(bgpAdvertisements, { name: 'pods' }, 'merge', {
+    spec: { peers: null, aggregation: { ipv4Length: 28 } },
+  });
+  await untilRoutes(frr, ['10.16.0.0/16', '10.16.1.0/28', '10.16.1.16/28']);
+  for (let at = 16; at <= 20; at++) await bed.kube.delete(pods, { name: `many-${at}`, namespace: 'default' });
+  await untilRoutes(frr, ['10.16.0.0/16', '10.16.1.0/28']);
+  for (const name of ['pods', 'subnets']) await remove(name);
+  await untilRoutes(frr, []);
+});
+
+test('a RoutePolicy decides by prefix what goes to a peer, and says so when it cannot', async () => {
+  await advertise('subnets', { source: 'Subnet' });
+  await bed.createSubnet('secret', '10.17.0.0/16');
+  await untilRoutes(frr, ['10.16.0.0/16', '10.17.0.0/16']);
+  const rules = [
+    { match: { prefixes: [{ cidr: '10.17.0.0/16' }] }, action: 'Deny' },
+    { match: { sources: ['Subnet'] }, setBgp: { med: 5, communities: { standard: ['65001:5'] } } },
+  ];
+  await bed.create(routePolicies, 'to-frr', { direction: 'Export', bgpPeers: ['frr'], rules });
+  await untilRoutes(frr, ['10.16.0.0/16']);
+  const path = await frr.path('10.16.0.0/16');
+  assert.deepEqual([path?.med, path?.communities], [5, ['65001:5']]);
+  assert.deepEqual(await prefixes(bird), ['10.16.0.0/16', '10.17.0.0/16']);
+  await eventually(async () => assert.equal(await bed.condition(routePolicies, 'to-frr', 'Ready'), 'True InForce'));
+  const broken = [{ match: { prefixes: [{ cidr: '10.17.0.1/16' }] }, action: 'Deny' }];
+  await bed.kube.patch(routePolicies, { name: 'to-frr' }, 'merge', { spec: { rules: broken } });
+  await eventually(async () =>
+    assert.equal(await bed.condition(routePolicies, 'to-frr', 'Ready'), 'False PrefixInvalid'),
+  );
+  assert.deepEqual(await prefixes(), ['10.16.0.0/16'], 'the last valid version goes on');
+  await bed.killSpeaker();
+  bed.startSpeaker();
+  await bed.createSubnet('third', '10.18.0.0/16');
+  await untilRoutes(frr, ['10.16.0.0/16', '10.18.0.0/16']);
+  await bed.kube.delete(routePolicies, { name: 'to-frr' });
+  await untilRoutes(frr, ['10.16.0.0/16', '10.17.0.0/16', '10.18.0.0/16']);
+  for (const name of ['secret', 'third']) await bed.kube.delete(subnets, { name });
+  await untilRoutes(frr, ['10.16.0.0/16']);
+});
+
+test('a node that is drained asks to be avoided, then withdraws, and keeps its sessions', async () => {
+  const { established } = await counters(frr);
+  await bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { drain: { settleSeconds: 2 } } });
+  const drain = (text: string | null) =>
+    bed.kube.patch(nodes, { name: 'n1' }, 'merge', {
+      metadata: { annotations: { 'isthmus.network/bgp-drain': text } },
+    });
+  await drain('true');
+  await eventually(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['graceful-shutdown']));
+  await untilRoutes(frr, []);
+  const state = async () => (await bed.kube.get(bgpNodeStates, { name: 'n1' }))['status'] as { drain: string };
+  await eventually(async () => assert.equal((await state()).drain, 'Drained'));
+  await bed.killSpeaker();
+  bed.startSpeaker();
+  await sleep(1500);
+  assert.deepEqual(await prefixes(), []);
+  await drain(null);
+  await untilRoutes(frr, ['10.16.0.0/16']);
+  assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, []);
+  assert.equal((await counters(frr)).established, established);
+});
+
+test('bad objects have a reason and disturb nobody', async () => {
+  const before = await counters(frr);
+  await advertise('big', { source: 'Subnet', attributes: { communities: { standard: ['70000:1'] } } });
+  await advertise('reserved', { source: 'Subnet', attributes: { communities: { large: ['4294967295:1:1'] } } });
+  await advertise('hop', { source: 'Subnet', attributes: { nextHop: { ipv4: 'fd00::1' } } });
+  await advertise('nowhere', { source: 'Pod', nodeSelector: { matchLabels: { rack: '9' } } });
+  const reasons = { big: 'CommunityInvalid', reserved: 'CommunityInvalid', hop: 'NextHopInvalid', nowhere: 'NoNode' };
+  for (const [name, reason] of Object.entries(reasons))
+    await eventually(async () =>
+      assert.equal(await bed.condition(bgpAdvertisements, name, 'Ready'), `False ${reason}`),
+    );
+  await assert.rejects(advertise('local', { source: 'Eip', scope: 'Local' }), /scope Local is for/);
+  await assert.rejects(advertise('lb', { source: 'Pod', serviceAddresses: ['ClusterIP'] }), /is for source Service/);
+  await bed.patchPeer('frr', { routeReflectorClient: true });
+  await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'frr', 'Accepted'), 'False NotInternal'));
+  await bed.patchPeer('frr', { routeReflectorClient: null });
+  await untilRoutes(frr, ['10.16.0.0/16']);
+  assert.equal((await counters(bird)).state, 'Established');
+  assert.ok(before.state === 'Established');
+});
