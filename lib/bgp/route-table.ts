@@ -4,7 +4,7 @@ import type { RouteClass } from './classes.ts';
 import { Classifier } from './classes.ts';
 import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
 import { eipOffers } from './offers/eip.ts';
-import { annotationAdvertisement, type Contribution, type ObjectOffers, type Refusal } from './offers/offer.ts';
+import { annotationAdvertisement, type Contribution, type ObjectOffers, type Offer, type Refusal } from './offers/offer.ts';
 import { podOffers } from './offers/pod.ts';
 import { remoteOffers } from './offers/remote.ts';
 import { serviceOffers } from './offers/service.ts';
@@ -36,6 +36,7 @@ const shownRefusals = 20;
 
 export class RouteTable {
   #view: View | undefined;
+  #policies = new BgpPolicies([]);
   #classifier: Classifier | undefined;
   readonly #byObject = new Map<string, ObjectOffers>();
   readonly #byPrefix = new Map<string, Contribution[]>();
@@ -71,6 +72,7 @@ export class RouteTable {
     policies = new BgpPolicies(state.policies.values()),
   ): void {
     this.#view = viewOf(state);
+    this.#policies = policies;
     this.#classifier = announcing && new Classifier(state, policies, announcing.isLeaving);
     this.#byObject.clear();
     this.#byPrefix.clear();
@@ -79,6 +81,15 @@ export class RouteTable {
     for (const [source, objects] of sourcesOf(state)) {
       for (const key of objects.keys()) this.#put(`${source} ${key}`, offersOf(this.#view, { source, key }));
     }
+    for (const prefix of new Set([...this.#routes.keys(), ...this.#byPrefix.keys()])) this.#decide(prefix);
+  }
+
+  /** The same objects as another node announces them, in a fraction of the time that building takes. */
+  moveTo(node: string, announcing: Announcing | undefined): void {
+    if (!this.#view) throw new TypeError('a table is built before it is moved');
+    const state = { ...this.#view.state, node };
+    this.#view = { ...this.#view, state };
+    this.#classifier = announcing && new Classifier(state, this.#policies, announcing.isLeaving);
     for (const prefix of new Set([...this.#routes.keys(), ...this.#byPrefix.keys()])) this.#decide(prefix);
   }
 
@@ -179,11 +190,7 @@ export class RouteTable {
   #contributedHere(prefix: string): readonly Contribution[] {
     const view = this.#view;
     if (!view) return [];
-    const { node } = view.state;
-    return (this.#byPrefix.get(prefix) ?? []).filter(
-      ({ offer: { nodes, advertisement } }) =>
-        announcers(view, advertisement).has(node) && nodes?.includes(node) !== false,
-    );
+    return (this.#byPrefix.get(prefix) ?? []).filter(({ offer }) => isOfferedHere(view, offer));
   }
 
   #count(routeClass: RouteClass, prefix: string, by: 1 | -1): void {
@@ -192,6 +199,12 @@ export class RouteTable {
     if (counted.ipv4 + counted.ipv6 > 0) this.#counts.set(routeClass.id, counted);
     else this.#counts.delete(routeClass.id);
   }
+}
+
+/** Whether the node of the view's state announces the offer, as far as advertisement and object decide it. */
+export function isOfferedHere(view: View, { advertisement, nodes }: Offer): boolean {
+  const { node } = view.state;
+  return announcers(view, advertisement).has(node) && nodes?.includes(node) !== false;
 }
 
 function sourcesOf(state: BgpState): readonly (readonly [Source, ReadonlyMap<string, unknown>])[] {
@@ -204,7 +217,8 @@ function sourcesOf(state: BgpState): readonly (readonly [Source, ReadonlyMap<str
   ];
 }
 
-function offersOf(view: View, { source, key }: ObjectRef): ObjectOffers {
+/** What one object brings, and why not more. */
+export function offersOf(view: View, { source, key }: ObjectRef): ObjectOffers {
   const { state } = view;
   const judged = <T>(object: T | undefined, judge: (view: View, object: T) => ObjectOffers) =>
     object === undefined ? none : judge(view, object);
