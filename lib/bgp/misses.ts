@@ -1,0 +1,114 @@
+// Why advertisements do not announce an object though nothing is wrong with it: what a person forgot, not what is refused. Asks the same
+// functions as the offers do. Who calls: whoever explains; no route depends on it.
+import { unmetParts } from '../api/label-selector.ts';
+import type { Problem } from '../desired/problem.ts';
+import type { BgpState, Labels, Subnet } from './objects.ts';
+import { hostPrefix } from './offers/host-routes.ts';
+import { isAnnounceable, selects, takesNamespace, type View, type ViewedAdvertisement } from './offers/view.ts';
+import { holds, type OwnPrefix } from './own-prefixes.ts';
+import { type ObjectRef, offersOf } from './route-table.ts';
+
+/** An advertisement that could announce an object and does not. */
+export interface Miss extends Problem {
+  readonly advertisement: string;
+}
+
+interface Question {
+  readonly advertisement: ViewedAdvertisement;
+  /** Whose labels the selector is about. */
+  readonly labels: Labels;
+  readonly what: string;
+  readonly namespace: string | undefined;
+  readonly subnet: Subnet | undefined;
+}
+
+/** @param own the prefix of the object that is asked for; undefined: the object has none */
+export function missesOf(view: View, ref: ObjectRef, own: OwnPrefix | undefined): readonly Miss[] {
+  const { offers, refusals } = offersOf(view, ref);
+  const told = new Set(refusals.map(({ advertisement }) => advertisement));
+  for (const { advertisement, prefix } of offers) if (own && holds(prefix, own.prefix)) told.add(advertisement);
+  const misses = questionsOf(view, ref, own).flatMap((question): readonly Miss[] => {
+    const { name } = question.advertisement;
+    const unmet = unmetOf(view, question);
+    if (unmet) return [{ advertisement: name, ...unmet }];
+    return own === undefined || told.has(name) ? [] : [{ advertisement: name, ...notTaken(question, own) }];
+  });
+  return [...misses, ...unusable(view.state)];
+}
+
+const nouns = {
+  Subnet: 'subnet',
+  Pod: 'pod',
+  Service: 'service',
+  Eip: 'EIP',
+  Interconnect: 'cluster',
+} as const satisfies Record<ObjectRef['source'], string>;
+
+/** Advertisements that look at the object at all. */
+function questionsOf(view: View, { source, key }: ObjectRef, own: OwnPrefix | undefined): readonly Question[] {
+  const { subnets, pods, services, eips, remotes } = view.state;
+  const objects = { Subnet: subnets, Pod: pods, Service: services, Eip: eips, Interconnect: remotes } as const;
+  const object: { readonly labels: Labels; readonly namespace?: string } | undefined = objects[source].get(key);
+  if (object === undefined) return [];
+  const direct = view.bySource[source].map((advertisement): Question => ({
+    advertisement,
+    labels: object.labels,
+    what: `${nouns[source]} ${key}`,
+    namespace: object.namespace,
+    subnet: source === 'Subnet' ? subnets.get(key) : undefined,
+  }));
+  return source === 'Pod' ? [...direct, ...ofSubnet(view, key, own)] : direct;
+}
+
+/** Advertisements with scope Local of the subnet that a pod's address is in. */
+function ofSubnet(view: View, pod: string, own: OwnPrefix | undefined): readonly Question[] {
+  const address = view.state.pods.get(pod)?.addresses.find(({ ip }) => hostPrefix(ip) === own?.prefix);
+  const subnet = view.state.subnets.get(address?.subnet ?? '');
+  if (subnet === undefined) return [];
+  const { labels, name } = subnet;
+  return view.bySource.Subnet.filter(({ spec }) => spec.scope === 'Local').map((advertisement) => ({
+    advertisement,
+    labels,
+    what: `subnet ${name}`,
+    namespace: undefined,
+    subnet,
+  }));
+}
+
+function unmetOf(view: View, { advertisement, labels, what, namespace }: Question): Problem | undefined {
+  const { name, spec } = advertisement;
+  if (!selects(advertisement, labels)) {
+    const parts = unmetParts(spec.selector, labels).join(', ');
+    return { code: 'NotSelected', message: `advertisement ${name} selects ${parts}; ${what} is not selected` };
+  }
+  if (namespace === undefined || takesNamespace(advertisement, view, namespace)) return undefined;
+  const parts = unmetParts(spec.namespaceSelector ?? {}, view.state.namespaces.get(namespace) ?? {}).join(', ');
+  return {
+    code: 'NamespaceNotSelected',
+    message: `advertisement ${name} selects namespaces by ${parts}; ${namespace} is not selected`,
+  };
+}
+
+/** The object is selected and this prefix of it is still nothing to the advertisement. */
+function notTaken({ advertisement: { name, spec }, what, subnet }: Question, own: OwnPrefix): Problem {
+  if (subnet !== undefined && !isAnnounceable(subnet))
+    return {
+      code: 'NotAnnounceable',
+      message: `${what} is the join subnet or of a VPC (${subnet.vpc}) that nodes have no route into`,
+    };
+  if (subnet !== undefined && spec.scope === 'Local')
+    return {
+      code: 'PodsInstead',
+      message: `advertisement ${name} has scope Local: it announces the pods of ${what} one by one, not its CIDR`,
+    };
+  return { code: 'NotTaken', message: `advertisement ${name} does not take the ${own.what} of ${what}` };
+}
+
+/** Nobody knows what an advertisement that cannot be read would take. */
+function unusable({ advertisements }: BgpState): readonly Miss[] {
+  return [...advertisements.values()].flatMap(({ name, spec }) => {
+    if ('value' in spec) return [];
+    const { code, message } = spec.problem;
+    return [{ advertisement: name, code, message: `advertisement ${name} is unusable: ${message}` }];
+  });
+}

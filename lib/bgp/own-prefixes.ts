@@ -1,0 +1,58 @@
+// The prefixes that are an object's own, whether anybody announces them or not; and which object has an address.
+import { type Cidr, cidrCovers, parseCidr } from '../net/cidr.ts';
+import { hostPrefix } from './offers/host-routes.ts';
+import type { BgpState } from './objects.ts';
+import type { ObjectRef } from './route-table.ts';
+
+export interface OwnPrefix {
+  readonly prefix: string;
+  /** `address`, `ClusterIP`, `CIDR`. */
+  readonly what: string;
+}
+
+export function ownPrefixesOf(state: BgpState, { source, key }: ObjectRef): readonly OwnPrefix[] {
+  const hosts = (what: string, ips: readonly string[] = []) => ips.map((ip) => ({ prefix: hostPrefix(ip), what }));
+  const service = source === 'Service' ? state.services.get(key) : undefined;
+  switch (source) {
+    case 'Subnet':
+      return (state.subnets.get(key)?.prefixes ?? []).map((prefix) => ({ prefix, what: 'CIDR' }));
+    case 'Pod':
+      return hosts(
+        'address',
+        state.pods.get(key)?.addresses.map(({ ip }) => ip),
+      );
+    case 'Service':
+      return [
+        ...hosts('ClusterIP', service?.clusterIps),
+        ...hosts('ExternalIP', service?.externalIps),
+        ...hosts('LoadBalancerIP', service?.loadBalancerIps),
+      ];
+    case 'Eip':
+      return hosts('address', state.eips.get(key)?.ips);
+    case 'Interconnect':
+      return (state.remotes.get(key)?.routes ?? []).map(({ prefix }) => ({ prefix, what: 'prefix' }));
+  }
+}
+
+/** Objects of which this very prefix is. */
+export function ownersOf(state: BgpState, prefix: string): readonly ObjectRef[] {
+  return allObjects(state).filter((ref) => ownPrefixesOf(state, ref).some((own) => own.prefix === prefix));
+}
+
+export function allObjects(state: BgpState): readonly ObjectRef[] {
+  const of = (source: ObjectRef['source'], objects: ReadonlyMap<string, unknown>) =>
+    [...objects.keys()].map((key): ObjectRef => ({ source, key }));
+  return [
+    ...of('Subnet', state.subnets),
+    ...of('Pod', state.pods),
+    ...of('Service', state.services),
+    ...of('Eip', state.eips),
+    ...of('Interconnect', state.remotes),
+  ];
+}
+
+/** Whether the one prefix holds the other, or is it. False where one of them is none. */
+export function holds(outer: string, inner: string): boolean {
+  const [wide, narrow] = [parseCidr(outer), parseCidr(inner)] as readonly (Cidr | undefined)[];
+  return wide !== undefined && narrow !== undefined && cidrCovers(wide, narrow);
+}
