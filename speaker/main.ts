@@ -1,5 +1,6 @@
 // The speaker of one node: BGP objects and what they announce come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
 // Read it top to bottom: watch → plan → apply → status. gobgpd is a process of its own and outlives this one.
+import { isDrained } from '../lib/bgp/drain.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
@@ -10,7 +11,7 @@ import { runRoom } from '../lib/run/room.ts';
 import { GobgpTarget } from './apply/target.ts';
 import { SpeakerMetrics } from './metrics.ts';
 import { type SpeakerPlan, SpeakerPlanner } from './plan/plan.ts';
-import { isDrained, settleSeconds } from './plan/drain.ts';
+import { settleSeconds } from './plan/drain.ts';
 import { planStatus } from './plan/status.ts';
 import { Drain } from './state/drain.ts';
 import { joined, paced } from './state/joined.ts';

@@ -1,13 +1,13 @@
 // What gobgpd on this node should have: objects come in, one `SpeakerPlan` goes out, with a problem for each object that cannot be used.
 // main.ts calls it after every change; apply/ brings gobgpd there and plan/status.ts says it to the objects. Routes are kept from plan to
 // plan and worked on where something changed; everything anew gives the same. A bad object never changes what the others get.
+import { announcingIn, type DrainPhase } from '../../lib/bgp/drain.ts';
 import { chooseInstance, type WantedInstance } from '../../lib/bgp/instance.ts';
 import { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { type AcceptedPeer, planPeers } from '../../lib/bgp/peers.ts';
 import { RouteTable } from '../../lib/bgp/route-table.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Changes } from '../state/changes.ts';
-import type { DrainPhase } from '../state/drain.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import { type Password, passwordOf } from './passwords.ts';
 
@@ -41,7 +41,7 @@ export class SpeakerPlanner {
   /** The plan of the node `state.node`. */
   plan(state: SpeakerState, changes: Changes, drain: DrainPhase): SpeakerPlan {
     const { instance, problems: instanceProblems } = chooseInstance(state);
-    const announcing = instance && drain !== 'Drained' ? { isLeaving: drain === 'Leaving' } : undefined;
+    const announcing = announcingIn(drain, instance);
     const how = JSON.stringify(announcing ?? null);
     if (changes.isEverything || how !== this.#announcing) {
       this.#policies = new BgpPolicies(state.policies.values(), this.#policies?.set);

@@ -1,5 +1,4 @@
-/** `Leaving`: routes ask to be avoided; `Drained`: there are none. */
-export type DrainPhase = 'None' | 'Leaving' | 'Drained';
+import type { DrainPhase } from '../../lib/bgp/drain.ts';
 
 export interface DrainOptions {
   readonly monotonicMs: () => number;
