@@ -1,6 +1,7 @@
 import type { RouteClass } from '../../lib/bgp/classes.ts';
 import { type ExportAttributes, exportOf } from '../../lib/bgp/exports.ts';
 import type { Family } from '../../lib/bgp/peers.ts';
+import { sentTo } from '../../lib/bgp/sent.ts';
 import type { AddressFamily, BgpPath, PeerConfig, PolicyActions, PolicyStatement, RoutingPolicies } from 'gobgp-js';
 import type { SpeakerPlan, WantedPeer } from '../plan/plan.ts';
 
@@ -113,15 +114,15 @@ function renderActions(
   family: Family,
   ownAsn: number,
 ): PolicyActions {
-  const nextHop = told.nextHop[family] ?? peer.nextHops[family];
+  const sent = sentTo(peer, told, family);
   return {
-    ...(told.communities.length > 0 && { addCommunities: told.communities }),
-    ...(told.largeCommunities.length > 0 && { addLargeCommunities: told.largeCommunities }),
+    ...(sent.communities.length > 0 && { addCommunities: sent.communities }),
+    ...(sent.largeCommunities.length > 0 && { addLargeCommunities: sent.largeCommunities }),
     removeLargeCommunities: [tag],
-    ...(told.med !== undefined && { med: told.med }),
-    ...(told.localPreference !== undefined && peer.isInternal && { localPref: told.localPreference }),
-    ...(told.prepend > 0 && { prepend: { asn: peer.localAsn ?? ownAsn, times: told.prepend } }),
-    ...(nextHop !== undefined && { nextHop }),
+    ...(sent.med !== undefined && { med: sent.med }),
+    ...(sent.localPreference !== undefined && { localPref: sent.localPreference }),
+    ...(sent.prepend > 0 && { prepend: { asn: peer.localAsn ?? ownAsn, times: sent.prepend } }),
+    ...(sent.nextHop !== undefined && { nextHop: sent.nextHop }),
   };
 }
 

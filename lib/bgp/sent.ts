@@ -1,0 +1,26 @@
+import type { ExportAttributes } from './exports.ts';
+import type { AcceptedPeer, Family } from './peers.ts';
+
+/** What an UPDATE of one family to one peer says of a class. */
+export interface SentAttributes {
+  readonly communities: readonly string[];
+  readonly largeCommunities: readonly string[];
+  /** iBGP only; undefined: none, or the default of iBGP. */
+  readonly localPreference: number | undefined;
+  readonly med: number | undefined;
+  /** How many times our AS stands in front once more. */
+  readonly prepend: number;
+  /** Undefined: our address on the session. */
+  readonly nextHop: string | undefined;
+}
+
+export function sentTo(peer: AcceptedPeer, told: ExportAttributes, family: Family): SentAttributes {
+  return {
+    communities: told.communities,
+    largeCommunities: told.largeCommunities,
+    localPreference: peer.isInternal ? told.localPreference : undefined,
+    med: told.med,
+    prepend: told.prepend,
+    nextHop: told.nextHop[family] ?? peer.nextHops[family],
+  };
+}
