@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matchesSelector } from './label-selector.ts';
+import { matchesSelector, unmetParts } from './label-selector.ts';
 
 test('selectors read as Kubernetes reads them', () => {
   const labels = { a: '1', b: '2' };
@@ -15,4 +15,24 @@ test('selectors read as Kubernetes reads them', () => {
     [is('Exists', 'a'), is('Exists', 'c'), is('DoesNotExist', 'a'), is('DoesNotExist', 'c')],
     [true, false, false, true],
   );
+});
+
+test('what labels lack is told part by part, as kubectl writes it', () => {
+  const selector = {
+    matchLabels: { a: '1', b: '3' },
+    matchExpressions: [
+      { key: 'c', operator: 'Exists' as const },
+      { key: 'a', operator: 'NotIn' as const, values: ['1', '2'] },
+      { key: 'b', operator: 'In' as const, values: ['2'] },
+      { key: 'a', operator: 'DoesNotExist' as const },
+    ],
+  };
+  const labels = { a: '1', b: '2' };
+  assert.deepEqual(unmetParts(selector, labels), [
+    'b=3 (it has b=2)',
+    'c (it has no c)',
+    'a notin (1, 2) (it has a=1)',
+    '!a (it has a=1)',
+  ]);
+  assert.deepEqual(unmetParts({}, {}), []);
 });

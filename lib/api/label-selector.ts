@@ -10,6 +10,35 @@ export function matchesSelector(selector: LabelSelector, labels: Readonly<Record
   return hasLabels && matchExpressions.every((expression) => meets(expression, labels[expression.key]));
 }
 
+/** The parts of a selector that labels do not satisfy, as kubectl writes them: `tier=db (it has tier=web)`. */
+export function unmetParts(
+  { matchLabels = {}, matchExpressions = [] }: LabelSelector,
+  labels: Readonly<Record<string, string>>,
+): readonly string[] {
+  const parts: readonly { readonly key: string; readonly text: string; readonly selector: LabelSelector }[] = [
+    ...Object.entries(matchLabels).map(([key, value]) => ({
+      key,
+      text: `${key}=${value}`,
+      selector: { matchLabels: { [key]: value } },
+    })),
+    ...matchExpressions.map((each) => ({
+      key: each.key,
+      text: expressionText(each),
+      selector: { matchExpressions: [each] },
+    })),
+  ];
+  const has = (key: string) => (labels[key] === undefined ? `no ${key}` : `${key}=${labels[key]}`);
+  return parts
+    .filter(({ selector }) => !matchesSelector(selector, labels))
+    .map(({ key, text }) => `${text} (it has ${has(key)})`);
+}
+
+function expressionText({ key, operator, values = [] }: Expression): string {
+  const list = values.join(', ');
+  const texts = { In: `${key} in (${list})`, NotIn: `${key} notin (${list})`, Exists: key, DoesNotExist: `!${key}` };
+  return texts[operator];
+}
+
 function meets({ operator, values = [] }: Expression, value: string | undefined): boolean {
   const isListed = value !== undefined && values.includes(value);
   const answers = { In: isListed, NotIn: !isListed, Exists: value !== undefined, DoesNotExist: value === undefined };
