@@ -12,6 +12,7 @@ import { apiVersionOf, routePolicies } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Judged, PolicySet } from '../../lib/route-policy/compile.ts';
+import { readyOf } from '../../lib/route-policy/ready.ts';
 import type { Hits, RoutePolicy } from '../../lib/route-policy/policy.ts';
 
 const figuresEveryMs = 5000;
@@ -46,15 +47,6 @@ export function renderRoutePolicy(
     ...(hasLimit ? { overLimit: figures.overLimit.get(policy.name) ?? 0 } : {}),
     ...(inForce === undefined ? {} : { inForce: JSON.stringify(inForce.spec) }),
   };
-}
-
-function readyOf({ applied, problem }: Judged): Omit<Condition, 'type'> {
-  if (problem === undefined) return { status: 'True', reason: 'InForce', message: 'the policy is applied' };
-  const meanwhile =
-    applied === undefined
-      ? 'nothing of this policy is applied until that is corrected'
-      : 'its last valid version goes on being applied until that is corrected';
-  return { status: 'False', reason: problem.code, message: `${problem.message}; ${meanwhile}` };
 }
 
 export interface RoutePolicyReporterOptions {

@@ -47,7 +47,7 @@ export function exportOf(peer: AcceptedPeer, routeClass: RouteClass): ExportAttr
     told.map((each) => each.med),
     Math.min,
   );
-  const fewest = Math.min(...told.map((each) => each.asPathPrepend ?? 0));
+  const fewest = Math.min(...advertisements.map((each) => each.asPathPrepend ?? 0));
   const nextHopOf = (family: 'ipv4' | 'ipv6') =>
     sets?.nextHop?.[family] ?? told.find((each) => each.nextHop?.[family] !== undefined)?.nextHop?.[family];
   return {

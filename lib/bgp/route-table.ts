@@ -4,7 +4,13 @@ import type { RouteClass } from './classes.ts';
 import { Classifier } from './classes.ts';
 import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
 import { eipOffers } from './offers/eip.ts';
-import { annotationAdvertisement, type Contribution, type ObjectOffers, type Offer, type Refusal } from './offers/offer.ts';
+import {
+  annotationAdvertisement,
+  type Contribution,
+  type ObjectOffers,
+  type Offer,
+  type Refusal,
+} from './offers/offer.ts';
 import { podOffers } from './offers/pod.ts';
 import { remoteOffers } from './offers/remote.ts';
 import { serviceOffers } from './offers/service.ts';

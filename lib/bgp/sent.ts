@@ -8,7 +8,7 @@ export interface SentAttributes {
   /** iBGP only; undefined: none, or the default of iBGP. */
   readonly localPreference: number | undefined;
   readonly med: number | undefined;
-  /** How many times our AS stands in front once more. */
+  /** eBGP only: how many times our AS stands in front once more. */
   readonly prepend: number;
   /** Undefined: our address on the session. */
   readonly nextHop: string | undefined;
@@ -20,7 +20,8 @@ export function sentTo(peer: AcceptedPeer, told: ExportAttributes, family: Famil
     largeCommunities: told.largeCommunities,
     localPreference: peer.isInternal ? told.localPreference : undefined,
     med: told.med,
-    prepend: told.prepend,
+    // Within an AS a path that has it is taken for a loop.
+    prepend: peer.isInternal ? 0 : told.prepend,
     nextHop: told.nextHop[family] ?? peer.nextHops[family],
   };
 }

@@ -6,6 +6,7 @@ import { chooseInstance, type WantedInstance } from '../../lib/bgp/instance.ts';
 import { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { type AcceptedPeer, planPeers } from '../../lib/bgp/peers.ts';
 import { RouteTable } from '../../lib/bgp/route-table.ts';
+import { noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Changes } from '../state/changes.ts';
 import type { SpeakerState } from '../state/objects.ts';
@@ -26,6 +27,8 @@ export interface SpeakerPlan {
   readonly table: RouteTable;
   /** Prefixes whose route changed since the plan before. */
   readonly changed: ReadonlySet<string>;
+  /** RoutePolicies of BGP sessions. */
+  readonly policies: PolicySet;
   readonly problems: {
     /** By object name, as far as this node is concerned. */
     readonly instances: ReadonlyMap<string, Problem>;
@@ -56,6 +59,7 @@ export class SpeakerPlanner {
       peers: new Map(peers.map((peer) => [peer.address, peer])),
       table: this.#table,
       changed: this.#table.takeChanged(),
+      policies: this.#policies?.set ?? noPolicies,
       problems: { instances: instanceProblems, peers: peerProblems },
     };
   }

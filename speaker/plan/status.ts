@@ -5,6 +5,8 @@ import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { instancesByNode } from '../../lib/bgp/instance.ts';
 import type { AdvertisementSummary, NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
 import { annotationAdvertisement, type Refusal } from '../../lib/bgp/offers/offer.ts';
+import { isAboutClusters } from '../../lib/route-policy/policy.ts';
+import { readyOf } from '../../lib/route-policy/ready.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import type { Observed, RefusedSignatures } from '../state/observed.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
@@ -18,6 +20,8 @@ export interface StatusPlan {
   readonly instances: ReadonlyMap<string, PlannedStatus<NodeInstance, object>>;
   readonly peers: ReadonlyMap<string, PlannedStatus<NodeSession, { readonly established: string }>>;
   readonly advertisements: ReadonlyMap<string, PlannedStatus<never, AdvertisementSummary>>;
+  /** RoutePolicies that are about BGP alone; others have their status from the interconnect. */
+  readonly policies: ReadonlyMap<string, PlannedStatus<never, { readonly inForce?: string }>>;
   /** This node in one object; undefined: it has no BGP. */
   readonly nodeState: BgpNodeStateStatus | undefined;
   /** What is wrong with annotations, by object as the table names it; told by one speaker of all. */
@@ -53,9 +57,22 @@ export function planStatus(
     instances,
     peers,
     advertisements: new Map(advertisements),
+    policies: policyStatuses(plan),
     nodeState: nodeStateOf(plan, observed, own, (name) => peers.get(name)?.entry),
     annotations: spokesman === state.node ? faultsOf(plan) : new Map(),
   };
+}
+
+function policyStatuses({ policies }: SpeakerPlan): StatusPlan['policies'] {
+  const judged = [...policies.judged.values()].filter(({ applied }) => !applied || !isAboutClusters(applied.spec));
+  return new Map(
+    judged.map((each) => {
+      const { status, reason = '', message = '' } = readyOf(each);
+      const kept = each.problem && each.applied && { inForce: JSON.stringify(each.applied.spec) };
+      const conditions = [{ type: 'Ready', status, reason, message }];
+      return [each.name, { entry: undefined, leftOver: [], summary: { ...kept }, conditions }];
+    }),
+  );
 }
 
 const faults = ['AnnotationInvalid', 'AddressInvalid', 'NotOwned', 'VpcNotRouted', 'JoinSubnet'];

@@ -9,7 +9,7 @@ import type { PlannedCondition } from '../plan/planned.ts';
 interface Subject {
   readonly name: string;
   readonly uid: string;
-  readonly status: { readonly conditions: readonly Condition[] };
+  readonly status: { readonly conditions?: readonly Condition[] | undefined };
 }
 
 interface Entry {
@@ -41,7 +41,7 @@ export class SpeakerEvents {
   /** The summary of an object changed; a problem of the object itself is nobody's entry. */
   onConditions(resource: Resource, object: Subject, conditions: readonly PlannedCondition[]): void {
     const refused = conditions.find(({ type, status }) => type === 'Accepted' && status === 'False');
-    const before = object.status.conditions.find(({ type }) => type === 'Accepted');
+    const before = object.status.conditions?.find(({ type }) => type === 'Accepted');
     const isNew = refused && (before?.status !== 'False' || before.reason !== refused.reason);
     const isOfObject = conditions.some(({ reason }) => reason === 'NotAccepted') || refused?.reason === 'InvalidSpec';
     if (isNew && isOfObject)

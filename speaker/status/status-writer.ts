@@ -4,7 +4,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { setCondition } from '../../lib/kube/conditions.ts';
-import { apiVersionOf, bgpAdvertisements, bgpInstances, bgpPeers } from '../../lib/kube/resources.ts';
+import { apiVersionOf, bgpAdvertisements, bgpInstances, bgpPeers, routePolicies } from '../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { PlannedStatus } from '../plan/planned.ts';
@@ -23,7 +23,7 @@ interface StatusObject {
   readonly name: string;
   readonly uid: string;
   readonly generation: number;
-  readonly status: { readonly conditions: readonly Condition[]; readonly nodes?: readonly Entry[] };
+  readonly status: { readonly conditions?: readonly Condition[] | undefined; readonly nodes?: readonly Entry[] };
 }
 
 export interface StatusWriterOptions {
@@ -35,6 +35,7 @@ export interface StatusWriterOptions {
   readonly now: () => string;
 }
 
+const none: readonly Condition[] = [];
 const summaryManager = 'isthmus-speaker';
 
 export class StatusWriter {
@@ -59,6 +60,12 @@ export class StatusWriter {
     for (const [name, status] of planned.advertisements) {
       const advertisement = state.advertisements.get(name);
       this.#writeObject(bgpAdvertisements, advertisement, status, summaryOf(advertisement));
+    }
+    for (const [name, status] of planned.policies) {
+      const policy = state.policies.get(name);
+      if (!policy) continue;
+      const { inForce } = policy.status;
+      this.#writeObject(routePolicies, policy, status, { ...(inForce !== undefined && { inForce }) });
     }
   }
 
@@ -101,11 +108,12 @@ export class StatusWriter {
     summary: object,
   ): void {
     const now = this.#options.now();
-    let conditions = object.status.conditions;
+    const before = object.status.conditions ?? none;
+    let conditions = before;
     for (const condition of planned.conditions) {
       conditions = setCondition(conditions, { ...condition, observedGeneration: object.generation }, now);
     }
-    const isSame = conditions === object.status.conditions && isDeepStrictEqual(summary, planned.summary);
+    const isSame = conditions === before && isDeepStrictEqual(summary, planned.summary);
     if (isSame) return;
     const ours = conditions.filter(({ type }) => planned.conditions.some((condition) => condition.type === type));
     // The times are no reason to send again.
