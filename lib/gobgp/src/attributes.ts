@@ -1,10 +1,12 @@
 // Path attributes as the bytes of the wire (RFC 4271 §4.3, RFC 4760, RFC 1997, RFC 8092): what comes in is `PathAttributes`, what
 // goes out is one byte string an attribute, in the order of their type codes. Both API generations take and give these bytes alike,
-// so nothing of a generation may appear here. Reading back is needed for the diff only: unknown attributes are kept as bytes.
+// so nothing of a generation may appear here. For the diff unknown attributes are kept as bytes; decoding leaves them out.
 import { addressBytes, addressText } from './address.ts';
-import { communityWord, largeCommunityWords } from './communities.ts';
+import { communityText, communityWord, largeCommunityWords } from './communities.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 import { type AddressFamily, encodePrefix, familyNumber } from './nlri.ts';
+
+export type Origin = 'igp' | 'egp' | 'incomplete';
 
 /** What a path says besides its prefix. */
 export interface PathAttributes {
@@ -12,6 +14,8 @@ export interface PathAttributes {
   readonly nextHop: string;
   /** Autonomous systems to prepend, nearest first; gobgpd adds its own. */
   readonly asPath?: readonly number[];
+  /** Undefined: igp. */
+  readonly origin?: Origin;
   readonly med?: number;
   /** Sent on iBGP sessions only. */
   readonly localPref?: number;
@@ -20,6 +24,21 @@ export interface PathAttributes {
   /** `asn:value:value`, 32 bits each. */
   readonly largeCommunities?: readonly string[];
 }
+
+/** What a path that is there says. */
+export interface DecodedAttributes {
+  /** The global one, where a link-local one is beside it. */
+  readonly nextHop: string;
+  /** Nearest first; the members of a set, which has no order, one after another. */
+  readonly asPath: readonly number[];
+  readonly origin?: Origin;
+  readonly med?: number;
+  readonly localPref?: number;
+  readonly communities: readonly string[];
+  readonly largeCommunities: readonly string[];
+}
+
+export const origins: readonly Origin[] = ['igp', 'egp', 'incomplete'];
 
 const type = {
   origin: 1,
@@ -32,35 +51,35 @@ const type = {
   largeCommunities: 32,
 } as const;
 const flag = { optional: 0x80, transitive: 0x40, extendedLength: 0x10 } as const;
+const maxSegment = 255;
 
-/** One byte string per attribute, ordered by type. @throws GobgpInvalidArgument */
+/** The part of a path's bytes that does not depend on its prefix: all but MP_REACH, which has the prefix inside. */
+interface Encoded {
+  readonly before: readonly Uint8Array[];
+  /** The next hop of MP_REACH, if there is one. */
+  readonly reach: Uint8Array | undefined;
+  readonly after: readonly Uint8Array[];
+  readonly fingerprint: string;
+}
+
+/** Ten thousand paths have a handful of different attributes, and encoding costs ten times what looking them up does. */
+const encoded = new Map<string, Encoded>();
+const maxEncoded = 1000;
+
+/** One byte string per attribute, ordered by type; the bytes are shared between calls. @throws GobgpInvalidArgument */
 export function encodeAttributes(family: AddressFamily, prefix: string, attributes: PathAttributes): Uint8Array[] {
-  const out: Uint8Array[] = [
-    attribute(flag.transitive, type.origin, Uint8Array.of(0)),
-    attribute(flag.transitive, type.asPath, asPathValue(attributes.asPath ?? [])),
+  const { before, reach, after } = encodedOf(family, attributes);
+  if (!reach) return [...before, ...after];
+  return [
+    ...before,
+    attribute(flag.optional, type.mpReach, mpReachValue(family, reach, encodePrefix(prefix))),
+    ...after,
   ];
-  const nextHop = addressBytes(attributes.nextHop);
-  const isPlainNextHop = family === 'ipv4-unicast' && nextHop.length === 4;
-  if (isPlainNextHop) out.push(attribute(flag.transitive, type.nextHop, nextHop));
-  if (attributes.med !== undefined) out.push(attribute(flag.optional, type.med, words([attributes.med])));
-  if (attributes.localPref !== undefined)
-    out.push(attribute(flag.transitive, type.localPref, words([attributes.localPref])));
-  if (attributes.communities?.length) {
-    out.push(
-      attribute(
-        flag.optional | flag.transitive,
-        type.communities,
-        words(sorted(attributes.communities.map(communityWord))),
-      ),
-    );
-  }
-  if (!isPlainNextHop)
-    out.push(attribute(flag.optional, type.mpReach, mpReachValue(family, nextHop, encodePrefix(prefix))));
-  if (attributes.largeCommunities?.length) {
-    const value = attributes.largeCommunities.map(largeCommunityWords).toSorted(compareWords).flat();
-    out.push(attribute(flag.optional | flag.transitive, type.largeCommunities, words(value)));
-  }
-  return out;
+}
+
+/** What attributesFingerprint makes of these attributes, whatever the prefix. @throws GobgpInvalidArgument */
+export function fingerprintOf(family: AddressFamily, attributes: PathAttributes): string {
+  return encodedOf(family, attributes).fingerprint;
 }
 
 /**
@@ -78,36 +97,116 @@ export function attributesFingerprint(attributes: readonly Uint8Array[]): string
     .join(' ');
 }
 
+/** What these bytes say, as far as this package has words for it. */
+export function decodeAttributes(attributes: readonly Uint8Array[]): DecodedAttributes {
+  const values = new Map(attributes.map((bytes) => [bytes[1] ?? 0, valueOf(bytes)]));
+  const numbers = (code: number) => wordsOf(values.get(code) ?? new Uint8Array());
+  const reach = values.get(type.mpReach);
+  const plain = values.get(type.nextHop);
+  const origin = origins[values.get(type.origin)?.[0] ?? origins.length];
+  const [med] = numbers(type.med);
+  const [localPref] = numbers(type.localPref);
+  const large = numbers(type.largeCommunities);
+  return {
+    nextHop: reach ? mpReachNextHop(reach) : plain ? addressText(plain) : '',
+    asPath: asPathOf(values.get(type.asPath) ?? new Uint8Array()),
+    ...(origin && { origin }),
+    ...(med !== undefined && { med }),
+    ...(localPref !== undefined && { localPref }),
+    communities: numbers(type.communities).map(communityText),
+    largeCommunities: Array.from({ length: large.length / 3 }, (_, at) => large.slice(at * 3, at * 3 + 3).join(':')),
+  };
+}
+
+function encodedOf(family: AddressFamily, attributes: PathAttributes): Encoded {
+  const key = `${family} ${JSON.stringify(attributes)}`;
+  const known = encoded.get(key);
+  if (known) return known;
+  const made = encode(family, attributes);
+  if (encoded.size >= maxEncoded) encoded.clear();
+  encoded.set(key, made);
+  return made;
+}
+
+function encode(family: AddressFamily, attributes: PathAttributes): Encoded {
+  const { asPath = [], origin = 'igp', med, localPref, communities = [], largeCommunities = [] } = attributes;
+  const shared = flag.optional | flag.transitive;
+  const nextHop = addressBytes(attributes.nextHop);
+  const isPlain = family === 'ipv4-unicast' && nextHop.length === 4;
+  const before = [
+    attribute(flag.transitive, type.origin, Uint8Array.of(origins.indexOf(origin))),
+    attribute(flag.transitive, type.asPath, asPathValue(asPath)),
+  ];
+  if (isPlain) before.push(attribute(flag.transitive, type.nextHop, nextHop));
+  if (med !== undefined) before.push(attribute(flag.optional, type.med, words([med])));
+  if (localPref !== undefined) before.push(attribute(flag.transitive, type.localPref, words([localPref])));
+  if (communities.length > 0)
+    before.push(attribute(shared, type.communities, words(sorted(communities.map(communityWord)))));
+  const after: Uint8Array[] = [];
+  if (largeCommunities.length > 0) {
+    const value = largeCommunities.map(largeCommunityWords).toSorted(compareWords).flat();
+    after.push(attribute(shared, type.largeCommunities, words(value)));
+  }
+  const reach = isPlain ? undefined : nextHop;
+  const reachText = reach
+    ? [attribute(flag.optional, type.mpReach, mpReachValue(family, reach, Uint8Array.of(0)))]
+    : [];
+  return { before, reach, after, fingerprint: attributesFingerprint([...before, ...reachText, ...after]) };
+}
+
 function attribute(flags: number, code: number, value: Uint8Array): Uint8Array {
   const isLong = value.length > 255;
   const header = isLong
     ? [flags | flag.extendedLength, code, value.length >> 8, value.length & 0xff]
     : [flags, code, value.length];
-  return Uint8Array.of(...header, ...value);
+  return joined(header, value);
 }
 
 function valueOf(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(((bytes[0] ?? 0) & flag.extendedLength) === 0 ? 3 : 4);
 }
 
+/** Sequences (type 2) of at most 255 systems, each with 4 bytes (RFC 6793); what is longer is the next segment. */
 function asPathValue(asns: readonly number[]): Uint8Array {
-  if (asns.length === 0) return new Uint8Array();
-  if (asns.length > 255)
-    throw new GobgpInvalidArgument(`an AS path of ${asns.length} systems does not fit one segment of 255`);
   const sequence = 2;
-  return Uint8Array.of(sequence, asns.length, ...words(asns));
+  const out: number[] = [];
+  for (let at = 0; at < asns.length; at += maxSegment) {
+    const segment = asns.slice(at, at + maxSegment);
+    out.push(sequence, segment.length, ...words(segment));
+  }
+  return Uint8Array.from(out);
+}
+
+function asPathOf(value: Uint8Array): number[] {
+  const asns: number[] = [];
+  for (let at = 0; at + 2 <= value.length;) {
+    const end = at + 2 + (value[at + 1] ?? 0) * 4;
+    asns.push(...wordsOf(value.subarray(at + 2, end)));
+    at = end;
+  }
+  return asns;
 }
 
 /** RFC 4760 §3: family, next hop, one reserved byte, the prefix. */
 function mpReachValue(family: AddressFamily, nextHop: Uint8Array, nlri: Uint8Array): Uint8Array {
   const { afi, safi } = familyNumber(family);
-  return Uint8Array.of(afi >> 8, afi & 0xff, safi, nextHop.length, ...nextHop, 0, ...nlri);
+  return joined([afi >> 8, afi & 0xff, safi, nextHop.length], nextHop, [0], nlri);
 }
 
 function mpReachNextHop(value: Uint8Array): string {
   const length = value[3] ?? 0;
   // A second, link-local address may follow the global one (RFC 2545 §3).
   return addressText(value.subarray(4, 4 + Math.min(length, 16)));
+}
+
+function joined(...parts: readonly ArrayLike<number>[]): Uint8Array {
+  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return bytes;
 }
 
 function words(values: readonly number[]): Uint8Array {
@@ -118,6 +217,11 @@ function words(values: readonly number[]): Uint8Array {
     view.setUint32(at * 4, value);
   }
   return new Uint8Array(view.buffer);
+}
+
+function wordsOf(value: Uint8Array): number[] {
+  const view = new DataView(value.buffer, value.byteOffset, value.byteLength);
+  return Array.from({ length: Math.floor(value.length / 4) }, (_, at) => view.getUint32(at * 4));
 }
 
 function sorted(values: readonly number[]): number[] {

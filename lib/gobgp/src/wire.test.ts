@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { addressBytes, addressText, canonicalAddress } from './address.ts';
-import { attributesFingerprint, encodeAttributes } from './attributes.ts';
+import {
+  attributesFingerprint,
+  decodeAttributes,
+  type DecodedAttributes,
+  encodeAttributes,
+  fingerprintOf,
+} from './attributes.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 import { canonicalPrefix, decodePrefix, encodePrefix } from './nlri.ts';
 
@@ -75,4 +81,73 @@ test('a value above 255 bytes takes the extended length', () => {
   const long =
     encodeAttributes('ipv4-unicast', '10.0.0.0/8', { nextHop: '0.0.0.0', communities }).at(-1) ?? new Uint8Array();
   assert.equal(hex(long.subarray(0, 4)), 'd0080118');
+});
+
+test('attributes decode to what they were made of', () => {
+  const all: DecodedAttributes = {
+    nextHop: '10.0.0.9',
+    asPath: [65009, 4200000000],
+    origin: 'incomplete',
+    med: 0,
+    localPref: 4294967295,
+    communities: ['100:2', '65535:65281'],
+    largeCommunities: ['1:2:3', '4294967295:0:1'],
+  };
+  const none: DecodedAttributes = {
+    nextHop: '10.0.0.9',
+    asPath: [],
+    origin: 'igp',
+    communities: [],
+    largeCommunities: [],
+  };
+  const long = {
+    ...all,
+    asPath: Array.from({ length: 600 }, (_, at) => 4200000000 + at),
+    communities: Array.from({ length: 70 }, (_, at) => `65000:${at}`),
+    largeCommunities: Array.from({ length: 30 }, (_, at) => `65000:1:${at}`),
+  };
+  for (const attributes of [all, none, long]) {
+    assert.deepEqual(decodeAttributes(encodeAttributes('ipv4-unicast', '10.0.0.0/8', attributes)), attributes);
+    for (const [family, prefix] of [
+      ['ipv6-unicast', 'fd00:10::/64'],
+      ['ipv4-unicast', '10.0.0.0/8'],
+    ] as const) {
+      const viaV6 = { ...attributes, nextHop: 'fd00::9' };
+      assert.deepEqual(decodeAttributes(encodeAttributes(family, prefix, viaV6)), viaV6);
+    }
+  }
+});
+
+test('sets, link-local next hops and unknown attributes decode to what there are words for', () => {
+  const bytes = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');
+  const decoded = decodeAttributes([
+    bytes('400101 02'),
+    bytes('5002 0014 0202 0000fde9 fa56ea00 0102 0000fdeb 0000fdec'),
+    bytes(`800e2e 000201 20 ${'fd00'.padEnd(31, '0')}1 ${'fe80'.padEnd(31, '0')}2 00 40fd00001000000000`),
+    bytes('e07f02 beef'),
+  ]);
+  assert.deepEqual(decoded, {
+    nextHop: 'fd00::1',
+    asPath: [65001, 4200000000, 65003, 65004],
+    origin: 'incomplete',
+    communities: [],
+    largeCommunities: [],
+  });
+  assert.deepEqual(decodeAttributes([]), { nextHop: '', asPath: [], communities: [], largeCommunities: [] });
+});
+
+test('attributes that repeat are encoded once, and the prefix in them is still the own one', () => {
+  const attributes = { nextHop: '10.0.0.9', communities: ['1:2'] };
+  const [first] = encodeAttributes('ipv4-unicast', '10.1.0.0/16', attributes);
+  const [second] = encodeAttributes('ipv4-unicast', '10.2.0.0/16', { ...attributes });
+  assert.equal(first, second);
+  const reach = (prefix: string) =>
+    hex(encodeAttributes('ipv6-unicast', prefix, { nextHop: '::' })[2] ?? new Uint8Array());
+  assert.match(reach('fd01::/16'), /10fd01$/);
+  assert.match(reach('fd02::/16'), /10fd02$/);
+  for (let at = 0; at < 2000; at++) encodeAttributes('ipv4-unicast', '10.1.0.0/16', { ...attributes, med: at });
+  assert.equal(
+    fingerprintOf('ipv6-unicast', { nextHop: 'fd00::1', med: 5 }),
+    attributesFingerprint(encodeAttributes('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::1', med: 5 })),
+  );
 });
