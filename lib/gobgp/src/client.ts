@@ -1,11 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalAddress } from './address.ts';
-import { attributesFingerprint, encodeAttributes, type PathAttributes } from './attributes.ts';
+import type { BgpGlobal, BgpPath, GobgpClient, ListedPath, PathTable, PeerEvent } from './api.ts';
+import {
+  attributesFingerprint,
+  decodeAttributes,
+  type DecodedAttributes,
+  encodeAttributes,
+  fingerprintOf,
+} from './attributes.ts';
 import { GobgpInvalidArgument, GobgpUnsupported, type GobgpError } from './errors.ts';
 import { type AddressFamily, decodePrefix, encodePrefix, familyNumber, familyOfPrefix } from './nlri.ts';
 import type { RoutingPolicies } from './policies.ts';
 import { configOfMessage, type PeerMessage, peerMessage } from './peer-messages.ts';
 import type { Peer, PeerConfig } from './peers.ts';
+import type { ListedPathMessage } from './route-messages.ts';
+import { type RouteListener, type RouteWatch, watchRoutes } from './routes.ts';
 import { sessionOfMessage } from './sessions.ts';
 import {
   assignmentMessage,
@@ -16,82 +25,6 @@ import {
   type PolicyMessage,
 } from './policy-messages.ts';
 import { type ApiGeneration, openTransport, type Transport, type TransportOptions } from './transport.ts';
-
-/** The settings of a running gobgpd that only a new process can change. */
-export interface BgpGlobal {
-  readonly asn: number;
-  /** An IPv4 address. */
-  readonly routerId: string;
-  /** -1 does not listen. */
-  readonly listenPort: number;
-}
-
-/** One prefix to announce. */
-export interface BgpPath {
-  readonly prefix: string;
-  readonly attributes: PathAttributes;
-}
-
-/** One path gobgpd has; two paths with equal fingerprints say the same to a peer. */
-export interface ListedPath {
-  readonly prefix: string;
-  readonly family: AddressFamily;
-  readonly fingerprint: string;
-  /** Whether it came in through this API rather than from a neighbour. */
-  readonly isLocal: boolean;
-  readonly isStale: boolean;
-}
-
-export type PathTable = { readonly table: 'global' } | { readonly table: 'adj-in' | 'adj-out'; readonly peer: string };
-
-/** What happened to a neighbour; ask listPeers for the details. */
-export interface PeerEvent {
-  readonly address: string;
-}
-
-/** The API of one gobgpd process. It does not reconnect: a client lives as long as the process it was opened for. */
-export interface GobgpClient {
-  readonly generation: ApiGeneration;
-  /** Undefined before startBgp. */
-  getBgp(): Promise<BgpGlobal | undefined>;
-  /** @throws GobgpInvalidArgument when it runs already */
-  startBgp(wanted: BgpGlobal): Promise<void>;
-  /**
-   * Ends all sessions, with graceful restart where the neighbours take part in it. Every further call is refused: only a new process
-   * starts again.
-   * @throws GobgpUnsupported
-   */
-  stopBgp(options: { readonly allowGracefulRestart: boolean }): Promise<void>;
-  /** @param options.advertised counts what each peer was told, a walk over the whole table. */
-  listPeers(options?: { readonly advertised?: boolean }): Promise<Peer[]>;
-  /** @param options.isRestarting only when this very peer had a session with a gobgpd that died. */
-  addPeer(peer: PeerConfig, options?: { readonly isRestarting?: boolean }): Promise<void>;
-  /** Resets the session where a changed field needs a new OPEN message. */
-  updatePeer(peer: PeerConfig): Promise<void>;
-  /** Ends a session with a Cease first, so that the neighbour drops our routes at once instead of keeping them for a restart. */
-  deletePeer(address: string): Promise<void>;
-  /** Lets a peer try again that is down by the operator's or the prefix limit's doing. */
-  enablePeer(address: string): Promise<void>;
-  /** Applies the policies anew. `soft` keeps the session; without it one that is up ends, and none that is not. */
-  resetPeer(
-    address: string,
-    options: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
-  ): Promise<void>;
-  /** Adds paths or replaces those with the same prefix. */
-  addPaths(paths: readonly BgpPath[]): Promise<void>;
-  withdrawPaths(prefixes: readonly string[]): Promise<void>;
-  listPaths(family: AddressFamily, from?: PathTable): Promise<ListedPath[]>;
-  listPolicies(): Promise<RoutingPolicies>;
-  /** Replaces all policies; paths already sent are judged anew only by resetPeer. */
-  setPolicies(wanted: RoutingPolicies): Promise<void>;
-  /** `ready` resolves when changes are being reported; `ended` when they no longer are. */
-  watchPeers(listener: (event: PeerEvent) => void): {
-    readonly ready: Promise<void>;
-    readonly ended: Promise<GobgpError>;
-    close(): void;
-  };
-  close(): void;
-}
 
 /** gobgpd's management loop takes one message at a time; this many paths keep it responsive to other calls. */
 const pathsPerMessage = 500;
@@ -105,7 +38,7 @@ export async function openGobgp(options: TransportOptions): Promise<GobgpClient>
 
 /** What a listed path's fingerprint is when gobgpd has this path. @throws GobgpInvalidArgument */
 export function pathFingerprint(path: BgpPath): string {
-  return attributesFingerprint(encodeAttributes(familyOfPrefix(path.prefix), path.prefix, path.attributes));
+  return fingerprintOf(familyOfPrefix(path.prefix), path.attributes);
 }
 
 class Client implements GobgpClient {
@@ -229,17 +162,22 @@ class Client implements GobgpClient {
       name: from.table === 'global' ? '' : canonicalAddress(from.peer),
       family: familyNumber(family),
       enable_only_binary: true,
-    })) as {
-      destination: { paths: { nlri_binary: Buffer; pattrs_binary: Buffer[]; neighbor_ip: string; stale: boolean }[] };
-    }[];
+    })) as { destination: { paths: ListedPathMessage[] } }[];
+    const decoded = new Map<string, DecodedAttributes>();
     return answers.flatMap(({ destination }) =>
-      destination.paths.map((path) => ({
-        prefix: decodePrefix(family, path.nlri_binary),
-        family,
-        fingerprint: attributesFingerprint(path.pattrs_binary),
-        isLocal: isOwnSource(path.neighbor_ip),
-        isStale: path.stale,
-      })),
+      destination.paths.map((path) => {
+        const fingerprint = attributesFingerprint(path.pattrs_binary);
+        const attributes = decoded.get(fingerprint) ?? decodeAttributes(path.pattrs_binary);
+        decoded.set(fingerprint, attributes);
+        return {
+          prefix: decodePrefix(family, path.nlri_binary),
+          family,
+          fingerprint,
+          attributes,
+          isLocal: isOwnSource(path.neighbor_ip),
+          isStale: path.stale,
+        };
+      }),
     );
   }
 
@@ -288,6 +226,10 @@ class Client implements GobgpClient {
       ended: stream.ended,
       close: () => stream.cancel(),
     };
+  }
+
+  watchRoutes(addresses: readonly string[], listener: RouteListener): RouteWatch {
+    return watchRoutes(this.#transport, addresses, listener);
   }
 
   close(): void {

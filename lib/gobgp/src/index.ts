@@ -2,17 +2,9 @@
 // speaks, found by one probe. Paths travel as bytes of the wire, which both generations read alike. Every address and prefix is
 // checked before a call, because gobgpd dies of some that are not. Errors are the classes of errors.ts.
 export { canonicalAddress } from './address.ts';
-export type { PathAttributes } from './attributes.ts';
-export {
-  type BgpGlobal,
-  type BgpPath,
-  type GobgpClient,
-  type ListedPath,
-  openGobgp,
-  pathFingerprint,
-  type PathTable,
-  type PeerEvent,
-} from './client.ts';
+export type { DecodedAttributes, Origin, PathAttributes } from './attributes.ts';
+export type { BgpGlobal, BgpPath, GobgpClient, ListedPath, PathTable, PeerEvent } from './api.ts';
+export { openGobgp, pathFingerprint } from './client.ts';
 export {
   GobgpError,
   GobgpIncompatible,
@@ -46,5 +38,7 @@ export {
   type PolicyStatement,
   type RoutingPolicies,
 } from './policies.ts';
+export type { RouteChange } from './route-messages.ts';
+export type { RouteListener, RouteWatch } from './routes.ts';
 export type { FamilyCounts, PeerSession, SessionState } from './sessions.ts';
 export type { ApiGeneration, TransportOptions } from './transport.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { type GobgpClient, openGobgp } from './client.ts';
+import type { GobgpClient } from './api.ts';
+import { openGobgp } from './client.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 import type { PeerConfig } from './peers.ts';
 import { isSamePolicies, type PolicyActions, type PolicyStatement, type RoutingPolicies } from './policies.ts';

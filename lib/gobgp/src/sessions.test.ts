@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { type GobgpClient, openGobgp } from './client.ts';
+import type { GobgpClient } from './api.ts';
+import { openGobgp } from './client.ts';
 import { GobgpInvalidArgument, GobgpRejected, GobgpUnsupported } from './errors.ts';
 import { notificationName, notificationOfLogLine, notificationOfMessage, notificationText } from './notifications.ts';
 import { peerMessage } from './peer-messages.ts';

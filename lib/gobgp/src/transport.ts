@@ -11,15 +11,20 @@ export interface Transport {
   readonly generation: ApiGeneration;
   unary(method: string, request: object): Promise<object>;
   collect(method: string, request: object): Promise<object[]>;
+  /** Calls `onMessage` with each message of a stream that ends by itself; takes no further one before its promise is settled. */
+  each(method: string, request: object, onMessage: MessageListener): Promise<void>;
   upload(method: string, messages: Iterable<object>): Promise<void>;
-  /** Calls `onMessage` until the stream ends, which is always an error. */
+  /** Calls `onMessage` until the stream ends, which is always an error; takes no further message before its promise is settled. */
   follow(
     method: string,
     request: object,
-    onMessage: (message: object) => void,
+    onMessage: MessageListener,
   ): { readonly ended: Promise<GobgpError>; cancel(): void };
   close(): void;
 }
+
+/** A promise holds the stream back until it is settled, and must not be rejected. */
+export type MessageListener = (message: object) => Promise<void> | void;
 
 export interface TransportOptions {
   /** `unix:/path`, `host:port`. */
@@ -29,6 +34,9 @@ export interface TransportOptions {
   /** Deadline of every call. */
   readonly timeoutMs?: number;
 }
+
+/** Deadline of a list that is read as fast as a listener takes it. */
+const slowReaderMs = 120_000;
 
 const services = { v4: 'api.GoBgpService', v3: 'apipb.GobgpApi' } as const;
 
@@ -99,21 +107,13 @@ class GrpcTransport implements Transport {
   }
 
   async collect(method: string, request: object): Promise<object[]> {
-    const definition = this.#method(method);
-    const { promise, resolve, reject } = Promise.withResolvers<object[]>();
     const messages: object[] = [];
-    this.#client
-      .makeServerStreamRequest(
-        definition.path,
-        definition.requestSerialize,
-        definition.responseDeserialize,
-        request,
-        this.#callOptions(),
-      )
-      .on('data', (message: object) => messages.push(message))
-      .on('error', (error: grpc.ServiceError) => reject(this.#errorOf(method, error)))
-      .on('end', () => resolve(messages));
-    return promise;
+    await this.#readAll(method, request, (message) => void messages.push(message), this.#callOptions());
+    return messages;
+  }
+
+  async each(method: string, request: object, onMessage: MessageListener): Promise<void> {
+    await this.#readAll(method, request, onMessage, { deadline: Date.now() + slowReaderMs });
   }
 
   async upload(method: string, messages: Iterable<object>): Promise<void> {
@@ -134,18 +134,10 @@ class GrpcTransport implements Transport {
   follow(
     method: string,
     request: object,
-    onMessage: (message: object) => void,
+    onMessage: MessageListener,
   ): { readonly ended: Promise<GobgpError>; cancel(): void } {
-    const definition = this.#method(method);
     const { promise, resolve } = Promise.withResolvers<GobgpError>();
-    const call = this.#client.makeServerStreamRequest(
-      definition.path,
-      definition.requestSerialize,
-      definition.responseDeserialize,
-      request,
-    );
-    call
-      .on('data', onMessage)
+    const call = this.#read(method, request, onMessage, {})
       .on('error', (error: grpc.ServiceError) => resolve(this.#errorOf(method, error)))
       .on('end', () => resolve(new GobgpUnreachable(this.#target, 'it ended the stream of events')));
     return { ended: promise, cancel: () => call.cancel() };
@@ -165,6 +157,36 @@ class GrpcTransport implements Transport {
       this.#callOptions(),
       done,
     );
+  }
+
+  async #readAll(
+    method: string,
+    request: object,
+    onMessage: MessageListener,
+    options: grpc.CallOptions,
+  ): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    this.#read(method, request, onMessage, options)
+      .on('error', (error: grpc.ServiceError) => reject(this.#errorOf(method, error)))
+      .on('end', () => resolve());
+    return promise;
+  }
+
+  #read(
+    method: string,
+    request: object,
+    onMessage: MessageListener,
+    options: grpc.CallOptions,
+  ): grpc.ClientReadableStream<object> {
+    const { path, requestSerialize, responseDeserialize } = this.#method(method);
+    const call = this.#client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, request, options);
+    return call.on('data', (message: object) => {
+      const handled = onMessage(message);
+      if (!handled) return;
+      // What comes meanwhile waits in the buffers of HTTP/2, and then in gobgpd.
+      call.pause();
+      void handled.then(() => call.resume());
+    });
   }
 
   #callOptions(): grpc.CallOptions {
