@@ -5,8 +5,11 @@ import { sentTo } from '../../lib/bgp/sent.ts';
 import type { AddressFamily, BgpPath, PeerConfig, PolicyActions, PolicyStatement, RoutingPolicies } from 'gobgp-js';
 import type { SpeakerPlan, WantedPeer } from '../plan/plan.ts';
 
-/** How long gobgpd holds routes back for restarting peers that stay away; a peer that is back waits for them no longer than this. */
-const deferralSeconds = 10;
+/**
+ * How long gobgpd holds routes back for restarting peers that stay away, or that come back without graceful restart; all others wait for
+ * them. What is announced depends on nothing that peers say, so the least that gobgpd takes is enough.
+ */
+const deferralSeconds = 1;
 
 const addressFamilyOf = { ipv4: 'ipv4-unicast', ipv6: 'ipv6-unicast' } as const satisfies Record<Family, AddressFamily>;
 
