@@ -69,12 +69,14 @@ export class BirdPeer extends Peer {
     const name = address.includes(':') ? 'node_v6' : 'node_v4';
     const text = await this.command(`show protocols all ${name}`);
     const updates = /Import updates:\s+(\d+)/.exec(text)?.[1];
+    const state = /BGP state:\s+(\w+)/.exec(text)?.[1] ?? '';
+    const since = /^node_v\d\s+\S+\s+\S+\s+\S+\s+(\S+ \S+)/m.exec(text)?.[1] ?? '';
     return {
-      state: /BGP state:\s+(\w+)/.exec(text)?.[1] ?? '',
+      state,
       asn: Number(/Neighbor AS:\s+(\d+)/.exec(text)?.[1] ?? 0),
       updates: Number(updates ?? 0),
       // BIRD counts no sessions; the time one began tells them apart.
-      established: Date.parse(/^node_v\d\s+\S+\s+\S+\s+\S+\s+(\S+ \S+)/m.exec(text)?.[1] ?? '') || 0,
+      established: state === 'Established' ? Date.parse(since) : 0,
       isSettled: /State:\s+UP/.test(text),
     };
   }

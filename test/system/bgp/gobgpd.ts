@@ -56,7 +56,7 @@ export class GobgpdPeer extends Peer {
   }
 
   override async reset(): Promise<void> {
-    await this.command('neighbor', 'all', 'reset');
+    for (const address of [this.link.nodeV4, this.link.nodeV6]) await this.command('neighbor', address, 'reset');
   }
 
   get #socket(): string {
@@ -78,7 +78,13 @@ export class GobgpdPeer extends Peer {
     const { asn, nodeAsn, holdSeconds = 9, routerId } = this.setup;
     const neighbor = (address: string, family: 'ipv4-unicast' | 'ipv6-unicast') => ({
       config: { 'neighbor-address': address, 'peer-as': nodeAsn },
-      timers: { config: { 'hold-time': holdSeconds, 'keepalive-interval': Math.floor(holdSeconds / 3) } },
+      timers: {
+        config: {
+          'hold-time': holdSeconds,
+          'keepalive-interval': Math.max(1, Math.floor(holdSeconds / 3)),
+          'idle-hold-time-after-reset': 1,
+        },
+      },
       'graceful-restart': { config: { enabled: true, 'restart-time': 120, 'helper-only': true } },
       'afi-safis': [{ config: { 'afi-safi-name': family }, 'mp-graceful-restart': { config: { enabled: true } } }],
     });

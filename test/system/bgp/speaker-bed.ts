@@ -298,6 +298,14 @@ export class SpeakerBed {
       .map((event) => String(event['reason']));
   }
 
+  /** How often an event was told of an object. */
+  async eventCount(name: string, reason: string): Promise<number> {
+    const all = await this.kube.list(events, { namespace: 'default' });
+    return all
+      .filter((event) => (event['involvedObject'] as { name: string }).name === name && event['reason'] === reason)
+      .reduce((sum, event) => sum + Number(event['count'] ?? 1), 0);
+  }
+
   /** The versions of all BGP objects, which change with every write. */
   async versions(): Promise<string[]> {
     const kinds = [bgpInstances, bgpPeers, bgpAdvertisements, bgpNodeStates];

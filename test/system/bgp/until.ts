@@ -11,9 +11,15 @@ export async function untilRoutes(
 ): Promise<void> {
   await eventually(async () => {
     const routes = await peer.routes(family);
-    if (Array.isArray(wanted)) assert.deepEqual(Object.keys(routes).toSorted(), wanted.toSorted());
-    else assert.deepEqual(routes, wanted);
+    if (!Array.isArray(wanted)) return assert.deepEqual(routes, wanted);
+    const [has, should] = [new Set(Object.keys(routes)), new Set<string>(wanted)];
+    const [missing, extra] = [[...should.difference(has)], [...has.difference(should)]];
+    assert.ok(missing.length + extra.length === 0, `${peer.name} lacks ${some(missing)}, has ${some(extra)}`);
   }, timeoutMs);
+}
+
+function some(prefixes: readonly string[]): string {
+  return `${prefixes.length} routes (${prefixes.slice(0, 3).join(' ')})`;
 }
 
 /** The peer's counters of its session with the node. */

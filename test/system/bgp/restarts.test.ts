@@ -1,0 +1,124 @@
+/** Restarts of the speaker and of our gobgpd, as routers and their kernels see them. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bgpAdvertisements, bgpInstances, bgpPeers, subnets } from '../../../lib/kube/resources.ts';
+import { eventually } from './eventually.ts';
+import { FibWatch } from './fib-watch.ts';
+import type { FrrPeer } from './frr.ts';
+import type { Peer } from './peer.ts';
+import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+import { counters, untilRoutes } from './until.ts';
+
+let bed: SpeakerBed;
+let frr: FrrPeer;
+let bird: Peer;
+/** Keeps no routes over a restart. */
+let forgetful: FrrPeer;
+let prefixes: string[];
+
+before(async () => {
+  bed = await openSpeakerBed([
+    { kind: 'frr', name: 'frr', asn: 65101 },
+    { kind: 'bird', name: 'bird', asn: 65102 },
+    { kind: 'frr', name: 'forgetful', asn: 65103, session: ['graceful-restart-disable'] },
+  ]);
+  [frr, bird, forgetful] = [bed.lab.frr('frr'), bed.lab.peer('bird'), bed.lab.frr('forgetful')];
+  await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' }, { scope: 'all' });
+  await bed.create(bgpAdvertisements, 'few', { source: 'Subnet', selector: { matchLabels: { few: 'yes' } } });
+  prefixes = await bed.createSubnets(1000);
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+  for (const peer of [frr, bird]) await bed.createPeer(peer, 4);
+  await untilTold([frr, bird]);
+});
+
+after(() => bed?.close());
+
+/** Waits until the kernels of the peers have all routes, and the statuses say so. */
+async function untilTold(peers: readonly Peer[]): Promise<void> {
+  for (const peer of peers) {
+    await eventually(() => assert.equal(Object.keys(peer.fib()).length, prefixes.length), 20_000);
+    await bed.untilAdvertised(peer.name, prefixes.length);
+    await bed.untilSession(peer.name, /^Established$/);
+  }
+}
+
+/** What the kernels of FRR and BIRD lost of the routes from before `act` until all is quiet again. */
+async function lostDuring(act: () => Promise<void>): Promise<Record<string, number>> {
+  const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, prefixes)));
+  await act();
+  await untilTold([frr, bird]);
+  for (const peer of [frr, bird]) await eventually(async () => assert.ok((await counters(peer)).isSettled));
+  await sleep(1000);
+  await Promise.all(watches.map((watch) => watch.close()));
+  return { frr: watches[0]?.mostMissing ?? -1, bird: watches[1]?.mostMissing ?? -1 };
+}
+
+test('a speaker that is killed costs no UPDATE, and neither does its start', async () => {
+  const all = () => Promise.all([frr, bird].map((peer) => counters(peer)));
+  const before = await all();
+  await bed.killSpeaker();
+  await sleep(500);
+  bed.startSpeaker();
+  await bed.createSubnet('ready', '10.99.0.0/24');
+  await untilRoutes(frr, [...prefixes, '10.99.0.0/24']);
+  await untilRoutes(bird, [...prefixes, '10.99.0.0/24']);
+  const later = await all();
+  for (const [at, { updates, established }] of before.entries()) {
+    assert.equal(later[at]?.updates, updates + 1);
+    assert.equal(later[at]?.established, established);
+  }
+  await bed.kube.delete(subnets, { name: 'ready' });
+  await untilTold([frr, bird]);
+});
+
+test('while gobgpd is killed and starts anew the kernels of the routers lose none of 1,000 routes', async () => {
+  const { established } = await counters(frr);
+  const lost = await lostDuring(async () => {
+    await bed.lab.gobgpd.kill();
+    await sleep(1000);
+    await bed.lab.gobgpd.restart();
+    await eventually(async () => assert.equal((await counters(frr)).established, established + 1));
+  });
+  assert.deepEqual(lost, { frr: 0, bird: 0 });
+});
+
+test('a neighbour that stays away, or knows no graceful restart, holds nobody up after a restart of gobgpd', async () => {
+  await bed.createPeer(forgetful, 4);
+  await untilTold([forgetful]);
+  bird.daemon.freeze();
+  await bed.lab.gobgpd.kill();
+  await untilRoutes(forgetful, []);
+  const begun = performance.now();
+  await bed.lab.gobgpd.restart();
+  await eventually(async () => assert.ok(Object.keys(await forgetful.routes()).length > 0), 15_000, 10);
+  const firstMs = performance.now() - begun;
+  await untilTold([frr, forgetful]);
+  bird.daemon.resume();
+  await untilTold([bird]);
+  await bed.kube.delete(bgpPeers, { name: 'forgetful' });
+  // gobgpd waits for up to two seconds before it dials, and one for the neighbour that is gone.
+  assert.ok(firstMs < 3000, `${firstMs} ms`);
+});
+
+test('gobgpd and speaker restart while objects change: only what changed changes, once', async () => {
+  const { established } = await counters(frr);
+  const [gone = '', ...stay] = prefixes;
+  const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, stay)));
+  await bed.killSpeaker();
+  await bed.lab.gobgpd.kill();
+  await bed.kube.delete(subnets, { name: `s-${gone.replace(/[./]/g, '-')}` });
+  await bed.createSubnet('new', '10.98.0.0/24');
+  await bed.lab.gobgpd.restart();
+  bed.startSpeaker();
+  prefixes = [...stay, '10.98.0.0/24'];
+  for (const peer of [frr, bird]) await untilRoutes(peer, prefixes);
+  await untilTold([frr, bird]);
+  await sleep(1000);
+  await Promise.all(watches.map((watch) => watch.close()));
+  assert.deepEqual(
+    watches.map(({ mostMissing }) => mostMissing),
+    [0, 0],
+  );
+  assert.equal((await counters(frr)).established, established + 1);
+});
