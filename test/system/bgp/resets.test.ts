@@ -1,0 +1,102 @@
+/** Sessions that are lost and come back: by a router that resets, dies or freezes, and by our own gobgpd that freezes. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { bgpAdvertisements, bgpInstances } from '../../../lib/kube/resources.ts';
+import { eventually } from './eventually.ts';
+import type { Peer } from './peer.ts';
+import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+import { counters, untilEstablished, untilRoutes } from './until.ts';
+
+let bed: SpeakerBed;
+let prefixes: string[];
+/** The two that things happen to. */
+let peers: readonly Peer[];
+let bystander: Peer;
+const holdSeconds = 3;
+/** gobgpd rests for five seconds after each session, and waits for up to two before it dials. */
+const backMs = 9000;
+
+before(async () => {
+  bed = await openSpeakerBed([
+    { kind: 'frr', name: 'frr', asn: 65101, holdSeconds },
+    { kind: 'bird', name: 'bird', asn: 65102, holdSeconds },
+    { kind: 'frr', name: 'bystander', asn: 65103 },
+  ]);
+  peers = [bed.lab.peer('frr'), bed.lab.peer('bird')];
+  bystander = bed.lab.peer('bystander');
+  await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' });
+  prefixes = (await bed.createSubnets(100)).toSorted();
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+  for (const peer of peers) await bed.createPeer(peer, 4, { holdTimeSeconds: holdSeconds, keepaliveSeconds: 1 });
+  await bed.createPeer(bystander, 4);
+  for (const peer of [...peers, bystander]) await untilRoutes(peer, prefixes);
+});
+
+after(() => bed?.close());
+
+/** Waits until the peer lost its session and has all routes again; resolves with the time that took. */
+async function lostAndBack(peer: Peer, act: () => Promise<void>): Promise<number> {
+  const { established } = await counters(peer);
+  const begun = performance.now();
+  await act();
+  await eventually(async () => assert.ok((await counters(peer)).established > established), backMs, 20);
+  await untilRoutes(peer, prefixes, 4, 2000);
+  return performance.now() - begun;
+}
+
+test('a router that resets its sessions, again and again, gets all routes back each time', async () => {
+  const steady = await counters(bystander);
+  await Promise.all(
+    peers.map(async (peer) => {
+      for (let round = 0; round < 2; round++) {
+        const timeMs = await lostAndBack(peer, () => peer.reset());
+        assert.ok(timeMs < backMs, `${peer.name}: ${timeMs} ms`);
+      }
+      await bed.untilSession(peer.name, /^Established$/);
+    }),
+  );
+  await eventually(async () => assert.equal(await bed.eventCount('frr', 'SessionLost'), 2));
+  assert.equal((await counters(bystander)).established, steady.established);
+  assert.equal((await counters(bystander)).updates, steady.updates);
+});
+
+test('a router whose BGP dies gets all routes back when it is there again', async () => {
+  await Promise.all(
+    peers.map(async (peer) => {
+      const begun = performance.now();
+      await peer.crash();
+      await untilRoutes(peer, prefixes);
+      assert.ok(performance.now() - begun < backMs);
+      await bed.untilSession(peer.name, /^Established$/);
+    }),
+  );
+});
+
+test('a router that freezes is known to be gone a second after the hold time, and comes back by itself', async () => {
+  const steady = await counters(bystander);
+  await Promise.all(
+    peers.map(async (peer) => {
+      const begun = performance.now();
+      peer.daemon.freeze();
+      await bed.untilSession(peer.name, /^(?!Established)/, (holdSeconds + 1) * 1000);
+      assert.ok(performance.now() - begun > (holdSeconds - 1) * 1000 - 100);
+      peer.daemon.resume();
+      await untilRoutes(peer, prefixes);
+      await bed.untilSession(peer.name, /^Established$/);
+    }),
+  );
+  assert.equal((await counters(bystander)).established, steady.established);
+});
+
+test('when our gobgpd freezes routers drop its routes after the hold time, and have them again when it goes on', async () => {
+  process.kill(bed.lab.gobgpd.pid, 'SIGSTOP');
+  const begun = performance.now();
+  for (const peer of peers) await untilRoutes(peer, [], 4, (holdSeconds + 1) * 1000);
+  assert.ok(performance.now() - begun > (holdSeconds - 1) * 1000 - 100);
+  process.kill(bed.lab.gobgpd.pid, 'SIGCONT');
+  for (const peer of [...peers, bystander]) await untilEstablished(peer);
+  for (const peer of [...peers, bystander]) {
+    await untilRoutes(peer, prefixes);
+    await bed.untilSession(peer.name, /^Established$/);
+  }
+});
