@@ -121,7 +121,7 @@ describe('a remote cluster', () => {
     });
   });
 
-  it('loses the routes of a path that is down and keeps its exemption; all down: no route', () => {
+  it('loses the routes of a path that is down and keeps its exemption; all down: no route, and no way round', () => {
     const one = planOf(west, ['ts1']);
     assert.deepEqual(
       one.uses[0]?.hops.map(({ isUsed, problem }) => [isUsed, problem?.code]),
@@ -135,7 +135,17 @@ describe('a remote cluster', () => {
       keys(none.rows).filter((key) => key.startsWith('Logical_Router')),
       [],
     );
-    assert.equal(none.contributions?.length, 1);
+    const memberOf = (set: string) => ({
+      table: 'Address_Set',
+      key: set,
+      column: 'addresses',
+      values: ['10.17.0.0/16'],
+    });
+    assert.deepEqual(one.plan.northbound.contributions, [memberOf('isthmus.interconnect.v4')]);
+    assert.deepEqual(none.contributions, [
+      memberOf('isthmus.interconnect.v4'),
+      memberOf('isthmus.interconnect.cut.v4'),
+    ]);
   });
 
   it('with its own ovn-ic has remote ports on the chassis it names, no BFD and no entry in the FDB', () => {

@@ -15,7 +15,7 @@ import { handleOfPort, transitRouterPort, type LocalView } from '../state/local.
 import type { OwnNetwork, OwnPath } from '../state/networks.ts';
 import type { RouteUse } from './route-use.ts';
 import { encapKey, fdbKey, fdbOwner } from './southbound.ts';
-import { bfdGroup, exemptSet, haGroup, otherBfdMember } from './transit.ts';
+import { bfdGroup, cutSet, exemptSet, haGroup, otherBfdMember } from './transit.ts';
 
 export interface RemotePlan {
   readonly northbound: Desired;
@@ -219,12 +219,18 @@ function routeRows({ prefix, router, hops }: RouteUse, handle: string, own: stri
 
 /** It stays while no path is up, so that packets do not leave another way. */
 function exemptions(routes: readonly RouteUse[]): readonly Contribution[] {
-  const prefixes = routes.filter(({ router, isMine }) => router === defaultVpc && isMine).map(({ prefix }) => prefix);
-  return ([4, 6] as const).flatMap((family): Contribution[] => {
-    const values = prefixes.filter((prefix) => prefix.includes(':') === (family === 6));
-    if (values.length === 0) return [];
-    return [{ table: 'Address_Set', key: exemptSet(family), column: 'addresses', values: [...new Set(values)] }];
-  });
+  const mine = routes.filter(({ router, isMine }) => router === defaultVpc && isMine);
+  const cut = mine.filter(({ hops }) => !hops.some(({ isUsed }) => isUsed));
+  return ([4, 6] as const).flatMap((family) => [
+    ...members(exemptSet(family), mine, family),
+    ...members(cutSet(family), cut, family),
+  ]);
+}
+
+function members(set: string, routes: readonly RouteUse[], family: 4 | 6): readonly Contribution[] {
+  const values = routes.map(({ prefix }) => prefix).filter((prefix) => prefix.includes(':') === (family === 6));
+  if (values.length === 0) return [];
+  return [{ table: 'Address_Set', key: set, column: 'addresses', values: [...new Set(values)] }];
 }
 
 function chassisRows({ chassis, hostname, encaps }: Gateway): readonly DesiredRow[] {

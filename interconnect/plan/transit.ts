@@ -11,6 +11,7 @@ const otherPriority = 1;
 
 /** Between Kube-OVN's policies for its subnets' gateways (29000) and those for local destinations (31000). */
 const policyPriority = 29_500;
+const cutPriority = policyPriority + 1;
 export const exemptOwner = 'exempt/local';
 
 /** The switch, its port and the group whose only purpose is BFD on the tunnels between gateways of all clusters. */
@@ -43,22 +44,39 @@ export function exemptSet(family: 4 | 6): string {
   return `isthmus.interconnect.v${family}`;
 }
 
+/** Those of them that no path leads to now. */
+export function cutSet(family: 4 | 6): string {
+  return `isthmus.interconnect.cut.v${family}`;
+}
+
 /**
  * Without it the policies of subnets would send what is for other clusters to a node. Other VPCs have no such policies. One
- * policy for all prefixes: one for each would be as many logical flows.
+ * policy for all prefixes: one for each would be as many logical flows. What no path leads to is dropped here: a shorter prefix
+ * that was learned by BGP must not take it.
  */
 export function planExemption(router: string): Desired {
   return {
-    rows: ([4, 6] as const).flatMap((family): DesiredRow[] => [
-      { table: 'Address_Set', key: exemptSet(family), columns: {}, collects: ['addresses'] },
-      {
-        table: 'Logical_Router_Policy',
-        key: exemptSet(family),
-        columns: { priority: policyPriority, match: `ip${family}.dst == $${exemptSet(family)}`, action: 'allow' },
-        parent: { table: 'Logical_Router', key: router, column: 'policies' },
-      },
+    rows: ([4, 6] as const).flatMap((family) => [
+      ...setPolicy(router, family, { set: exemptSet(family), priority: policyPriority, action: 'allow' }),
+      ...setPolicy(router, family, { set: cutSet(family), priority: cutPriority, action: 'drop' }),
     ]),
   };
+}
+
+function setPolicy(
+  router: string,
+  family: 4 | 6,
+  { set, priority, action }: { readonly set: string; readonly priority: number; readonly action: string },
+): readonly DesiredRow[] {
+  return [
+    { table: 'Address_Set', key: set, columns: {}, collects: ['addresses'] },
+    {
+      table: 'Logical_Router_Policy',
+      key: set,
+      columns: { priority, match: `ip${family}.dst == $${set}`, action },
+      parent: { table: 'Logical_Router', key: router, column: 'policies' },
+    },
+  ];
 }
 
 /**
