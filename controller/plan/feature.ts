@@ -28,6 +28,8 @@ export type Change =
   | Changed<'poolVerdicts', PoolVerdict>
   /** Which nodes a Subnet's centralized gateway leads through, or what keeps it from doing so. */
   | { readonly kind: 'gateways'; readonly name: string }
+  /** Where a prefix leads that nodes learned by BGP, or why it does not; by the prefix. */
+  | { readonly kind: 'learned'; readonly name: string }
   /** The ports of an object, by its key (`pod/default/web`, `node/n1`): addresses it got, lost or waits for. */
   | { readonly kind: 'ports'; readonly name: string }
   /** A port that lost its addresses, by its name. */

@@ -2,6 +2,8 @@
 import { emptyTiersFeature } from './acl-tier/empty-tiers.ts';
 import { ipFeature } from './address/ip-object.ts';
 import { ipPoolFeature } from './address/ip-pool.ts';
+import { bgpNodeFeature } from './bgp/problems.ts';
+import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';
 import type { Feature } from './feature.ts';
 import { centralizedGatewayFeature } from './gateway/centralized.ts';
 import { distributedGatewayFeature } from './gateway/distributed.ts';
@@ -39,6 +41,9 @@ export const features: readonly Feature[] = [
   centralizedGatewayFeature,
   distributedGatewayFeature,
   nodeFeature,
+  learnedRouteFeature,
+  learnedExemptionFeature,
+  bgpNodeFeature,
   emptyTiersFeature,
   denyAllFeature,
   securityGroupFeature,

@@ -6,7 +6,14 @@ import { parseAllDocuments, stringify } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { Cluster } from '../state/cluster.ts';
 import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
-import { parseSecurityGroup, parseSubnet, parseVpc } from '../watch/networks.ts';
+import { parseBgpNodeState } from '../watch/bgp.ts';
+import {
+  parseRemoteCluster,
+  parseSecurityGroup,
+  parseSubnet,
+  parseTransitSwitch,
+  parseVpc,
+} from '../watch/networks.ts';
 import {
   parseAttachment,
   parseNamespace,
@@ -17,6 +24,7 @@ import {
 } from '../watch/workloads.ts';
 import { planSubnetConditions } from './conditions.ts';
 import { planIps } from './address/ip-object.ts';
+import { learnedProblems } from './bgp/problems.ts';
 import { planIpPoolConditions, planIpPoolUsage } from './address/ip-pool.ts';
 import { planVipConditions, planVipStatus } from './address/vip-status.ts';
 import { planNamespaceAnnotations } from './namespace/namespace.ts';
@@ -50,6 +58,9 @@ function load(cluster: Cluster, raw: RawObject): void {
     cluster.change('virtualMachineInstances', `${namespace}/${name}`, parseVirtualMachine(raw));
   else if (raw.kind === 'NetworkAttachmentDefinition')
     cluster.change('attachments', `${namespace}/${name}`, parseAttachment(raw));
+  else if (raw.kind === 'TransitSwitch') cluster.change('transitSwitches', name, parseTransitSwitch(raw));
+  else if (raw.kind === 'RemoteCluster') cluster.change('remoteClusters', name, parseRemoteCluster(raw));
+  else if (raw.kind === 'BgpNodeState') cluster.change('bgpNodeStates', name, parseBgpNodeState(raw));
   else throw new Error(`a case has no use for ${raw.kind}`);
 }
 
@@ -82,6 +93,10 @@ function toldOf(cluster: Cluster, key: string): unknown {
     };
   if (feature === 'vip')
     return { ...planVipStatus(cluster, name), conditions: planVipConditions(cluster, name, undefined) };
+  if (feature === 'bgp-node') {
+    const problems = learnedProblems(cluster, name);
+    return problems.length === 0 ? undefined : { problems };
+  }
   if (feature === 'mcast' && cluster.ports(key).length > 0) return { ips: planIps(cluster, key) };
   if (feature !== 'subnet') return undefined;
   const corrections = specCorrections(cluster, name);

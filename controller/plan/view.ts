@@ -6,6 +6,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Kinds } from '../state/objects.ts';
 import type { PoolVerdict } from './address/judge-pools.ts';
+import type { LearnedRoute } from './bgp/learned-route.ts';
 import type { GatewayChoice } from './gateway/choice.ts';
 import type { Interface } from './pod/interfaces.ts';
 import type { Verdict } from './subnet/judge.ts';
@@ -40,6 +41,8 @@ export interface View extends Stores {
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
   /** Which nodes are in use, of each Subnet with a centralized gateway. */
   readonly gateways: ReadonlyMap<string, GatewayChoice>;
+  /** Where prefixes lead that nodes learned by BGP, of the default VPC. */
+  readonly learned: ReadonlyMap<string, LearnedRoute>;
   /** Chassis in the southbound database, by name; undefined where it is not known. */
   readonly chassis: ReadonlySet<string> | undefined;
   /** Subnets of a namespace, in the order they are used. */

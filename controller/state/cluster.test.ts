@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import { planIps } from '../plan/address/ip-object.ts';
+import { learnedProblems } from '../plan/bgp/problems.ts';
 import { recordOfRow } from '../plan/address/records.ts';
 import { planNamespaceAnnotations } from '../plan/namespace/namespace.ts';
 import { planNodeAnnotations } from '../plan/node/node.ts';
@@ -12,7 +13,8 @@ import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
 import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
 import { planVpcConditions, planVpcStatus } from '../plan/vpc/status.ts';
 import { parseIp } from '../watch/addresses.ts';
-import { parseSubnet, parseVpc } from '../watch/networks.ts';
+import { parseBgpNodeState } from '../watch/bgp.ts';
+import { parseRemoteCluster, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { Cluster } from './cluster.ts';
 
@@ -55,6 +57,7 @@ function planned(cluster: Cluster, key: string): string {
       planSubnetConditions(cluster, first, undefined),
       cluster.verdicts.get(first)?.spec,
     ],
+    'bgp-node': () => learnedProblems(cluster, first),
     vpc: () => vpc && [planVpcStatus(cluster, vpc), planVpcConditions(cluster, vpc, undefined)],
   };
   return JSON.stringify([planKey(cluster, key), told[feature ?? '']?.()]);
@@ -345,6 +348,25 @@ function randomVpc(random: (limit: number) => number): [string, ReturnType<typeo
   return [name, random(4) === 0 ? undefined : parseVpc({ metadata: meta(name), spec })];
 }
 
+/** Within subnets, the join subnet, other clusters and the user's routes among them. */
+function randomLearned(random: Random): [string, ReturnType<typeof parseBgpNodeState> | undefined] {
+  const name = ['n0', 'n1', 'n-2', 'n9'][random(4)] ?? '';
+  const prefixes = ['0.0.0.0/0', '10.0.0.0/8', '10.30.0.0/28', '10.77.0.0/16', '100.64.0.0/24', 'fd00::/8', '::/0'];
+  const learned = prefixes
+    .filter(() => random(2) === 0)
+    .map((prefix) => ({ prefix, preference: 100 + random(2), ...(random(4) === 0 ? {} : { vpc: 'ovn-cluster' }) }));
+  return [name, random(5) === 0 ? undefined : parseBgpNodeState({ metadata: meta(name), status: { learned } })];
+}
+
+function changeOthers(cluster: Cluster, random: Random): void {
+  const metadata = meta('west');
+  const routes = [{ prefix: ['10.77.0.0/16', '10.0.0.0/8'][random(2)], transitSwitch: 'ts' }];
+  const west = parseRemoteCluster({ metadata, status: { routes } });
+  cluster.change('remoteClusters', 'west', random(3) === 0 ? undefined : west);
+  const transit = parseTransitSwitch({ metadata: meta('ts'), status: { vpc: ['ovn-cluster', 'blue'][random(2)] } });
+  cluster.change('transitSwitches', 'ts', random(4) === 0 ? undefined : transit);
+}
+
 /** Names and addresses that are in each other's way among them. */
 function randomNode(random: Random): readonly [string, ReturnType<typeof node> | undefined] {
   const name = ['n0', 'n1', 'n-2', 'n.2', 'n3'][random(5)] ?? '';
@@ -436,6 +458,8 @@ describe('dependencies', () => {
           parseNamespace({ metadata: meta('ns', { labels: { round: String(random(2)) } }) }),
         );
       if (random(12) === 0) cluster.change('vpcs', ...randomVpc(random));
+      if (random(6) === 0) cluster.change('bgpNodeStates', ...randomLearned(random));
+      if (random(20) === 0) changeOthers(cluster, random);
       if (random(40) === 0) {
         const cidrBlock = ['100.64.0.0/16', '100.64.0.0/16,fd00:64::/64', '100.64.0.0/30,fd00:64::/126'][random(3)];
         cluster.change('subnets', 'join', subnet('join', { cidrBlock }));
@@ -460,7 +484,7 @@ test('parsing survives whatever it is given', () => {
     { cidrBlock: 5, excludeIps: 'x', namespaces: [1, null], namespaceSelectors: [3], addresses: 7 },
   ]) {
     const raw = { metadata: meta('x'), spec: junk, status: junk };
-    for (const parse of [parsePod, parseNode, parseNamespace, parseSubnet, parseVpc, parseIp])
+    for (const parse of [parsePod, parseNode, parseNamespace, parseSubnet, parseVpc, parseIp, parseBgpNodeState])
       assert.equal(parse(raw).name, 'x');
     const cluster = basic();
     cluster.change('subnets', 'x', parseSubnet(raw));

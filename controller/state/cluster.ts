@@ -22,6 +22,7 @@ import { ActiveGateways } from './active-gateways.ts';
 import { Addresses } from './addresses.ts';
 import { essenceOf, essenceOfSubnet, text } from './essence.ts';
 import type { Kinds } from './objects.ts';
+import { LearnedRoutes } from './learned-routes.ts';
 import { NodeTraits } from './node-traits.ts';
 import { PodsOnNodes } from './pods-on-nodes.ts';
 import { portKeysOf } from './port-keys.ts';
@@ -49,9 +50,11 @@ export class Cluster implements View {
   readonly attachments = new Map<string, Kinds['attachments']>();
   readonly transitSwitches = new Map<string, Kinds['transitSwitches']>();
   readonly remoteClusters = new Map<string, Kinds['remoteClusters']>();
+  readonly bgpNodeStates = new Map<string, Kinds['bgpNodeStates']>();
   verdicts: ReadonlyMap<string, Verdict> = new Map();
   poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();
   readonly gateways: View['gateways'];
+  readonly learned: View['learned'];
   chassis: ReadonlySet<string> | undefined;
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
@@ -60,6 +63,7 @@ export class Cluster implements View {
   readonly #podsOn = new PodsOnNodes();
   readonly #nodeTraits = new NodeTraits();
   readonly #activeGateways: ActiveGateways;
+  readonly #learnedRoutes: LearnedRoutes;
   #dirty = new Set<string>();
   #isJudgementDue = true;
 
@@ -77,6 +81,11 @@ export class Cluster implements View {
       onChange: (name) => this.#mark({ kind: 'gateways', name }),
     });
     this.gateways = this.#activeGateways.choices;
+    this.#learnedRoutes = new LearnedRoutes({
+      view: this,
+      onChange: (name) => this.#mark({ kind: 'learned', name }),
+    });
+    this.learned = this.#learnedRoutes.routes;
   }
 
   boundSubnets(namespace: string): readonly string[] {
@@ -116,6 +125,7 @@ export class Cluster implements View {
   setChassis(names: ReadonlySet<string>): void {
     this.chassis = names;
     this.#activeGateways.markAll();
+    this.#learnedRoutes.markAll();
   }
 
   podsOn(node: string): Iterable<string> {
@@ -177,12 +187,14 @@ export class Cluster implements View {
       this.#ports.settle();
     }
     this.#activeGateways.settle();
+    this.#learnedRoutes.settle();
     const dirty = this.#dirty;
     this.#dirty = new Set();
     return dirty;
   }
 
   #mark(change: Change): void {
+    this.#learnedRoutes.changed(change);
     for (const feature of features) {
       for (const id of feature.reads(change, this)) this.#dirty.add(`${feature.name}/${id}`);
     }

@@ -177,6 +177,12 @@ export interface RemoteCluster extends ObjectFacts {
   readonly routes: readonly RemoteRoute[];
 }
 
+/** What the speaker of the node of this name learned from routers for the default VPC. */
+export interface BgpNodeState extends ObjectFacts {
+  /** Prefix in canonical text → preference. */
+  readonly learned: ReadonlyMap<string, number>;
+}
+
 /** An IP object: who has which address, for people and other tools to see. */
 export interface IpObject extends ObjectFacts {
   readonly finalizers: readonly string[];
@@ -281,6 +287,7 @@ export interface Kinds {
   readonly attachments: Attachment;
   readonly transitSwitches: TransitSwitch;
   readonly remoteClusters: RemoteCluster;
+  readonly bgpNodeStates: BgpNodeState;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -49,6 +49,12 @@ export function openMetrics(registry: Registry, view: View): Metrics {
     },
   });
   usage.reset();
+  const learned: Gauge = new Gauge({
+    name: 'isthmus_controller_learned_prefixes',
+    help: 'prefixes that nodes learned by BGP and that are routes of the default VPC',
+    registers,
+    collect: () => learned.set([...view.learned.values()].filter(({ hops }) => hops.length > 0).length),
+  });
   const refusals = new Counter({
     name: 'isthmus_controller_southbound_refusals_total',
     help: 'writes that the southbound database did not allow',

@@ -3,6 +3,7 @@
  * exactly what differs from what is observed, so that a start against a cluster that agrees writes nothing.
  */
 import { AddressObjects } from './address-objects.ts';
+import { BgpNodes } from './bgp-nodes.ts';
 import type { Desk } from './desk.ts';
 import { Gateways } from './gateways.ts';
 import { publishNamespace } from './namespaces.ts';
@@ -23,6 +24,7 @@ export function openPublisher(desk: Desk): Publisher {
   const subnets = new Subnets(desk);
   const addressObjects = new AddressObjects(desk);
   const gateways = new Gateways(desk);
+  const bgpNodes = new BgpNodes(desk);
   const byFeature: Readonly<Record<string, (id: string) => void>> = {
     pod: (id) => owners.publishPod(id),
     node: (id) => owners.publishNode(id),
@@ -36,6 +38,7 @@ export function openPublisher(desk: Desk): Publisher {
       publishQuerier(desk, id);
       subnets.publish(id);
     },
+    'bgp-node': (id) => bgpNodes.publish(id),
     gateway: (id) => gateways.publishDistributed(id),
     'central-gateway': (id) => {
       gateways.publishCentral(id);

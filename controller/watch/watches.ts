@@ -1,6 +1,7 @@
 /** Which kinds are watched, and how each becomes a value of `state/`. */
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
+  bgpNodeStates,
   ipPools,
   ips,
   namespaces,
@@ -21,6 +22,7 @@ import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Kinds } from '../state/objects.ts';
 import { parseIp, parseIpPool, parseVip } from './addresses.ts';
+import { parseBgpNodeState } from './bgp.ts';
 import { parseRemoteCluster, parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from './networks.ts';
 import {
   parseAttachment,
@@ -68,5 +70,7 @@ export async function openWatches({ client, signal, log, onChange }: WatchOption
   watch('transitSwitches', transitSwitches, parseTransitSwitch);
   // Where there is no interconnect nobody needs the kind.
   watch('remoteClusters', remoteClusters, parseRemoteCluster, { optional: true });
+  // Where there is no speaker nobody needs the kind.
+  watch('bgpNodeStates', bgpNodeStates, parseBgpNodeState, { optional: true });
   await Promise.all(reflectors.map(({ synced }) => synced));
 }

@@ -45,7 +45,8 @@ function candidateNames(view: View, spec: SubnetSpec): readonly string[] {
   return matching.map(({ name }) => name).sort();
 }
 
-function obstacleOf(view: View, node: Node): string | undefined {
+/** Why a node is not to be used while another can be. */
+export function obstacleOf(view: View, node: Node): string | undefined {
   if (!node.isReady) return 'is not Ready, or its network is unavailable';
   const chassis = node.annotations[annotation.chassis] ?? '';
   if (chassis === '' || view.chassis === undefined || view.chassis.has(chassis)) return undefined;

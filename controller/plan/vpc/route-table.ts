@@ -1,13 +1,19 @@
-import { routerSwitchPort } from '../../../lib/api/names.ts';
+import { defaultVpc, routerSwitchPort } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { servedNet } from '../subnet/subnet.ts';
 import type { View } from '../view.ts';
+import { subnetsOf } from './router.ts';
 
 /** The table in which routes for packets from a Subnet are looked up; empty is the main one. */
 export function routeTableOf(view: View, subnet: string): string {
   return view.subnets.get(subnet)?.spec.routeTable ?? '';
+}
+
+/** Tables that packets from subnets of the default VPC are routed by. */
+export function tablesOf(view: View): ReadonlySet<string> {
+  return new Set(['', ...subnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
 }
 
 function planRouteTable(view: View, subnet: string): Desired {

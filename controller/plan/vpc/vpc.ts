@@ -6,6 +6,7 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
+import { isDefaultRoute } from '../bgp/learned-route.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
@@ -13,8 +14,8 @@ import { gatewayIp } from '../subnet/subnet-net.ts';
 import { servedNet } from '../subnet/subnet.ts';
 import type { View } from '../view.ts';
 import { isReachable, networksOf } from './next-hops.ts';
-import { routeTableOf } from './route-table.ts';
-import { hasRouter, routers, routersReading, subnetsOf } from './router.ts';
+import { tablesOf } from './route-table.ts';
+import { hasRouter, routers, routersReading } from './router.ts';
 import { readStaticRoutes } from './static-routes.ts';
 
 /** The router that joins the subnets of a VPC, and in the default one its routes towards the nodes. */
@@ -43,13 +44,8 @@ function optionsOf(view: View, name: string): Readonly<Record<string, string>> {
   return { ...common, always_learn_from_arp_request: String(hasPeers) };
 }
 
-/** Tables that packets from subnets of the default VPC are routed by. */
-function tablesOf(view: View): ReadonlySet<string> {
-  return new Set(['', ...subnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
-}
-
 /** `<table>/<family>` of default routes that the user gives the default VPC, and that lead somewhere. */
-function ownDefaults(view: View): ReadonlySet<string> {
+function userDefaults(view: View): ReadonlySet<string> {
   const { routes } = readStaticRoutes(view.vpcs.get(defaultVpc)?.spec);
   const defaults = routes.filter(({ prefix, policy }) => prefix.prefix === 0 && policy === 'dst-ip');
   const networks = defaults.length === 0 ? [] : networksOf(view, defaultVpc);
@@ -57,14 +53,22 @@ function ownDefaults(view: View): ReadonlySet<string> {
   return new Set(found.map(({ table, prefix }) => `${table}/${prefix.family}`));
 }
 
+/** `<table>/<family>` of default routes that nodes learned by BGP. */
+function learnedDefaults(view: View): readonly string[] {
+  return ([4, 6] as const).flatMap((family) => {
+    const { hops = [], tables = [] } = view.learned.get(family === 4 ? '0.0.0.0/0' : '::/0') ?? {};
+    return hops.length === 0 ? [] : tables.map((table) => `${table}/${family}`);
+  });
+}
+
 function nodeRoutes(view: View): readonly DesiredRow[] {
   const join = servedNet(view, joinSubnet);
   const gateways = [join?.v4, join?.v6].filter((part) => part !== undefined);
-  const own = ownDefaults(view);
+  const others = new Set([...userDefaults(view), ...learnedDefaults(view)]);
   return gateways.flatMap((part) => {
     const { family } = part.cidr;
     // A second default route would get half of the traffic; the router that the first leads to is itself.
-    const tables = [...tablesOf(view)].filter((table) => !own.has(`${table}/${family}`));
+    const tables = [...tablesOf(view)].filter((table) => !others.has(`${table}/${family}`));
     return tables.sort().map((table) => nodeRoute(family, gatewayIp(part), table));
   });
 }
@@ -88,6 +92,9 @@ function nodeRoute(family: Family, nexthop: string, table: string): DesiredRow {
 export const vpcFeature: Feature = {
   name: 'vpc',
   all: routers,
-  reads: routersReading,
+  reads(change, view) {
+    if (change.kind !== 'learned') return routersReading(change, view);
+    return isDefaultRoute(change.name) ? [defaultVpc] : [];
+  },
   plan: planVpc,
 };

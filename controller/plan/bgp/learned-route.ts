@@ -1,0 +1,123 @@
+/**
+ * Prefixes that nodes learn from their routers by BGP, as routes of the default VPC. In: what speakers wrote into the
+ * BgpNodeStates of their nodes. Out: which nodes a prefix leads to (here; kept by the state), rows (`routes.ts`), and what
+ * is said of prefixes that are left out (`problems.ts`). Rule: what this cluster, another one or the user's own route has
+ * is never taken over.
+ */
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+import { specialUse } from '../../../lib/net/special-use.ts';
+import { obstacleOf } from '../gateway/choice.ts';
+import { joinAllocation } from '../node/join.ts';
+import { servedNet } from '../subnet/subnet.ts';
+import type { View } from '../view.ts';
+import { isReachable, networksOf } from '../vpc/next-hops.ts';
+import { tablesOf } from '../vpc/route-table.ts';
+import { subnetsOf } from '../vpc/router.ts';
+import { readStaticRoutes } from '../vpc/static-routes.ts';
+import { PrefixCover } from './prefix-cover.ts';
+
+/** A node that learned a prefix, by its address in the join subnet. */
+export interface LearnedHop {
+  readonly node: string;
+  readonly address: string;
+}
+
+export interface LearnedRoute {
+  /** By name of the node; several share the load. */
+  readonly hops: readonly LearnedHop[];
+  /** Tables of the router that have the route; the user's own route stays alone in its table. */
+  readonly tables: readonly string[];
+  /** Why it is left out. */
+  readonly problem?: Problem;
+}
+
+/** What prefixes are compared with; the same for all of one round. */
+export interface Rivals {
+  /** Networks of which nothing may lead elsewhere. */
+  readonly networks: PrefixCover;
+  /** Prefix → tables in which the user routes it. */
+  readonly ownRoutes: ReadonlyMap<string, ReadonlySet<string>>;
+  readonly tables: readonly string[];
+}
+
+export function rivalsOf(view: View): Rivals {
+  const networks = new PrefixCover();
+  for (const name of subnetsOf(view, defaultVpc)) {
+    const net = servedNet(view, name);
+    for (const part of [net?.v4, net?.v6]) if (part !== undefined) networks.add(part.cidr, `subnet ${name}`);
+  }
+  const own = networksOf(view, defaultVpc);
+  for (const cidr of own) networks.add(cidr, `a network of the router of Vpc ${defaultVpc}`);
+  for (const { name, routes } of view.remoteClusters.values()) {
+    for (const { cidr, transitSwitch } of routes)
+      if (view.transitSwitches.get(transitSwitch)?.vpc === defaultVpc) networks.add(cidr, `cluster ${name}`);
+  }
+  const ownRoutes = new Map<string, Set<string>>();
+  for (const { policy, prefix, nextHop, table } of readStaticRoutes(view.vpcs.get(defaultVpc)?.spec).routes) {
+    // One that leads nowhere yet is passed over by OVN, and takes nothing from others.
+    if (policy !== 'dst-ip' || !isReachable(own, nextHop)) continue;
+    const text = formatCidr(prefix);
+    ownRoutes.set(text, (ownRoutes.get(text) ?? new Set()).add(table));
+  }
+  return { networks, ownRoutes, tables: [...tablesOf(view)].sort() };
+}
+
+interface Learner extends LearnedHop {
+  readonly preference: number;
+  readonly isHealthy: boolean;
+}
+
+function learnersOf(view: View, prefix: string, family: Family): readonly Learner[] {
+  const learners: Learner[] = [];
+  for (const { name, learned } of view.bgpNodeStates.values()) {
+    const preference = learned.get(prefix);
+    const node = preference === undefined ? undefined : view.nodes.get(name);
+    const allocation = node === undefined ? undefined : joinAllocation(view, name);
+    const address = family === 4 ? allocation?.v4 : allocation?.v6;
+    if (preference === undefined || node === undefined || address === undefined) continue;
+    learners.push({ node: name, address, preference, isHealthy: obstacleOf(view, node) === undefined });
+  }
+  return learners;
+}
+
+/** A speaker that died with its node says nothing more; where all look ill, it may be that only nobody hears of them. */
+function bestOf(learners: readonly Learner[]): readonly LearnedHop[] {
+  const healthy = learners.filter(({ isHealthy }) => isHealthy);
+  const pool = healthy.length > 0 ? healthy : learners;
+  const highest = Math.max(...pool.map(({ preference }) => preference));
+  const best = pool.filter(({ preference }) => preference === highest);
+  return best.map(({ node, address }) => ({ node, address })).sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+/** Where a prefix leads; undefined where no node that could take the packets has learned it. */
+export function chooseLearned(view: View, prefix: string, rivals: Rivals): LearnedRoute | undefined {
+  const cidr = parseCidr(prefix);
+  if (cidr === undefined) return undefined;
+  const hops = bestOf(learnersOf(view, prefix, cidr.family));
+  if (hops.length === 0) return undefined;
+  const problem = obstacleTo(cidr, rivals);
+  if (problem !== undefined) return { hops: [], tables: [], problem };
+  const taken = rivals.ownRoutes.get(prefix);
+  const tables = rivals.tables.filter((table) => taken?.has(table) !== true);
+  return { hops: tables.length === 0 ? [] : hops, tables };
+}
+
+function obstacleTo(cidr: Cidr, { networks }: Rivals): Problem | undefined {
+  const prefix = formatCidr(cidr);
+  const use = cidr.prefix === 0 ? undefined : specialUse(cidr);
+  const holder = networks.coverOf(cidr);
+  if (use === undefined && holder === undefined) return undefined;
+  const cause = use === undefined ? `belongs to ${holder}` : `is for ${use}`;
+  const advice = 'refuse it by a RoutePolicy, or let the router announce it no more';
+  const message = `${prefix} is no route of Vpc ${defaultVpc}: it ${cause}; ${advice}`;
+  return { code: 'LearnedRouteRefused', message };
+}
+
+/** Whether a prefix is a family's default route. */
+export function isDefaultRoute(prefix: string): boolean {
+  return prefix === '0.0.0.0/0' || prefix === '::/0';
+}

@@ -1,0 +1,25 @@
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import { bitsOf } from '../../../lib/net/ip.ts';
+
+/** Networks with what each of them is, asked which one a prefix is in: a look for each length that there is. */
+export class PrefixCover {
+  readonly #byFamily = { 4: new Map<number, Map<bigint, string>>(), 6: new Map<number, Map<bigint, string>>() };
+
+  /** Of the same network added twice the first stays. */
+  add({ family, network, prefix }: Cidr, what: string): void {
+    const lengths = this.#byFamily[family];
+    const networks = lengths.get(prefix) ?? new Map<bigint, string>();
+    lengths.set(prefix, networks);
+    if (!networks.has(network)) networks.set(network, what);
+  }
+
+  /** What has all addresses of the prefix; undefined where nothing has. */
+  coverOf({ family, network, prefix }: Cidr): string | undefined {
+    for (const [length, networks] of this.#byFamily[family]) {
+      const hostBits = BigInt(bitsOf(family) - length);
+      const found = length > prefix ? undefined : networks.get((network >> hostBits) << hostBits);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+}
