@@ -9,6 +9,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
+import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
 import { obstacleOf } from '../gateway/choice.ts';
 import { joinAllocation } from '../node/join.ts';
@@ -18,7 +19,6 @@ import { isReachable, networksOf } from '../vpc/next-hops.ts';
 import { tablesOf } from '../vpc/route-table.ts';
 import { subnetsOf } from '../vpc/router.ts';
 import { readStaticRoutes } from '../vpc/static-routes.ts';
-import { PrefixCover } from './prefix-cover.ts';
 
 /** A node that learned a prefix, by its address in the join subnet. */
 export interface LearnedHop {

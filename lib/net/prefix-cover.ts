@@ -1,5 +1,5 @@
-import type { Cidr } from '../../../lib/net/cidr.ts';
-import { bitsOf } from '../../../lib/net/ip.ts';
+import type { Cidr } from './cidr.ts';
+import { bitsOf } from './ip.ts';
 
 /** Networks with what each of them is, asked which one a prefix is in: a look for each length that there is. */
 export class PrefixCover {
