@@ -1,6 +1,7 @@
 /**
  * isthmus-daemon, one per node: wires the parts in the order data flows.
  *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
+ *   BgpNodeState (watch) → plan → routes of the kernel for what routers announce (apply, host)
  *   ovs-vswitchd and ovn-controller (watch): whether they live
  *   on gateways: tunnels and paths to other clusters (watch) → InterconnectGateway (status)
  *   CNI requests of the shim (cni) → veth and port of a pod → ready when ovn-controller says so
@@ -13,19 +14,19 @@ import { nodeInterface } from '../lib/api/names.ts';
 import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
-import { reflect } from '../lib/kube/reflector.ts';
-import * as resources from '../lib/kube/resources.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
 import { parseFlags } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { LearnedRoutes } from './apply/learned-routes.ts';
 import { NodeNetwork } from './apply/node.ts';
 import { PodPorts } from './apply/pods.ts';
 import { Attachments } from './cni/attachments.ts';
 import { cniCommands, type Outcome } from './cni/commands.ts';
 import { openCniServer } from './cni/server.ts';
 import { hasNetns } from './host/netns.ts';
+import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { HostLoop } from './host/loop.ts';
 import { KernelHost } from './host/network.ts';
 import { NodeAddresses } from './host/node-addresses.ts';
@@ -46,56 +47,24 @@ import { GatewayReport } from './status/gateway-report.ts';
 import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
 import { NodeStatusWriter } from './status/node.ts';
 import { ObjectEvents } from './status/objects.ts';
-import { parseGateway, parseGatewaySelector } from './watch/gateway.ts';
-import { parseNode, untilRegistered } from './watch/node.ts';
-import { parsePod } from './watch/pod.ts';
+import { untilRegistered } from './watch/node.ts';
 import { ProgramWatch } from './watch/programs.ts';
-import { parseSubnet } from './watch/subnet.ts';
+import { openWatches } from './watch/watches.ts';
 
 async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const settings = parseFlags(flagSpec, process.argv.slice(2), process.env);
   const registry = createRegistry('daemon');
   const sandboxes = new Sandboxes();
-  const metrics = openMetrics(registry, { sandboxes, programs: () => programs.known });
+  const metrics = openMetrics(registry, {
+    sandboxes,
+    programs: () => programs.known,
+    learnedRoutes: () => learnedKernel.count,
+  });
 
   // watch
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
-  const nodes = reflect({
-    client: kube,
-    resource: resources.nodes,
-    fieldSelector: `metadata.name=${settings.node}`,
-    parse: parseNode,
-    signal,
-    log,
-  });
-  const pods = reflect({
-    client: kube,
-    resource: resources.pods,
-    fieldSelector: `spec.nodeName=${settings.node}`,
-    parse: parsePod,
-    signal,
-    log,
-  });
-  const subnets = reflect({ client: kube, resource: resources.subnets, parse: parseSubnet, signal, log });
-  // Optional: a cluster that joins no others need not serve these kinds.
-  const interconnects = reflect({
-    client: kube,
-    resource: resources.interconnects,
-    parse: parseGatewaySelector,
-    optional: true,
-    signal,
-    log,
-  });
-  const gateways = reflect({
-    client: kube,
-    resource: resources.interconnectGateways,
-    fieldSelector: `metadata.name=${settings.node}`,
-    parse: parseGateway,
-    optional: true,
-    signal,
-    log,
-  });
-  await Promise.all([nodes.synced, pods.synced, subnets.synced, interconnects.synced, gateways.synced]);
+  const watches = await openWatches({ client: kube, node: settings.node, signal, log });
+  const { nodes, pods, subnets, interconnects, gateways, bgpStates } = watches;
   const self = await untilRegistered(nodes, settings.node, signal);
   const programs = new ProgramWatch({ folders: controlFolders(settings), reason: self.unavailable?.reason, log });
 
@@ -129,12 +98,25 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
         names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
         used: () => kernel.used,
         onChange,
-        onAddress: () => void addresses.refresh().then((isChanged) => isChanged && network.changed()),
+        onAddress: () => void addresses.refresh().then((isChanged) => isChanged && addressesChanged()),
+      }),
+  });
+  const learnedKernel = new KernelLearnedRoutes(netlink);
+  const learnedLoop = new HostLoop({
+    host: learnedKernel,
+    watch: (onChange) =>
+      watchHost({
+        names: [],
+        used: () => learnedKernel.used,
+        isWaiting: () => learnedKernel.isWaiting,
+        onChange,
+        onAddress: () => undefined,
       }),
   });
   await addresses.refresh();
 
   // the node's own network, and the sandboxes of an earlier run
+  const allSubnets = () => [...subnets.entries()].flatMap(([, subnet]) => subnet ?? []);
   const { encapType, datapathType, mirrorInterface, mirrorAll: isMirroringAll } = settings;
   const mirror = { mirrorInterface, isMirroringAll };
   const network = new NodeNetwork({
@@ -142,10 +124,23 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     target,
     host,
     node: () => nodes.get(settings.node),
-    subnets: () => [...subnets.entries()].flatMap(([, subnet]) => subnet ?? []),
+    subnets: allSubnets,
     isGateway: hasRole,
     addresses: () => addresses.all,
   });
+  const learned = new LearnedRoutes({
+    host: learnedLoop,
+    input: () => ({
+      learned: bgpStates.get(settings.node),
+      node: nodes.get(settings.node),
+      subnets: allSubnets(),
+      addresses: addresses.all,
+    }),
+  });
+  const addressesChanged = (): void => {
+    network.changed();
+    learned.changed();
+  };
   const events = new EventRecorder({ client: kube, component: 'isthmus-daemon', instance: settings.node, signal, log });
   const objectEvents = new ObjectEvents({ events, log, uidOfSubnet: (name) => subnets.get(name)?.uid });
   const ports = new SandboxPorts(ovs, target);
@@ -164,12 +159,14 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     ports.add(sandbox, podPorts.wishesOf(sandbox));
   }
   network.refresh();
+  learned.refresh();
   target.seal();
   await Promise.all([target.untilApplied(), programs.asked]);
   nodes.subscribe(() => network.changed());
   subnets.subscribe(() => network.changed());
   interconnects.subscribe(() => network.changed());
   gateways.subscribe(() => network.changed());
+  for (const facts of [nodes, subnets, bgpStates]) facts.subscribe(() => learned.changed());
 
   // CNI
   const attachments = new Attachments({
@@ -208,10 +205,12 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       down: programs.down,
     };
     if (node !== undefined) status.tell(node, systemId(ovs) ?? chassis, planNodeStatus({ node, ...facts }));
+    objectEvents.tellLearned(bgpStates.get(settings.node), learned.problems);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
   nodes.subscribe(tell);
   host.onResult(tell);
+  learnedLoop.onResult(tell);
   target.onResult(tell);
   ovs.subscribe(tell);
   programs.subscribe(tell);
@@ -236,6 +235,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   podPorts.close();
   programs.close();
   host.close();
+  learnedLoop.close();
   target.close();
   await Promise.all([health.close(), writer.close(), gateway.close(), events.close(), ovs.close(), kube.close()]);
 }

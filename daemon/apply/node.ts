@@ -5,7 +5,7 @@
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostLoop } from '../host/loop.ts';
-import { planHostNetwork } from '../plan/host-network.ts';
+import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
 import { mirrorOwner, planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
@@ -13,7 +13,7 @@ import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
 export interface NodeNetworkOptions {
   readonly settings: ChassisSettings;
   readonly target: OvsdbTarget;
-  readonly host: Pick<HostLoop, 'set'>;
+  readonly host: Pick<HostLoop<HostNetwork>, 'set'>;
   readonly node: () => NodeFacts | undefined;
   readonly subnets: () => readonly SubnetFacts[];
   /** Whether traffic to other clusters may pass here. */

@@ -7,11 +7,16 @@ import type { HostProblem } from './target.ts';
 const empty = planHostNetwork({ node: undefined, subnets: [], mtu: 1400, addresses: [], mirrorInterface: '' }).network;
 
 /** A host that records what it is asked for and answers with `problems`. */
-function fakeHost(): { loop: HostLoop; asked: HostNetwork[]; problems: HostProblem[]; kernelChanged: () => void } {
+function fakeHost(): {
+  loop: HostLoop<HostNetwork>;
+  asked: HostNetwork[];
+  problems: HostProblem[];
+  kernelChanged: () => void;
+} {
   const asked: HostNetwork[] = [];
   const problems: HostProblem[] = [];
   let kernelChanged = (): void => undefined;
-  const loop = new HostLoop({
+  const loop = new HostLoop<HostNetwork>({
     host: { set: (wanted) => (asked.push(wanted), Promise.resolve([...problems])) },
     watch: (onChange) => {
       kernelChanged = onChange;
@@ -69,4 +74,43 @@ test('applies what is wanted, again after a change of the kernel, and retries wh
   loop.close();
   await advance(60_000);
   assert.equal(asked.length, 6);
+});
+
+test('what is wanted anew while it applies is applied right after; a change of the kernel is gathered', async (t) => {
+  mock.timers.enable({ apis: ['setTimeout'] });
+  let now = 0;
+  t.mock.method(performance, 'now', () => now);
+  t.after(() => mock.timers.reset());
+  const asked: number[] = [];
+  let finish = (): void => undefined;
+  let kernelChanged = (): void => undefined;
+  const loop = new HostLoop<number>({
+    host: {
+      set: (wanted) => {
+        asked.push(wanted);
+        return new Promise((resolve) => (finish = () => resolve([])));
+      },
+    },
+    watch: (onChange) => {
+      kernelChanged = onChange;
+      return () => undefined;
+    },
+  });
+  loop.set(1);
+  await pass(0);
+  kernelChanged();
+  loop.set(2);
+  finish();
+  await pass(0);
+  await pass(0);
+  assert.deepEqual(asked, [1, 2]);
+  kernelChanged();
+  finish();
+  await pass(0);
+  await pass(0);
+  assert.deepEqual(asked, [1, 2]);
+  now += 50;
+  await pass(50);
+  assert.deepEqual(asked, [1, 2, 2]);
+  loop.close();
 });

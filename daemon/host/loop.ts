@@ -3,11 +3,10 @@
  * (ovs-vswitchd restarted and ovn0 is a new device without addresses), and again after a while where something was
  * refused. Several reasons while one application runs lead to one more.
  */
-import type { HostNetwork } from '../plan/host-network.ts';
-import type { HostProblem, HostTarget } from './target.ts';
+import { isWish, type HostProblem, type HostTarget } from './target.ts';
 
-export interface HostLoopOptions {
-  readonly host: HostTarget;
+export interface HostLoopOptions<W> {
+  readonly host: HostTarget<W>;
   /** Subscribes to changes in the kernel; returns how to stop. */
   readonly watch: (onChange: () => void) => () => void;
 }
@@ -15,22 +14,23 @@ export interface HostLoopOptions {
 /** Gathers a burst of kernel messages, of which our own changes cause some too. */
 const gatherMs = 50;
 const retryMs = 2000;
-/** A subnet's wish is refused until somebody changes the subnet or the node's own network. */
+/** A wish is refused until somebody changes it or the node's own network. */
 const wishRetryMs = 30_000;
 
-export class HostLoop {
-  readonly #options: HostLoopOptions;
+export class HostLoop<W> {
+  readonly #options: HostLoopOptions<W>;
   readonly #stopWatching: () => void;
-  #wanted: HostNetwork | undefined;
+  #wanted: W | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires; an earlier reason replaces it. */
   #dueMs = 0;
   #isRunning = false;
-  #isDirty = false;
+  /** In how long there is to be another application, asked for while one runs. */
+  #nextMs: number | undefined;
   #problems: readonly HostProblem[] | undefined;
   readonly #listeners = new Set<() => void>();
 
-  constructor(options: HostLoopOptions) {
+  constructor(options: HostLoopOptions<W>) {
     this.#options = options;
     this.#stopWatching = options.watch(() => this.#schedule(gatherMs));
   }
@@ -45,7 +45,7 @@ export class HostLoop {
     this.#listeners.add(listener);
   }
 
-  set(wanted: HostNetwork): void {
+  set(wanted: W): void {
     this.#wanted = wanted;
     this.#schedule(0);
   }
@@ -57,7 +57,7 @@ export class HostLoop {
   }
 
   #schedule(delayMs: number): void {
-    this.#isDirty = true;
+    if (this.#isRunning) this.#nextMs = Math.min(this.#nextMs ?? delayMs, delayMs);
     if (this.#isRunning || this.#wanted === undefined) return;
     const dueMs = performance.now() + delayMs;
     if (this.#timer !== undefined && this.#dueMs <= dueMs) return;
@@ -70,12 +70,12 @@ export class HostLoop {
     this.#timer = undefined;
     if (this.#wanted === undefined) return;
     this.#isRunning = true;
-    this.#isDirty = false;
+    this.#nextMs = undefined;
     this.#problems = await this.#options.host.set(this.#wanted);
     this.#isRunning = false;
     for (const listener of this.#listeners) listener();
-    if (this.#isDirty) this.#schedule(gatherMs);
-    else if (this.#problems.some(({ subnet }) => subnet === undefined)) this.#schedule(retryMs);
+    if (this.#nextMs !== undefined) this.#schedule(this.#nextMs);
+    else if (!this.#problems.every(isWish)) this.#schedule(retryMs);
     else if (this.#problems.length > 0) this.#schedule(wishRetryMs);
   }
 }

@@ -11,7 +11,7 @@ export function u32(value: number): Buffer {
   return bytes;
 }
 
-function u16(value: number): Buffer {
+export function u16(value: number): Buffer {
   const bytes = Buffer.alloc(2);
   if (isLittle) bytes.writeUInt16LE(value);
   else bytes.writeUInt16BE(value);

@@ -20,7 +20,7 @@ export interface Wish {
 /** Runs one change; what is refused becomes a problem. */
 export type Attempt = (code: string, work: () => Promise<void>, wish?: Wish) => Promise<void>;
 
-export class KernelHost implements HostTarget {
+export class KernelHost implements HostTarget<HostNetwork> {
   readonly #netlink: Rtnetlink;
   readonly #nft = new NftTable();
   #used: ReadonlySet<number> = new Set();

@@ -3,7 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostNetwork } from '../plan/host-network.ts';
 import type { HostTarget } from './target.ts';
 
-export class PrintableHost implements HostTarget {
+export class PrintableHost implements HostTarget<HostNetwork> {
   #state = '';
 
   get state(): string {

@@ -6,6 +6,7 @@
  */
 import { getSystemErrorName } from 'node:util';
 import { createNetlink, parseError, Protocol, type NetlinkMessage, type NetlinkSocket } from 'netlink';
+import { encodeMultipath, readMultipath, type MultipathRoute } from './multipath-codec.ts';
 import * as wire from './netlink-message.ts';
 import {
   addressAttributes,
@@ -139,6 +140,22 @@ export class Rtnetlink {
     await this.#delete(RTM.DELROUTE, encodeRoute(route), `route ${route.destination}`);
   }
 
+  /** A route to the same destination with the same metric that is not to be replaced is another's: NetlinkError EEXIST. */
+  async setMultipath(route: MultipathRoute, isReplacing: boolean): Promise<void> {
+    const flags = NLM.CREATE | (isReplacing ? NLM.REPLACE : NLM.EXCL);
+    await this.#request(RTM.NEWROUTE, flags, encodeMultipath(route, route.hops), `route ${route.destination}`);
+  }
+
+  /** With all its next hops; of the same protocol and metric only. */
+  async deleteMultipath(route: MultipathRoute): Promise<void> {
+    await this.#delete(RTM.DELROUTE, encodeMultipath(route, []), `route ${route.destination}`);
+  }
+
+  /** Unicast routes of all tables. */
+  async multipathRoutes(): Promise<readonly MultipathRoute[]> {
+    return (await this.#routeMessages()).flatMap(({ data }) => readMultipath(data));
+  }
+
   /** The same rule of somebody else: NetlinkError EEXIST. */
   async addRule(rule: Rule): Promise<void> {
     await this.#request(RTM.NEWRULE, NLM.CREATE | NLM.EXCL, encodeRule(rule), `rule from ${rule.source}`);
@@ -159,8 +176,7 @@ export class Rtnetlink {
 
   /** Those of all tables with one next hop. */
   async routes(): Promise<readonly Route[]> {
-    const header = wire.routeHeader({ family: 0, prefix: 0, table: 0, protocol: 0, scope: 0, type: 0 });
-    return (await this.#dump(RTM.GETROUTE, header)).flatMap(({ data }) => readRoute(data));
+    return (await this.#routeMessages()).flatMap(({ data }) => readRoute(data));
   }
 
   /** Those that have a source and an incoming interface. */
@@ -184,6 +200,11 @@ export class Rtnetlink {
       mtu,
       addresses: addresses.filter((address) => address.index === index).map(({ address }) => address),
     }));
+  }
+
+  #routeMessages(): Promise<readonly NetlinkMessage[]> {
+    const header = wire.routeHeader({ family: 0, prefix: 0, table: 0, protocol: 0, scope: 0, type: 0 });
+    return this.#dump(RTM.GETROUTE, header);
   }
 
   #dump(type: number, header: Buffer): Promise<readonly NetlinkMessage[]> {

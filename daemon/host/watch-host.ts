@@ -1,7 +1,8 @@
 /** Tells of changes that the kernel makes to what is ours, so that what others undo is done again. */
 import { createNetlink, Protocol, type NetlinkMessage } from 'netlink';
 import * as wire from './netlink-message.ts';
-import { readLink, readRoute, RTM } from './rtnetlink-codec.ts';
+import { readMultipath } from './multipath-codec.ts';
+import { readLink, RTM } from './rtnetlink-codec.ts';
 
 /** Multicast groups whose messages tell that links, addresses, routes or rules changed. */
 const groups = [
@@ -14,6 +15,8 @@ export interface HostWatch {
   readonly names: readonly string[];
   /** Indexes of other links that routes of ours use: IPv4 routes go silently when their link goes down. */
   readonly used: () => ReadonlySet<number>;
+  /** Whether a route of ours has no link yet: then it may be one that just got a network. */
+  readonly isWaiting?: () => boolean;
   /** After each change of those links, their addresses and routes, of rules, and where the kernel lost messages. */
   readonly onChange: () => void;
   /** After a change of addresses of any link. */
@@ -21,7 +24,7 @@ export interface HostWatch {
 }
 
 /** Of other links nothing is told: pods come and go. */
-export function watchHost({ names, used, onChange, onAddress }: HostWatch): () => void {
+export function watchHost({ names, used, isWaiting, onChange, onAddress }: HostWatch): () => void {
   const socket = createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
@@ -33,7 +36,10 @@ export function watchHost({ names, used, onChange, onAddress }: HostWatch): () =
       return names.includes(link.name) || used().has(link.index);
     }
     if (type === RTM.NEWADDR || type === RTM.DELADDR) return isOurs(wire.readU32(data, 4));
-    return readRoute(data).some(({ index = 0 }) => isOurs(index) || used().has(index));
+    const hops = readMultipath(data).flatMap((route) => route.hops);
+    if (type === RTM.NEWROUTE && isWaiting?.() === true && hops.some(({ gateway }) => gateway === undefined))
+      return true;
+    return hops.some(({ index }) => isOurs(index) || used().has(index));
   };
   socket.on('message', (messages) => {
     // Every message is looked at, for the indexes it may tell.

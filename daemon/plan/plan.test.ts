@@ -7,10 +7,12 @@ import { parse, stringify } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { renderHostNetwork } from '../host/printable.ts';
 import type { Sandbox, SubnetFacts } from '../state/facts.ts';
+import { parseBgpNodeState } from '../watch/bgp-node-state.ts';
 import { parseNode } from '../watch/node.ts';
 import { parsePod } from '../watch/pod.ts';
 import { parseSubnet } from '../watch/subnet.ts';
 import { planHostNetwork } from './host-network.ts';
+import { planLearnedRoutes } from './learned-routes.ts';
 import { planLocalOvs } from './local-ovs.ts';
 import { planMirror } from './mirror.ts';
 import { hostInterfaceName, planPodInterface } from './pod-interface.ts';
@@ -25,6 +27,7 @@ interface Case {
   readonly isGateway?: boolean;
   /** Of the node's interfaces. */
   readonly addresses?: readonly string[];
+  readonly bgpNodeState?: RawObject;
 }
 
 const folder = join(import.meta.dirname, 'testdata');
@@ -59,11 +62,13 @@ function planPod(raw: RawObject, subnets: readonly SubnetFacts[], datapath: Case
   return { pod: pod.name, refusal: pod.refusal, problems: pod.problems, interfaces };
 }
 
-function planAll(input: Case): { host: string; problems: unknown; ovs: unknown; pods: unknown } {
+function planAll(input: Case): object {
   const node = parseNode(input.node);
   const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is SubnetFacts => subnet !== undefined);
   const { mtu, mirrorInterface } = settings;
-  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses: input.addresses ?? [] });
+  const { addresses = [], bgpNodeState } = input;
+  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses });
+  const learned = bgpNodeState === undefined ? undefined : parseBgpNodeState(bgpNodeState);
   return {
     host: renderHostNetwork(host.network),
     problems: host.problems,
@@ -71,6 +76,7 @@ function planAll(input: Case): { host: string; problems: unknown; ovs: unknown; 
       planLocalOvs({ ...settings, datapathType: input.datapath }, node, input.isGateway === true),
     ),
     pods: (input.pods ?? []).map((pod) => planPod(pod, subnets, input.datapath)),
+    ...(learned === undefined ? {} : { learned: planLearnedRoutes({ learned, node, subnets, addresses }) }),
   };
 }
 

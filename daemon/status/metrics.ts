@@ -12,9 +12,11 @@ export interface Measured {
   readonly sandboxes: { readonly size: number };
   /** Programs of the node of which it is known, with whether they are up. */
   readonly programs: () => readonly (readonly [program: string, isUp: boolean])[];
+  /** Routes of the kernel for prefixes learned by BGP. */
+  readonly learnedRoutes: () => number;
 }
 
-export function openMetrics(registry: Registry, { sandboxes, programs }: Measured): DaemonMetrics {
+export function openMetrics(registry: Registry, { sandboxes, programs, learnedRoutes }: Measured): DaemonMetrics {
   const registers = [registry];
   const requests = new Histogram({
     name: 'isthmus_daemon_cni_request_seconds',
@@ -41,6 +43,13 @@ export function openMetrics(registry: Registry, { sandboxes, programs }: Measure
     collect: () => attached.set(sandboxes.size),
   });
   registry.registerMetric(attached);
+  const learned: Gauge = new Gauge({
+    name: 'isthmus_daemon_learned_routes',
+    help: 'Routes of the kernel for prefixes learned by BGP.',
+    registers: [],
+    collect: () => learned.set(learnedRoutes()),
+  });
+  registry.registerMetric(learned);
   const up: Gauge<'program'> = new Gauge({
     name: 'isthmus_daemon_program_up',
     help: 'Whether the program answers on its control socket: 1 yes, 0 no; no series for one that is not watched.',

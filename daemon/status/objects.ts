@@ -2,8 +2,10 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { PodFacts } from '../state/facts.ts';
+import type { LearnedFacts } from '../state/learned.ts';
 
 export interface ObjectEventsOptions {
   readonly events: Pick<EventRecorder, 'record'>;
@@ -14,6 +16,8 @@ export interface ObjectEventsOptions {
 
 export class ObjectEvents {
   readonly #options: ObjectEventsOptions;
+  /** Messages told of the node's BgpNodeState that still hold. */
+  #toldLearned: ReadonlySet<string> = new Set();
   /** What subnets were told and still holds. */
   #told: ReadonlySet<string> = new Set();
 
@@ -36,6 +40,19 @@ export class ObjectEvents {
       );
     }
     this.#told = new Set(now.keys());
+  }
+
+  /** What of the prefixes learned by BGP this node does not route; undefined where the node has no speaker. */
+  tellLearned(state: Pick<LearnedFacts, 'name' | 'uid'> | undefined, problems: readonly Problem[]): void {
+    const now = state === undefined ? [] : problems;
+    const subject = { apiVersion: apiVersionOf(bgpNodeStates), kind: bgpNodeStates.kind, name: '', uid: '', ...state };
+    for (const { code, message } of now) {
+      if (this.#toldLearned.has(message)) continue;
+      this.#options.log.warn({ reason: code }, message);
+      const { apiVersion, kind, name, uid } = subject;
+      this.#options.events.record({ apiVersion, kind, name, uid }, 'Warning', code, message);
+    }
+    this.#toldLearned = new Set(now.map(({ message }) => message));
   }
 
   tellPod({ namespace, name, uid }: PodFacts, { code, message }: Problem): void {

@@ -1,0 +1,118 @@
+/**
+ * What the node's speaker learned → the kernel routes wanted for it. Pure. Whether a next hop is on a link only the kernel
+ * knows: host/ takes, of each route, the first choice that has such next hops. Rule: no route for what belongs to the
+ * cluster and no next hop in it, since the packet would come back for ever.
+ */
+import type { Problem } from '../../lib/desired/problem.ts';
+import { parseCidr } from '../../lib/net/cidr.ts';
+import { bitsOf, parseIp } from '../../lib/net/ip.ts';
+import { PrefixCover } from '../../lib/net/prefix-cover.ts';
+import { specialUse } from '../../lib/net/special-use.ts';
+import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+import type { LearnedEntry, LearnedFacts } from '../state/learned.ts';
+
+export interface LearnedHop {
+  readonly address: string;
+  /** Of a link-local address only. */
+  readonly device: string | undefined;
+}
+
+/** A route of the main table. */
+export interface LearnedRoute {
+  readonly destination: string;
+  /** Next hops by preference, the best first; those of one choice share the load. */
+  readonly choices: readonly (readonly LearnedHop[])[];
+}
+
+export interface LearnedInput {
+  /** Undefined where the node has no speaker. */
+  readonly learned: LearnedFacts | undefined;
+  readonly node: NodeFacts | undefined;
+  readonly subnets: readonly SubnetFacts[];
+  /** Of the node's interfaces. */
+  readonly addresses: readonly string[];
+}
+
+export interface LearnedPlan {
+  readonly routes: readonly LearnedRoute[];
+  readonly problems: readonly Problem[];
+}
+
+interface Cluster {
+  /** All subnets: their prefixes are announced from here, and must not lead away. */
+  readonly prefixes: PrefixCover;
+  /** Those the node itself routes into the overlay; others may overlap with what is around the node. */
+  readonly hops: PrefixCover;
+  /** Of the node's interfaces. */
+  readonly own: ReadonlySet<string>;
+}
+
+export function planLearnedRoutes(input: LearnedInput): LearnedPlan {
+  const { learned } = input;
+  if (learned === undefined) return { routes: [], problems: [] };
+  const cluster = clusterOf(input);
+  const problems = new Map<string, Problem>(learned.problems.map((problem) => [problem.message, problem]));
+  const refuse = (code: string, message: string): void => void problems.set(message, { code, message });
+  const byPrefix = new Map<string, LearnedEntry[]>();
+  for (const entry of learned.entries) {
+    const problem = prefixProblem(entry, cluster) ?? hopProblem(entry, cluster);
+    if (problem !== undefined) refuse(problem.code, problem.message);
+    else byPrefix.set(entry.prefix, [...(byPrefix.get(entry.prefix) ?? []), entry]);
+  }
+  const routes = [...byPrefix].map(([destination, entries]) => ({ destination, choices: choicesOf(entries) }));
+  return {
+    routes: routes.sort((a, b) => (a.destination < b.destination ? -1 : 1)),
+    problems: [...problems.values()].sort((a, b) => (a.message < b.message ? -1 : 1)),
+  };
+}
+
+function clusterOf({ node, subnets, addresses }: LearnedInput): Cluster {
+  const [prefixes, hops] = [new PrefixCover(), new PrefixCover()];
+  const add = (text: string, what: string, covers: readonly PrefixCover[]): void => {
+    const cidr = parseCidr(text);
+    if (cidr !== undefined) for (const cover of covers) cover.add(cidr, what);
+  };
+  const join = typeof node?.network === 'object' ? node.network.networks : [];
+  for (const text of join) add(text, 'the join subnet', [prefixes, hops]);
+  for (const { name, networks, isRouted } of subnets.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
+    for (const text of networks) add(text, `subnet ${name}`, isRouted ? [prefixes, hops] : [prefixes]);
+  return { prefixes, hops, own: new Set(addresses) };
+}
+
+function prefixProblem({ prefix }: LearnedEntry, { prefixes }: Cluster): Problem | undefined {
+  const cidr = parseCidr(prefix);
+  if (cidr === undefined) return undefined;
+  const holder = prefixes.coverOf(cidr);
+  const use = cidr.prefix === 0 ? undefined : specialUse(cidr);
+  if (holder === undefined && use === undefined) return undefined;
+  const cause = holder === undefined ? `it is for ${use}` : `it is within ${holder}`;
+  return {
+    code: 'LearnedRouteRefused',
+    message: `the node has no route for ${prefix}: ${cause}; refuse it by a RoutePolicy`,
+  };
+}
+
+function hopProblem({ nextHop, device }: LearnedEntry, { hops, own }: Cluster): Problem | undefined {
+  const ip = parseIp(nextHop);
+  if (ip === undefined) return undefined;
+  const refuse = (cause: string): Problem => ({
+    code: 'NextHopUnusable',
+    message: `next hop ${nextHop} ${cause}; what leads there is left out`,
+  });
+  const holder = hops.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) });
+  if (holder !== undefined) return refuse(`is in ${holder}`);
+  if (own.has(nextHop)) return refuse('is an address of the node itself');
+  const isLinkLocal = ip.family === 6 && ip.value >> 118n === 0xfe80n >> 6n;
+  return isLinkLocal && device === undefined ? refuse('is link-local and names no interface') : undefined;
+}
+
+function choicesOf(entries: readonly LearnedEntry[]): LearnedRoute['choices'] {
+  const preferences = [...new Set(entries.map(({ preference }) => preference))].sort((a, b) => b - a);
+  return preferences.map((preference) => {
+    const same = entries.filter((entry) => entry.preference === preference);
+    const hops = new Map(
+      same.map(({ nextHop, device }) => [`${nextHop}%${device ?? ''}`, { address: nextHop, device }]),
+    );
+    return [...hops].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, hop]) => hop);
+  });
+}

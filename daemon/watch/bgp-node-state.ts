@@ -1,0 +1,33 @@
+/** BgpNodeState of this node → LearnedFacts. Only what was learned is read: the rest is the speaker's to tell. */
+import { z } from 'zod';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { formatIp, parseIp } from '../../lib/net/ip.ts';
+import type { LearnedEntry, LearnedFacts } from '../state/learned.ts';
+
+const shape = z.looseObject({ status: z.looseObject({ learned: z.array(z.unknown()).optional() }).optional() });
+const entryShape = z.looseObject({ prefix: z.string(), nextHop: z.string(), preference: z.number() });
+
+export function parseBgpNodeState(raw: RawObject): LearnedFacts {
+  const { name, uid } = raw.metadata;
+  const read = (shape.safeParse(raw).data?.status?.learned ?? []).map(parseEntry);
+  return {
+    name,
+    uid,
+    entries: read.flatMap((one) => ('prefix' in one ? [one] : [])),
+    problems: read.flatMap((one) => ('code' in one ? [one] : [])),
+  };
+}
+
+/** A link-local next hop is written with its interface: `fe80::1%eth0`. */
+function parseEntry(raw: unknown): LearnedEntry | Problem {
+  const entry = entryShape.safeParse(raw).data;
+  const [address = '', device] = entry?.nextHop.split('%', 2) ?? [];
+  const [cidr, ip] = [parseCidr(entry?.prefix ?? ''), parseIp(address)];
+  if (entry === undefined || cidr === undefined || ip === undefined) {
+    const message = `status.learned has ${JSON.stringify(raw)}, which is no prefix with a next hop; it is left out`;
+    return { code: 'LearnedRouteInvalid', message };
+  }
+  return { prefix: formatCidr(cidr), nextHop: formatIp(ip), device: device || undefined, preference: entry.preference };
+}

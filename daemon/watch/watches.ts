@@ -1,0 +1,35 @@
+/** Which objects this node's daemon watches, and how each becomes a value of `state/`. */
+import { reflect } from '../../lib/kube/reflector.ts';
+import * as resources from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { parseBgpNodeState } from './bgp-node-state.ts';
+import { parseGateway, parseGatewaySelector } from './gateway.ts';
+import { parseNode } from './node.ts';
+import { parsePod } from './pod.ts';
+import { parseSubnet } from './subnet.ts';
+
+export interface WatchOptions {
+  readonly client: KubeClient;
+  /** Name of the node. */
+  readonly node: string;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Starts all watches; resolves once everything that is there was delivered. @throws the signal's reason */
+export async function openWatches({ node, ...common }: WatchOptions) {
+  const own = { ...common, fieldSelector: `metadata.name=${node}` };
+  // Optional: a cluster that joins no others, or speaks no BGP, need not serve these kinds.
+  const optional = true;
+  const watches = {
+    nodes: reflect({ ...own, resource: resources.nodes, parse: parseNode }),
+    pods: reflect({ ...common, fieldSelector: `spec.nodeName=${node}`, resource: resources.pods, parse: parsePod }),
+    subnets: reflect({ ...common, resource: resources.subnets, parse: parseSubnet }),
+    interconnects: reflect({ ...common, resource: resources.interconnects, parse: parseGatewaySelector, optional }),
+    gateways: reflect({ ...own, resource: resources.interconnectGateways, parse: parseGateway, optional }),
+    bgpStates: reflect({ ...own, resource: resources.bgpNodeStates, parse: parseBgpNodeState, optional }),
+  };
+  await Promise.all(Object.values(watches).map(({ synced }) => synced));
+  return watches;
+}
