@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import { annotation, interfaceAnnotation } from '../lib/api/names.ts';
 import { openKube } from '../lib/kube/client.ts';
-import { events, interconnectGateways, interconnects, nodes, pods, subnets } from '../lib/kube/resources.ts';
+import {
+  bgpNodeStates,
+  events,
+  interconnectGateways,
+  interconnects,
+  nodes,
+  pods,
+  subnets,
+} from '../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { eventually, type TestNode } from './testing.ts';
@@ -161,12 +169,14 @@ export class TestCluster {
 
   /** CRDs, and the daemon's role as the chart gives it, with a token of its service account. */
   async installChartParts(): Promise<void> {
-    const crds = readdirSync(join(chart, 'crds')).filter((name) => /^kubeovn\.io_|_interconnect/.test(name));
+    const crds = readdirSync(join(chart, 'crds')).filter((name) =>
+      /^kubeovn\.io_|_interconnect|_bgpnodestates/.test(name),
+    );
     for (const file of crds) {
       const crd = parse(readFileSync(join(chart, 'crds', file), 'utf8')) as object;
       await this.admin.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     }
-    for (const kind of [subnets, interconnects, interconnectGateways])
+    for (const kind of [subnets, interconnects, interconnectGateways, bgpNodeStates])
       await eventually(`the kind ${kind.kind}`, () =>
         this.admin.list(kind).then(
           () => true,

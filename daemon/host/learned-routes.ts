@@ -40,7 +40,7 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
     this.#netlink = netlink;
   }
 
-  /** Indexes of the links of next hops in use. */
+  /** Indexes of the links that next hops are on. */
   get used(): ReadonlySet<number> {
     return this.#used;
   }
@@ -62,11 +62,18 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
     const devices = await this.#devices(wanted);
     const lost = new Map<string, string[]>();
     const resolve = resolver(routes.flatMap(onLinkOf), devices);
+    const near = new Set<number>();
     const placed = wanted.flatMap(({ destination, choices }): MultipathRoute[] => {
-      const hops = firstUsable(choices, resolve, (address) =>
-        lost.set(address, [...(lost.get(address) ?? []), destination]),
+      const usable = choices.map((choice) =>
+        choice.flatMap((hop): PathHop[] => {
+          const index = resolve(hop);
+          if (index === undefined) lost.set(hop.address, [...(lost.get(hop.address) ?? []), destination]);
+          else near.add(index);
+          return index === undefined ? [] : [{ gateway: hop.address, index }];
+        }),
       );
-      return hops.length === 0 ? [] : [ourRoute(destination, hops)];
+      const hops = usable.find((choice) => choice.length > 0);
+      return hops === undefined ? [] : [ourRoute(destination, hops)];
     });
     const kept = new Set(placed.map(({ destination }) => destination));
     const work = [
@@ -84,7 +91,7 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
     });
     this.#isWaiting = lost.size > 0;
     this.#count = placed.length - problems.length;
-    await this.#use(placed, problems);
+    await this.#use(near, problems);
     for (const [address, destinations] of lost) problems.push(lostProblem(address, destinations));
     return problems;
   }
@@ -96,8 +103,7 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
   }
 
   /** Answers may come in by another link than the one the kernel would answer by: of two routers one may be preferred. */
-  async #use(placed: readonly MultipathRoute[], problems: HostProblem[]): Promise<void> {
-    const used = new Set(placed.flatMap(({ hops }) => hops.map(({ index }) => index)));
+  async #use(used: ReadonlySet<number>, problems: HostProblem[]): Promise<void> {
     const added = [...used].filter((index) => !this.#used.has(index));
     this.#used = used;
     if (added.length === 0) return;
@@ -146,24 +152,6 @@ function resolver(onLink: readonly OnLink[], devices: ReadonlyMap<string, number
     known.set(key, found);
     return found;
   };
-}
-
-/** Next hops of the best choice that has any on a link; `miss` is told of those that are on none. */
-function firstUsable(
-  choices: LearnedRoute['choices'],
-  resolve: (hop: LearnedHop) => number | undefined,
-  miss: (address: string) => void,
-): readonly PathHop[] {
-  let usable: readonly PathHop[] = [];
-  for (const choice of choices) {
-    const hops = choice.flatMap((hop): PathHop[] => {
-      const index = resolve(hop);
-      if (index === undefined) miss(hop.address);
-      return index === undefined ? [] : [{ gateway: hop.address, index }];
-    });
-    if (usable.length === 0) usable = hops;
-  }
-  return usable;
 }
 
 function isSameRoute(before: MultipathRoute | undefined, { hops }: MultipathRoute): boolean {
