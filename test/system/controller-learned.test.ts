@@ -1,0 +1,264 @@
+/**
+ * Prefixes that speakers learned: the controller on a real API server, a real northbound database and ovn-northd, with
+ * ovn-trace for what becomes of a pod's packet. The speaker's part, the status of a BgpNodeState, is written here.
+ */
+import assert from 'node:assert/strict';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
+import { bgpNodeStates, nodes, objectPath, remoteClusters, subnets, vpcs } from '../../lib/kube/resources.ts';
+import { ControllerBed, eventually } from './controller-bed.ts';
+
+let bed: ControllerBed;
+let southbound: TestServer;
+let northd: ChildProcess;
+let addresses: Readonly<Record<string, string>>;
+const merge = { contentType: 'application/merge-patch+json' };
+const pod = { ip: '', mac: '' };
+
+before(async () => {
+  [bed, southbound] = await Promise.all([ControllerBed.open(), startOvsdbServer({ schema: schemaFile('ovn-sb') })]);
+  const files = ['pid', 'ctl'].map((name) => join(southbound.dir, `northd.${name}`));
+  const args = [`--ovnnb-db=${bed.server.remote}`, `--ovnsb-db=${southbound.remote}`];
+  northd = spawn('ovn-northd', [...args, `--pidfile=${files[0]}`, `--unixctl=${files[1]}`], {
+    stdio: 'ignore',
+    env: ovnEnvironment(),
+  });
+  for (const name of ['n1', 'n2', 'n3']) {
+    await bed.createNode(name, `172.30.1.1${name.slice(1)}`);
+    await ready(name, true);
+  }
+  await bed.start(['--join-cidr', '100.64.0.0/16,fd00:64::/112', '--default-cidr', '10.16.0.0/16,fd00:16::/64']);
+  const joined = ['n1', 'n2', 'n3'].map(async (name) => [name, await joinAddress(name)] as const);
+  addresses = Object.fromEntries(await Promise.all(joined));
+  await bed.createPod('web', { node: 'n1' });
+  pod.ip = (await bed.address('web')).split(',')[0] ?? '';
+  pod.mac = macOf('web.default');
+});
+after(async () => {
+  await bed.close();
+  northd.kill('SIGKILL');
+  await once(northd, 'exit');
+  await southbound.stop();
+});
+
+async function ready(name: string, isReady: boolean): Promise<void> {
+  const conditions = [{ type: 'Ready', status: isReady ? 'True' : 'Unknown' }];
+  await bed.kube.request('PATCH', objectPath(nodes, { name }, 'status'), { status: { conditions } }, merge);
+}
+
+function joinAddress(node: string): Promise<string> {
+  return eventually(
+    `address of ${node}`,
+    async () => (await bed.annotations(nodes, node))['ovn.kubernetes.io/ip_address']?.split(',')[0],
+  );
+}
+
+function macOf(port: string): string {
+  const [first = ''] = (bed.row('Logical_Switch_Port', port)?.['addresses'] ?? []) as readonly string[];
+  return first.split(' ')[0] ?? '';
+}
+
+/** As the speaker does: the whole list at each change. */
+async function learn(node: string, learned: Readonly<Record<string, number>>): Promise<void> {
+  const entries = Object.entries(learned).map(([prefix, preference]) => ({
+    prefix,
+    peer: 'tor',
+    nextHop: prefix.includes(':') ? 'fd00:30::1' : '172.30.1.1',
+    preference,
+    vpc: 'ovn-cluster',
+  }));
+  const path = objectPath(bgpNodeStates, { name: node }, 'status');
+  await bed.kube.get(bgpNodeStates, { name: node }).catch(() => bed.create(bgpNodeStates, node, {}));
+  await bed.kube.request('PATCH', path, { status: { learned: entries } }, merge);
+}
+
+/** Next hops of a prefix in the router's main table. */
+function hops(prefix: string): readonly string[] {
+  const rows = bed.rows('Logical_Router_Static_Route');
+  const own = rows.filter((row) => row['ip_prefix'] === prefix && row['route_table'] === '');
+  return own.map((row) => String(row['nexthop'])).sort();
+}
+
+function exempt(family: 4 | 6): readonly string[] {
+  return [bed.row('Address_Set', `isthmus.learned.v${family}`)?.['addresses'] ?? []].flat().map(String).sort();
+}
+
+const leadsTo = (prefix: string, ...names: readonly string[]): Promise<unknown> =>
+  eventually(`${prefix} leads to ${names.join()}`, () => {
+    assert.equal(hops(prefix).join(), names.map((name) => addresses[name] ?? '').join());
+    return true;
+  });
+
+/** How long until the northbound database is so. */
+function timeOf(isSo: () => boolean): Promise<string> {
+  const start = performance.now();
+  return new Promise((resolve) => {
+    const stop = bed.nb.subscribe(() => {
+      if (!isSo()) return;
+      stop();
+      resolve(`${(performance.now() - start).toFixed(1)} ms`);
+    });
+  });
+}
+
+function ovn(program: string, ...args: readonly string[]): string {
+  return execFileSync(program, args, { encoding: 'utf8', env: ovnEnvironment() });
+}
+
+/** The port by which a packet of the pod leaves OVN. */
+function exitOf(destination: string): string {
+  ovn('ovn-nbctl', `--db=${bed.server.remote}`, '--wait=sb', 'sync');
+  const router = bed.row('Logical_Router_Port', 'ovn-cluster-ovn-default')?.['mac'];
+  const packet = `inport=="web.default" && eth.src==${pod.mac} && eth.dst==${String(router)} && ip4.src==${pod.ip} && ip4.dst==${destination} && ip.ttl==64`;
+  const text = ovn('ovn-trace', `--db=${southbound.remote}`, '--minimal', 'ovn-default', packet);
+  return /output\("([^"]*)"\)/.exec(text)?.[1] ?? `nowhere: ${text}`;
+}
+
+describe('a learned prefix', () => {
+  test('leads to the node that learned it, past the own gateway of the pod, and back when it goes', async (t) => {
+    assert.equal(exitOf('192.0.2.9'), 'node-n1');
+    await learn('n2', {});
+    const came = timeOf(() => hops('192.0.2.0/24').length > 0);
+    await learn('n2', { '192.0.2.0/24': 100, '2001:db8::/32': 100 });
+    t.diagnostic(`status to northbound row ${await came}`);
+    await leadsTo('192.0.2.0/24', 'n2');
+    assert.equal(exitOf('192.0.2.9'), 'node-n2');
+    assert.equal(exitOf('192.0.3.9'), 'node-n1');
+    assert.equal(exitOf('172.30.1.13'), 'node-n3', 'addresses of nodes are theirs');
+    assert.deepEqual([exempt(4), exempt(6)], [['192.0.2.0/24'], ['2001:db8::/32']]);
+    assert.equal(bed.policy('ip4.dst == $isthmus.learned.v4')?.['priority'], 29_001);
+    assert.equal(hops('2001:db8::/32').length, 1);
+    const went = timeOf(() => hops('192.0.2.0/24').length === 0);
+    await learn('n2', {});
+    t.diagnostic(`withdrawal to northbound row ${await went}`);
+    await eventually('no policy', () => bed.policy('ip4.dst == $isthmus.learned.v4') === undefined);
+    assert.equal(bed.row('Address_Set', 'isthmus.learned.v6'), undefined);
+    assert.equal(exitOf('192.0.2.9'), 'node-n1');
+  });
+
+  test('of several nodes: those with the highest preference, of these the healthy ones', async () => {
+    await learn('n1', { '192.0.2.0/24': 100 });
+    await learn('n2', { '192.0.2.0/24': 100 });
+    await learn('n3', { '192.0.2.0/24': 90 });
+    await leadsTo('192.0.2.0/24', 'n1', 'n2');
+    assert.match(exitOf('192.0.2.9'), /^node-n[12]$/);
+    await ready('n1', false);
+    await leadsTo('192.0.2.0/24', 'n2');
+    await ready('n2', false);
+    await leadsTo('192.0.2.0/24', 'n3');
+    assert.equal(exitOf('192.0.2.9'), 'node-n3');
+    await ready('n3', false);
+    await leadsTo('192.0.2.0/24', 'n1', 'n2');
+    for (const name of ['n1', 'n2', 'n3']) await ready(name, true);
+    await learn('n3', { '192.0.2.0/24': 200 });
+    await leadsTo('192.0.2.0/24', 'n3');
+    await bed.kube.delete(bgpNodeStates, { name: 'n3' });
+    await leadsTo('192.0.2.0/24', 'n1', 'n2');
+  });
+
+  test('the longest prefix wins; a default route leads everything out, and nothing of the cluster', async () => {
+    await learn('n2', { '0.0.0.0/0': 100, '10.0.0.0/8': 100 });
+    await learn('n3', { '198.51.100.0/24': 100 });
+    await leadsTo('0.0.0.0/0', 'n2');
+    await leadsTo('198.51.100.0/24', 'n3');
+    const exits = ['203.0.113.9', '198.51.100.9', '10.99.0.9', '10.16.0.77', '172.30.1.11'].map(exitOf);
+    assert.deepEqual(exits.slice(0, 3), ['node-n2', 'node-n3', 'node-n2']);
+    assert.notEqual(exits[3], 'node-n2', 'a pod');
+    assert.equal(exits[4], 'node-n1', 'a node');
+    assert.deepEqual(exempt(4), ['0.0.0.0/1', '10.0.0.0/8', '128.0.0.0/1', '192.0.2.0/24', '198.51.100.0/24']);
+    await learn('n2', {});
+    await learn('n3', {});
+    await eventually('the default route of every VPC is back', () => hops('0.0.0.0/0').join() === '100.64.0.1');
+    assert.equal(exitOf('203.0.113.9'), 'node-n1');
+  });
+
+  test('routes and policies of the user come first', async () => {
+    await bed.createPod('firewall', { node: 'n1' });
+    const [firewall = ''] = (await bed.address('firewall')).split(',');
+    const staticRoutes = [{ cidr: '198.51.100.0/24', nextHopIP: firewall }];
+    const policyRoutes = [{ priority: 29_002, match: 'ip4.dst == 198.51.101.0/24', action: 'drop' }];
+    await learn('n2', { '198.51.100.0/24': 100, '198.51.100.0/23': 100 });
+    await leadsTo('198.51.100.0/24', 'n2');
+    await bed.kube.patch(vpcs, { name: 'ovn-cluster' }, 'merge', { spec: { staticRoutes, policyRoutes } });
+    await eventually('the route of the user', () => hops('198.51.100.0/24').join() === firewall);
+    // There it is dropped, since the port may only have packets for its own address.
+    assert.match(exitOf('198.51.100.9'), new RegExp(`eth.dst = ${macOf('firewall.default')};`));
+    await eventually('the policy of the user', () => bed.policy('ip4.dst == 198.51.101.0/24'));
+    assert.match(exitOf('198.51.101.9'), /^nowhere/);
+    await bed.kube.patch(vpcs, { name: 'ovn-cluster' }, 'merge', { spec: { staticRoutes: [], policyRoutes: [] } });
+    await leadsTo('198.51.100.0/24', 'n2');
+    assert.equal(exitOf('198.51.101.9'), 'node-n2');
+    await learn('n2', {});
+  });
+
+  test('what belongs to subnets or other clusters is left out, told, and comes when it is free', async () => {
+    const ts = { apiVersion: 'isthmus.network/v1alpha1', kind: 'TransitSwitch', metadata: { name: 'ts' } };
+    const resource = { group: 'isthmus.network', version: 'v1alpha1', plural: 'transitswitches', namespaced: false };
+    await bed.kube.create({ ...resource, kind: 'TransitSwitch' }, { ...ts, spec: {} });
+    const transit = objectPath({ ...resource, kind: 'TransitSwitch' }, { name: 'ts' }, 'status');
+    await bed.kube.request('PATCH', transit, { status: { cidr: '100.100.0.0/16', vpc: 'ovn-cluster' } }, merge);
+    await bed.create(remoteClusters, 'west', {});
+    const route = {
+      prefix: '10.18.0.0/16',
+      transitSwitch: 'ts',
+      path: 'ts',
+      nextHop: '100.100.0.2',
+      origin: 'connected',
+    };
+    const status = { routes: [{ ...route, state: 'Active' }] };
+    await bed.kube.request('PATCH', objectPath(remoteClusters, { name: 'west' }, 'status'), { status }, merge);
+    await bed.createSubnet('taken', { cidrBlock: '10.70.0.0/24' });
+    await bed.untilCondition('taken', 'Ready', 'True');
+    await learn('n2', { '10.18.4.0/24': 100, '10.70.0.0/25': 100, '100.64.0.0/16': 100, '203.0.113.0/24': 100 });
+    await leadsTo('203.0.113.0/24', 'n2');
+    for (const [prefix, holder] of [
+      ['10.18.4.0/24', /cluster west/],
+      ['10.70.0.0/25', /subnet taken/],
+      ['100.64.0.0/16', /subnet join/],
+    ] as const) {
+      assert.deepEqual(hops(prefix), []);
+      const message = await bed.event('LearnedRouteRefused', 'n2', new RegExp(`^${prefix} `));
+      assert.match(message, holder);
+    }
+    assert.deepEqual(exempt(4), ['192.0.2.0/24', '203.0.113.0/24']);
+    await bed.kube.delete(remoteClusters, { name: 'west' });
+    await leadsTo('10.18.4.0/24', 'n2');
+    await bed.kube.delete(subnets, { name: 'taken' });
+    await leadsTo('10.70.0.0/25', 'n2');
+    await learn('n2', { '192.0.2.0/24': 100, '203.0.113.0/24': 100 });
+    await eventually('none of them', () => hops('10.18.4.0/24').length + hops('10.70.0.0/25').length === 0);
+  });
+
+  test('subnets with a route table of their own have it too', async () => {
+    await bed.createSubnet('red', { cidrBlock: '10.71.0.0/24', routeTable: 'red' });
+    await eventually('the route in the table', () =>
+      bed
+        .rows('Logical_Router_Static_Route')
+        .some((row) => row['route_table'] === 'red' && row['ip_prefix'] === '203.0.113.0/24'),
+    );
+    await bed.kube.delete(subnets, { name: 'red' });
+    await eventually('none in the table', () =>
+      bed.rows('Logical_Router_Static_Route').every((row) => row['route_table'] !== 'red'),
+    );
+  });
+
+  test('a restart writes nothing; what went meanwhile is gone', async () => {
+    await learn('n1', { '192.0.2.0/24': 100, '2001:db8::/32': 100 });
+    await leadsTo('192.0.2.0/24', 'n1', 'n2');
+    await bed.quiet();
+    const before = [await bed.versions(), bed.changes];
+    await bed.kill();
+    await bed.start();
+    await bed.quiet();
+    assert.deepEqual([await bed.versions(), bed.changes], before);
+    await bed.kill();
+    await learn('n1', {});
+    await bed.kube.delete(nodes, { name: 'n2' });
+    await bed.start();
+    await eventually('nothing is left', () => hops('192.0.2.0/24').length === 0);
+    assert.equal(exitOf('192.0.2.9'), 'node-n1');
+  });
+});

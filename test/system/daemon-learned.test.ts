@@ -1,0 +1,277 @@
+/**
+ * Prefixes that the node's speaker learned, as routes of the kernel, with packets: to two routers beyond the node and back.
+ * The speaker's part, the status of the BgpNodeState, and the controller's are played here.
+ */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
+import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { bgpNodeStates, nodes } from '../../lib/kube/resources.ts';
+
+const node = new TestNode();
+let cluster: TestCluster;
+let pod: TestPod;
+/** Namespaces of the routers a and b. */
+const spaces = new Map<string, string>();
+/** A network behind both routers. */
+const far = '192.0.2.1';
+const farSix = '2001:db8::1';
+
+before(async () => {
+  cluster = await startCluster(node);
+  for (const [index, name] of ['a', 'b'].entries()) addRouter(name, index + 1);
+  exec('sysctl', '-qw', 'net.ipv4.conf.all.rp_filter=1');
+  node.start('monitor', 'ip', '-ts', 'monitor', 'route');
+  await node.startDaemon(cluster.kubeconfig);
+  pod = await cluster.makePod('web');
+  await cluster.allocate(pod, '10.16.0.21');
+  const { status, json } = await node.cni('ADD', pod.env);
+  assert.equal(status, 0, `${JSON.stringify(json)}\n${node.log('daemon')}`);
+  await cluster.admin.create(bgpNodeStates, {
+    apiVersion: 'isthmus.network/v1alpha1',
+    kind: 'BgpNodeState',
+    metadata: { name: 'n1' },
+  });
+});
+
+after(async () => {
+  await node.stop();
+  await cluster?.stop();
+});
+
+/** A router on a link of its own, 172.31.<index>.1 and fd00:31:<index>::1, which knows the way to pods. */
+function addRouter(name: string, index: number): void {
+  const space = node.addNamespace(name);
+  spaces.set(name, space);
+  const link = `up-${name}`;
+  exec('ip', 'link', 'add', link, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', space);
+  exec('ip', 'link', 'set', link, 'up');
+  exec('ip', 'addr', 'add', `172.31.${index}.11/24`, 'dev', link);
+  exec('ip', 'addr', 'add', `fd00:31:${index}::11/64`, 'dev', link, 'nodad');
+  exec('ip', '-n', space, 'addr', 'add', `172.31.${index}.1/24`, 'dev', 'eth0');
+  exec('ip', '-n', space, 'addr', 'add', `fd00:31:${index}::1/64`, 'dev', 'eth0', 'nodad');
+  exec('ip', '-n', space, 'addr', 'add', `${far}/32`, 'dev', 'lo');
+  exec('ip', '-n', space, 'addr', 'add', `${farSix}/128`, 'dev', 'lo');
+  exec('ip', '-n', space, 'link', 'set', 'eth0', 'up');
+  exec('ip', '-n', space, 'route', 'add', '10.16.0.0/16', 'via', `172.31.${index}.11`);
+}
+
+interface Entry {
+  readonly prefix: string;
+  readonly nextHop: string;
+  readonly preference?: number;
+}
+
+async function learn(...entries: readonly Entry[]): Promise<void> {
+  const learned = entries.map((entry) => ({ peer: 'tor', preference: 100, ...entry }));
+  const status = { status: { learned } };
+  await cluster.admin.patch(bgpNodeStates, { name: 'n1' }, 'merge', status, { subresource: 'status' });
+}
+
+function routes(): string {
+  return [exec('ip', 'route'), exec('ip', '-6', 'route')].join('').replaceAll(/\s*\n\tnexthop/g, ' nexthop');
+}
+
+function sentOn(link: string): number {
+  const [told] = JSON.parse(exec('ip', '-s', '-j', 'link', 'show', link)) as { stats64: { tx: { packets: number } } }[];
+  return told?.stats64.tx.packets ?? 0;
+}
+
+/** The lines of the daemon's routes for learned prefixes. */
+function learned(): readonly string[] {
+  const lines = routes().split('\n');
+  return lines.filter((line) => line.includes('proto bgp') && /metric (86|486)\b/.test(line));
+}
+
+function inPod(...command: readonly string[]): string {
+  return exec('ip', 'netns', 'exec', pod.netns, ...command);
+}
+
+function reaches(address: string): boolean {
+  try {
+    inPod('ping', '-c1', '-W1', address);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Milliseconds from the write to what the kernel told of a route: `monitor` has when. */
+async function timed(change: () => Promise<void>, line: RegExp): Promise<string> {
+  const [lines, start] = [monitored().length, Date.now()];
+  await change();
+  const told = await eventually(String(line), () =>
+    monitored()
+      .slice(lines - 1)
+      .find((one) => line.test(one)),
+  );
+  return `${Date.parse(`${/^\[([^\]]*)\]/.exec(told)?.[1]}Z`) - start} ms`;
+}
+
+function monitored(): readonly string[] {
+  return readFileSync(join(node.dir, 'monitor.log'), 'utf8').split('\n');
+}
+
+const viaA = { prefix: '192.0.2.0/24', nextHop: '172.31.1.1' };
+const viaB = { prefix: '192.0.2.0/24', nextHop: '172.31.2.1' };
+
+test('a prefix comes and goes with the status, and pods reach what is behind it, with NAT and without', async (t) => {
+  assert.ok(!reaches(far));
+  const came = await timed(() => learn(viaA), /\] 192\.0\.2\.0\/24 via 172\.31\.1\.1 dev up-a/);
+  assert.match(learned()[0] ?? '', /^192\.0\.2\.0\/24 via 172\.31\.1\.1 dev up-a proto bgp metric 86 onlink/);
+  await eventually('an answer', () => reaches(far));
+  await cluster.setSubnet('ovn-default', { natOutgoing: false });
+  await eventually('no NAT', () => !/set nat4 \{[^}]*10\.16/.test(exec('nft', 'list', 'table', 'inet', 'isthmus')));
+  assert.ok(reaches(far));
+  await cluster.setSubnet('ovn-default', { natOutgoing: true });
+  const went = await timed(() => learn(), /\] Deleted 192\.0\.2\.0\/24 via/);
+  t.diagnostic(`status to kernel route ${came}, withdrawal ${went}`);
+  assert.ok(!reaches(far));
+});
+
+test('two next hops share the load; answers by the other link pass the strictest rp_filter', async () => {
+  await learn(viaA, viaB);
+  await eventually('both', () => /192\.0\.2\.0\/24 proto bgp metric 86 .*nexthop.*nexthop/.test(learned().join()));
+  const counts = (): number[] => ['up-a', 'up-b'].map(sentOn);
+  for (let last = 1; last <= 24; last++)
+    for (const space of spaces.values()) exec('ip', '-n', space, 'addr', 'replace', `192.0.2.${last}/32`, 'dev', 'lo');
+  const before = counts();
+  for (let last = 1; last <= 24; last++) assert.ok(reaches(`192.0.2.${last}`), `192.0.2.${last}`);
+  const sent = counts().map((count, index) => count - (before[index] ?? 0));
+  assert.ok(
+    sent.every((count) => count >= 3),
+    sent.join(),
+  );
+  // What goes out by router b is answered by way of router a.
+  await learn({ ...viaA, preference: 50 }, viaB);
+  await eventually('the preferred one alone', () => learned().join().startsWith('192.0.2.0/24 via 172.31.2.1'));
+  await cluster.setSubnet('ovn-default', { natOutgoing: false });
+  const [a = '', b = ''] = spaces.values();
+  exec('ip', 'link', 'add', 'ab', 'netns', b, 'type', 'veth', 'peer', 'name', 'ba', 'netns', a);
+  for (const [space, link, address] of [
+    [b, 'ab', '172.31.3.2/24'],
+    [a, 'ba', '172.31.3.1/24'],
+  ] as const) {
+    exec('ip', '-n', space, 'addr', 'add', address, 'dev', link);
+    exec('ip', '-n', space, 'link', 'set', link, 'up');
+    exec('ip', 'netns', 'exec', space, 'sysctl', '-qw', 'net.ipv4.ip_forward=1', 'net.ipv4.conf.all.rp_filter=0');
+  }
+  exec('ip', '-n', b, 'addr', 'add', '192.0.2.200/32', 'dev', 'lo');
+  exec('ip', '-n', b, 'route', 'replace', '10.16.0.0/16', 'via', '172.31.3.1');
+  await eventually('an answer by the other link', () => reaches('192.0.2.200'));
+  exec('ip', '-n', b, 'route', 'replace', '10.16.0.0/16', 'via', '172.31.2.11');
+  await cluster.setSubnet('ovn-default', { natOutgoing: true });
+});
+
+test('IPv6, and IPv4 by an IPv6 next hop', async () => {
+  await learn(
+    { prefix: '2001:db8::/32', nextHop: 'fd00:31:1::1' },
+    { prefix: '2001:db8::/32', nextHop: 'fd00:31:2::1' },
+    { prefix: '192.0.2.0/24', nextHop: 'fd00:31:1::1' },
+  );
+  await eventually('three', () => learned().length === 2 || undefined);
+  assert.match(learned().join('\n'), /^192\.0\.2\.0\/24 via inet6 fd00:31:1::1 dev up-a proto bgp metric 86/m);
+  assert.match(learned().join('\n'), /^2001:db8::\/32 proto bgp metric 486.*nexthop.*nexthop/m);
+  exec('ping', '-c1', '-W1', farSix);
+  exec('ping', '-c1', '-W1', far);
+  await learn({ prefix: '2001:db8::/32', nextHop: 'fd00:31:2::1' });
+  await eventually('one', () =>
+    learned().join().startsWith('2001:db8::/32 via fd00:31:2::1 dev up-b proto bgp metric 486'),
+  );
+  await learn();
+  await eventually('none', () => learned().length === 0);
+});
+
+test('routes of others stay: of another metric, of another protocol, and of links', async () => {
+  const others = [
+    '192.0.2.0/24 via 172.31.2.1 proto bgp metric 20',
+    '192.0.4.0/24 via 172.31.2.1 proto static metric 86',
+  ];
+  for (const route of others) exec('ip', 'route', 'add', ...route.split(' '));
+  await learn(viaA, { prefix: '172.31.1.0/24', nextHop: '172.31.2.1' }, { ...viaA, prefix: '192.0.4.0/24' });
+  await eventually('ours', () => learned().length === 2);
+  assert.match(exec('ip', 'route', 'get', far), /via 172\.31\.2\.1/, 'the lower metric');
+  assert.match(exec('ip', 'route', 'get', '172.31.1.1'), /^172\.31\.1\.1 dev up-a/, 'a link comes first');
+  await eventually('an event', async () =>
+    /192\.0\.4\.0\/24.*EEXIST.*metric 86/.test(
+      (await cluster.eventsOn('BgpNodeState', 'n1'))['LearnedRouteRefused'] ?? '',
+    ),
+  );
+  await learn();
+  await eventually('none of ours', () => learned().length === 0);
+  for (const route of others)
+    assert.ok(routes().includes(route.replace(' proto', ' dev up-b proto')), `${route}: ${routes()}`);
+  for (const route of others) exec('ip', 'route', 'del', ...route.split(' '));
+});
+
+test('left out and told: the cluster itself, and next hops on no link, until they are on one', async () => {
+  await learn(
+    { prefix: '10.16.4.0/24', nextHop: '172.31.1.1' },
+    { prefix: '100.64.0.0/16', nextHop: '172.31.1.1' },
+    { prefix: '10.0.0.0/8', nextHop: '172.31.1.1' },
+    { prefix: '192.0.2.0/24', nextHop: '172.31.9.1' },
+  );
+  await eventually('the one that is left', () => learned().length === 1);
+  assert.match(learned().join(), /^10\.0\.0\.0\/8 /);
+  const told = await eventually('events', async () => {
+    const events = await cluster.eventsOn('BgpNodeState', 'n1');
+    return 'NextHopUnreachable' in events && 'LearnedRouteRefused' in events ? events : undefined;
+  });
+  assert.match(told['NextHopUnreachable'] ?? '', /^next hop 172\.31\.9\.1 of 192\.0\.2\.0\/24 is on no link/);
+  assert.match(node.log('daemon'), /172\.31\.9\.1 of 192\.0\.2\.0\/24 is on no link/);
+  const { status } = await cluster.admin.get(nodes, { name: 'n1' });
+  assert.match(JSON.stringify(status), /"NetworkReady"/, 'the node itself works');
+  exec('ip', 'addr', 'add', '172.31.9.11/24', 'dev', 'up-b');
+  await eventually('the route', () => learned().join().includes('192.0.2.0/24 via 172.31.9.1 dev up-b'), 5000);
+  exec('ip', 'addr', 'del', '172.31.9.11/24', 'dev', 'up-b');
+  await eventually('no route', () => !learned().join().includes('192.0.2.0/24'), 5000);
+});
+
+test('what others undo comes back; a link that goes and comes takes its next hop along', async () => {
+  await learn(viaA, viaB, { prefix: '0.0.0.0/0', nextHop: '172.31.1.1' });
+  await eventually('two', () => learned().length === 2);
+  exec('ip', 'route', 'del', 'default', 'metric', '86');
+  exec('ip', 'route', 'replace', '192.0.2.0/24', 'via', '172.31.2.1', 'metric', '86', 'proto', 'bgp');
+  await eventually(
+    'both again',
+    () => /^default via 172.31.1.1/.test(learned().join('\n')) && / nexthop.* nexthop/.test(learned().join()),
+    5000,
+  );
+  exec('ip', 'link', 'set', 'up-a', 'down');
+  await eventually(
+    'the other one alone',
+    () => learned().join().startsWith('192.0.2.0/24 via 172.31.2.1') && learned().length === 1,
+    5000,
+  );
+  exec('ip', 'link', 'set', 'up-a', 'up');
+  await eventually('both once more', () => / nexthop.* nexthop/.test(learned().join()) && learned().length === 2, 5000);
+  await eventually('an answer', () => reaches(far));
+});
+
+test('a restart writes nothing; with the object all go, also while the daemon is away', async () => {
+  const size = (): number => readFileSync(join(node.dir, 'db.conf')).length;
+  const [before, told] = [[learned(), size()], monitored().length - 1];
+  await node.kill('daemon');
+  assert.equal(learned().length, 2, 'without the daemon they stay');
+  await node.startDaemon(cluster.kubeconfig);
+  await eventually('the node to be looked at', () => node.log('daemon').includes('NetworkReady'));
+  assert.deepEqual([learned(), size()], before);
+  assert.deepEqual(
+    monitored()
+      .slice(told)
+      .filter((line) => line.includes('proto bgp')),
+    [],
+  );
+  await cluster.admin.delete(bgpNodeStates, { name: 'n1' });
+  await eventually('none', () => learned().length === 0, 5000);
+  const object = { apiVersion: 'isthmus.network/v1alpha1', kind: 'BgpNodeState', metadata: { name: 'n1' } };
+  await cluster.admin.create(bgpNodeStates, object);
+  await learn(viaA);
+  await eventually('one', () => learned().length === 1);
+  await node.kill('daemon');
+  await cluster.admin.delete(bgpNodeStates, { name: 'n1' });
+  await node.startDaemon(cluster.kubeconfig);
+  await eventually('none', () => learned().length === 0, 5000);
+});
