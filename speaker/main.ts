@@ -16,6 +16,7 @@ import { planStatus } from './plan/status.ts';
 import { Drain } from './state/drain.ts';
 import { joined, paced } from './state/joined.ts';
 import { historyOf } from './state/history.ts';
+import type { Received } from './state/learned.ts';
 import type { Observed } from './state/observed.ts';
 import { SpeakerEvents } from './status/events.ts';
 import { NodeStateWriter } from './status/node-state-writer.ts';
@@ -55,10 +56,11 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
 
   let plan: SpeakerPlan | undefined;
   let observed: Observed | undefined;
+  let received: Received | undefined;
   const tell = joined(joinMs, () => {
     if (!plan || !observed) return;
     const { state } = cluster;
-    const planned = planStatus(state, plan, observed, signatures.recent);
+    const planned = planStatus(state, plan, observed, signatures.recent, received ?? cluster.nodeState()?.status);
     metrics.set(plan, observed);
     status.write(state, planned);
     nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
@@ -75,6 +77,10 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     monotonicMs,
     onObserved: (next) => {
       observed = next;
+      tell();
+    },
+    onReceived: (next) => {
+      received = next;
       tell();
     },
   });

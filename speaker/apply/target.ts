@@ -4,14 +4,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { type GobgpClient, GobgpIncompatible, GobgpRejected, GobgpUnreachable, openGobgp } from 'gobgp-js';
+import {
+  type GobgpClient,
+  type GobgpError,
+  GobgpIncompatible,
+  GobgpRejected,
+  GobgpUnreachable,
+  openGobgp,
+} from 'gobgp-js';
 import { backoffMs } from '../../lib/run/backoff.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
+import { joined } from '../state/joined.ts';
+import type { Received } from '../state/learned.ts';
 import type { SessionHistory } from '../state/history.ts';
 import type { Observed } from '../state/observed.ts';
 import { applySteps } from './apply.ts';
 import { programmedBySteps, readProgrammed } from './programmed.ts';
+import { ReceivedRoutes } from './received.ts';
 import { readSessions } from './sessions.ts';
 import { diffSteps, isSameGlobal, type Programmed } from './steps.ts';
 import { Wakeup } from './wakeup.ts';
@@ -24,10 +34,14 @@ export interface TargetOptions {
   readonly random: () => number;
   readonly monotonicMs: () => number;
   readonly onObserved: (observed: Observed) => void;
+  /** What routers announce changed; the same map, which goes on changing. */
+  readonly onReceived: (received: Received) => void;
 }
 
 const auditMs = 60_000;
 const readyMs = 5000;
+/** gobgpd tells of no counts; routers begin to send their routes a second after the session is there. */
+const countsMs = 2500;
 const connectBackoff = { baseMs: 250, maxMs: 2000 } as const;
 const rejectedBackoff = { baseMs: 1000, maxMs: 30_000 } as const;
 
@@ -96,28 +110,54 @@ export class GobgpTarget {
 
   /** One gobgpd process, from connect to its end. */
   async #serve(client: GobgpClient, signal: AbortSignal): Promise<void> {
-    const watch = client.watchPeers(() => this.#wakeup.wake('session'));
-    let lost: GobgpUnreachable | GobgpRejected | undefined;
-    void watch.ended.then((error) => {
-      lost = error instanceof GobgpUnreachable ? error : new GobgpUnreachable(this.#options.gobgpd, error.message);
-      this.#wakeup.wake('lost');
+    const countAgain = joined(countsMs, () => this.#wakeup.wake('session'));
+    const watch = client.watchPeers(() => {
+      this.#wakeup.wake('session');
+      countAgain();
     });
+    let lost: GobgpUnreachable | undefined;
     // A gobgpd that froze just now never gets ready; the calls that follow have deadlines and will tell.
     await Promise.race([watch.ready, sleep(readyMs, undefined, { signal }).catch(() => {})]);
     if (!this.#isReachable) this.#options.log.info({ api: client.generation }, 'gobgpd answers');
     this.#isReachable = true;
     const round = new Round(client, this.#options, this.#established, this.#history);
+    const lose = (error: GobgpError): void => {
+      lost = error instanceof GobgpUnreachable ? error : new GobgpUnreachable(this.#options.gobgpd, error.message);
+      this.#wakeup.wake('lost');
+    };
+    const onReceived = (routes: Received): void => {
+      this.#options.onReceived(routes);
+      countAgain();
+    };
+    const received = new ReceivedRoutes(client, onReceived, lose);
+    void watch.ended.then(lose);
     this.#wakeup.wake('plan');
+    try {
+      await this.#turn(round, received, signal, () => lost);
+    } finally {
+      received.close();
+    }
+  }
+
+  /** Turns until the signal aborts or gobgpd is lost. */
+  async #turn(
+    round: Round,
+    received: ReceivedRoutes,
+    signal: AbortSignal,
+    lost: () => GobgpUnreachable | undefined,
+  ): Promise<void> {
     for (;;) {
       const reasons = await this.#wakeup.next(this.#plan ? round.untilAuditMs : auditMs);
       if (signal.aborted) return;
-      if (lost) throw lost;
+      const loss = lost();
+      if (loss) throw loss;
       if (!this.#plan) continue;
       const isAudit = round.untilAuditMs === 0;
       if (isAudit || reasons.has('plan')) {
         const changed = this.#changed;
         this.#changed = new Set();
         await round.apply(this.#plan, changed, isAudit);
+        received.follow(importers(this.#plan));
       }
       if (isAudit || reasons.has('session') || round.hasNews) this.#options.onObserved(await round.observe());
     }
@@ -129,6 +169,11 @@ export class GobgpTarget {
     const problem = { code: 'DaemonUnreachable', message: `${error.message}; see the log of the gobgpd container` };
     this.#options.onObserved({ daemon: { isReachable: false, problem }, sessions: new Map(), refused: new Map() });
   }
+}
+
+/** Addresses of the peers whose routes are wanted. */
+function importers({ peers }: SpeakerPlan): readonly string[] {
+  return [...peers.values()].filter((peer) => peer.import !== undefined).map(({ address }) => address);
 }
 
 /** The work on one gobgpd process, which has what `#programmed` says since the last look. */

@@ -1,14 +1,25 @@
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
 import type { Observed } from '../state/observed.ts';
+import type { PeerLearned } from './learned.ts';
 import { countTold } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
+
+function usedOf(learned: PeerLearned | undefined): Partial<NonNullable<BgpNodeStateStatus['peers']>[number]> {
+  if (!learned) return {};
+  const refused = [...learned.refused].map(([reason, count]) => ({ reason, count }));
+  return {
+    used: learned.routes.length,
+    ...(refused.length > 0 && { notUsed: refused.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)) }),
+  };
+}
 
 /** BGP on this node in one object; undefined where the node has no instance. @param entryOf this node's entry in a BgpPeer */
 export function nodeStateOf(
   plan: SpeakerPlan,
   observed: Observed,
   instance: NodeInstance | undefined,
+  learned: ReadonlyMap<string, PeerLearned>,
   entryOf: (peer: string) => NodeSession | undefined,
 ): BgpNodeStateStatus | undefined {
   if (!plan.instance) return undefined;
@@ -34,6 +45,7 @@ export function nodeStateOf(
         ...(isUp && advertised !== undefined && { advertised: told[family] }),
         ...(isUp && session && { received: session.received[family] }),
       })),
+      ...usedOf(learned.get(peer.address)),
     };
   });
   const established = peers.filter(({ state }) => state === 'Established').length;
@@ -48,6 +60,7 @@ export function nodeStateOf(
     drain: plan.drain,
     prefixes: plan.table.routes.size,
     established: `${established}/${peers.length}`,
+    learned: [...learned.values()].flatMap(({ routes }) => routes),
     peers: peers.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
   };
 }

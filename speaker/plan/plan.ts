@@ -6,7 +6,6 @@ import { chooseInstance, type WantedInstance } from '../../lib/bgp/instance.ts';
 import { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { type AcceptedPeer, planPeers } from '../../lib/bgp/peers.ts';
 import { RouteTable } from '../../lib/bgp/route-table.ts';
-import { noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Changes } from '../state/changes.ts';
 import type { SpeakerState } from '../state/objects.ts';
@@ -28,7 +27,7 @@ export interface SpeakerPlan {
   /** Prefixes whose route changed since the plan before. */
   readonly changed: ReadonlySet<string>;
   /** RoutePolicies of BGP sessions. */
-  readonly policies: PolicySet;
+  readonly routePolicies: BgpPolicies;
   readonly problems: {
     /** By object name, as far as this node is concerned. */
     readonly instances: ReadonlyMap<string, Problem>;
@@ -39,7 +38,7 @@ export interface SpeakerPlan {
 export class SpeakerPlanner {
   readonly #table = new RouteTable();
   #announcing: string | undefined;
-  #policies: BgpPolicies | undefined;
+  #policies = new BgpPolicies([]);
 
   /** The plan of the node `state.node`. */
   plan(state: SpeakerState, changes: Changes, drain: DrainPhase): SpeakerPlan {
@@ -47,7 +46,7 @@ export class SpeakerPlanner {
     const announcing = announcingIn(drain, instance);
     const how = JSON.stringify(announcing ?? null);
     if (changes.isEverything || how !== this.#announcing) {
-      this.#policies = new BgpPolicies(state.policies.values(), this.#policies?.set);
+      this.#policies = new BgpPolicies(state.policies.values(), this.#policies.set);
       this.#table.rebuild(state, announcing, this.#policies);
     } else this.#table.update(state, changes.objects);
     this.#announcing = how;
@@ -59,7 +58,7 @@ export class SpeakerPlanner {
       peers: new Map(peers.map((peer) => [peer.address, peer])),
       table: this.#table,
       changed: this.#table.takeChanged(),
-      policies: this.#policies?.set ?? noPolicies,
+      routePolicies: this.#policies,
       problems: { instances: instanceProblems, peers: peerProblems },
     };
   }

@@ -7,10 +7,12 @@ import type { AdvertisementSummary, NodeInstance, NodeSession } from '../../lib/
 import { annotationAdvertisement, type Refusal } from '../../lib/bgp/offers/offer.ts';
 import { isAboutClusters } from '../../lib/route-policy/policy.ts';
 import { readyOf } from '../../lib/route-policy/ready.ts';
+import type { Received } from '../state/learned.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import type { Observed, RefusedSignatures } from '../state/observed.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
+import { learnedBefore, planLearned } from './learned.ts';
 import { nodeStateOf } from './node-state.ts';
 import { peerEntry, peerSummary } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
@@ -28,12 +30,16 @@ export interface StatusPlan {
   readonly annotations: ReadonlyMap<string, readonly Refusal[]>;
 }
 
-/** Every status, without the times; those are stamped where a status is written. */
+/**
+ * Every status, without the times; those are stamped where a status is written.
+ * @param received while it is not known: what was told before, of which the routes of sessions that are up stay
+ */
 export function planStatus(
   state: SpeakerState,
   plan: SpeakerPlan,
   observed: Observed,
   signatures: RefusedSignatures,
+  received: Received | BgpNodeStateStatus = new Map(),
 ): StatusPlan {
   const holders = instancesByNode(state);
   const instances = new Map(
@@ -51,6 +57,9 @@ export function planStatus(
   const advertisements = [...state.advertisements.values()].map(
     (advertisement) => [advertisement.name, advertisementSummary(advertisement, plan.table)] as const,
   );
+  const learned = isReceived(received)
+    ? planLearned(state, plan, observed, received)
+    : learnedBefore(plan, observed, received);
   const own = plan.instance && instances.get(plan.instance.name)?.entry;
   const [spokesman] = [...holders.keys()].toSorted();
   return {
@@ -58,13 +67,15 @@ export function planStatus(
     peers,
     advertisements: new Map(advertisements),
     policies: policyStatuses(plan),
-    nodeState: nodeStateOf(plan, observed, own, (name) => peers.get(name)?.entry),
+    nodeState: nodeStateOf(plan, observed, own, learned, (name) => peers.get(name)?.entry),
     annotations: spokesman === state.node ? faultsOf(plan) : new Map(),
   };
 }
 
-function policyStatuses({ policies }: SpeakerPlan): StatusPlan['policies'] {
-  const judged = [...policies.judged.values()].filter(({ applied }) => !applied || !isAboutClusters(applied.spec));
+function policyStatuses({ routePolicies }: SpeakerPlan): StatusPlan['policies'] {
+  const judged = [...routePolicies.set.judged.values()].filter(
+    ({ applied }) => !applied || !isAboutClusters(applied.spec),
+  );
   return new Map(
     judged.map((each) => {
       const { status, reason = '', message = '' } = readyOf(each);
@@ -73,6 +84,10 @@ function policyStatuses({ policies }: SpeakerPlan): StatusPlan['policies'] {
       return [each.name, { entry: undefined, leftOver: [], summary: { ...kept }, conditions }];
     }),
   );
+}
+
+function isReceived(received: Received | BgpNodeStateStatus): received is Received {
+  return received instanceof Map;
 }
 
 const faults = ['AnnotationInvalid', 'AddressInvalid', 'NotOwned', 'VpcNotRouted', 'JoinSubnet'];

@@ -25,6 +25,10 @@ const session = z.object({
     )
     .optional(),
   used: z.int().describe('Received prefixes that are routes here.').optional(),
+  notUsed: z
+    .array(z.object({ reason: z.string(), count: z.int() }))
+    .describe('Why others are not: Denied, Loop, OwnPrefix, OverLimit, DefaultRoute, PrefixInvalid.')
+    .optional(),
 });
 
 /** A prefix of a router that is a route here. */

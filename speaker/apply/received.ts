@@ -1,0 +1,65 @@
+// What routers announce, kept while gobgpd is there: changes come in from gobgpd, `onChange` gets their sum once it is complete. Where
+// other peers are to be watched, what is known stays until the new watch knows as much. One gobgpd process, one object.
+import type { GobgpClient, GobgpError, RouteChange, RouteWatch } from 'gobgp-js';
+import type { Received, ReceivedRoute } from '../state/learned.ts';
+
+type Routes = Map<string, Map<string, ReceivedRoute>>;
+
+export class ReceivedRoutes {
+  readonly #client: GobgpClient;
+  readonly #onChange: (received: Received) => void;
+  readonly #onEnd: (error: GobgpError) => void;
+  #addresses: string | undefined;
+  /** The watch in use, and the next one until it is ready. */
+  readonly #watches = new Set<RouteWatch>();
+  #inUse: Routes | undefined;
+
+  constructor(client: GobgpClient, onChange: (received: Received) => void, onEnd: (error: GobgpError) => void) {
+    this.#client = client;
+    this.#onChange = onChange;
+    this.#onEnd = onEnd;
+  }
+
+  /** Watches these peers from now on, and no others. */
+  follow(addresses: readonly string[]): void {
+    // gobgpd 3 cannot tell; the instance says that it is outdated.
+    const wanted = this.#client.generation === 'v3' ? [] : addresses.toSorted();
+    if (wanted.join(' ') === this.#addresses) return;
+    this.#addresses = wanted.join(' ');
+    const routes: Routes = new Map(wanted.map((address) => [address, new Map()]));
+    const former = [...this.#watches];
+    const use = (): void => {
+      for (const watch of former) this.#end(watch);
+      this.#inUse = routes;
+      this.#onChange(routes);
+    };
+    if (wanted.length === 0) {
+      use();
+      return;
+    }
+    const watch = this.#client.watchRoutes(wanted, (changes) => this.#take(routes, changes));
+    this.#watches.add(watch);
+    void watch.ready.then(() => this.#watches.has(watch) && use());
+    void watch.ended.then((error) => this.#watches.has(watch) && this.#onEnd(error));
+  }
+
+  close(): void {
+    for (const watch of this.#watches) this.#end(watch);
+  }
+
+  #end(watch: RouteWatch): void {
+    this.#watches.delete(watch);
+    watch.close();
+  }
+
+  #take(routes: Routes, changes: readonly RouteChange[]): void {
+    for (const { peer, prefix, attributes } of changes) {
+      const ofPeer = routes.get(peer);
+      if (attributes) {
+        const { nextHop, asPath, communities, largeCommunities } = attributes;
+        ofPeer?.set(prefix, { nextHop, asPath, communities: [...communities, ...largeCommunities] });
+      } else ofPeer?.delete(prefix);
+    }
+    if (routes === this.#inUse) this.#onChange(routes);
+  }
+}

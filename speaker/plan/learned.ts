@@ -1,0 +1,163 @@
+// Which prefixes of routers are routes here: those that a RoutePolicy allows, of sessions that are up, and none that could lead traffic
+// of the cluster's own in circles. What they become is the daemon's and the controller's, by the BgpNodeState.
+import type { BgpNodeStateStatus, LearnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
+import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
+import type { BgpPolicies } from '../../lib/bgp/policies.ts';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { PrefixCover } from '../../lib/net/prefix-cover.ts';
+import { specialUse } from '../../lib/net/special-use.ts';
+import { describeDecision } from '../../lib/route-policy/policy.ts';
+import type { Received, ReceivedRoute } from '../state/learned.ts';
+import type { SpeakerState } from '../state/objects.ts';
+import type { Observed } from '../state/observed.ts';
+import type { SpeakerPlan, WantedPeer } from './plan.ts';
+
+/** What becomes of the prefixes of one peer. */
+export interface PeerLearned {
+  readonly routes: readonly LearnedRoute[];
+  /** How many are not used, by reason. */
+  readonly refused: ReadonlyMap<string, number>;
+}
+
+export interface Refused {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** One object holds so many. */
+const mostRoutes = 1000;
+
+/** By address of the peer, for those that import. */
+export function planLearned(
+  state: SpeakerState,
+  plan: SpeakerPlan,
+  observed: Observed,
+  received: Received,
+): ReadonlyMap<string, PeerLearned> {
+  const own = ownNetworks(state);
+  const learned = new Map<string, PeerLearned>();
+  let left = mostRoutes;
+  for (const peer of [...plan.peers.values()].toSorted((a, b) => (a.address < b.address ? -1 : 1))) {
+    if (peer.import === undefined) continue;
+    const isUp = observed.sessions.get(peer.address)?.state === 'Established';
+    const routes = isUp ? [...(received.get(peer.address) ?? [])] : [];
+    const result = choose(plan, own, peer, routes, Math.min(left, peer.import.maxPrefixes));
+    left -= result.routes.length;
+    learned.set(peer.address, result);
+  }
+  return learned;
+}
+
+/** What was learned before, of peers that still import and are up: a speaker that starts takes nothing away. */
+export function learnedBefore(
+  plan: SpeakerPlan,
+  observed: Observed,
+  { learned = [], peers = [] }: BgpNodeStateStatus,
+): ReadonlyMap<string, PeerLearned> {
+  const kept = [...plan.peers.values()].filter(
+    (peer) => peer.import !== undefined && observed.sessions.get(peer.address)?.state === 'Established',
+  );
+  return new Map(
+    kept.map(({ name, address }) => {
+      const { notUsed = [] } = peers.find((peer) => peer.address === address) ?? {};
+      const refused = new Map(notUsed.map(({ reason, count }) => [reason, count]));
+      return [address, { routes: learned.filter(({ peer }) => peer === name), refused }];
+    }),
+  );
+}
+
+function choose(
+  plan: SpeakerPlan,
+  own: PrefixCover,
+  peer: WantedPeer,
+  routes: readonly (readonly [string, ReceivedRoute])[],
+  limit: number,
+): PeerLearned {
+  const refused = new Map<string, number>();
+  const refuse = (code: string): void => void refused.set(code, (refused.get(code) ?? 0) + 1);
+  const used: LearnedRoute[] = [];
+  for (const [prefix, route] of routes) {
+    const outcome = judge(plan, own, peer, prefix, route);
+    if ('code' in outcome) refuse(outcome.code);
+    else used.push(outcome);
+  }
+  const sorted = used.toSorted((a, b) => compareAddress(a.prefix, b.prefix));
+  for (const _ of sorted.slice(limit)) refuse('OverLimit');
+  return { routes: sorted.slice(0, limit), refused };
+}
+
+/** The route that a prefix becomes, or why it does not. */
+export function judge(
+  plan: Pick<SpeakerPlan, 'instance' | 'routePolicies' | 'table'>,
+  own: PrefixCover,
+  peer: Pick<WantedPeer, 'name' | 'import'>,
+  prefix: string,
+  { nextHop, asPath, communities }: ReceivedRoute,
+): LearnedRoute | Refused {
+  const cidr = parseCidr(prefix);
+  const refused = (code: string, message: string): Refused => ({
+    code,
+    message: `${prefix} of ${peer.name}: ${message}`,
+  });
+  if (cidr === undefined) return refused('PrefixInvalid', 'is no prefix');
+  const verdict = plan.routePolicies.importVerdict(peer.name, { prefix, communities });
+  const { decidedBy } = verdict;
+  if (!verdict.isAllowed) {
+    const message = decidedBy ? `denied by ${describeDecision(decidedBy)}` : 'no RoutePolicy of this peer allows it';
+    return refused('Denied', message);
+  }
+  const isEverything = cidr.prefix === 0;
+  if (isEverything && !isNamed(plan.routePolicies, decidedBy))
+    return refused('DefaultRoute', 'a default route is used only where a rule names it by match.prefixes');
+  const special = isEverything ? undefined : specialUse(cidr);
+  if (special !== undefined) return refused('PrefixInvalid', `its addresses are for ${special}`);
+  if (plan.instance && asPath.includes(plan.instance.asn)) return refused('Loop', 'its AS path has our own AS');
+  if (communities.some(isInterconnectCommunity))
+    return refused('Loop', 'a cluster announced it that has it over the interconnect');
+  const owner = own.coverOf(cidr);
+  if (owner !== undefined) return refused('OwnPrefix', `it is within ${owner}`);
+  if (plan.table.routes.has(formatCidr(cidr))) return refused('OwnPrefix', 'this node announces it');
+  return {
+    prefix: formatCidr(cidr),
+    peer: peer.name,
+    nextHop,
+    ...(asPath.length > 0 && { asPath: asPath.join(' ') }),
+    preference: verdict.preference,
+    ...(peer.import?.vpc !== undefined && { vpc: peer.import.vpc }),
+    ...(verdict.tags.length > 0 && { tags: [...verdict.tags] }),
+  };
+}
+
+function isNamed(
+  policies: BgpPolicies,
+  decidedBy: { readonly policy: string; readonly rule: number | undefined } | undefined,
+): boolean {
+  if (decidedBy?.rule === undefined) return false;
+  const { applied } = policies.set.judged.get(decidedBy.policy) ?? {};
+  return applied?.spec.rules[decidedBy.rule]?.match.prefixes !== undefined;
+}
+
+/** Networks that are the cluster's own, those of other VPCs too: nodes must not be led elsewhere with them. */
+export function ownNetworks({ subnets, nodes }: SpeakerState): PrefixCover {
+  const own = new PrefixCover();
+  for (const { name, prefixes } of subnets.values()) {
+    for (const prefix of prefixes) {
+      const cidr = parseCidr(prefix);
+      if (cidr) own.add(cidr, `subnet ${name}`);
+    }
+  }
+  for (const { name, addresses } of nodes.values()) {
+    for (const address of addresses) {
+      const cidr = parseCidr(`${address}/${address.includes(':') ? 128 : 32}`);
+      if (cidr) own.add(cidr, `node ${name}`);
+    }
+  }
+  return own;
+}
+
+function compareAddress(left: string, right: string): number {
+  const [a, b] = [parseCidr(left), parseCidr(right)];
+  if (!a || !b || a.family !== b.family) return left < right ? -1 : 1;
+  if (a.network !== b.network) return a.network < b.network ? -1 : 1;
+  return a.prefix - b.prefix;
+}

@@ -1,0 +1,148 @@
+/** Prefixes of routers that become routes: by policy, within limits, never the cluster's own, and gone with the session. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  bgpAdvertisements,
+  bgpInstances,
+  bgpNodeStates,
+  bgpPeers,
+  routePolicies,
+} from '../../../lib/kube/resources.ts';
+import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
+import { eventually } from './eventually.ts';
+import type { FrrPeer } from './frr.ts';
+import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+import { untilEstablished } from './until.ts';
+
+let bed: SpeakerBed;
+let frr: FrrPeer;
+const announces = [
+  '198.51.100.0/24',
+  '198.51.100.128/25',
+  '203.0.113.0/24',
+  '10.16.5.0/24',
+  '0.0.0.0/0',
+  'fd00:99::/64',
+];
+
+before(async () => {
+  bed = await openSpeakerBed([
+    { kind: 'frr', name: 'frr', asn: 65101, announces },
+    { kind: 'frr', name: 'other', asn: 65102, announces: ['198.51.100.0/24'] },
+    { kind: 'bird', name: 'bird', asn: 65103, announces: ['192.0.2.0/24'] },
+  ]);
+  frr = bed.lab.frr('frr');
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+  await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' });
+  await bed.createSubnet('ovn-default', '10.16.0.0/16');
+});
+
+after(() => bed?.close());
+
+async function nodeState(): Promise<BgpNodeStateStatus> {
+  return ((await bed.kube.get(bgpNodeStates, { name: 'n1' }))['status'] ?? {}) as BgpNodeStateStatus;
+}
+
+/** Waits until the routes learned are these: `prefix next hop preference`. */
+async function untilLearned(wanted: readonly string[], timeoutMs?: number): Promise<void> {
+  await eventually(
+    async () => {
+      const { learned = [] } = await nodeState();
+      const found = learned.map(({ prefix, nextHop, preference }) => `${prefix} ${nextHop} ${preference}`);
+      assert.deepEqual(found.toSorted(), wanted.toSorted());
+    },
+    timeoutMs,
+    20,
+  );
+}
+
+const notUsed = async (address: string) =>
+  Object.fromEntries(
+    ((await nodeState()).peers?.find((peer) => peer.address === address)?.notUsed ?? []).map(({ reason, count }) => [
+      reason,
+      count,
+    ]),
+  );
+
+test('nothing is used without import, and nothing that no policy allows', async () => {
+  await bed.createPeer(frr, 4);
+  await untilEstablished(frr);
+  await bed.patchPeer('frr', { import: {} });
+  await eventually(async () => assert.deepEqual(await notUsed(frr.link.v4), { Denied: 5 }));
+  await untilLearned([]);
+});
+
+test('a policy lets in what it names; the own networks and a default route by the way stay out', async () => {
+  const { v4 } = frr.link;
+  await bed.create(routePolicies, 'from-frr', { direction: 'Import', bgpPeers: ['frr'], rules: [{}] });
+  await untilLearned([`198.51.100.0/24 ${v4} 100`, `198.51.100.128/25 ${v4} 100`, `203.0.113.0/24 ${v4} 100`]);
+  assert.deepEqual(await notUsed(v4), { DefaultRoute: 1, OwnPrefix: 1 });
+  const rules = [
+    { match: { prefixes: [{ cidr: '198.51.100.0/24', le: 32 }] }, setPreference: 200, setTags: ['edge'] },
+    { match: { prefixes: [{ cidr: '0.0.0.0/0' }] } },
+  ];
+  await bed.kube.patch(routePolicies, { name: 'from-frr' }, 'merge', { spec: { rules } });
+  await untilLearned([`0.0.0.0/0 ${v4} 100`, `198.51.100.0/24 ${v4} 200`, `198.51.100.128/25 ${v4} 200`]);
+  const [, first] = (await nodeState()).learned ?? [];
+  assert.deepEqual([first?.asPath, first?.tags, first?.peer], ['65101', ['edge'], 'frr']);
+});
+
+test('changes of the router follow at once; more than the limit is refused by address', async () => {
+  const { v4 } = frr.link;
+  await frr.configure('router bgp 65101', 'address-family ipv4 unicast', 'no network 198.51.100.128/25');
+  await untilLearned([`0.0.0.0/0 ${v4} 100`, `198.51.100.0/24 ${v4} 200`]);
+  await frr.configure('router bgp 65101', 'address-family ipv4 unicast', 'network 198.51.100.128/25');
+  await bed.patchPeer('frr', { import: { maxPrefixes: 2 } });
+  await untilLearned([`0.0.0.0/0 ${v4} 100`, `198.51.100.0/24 ${v4} 200`]);
+  await eventually(async () => assert.equal((await notUsed(v4))['OverLimit'], 1));
+  await bed.patchPeer('frr', { import: { maxPrefixes: null } });
+});
+
+test('a speaker that starts again reads the same, and two routers with one prefix are two next hops', async () => {
+  await bed.createPeer(bed.lab.peer('other'), 4, { import: { vpc: 'ovn-cluster' } });
+  await bed.create(routePolicies, 'from-other', { direction: 'Import', bgpPeers: ['other'], rules: [{}] });
+  const wanted = [
+    `0.0.0.0/0 ${frr.link.v4} 100`,
+    `198.51.100.0/24 ${frr.link.v4} 200`,
+    `198.51.100.0/24 ${bed.lab.peer('other').link.v4} 100`,
+    `198.51.100.128/25 ${frr.link.v4} 200`,
+  ];
+  await untilLearned(wanted);
+  assert.equal((await nodeState()).learned?.find(({ peer }) => peer === 'other')?.vpc, 'ovn-cluster');
+  await eventually(async () => assert.equal((await nodeState()).peers?.[1]?.families?.[0]?.received, 2));
+  const before = await bed.versions();
+  await bed.killSpeaker();
+  bed.startSpeaker();
+  await sleep(3000);
+  await untilLearned(wanted);
+  assert.deepEqual(await bed.versions(), before, 'a start writes nothing');
+});
+
+test('communities of BIRD decide, and what a cluster passed on from the interconnect is a loop', async () => {
+  const bird = bed.lab.bird('bird');
+  await bed.createPeer(bird, 4, { import: {} });
+  const rules = [{ match: { communities: ['65103:7'] } }];
+  await bed.create(routePolicies, 'from-bird', { direction: 'Import', bgpPeers: ['bird'], rules });
+  await eventually(async () => assert.deepEqual(await notUsed(bird.link.v4), { Denied: 1 }));
+  await frr.configureSessions('route-map mark out');
+  await frr.configure('route-map mark permit 10', 'set large-community 4294967294:18755:1');
+  await eventually(async () => assert.equal((await notUsed(frr.link.v4))['Loop'], 3));
+  await frr.configure('no route-map mark');
+  await frr.configureSessions('route-map all out');
+  await frr.configure('route-map all permit 10');
+  await eventually(async () => assert.equal((await notUsed(frr.link.v4))['Loop'], undefined));
+});
+
+test('all routes of a session go with it, at once', async () => {
+  const { v4 } = bed.lab.peer('other').link;
+  await bed.lab.peer('other').daemon.kill();
+  const begun = performance.now();
+  await eventually(
+    async () => assert.ok(!(await nodeState()).learned?.some(({ nextHop }) => nextHop === v4)),
+    5000,
+    10,
+  );
+  assert.ok(performance.now() - begun < 1000, `${performance.now() - begun} ms`);
+  await bed.kube.delete(bgpPeers, { name: 'frr' });
+  await untilLearned([]);
+});
