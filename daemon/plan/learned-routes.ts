@@ -39,10 +39,8 @@ export interface LearnedPlan {
 }
 
 interface Cluster {
-  /** All subnets: their prefixes are announced from here, and must not lead away. */
-  readonly prefixes: PrefixCover;
-  /** Those the node itself routes into the overlay; others may overlap with what is around the node. */
-  readonly hops: PrefixCover;
+  /** What the node itself routes into the overlay. Subnets of other VPCs may overlap with what is around the node. */
+  readonly networks: PrefixCover;
   /** Of the node's interfaces. */
   readonly own: ReadonlySet<string>;
 }
@@ -67,22 +65,22 @@ export function planLearnedRoutes(input: LearnedInput): LearnedPlan {
 }
 
 function clusterOf({ node, subnets, addresses }: LearnedInput): Cluster {
-  const [prefixes, hops] = [new PrefixCover(), new PrefixCover()];
-  const add = (text: string, what: string, covers: readonly PrefixCover[]): void => {
+  const networks = new PrefixCover();
+  const add = (text: string, what: string): void => {
     const cidr = parseCidr(text);
-    if (cidr !== undefined) for (const cover of covers) cover.add(cidr, what);
+    if (cidr !== undefined) networks.add(cidr, what);
   };
   const join = typeof node?.network === 'object' ? node.network.networks : [];
-  for (const text of join) add(text, 'the join subnet', [prefixes, hops]);
-  for (const { name, networks, isRouted } of subnets.toSorted((a, b) => (a.name < b.name ? -1 : 1)))
-    for (const text of networks) add(text, `subnet ${name}`, isRouted ? [prefixes, hops] : [prefixes]);
-  return { prefixes, hops, own: new Set(addresses) };
+  for (const text of join) add(text, 'the join subnet');
+  for (const { name, networks: texts, isRouted } of subnets)
+    if (isRouted) for (const text of texts) add(text, `subnet ${name}`);
+  return { networks, own: new Set(addresses) };
 }
 
-function prefixProblem({ prefix }: LearnedEntry, { prefixes }: Cluster): Problem | undefined {
+function prefixProblem({ prefix }: LearnedEntry, { networks }: Cluster): Problem | undefined {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return undefined;
-  const holder = prefixes.coverOf(cidr);
+  const holder = networks.coverOf(cidr);
   const use = cidr.prefix === 0 ? undefined : specialUse(cidr);
   if (holder === undefined && use === undefined) return undefined;
   const cause = holder === undefined ? `it is for ${use}` : `it is within ${holder}`;
@@ -92,14 +90,14 @@ function prefixProblem({ prefix }: LearnedEntry, { prefixes }: Cluster): Problem
   };
 }
 
-function hopProblem({ nextHop, device }: LearnedEntry, { hops, own }: Cluster): Problem | undefined {
+function hopProblem({ nextHop, device }: LearnedEntry, { networks, own }: Cluster): Problem | undefined {
   const ip = parseIp(nextHop);
   if (ip === undefined) return undefined;
   const refuse = (cause: string): Problem => ({
     code: 'NextHopUnusable',
     message: `next hop ${nextHop} ${cause}; what leads there is left out`,
   });
-  const holder = hops.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) });
+  const holder = networks.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) });
   if (holder !== undefined) return refuse(`is in ${holder}`);
   if (own.has(nextHop)) return refuse('is an address of the node itself');
   const isLinkLocal = ip.family === 6 && ip.value >> 118n === 0xfe80n >> 6n;
