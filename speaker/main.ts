@@ -22,6 +22,7 @@ import { SpeakerEvents } from './status/events.ts';
 import { NodeStateWriter } from './status/node-state-writer.ts';
 import { StatusWriter } from './status/status-writer.ts';
 import { watchCluster } from './watch/cluster.ts';
+import { GobgpdLog } from './watch/gobgpd-log.ts';
 import { SignatureWatch } from './watch/signatures.ts';
 
 const flags = {
@@ -31,6 +32,7 @@ const flags = {
   namespace: text('the namespace Isthmus is installed in', 'kube-system'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10667'),
   'password-secrets': text('names of the Secrets in that namespace that may have passwords of peers, with commas', ''),
+  'gobgpd-log': text("gobgpd's log, as JSON lines; the speaker empties it when it is long", undefined),
   netstat: text("the kernel's TCP counters of gobgpd's network namespace", '/proc/net/netstat'),
   'proto-dir': text('folder with v3/gobgp.proto and v4/gobgp.proto; by default the one beside the source', undefined),
 };
@@ -60,7 +62,12 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const tell = joined(joinMs, () => {
     if (!plan || !observed) return;
     const { state } = cluster;
-    const planned = planStatus(state, plan, observed, signatures.recent, received ?? cluster.nodeState()?.status);
+    const planned = planStatus(
+      state,
+      plan,
+      observed,
+      { signatures: signatures.recent, notifications: gobgpdLog.last },
+      received ?? cluster.nodeState()?.status);
     metrics.set(plan, observed);
     status.write(state, planned);
     nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
@@ -69,6 +76,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const tellCounts = paced(countsMs, tell);
   const monotonicMs = (): number => performance.now();
   const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: tell });
+  const gobgpdLog = new GobgpdLog({ file: options.gobgpdLog, onChange: tell });
   const target = new GobgpTarget({
     gobgpd: options.gobgpd,
     protoDir: options.protoDir,
@@ -116,6 +124,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   log.info({ node, gobgpd: options.gobgpd }, 'the cluster is known; working');
   await target.run(signal);
   signatures.stop();
+  gobgpdLog.close();
   drain.stop();
 
   await Promise.all([health.close(), cluster.stop(), recorder.close(), writer.close()]);

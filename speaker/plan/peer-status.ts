@@ -1,7 +1,7 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpPeer, BgpState, NodeSession } from '../../lib/bgp/objects.ts';
 import { exportOf } from '../../lib/bgp/exports.ts';
-import type { Observed, RefusedSignatures } from '../state/observed.ts';
+import type { Clues, Observed, RefusedSignatures } from '../state/observed.ts';
 import { isPasswordProblem } from './passwords.ts';
 import { isPeerSelecting, objectProblem } from '../../lib/bgp/peers.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
@@ -15,7 +15,7 @@ export function peerEntry(
   plan: SpeakerPlan,
   observed: Observed,
   peer: BgpPeer,
-  signatures: RefusedSignatures,
+  clues: Clues,
 ): NodeSession | undefined {
   const isOurs = isPeerSelecting(peer, state.nodes.get(state.node), plan.instance?.name);
   if (!isOurs || objectProblem(state, peer) || 'problem' in peer.spec) return undefined;
@@ -24,7 +24,7 @@ export function peerEntry(
   const next =
     problem || wanted === undefined
       ? stateOf('Refused', problem)
-      : withPassword(wanted, sessionOf(plan, observed, wanted), signatures);
+      : withPassword(wanted, withNotification(plan, wanted, sessionOf(plan, observed, wanted), clues), clues.signatures);
   const before = peer.status.nodes.find((entry) => entry.node === state.node);
   // A peer newer than the plan: the session of that address may be another's.
   if (!problem && wanted?.name !== peer.name) return before;
@@ -87,6 +87,21 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
     ...(session.reason !== undefined && { reason: session.reason }),
     ...(session.message !== undefined && { message: session.message }),
   };
+}
+
+/** Reasons that gobgpd's API cannot tell better; the log may. */
+const vague: readonly (string | undefined)[] = [undefined, 'OpenRefused', 'OpenRefusedByNeighbor'];
+
+function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session, { notifications }: Clues): Session {
+  const last = notifications.get(peer.address);
+  if (!last || !connecting.includes(session.state) || !vague.includes(session.reason)) return session;
+  const { reason, isSent } = last;
+  const ours = peer.localAsn ?? plan.instance?.asn;
+  const cause = isSent
+    ? `the neighbour's AS is not ${peer.asn}, as spec.asn has it`
+    : `the neighbour expects another AS of us than ${ours}`;
+  const message = reason === 'BadPeerAs' ? `${last.message}; ${cause}` : last.message;
+  return { ...session, reason, message };
 }
 
 /** What the password has to do with it: gobgpd knows of no signature that the kernel refused. */

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { NodeSession, Subnet } from '../../lib/bgp/objects.ts';
 import { advertisementOf, instanceOf, nodeOf, peerOf, subnetOf } from '../../lib/bgp/testing.ts';
 import type { SpeakerState } from '../state/objects.ts';
-import type { Observed, ObservedSession } from '../state/observed.ts';
+import type { Clues, Observed, ObservedSession } from '../state/observed.ts';
 import { planSpeaker } from './plan.ts';
 import type { PlannedCondition } from './planned.ts';
 import { planStatus, type StatusPlan } from './status.ts';
@@ -28,8 +28,9 @@ function statusOf(
   state: SpeakerState,
   observed: Observed,
   signatures = { wrong: false, unexpected: false },
+  notifications: Clues['notifications'] = new Map(),
 ): StatusPlan {
-  return planStatus(state, planSpeaker(state), observed, signatures);
+  return planStatus(state, planSpeaker(state), observed, { signatures, notifications });
 }
 
 function conditions(status: { readonly conditions: readonly PlannedCondition[] } | undefined) {
@@ -158,4 +159,14 @@ test('signatures that the kernel refused are the reason of sessions that are not
   assert.equal(reasonOf(withSessions(), down, false, true), 'AuthenticationFailed');
   assert.equal(reasonOf(withSessions(), down, true, false), undefined);
   assert.equal(reasonOf(withOne, seen({ [address]: { state: 'Established' } }), true, true), undefined);
+});
+
+test('a notification in the log of gobgpd is the reason where its API has none', () => {
+  const last = { reason: 'BadPeerAs', message: 'gobgpd ended the session with NOTIFICATION 2/2 (BadPeerAs)', isSent: true };
+  const entryOf = (session: Pick<ObservedSession, 'state' | 'reason'>) =>
+    statusOf(withSessions(), seen({ [address]: session }), undefined, new Map([[address, last]])).peers.get('tor')?.entry;
+  assert.equal(entryOf({ state: 'Active' })?.reason, 'BadPeerAs');
+  assert.match(entryOf({ state: 'Active' })?.message ?? '', /the neighbour's AS is not 65000/);
+  assert.equal(entryOf({ state: 'Idle', reason: 'PrefixLimit' })?.reason, 'PrefixLimit');
+  assert.equal(entryOf({ state: 'Established' })?.reason, undefined);
 });

@@ -9,7 +9,7 @@ import { isAboutClusters } from '../../lib/route-policy/policy.ts';
 import { readyOf } from '../../lib/route-policy/ready.ts';
 import type { Received } from '../state/learned.ts';
 import type { SpeakerState } from '../state/objects.ts';
-import type { Observed, RefusedSignatures } from '../state/observed.ts';
+import type { Clues, Observed } from '../state/observed.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
 import { learnedBefore, planLearned } from './learned.ts';
@@ -38,7 +38,7 @@ export function planStatus(
   state: SpeakerState,
   plan: SpeakerPlan,
   observed: Observed,
-  signatures: RefusedSignatures,
+  clues: Clues,
   received: Received | BgpNodeStateStatus = new Map(),
 ): StatusPlan {
   const holders = instancesByNode(state);
@@ -50,7 +50,7 @@ export function planStatus(
   );
   const peers = new Map(
     [...state.peers.values()].map((peer) => {
-      const entry = peerEntry(state, plan, observed, peer, signatures);
+      const entry = peerEntry(state, plan, observed, peer, clues);
       return [peer.name, { entry, ...peerSummary(state, peer, entry, holders) }] as const;
     }),
   );

@@ -21,6 +21,22 @@ export interface ObservedSession {
   readonly isOverLimit: boolean;
 }
 
+/** A NOTIFICATION that ended a session or kept it from coming up. */
+export interface Notification {
+  /** CamelCase: `BadPeerAs`, `HoldTimerExpired`. */
+  readonly reason: string;
+  readonly message: string;
+  /** Whether gobgpd sent it, rather than the neighbour. */
+  readonly isSent: boolean;
+}
+
+/** Why sessions are down, from other sources than gobgpd's API. */
+export interface Clues {
+  readonly signatures: RefusedSignatures;
+  /** The last one of each neighbour, by address; of sessions that are up again too. */
+  readonly notifications: ReadonlyMap<string, Notification>;
+}
+
 /** Whether the node lately refused TCP segments for their signature, of whichever session. */
 export interface RefusedSignatures {
   /** Signed with another password than ours, or not signed. */

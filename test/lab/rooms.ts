@@ -129,6 +129,7 @@ function speaker(cluster: ClusterLayout, node: NodeLayout): Component {
     kubeconfig: accountKubeconfig(cluster, 'isthmus-speaker'),
     node: node.name,
     gobgpd: `unix:${dir}/gobgpd.sock`,
+    'gobgpd-log': join(dir, 'gobgpd.log'),
     namespace: systemNamespace,
     'password-secrets': 'isthmus-bgp-passwords',
     'metrics-address': '127.0.0.1:10667',

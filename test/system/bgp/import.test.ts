@@ -1,6 +1,7 @@
 /** Prefixes of routers that become routes: by policy, within limits, never the cluster's own, and gone with the session. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import {
   bgpAdvertisements,
   bgpInstances,
