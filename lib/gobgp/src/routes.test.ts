@@ -220,6 +220,19 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
     first.configure('router bgp 65101', 'address-family ipv4 unicast', 'no network 10.80.0.0/24');
   });
 
+  test('what a neighbour sends back of our own is not told, first or later', async () => {
+    const accept = { policies: [], otherwise: 'accept' } as const;
+    await gobgp.setPolicies({ ...(await gobgp.listPolicies()), import: accept, export: accept });
+    await gobgp.addPaths([{ prefix: '10.1.0.0/16', attributes: { nextHop: '0.0.0.0' } }]);
+    await gobgp.addPeer(peer(first));
+    await untilReceived(first, 3);
+    const { watch, table } = watched([first.v4]);
+    await watch.ready;
+    await gobgp.addPaths([{ prefix: '10.2.0.0/16', attributes: { nextHop: '0.0.0.0' } }]);
+    await untilReceived(first, 4);
+    assert.deepEqual([...table.keys()].toSorted(), [`${first.v4} 10.50.0.0/24`, `${first.v4} fd50::/64`]);
+  });
+
   test('an address that is none is refused', () => {
     assert.throws(() => gobgp.watchRoutes(['router'], () => {}), GobgpInvalidArgument);
   });

@@ -36,7 +36,7 @@ interface WatchMessage {
   readonly peer?: {
     readonly type: string;
     readonly peer?: {
-      readonly conf?: { readonly neighbor_address: string } | null;
+      readonly conf?: { readonly neighbor_address: string; readonly local_asn: number } | null;
       readonly state?: { readonly session_state: string } | null;
     } | null;
   } | null;
@@ -56,6 +56,8 @@ class Watch implements RouteWatch {
   readonly #listener: RouteListener;
   /** The prefixes of each neighbour that the listener has. */
   readonly #known: ReadonlyMap<string, Set<string>>;
+  /** Our AS towards each neighbour. */
+  readonly #ownAsn = new Map<string, number>();
   readonly #closed = new AbortController();
   readonly #failure = Promise.withResolvers<GobgpError>();
   readonly #ready = Promise.withResolvers<void>();
@@ -84,7 +86,8 @@ class Watch implements RouteWatch {
 
   #take(message: WatchMessage): Promise<void> | void {
     const changes = (message.table?.paths ?? []).flatMap((path) => changeOfEvent(path) ?? []);
-    const address = message.peer?.peer?.conf?.neighbor_address ?? '';
+    const { neighbor_address: address = '', local_asn: ownAsn = 0 } = message.peer?.peer?.conf ?? {};
+    if (ownAsn > 0) this.#ownAsn.set(address, ownAsn);
     const isDown = message.peer?.peer?.state?.session_state !== 'SESSION_ESTABLISHED';
     if (changes.length > 0) return this.#work ? this.#later(() => this.#give(changes)) : this.#give(changes);
     // The stream is registered by now, so nothing can come between the lists and the first event.
@@ -107,6 +110,8 @@ class Watch implements RouteWatch {
       const listed = new Batches((changes) => this.#give(changes));
       await this.#list(address, family, (path) => {
         const change = changeOfListed(address, family, path);
+        // gobgpd lists what it has refused as a loop, and tells of it in no event.
+        if (change.attributes?.asPath.includes(this.#ownAsn.get(address) ?? 0)) return;
         isStale ||= path.stale;
         gone.delete(change.prefix);
         if (!known.has(change.prefix)) return listed.add(change);
