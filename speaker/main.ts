@@ -67,7 +67,8 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
       plan,
       observed,
       { signatures: signatures.recent, notifications: gobgpdLog.last },
-      received ?? cluster.nodeState()?.status);
+      received ?? cluster.nodeState()?.status,
+    );
     metrics.set(plan, observed);
     status.write(state, planned);
     nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
@@ -85,6 +86,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     monotonicMs,
     onObserved: (next) => {
       observed = next;
+      for (const [address, { state }] of next.sessions) if (state === 'Established') gobgpdLog.forget(address);
       tell();
     },
     onReceived: (next) => {

@@ -153,12 +153,11 @@ function internalProblem(spec: BgpPeerSpec, instance: WantedInstance | undefined
 
 /** A session has an address of ours in its own family only. */
 function nextHopProblem(state: BgpState, spec: BgpPeerSpec): Problem | undefined {
-  const missing = foreignFamilies(spec).find((family) => nextHopOf(state, spec, family) === undefined);
+  const missing = foreignFamilies(spec).find((family) => nextHopOf(state, family) === undefined);
   if (missing === undefined) return undefined;
-  const family = nextHopFamily(spec, missing);
   return {
     code: 'NoNextHop',
-    message: `node ${state.node} has no InternalIP of family ${family} to be the next hop of ${missing} prefixes; give it one or take ${missing} out of families`,
+    message: `node ${state.node} has no InternalIP of family ${missing} to be the next hop of ${missing} prefixes; give it one or take ${missing} out of families`,
   };
 }
 
@@ -171,19 +170,13 @@ function importProblem(spec: BgpPeerSpec): Problem | undefined {
   };
 }
 
-function foreignFamilies({ address, families = [] }: BgpPeerSpec): readonly Family[] {
-  return families.filter((family) => family !== familyOfAddress(address));
+/** Families whose next hop is not our address on the session; with an extended next hop it is that also for IPv4. */
+function foreignFamilies({ address, families = [], extendedNextHop }: BgpPeerSpec): readonly Family[] {
+  return families.filter((family) => family !== familyOfAddress(address) && !(family === 'ipv4' && extendedNextHop));
 }
 
-function nextHopFamily({ extendedNextHop }: BgpPeerSpec, family: Family): Family {
-  return extendedNextHop && family === 'ipv4' ? 'ipv6' : family;
-}
-
-function nextHopOf(state: BgpState, spec: BgpPeerSpec, family: Family): string | undefined {
-  const wanted = nextHopFamily(spec, family);
-  const { sourceAddress } = spec;
-  if (sourceAddress !== undefined && familyOfAddress(sourceAddress) === wanted) return sourceAddress;
-  return state.nodes.get(state.node)?.addresses.find((address) => familyOfAddress(address) === wanted);
+function nextHopOf(state: BgpState, family: Family): string | undefined {
+  return state.nodes.get(state.node)?.addresses.find((address) => familyOfAddress(address) === family);
 }
 
 function acceptedPeer(
@@ -192,7 +185,7 @@ function acceptedPeer(
   instance: WantedInstance | undefined,
   state: BgpState,
 ): AcceptedPeer {
-  const nextHops = foreignFamilies(spec).map((family) => [family, nextHopOf(state, spec, family)] as const);
+  const nextHops = foreignFamilies(spec).map((family) => [family, nextHopOf(state, family)] as const);
   return {
     name,
     address: spec.address,

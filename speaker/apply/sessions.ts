@@ -24,10 +24,15 @@ function after(before: SessionHistory | undefined, session: PeerSession): Sessio
   const isUp = session.state === 'Established';
   const isLost = before?.isUp === true && !isUp;
   const lastError = isUp ? before?.lastError : (session.reason ?? before?.lastError);
-  return { isUp, flaps: (before?.flaps ?? 0) + (isLost ? 1 : 0), lastError };
+  return {
+    isUp,
+    flaps: (before?.flaps ?? 0) + (isLost ? 1 : 0),
+    lastError,
+    isLost: !isUp && (isLost || before?.isLost === true),
+  };
 }
 
-function observedSession(session: PeerSession, { flaps, lastError }: SessionHistory): ObservedSession {
+function observedSession(session: PeerSession, { flaps, lastError, isLost }: SessionHistory): ObservedSession {
   const { state, reason, detail, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
   const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
   return {
@@ -36,6 +41,7 @@ function observedSession(session: PeerSession, { flaps, lastError }: SessionHist
     ...(detail !== undefined && { message: detail }),
     received: { ipv4: receivedOf('ipv4-unicast'), ipv6: receivedOf('ipv6-unicast') },
     flaps,
+    isLost,
     ...(lastError !== undefined && { lastError }),
     ...(establishedSince !== undefined && { establishedAt: new Date(establishedSince * 1000).toISOString() }),
     ...(localAddress !== undefined && { localAddress }),

@@ -21,10 +21,7 @@ export function peerEntry(
   if (!isOurs || objectProblem(state, peer) || 'problem' in peer.spec) return undefined;
   const problem = plan.problems.peers.get(peer.name);
   const wanted = plan.peers.get(peer.spec.value.address);
-  const next =
-    problem || wanted === undefined
-      ? stateOf('Refused', problem)
-      : withPassword(wanted, withNotification(plan, wanted, sessionOf(plan, observed, wanted), clues), clues.signatures);
+  const next = problem || wanted === undefined ? stateOf('Refused', problem) : explained(plan, observed, wanted, clues);
   const before = peer.status.nodes.find((entry) => entry.node === state.node);
   // A peer newer than the plan: the session of that address may be another's.
   if (!problem && wanted?.name !== peer.name) return before;
@@ -87,6 +84,26 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
     ...(session.reason !== undefined && { reason: session.reason }),
     ...(session.message !== undefined && { message: session.message }),
   };
+}
+
+/** The session with the best reason that is known for its state. */
+function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clues: Clues): Session {
+  const told = withNotification(plan, peer, sessionOf(plan, observed, peer), clues);
+  const session = withPassword(peer, told, clues.signatures);
+  if (session.reason !== undefined || !connecting.includes(session.state)) return session;
+  const { address, port, isPassive } = peer;
+  const problem = observed.sessions.get(address)?.isLost
+    ? {
+        code: 'ConnectionLost',
+        message: 'the session ended without a NOTIFICATION: the neighbour restarts, or is gone, or the way to it',
+      }
+    : {
+        code: 'NotConnected',
+        message: isPassive
+          ? `the neighbour has not opened a connection yet; it must have this node as a neighbour`
+          : `no BGP connection with ${address} port ${port} yet: is the router there, and has it this node as a neighbour?`,
+      };
+  return stateOf(session.state, problem);
 }
 
 /** Reasons that gobgpd's API cannot tell better; the log may. */

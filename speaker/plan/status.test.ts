@@ -11,7 +11,7 @@ import { stateOf } from './testing.ts';
 
 const nodes = [nodeOf('n1', ['10.0.0.1']), nodeOf('n2', ['10.0.0.2']), nodeOf('n3', ['10.0.0.3'], {})];
 
-const counts = { received: { ipv4: 0, ipv6: 0 }, flaps: 0, isOverLimit: false };
+const counts = { received: { ipv4: 0, ipv6: 0 }, flaps: 0, isLost: false, isOverLimit: false };
 
 function seen(
   sessions: Record<string, Pick<ObservedSession, 'state' | 'reason'>>,
@@ -155,16 +155,21 @@ test('signatures that the kernel refused are the reason of sessions that are not
   const reasonOf = (state: SpeakerState, observed: Observed, wrong: boolean, unexpected: boolean) =>
     statusOf(state, observed, { wrong, unexpected }).peers.get('tor')?.entry?.reason;
   assert.equal(reasonOf(withOne, down, true, false), 'AuthenticationFailed');
-  assert.equal(reasonOf(withOne, down, false, true), undefined);
+  assert.equal(reasonOf(withOne, down, false, true), 'NotConnected');
   assert.equal(reasonOf(withSessions(), down, false, true), 'AuthenticationFailed');
-  assert.equal(reasonOf(withSessions(), down, true, false), undefined);
+  assert.equal(reasonOf(withSessions(), down, true, false), 'NotConnected');
   assert.equal(reasonOf(withOne, seen({ [address]: { state: 'Established' } }), true, true), undefined);
 });
 
 test('a notification in the log of gobgpd is the reason where its API has none', () => {
-  const last = { reason: 'BadPeerAs', message: 'gobgpd ended the session with NOTIFICATION 2/2 (BadPeerAs)', isSent: true };
+  const last = {
+    reason: 'BadPeerAs',
+    message: 'gobgpd ended the session with NOTIFICATION 2/2 (BadPeerAs)',
+    isSent: true,
+  };
   const entryOf = (session: Pick<ObservedSession, 'state' | 'reason'>) =>
-    statusOf(withSessions(), seen({ [address]: session }), undefined, new Map([[address, last]])).peers.get('tor')?.entry;
+    statusOf(withSessions(), seen({ [address]: session }), undefined, new Map([[address, last]])).peers.get('tor')
+      ?.entry;
   assert.equal(entryOf({ state: 'Active' })?.reason, 'BadPeerAs');
   assert.match(entryOf({ state: 'Active' })?.message ?? '', /the neighbour's AS is not 65000/);
   assert.equal(entryOf({ state: 'Idle', reason: 'PrefixLimit' })?.reason, 'PrefixLimit');

@@ -5,6 +5,8 @@ export interface SessionHistory {
   readonly isUp: boolean;
   readonly flaps: number;
   readonly lastError: string | undefined;
+  /** It was up once, and is not now. */
+  readonly isLost: boolean;
 }
 
 /** Sessions by address as this node last told of them: what is left of an earlier process' knowledge. */
@@ -12,7 +14,7 @@ export function historyOf(status: BgpNodeStateStatus | undefined): ReadonlyMap<s
   return new Map(
     (status?.peers ?? []).map(({ address, state, flaps = 0, lastError }) => [
       address,
-      { isUp: state === 'Established', flaps, lastError },
+      { isUp: state === 'Established', flaps, lastError, isLost: false },
     ]),
   );
 }

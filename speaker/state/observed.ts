@@ -10,6 +10,8 @@ export interface ObservedSession {
   readonly received: { readonly ipv4: number; readonly ipv6: number };
   /** How often the session was lost, as far as this speaker saw. */
   readonly flaps: number;
+  /** It was up once, and is not now. */
+  readonly isLost: boolean;
   /** Why it was lost last. */
   readonly lastError?: string;
   /** RFC 3339. */

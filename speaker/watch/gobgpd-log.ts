@@ -37,6 +37,11 @@ export class GobgpdLog {
     return this.#last;
   }
 
+  /** The neighbour's session is up: what is said from now on is about its end. */
+  forget(address: string): void {
+    this.#last.delete(address);
+  }
+
   close(): void {
     this.#watcher?.close();
   }

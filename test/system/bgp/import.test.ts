@@ -41,7 +41,8 @@ before(async () => {
 after(() => bed?.close());
 
 async function nodeState(): Promise<BgpNodeStateStatus> {
-  return ((await bed.kube.get(bgpNodeStates, { name: 'n1' }))['status'] ?? {}) as BgpNodeStateStatus;
+  const { status = {} } = (await bed.kube.get(bgpNodeStates, { name: 'n1' })) as { status?: BgpNodeStateStatus };
+  return status;
 }
 
 /** Waits until the routes learned are these: `prefix next hop preference`. */

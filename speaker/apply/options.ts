@@ -1,0 +1,15 @@
+import type { Logger } from '../../lib/run/logger.ts';
+import type { Received } from '../state/learned.ts';
+import type { Observed } from '../state/observed.ts';
+
+export interface TargetOptions {
+  /** gobgpd's API: `unix:/path` or `host:port`. */
+  readonly gobgpd: string;
+  readonly protoDir?: string | undefined;
+  readonly log: Logger;
+  readonly random: () => number;
+  readonly monotonicMs: () => number;
+  readonly onObserved: (observed: Observed) => void;
+  /** What routers announce changed; the same map, which goes on changing. */
+  readonly onReceived: (received: Received) => void;
+}

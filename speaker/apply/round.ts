@@ -1,0 +1,124 @@
+import { isDeepStrictEqual } from 'node:util';
+import { type GobgpClient, GobgpRejected } from 'gobgp-js';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { backoffMs } from '../../lib/run/backoff.ts';
+import type { SpeakerPlan } from '../plan/plan.ts';
+import type { SessionHistory } from '../state/history.ts';
+import type { Observed } from '../state/observed.ts';
+import { applySteps } from './apply.ts';
+import { programmedBySteps, readProgrammed } from './programmed.ts';
+import { Revival } from './revival.ts';
+import { readSessions } from './sessions.ts';
+import { diffSteps, isSameGlobal, type Programmed } from './steps.ts';
+import type { TargetOptions } from './options.ts';
+
+/** How often everything is read anew. */
+export const auditMs = 60_000;
+const rejectedBackoff = { baseMs: 1000, maxMs: 30_000 } as const;
+
+/** The work on one gobgpd process, which has what `#programmed` says since the last look. */
+export class Round {
+  readonly #client: GobgpClient;
+  readonly #options: TargetOptions;
+  #programmed: Programmed | undefined;
+  #refused: ReadonlyMap<string, Problem> = new Map();
+  #problem: Problem | undefined;
+  #failures = 0;
+  #auditAt = 0;
+  #hasNews = true;
+  readonly #history: Map<string, SessionHistory>;
+
+  readonly #revival: Revival;
+
+  constructor(
+    client: GobgpClient,
+    options: TargetOptions,
+    history: Map<string, SessionHistory>,
+    wakeAfter: (delayMs: number) => void,
+  ) {
+    this.#client = client;
+    this.#options = options;
+    this.#history = history;
+    this.#revival = new Revival(client, options.monotonicMs, wakeAfter);
+  }
+
+  /** 0 when it is time to look at everything again without being asked. */
+  get untilAuditMs(): number {
+    return Math.max(0, this.#auditAt - this.#options.monotonicMs());
+  }
+
+  /** Whether there is more to tell than that paths were sent. */
+  get hasNews(): boolean {
+    return this.#hasNews;
+  }
+
+  /**
+   * @param changed prefixes whose route is another than at the last call
+   * @param isAudit reads everything anew, which finds what others changed
+   */
+  async apply(plan: SpeakerPlan, changed: ReadonlySet<string>, isAudit: boolean): Promise<void> {
+    const problem = this.#problem;
+    try {
+      const known = isAudit ? undefined : this.#programmed;
+      this.#programmed = undefined;
+      const before = known ?? (await readProgrammed(this.#client));
+      const steps = diffSteps(plan, before, known && changed);
+      if (steps) {
+        this.#refused = await applySteps(this.#client, steps, (address) => this.#history.get(address)?.isUp === true);
+        this.#programmed = programmedBySteps(steps, before, new Set(this.#refused.keys()));
+        this.#hasNews ||= steps.addPeers.length + steps.updatePeers.length + steps.deletePeers.length > 0;
+      }
+      this.#problem = restartNeeded(plan, this.#programmed);
+      this.#failures = this.#refused.size > 0 ? this.#failures + 1 : 0;
+    } catch (error) {
+      if (!(error instanceof GobgpRejected)) throw error;
+      this.#options.log.error({ err: error.message }, 'gobgpd refused a call; trying again');
+      this.#problem = { code: 'Rejected', message: error.message };
+      this.#failures += 1;
+    }
+    this.#hasNews ||= !isDeepStrictEqual(problem, this.#problem);
+    if (isAudit || this.#failures > 0) this.#scheduleAudit();
+  }
+
+  #scheduleAudit(): void {
+    const { monotonicMs, random } = this.#options;
+    this.#auditAt =
+      monotonicMs() +
+      (this.#failures === 0 ? auditMs : rejectedBackoff.baseMs + backoffMs(this.#failures, rejectedBackoff, random));
+  }
+
+  async observe(): Promise<Observed> {
+    this.#hasNews = false;
+    const sessions = await readSessions(this.#client, this.#history);
+    const version = this.#client.generation === 'v4' ? '4.x' : '3.x';
+    return {
+      daemon: { isReachable: true, version, ...(this.#problem && { problem: this.#problem }) },
+      sessions,
+      refused: this.#refused,
+    };
+  }
+
+  /** Brings sessions back that gobgpd would leave down; not before the observation was told, which says why they are. */
+  async revive(plan: SpeakerPlan, { sessions }: Observed): Promise<void> {
+    try {
+      await this.#revival.look(plan, sessions, this.#programmed?.peers ?? new Map());
+    } catch (error) {
+      if (!(error instanceof GobgpRejected)) throw error;
+      this.#options.log.warn({ err: error.message }, 'a peer could not be made anew');
+      this.#programmed = undefined;
+    }
+  }
+}
+
+/** gobgpd takes AS, router ID and port once in its life, and ending it drops every session: that moment is the operator's choice. */
+function restartNeeded(plan: SpeakerPlan, programmed: Programmed | undefined): Problem | undefined {
+  const { instance } = plan;
+  const running = programmed?.global;
+  if (!instance || !running || isSameGlobal(instance, running)) return undefined;
+  const text = (global: { asn: number; routerId: string; listenPort: number }) =>
+    `AS ${global.asn}, router ID ${global.routerId}, port ${global.listenPort}`;
+  return {
+    code: 'RestartNeeded',
+    message: `gobgpd runs with ${text(running)}, wanted is ${text(instance)}; restart gobgpd on this node (delete its speaker pod) to change it`,
+  };
+}
