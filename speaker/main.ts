@@ -22,6 +22,7 @@ import { SpeakerEvents } from './status/events.ts';
 import { NodeStateWriter } from './status/node-state-writer.ts';
 import { StatusWriter } from './status/status-writer.ts';
 import { watchCluster } from './watch/cluster.ts';
+import { flagObjects, sessionFlags } from './watch/flag-objects.ts';
 import { GobgpdLog } from './watch/gobgpd-log.ts';
 import { SignatureWatch } from './watch/signatures.ts';
 
@@ -34,6 +35,7 @@ const flags = {
   'password-secrets': text('names of the Secrets in that namespace that may have passwords of peers, with commas', ''),
   'gobgpd-log': text("gobgpd's log, as JSON lines; the speaker empties it when it is long", undefined),
   netstat: text("the kernel's TCP counters of gobgpd's network namespace", '/proc/net/netstat'),
+  ...sessionFlags,
   'proto-dir': text('folder with v3/gobgp.proto and v4/gobgp.proto; by default the one beside the source', undefined),
 };
 
@@ -114,6 +116,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     passwords: { namespace: options.namespace, names },
     log,
     signal,
+    flagObjects: flagObjects(options),
     onChange: replan,
   });
 

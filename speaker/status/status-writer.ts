@@ -75,7 +75,8 @@ export class StatusWriter {
     planned: PlannedStatus<Entry, object>,
     summary: object,
   ): void {
-    if (!object) return;
+    // What flags made is no object.
+    if (!object || object.uid === '') return;
     this.#writeEntry(resource, object, planned.entry);
     this.#writeSummary(resource, object, planned, summary);
     for (const node of planned.leftOver) this.#removeEntry(resource, object, node);

@@ -35,6 +35,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { Changes } from '../state/changes.ts';
 import type { PasswordSecret, SpeakerState } from '../state/objects.ts';
 import type { ShownNodeState } from '../status/node-state-writer.ts';
+import type { FlagObjects } from './flag-objects.ts';
 import { parseNodeState } from './node-state.ts';
 import { parseSecret } from './secret.ts';
 
@@ -56,6 +57,8 @@ export interface ClusterOptions {
   readonly node: string;
   /** Where the Secrets with passwords are, and their names. */
   readonly passwords: { readonly namespace: string; readonly names: readonly string[] };
+  /** What flags ask for beside the objects. */
+  readonly flagObjects: FlagObjects | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** After every change of any object. */
@@ -71,7 +74,8 @@ interface Selection {
   readonly optional?: boolean;
 }
 
-export function watchCluster({ client, node, passwords, log, signal, onChange }: ClusterOptions): Cluster {
+export function watchCluster(options: ClusterOptions): Cluster {
+  const { client, node, passwords, flagObjects, log, signal, onChange } = options;
   const reflectors: Reflector<unknown>[] = [];
   let isEverything = false;
   let objects: ObjectRef[] = [];
@@ -80,8 +84,8 @@ export function watchCluster({ client, node, passwords, log, signal, onChange }:
     parse: (raw: RawObject) => T,
     onEach: (change: ReflectorChange<T>) => void,
     selection: Selection = {},
+    values = new Map<string, T>(),
   ): ReadonlyMap<string, T> => {
-    const values = new Map<string, T>();
     const reflector = reflect({ client, resource, parse, signal, log, ...selection });
     reflector.subscribe((change) => {
       if (change.after === undefined) values.delete(change.key);
@@ -134,8 +138,14 @@ export function watchCluster({ client, node, passwords, log, signal, onChange }:
       (raw) => raw.metadata.labels ?? {},
       everything((labels) => labels),
     ),
-    instances: mirror(bgpInstances, parseBgpInstance, everything(specOf)),
-    peers: mirror(bgpPeers, parseBgpPeer, nothing),
+    instances: mirror(
+      bgpInstances,
+      parseBgpInstance,
+      everything(specOf),
+      {},
+      named(flagObjects ? [flagObjects.instance] : []),
+    ),
+    peers: mirror(bgpPeers, parseBgpPeer, nothing, {}, named(flagObjects?.peers ?? [])),
     advertisements: mirror(bgpAdvertisements, parseBgpAdvertisement, everything(specOf)),
     subnets: mirror(
       subnets,
@@ -187,4 +197,8 @@ export function watchCluster({ client, node, passwords, log, signal, onChange }:
       await Promise.all(reflectors.map((reflector) => reflector.stop()));
     },
   };
+}
+
+function named<T extends { readonly name: string }>(values: readonly T[]): Map<string, T> {
+  return new Map(values.map((value) => [value.name, value]));
 }

@@ -1,0 +1,91 @@
+// Kube-OVN's flags of the speaker as BgpInstance and BgpPeers in memory: one instance, a peer for each address, all alike. They are judged
+// like objects, and real objects go before them.
+import type { BgpInstance, BgpPeer } from '../../lib/bgp/objects.ts';
+import { parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import { choice, type FlagValues, integer, list, text, toggle, UsageError } from '../../lib/run/flags.ts';
+
+/** With the names that Kube-OVN has for them. */
+export const sessionFlags = {
+  'neighbor-address': list('IPv4 addresses of routers that every speaker peers with, beside BgpPeers', []),
+  'neighbor-ipv6-address': list('the same for IPv6', []),
+  'cluster-as': integer('our AS, with neighbor-address', 0),
+  'neighbor-as': integer('the AS of those routers', 0),
+  'auth-password-key': text('key of their password in the Secret isthmus-bgp-passwords', undefined),
+  holdtime: integer('hold time of those sessions, in seconds', 90),
+  'graceful-restart': choice('whether routes survive a restart of gobgpd', ['true', 'false'], 'true'),
+  'graceful-restart-time': integer('for how long, in seconds', 90),
+  passivemode: toggle('those routers open the connections'),
+  'ebgp-multihop': integer('TTL of those sessions', 1),
+  'extended-nexthop': toggle('IPv4 prefixes go to IPv6 neighbours with an IPv6 next hop (RFC 8950)'),
+  'enable-bfd': toggle('BFD with those routers'),
+  'bfd-min-tx': integer('milliseconds between BFD packets', 1000),
+  'bfd-min-rx': integer('milliseconds between BFD packets of the router', 1000),
+  'bfd-detection-multiplier': integer('BFD packets that may be missing', 3),
+  'allowed-source-addresses': list('our address of those sessions, IPv4; one', []),
+  'allowed-source-ipv6-addresses': list('the same for IPv6', []),
+};
+
+/** No object can have it. */
+export const flagObjectsName = '(flags)';
+/** Younger than any object, which therefore go before. */
+const createdAt = '9999-12-31T23:59:59Z';
+
+export interface FlagObjects {
+  readonly instance: BgpInstance;
+  readonly peers: readonly BgpPeer[];
+}
+
+/** Undefined where no neighbour is given. @throws UsageError for values that make no instance or peer */
+export function flagObjects(flags: FlagValues<typeof sessionFlags>): FlagObjects | undefined {
+  const { neighborAddress, neighborIpv6Address, clusterAs, neighborAs } = flags;
+  const addresses = [...neighborAddress, ...neighborIpv6Address];
+  if (addresses.length === 0) return undefined;
+  if (clusterAs === 0 || neighborAs === 0) throw new UsageError('neighbor-address needs cluster-as and neighbor-as', 2);
+  const raw = (name: string, spec: object): RawObject => ({
+    metadata: { name, uid: '', resourceVersion: '', creationTimestamp: createdAt },
+    spec,
+  });
+  const instance = parseBgpInstance(
+    raw(flagObjectsName, {
+      localASN: clusterAs,
+      gracefulRestart: {
+        enabled: flags.gracefulRestart === 'true',
+        restartTimeSeconds: flags.gracefulRestartTime,
+      },
+    }),
+  );
+  const peers = addresses.map((address) =>
+    parseBgpPeer(raw(`${flagObjectsName} ${address}`, peerSpec(flags, address))),
+  );
+  for (const { spec } of [instance, ...peers])
+    if ('problem' in spec) throw new UsageError(`the flags make no session: ${spec.problem.message}`, 2);
+  return { instance, peers };
+}
+
+function peerSpec(flags: FlagValues<typeof sessionFlags>, address: string): object {
+  const isV6 = address.includes(':');
+  const [sourceAddress] = isV6 ? flags.allowedSourceIpv6Addresses : flags.allowedSourceAddresses;
+  const hasExtendedNextHop = isV6 && flags.extendedNexthop;
+  return {
+    instance: flagObjectsName,
+    address,
+    asn: flags.neighborAs,
+    holdTimeSeconds: flags.holdtime,
+    keepaliveSeconds: Math.max(1, Math.floor(flags.holdtime / 3)),
+    passive: flags.passivemode,
+    ebgpMultihopTTL: flags.ebgpMultihop,
+    ...(hasExtendedNextHop && { extendedNextHop: true, families: ['ipv4', 'ipv6'] }),
+    ...(sourceAddress !== undefined && { sourceAddress }),
+    ...(flags.authPasswordKey !== undefined && {
+      passwordSecretRef: { name: 'isthmus-bgp-passwords', key: flags.authPasswordKey },
+    }),
+    ...(flags.enableBfd && {
+      bfd: {
+        transmitIntervalMilliseconds: flags.bfdMinTx,
+        receiveIntervalMilliseconds: flags.bfdMinRx,
+        detectMultiplier: flags.bfdDetectionMultiplier,
+      },
+    }),
+  };
+}
