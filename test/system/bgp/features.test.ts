@@ -1,0 +1,146 @@
+/** What a session can have besides routes: both families, an extended next hop, a source address, BFD, limits, reflection, long-lived restart. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bgpAdvertisements, bgpInstances, bgpPeers, nodes } from '../../../lib/kube/resources.ts';
+import { eventually } from './eventually.ts';
+import type { FrrPeer } from './frr.ts';
+import { nameOf, openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+import { counters, untilEstablished, untilRoutes } from './until.ts';
+
+let bed: SpeakerBed;
+let frr: FrrPeer;
+let inner: FrrPeer;
+let second: FrrPeer;
+const [v4, v6] = ['10.16.0.0/16', 'fd00:10:16::/64'];
+
+before(async () => {
+  bed = await openSpeakerBed([
+    { kind: 'frr', name: 'frr', asn: 65101, hasBfd: true },
+    {
+      kind: 'frr',
+      name: 'inner',
+      asn: 65001,
+      nodeAsn: 65001,
+      announces: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
+    },
+    { kind: 'frr', name: 'second', asn: 65001, nodeAsn: 65001 },
+  ]);
+  [frr, inner, second] = [bed.lab.frr('frr'), bed.lab.frr('inner'), bed.lab.frr('second')];
+  const addresses = [bed.lab.routerId, frr.link.nodeV6].map((address) => ({ type: 'InternalIP', address }));
+  await bed.kube.patch(nodes, { name: 'n1' }, 'merge', { status: { addresses } }, { subresource: 'status' });
+  await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' });
+  await bed.createSubnet('ovn-default', `${v4},${v6}`);
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+});
+
+after(() => bed?.close());
+
+const remove = async (name: string) => {
+  await bed.kube.delete(bgpPeers, { name });
+  await eventually(async () => assert.equal((await bed.gobgp((client) => client.listPeers())).length, 0));
+};
+
+/** FRR takes both families on the session with one of the node's addresses. */
+async function activateBoth(peer: FrrPeer, address: string): Promise<void> {
+  for (const family of ['ipv4', 'ipv6'])
+    await peer.configure(`router bgp ${peer.asn}`, `address-family ${family} unicast`, `neighbor ${address} activate`);
+}
+
+test('one session has both families; the next hop of the other one is an address of the node', async () => {
+  await activateBoth(frr, frr.link.nodeV4);
+  await bed.createPeer(frr, 4, { families: ['ipv4', 'ipv6'] });
+  await untilRoutes(frr, { [v4]: [frr.link.nodeV4] });
+  await untilRoutes(frr, { [v6]: [frr.link.nodeV6] }, 6);
+  await remove('frr');
+  await untilRoutes(frr, [], 6);
+});
+
+test('IPv4 goes over an IPv6 session with an IPv6 next hop', async () => {
+  await activateBoth(frr, frr.link.nodeV6);
+  await frr.configure(`router bgp ${frr.asn}`, `neighbor ${frr.link.nodeV6} capability extended-nexthop`);
+  const name = nameOf(frr, 6);
+  await bed.createPeer(frr, 6, { families: ['ipv4', 'ipv6'], extendedNextHop: true });
+  await untilRoutes(frr, { [v6]: [frr.link.nodeV6] }, 6);
+  await eventually(async () => assert.equal((await frr.path(v4))?.nextHop, frr.link.nodeV6));
+  await remove(name);
+  await assert.rejects(bed.createPeer(frr, 4, { extendedNextHop: true }), /extendedNextHop is for/);
+});
+
+test('a session may come from a secondary address', async () => {
+  const secondary = '172.31.1.77';
+  bed.lab.node.ip(`address add ${secondary}/24 dev frr`);
+  await frr.configure(
+    `router bgp ${frr.asn}`,
+    `neighbor ${secondary} remote-as external`,
+    `neighbor ${secondary} timers 3 9`,
+  );
+  await bed.createPeer(frr, 4, { sourceAddress: secondary });
+  await eventually(async () => assert.equal((await frr.neighbor(secondary)).state, 'Established'));
+  await untilRoutes(frr, { [v4]: [secondary] });
+  const before = await frr.neighbor(secondary);
+  await bed.killSpeaker();
+  bed.startSpeaker();
+  await sleep(1500);
+  assert.deepEqual(await frr.neighbor(secondary), before, 'a speaker that starts takes the session for what it is');
+  await remove('frr');
+  await frr.configure(`router bgp ${frr.asn}`, `no neighbor ${secondary}`);
+});
+
+test('BFD ends the session of a router that freezes, and says so', async () => {
+  await bed.createPeer(frr, 4, { bfd: {}, holdTimeSeconds: 90, keepaliveSeconds: 30 });
+  await untilRoutes(frr, [v4]);
+  await eventually(async () =>
+    assert.equal((await bed.gobgp((client) => client.listPeers()))[0]?.session.bfdState, 'Up'),
+  );
+  frr.bfdd.freeze();
+  const begun = performance.now();
+  await bed.untilSession('frr', /BfdDown/, 5000);
+  assert.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`);
+  frr.bfdd.resume();
+  await untilEstablished(frr, 4, 20_000);
+  await untilRoutes(frr, [v4]);
+  await remove('frr');
+});
+
+test('a router that sends more than its limit loses the session, and gets it back after a while', async () => {
+  await bed.createPeer(inner, 4, { maximumPrefixes: { limit: 2, restartSeconds: 4 } });
+  await bed.untilSession('inner', /PrefixLimit/);
+  const { message } = await bed.entry('inner');
+  assert.match(message ?? '', /more prefixes than/);
+  await inner.configure(
+    `router bgp ${inner.asn}`,
+    'address-family ipv4 unicast',
+    'no network 192.0.2.0/24',
+    'no network 203.0.113.0/24',
+  );
+  await bed.untilSession('inner', /^Established$/, 20_000);
+  await untilRoutes(inner, [v4]);
+  await remove('inner');
+});
+
+test('a client of the reflector is told what another one announces', async () => {
+  for (const peer of [inner, second]) await bed.createPeer(peer, 4, { routeReflectorClient: true });
+  for (const peer of [inner, second]) await untilEstablished(peer);
+  await untilRoutes(second, [v4]);
+  await remove('inner').catch(() => undefined);
+  await bed.kube.delete(bgpPeers, { name: 'second' });
+});
+
+test('an AS and timers of a session change only that session', async () => {
+  await bed.createPeer(frr, 4);
+  await bed.createPeer(inner, 4);
+  for (const peer of [frr, inner]) await untilRoutes(peer, [v4]);
+  const before = await counters(frr);
+  await bed.patchPeer('inner', { holdTimeSeconds: 30, keepaliveSeconds: 10, connectRetrySeconds: 7 });
+  await bed.patchPeer('inner', { gracefulRestart: { restartTimeSeconds: 60, longLivedStaleSeconds: 600 } });
+  await untilEstablished(inner);
+  await eventually(async () => {
+    const [{ config } = { config: undefined }] = (await bed.gobgp((client) => client.listPeers())).filter(
+      (each) => each.config.address === inner.link.v4,
+    );
+    assert.equal(config?.gracefulRestart?.longLivedStaleSeconds, 600);
+  });
+  assert.deepEqual(await counters(frr), before);
+  await untilRoutes(inner, [v4]);
+});
