@@ -8,7 +8,8 @@ import { BirdPeer } from './bird.ts';
 import { FrrPeer } from './frr.ts';
 import { GobgpdPeer } from './gobgpd.ts';
 import { connect, Namespace } from './namespace.ts';
-import { type Link, Peer, type PeerContext, type PeerSetup } from './peer.ts';
+import { type Host, type Link, Peer, type PeerContext, type PeerSetup } from './peer.ts';
+import { RawHost } from './raw-peer.ts';
 
 export interface BgpLab {
   readonly node: Namespace;
@@ -22,6 +23,7 @@ export interface BgpLab {
   peer(name: string): Peer;
   frr(name: string): FrrPeer;
   bird(name: string): BirdPeer;
+  raw(name: string): RawHost;
   close(): Promise<void>;
 }
 
@@ -55,20 +57,21 @@ export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> 
         return { setup, namespace, link, dir: folder };
       }),
     );
-    const peers = contexts.map(peerOf);
+    const hosts = contexts.map(hostOf);
     const [binary] = gobgpdBinaries();
     if (!binary) throw new Error('no gobgpd on this machine');
-    const [started] = await Promise.all([startGobgpd(binary, node.prefix), ...peers.map((peer) => peer.start())]);
+    const [started] = await Promise.all([startGobgpd(binary, node.prefix), ...hosts.map((host) => host.start())]);
     gobgpd = started;
     return {
       node,
       gobgpd,
       dir,
-      peers,
+      peers: hosts.filter((host) => host instanceof Peer),
       routerId: linkOf(1).nodeV4,
-      peer: (name) => ofKind(peers, name, Peer),
-      frr: (name) => ofKind(peers, name, FrrPeer),
-      bird: (name) => ofKind(peers, name, BirdPeer),
+      peer: (name) => ofKind(hosts, name, Peer),
+      frr: (name) => ofKind(hosts, name, FrrPeer),
+      bird: (name) => ofKind(hosts, name, BirdPeer),
+      raw: (name) => ofKind(hosts, name, RawHost),
       close,
     };
   } catch (error) {
@@ -77,7 +80,7 @@ export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> 
   }
 }
 
-function peerOf(context: PeerContext): Peer {
+function hostOf(context: PeerContext): Host {
   switch (context.setup.kind) {
     case 'frr':
       return new FrrPeer(context);
@@ -85,15 +88,17 @@ function peerOf(context: PeerContext): Peer {
       return new BirdPeer(context);
     case 'gobgpd':
       return new GobgpdPeer(context);
+    case 'raw':
+      return new RawHost(context);
   }
 }
 
-function ofKind<Kind extends Peer>(
-  peers: readonly Peer[],
+function ofKind<Kind extends Host>(
+  hosts: readonly Host[],
   name: string,
   kind: abstract new (context: PeerContext) => Kind,
 ): Kind {
-  const found = peers.find((peer) => peer.name === name);
+  const found = hosts.find((host) => host.name === name);
   if (found instanceof kind) return found;
   throw new Error(`${name} is no ${kind.name}`);
 }

@@ -14,7 +14,8 @@ export interface Link {
 }
 
 export interface PeerSetup {
-  readonly kind: 'frr' | 'bird' | 'gobgpd';
+  /** `raw` is nobody, and a test speaks in his place. */
+  readonly kind: 'frr' | 'bird' | 'gobgpd' | 'raw';
   /** Also the name of the node's device. */
   readonly name: string;
   readonly asn: number;
@@ -63,7 +64,8 @@ export interface PeerContext {
   readonly dir: string;
 }
 
-export abstract class Peer {
+/** Who is at the other end of a link. */
+export abstract class Host {
   readonly name: string;
   readonly setup: PeerSetup;
   readonly namespace: Namespace;
@@ -82,8 +84,11 @@ export abstract class Peer {
     return this.setup.asn;
   }
 
-  /** Starts the router; resolves when it answers. */
+  /** Starts what runs there; resolves when it answers. */
   abstract start(): Promise<void>;
+}
+
+export abstract class Peer extends Host {
   /** The process that speaks BGP. */
   abstract get daemon(): Daemon;
   /** The next hops by prefix that came from neighbours. */

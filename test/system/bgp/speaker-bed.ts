@@ -26,7 +26,7 @@ import type { KubeClient, RawObject, Resource } from '../../../lib/kube/types.ts
 import { eventually } from './eventually.ts';
 import { type BgpLab, openBgpLab } from './lab.ts';
 import { end, withTest } from './namespace.ts';
-import type { Family, Peer, PeerSetup } from './peer.ts';
+import type { Family, Host, PeerSetup } from './peer.ts';
 
 const repository = join(import.meta.dirname, '../../..');
 
@@ -158,7 +158,7 @@ export class SpeakerBed {
   }
 
   /** A BgpPeer for one address of a peer, with the bed's short timers. */
-  async createPeer(peer: Peer, family: Family, spec: object = {}, name = nameOf(peer, family)): Promise<void> {
+  async createPeer(peer: Host, family: Family, spec: object = {}, name = nameOf(peer, family)): Promise<void> {
     const address = family === 4 ? peer.link.v4 : peer.link.v6;
     const timers = { holdTimeSeconds: 9, keepaliveSeconds: 3 };
     await this.create(bgpPeers, name, { instance: 'rack', address, asn: peer.asn, ...timers, ...spec });
@@ -329,7 +329,7 @@ function nameIn({ namespaced }: Resource, name: string): { readonly name: string
 }
 
 /** The name of a BgpPeer, unless a test gives another. */
-export function nameOf(peer: Peer, family: Family): string {
+export function nameOf(peer: Host, family: Family): string {
   return family === 4 ? peer.name : `${peer.name}-v6`;
 }
 

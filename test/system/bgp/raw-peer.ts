@@ -1,0 +1,145 @@
+// A neighbour that says anything: it opens the connection, keeps the session up and sends what a test gives it. Connections come out of
+// the namespace by socat, so a test that reads nothing closes the window of TCP.
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { eventually } from './eventually.ts';
+import { Host } from './peer.ts';
+
+export const messageType = { open: 1, update: 2, notification: 3, keepalive: 4 } as const;
+
+export interface Message {
+  readonly type: number;
+  readonly body: Buffer;
+}
+
+/** A message with the header of RFC 4271. */
+export function message(type: number, body: Buffer | readonly number[] = []): Buffer {
+  const header = Buffer.alloc(19, 0xff);
+  header.writeUInt16BE(19 + body.length, 16);
+  header[18] = type;
+  return Buffer.concat([header, Buffer.from(body)]);
+}
+
+/** An UPDATE of attributes and prefixes, both as bytes. */
+export function update(attributes: readonly number[], prefixes: readonly number[]): Buffer {
+  return message(messageType.update, [
+    0,
+    0,
+    attributes.length >> 8,
+    attributes.length & 255,
+    ...attributes,
+    ...prefixes,
+  ]);
+}
+
+/** Where raw sessions come from. Buffers are small, so that a window is soon closed. */
+export class RawHost extends Host {
+  override async start(): Promise<void> {
+    const { nodeV4, v4 } = this.link;
+    const ends = [`UNIX-LISTEN:${this.#socket},fork,sndbuf-late=4608`, `TCP:${nodeV4}:179,bind=${v4},rcvbuf=4096`];
+    await this.namespace.start(['socat', ...ends], join(this.dir, 'socat.log'));
+  }
+
+  /** A connection on which nothing was said. */
+  async connect(): Promise<RawSession> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const socket = connect(this.#socket, resolve);
+    socket.once('error', reject);
+    await promise;
+    return new RawSession(socket);
+  }
+
+  /** Has a session when it resolves. */
+  async establish(): Promise<RawSession> {
+    return eventually(
+      async () => {
+        const session = await this.connect();
+        session.send(openMessage(this.setup.asn, this.link.v4));
+        try {
+          await session.untilReceived(messageType.keepalive, 1000);
+        } catch (error) {
+          session.close();
+          throw error;
+        }
+        session.send(message(messageType.keepalive));
+        return session;
+      },
+      15_000,
+      200,
+    );
+  }
+
+  get #socket(): string {
+    return join(this.dir, 'raw.sock');
+  }
+}
+
+export class RawSession {
+  readonly #socket: Socket;
+  #buffer = Buffer.alloc(0);
+  readonly #keepalives: NodeJS.Timeout;
+  readonly received: Message[] = [];
+
+  constructor(socket: Socket) {
+    this.#socket = socket;
+    this.#keepalives = setInterval(() => this.send(message(messageType.keepalive)), 1000).unref();
+    socket.on('data', (chunk) => this.#onData(chunk));
+    socket.on('close', () => clearInterval(this.#keepalives));
+    socket.on('error', () => {});
+  }
+
+  /** `code/subcode` of the NOTIFICATION that came. */
+  get notification(): string | undefined {
+    const found = this.received.find(({ type }) => type === messageType.notification);
+    return found && `${found.body[0]}/${found.body[1]}`;
+  }
+
+  send(bytes: Buffer): void {
+    this.#socket.write(bytes);
+  }
+
+  stopReading(): void {
+    this.#socket.pause();
+  }
+
+  resumeReading(): void {
+    this.#socket.resume();
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  async untilReceived(type: number, timeoutMs?: number): Promise<Message> {
+    return eventually(
+      () => {
+        const found = this.received.find((each) => each.type === type);
+        if (!found) throw new Error(`no message of type ${type} came`);
+        return found;
+      },
+      timeoutMs,
+      10,
+    );
+  }
+
+  #onData(chunk: Buffer): void {
+    this.#buffer = Buffer.concat([this.#buffer, chunk]);
+    while (this.#buffer.length >= 19 && this.#buffer.length >= this.#buffer.readUInt16BE(16)) {
+      const length = this.#buffer.readUInt16BE(16);
+      const [type = 0, body] = [this.#buffer[18], this.#buffer.subarray(19, length)];
+      this.#buffer = this.#buffer.subarray(length);
+      this.received.push({ type, body });
+    }
+  }
+}
+
+/** With the capabilities of IPv4 unicast and of an AS of four bytes. */
+function openMessage(asn: number, routerId: string): Buffer {
+  const long = Buffer.alloc(4);
+  long.writeUInt32BE(asn);
+  const capabilities = [1, 4, 0, 1, 0, 1, 65, 4, ...long];
+  const parameters = [2, capabilities.length, ...capabilities];
+  const short = asn > 65535 ? 23456 : asn;
+  const head = [4, short >> 8, short & 255, 0, 9, ...routerId.split('.').map(Number)];
+  return message(messageType.open, [...head, parameters.length, ...parameters]);
+}
