@@ -10,9 +10,6 @@ export class FibWatch {
   readonly #wanted: ReadonlySet<string>;
   /** The most of the wanted routes that were missing at once. */
   mostMissing = 0;
-  /** How long any of them was missing, in ms. */
-  missingMs = 0;
-  #missingSince: number | undefined;
 
   private constructor(child: ChildProcess, wanted: readonly string[], family: Family) {
     this.#child = child;
@@ -30,10 +27,6 @@ export class FibWatch {
     const watch = new FibWatch(child, wanted, family);
     await watch.#heard(peer, family);
     return watch;
-  }
-
-  get missing(): number {
-    return [...this.#wanted].filter((prefix) => !this.#present.has(prefix)).length;
   }
 
   async close(): Promise<void> {
@@ -61,12 +54,6 @@ export class FibWatch {
     if (!this.#wanted.has(prefix)) return;
     if (deleted === undefined) this.#present.add(prefix);
     else this.#present.delete(prefix);
-    const missing = this.#wanted.size - this.#present.size;
-    this.mostMissing = Math.max(this.mostMissing, missing);
-    if (missing > 0) this.#missingSince ??= performance.now();
-    else if (this.#missingSince !== undefined) {
-      this.missingMs += performance.now() - this.#missingSince;
-      this.#missingSince = undefined;
-    }
+    this.mostMissing = Math.max(this.mostMissing, this.#wanted.size - this.#present.size);
   }
 }

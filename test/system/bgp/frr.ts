@@ -8,7 +8,7 @@ import { Vty } from './vty.ts';
 /** zebra, bgpd and, where BFD is wanted, bfdd. */
 export class FrrPeer extends Peer {
   #bgpd: { readonly daemon: Daemon; readonly vty: Vty } | undefined;
-  #bfdd: Daemon | undefined;
+  #bfdd: { readonly daemon: Daemon; readonly vty: Vty } | undefined;
   #isForwarding = false;
 
   override get daemon(): Daemon {
@@ -18,7 +18,7 @@ export class FrrPeer extends Peer {
 
   get bfdd(): Daemon {
     if (!this.#bfdd) throw new Error(`${this.name} has no bfdd`);
-    return this.#bfdd;
+    return this.#bfdd.daemon;
   }
 
   override async start(): Promise<void> {
@@ -26,7 +26,7 @@ export class FrrPeer extends Peer {
       // FRR gives up root before it makes its sockets and reads its configuration.
       chownSync(this.dir, idOf('-u'), idOf('-g'));
       await this.#start('zebra', `hostname ${this.name}\n`);
-      if (this.setup.hasBfd) this.#bfdd = (await this.#start('bfdd', '')).daemon;
+      if (this.setup.hasBfd) this.#bfdd = await this.#start('bfdd', '');
       this.#isForwarding = true;
     }
     this.#bgpd?.vty.close();
@@ -36,6 +36,12 @@ export class FrrPeer extends Peer {
   /** A show command's answer in JSON. */
   async show(command: string): Promise<unknown> {
     return JSON.parse(await this.#command(`show ${command} json`));
+  }
+
+  /** The state of BFD with one of the node's addresses: `up`, `down` or `init`. */
+  async bfd(address: string): Promise<string | undefined> {
+    const sessions = JSON.parse((await this.#bfdd?.vty.command('show bfd peers json')) ?? '[]') as BfdSession[];
+    return sessions.find(({ peer }) => peer === address)?.status;
   }
 
   /** Lines of bgpd's configuration, until it is started anew. */
@@ -107,6 +113,11 @@ export class FrrPeer extends Peer {
     const daemon = await this.namespace.start(argv, file('log'));
     return { daemon, vty: await Vty.open(file('vty')) };
   }
+}
+
+interface BfdSession {
+  readonly peer: string;
+  readonly status: string;
 }
 
 interface FrrPath {

@@ -86,6 +86,7 @@ test('while gobgpd is killed and starts anew the kernels of the routers lose non
 test('a neighbour that stays away, or knows no graceful restart, holds nobody up after a restart of gobgpd', async () => {
   await bed.createPeer(forgetful, 4);
   await untilTold([forgetful]);
+  const watch = await FibWatch.open(forgetful, prefixes);
   bird.daemon.freeze();
   await bed.lab.gobgpd.kill();
   await untilRoutes(forgetful, []);
@@ -96,6 +97,8 @@ test('a neighbour that stays away, or knows no graceful restart, holds nobody up
   await untilTold([frr, forgetful]);
   bird.daemon.resume();
   await untilTold([bird]);
+  await watch.close();
+  assert.equal(watch.mostMissing, prefixes.length);
   await bed.kube.delete(bgpPeers, { name: 'forgetful' });
   // gobgpd waits for up to two seconds before it dials, and one for the neighbour that is gone.
   assert.ok(firstMs < 3000, `${firstMs} ms`);
