@@ -1,6 +1,7 @@
 // Which prefixes of routers are routes here: those that a RoutePolicy allows, of sessions that are up, and none that could lead traffic
 // of the cluster's own in circles. What they become is the daemon's and the controller's, by the BgpNodeState.
 import type { BgpNodeStateStatus, LearnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
 import type { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
@@ -137,10 +138,12 @@ function isNamed(
   return applied?.spec.rules[decidedBy.rule]?.match.prefixes !== undefined;
 }
 
-/** Networks that are the cluster's own, those of other VPCs too: nodes must not be led elsewhere with them. */
+/** Networks that nodes reach by themselves: subnets of the default VPC, join, and other nodes. */
 export function ownNetworks({ subnets, nodes }: SpeakerState): PrefixCover {
   const own = new PrefixCover();
-  for (const { name, prefixes } of subnets.values()) {
+  for (const { name, vpc, prefixes } of subnets.values()) {
+    // Addresses of other VPCs may be those of the fabric.
+    if (vpc !== defaultVpc) continue;
     for (const prefix of prefixes) {
       const cidr = parseCidr(prefix);
       if (cidr) own.add(cidr, `subnet ${name}`);

@@ -93,11 +93,11 @@ test('BFD ends the session of a router that freezes, and says so', async () => {
   await eventually(async () =>
     assert.equal((await bed.gobgp((client) => client.listPeers()))[0]?.session.bfdState, 'Up'),
   );
-  frr.bfdd.freeze();
+  for (const daemon of [frr.daemon, frr.bfdd]) daemon.freeze();
   const begun = performance.now();
   await bed.untilSession('frr', /BfdDown/, 5000);
   assert.ok(performance.now() - begun < 2000, `${performance.now() - begun} ms`);
-  frr.bfdd.resume();
+  for (const daemon of [frr.bfdd, frr.daemon]) daemon.resume();
   await untilEstablished(frr, 4, 20_000);
   await untilRoutes(frr, [v4]);
   await remove('frr');
