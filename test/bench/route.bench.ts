@@ -1,52 +1,16 @@
 /** A Subnet until the router has its prefix, against a path handed to the same gobgpd by its own client. */
-import { connect } from 'node:net';
 import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { openGobgp } from 'gobgp-js';
 import { annotation } from '../../lib/api/names.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { apiVersionOf, subnets } from '../../lib/kube/resources.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { median, type Row, whileFrozen } from './row.ts';
+import { Vty } from './vty.ts';
 
 const count = 10;
 
-/** bgpd's own socket: vtysh would take longer to start than a route to arrive. */
-class Router {
-  readonly #socket;
-  #answer: (text: string) => void = () => undefined;
-
-  constructor(dir: string) {
-    let text = '';
-    this.#socket = connect(join(dir, 'bgpd.vty')).setEncoding('latin1');
-    this.#socket.on('data', (chunk: string) => {
-      text += chunk;
-      // Three zeros and a status end every answer.
-      if (text.at(-4) !== '\0' || text.at(-2) !== '\0') return;
-      this.#answer(text);
-      text = '';
-    });
-  }
-
-  async until(prefix: string, nextHop: string, isThere = true): Promise<number> {
-    const ask = (): Promise<string> =>
-      new Promise((resolve) => {
-        this.#answer = resolve;
-        this.#socket.write(`show bgp ipv4 unicast ${prefix} json\0`);
-      });
-    for (const end = performance.now() + 15_000; ; await pause(1)) {
-      const text = await ask();
-      if (text.includes(`"${nextHop}"`) === isThere) return performance.now();
-      if (performance.now() > end) throw new Error(`waited 15 s for ${prefix} at the router: ${text}`);
-    }
-  }
-
-  close(): void {
-    this.#socket.destroy();
-  }
-}
-
-async function announce(lab: LabHandle, router: Router, nextHop: string): Promise<{ made: number[]; taken: number[] }> {
+async function announce(lab: LabHandle, router: Vty, nextHop: string): Promise<{ made: number[]; taken: number[] }> {
   const kube = lab.kube('east');
   const seen = reflect({
     client: kube,
@@ -85,7 +49,7 @@ async function announce(lab: LabHandle, router: Router, nextHop: string): Promis
 }
 
 /** The speaker is frozen: it would take back what it did not plan. Its policies are widened before the clock runs. */
-async function announceBare(socket: string, router: Router, nextHop: string): Promise<number[]> {
+async function announceBare(socket: string, router: Vty, nextHop: string): Promise<number[]> {
   const gobgp = await openGobgp({ target: `unix:${socket}` });
   const policies = await gobgp.listPolicies();
   const prefixes = Array.from({ length: count }, (_, at) => `10.81.${at}.0/24`);
@@ -107,7 +71,7 @@ async function announceBare(socket: string, router: Router, nextHop: string): Pr
 export async function measure(lab: LabHandle): Promise<Row[]> {
   const [node] = lab.cluster('east').nodes;
   if (node === undefined) throw new Error('the lab has no node');
-  const router = new Router(lab.router('tor').dir);
+  const router = new Vty(lab.router('tor').dir);
   const ours = await announce(lab, router, node.address);
   const floor = median(
     await whileFrozen(lab, 'east/n1', 'speaker', () =>

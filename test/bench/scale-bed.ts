@@ -7,8 +7,6 @@ import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -17,24 +15,7 @@ import { controllerProcess, node24 } from '../lab/rooms.ts';
 import { run, waitFor } from '../lab/run.ts';
 import { ControllerBed } from '../system/controller-bed.ts';
 import { apiWrites } from './api-writes.ts';
-
-const ticksPerSecond = 100;
-
-/** CPU time a process has had so far, in seconds. */
-export function cpuSeconds(pid: number): number {
-  const fields =
-    readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
-      .split(') ')[1]
-      ?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
-
-type MemoryFigure = 'VmRSS' | 'VmHWM';
-
-function memoryMb(pid: number, figure: MemoryFigure): number {
-  const text = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
-  return Number(new RegExp(`^${figure}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
-}
+import { freePort, type MemoryFigure, memoryMb } from './processes.ts';
 
 export interface ControllerProcess {
   readonly pid: number;
@@ -165,14 +146,4 @@ function commandLine(pid: string): readonly string[] {
     // It ended meanwhile.
     return [];
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }

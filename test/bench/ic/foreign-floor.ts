@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { OvsdbClient } from 'ovsdb-client';
 import { pidOf } from '../../lab/component.ts';
 import { type ForeignZone, startForeignZone } from '../../lab/foreign.ts';
-import { cpuSeconds } from '../scale-bed.ts';
+import { cpuSeconds } from '../processes.ts';
 import type { IcBed } from './bed.ts';
 import { type ForeignClusters, nexthopOf, prefixOf, routeRow } from './foreign-rows.ts';
 import { RouteWatch } from './routes.ts';

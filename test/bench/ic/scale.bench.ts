@@ -9,7 +9,7 @@ import { schemaFile, startOvsdbServer } from 'ovsdb-client/testing';
 import { hubRemotes } from '../../lab/layout.ts';
 import { waitFor } from '../../lab/run.ts';
 import { quantile } from '../row.ts';
-import { cpuSeconds } from '../scale-bed.ts';
+import { cpuSeconds } from '../processes.ts';
 import type { IcBed } from './bed.ts';
 import { hubOf, signal } from './faults.ts';
 import {

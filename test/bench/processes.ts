@@ -1,0 +1,34 @@
+/** Processes as the kernel accounts for them. */
+import { readFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
+
+const ticksPerSecond = 100;
+
+/** CPU time a process has had so far, in seconds. */
+export function cpuSeconds(pid: number): number {
+  const fields =
+    readFileSync(`/proc/${String(pid)}/stat`, 'utf8')
+      .split(') ')[1]
+      ?.split(' ') ?? [];
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** `VmRSS` now, `VmHWM` the highest so far. */
+export type MemoryFigure = 'VmRSS' | 'VmHWM';
+
+/** In MB. */
+export function memoryMb(pid: number, figure: MemoryFigure = 'VmRSS'): number {
+  const text = readFileSync(`/proc/${String(pid)}/status`, 'utf8');
+  return Number(new RegExp(`^${figure}:\\s+(\\d+) kB`, 'm').exec(text)?.[1]) / 1024;
+}
+
+/** A port of loopback that nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
