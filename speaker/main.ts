@@ -86,6 +86,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     log,
     random: Math.random,
     monotonicMs,
+    onCall: (method) => metrics.countCall(method),
     onObserved: (next) => {
       observed = next;
       for (const [address, { state }] of next.sessions) if (state === 'Established') gobgpdLog.forget(address);

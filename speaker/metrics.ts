@@ -10,6 +10,7 @@ export class SpeakerMetrics {
   readonly #daemonUp: Gauge;
   readonly #prefixes: Gauge;
   readonly #lost: Counter;
+  readonly #calls: Counter<'method'>;
   #wasReachable = true;
 
   constructor(registry: Registry) {
@@ -38,6 +39,16 @@ export class SpeakerMetrics {
       help: 'How often gobgpd stopped answering',
       registers,
     });
+    this.#calls = new Counter({
+      name: 'isthmus_speaker_gobgpd_calls_total',
+      help: 'Calls to gobgpd by method; ListPath reads the whole table',
+      labelNames: ['method'],
+      registers,
+    });
+  }
+
+  countCall(method: string): void {
+    this.#calls.inc({ method });
   }
 
   set(plan: SpeakerPlan, observed: Observed): void {

@@ -9,6 +9,8 @@ export interface TargetOptions {
   readonly log: Logger;
   readonly random: () => number;
   readonly monotonicMs: () => number;
+  /** Told of every call to gobgpd. */
+  readonly onCall?: (method: string) => void;
   readonly onObserved: (observed: Observed) => void;
   /** What routers announce changed; the same map, which goes on changing. */
   readonly onReceived: (received: Received) => void;

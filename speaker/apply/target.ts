@@ -63,10 +63,14 @@ export class GobgpTarget {
   }
 
   async #connect(signal: AbortSignal): Promise<GobgpClient | undefined> {
-    const { gobgpd, protoDir, random } = this.#options;
+    const { gobgpd, protoDir, random, onCall } = this.#options;
     for (let attempt = 0; !signal.aborted; attempt++) {
       try {
-        return await openGobgp({ target: gobgpd, ...(protoDir !== undefined && { protoDir }) });
+        return await openGobgp({
+          target: gobgpd,
+          ...(protoDir !== undefined && { protoDir }),
+          ...(onCall && { onCall }),
+        });
       } catch (error) {
         if (!(error instanceof GobgpUnreachable || error instanceof GobgpIncompatible)) throw error;
         this.#reportUnreachable(error);

@@ -33,6 +33,8 @@ export interface TransportOptions {
   readonly protoDir?: string;
   /** Deadline of every call. */
   readonly timeoutMs?: number;
+  /** Told of every call that is made. */
+  readonly onCall?: (method: string) => void;
 }
 
 /** Deadline of a list that is read as fast as a listener takes it. */
@@ -69,12 +71,14 @@ class GrpcTransport implements Transport {
   readonly #service: ServiceDefinition;
   readonly #target: string;
   readonly #timeoutMs: number;
+  readonly #onCall: ((method: string) => void) | undefined;
 
   constructor(client: grpc.Client, generation: ApiGeneration, options: TransportOptions) {
     this.generation = generation;
     this.#client = client;
     this.#target = options.target;
     this.#timeoutMs = options.timeoutMs ?? 5000;
+    this.#onCall = options.onCall;
     const protoDir = options.protoDir ?? fileURLToPath(new URL('../../../proto/gobgp', import.meta.url));
     const loaded = loadSync(`${protoDir}/${generation}/gobgp.proto`, {
       keepCase: true,
@@ -193,7 +197,9 @@ class GrpcTransport implements Transport {
     return { deadline: Date.now() + this.#timeoutMs };
   }
 
+  /** The method that is about to be called. */
   #method(name: string): MethodDefinition<object, object> {
+    this.#onCall?.(name);
     const definition = this.#service[name];
     if (!definition) throw new TypeError(`no rpc ${name} in ${services[this.generation]}`);
     return definition;
