@@ -1,11 +1,18 @@
-/** A benchmark as a program: it has a lab of its own name, which goes away however it ends. */
+/** A benchmark as a program: it has a lab of its own name, or a bed, which goes away however it ends. */
 import { takeDown } from '../lab/down.ts';
 
-/** Runs `bench` with the name of its lab and ends the process, with 1 where `bench` threw or said so. */
-export async function runBench(prefix: string, bench: (lab: string) => Promise<void>): Promise<never> {
+/**
+ * Runs `bench` with the name of its lab and ends the process, with 1 where `bench` threw or said so.
+ * @param close takes away what `bench` stands on
+ */
+export async function runBench(
+  prefix: string,
+  bench: (lab: string) => Promise<void>,
+  close: (lab: string) => Promise<void> = takeDown,
+): Promise<never> {
   const name = `${prefix}${process.pid.toString(36)}`;
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.once(signal, () => void takeDown(name).finally(() => process.exit(130)));
+    process.once(signal, () => void close(name).finally(() => process.exit(130)));
   }
   try {
     await bench(name);
@@ -13,6 +20,6 @@ export async function runBench(prefix: string, bench: (lab: string) => Promise<v
     console.error(error);
     process.exitCode = 1;
   }
-  await takeDown(name);
+  await close(name);
   process.exit();
 }

@@ -1,0 +1,241 @@
+/**
+ * What the measurements of BGP stand on: a kube-apiserver with our kinds, one node in a network namespace with gobgpd, its
+ * speaker as a process of its own, and two FRR routers. All that is announced comes from objects made through the API.
+ */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
+import { allKinds } from '../../../lib/api/kinds/all.ts';
+import { openKube } from '../../../lib/kube/client.ts';
+import { isKubeError } from '../../../lib/kube/errors.ts';
+import {
+  apiVersionOf,
+  bgpAdvertisements,
+  bgpInstances,
+  bgpPeers,
+  nodes,
+  subnets,
+} from '../../../lib/kube/resources.ts';
+import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts';
+import type { KubeClient, Resource } from '../../../lib/kube/types.ts';
+import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
+import { openGobgp } from '../../../lib/gobgp/src/index.ts';
+import { inNetns } from '../../lab/run.ts';
+import { type BgpLab, end, openBgpLab } from '../../system/bgp-lab.ts';
+import { createPods, createSubnet, type Group, groupOf, groups, node, selectorOf, setReady } from './pods.ts';
+import { SpeakerProcess } from './speaker-process.ts';
+import { Tor } from './tor.ts';
+
+/** Of a process that was killed, before somebody starts it again. */
+const restartMs = 1000;
+const total = Object.values(groups).reduce((sum, each) => sum + each, 0);
+const advertisement = 'bench';
+
+export class BgpBed {
+  readonly api: TestApiServer;
+  readonly kube: KubeClient;
+  readonly lab: BgpLab;
+  readonly gobgpd: TestGobgpd;
+  readonly tors: readonly [Tor, Tor];
+  /** Keeps the node's network namespace, whoever else comes and goes there. */
+  readonly #resident: ChildProcess;
+  #speaker: SpeakerProcess | undefined;
+  #pods = 0;
+  #announced: readonly Group[] = [];
+
+  private constructor(
+    api: TestApiServer,
+    kube: KubeClient,
+    lab: BgpLab,
+    gobgpd: TestGobgpd,
+    resident: ChildProcess,
+  ) {
+    this.api = api;
+    this.kube = kube;
+    this.lab = lab;
+    this.gobgpd = gobgpd;
+    this.#resident = resident;
+    this.tors = [new Tor(lab.routers[0]), new Tor(lab.routers[1])];
+  }
+
+  static async open(): Promise<BgpBed> {
+    const [binary] = gobgpdBinaries();
+    if (binary === undefined) throw new Error('there is no gobgpd');
+    const lab = await openBgpLab();
+    const resident = spawn('nsenter', inNetns(lab.nodeNetns, ['sleep', 'infinity']).slice(1), { stdio: 'ignore' });
+    const [gobgpd, api] = await Promise.all([
+      startGobgpd(binary, inNetns(lab.nodeNetns, [])),
+      startApiServer(),
+    ]);
+    const kube = openKube({ kubeconfig: api.kubeconfig, userAgent: 'bench' });
+    const bed = new BgpBed(api, kube, lab, gobgpd, resident);
+    try {
+      await bed.#prepare();
+    } catch (error) {
+      await bed.close();
+      throw error;
+    }
+    return bed;
+  }
+
+  async #prepare(): Promise<void> {
+    for (const kind of allKinds)
+      await this.kube.request(
+        'POST',
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+        customResourceDefinition(kind),
+      );
+    for (const resource of [bgpAdvertisements, bgpInstances, bgpPeers, subnets]) await this.#untilServed(resource);
+    await this.#createNode();
+    await createSubnet(this.kube);
+    await this.create(bgpInstances, 'rack', { localASN: 65001 });
+    await this.addPeer(this.tor.router.v4, 'tor1', 65101);
+    await this.startSpeaker();
+    await this.tor.untilEstablished();
+    await this.ensurePods(1);
+    await this.announce([]);
+  }
+
+  async close(): Promise<void> {
+    await this.#speaker?.end();
+    for (const tor of this.tors) tor.close();
+    await this.gobgpd.stop();
+    await this.kube.close();
+    await Promise.all([end(this.#resident), this.api.stop()]);
+    await this.lab.close();
+  }
+
+  /** The router most measurements look at. */
+  get tor(): Tor {
+    return this.tors[0];
+  }
+
+  /** @throws Error while there is none */
+  get speaker(): SpeakerProcess {
+    if (this.#speaker === undefined) throw new Error('there is no speaker');
+    return this.#speaker;
+  }
+
+  async startSpeaker(flags: readonly string[] = profiling()): Promise<SpeakerProcess> {
+    const { kubeconfig } = this.api;
+    const netstat = `/proc/${String(this.#resident.pid)}/net/netstat`;
+    this.#speaker = await SpeakerProcess.start({ kubeconfig, node, gobgpd: this.gobgpd.target, netstat, flags });
+    return this.#speaker;
+  }
+
+  /** As a container is started again after it ended. */
+  async restartGobgpd(): Promise<number> {
+    await this.gobgpd.kill();
+    await pause(restartMs);
+    const started = performance.now();
+    await this.gobgpd.restart();
+    return started;
+  }
+
+  async create(resource: Resource, name: string, spec: object): Promise<void> {
+    await this.kube.create(resource, {
+      apiVersion: apiVersionOf(resource),
+      kind: resource.kind,
+      metadata: { name },
+      spec,
+    });
+  }
+
+  async addPeer(address: string, name: string, asn: number): Promise<void> {
+    await this.create(bgpPeers, name, { instance: 'rack', address, asn });
+  }
+
+  async removePeer(name: string): Promise<void> {
+    await this.kube.delete(bgpPeers, { name });
+  }
+
+  /** All pods of the groups exist and are ready; none of the others is looked at. */
+  async ensurePods(count: number = total): Promise<void> {
+    if (this.#pods >= count) return;
+    await createPods(this.kube, this.#pods, count, true);
+    this.#pods = count;
+  }
+
+  /** Makes a pod ready, which is none of the groups; resolves with the time of the API's answer, by performance.now(). */
+  async addPod(at: number): Promise<number> {
+    await setReady(this.kube, total + at, true);
+    return performance.now();
+  }
+
+  async removePod(at: number): Promise<void> {
+    await setReady(this.kube, total + at, false);
+  }
+
+  /** Pods that are not ready yet, for `addPod`. */
+  async createSingles(from: number, to: number): Promise<void> {
+    await createPods(this.kube, total + from, total + to, false);
+  }
+
+  /** The pods of these groups are announced, and the first one; the time of the API's answer to that, by performance.now(). */
+  async ask(taken: readonly Group[]): Promise<number> {
+    const spec = { source: 'Pod', selector: selectorOf(['first', ...taken]) };
+    const body = { apiVersion: apiVersionOf(bgpAdvertisements), kind: 'BgpAdvertisement', spec };
+    await this.kube.patch(bgpAdvertisements, { name: advertisement }, 'apply', {
+      ...body,
+      metadata: { name: advertisement },
+    });
+    this.#announced = taken;
+    return performance.now();
+  }
+
+  /** The same, with the pods they need, and waits until the router has them all and no others. */
+  async announce(taken: readonly Group[]): Promise<number> {
+    const last = Math.max(-1, ...Object.keys(groups).map((group, at) => (taken.includes(group as Group) ? at : -1)));
+    const needed = Object.values(groups).slice(0, last + 1);
+    await this.ensurePods(needed.reduce((sum, each) => sum + each, 0));
+    await this.ask(taken);
+    await this.tor.untilCount(this.announced);
+    return this.announced;
+  }
+
+  /** How many routes the groups have that are announced. */
+  get announced(): number {
+    return new Set<Group>(['first', ...this.#announced])
+      .values()
+      .reduce((sum, group) => sum + (group === 'single' ? 0 : groups[group]), 0);
+  }
+
+  /** The mark by which gobgpd's policies know paths of the announced pods. */
+  async tag(): Promise<string> {
+    const gobgp = await openGobgp({ target: this.gobgpd.target });
+    const { largeCommunitySets } = await gobgp.listPolicies();
+    gobgp.close();
+    const [tag] = Object.values(largeCommunitySets ?? {})[0] ?? [];
+    if (tag === undefined) throw new Error('gobgpd has no class of routes');
+    return tag;
+  }
+
+  async #createNode(): Promise<void> {
+    await this.kube.create(nodes, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: node, labels: { 'ovn.kubernetes.io/bgp': 'true' } },
+    });
+    const status = { addresses: [{ type: 'InternalIP', address: this.tor.router.nodeV4 }] };
+    await this.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
+  }
+
+  async #untilServed(resource: Resource): Promise<void> {
+    for (const until = performance.now() + 15_000; ; await pause(50)) {
+      try {
+        await this.kube.list(resource);
+        return;
+      } catch (error) {
+        if (!isKubeError(error) || performance.now() > until) throw error;
+      }
+    }
+  }
+}
+
+/** BGP_PROFILE=folder: speakers that are ended in order leave CPU profiles there. */
+function profiling(): readonly string[] {
+  const dir = process.env['BGP_PROFILE'];
+  return dir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${dir}`];
+}
+
+export { groupOf, total };

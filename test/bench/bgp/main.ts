@@ -1,0 +1,41 @@
+/**
+ * `make bench-bgp`: a bed of its own, every measurement of BGP in turn, one table, which replaces the one in
+ * docs/performance.md. A measurement that cannot be made is named below the table, and the command ends with 1.
+ * ONLY=text: those whose name has it, and the page is left as it is. BGP_PROFILE=folder: CPU profiles of speakers.
+ */
+import { machine, rewritePart } from '../page.ts';
+import { runBench } from '../program.ts';
+import { BgpBed } from './bed.ts';
+import { type BgpRow, type Measurement, renderRows } from './measurement.ts';
+import { measurements as client } from './client.bench.ts';
+import { measurements as route } from './route.bench.ts';
+
+const only = process.env['ONLY'] ?? '';
+const all: readonly Measurement[] = [...client, ...route];
+
+let bed: BgpBed | undefined;
+
+async function bench(): Promise<void> {
+  const rows: BgpRow[] = [];
+  const failures: string[] = [];
+  bed = await BgpBed.open();
+  for (const { name, measure } of all.filter((each) => each.name.includes(only))) {
+    console.log(`         ${name}`);
+    try {
+      const measured = await measure(bed);
+      for (const { what, ours, floor, unit } of measured)
+        console.log(`           ${what}: ${ours.toFixed(2)} ${unit}, floor ${floor.toFixed(2)}`);
+      rows.push(...measured);
+    } catch (error) {
+      console.error(error);
+      failures.push(`${name}: ${(error as Error).message.split('\n')[0] ?? ''}`);
+    }
+  }
+  const missing = failures.map((failure) => `\n\nNot measured: ${failure}`).join('');
+  const text = `${await machine()}\n\n${renderRows(rows)}${missing}`;
+  console.log(`\n${text}`);
+  if (only === '') rewritePart('bgp', text);
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+await runBench('bgp', bench, async () => bed?.close());

@@ -1,0 +1,97 @@
+/** The speaker as a process of its own, as the chart starts it, and what it says about itself. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { checkout } from '../../lab/layout.ts';
+import { node24 } from '../../lab/rooms.ts';
+import { freePort } from '../processes.ts';
+
+export interface SpeakerOptions {
+  readonly kubeconfig: string;
+  readonly node: string;
+  readonly gobgpd: string;
+  readonly netstat: string;
+  /** Flags of Node.js. */
+  readonly flags: readonly string[];
+}
+
+export class SpeakerProcess {
+  readonly #child: ChildProcess;
+  readonly #port: number;
+  /** By performance.now(). */
+  readonly startedAt: number = performance.now();
+  #log = '';
+
+  private constructor(child: ChildProcess, port: number) {
+    this.#child = child;
+    this.#port = port;
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.#log = (this.#log + text).slice(-20_000);
+    });
+    child.once('exit', (code) => {
+      if (code !== null && code !== 0) process.stderr.write(`the speaker ended with ${code}:\n${this.#log}`);
+    });
+  }
+
+  static async start(options: SpeakerOptions): Promise<SpeakerProcess> {
+    const port = await freePort();
+    const named = {
+      kubeconfig: options.kubeconfig,
+      node: options.node,
+      gobgpd: options.gobgpd,
+      netstat: options.netstat,
+      'metrics-address': `127.0.0.1:${port}`,
+    };
+    const args = Object.entries(named).flatMap(([name, value]) => [`--${name}`, value]);
+    const child = spawn(node24, [...options.flags, join(checkout, 'speaker/main.ts'), ...args], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    return new SpeakerProcess(child, port);
+  }
+
+  get pid(): number {
+    return this.#child.pid ?? 0;
+  }
+
+  /** What it said last. */
+  get log(): string {
+    return this.#log;
+  }
+
+  /** Whether it has read the cluster and spoken to gobgpd. */
+  async isReady(): Promise<boolean> {
+    if (this.#isOver) throw new Error(`the speaker ended:\n${this.#log}`);
+    return fetch(`http://127.0.0.1:${this.#port}/readyz`).then(
+      ({ ok }) => ok,
+      () => false,
+    );
+  }
+
+  /** The sum of a metric's series that have these labels. */
+  async metric(name: string, labels = ''): Promise<number> {
+    const text = await (await fetch(`http://127.0.0.1:${this.#port}/metrics`)).text();
+    const lines = text.split('\n').filter((line) => new RegExp(`^${name}[{ ]`).test(line) && line.includes(labels));
+    return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+  }
+
+  freeze(): void {
+    this.#child.kill('SIGSTOP');
+  }
+
+  thaw(): void {
+    this.#child.kill('SIGCONT');
+  }
+
+  /** `SIGTERM` ends it in order. */
+  async end(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
+    if (this.#isOver) return;
+    const over = once(this.#child, 'exit');
+    this.#child.kill(signal);
+    if (signal === 'SIGTERM') this.thaw();
+    await over;
+  }
+
+  get #isOver(): boolean {
+    return this.#child.exitCode !== null || this.#child.signalCode !== null;
+  }
+}
