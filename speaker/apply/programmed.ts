@@ -29,12 +29,10 @@ export function programmedBySteps(steps: Steps, before: Programmed, refused: Rea
   }
   const { paths } = before;
   for (const prefix of steps.withdraw) paths.delete(prefix);
-  const fingerprints = new Map<string, string>();
+  const fingerprints = new Map<object, string>();
   for (const path of steps.addPaths) {
-    // Paths of one class and family say the same.
-    const key = `${path.attributes.nextHop} ${path.attributes.largeCommunities?.[0] ?? ''}`;
-    const fingerprint = fingerprints.get(key) ?? pathFingerprint(path);
-    fingerprints.set(key, fingerprint);
+    const fingerprint = fingerprints.get(path.attributes) ?? pathFingerprint(path);
+    fingerprints.set(path.attributes, fingerprint);
     paths.set(path.prefix, fingerprint);
   }
   return {

@@ -1,6 +1,6 @@
 import type { RouteClass } from '../../lib/bgp/classes.ts';
 import { type ExportAttributes, exportOf } from '../../lib/bgp/exports.ts';
-import type { Family } from '../../lib/bgp/peers.ts';
+import { type Family, familyOfAddress } from '../../lib/bgp/peers.ts';
 import { sentTo } from '../../lib/bgp/sent.ts';
 import type { AddressFamily, BgpPath, PeerConfig, PolicyActions, PolicyStatement, RoutingPolicies } from 'gobgp-js';
 import type { SpeakerPlan, WantedPeer } from '../plan/plan.ts';
@@ -54,9 +54,20 @@ export function renderPeer(peer: WantedPeer, routerId: string): PeerConfig | und
   };
 }
 
-/** One path per prefix; the unspecified next hop becomes gobgpd's own address on each session. */
-export function renderPath(prefix: string, { tag }: RouteClass): BgpPath {
-  return { prefix, attributes: { nextHop: prefix.includes(':') ? '::' : '0.0.0.0', largeCommunities: [tag] } };
+type AttributesByFamily = Readonly<Record<Family, BgpPath['attributes']>>;
+const attributes = new WeakMap<RouteClass, AttributesByFamily>();
+
+/** One path per prefix; those of a class and family have their attributes as one object, which is encoded once. */
+export function renderPath(prefix: string, routeClass: RouteClass): BgpPath {
+  const known = attributes.get(routeClass) ?? renderAttributes(routeClass);
+  attributes.set(routeClass, known);
+  return { prefix, attributes: known[familyOfAddress(prefix)] };
+}
+
+/** The unspecified next hop becomes gobgpd's own address on each session. */
+function renderAttributes({ tag }: RouteClass): AttributesByFamily {
+  const largeCommunities = [tag];
+  return { ipv4: { nextHop: '0.0.0.0', largeCommunities }, ipv6: { nextHop: '::', largeCommunities } };
 }
 
 /** Nothing comes in but what this speaker puts in; out goes to each peer what the plan names for it, and nothing else. */

@@ -65,6 +65,11 @@ interface Encoded {
 /** Ten thousand paths have a handful of different attributes, and encoding costs ten times what looking them up does. */
 const encoded = new Map<string, Encoded>();
 const maxEncoded = 1000;
+/** Paths that have their attributes as one object need not even be compared. */
+const encodedObjects = {
+  'ipv4-unicast': new WeakMap<PathAttributes, Encoded>(),
+  'ipv6-unicast': new WeakMap<PathAttributes, Encoded>(),
+} as const;
 
 /** One byte string per attribute, ordered by type; the bytes are shared between calls. @throws GobgpInvalidArgument */
 export function encodeAttributes(family: AddressFamily, prefix: string, attributes: PathAttributes): Uint8Array[] {
@@ -119,6 +124,14 @@ export function decodeAttributes(attributes: readonly Uint8Array[]): DecodedAttr
 }
 
 function encodedOf(family: AddressFamily, attributes: PathAttributes): Encoded {
+  const known = encodedObjects[family].get(attributes);
+  if (known) return known;
+  const found = encodedAlike(family, attributes);
+  encodedObjects[family].set(attributes, found);
+  return found;
+}
+
+function encodedAlike(family: AddressFamily, attributes: PathAttributes): Encoded {
   const key = `${family} ${JSON.stringify(attributes)}`;
   const known = encoded.get(key);
   if (known) return known;

@@ -9,7 +9,7 @@ import {
   fingerprintOf,
 } from './attributes.ts';
 import { GobgpInvalidArgument, GobgpUnsupported, type GobgpError } from './errors.ts';
-import { type AddressFamily, decodePrefix, encodePrefix, familyNumber, familyOfPrefix } from './nlri.ts';
+import { type AddressFamily, decodePrefix, encodeRoute, familyNumber, familyOfPrefix } from './nlri.ts';
 import type { RoutingPolicies } from './policies.ts';
 import { configOfMessage, type PeerMessage, peerMessage } from './peer-messages.ts';
 import type { Peer, PeerConfig } from './peers.ts';
@@ -130,10 +130,10 @@ class Client implements GobgpClient {
   async addPaths(paths: readonly BgpPath[]): Promise<void> {
     await this.#sendPaths(
       paths.map(({ prefix, attributes }) => {
-        const family = familyOfPrefix(prefix);
+        const { family, nlri } = encodeRoute(prefix);
         return {
           family: familyNumber(family),
-          nlri_binary: encodePrefix(prefix),
+          nlri_binary: nlri,
           pattrs_binary: encodeAttributes(family, prefix, attributes),
         };
       }),
@@ -143,12 +143,12 @@ class Client implements GobgpClient {
   async withdrawPaths(prefixes: readonly string[]): Promise<void> {
     await this.#sendPaths(
       prefixes.map((prefix) => {
-        const family = familyOfPrefix(prefix);
+        const { family, nlri } = encodeRoute(prefix);
         const nextHop = family === 'ipv4-unicast' ? '0.0.0.0' : '::';
         return {
           is_withdraw: true,
           family: familyNumber(family),
-          nlri_binary: encodePrefix(prefix),
+          nlri_binary: nlri,
           pattrs_binary: encodeAttributes(family, prefix, { nextHop }),
         };
       }),
