@@ -43,13 +43,7 @@ export class BgpBed {
   #pods = 0;
   #announced: readonly Group[] = [];
 
-  private constructor(
-    api: TestApiServer,
-    kube: KubeClient,
-    lab: BgpLab,
-    gobgpd: TestGobgpd,
-    resident: ChildProcess,
-  ) {
+  private constructor(api: TestApiServer, kube: KubeClient, lab: BgpLab, gobgpd: TestGobgpd, resident: ChildProcess) {
     this.api = api;
     this.kube = kube;
     this.lab = lab;
@@ -63,10 +57,7 @@ export class BgpBed {
     if (binary === undefined) throw new Error('there is no gobgpd');
     const lab = await openBgpLab();
     const resident = spawn('nsenter', inNetns(lab.nodeNetns, ['sleep', 'infinity']).slice(1), { stdio: 'ignore' });
-    const [gobgpd, api] = await Promise.all([
-      startGobgpd(binary, inNetns(lab.nodeNetns, [])),
-      startApiServer(),
-    ]);
+    const [gobgpd, api] = await Promise.all([startGobgpd(binary, inNetns(lab.nodeNetns, [])), startApiServer()]);
     const kube = openKube({ kubeconfig: api.kubeconfig, userAgent: 'bench' });
     const bed = new BgpBed(api, kube, lab, gobgpd, resident);
     try {

@@ -11,11 +11,10 @@ const warming = 200;
 const streams = 15;
 const paths = 10_000;
 const tag = '4294967295:4049000000:1';
+/** One object, as the speaker has it for all paths of a class. */
+const attributes = { nextHop: '0.0.0.0', largeCommunities: [tag] };
 
-const path = (at: number): BgpPath => ({
-  prefix: prefixOf(at),
-  attributes: { nextHop: '0.0.0.0', largeCommunities: [tag] },
-});
+const path = (at: number): BgpPath => ({ prefix: prefixOf(at), attributes });
 
 /** Milliseconds of each of the two, in turn, so that what else the machine does concerns both. */
 async function inTurn(

@@ -33,11 +33,9 @@ export function renderRows(rows: readonly BgpRow[]): string {
     const met = { true: 'yes', false: '**no**', undefined: '–' }[String(isMet(row))] ?? '';
     return `| ${what} | ${figure(ours)} | ${figure(floor)} | ${ratio} | ${promise} | ${met} | ${floorIs} |`;
   });
-  return [
-    '| what | ours | floor | ratio | target | met | the floor |',
-    '|---|--:|--:|--:|--:|---|---|',
-    ...lines,
-  ].join('\n');
+  return ['| what | ours | floor | ratio | target | met | the floor |', '|---|--:|--:|--:|--:|---|---|', ...lines].join(
+    '\n',
+  );
 }
 
 function format(value: number): string {

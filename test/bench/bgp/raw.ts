@@ -85,9 +85,7 @@ export class RawGobgp {
 /** Requests of AddPathStream for these paths, encoded. */
 export function messagesOf(paths: readonly RawPath[]): Buffer[] {
   const count = Math.ceil(paths.length / pathsPerMessage);
-  const parts = Array.from({ length: count }, (_, at) =>
-    paths.slice(at * pathsPerMessage, (at + 1) * pathsPerMessage),
-  );
+  const parts = Array.from({ length: count }, (_, at) => paths.slice(at * pathsPerMessage, (at + 1) * pathsPerMessage));
   return parts.map((part) => addPathStream().requestSerialize(request(part)));
 }
 
