@@ -224,7 +224,7 @@ export class BgpBed {
 }
 
 /** BGP_PROFILE=folder: speakers that are ended in order leave CPU profiles there. */
-function profiling(): readonly string[] {
+export function profiling(): readonly string[] {
   const dir = process.env['BGP_PROFILE'];
   return dir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${dir}`];
 }

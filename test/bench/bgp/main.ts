@@ -7,11 +7,12 @@ import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
 import { BgpBed } from './bed.ts';
 import { type BgpRow, type Measurement, renderRows } from './measurement.ts';
+import { measurements as bulk } from './bulk.bench.ts';
 import { measurements as client } from './client.bench.ts';
 import { measurements as route } from './route.bench.ts';
 
 const only = process.env['ONLY'] ?? '';
-const all: readonly Measurement[] = [...client, ...route];
+const all: readonly Measurement[] = [...client, ...route, ...bulk];
 
 let bed: BgpBed | undefined;
 

@@ -1,0 +1,70 @@
+/**
+ * The speaker without Kubernetes: a state of very many pods comes in at once, the planner and the target of the speaker work on
+ * it, and the milliseconds until the router has all, and until they were planned, are printed.
+ * Arguments: gobgpd, the router's address, the node's, the folder of the router's sockets, how many.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import { pino } from 'pino';
+import { advertisementOf, nodeOf, peerOf, podOf, stateOf, subnetOf } from '../../../lib/bgp/testing.ts';
+import { GobgpTarget } from '../../../speaker/apply/target.ts';
+import { SpeakerPlanner } from '../../../speaker/plan/plan.ts';
+import { Vty } from '../vty.ts';
+import { addressOf } from './pods.ts';
+
+const [gobgpd = '', peer = '', address = '', dir = '', text = ''] = process.argv.slice(2);
+const count = Number(text);
+
+const objects = {
+  nodes: [nodeOf('n1', [address])],
+  peers: [peerOf('tor1', peer, { asn: 65101 })],
+  advertisements: [advertisementOf('all', { source: 'Pod' })],
+  subnets: [subnetOf('web', ['10.128.0.0/14'])],
+};
+const more = { secrets: new Map() };
+const empty = { ...stateOf(objects), ...more };
+const pods = Array.from({ length: count }, (_, at) => podOf(`web-${at}`, [addressOf(at)]));
+const full = { ...stateOf({ ...objects, pods }), ...more };
+
+const planner = new SpeakerPlanner();
+const everything = { isEverything: true, objects: [] };
+let isEstablished = false;
+const target = new GobgpTarget({
+  gobgpd,
+  log: pino({ level: 'silent' }),
+  random: Math.random,
+  monotonicMs: () => performance.now(),
+  onObserved: ({ sessions }) => {
+    isEstablished = sessions.get(peer)?.state === 'Established';
+  },
+});
+const stop = new AbortController();
+target.set(planner.plan(empty, everything, 'None'));
+const running = target.run(stop.signal);
+const vty = new Vty(dir);
+
+async function told(): Promise<number> {
+  const answer = (await vty.json('show bgp ipv4 unicast summary')) as {
+    readonly peers?: Readonly<Record<string, { readonly pfxRcd?: number }>>;
+  };
+  return answer.peers?.[address]?.pfxRcd ?? -1;
+}
+
+async function until(isSo: () => Promise<boolean> | boolean): Promise<number> {
+  for (const end = performance.now() + 90_000; !(await isSo()); await pause(5))
+    if (performance.now() > end) throw new Error(`the router has ${await told()} prefixes after 90 s`);
+  return performance.now();
+}
+
+await until(() => isEstablished);
+await until(async () => (await told()) === 0);
+const started = performance.now();
+target.set(planner.plan(full, everything, 'None'));
+const planned = performance.now();
+const arrived = await until(async () => (await told()) === count);
+process.stdout.write(`${arrived - started} ${planned - started}`);
+target.set(planner.plan(empty, everything, 'None'));
+await until(async () => (await told()) === 0);
+stop.abort();
+await running;
+vty.close();
+process.exit();
