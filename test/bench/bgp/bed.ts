@@ -3,6 +3,7 @@
  * speaker as a process of its own, and two FRR routers. All that is announced comes from objects made through the API.
  */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
 import { allKinds } from '../../../lib/api/kinds/all.ts';
@@ -20,15 +21,15 @@ import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts
 import type { KubeClient, Resource } from '../../../lib/kube/types.ts';
 import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { openGobgp } from '../../../lib/gobgp/src/index.ts';
-import { inNetns } from '../../lab/run.ts';
+import { node24 } from '../../lab/rooms.ts';
+import { inNetns, run, waitFor } from '../../lab/run.ts';
 import { type BgpLab, end, openBgpLab } from '../../system/bgp-lab.ts';
-import { createPods, createSubnet, type Group, groupOf, groups, node, selectorOf, setReady } from './pods.ts';
+import { createPods, createSubnet, firstSingle, type Group, groups, node, selectorOf, setReady } from './pods.ts';
 import { SpeakerProcess } from './speaker-process.ts';
 import { Tor } from './tor.ts';
 
 /** Of a process that was killed, before somebody starts it again. */
 const restartMs = 1000;
-const total = Object.values(groups).reduce((sum, each) => sum + each, 0);
 const advertisement = 'bench';
 
 export class BgpBed {
@@ -114,6 +115,17 @@ export class BgpBed {
     return this.#speaker;
   }
 
+  async untilReady(): Promise<void> {
+    await waitFor('the speaker to be ready', async () => (await this.speaker.isReady()) || 'not ready', 60_000, 20);
+  }
+
+  /** Milliseconds of a program that reads the pods and ends. */
+  async nodeStartMs(): Promise<number> {
+    const started = performance.now();
+    await run([node24, join(import.meta.dirname, 'pod-reader.ts'), this.api.kubeconfig]);
+    return performance.now() - started;
+  }
+
   /** As a container is started again after it ended. */
   async restartGobgpd(): Promise<number> {
     await this.gobgpd.kill();
@@ -141,7 +153,7 @@ export class BgpBed {
   }
 
   /** All pods of the groups exist and are ready; none of the others is looked at. */
-  async ensurePods(count: number = total): Promise<void> {
+  async ensurePods(count: number = firstSingle): Promise<void> {
     if (this.#pods >= count) return;
     await createPods(this.kube, this.#pods, count, true);
     this.#pods = count;
@@ -149,17 +161,17 @@ export class BgpBed {
 
   /** Makes a pod ready, which is none of the groups; resolves with the time of the API's answer, by performance.now(). */
   async addPod(at: number): Promise<number> {
-    await setReady(this.kube, total + at, true);
+    await setReady(this.kube, firstSingle + at, true);
     return performance.now();
   }
 
   async removePod(at: number): Promise<void> {
-    await setReady(this.kube, total + at, false);
+    await setReady(this.kube, firstSingle + at, false);
   }
 
   /** Pods that are not ready yet, for `addPod`. */
   async createSingles(from: number, to: number): Promise<void> {
-    await createPods(this.kube, total + from, total + to, false);
+    await createPods(this.kube, firstSingle + from, firstSingle + to, false);
   }
 
   /** The pods of these groups are announced, and the first one; the time of the API's answer to that, by performance.now(). */
@@ -228,5 +240,3 @@ export function profiling(): readonly string[] {
   const dir = process.env['BGP_PROFILE'];
   return dir === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${dir}`];
 }
-
-export { groupOf, total };

@@ -68,7 +68,9 @@ async function state(bed: BgpBed): Promise<BgpRow[]> {
     const program = join(import.meta.dirname, 'large-state.ts');
     const { v4: peer, nodeV4: address, dir } = bed.tor.router;
     const args = [bed.gobgpd.target, peer, address, dir, String(large)];
-    const [ours = 0, rendered = 0] = (await run([node24, ...profiling(), program, ...args], { timeoutMs: 120_000 })).split(' ').map(Number);
+    const [ours = 0, rendered = 0] = (await run([node24, ...profiling(), program, ...args], { timeoutMs: 120_000 }))
+      .split(' ')
+      .map(Number);
     return [
       {
         what: `${large.toLocaleString('en')} pods in the speaker's state → all in FRR, from before they are planned (without the API; planned after ${Math.round(rendered)} ms)`,

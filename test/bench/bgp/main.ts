@@ -6,13 +6,16 @@
 import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
 import { BgpBed } from './bed.ts';
+import { idleMeasurements as idle, measurements as churn } from './load.bench.ts';
 import { type BgpRow, type Measurement, renderRows } from './measurement.ts';
 import { measurements as bulk } from './bulk.bench.ts';
 import { measurements as client } from './client.bench.ts';
+import { measurements as peers } from './peers.bench.ts';
+import { measurements as speakerAndGobgpd } from './restart.bench.ts';
 import { measurements as route } from './route.bench.ts';
 
 const only = process.env['ONLY'] ?? '';
-const all: readonly Measurement[] = [...client, ...route, ...bulk];
+const all: readonly Measurement[] = [...client, ...idle, ...route, ...bulk, ...speakerAndGobgpd, ...peers, ...churn];
 
 let bed: BgpBed | undefined;
 

@@ -9,11 +9,13 @@ export const subnet = { name: 'bench', cidrBlock: '10.128.0.0/15', gateway: '10.
 const namespace = 'default';
 const groupLabel = 'bench/group';
 
-/**
- * Groups of pods, by which advertisements take them: of ten thousand, one is the first, so that there is always a route;
- * with the next 99 they are a hundred, with 900 more a thousand.
- */
-export const groups = { first: 1, hundred: 99, thousand: 900, rest: 9000 } as const;
+/** BGP_PODS=number: fewer of them, to try a measurement. */
+const all = Number(process.env['BGP_PODS'] ?? 10_000);
+
+/** Groups of pods, by which advertisements take them: the first is always announced, so that there is a route. */
+export const groups = { first: 1, hundred: 100, thousand: 899, rest: all - 1000 } as const;
+/** The number of the first pod of none of them. */
+export const firstSingle: number = Object.values(groups).reduce((sum, each) => sum + each, 0);
 export type Group = keyof typeof groups | 'single';
 
 /** Of a pod's number: those of the ten thousand come first, then single ones. */

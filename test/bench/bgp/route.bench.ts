@@ -2,12 +2,11 @@
 import { quantile } from '../row.ts';
 import type { BgpBed } from './bed.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
-import { addressOf, prefixOf } from './pods.ts';
+import { addressOf, prefixOf, firstSingle } from './pods.ts';
 import { RawGobgp, rawPath } from './raw.ts';
 import { FibWatch } from './tor.ts';
 
 const samples = Number(process.env['BGP_SAMPLES'] ?? 200);
-const firstSingle = 10_000;
 
 interface Times {
   readonly bgpd: number[];

@@ -86,14 +86,15 @@ export class Tor {
   }
 
   freeze(): void {
-    process.kill(this.#bgpd, 'SIGSTOP');
+    process.kill(this.pid, 'SIGSTOP');
   }
 
   thaw(): void {
-    process.kill(this.#bgpd, 'SIGCONT');
+    process.kill(this.pid, 'SIGCONT');
   }
 
-  get #bgpd(): number {
+  /** Of bgpd. */
+  get pid(): number {
     return Number(readFileSync(join(this.router.dir, 'bgpd.lock'), 'utf8'));
   }
 }
