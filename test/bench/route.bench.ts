@@ -4,9 +4,10 @@ import { openGobgp } from 'gobgp-js';
 import { annotation } from '../../lib/api/names.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { apiVersionOf, subnets } from '../../lib/kube/resources.ts';
+import { Vty } from '../system/bgp/vty.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import { median, type Row, whileFrozen } from './row.ts';
-import { Vty } from './vty.ts';
+import { untilRoute } from './router-polls.ts';
 
 const count = 10;
 
@@ -30,7 +31,7 @@ async function announce(lab: LabHandle, router: Vty, nextHop: string): Promise<{
       });
     });
     const started = performance.now();
-    const arrived = router.until(prefix, nextHop);
+    const arrived = untilRoute(router, prefix, nextHop);
     await kube.create(subnets, {
       apiVersion: apiVersionOf(subnets),
       kind: subnets.kind,
@@ -41,7 +42,7 @@ async function announce(lab: LabHandle, router: Vty, nextHop: string): Promise<{
     times.made.push(arrivedAt - started);
     times.taken.push(arrivedAt - (await accepted));
     await kube.delete(subnets, { name });
-    await router.until(prefix, nextHop, false);
+    await untilRoute(router, prefix, nextHop, { isThere: false });
   }
   await seen.stop();
   await kube.close();
@@ -58,7 +59,7 @@ async function announceBare(socket: string, router: Vty, nextHop: string): Promi
   const times: number[] = [];
   for (const prefix of prefixes) {
     const started = performance.now();
-    const arrived = router.until(prefix, nextHop);
+    const arrived = untilRoute(router, prefix, nextHop);
     await gobgp.addPaths([{ prefix, attributes: { nextHop: '0.0.0.0' } }]);
     times.push((await arrived) - started);
   }
@@ -71,7 +72,7 @@ async function announceBare(socket: string, router: Vty, nextHop: string): Promi
 export async function measure(lab: LabHandle): Promise<Row[]> {
   const [node] = lab.cluster('east').nodes;
   if (node === undefined) throw new Error('the lab has no node');
-  const router = new Vty(lab.router('tor').dir);
+  const router = await Vty.open(join(lab.router('tor').dir, 'bgpd.vty'));
   const ours = await announce(lab, router, node.address);
   const floor = median(
     await whileFrozen(lab, 'east/n1', 'speaker', () =>

@@ -2,7 +2,6 @@
  * What the measurements of BGP stand on: a kube-apiserver with our kinds, one node in a network namespace with gobgpd, its
  * speaker as a process of its own, and two FRR routers. All that is announced comes from objects made through the API.
  */
-import { type ChildProcess, spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
@@ -19,11 +18,11 @@ import {
 } from '../../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts';
 import type { KubeClient, Resource } from '../../../lib/kube/types.ts';
-import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
+import type { TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { openGobgp } from '../../../lib/gobgp/src/index.ts';
 import { node24 } from '../../lab/rooms.ts';
-import { inNetns, run, waitFor } from '../../lab/run.ts';
-import { type BgpLab, end, openBgpLab } from '../../system/bgp-lab.ts';
+import { run, waitFor } from '../../lab/run.ts';
+import { type BgpLab, openBgpLab } from '../../system/bgp/lab.ts';
 import { createPods, createSubnet, firstSingle, type Group, groups, node, selectorOf, setReady } from './pods.ts';
 import { SpeakerProcess } from './speaker-process.ts';
 import { Tor } from './tor.ts';
@@ -32,35 +31,35 @@ import { Tor } from './tor.ts';
 const restartMs = 1000;
 const advertisement = 'bench';
 
+/** The sessions shall not end because this machine has much to do. */
+const holdSeconds = 90;
+/** The order in which they are linked to the node. */
+const setups = [
+  { kind: 'frr', name: 'tor1', asn: 65_101, holdSeconds },
+  { kind: 'frr', name: 'tor2', asn: 65_102, holdSeconds },
+  { kind: 'bird', name: 'bird', asn: 65_103, holdSeconds },
+] as const;
+
 export class BgpBed {
   readonly api: TestApiServer;
   readonly kube: KubeClient;
   readonly lab: BgpLab;
-  readonly gobgpd: TestGobgpd;
   readonly tors: readonly [Tor, Tor];
-  /** Keeps the node's network namespace, whoever else comes and goes there. */
-  readonly #resident: ChildProcess;
   #speaker: SpeakerProcess | undefined;
   #pods = 0;
   #announced: readonly Group[] = [];
 
-  private constructor(api: TestApiServer, kube: KubeClient, lab: BgpLab, gobgpd: TestGobgpd, resident: ChildProcess) {
+  private constructor(api: TestApiServer, lab: BgpLab, tors: readonly [Tor, Tor]) {
     this.api = api;
-    this.kube = kube;
+    this.kube = openKube({ kubeconfig: api.kubeconfig, userAgent: 'bench' });
     this.lab = lab;
-    this.gobgpd = gobgpd;
-    this.#resident = resident;
-    this.tors = [new Tor(lab.routers[0]), new Tor(lab.routers[1])];
+    this.tors = tors;
   }
 
   static async open(): Promise<BgpBed> {
-    const [binary] = gobgpdBinaries();
-    if (binary === undefined) throw new Error('there is no gobgpd');
-    const lab = await openBgpLab();
-    const resident = spawn('nsenter', inNetns(lab.nodeNetns, ['sleep', 'infinity']).slice(1), { stdio: 'ignore' });
-    const [gobgpd, api] = await Promise.all([startGobgpd(binary, inNetns(lab.nodeNetns, [])), startApiServer()]);
-    const kube = openKube({ kubeconfig: api.kubeconfig, userAgent: 'bench' });
-    const bed = new BgpBed(api, kube, lab, gobgpd, resident);
+    const lab = await openBgpLab(setups);
+    const api = await startApiServer();
+    const bed = new BgpBed(api, lab, [await Tor.open(lab.frr('tor1')), await Tor.open(lab.frr('tor2'))]);
     try {
       await bed.#prepare();
     } catch (error) {
@@ -81,7 +80,7 @@ export class BgpBed {
     await this.#createNode();
     await createSubnet(this.kube);
     await this.create(bgpInstances, 'rack', { localASN: 65001 });
-    await this.addPeer(this.tor.router.v4, 'tor1', 65101);
+    await this.addPeer(this.tor.address, 'tor1', this.tor.peer.asn);
     await this.startSpeaker();
     await this.tor.untilEstablished();
     await this.ensurePods(1);
@@ -91,15 +90,17 @@ export class BgpBed {
   async close(): Promise<void> {
     await this.#speaker?.end();
     for (const tor of this.tors) tor.close();
-    await this.gobgpd.stop();
     await this.kube.close();
-    await Promise.all([end(this.#resident), this.api.stop()]);
-    await this.lab.close();
+    await Promise.all([this.api.stop(), this.lab.close()]);
   }
 
   /** The router most measurements look at. */
   get tor(): Tor {
     return this.tors[0];
+  }
+
+  get gobgpd(): TestGobgpd {
+    return this.lab.gobgpd;
   }
 
   /** @throws Error while there is none */
@@ -110,7 +111,7 @@ export class BgpBed {
 
   async startSpeaker(flags: readonly string[] = profiling()): Promise<SpeakerProcess> {
     const { kubeconfig } = this.api;
-    const netstat = `/proc/${String(this.#resident.pid)}/net/netstat`;
+    const netstat = `/proc/${this.lab.node.pid}/net/netstat`;
     this.#speaker = await SpeakerProcess.start({ kubeconfig, node, gobgpd: this.gobgpd.target, netstat, flags });
     return this.#speaker;
   }
@@ -219,7 +220,7 @@ export class BgpBed {
       kind: 'Node',
       metadata: { name: node, labels: { 'ovn.kubernetes.io/bgp': 'true' } },
     });
-    const status = { addresses: [{ type: 'InternalIP', address: this.tor.router.nodeV4 }] };
+    const status = { addresses: [{ type: 'InternalIP', address: this.tor.nodeAddress }] };
     await this.kube.patch(nodes, { name: node }, 'merge', { status }, { subresource: 'status' });
   }
 

@@ -6,6 +6,7 @@ import { median } from '../row.ts';
 import { type BgpBed, profiling } from './bed.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
 import { addressOf } from './pods.ts';
+import { vtyOf } from './tor.ts';
 import { messagesOf, RawGobgp, rawPath } from './raw.ts';
 
 const runs = 3;
@@ -66,8 +67,8 @@ async function state(bed: BgpBed): Promise<BgpRow[]> {
   await bed.speaker.end();
   try {
     const program = join(import.meta.dirname, 'large-state.ts');
-    const { v4: peer, nodeV4: address, dir } = bed.tor.router;
-    const args = [bed.gobgpd.target, peer, address, dir, String(large)];
+    const { address, nodeAddress, peer } = bed.tor;
+    const args = [bed.gobgpd.target, address, nodeAddress, vtyOf(peer), String(large)];
     const [ours = 0, rendered = 0] = (await run([node24, ...profiling(), program, ...args], { timeoutMs: 120_000 }))
       .split(' ')
       .map(Number);

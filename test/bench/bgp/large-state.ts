@@ -1,17 +1,18 @@
 /**
  * The speaker without Kubernetes: a state of very many pods comes in at once, the planner and the target of the speaker work on
  * it, and the milliseconds until the router has all, and until they were planned, are printed.
- * Arguments: gobgpd, the router's address, the node's, the folder of the router's sockets, how many.
+ * Arguments: gobgpd, the router's address, the node's, the socket of the router's bgpd, how many.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { advertisementOf, nodeOf, peerOf, podOf, stateOf, subnetOf } from '../../../lib/bgp/testing.ts';
 import { GobgpTarget } from '../../../speaker/apply/target.ts';
 import { SpeakerPlanner } from '../../../speaker/plan/plan.ts';
-import { Vty } from '../vty.ts';
+import { Vty } from '../../system/bgp/vty.ts';
+import { prefixesOf } from '../router-polls.ts';
 import { addressOf } from './pods.ts';
 
-const [gobgpd = '', peer = '', address = '', dir = '', text = ''] = process.argv.slice(2);
+const [gobgpd = '', peer = '', address = '', socket = '', text = ''] = process.argv.slice(2);
 const count = Number(text);
 
 const objects = {
@@ -33,6 +34,7 @@ const target = new GobgpTarget({
   log: pino({ level: 'silent' }),
   random: Math.random,
   monotonicMs: () => performance.now(),
+  onReceived: () => undefined,
   onObserved: ({ sessions }) => {
     isEstablished = sessions.get(peer)?.state === 'Established';
   },
@@ -40,14 +42,9 @@ const target = new GobgpTarget({
 const stop = new AbortController();
 target.set(planner.plan(empty, everything, 'None'));
 const running = target.run(stop.signal);
-const vty = new Vty(dir);
+const vty = await Vty.open(socket);
 
-async function told(): Promise<number> {
-  const answer = (await vty.json('show bgp ipv4 unicast summary')) as {
-    readonly peers?: Readonly<Record<string, { readonly pfxRcd?: number }>>;
-  };
-  return answer.peers?.[address]?.pfxRcd ?? -1;
-}
+const told = (): Promise<number> => prefixesOf(vty, address);
 
 async function until(isSo: () => Promise<boolean> | boolean): Promise<number> {
   for (const end = performance.now() + 90_000; !(await isSo()); await pause(5))

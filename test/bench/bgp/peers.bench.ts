@@ -5,7 +5,7 @@ import { waitFor } from '../../lab/run.ts';
 import type { BgpBed } from './bed.ts';
 import { rawStream } from './bulk.bench.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
-import { Listener } from './neighbor.ts';
+import { CountingNeighbor } from './counting-neighbor.ts';
 import { groups } from './pods.ts';
 
 const everything = ['hundred', 'thousand', 'rest'] as const;
@@ -15,8 +15,8 @@ async function reset(bed: BgpBed): Promise<BgpRow[]> {
   const floor = await rawStream(bed, 10_000);
   const count = await bed.announce(everything);
   const { established } = await bed.tor.counters();
-  bed.tor.clear();
   const started = performance.now();
+  await bed.tor.peer.reset();
   const isAnew = async (): Promise<true | string> => {
     const now = await bed.tor.counters();
     return now.established > established || now.state;
@@ -38,7 +38,7 @@ async function reset(bed: BgpBed): Promise<BgpRow[]> {
 
 /** The first hundred by an advertisement of their own, all others by the one of the bed. */
 async function attribute(bed: BgpBed): Promise<BgpRow[]> {
-  const listener = await Listener.open(bed.lab.nodeNetns);
+  const listener = await CountingNeighbor.open(bed.lab.node);
   const few = groups.hundred;
   const apply = (community: string): Promise<unknown> =>
     bed.kube.patch(bgpAdvertisements, { name: 'few' }, 'apply', {
@@ -56,7 +56,7 @@ async function attribute(bed: BgpBed): Promise<BgpRow[]> {
     await bed.ask(['thousand', 'rest']);
     await apply('65001:1');
     const count = await bed.tor.untilCount(bed.announced + few).then(() => bed.announced + few);
-    await bed.addPeer(listener.neighbor.address, 'listener', listener.neighbor.asn);
+    await bed.addPeer(listener.address, 'listener', listener.asn);
     const told = async (): Promise<true | string> => {
       const { announced } = await listener.heard();
       return announced >= count || String(announced);

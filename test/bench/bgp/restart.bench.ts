@@ -4,12 +4,13 @@ import { bgpInstances } from '../../../lib/kube/resources.ts';
 import { waitFor } from '../../lab/run.ts';
 import type { BgpBed } from './bed.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
-import { birdMissing, openBird } from './neighbor.ts';
 import { type Group, prefixOf, firstSingle } from './pods.ts';
-import { FibCount } from './tor.ts';
+import { KernelCount } from './tor.ts';
 
 /** Longer than it takes until a session is up again and both sides have said all. */
 const afterMs = 8000;
+/** An address of the second router's link that nobody has. */
+const nobody = '172.31.2.77';
 const everything = ['hundred', 'thousand', 'rest'] as const;
 
 async function speakerKilled(bed: BgpBed): Promise<BgpRow[]> {
@@ -63,7 +64,7 @@ interface Watched {
 
 /** Routes that are missing in a router's kernel at the worst moment while gobgpd is killed and comes again. */
 async function missing(bed: BgpBed, { name, pid }: Watched, count: number, base: number): Promise<BgpRow> {
-  const fib = new FibCount(pid);
+  const fib = new KernelCount(pid);
   await waitFor(`${count} routes in the kernel of ${name}`, () => fib.now() - base === count || `${fib.now() - base}`);
   // End-of-RIB goes both ways before a neighbour would keep routes.
   await pause(afterMs / 2);
@@ -89,29 +90,25 @@ async function gobgpdKilled(bed: BgpBed): Promise<BgpRow[]> {
   await bed.announce([]);
   // bgpd is ahead of the kernel.
   await pause(1000);
-  const frr = { name: 'FRR', pid: bed.tor.pid };
-  const base = new FibCount(frr.pid).now() - 1;
+  const frr = { name: 'FRR', pid: bed.tor.peer.daemon.pid };
+  const base = new KernelCount(frr.pid).now() - 1;
   for (const size of sizes) rows.push(await missing(bed, frr, await bed.announce(size), base));
   return rows;
 }
 
 async function gobgpdKilledBird(bed: BgpBed): Promise<BgpRow[]> {
-  const absent = birdMissing();
-  if (absent) throw new Error(absent);
   const rows: BgpRow[] = [];
-  const bird = await openBird(bed.lab.nodeNetns);
+  const { daemon, link, asn } = bed.lab.bird('bird');
+  const base = new KernelCount(daemon.pid).now();
+  await bed.addPeer(link.v4, 'bird', asn);
   try {
-    await pause(500);
-    const base = new FibCount(bird.pid).now();
-    await bed.addPeer(bird.address, 'bird', bird.asn);
     for (const size of [['hundred', 'thousand'], everything] as const) {
       const count = await bed.announce(size);
-      rows.push(await missing(bed, { name: 'BIRD', pid: bird.pid }, count, base));
+      rows.push(await missing(bed, { name: 'BIRD', pid: daemon.pid }, count, base));
     }
     return rows;
   } finally {
     await bed.removePeer('bird');
-    await bird.close();
   }
 }
 
@@ -148,18 +145,18 @@ async function deadPeer(bed: BgpBed): Promise<BgpRow[]> {
       floor: floor / 1000,
       floorIs: 'the same without another peer',
     });
-    await bed.addPeer('172.31.2.77', 'nobody', 65_102);
+    await bed.addPeer(nobody, 'nobody', 65_102);
     await pause(500);
     rows.push(row('never answered', await once('never answered')));
     await bed.removePeer('nobody');
-    await bed.addPeer(dying.router.v4, 'tor2', 65_102);
+    await bed.addPeer(dying.address, 'tor2', 65_102);
     await dying.untilEstablished();
     await pause(2000);
-    dying.freeze();
+    dying.peer.daemon.freeze();
     try {
       rows.push(row('died with it', await once('died with it')));
     } finally {
-      dying.thaw();
+      dying.peer.daemon.resume();
     }
     await bed.removePeer('tor2');
   }

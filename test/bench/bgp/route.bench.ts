@@ -4,7 +4,7 @@ import type { BgpBed } from './bed.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
 import { addressOf, prefixOf, firstSingle } from './pods.ts';
 import { RawGobgp, rawPath } from './raw.ts';
-import { FibWatch } from './tor.ts';
+import { KernelWatch } from './tor.ts';
 
 const samples = Number(process.env['BGP_SAMPLES'] ?? 200);
 
@@ -16,7 +16,7 @@ interface Times {
 /** The time of each step is taken from when `announce` resolves to. */
 async function timesOf(
   bed: BgpBed,
-  fib: FibWatch,
+  fib: KernelWatch,
   announce: (at: number) => Promise<number>,
   withdraw: (at: number) => Promise<void>,
 ): Promise<Times> {
@@ -35,7 +35,7 @@ async function timesOf(
 }
 
 /** The speaker is frozen: it would take back what it did not plan. */
-async function bare(bed: BgpBed, fib: FibWatch): Promise<Times> {
+async function bare(bed: BgpBed, fib: KernelWatch): Promise<Times> {
   const tag = await bed.tag();
   const gobgp = new RawGobgp(bed.gobgpd.target);
   bed.speaker.freeze();
@@ -59,7 +59,7 @@ async function bare(bed: BgpBed, fib: FibWatch): Promise<Times> {
 }
 
 async function one(bed: BgpBed, others: string): Promise<BgpRow[]> {
-  const fib = await FibWatch.open(bed.tor.router.netns);
+  const fib = await KernelWatch.open(bed.tor.peer.namespace);
   try {
     const floor = await bare(bed, fib);
     const ours = await timesOf(

@@ -1,12 +1,13 @@
 /** A router of the bed: FRR asked by its own socket, and the kernel's table that it fills. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { createInterface } from 'node:readline';
-import type { Router } from '../../system/bgp-lab.ts';
-import { inNetns } from '../../lab/run.ts';
-import { Vty } from '../vty.ts';
+import type { FrrPeer } from '../../system/bgp/frr.ts';
+import type { Namespace } from '../../system/bgp/namespace.ts';
+import { Vty } from '../../system/bgp/vty.ts';
+import { prefixesOf, untilRoute } from '../router-polls.ts';
 
 export interface Counters {
   readonly state: string;
@@ -17,40 +18,39 @@ export interface Counters {
 }
 
 export class Tor {
-  readonly router: Router;
+  readonly peer: FrrPeer;
   readonly #vty: Vty;
 
-  constructor(router: Router) {
-    this.router = router;
-    this.#vty = new Vty(router.dir);
+  private constructor(peer: FrrPeer, vty: Vty) {
+    this.peer = peer;
+    this.#vty = vty;
+  }
+
+  static async open(peer: FrrPeer): Promise<Tor> {
+    return new Tor(peer, await Vty.open(vtyOf(peer)));
   }
 
   close(): void {
     this.#vty.close();
   }
 
+  /** Its address on the link to the node, and the node's. */
+  get address(): string {
+    return this.peer.link.v4;
+  }
+
+  get nodeAddress(): string {
+    return this.peer.link.nodeV4;
+  }
+
   /** Prefixes of the node in bgpd. */
-  async count(): Promise<number> {
-    const answer = (await this.#vty.json('show bgp ipv4 unicast summary')) as {
-      readonly peers?: Readonly<Record<string, { readonly pfxRcd?: number }>>;
-    };
-    return answer.peers?.[this.router.nodeV4]?.pfxRcd ?? 0;
+  count(): Promise<number> {
+    return prefixesOf(this.#vty, this.nodeAddress);
   }
 
   async counters(): Promise<Counters> {
-    const { nodeV4 } = this.router;
-    const answer = (await this.#vty.json(`show bgp neighbors ${nodeV4}`)) as Readonly<
-      Record<
-        string,
-        {
-          readonly bgpState: string;
-          readonly messageStats: { readonly updatesRecv: number };
-          readonly connectionsEstablished: number;
-          readonly connectionsDropped: number;
-        }
-      >
-    >;
-    const found = answer[nodeV4];
+    const text = await this.#vty.command(`show bgp neighbors ${this.nodeAddress} json`);
+    const found = (JSON.parse(text) as Readonly<Record<string, ShownNeighbor>>)[this.nodeAddress];
     return {
       state: found?.bgpState ?? '',
       updates: found?.messageStats.updatesRecv ?? 0,
@@ -60,8 +60,8 @@ export class Tor {
   }
 
   /** When bgpd has the prefix from the node, or has it no more, by performance.now(). */
-  async until(prefix: string, isThere = true): Promise<number> {
-    return this.#vty.until(prefix, this.router.nodeV4, isThere, 0);
+  until(prefix: string, isThere = true): Promise<number> {
+    return untilRoute(this.#vty, prefix, this.nodeAddress, { isThere, everyMs: 0 });
   }
 
   /** When bgpd has so many prefixes of the node, by performance.now(). */
@@ -71,41 +71,35 @@ export class Tor {
       found = await this.count();
       if (found === count) return performance.now();
     }
-    throw new Error(`waited ${timeoutMs / 1000} s for ${count} prefixes at ${this.router.name}; it has ${found}`);
+    throw new Error(`waited ${timeoutMs / 1000} s for ${count} prefixes at ${this.peer.name}; it has ${found}`);
   }
 
   async untilEstablished(timeoutMs = 30_000): Promise<number> {
     for (const end = performance.now() + timeoutMs; performance.now() < end; await pause(20))
       if ((await this.counters()).state === 'Established') return performance.now();
-    throw new Error(`waited ${timeoutMs / 1000} s for the session with ${this.router.name}`);
-  }
-
-  /** Ends all sessions, as an operator of the router would. */
-  clear(): void {
-    execFileSync('vtysh', ['--vty_socket', this.router.dir, '-c', 'clear bgp *'], { stdio: 'ignore' });
-  }
-
-  freeze(): void {
-    process.kill(this.pid, 'SIGSTOP');
-  }
-
-  thaw(): void {
-    process.kill(this.pid, 'SIGCONT');
-  }
-
-  /** Of bgpd. */
-  get pid(): number {
-    return Number(readFileSync(join(this.router.dir, 'bgpd.lock'), 'utf8'));
+    throw new Error(`waited ${timeoutMs / 1000} s for the session with ${this.peer.name}`);
   }
 }
 
+interface ShownNeighbor {
+  readonly bgpState: string;
+  readonly messageStats: { readonly updatesRecv: number };
+  readonly connectionsEstablished: number;
+  readonly connectionsDropped: number;
+}
+
+/** The socket of its bgpd. */
+export function vtyOf({ dir }: FrrPeer): string {
+  return join(dir, 'bgpd.vty');
+}
+
 /** What changes in the kernel's table of a namespace, and when. */
-export class FibWatch {
+export class KernelWatch {
   readonly #monitor: ChildProcess;
   readonly #at = new Map<string, number>();
 
-  private constructor(netns: string) {
-    const [command = '', ...args] = inNetns(netns, ['ip', 'monitor', 'route']);
+  private constructor({ prefix }: Namespace) {
+    const [command = '', ...args] = [...prefix, 'ip', 'monitor', 'route'];
     this.#monitor = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
     const lines = this.#monitor.stdout && createInterface({ input: this.#monitor.stdout });
     lines?.on('line', (line) => {
@@ -115,8 +109,8 @@ export class FibWatch {
     });
   }
 
-  static async open(netns: string): Promise<FibWatch> {
-    const watch = new FibWatch(netns);
+  static async open(namespace: Namespace): Promise<KernelWatch> {
+    const watch = new KernelWatch(namespace);
     // It says nothing when it is ready; its socket shows.
     await pause(200);
     return watch;
@@ -139,7 +133,7 @@ export class FibWatch {
 }
 
 /** Fewest routes of a kernel's table over some time, looked at every three milliseconds. */
-export class FibCount {
+export class KernelCount {
   readonly #file: string;
   #isOver = false;
   #fewest = Number.POSITIVE_INFINITY;
