@@ -19,10 +19,12 @@ export interface ExportAttributes {
 
 /** The advertisements of the class that the peer is told. */
 export function toldTo(peer: AcceptedPeer, routeClass: RouteClass): readonly ClassAdvertisement[] {
-  return routeClass.advertisements.filter(
-    ({ labels, peers }) =>
-      matchesSelector(peer.advertisements, labels) && (peers === undefined || peers.includes(peer.name)),
-  );
+  return routeClass.advertisements.filter((each) => isFor(peer, each));
+}
+
+/** Whether an advertisement goes to the peer: the peer selects it, and it does not name others only. */
+export function isFor(peer: AcceptedPeer, { labels, peers }: Pick<ClassAdvertisement, 'labels' | 'peers'>): boolean {
+  return matchesSelector(peer.advertisements, labels) && (peers === undefined || peers.includes(peer.name));
 }
 
 /** Undefined where the peer is not told of the class. */

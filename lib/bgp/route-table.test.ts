@@ -171,6 +171,17 @@ test('EIPs are announced when they are ready, prefixes of other clusters unless 
   );
 });
 
+test('objects that are not announced are counted by advertisement and reason, each once', () => {
+  const state = { subnets: [web], advertisements: [advertisementOf('a', { source: 'Pod' })] };
+  const pods = [podOf('a', ['10.16.0.5', 'fd00:10:16::5'], { isReady: false }), podOf('b', ['10.16.0.6'])];
+  const table = tableOf({ ...state, pods: [...pods, podOf('c', ['10.16.0.7'], { isReady: false })] });
+  assert.deepEqual([...table.refused()], [['a', 'NotReady', 2]]);
+  table.update(stateOf({ ...state, nodes, pods }), [{ source: 'Pod', key: 'default/c' }]);
+  assert.deepEqual([...table.refused()], [['a', 'NotReady', 1]]);
+  table.update(stateOf({ ...state, nodes }), [{ source: 'Pod', key: 'default/a' }]);
+  assert.deepEqual([...table.refused()], []);
+});
+
 test('an aggregate is there as long as one of its members, and never wider than what the cluster owns', () => {
   const pods = [podOf('a', ['10.16.3.5']), podOf('b', ['10.16.3.6']), podOf('c', ['10.16.4.5'])];
   const a = advertisementOf('a', { source: 'Pod', aggregation: { ipv4Length: 24 } });
@@ -261,6 +272,8 @@ test('worked on object by object in any order, the table is what a build of ever
     const counts = (from: RouteTable) =>
       Object.fromEntries([...from.classes].map(([id, { ipv4, ipv6 }]) => [id, [ipv4, ipv6]]));
     assert.deepEqual(counts(table), counts(fresh));
+    const refused = (from: RouteTable) => [...from.refused()].map((each) => each.join(' ')).toSorted();
+    assert.deepEqual(refused(table), refused(fresh));
   }
 });
 

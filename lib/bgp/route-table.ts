@@ -34,6 +34,8 @@ interface Tally {
   readonly prefixes: Map<string, number>;
   readonly objects: Set<string>;
   readonly refusals: Map<string, readonly Refusal[]>;
+  /** How many objects are refused for each code. */
+  readonly refused: Map<string, number>;
 }
 
 const none: ObjectOffers = { offers: [], refusals: [] };
@@ -129,6 +131,12 @@ export class RouteTable {
     return this.#tallies.get(advertisement)?.refusals ?? new Map();
   }
 
+  /** How many objects are not announced, or not all of them, by advertisement and code; counted as they come and go. */
+  *refused(): Generator<readonly [advertisement: string, code: string, objects: number]> {
+    for (const [advertisement, { refused }] of this.#tallies)
+      for (const [code, objects] of refused) yield [advertisement, code, objects];
+  }
+
   /** What an advertisement announces from all nodes together. */
   summary(advertisement: string): AdvertisementSummary {
     const tally = this.#tallies.get(advertisement);
@@ -146,7 +154,7 @@ export class RouteTable {
   #tally(advertisement: string): Tally {
     const known = this.#tallies.get(advertisement);
     if (known) return known;
-    const made: Tally = { prefixes: new Map(), objects: new Set(), refusals: new Map() };
+    const made: Tally = { prefixes: new Map(), objects: new Set(), refusals: new Map(), refused: new Map() };
     this.#tallies.set(advertisement, made);
     return made;
   }
@@ -154,12 +162,12 @@ export class RouteTable {
   #put(object: string, next: ObjectOffers): void {
     const before = this.#byObject.get(object) ?? none;
     for (const { advertisement } of before.refusals) this.#tally(advertisement).refusals.delete(object);
+    for (const { advertisement, code } of codesOf(before)) add(this.#tally(advertisement).refused, code, -1);
+    for (const { advertisement, code } of codesOf(next)) add(this.#tally(advertisement).refused, code, 1);
     for (const { advertisement, prefix } of before.offers) {
       const tally = this.#tally(advertisement);
       tally.objects.delete(object);
-      const left = (tally.prefixes.get(prefix) ?? 0) - 1;
-      if (left > 0) tally.prefixes.set(prefix, left);
-      else tally.prefixes.delete(prefix);
+      add(tally.prefixes, prefix, -1);
       const others = (this.#byPrefix.get(prefix) ?? []).filter((each) => each.object !== object);
       if (others.length > 0) this.#byPrefix.set(prefix, others);
       else this.#byPrefix.delete(prefix);
@@ -173,7 +181,7 @@ export class RouteTable {
     for (const offer of next.offers) {
       const tally = this.#tally(offer.advertisement);
       tally.objects.add(object);
-      tally.prefixes.set(offer.prefix, (tally.prefixes.get(offer.prefix) ?? 0) + 1);
+      add(tally.prefixes, offer.prefix, 1);
       const contributions = this.#byPrefix.get(offer.prefix);
       if (contributions) contributions.push({ object, offer });
       else this.#byPrefix.set(offer.prefix, [{ object, offer }]);
@@ -205,6 +213,18 @@ export class RouteTable {
     if (counted.ipv4 + counted.ipv6 > 0) this.#counts.set(routeClass.id, counted);
     else this.#counts.delete(routeClass.id);
   }
+}
+
+function add(counts: Map<string, number>, key: string, by: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + by;
+  if (count > 0) counts.set(key, count);
+  else counts.delete(key);
+}
+
+/** Each code of each advertisement once: an object may be refused twice for the same. */
+function codesOf({ refusals }: ObjectOffers): readonly Refusal[] {
+  const isSame = (a: Refusal, b: Refusal) => a.advertisement === b.advertisement && a.code === b.code;
+  return refusals.filter((each, at) => refusals.findIndex((other) => isSame(each, other)) === at);
 }
 
 /** Whether the node of the view's state announces the offer, as far as advertisement and object decide it. */
