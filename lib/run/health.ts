@@ -3,10 +3,10 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 
-/** A fresh registry with the process' own figures: CPU, memory, garbage collection, event-loop lag. */
-export function createRegistry(room: string): Registry {
+/** A fresh registry with the process' own figures: CPU, memory, garbage collection, event-loop lag. @param labels of every series */
+export function createRegistry(room: string, labels: Readonly<Record<string, string>> = {}): Registry {
   const registry = new Registry();
-  registry.setDefaultLabels({ room });
+  registry.setDefaultLabels({ room, ...labels });
   collectDefaultMetrics({ register: registry, prefix: 'isthmus_', eventLoopMonitoringPrecision: 20 });
   return registry;
 }
