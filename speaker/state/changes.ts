@@ -6,4 +6,6 @@ export interface Changes {
   readonly isEverything: boolean;
   /** Objects whose own routes may be others now. */
   readonly objects: readonly ObjectRef[];
+  /** When the first of it was seen, on the monotonic clock; undefined: nothing happened. */
+  readonly sinceMs?: number | undefined;
 }
