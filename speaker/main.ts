@@ -16,6 +16,7 @@ import { planStatus } from './plan/status.ts';
 import { Drain } from './state/drain.ts';
 import { joined, paced } from './state/joined.ts';
 import { historyOf } from './state/history.ts';
+import { UpdateLag } from './state/lag.ts';
 import type { Received } from './state/learned.ts';
 import type { Observed } from './state/observed.ts';
 import { SpeakerEvents } from './status/events.ts';
@@ -47,16 +48,19 @@ const countsMs = 1000;
 runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const options = parseFlags(flags, process.argv.slice(2), process.env);
   const client = openKube({ kubeconfig: options.kubeconfig, userAgent: 'isthmus-speaker' });
-  const registry = createRegistry('speaker');
-  const metrics = new SpeakerMetrics(registry);
+  const registry = createRegistry('speaker', { node: options.node });
+  const monotonicMs = (): number => performance.now();
+  const lag = new UpdateLag(monotonicMs, (lagMs) => metrics.answered(lagMs));
+  const metrics = new SpeakerMetrics(registry, () => lag.pendingMs);
 
   const recorder = new EventRecorder({ client, component: 'isthmus-speaker', instance: options.node, signal, log });
   const events = new SpeakerEvents(recorder, options.node);
   const writer = new ObjectWriter({ signal, log });
   const { node } = options;
   const now = (): string => new Date().toISOString();
-  const status = new StatusWriter({ client, writer, events, node, now });
-  const nodeState = new NodeStateWriter({ client, writer, node, now });
+  const counted = metrics.counting(writer);
+  const status = new StatusWriter({ client, writer: counted, events, node, now });
+  const nodeState = new NodeStateWriter({ client, writer: counted, node, now });
 
   let plan: SpeakerPlan | undefined;
   let observed: Observed | undefined;
@@ -71,13 +75,12 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
       { signatures: signatures.recent, notifications: gobgpdLog.last },
       received ?? cluster.nodeState()?.status,
     );
-    metrics.set(plan, observed);
+    metrics.set({ state, plan, observed, nodeState: planned.nodeState });
     status.write(state, planned);
     nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
     events.onAnnotations(state, planned.annotations);
   });
   const tellCounts = paced(countsMs, tell);
-  const monotonicMs = (): number => performance.now();
   const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: tell });
   const gobgpdLog = new GobgpdLog({ file: options.gobgpdLog, onChange: tell });
   const target = new GobgpTarget({
@@ -96,6 +99,8 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
       received = next;
       tell();
     },
+    lag,
+    onAudit: (differing) => metrics.audited(differing),
   });
   let isSynced = false;
   const planner = new SpeakerPlanner();
@@ -105,6 +110,8 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     const changes = cluster.takeChanges();
     const before = plan;
     plan = planner.plan(state, changes, drain.phase(isDrained(state), settleSeconds(state)));
+    // What was there before the speaker says nothing of how fast it is.
+    if (before && changes.sinceMs !== undefined && plan.changed.size > 0) lag.wants(changes.sinceMs);
     target.set(plan);
     if (before && changes.objects.length > 0 && !changes.isEverything) tellCounts();
     else tell();
@@ -119,6 +126,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     signal,
     flagObjects: flagObjects(options),
     onChange: replan,
+    monotonicMs,
   });
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });

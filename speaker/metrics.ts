@@ -1,42 +1,51 @@
-import { Counter, Gauge, type Registry } from 'prom-client';
-import { countTold } from './plan/peer-status.ts';
-import type { SpeakerPlan } from './plan/plan.ts';
-import type { Observed } from './state/observed.ts';
+/** The speaker's metrics: what it knows is read at a scrape (metrics/), what happens is counted here. */
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { ObjectWriter } from '../lib/kube/writer.ts';
+import { aliasSeries } from './metrics/aliases.ts';
+import { nodeSeries } from './metrics/node.ts';
+import { registerScraped } from './metrics/scraped.ts';
+import { sessionSeries } from './metrics/sessions.ts';
+import type { SpeakerView } from './metrics/view.ts';
 
-/** Keeps the speaker's metrics; sessions are few, so each may be a series. */
+const prefix = 'isthmus_speaker';
+const lagSeconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10];
+
 export class SpeakerMetrics {
-  readonly #up: Gauge<'peer' | 'address'>;
-  readonly #advertised: Gauge<'peer' | 'address'>;
-  readonly #daemonUp: Gauge;
-  readonly #prefixes: Gauge;
   readonly #lost: Counter;
+  readonly #audits: Counter;
+  readonly #differences: Counter;
+  readonly #lag: Histogram;
+  readonly #writes: Counter<'kind' | 'outcome'>;
   readonly #calls: Counter<'method'>;
-  #wasReachable = true;
+  #view: SpeakerView | undefined;
 
-  constructor(registry: Registry) {
+  /** @param pendingMs how long the oldest change has waited that gobgpd has not answered */
+  constructor(registry: Registry, pendingMs: () => number) {
     const registers = [registry];
-    const labelNames = ['peer', 'address'] as const;
-    this.#up = new Gauge({
-      name: 'isthmus_speaker_session_up',
-      help: '1 while the BGP session is established',
-      labelNames,
+    const counter = (name: string, help: string): Counter =>
+      new Counter({ name: `${prefix}_${name}`, help, registers });
+    this.#lost = counter('gobgpd_lost_total', 'How often gobgpd stopped answering');
+    this.#audits = counter('audits_total', 'How often everything in gobgpd was read anew to look for differences');
+    this.#differences = counter(
+      'audit_differences_total',
+      'Prefixes that an audit found otherwise than they were left',
+    );
+    this.#lag = new Histogram({
+      name: `${prefix}_update_lag_seconds`,
+      help: 'From a change seen in Kubernetes to the answer of gobgpd for its prefixes',
+      buckets: lagSeconds,
       registers,
     });
-    this.#advertised = new Gauge({
-      name: 'isthmus_speaker_session_advertised_prefixes',
-      help: 'Prefixes the peer was told',
-      labelNames,
+    const pending: Gauge = new Gauge({
+      name: `${prefix}_update_pending_seconds`,
+      help: 'How long the oldest change has waited that gobgpd has not answered; 0 where none does',
       registers,
+      collect: () => pending.set(pendingMs() / 1000),
     });
-    this.#daemonUp = new Gauge({ name: 'isthmus_speaker_gobgpd_up', help: '1 while gobgpd answers', registers });
-    this.#prefixes = new Gauge({
-      name: 'isthmus_speaker_wanted_prefixes',
-      help: 'Prefixes this node announces',
-      registers,
-    });
-    this.#lost = new Counter({
-      name: 'isthmus_speaker_gobgpd_lost_total',
-      help: 'How often gobgpd stopped answering',
+    this.#writes = new Counter({
+      name: `${prefix}_status_writes_total`,
+      help: 'Writes of statuses by kind, and what became of them',
+      labelNames: ['kind', 'outcome'],
       registers,
     });
     this.#calls = new Counter({
@@ -45,26 +54,37 @@ export class SpeakerMetrics {
       labelNames: ['method'],
       registers,
     });
+    registerScraped(registry, [...sessionSeries, ...nodeSeries, ...aliasSeries], () => this.#view);
   }
 
   countCall(method: string): void {
     this.#calls.inc({ method });
   }
 
-  set(plan: SpeakerPlan, observed: Observed): void {
-    const { isReachable } = observed.daemon;
-    if (this.#wasReachable && !isReachable) this.#lost.inc();
-    this.#wasReachable = isReachable;
-    this.#daemonUp.set(isReachable ? 1 : 0);
-    this.#prefixes.set(plan.table.routes.size);
-    this.#up.reset();
-    this.#advertised.reset();
-    for (const wanted of plan.peers.values()) {
-      const { name: peer, address } = wanted;
-      const session = observed.sessions.get(address);
-      this.#up.set({ peer, address }, session?.state === 'Established' ? 1 : 0);
-      const told = countTold(plan, wanted);
-      if (session?.state === 'Established') this.#advertised.set({ peer, address }, told.ipv4 + told.ipv6);
-    }
+  /** Figures are of this from now on. */
+  set(view: SpeakerView): void {
+    if (this.#view?.observed.daemon.isReachable && !view.observed.daemon.isReachable) this.#lost.inc();
+    this.#view = view;
+  }
+
+  answered(lagMs: number): void {
+    this.#lag.observe(lagMs / 1000);
+  }
+
+  audited(differing: number): void {
+    this.#audits.inc();
+    this.#differences.inc(differing);
+  }
+
+  /** The same writer; what becomes of its writes is counted. */
+  counting(writer: Pick<ObjectWriter, 'enqueue'>): Pick<ObjectWriter, 'enqueue'> {
+    return {
+      enqueue: async (key, write) => {
+        const outcome = await writer.enqueue(key, write);
+        const [kind = ''] = key.split('/');
+        this.#writes.inc({ kind, outcome: outcome instanceof Error ? 'refused' : outcome });
+        return outcome;
+      },
+    };
   }
 }

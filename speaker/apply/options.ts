@@ -1,4 +1,5 @@
 import type { Logger } from '../../lib/run/logger.ts';
+import type { UpdateLag } from '../state/lag.ts';
 import type { Received } from '../state/learned.ts';
 import type { Observed } from '../state/observed.ts';
 
@@ -14,4 +15,8 @@ export interface TargetOptions {
   readonly onObserved: (observed: Observed) => void;
   /** What routers announce changed; the same map, which goes on changing. */
   readonly onReceived: (received: Received) => void;
+  /** Told when changes are sent and answered. */
+  readonly lag: UpdateLag;
+  /** gobgpd was read anew, and so many of its prefixes were not as they had been left. */
+  readonly onAudit: (differing: number) => void;
 }

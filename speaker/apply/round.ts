@@ -9,7 +9,7 @@ import { applySteps } from './apply.ts';
 import { programmedBySteps, readProgrammed } from './programmed.ts';
 import { Revival } from './revival.ts';
 import { readSessions } from './sessions.ts';
-import { diffSteps, isSameGlobal, type Programmed } from './steps.ts';
+import { diffSteps, isSameGlobal, type Programmed, type Steps } from './steps.ts';
 import type { TargetOptions } from './options.ts';
 
 /** How often everything is read anew. */
@@ -55,14 +55,19 @@ export class Round {
   /**
    * @param changed prefixes whose route is another than at the last call
    * @param isAudit reads everything anew, which finds what others changed
+   * @returns whether gobgpd took it
    */
-  async apply(plan: SpeakerPlan, changed: ReadonlySet<string>, isAudit: boolean): Promise<void> {
+  async apply(plan: SpeakerPlan, changed: ReadonlySet<string>, isAudit: boolean): Promise<boolean> {
     const problem = this.#problem;
+    const isKnown = this.#programmed !== undefined;
+    let isTaken = false;
     try {
       const known = isAudit ? undefined : this.#programmed;
       this.#programmed = undefined;
       const before = known ?? (await readProgrammed(this.#client));
       const steps = diffSteps(plan, before, known && changed);
+      if (isKnown && isAudit)
+        this.#options.onAudit(steps ? prefixesOf(steps).filter((each) => !changed.has(each)).length : 0);
       if (steps) {
         this.#refused = await applySteps(this.#client, steps, (address) => this.#history.get(address)?.isUp === true);
         this.#programmed = programmedBySteps(steps, before, new Set(this.#refused.keys()));
@@ -70,6 +75,7 @@ export class Round {
       }
       this.#problem = restartNeeded(plan, this.#programmed);
       this.#failures = this.#refused.size > 0 ? this.#failures + 1 : 0;
+      isTaken = true;
     } catch (error) {
       if (!(error instanceof GobgpRejected)) throw error;
       this.#options.log.error({ err: error.message }, 'gobgpd refused a call; trying again');
@@ -78,6 +84,7 @@ export class Round {
     }
     this.#hasNews ||= !isDeepStrictEqual(problem, this.#problem);
     if (isAudit || this.#failures > 0) this.#scheduleAudit();
+    return isTaken;
   }
 
   #scheduleAudit(): void {
@@ -108,6 +115,10 @@ export class Round {
       this.#programmed = undefined;
     }
   }
+}
+
+function prefixesOf({ withdraw, addPaths }: Steps): readonly string[] {
+  return [...withdraw, ...addPaths.map(({ prefix }) => prefix)];
 }
 
 /** gobgpd takes AS, router ID and port once in its life, and ending it drops every session: that moment is the operator's choice. */

@@ -129,7 +129,8 @@ export class GobgpTarget {
       if (isAudit || reasons.has('plan')) {
         const changed = this.#changed;
         this.#changed = new Set();
-        await round.apply(this.#plan, changed, isAudit);
+        this.#options.lag.sent();
+        if (await round.apply(this.#plan, changed, isAudit)) this.#options.lag.answered();
         received.follow(importers(this.#plan));
       }
       if (isAudit || reasons.has('session') || round.hasNews) {

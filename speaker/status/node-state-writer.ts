@@ -7,7 +7,7 @@ import type { ObjectWriter } from '../../lib/kube/writer.ts';
 
 export interface NodeStateWriterOptions {
   readonly client: KubeClient;
-  readonly writer: ObjectWriter;
+  readonly writer: Pick<ObjectWriter, 'enqueue'>;
   readonly node: string;
   /** RFC 3339. */
   readonly now: () => string;

@@ -28,7 +28,7 @@ interface StatusObject {
 
 export interface StatusWriterOptions {
   readonly client: KubeClient;
-  readonly writer: ObjectWriter;
+  readonly writer: Pick<ObjectWriter, 'enqueue'>;
   readonly events: SpeakerEvents;
   readonly node: string;
   /** RFC 3339. */

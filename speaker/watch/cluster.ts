@@ -63,6 +63,7 @@ export interface ClusterOptions {
   readonly signal: AbortSignal;
   /** After every change of any object. */
   readonly onChange: () => void;
+  readonly monotonicMs: () => number;
 }
 
 /** A Secret that may not be read must not keep the node from speaking BGP. */
@@ -75,10 +76,11 @@ interface Selection {
 }
 
 export function watchCluster(options: ClusterOptions): Cluster {
-  const { client, node, passwords, flagObjects, log, signal, onChange } = options;
+  const { client, node, passwords, flagObjects, log, signal, onChange, monotonicMs } = options;
   const reflectors: Reflector<unknown>[] = [];
   let isEverything = false;
   let objects: ObjectRef[] = [];
+  let sinceMs: number | undefined;
   const mirror = <T>(
     resource: Resource,
     parse: (raw: RawObject) => T,
@@ -91,6 +93,7 @@ export function watchCluster(options: ClusterOptions): Cluster {
       if (change.after === undefined) values.delete(change.key);
       else values.set(change.key, change.after);
       onEach(change);
+      if (isEverything || objects.length > 0) sinceMs ??= monotonicMs();
       onChange();
     });
     reflectors.push(reflector);
@@ -187,9 +190,10 @@ export function watchCluster(options: ClusterOptions): Cluster {
     ]),
     state: { node, ...known, slices, eips, secrets: secretsByName },
     takeChanges: () => {
-      const changes = { isEverything, objects };
+      const changes = { isEverything, objects, sinceMs };
       isEverything = false;
       objects = [];
+      sinceMs = undefined;
       return changes;
     },
     nodeState: () => ownState.get(node),

@@ -7,6 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { advertisementOf, nodeOf, peerOf, podOf, stateOf, subnetOf } from '../../../lib/bgp/testing.ts';
 import { GobgpTarget } from '../../../speaker/apply/target.ts';
+import { UpdateLag } from '../../../speaker/state/lag.ts';
 import { SpeakerPlanner } from '../../../speaker/plan/plan.ts';
 import { Vty } from '../../system/bgp/vty.ts';
 import { prefixesOf } from '../router-polls.ts';
@@ -35,6 +36,11 @@ const target = new GobgpTarget({
   random: Math.random,
   monotonicMs: () => performance.now(),
   onReceived: () => undefined,
+  onAudit: () => undefined,
+  lag: new UpdateLag(
+    () => performance.now(),
+    () => undefined,
+  ),
   onObserved: ({ sessions }) => {
     isEstablished = sessions.get(peer)?.state === 'Established';
   },
