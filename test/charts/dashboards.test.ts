@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { z } from 'zod';
 import { chart, parseManifests, renderChart } from './render.ts';
+import { speakerMetrics, speakerSeriesIn } from './speaker-series.ts';
 
 const root = join(import.meta.dirname, '../..');
 const sources = ['interconnect/metrics.ts', 'interconnect/hub/metrics.ts']
@@ -16,12 +17,15 @@ const dashboard = z.object({
   panels: z.array(z.object({ title: z.string(), targets: z.array(z.object({ expr: z.string() })).min(1) })).min(1),
 });
 
-test('every figure on a dashboard is one that a program has', () => {
+test('every figure on a dashboard is one that a program has', async () => {
+  const { series } = await speakerMetrics();
   for (const file of readdirSync(join(chart, 'dashboards'))) {
     const { panels } = dashboard.parse(JSON.parse(readFileSync(join(chart, 'dashboards', file), 'utf8')));
     for (const { title, targets } of panels) {
       const names = targets.flatMap(({ expr }) => [...expr.matchAll(/isthmus_(?:interconnect|hub)_(\w+)/g)]);
-      assert.ok(names.length > 0, `${file}: "${title}" shows nothing of ours`);
+      const speakers = targets.flatMap(({ expr }) => speakerSeriesIn(expr));
+      assert.ok(names.length + speakers.length > 0, `${file}: "${title}" shows nothing of ours`);
+      for (const each of speakers) assert.ok(series.has(each), `${file}: "${title}" asks for ${each}`);
       for (const [whole, name = ''] of names) {
         const plain = name.replace(/_bucket$/, '');
         assert.ok(
@@ -39,5 +43,8 @@ test('dashboards are installed on demand, one ConfigMap each', () => {
       .filter(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name.startsWith('isthmus-dashboard-'))
       .map(({ metadata }) => metadata.name);
   assert.deepEqual(maps([]), []);
-  assert.deepEqual(maps(['metrics.dashboards.enabled=true']), ['isthmus-dashboard-interconnect']);
+  assert.deepEqual(maps(['metrics.dashboards.enabled=true']), [
+    'isthmus-dashboard-bgp',
+    'isthmus-dashboard-interconnect',
+  ]);
 });
