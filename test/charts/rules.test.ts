@@ -1,0 +1,46 @@
+/** The alerts of the chart: they ask for series that speakers have, are installed on demand, and are in the guide, as every metric is. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { chart, parseManifests, renderChart } from './render.ts';
+import { speakerMetrics, speakerSeriesIn } from './speaker-series.ts';
+
+const alert = z.strictObject({
+  alert: z.string(),
+  expr: z.string(),
+  for: z.string().optional(),
+  labels: z.object({ severity: z.enum(['critical', 'warning']) }),
+  annotations: z.strictObject({ summary: z.string(), description: z.string() }),
+});
+const rules = z.strictObject({ groups: z.array(z.strictObject({ name: z.string(), rules: z.array(alert).min(1) })) });
+
+const text = readFileSync(join(chart, 'rules/bgp.yaml'), 'utf8');
+const alerts = rules.parse(parse(text)).groups.flatMap((group) => group.rules);
+const guide = readFileSync(join(chart, '../../docs/guides/bgp.md'), 'utf8');
+
+test('every series that an alert asks for is one that a speaker has', async () => {
+  const { series } = await speakerMetrics();
+  for (const { alert: name, expr } of alerts) {
+    const asked = speakerSeriesIn(expr);
+    assert.ok(asked.length > 0, `${name} asks for nothing of ours`);
+    for (const each of asked) assert.ok(series.has(each), `${name} asks for ${each}`);
+  }
+});
+
+test('the guide has every alert and every metric of a speaker', async () => {
+  const { names } = await speakerMetrics();
+  for (const name of [...names, ...alerts.map((each) => each.alert)]) assert.ok(guide.includes(`\`${name}`), name);
+});
+
+test('rules are installed on demand, as they are in the file', () => {
+  const rendered = (...values: string[]) =>
+    parseManifests(renderChart(values)).filter(({ kind }) => kind === 'PrometheusRule');
+  assert.deepEqual(rendered(), []);
+  const [found, ...others] = rendered('metrics.rules.enabled=true', 'metrics.rules.labels.release=prometheus');
+  assert.deepEqual([found?.metadata.name, others.length], ['isthmus-bgp', 0]);
+  assert.equal((found?.metadata as { labels?: Record<string, string> }).labels?.['release'], 'prometheus');
+  assert.deepEqual(found?.['spec'], parse(text));
+});
