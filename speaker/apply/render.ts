@@ -70,17 +70,35 @@ function renderAttributes({ tag }: RouteClass): AttributesByFamily {
   return { ipv4: { nextHop: '0.0.0.0', largeCommunities }, ipv6: { nextHop: '::', largeCommunities } };
 }
 
-/** Nothing comes in but what this speaker puts in; out goes to each peer what the plan names for it, and nothing else. */
+/**
+ * Nothing comes into the table but what this speaker puts in; out goes to each peer what the plan names for it, and nothing else. Where
+ * a peer is a client of reflection, what peers of our own AS announce comes in too, and goes to them by the rules of RFC 4456.
+ */
 export function renderPolicies(plan: SpeakerPlan): RoutingPolicies {
   const asn = plan.instance?.asn ?? 0;
   const classes = [...plan.table.classes.values()].map(({ routeClass }) => routeClass);
   const peers = [...plan.peers.values()];
+  const internal = peers.some((peer) => peer.isReflectorClient) ? peers.filter((peer) => peer.isInternal) : [];
+  const own = peers.flatMap((peer) => classes.flatMap((routeClass) => renderExport(peer, routeClass, asn)));
   return policiesOf(
-    peers.flatMap((peer) => classes.flatMap((routeClass) => renderExport(peer, routeClass, asn))),
-    Object.fromEntries(peers.map(({ address }) => [neighborSet(address), [address]])),
+    internal.length > 0 ? [...own, reflectedOut] : own,
+    {
+      ...Object.fromEntries(peers.map(({ address }) => [neighborSet(address), [address]])),
+      ...(internal.length > 0 && { [internalSet]: internal.map(({ address }) => address) }),
+    },
     Object.fromEntries(classes.map(({ id, tag }) => [classSet(id), [tag]])),
   );
 }
+
+const internalSet = 'internal';
+const ownPaths: PolicyStatement = { name: 'own-paths', isLocal: true, action: 'accept' };
+const reflectedIn: PolicyStatement = { name: 'reflected-in', neighborSet: internalSet, action: 'accept' };
+const reflectedOut: PolicyStatement = {
+  name: 'reflected-out',
+  neighborSet: internalSet,
+  isInternal: true,
+  action: 'accept',
+};
 
 /** Policies with the statements in the order in which gobgpd gives them back whatever made them. */
 export function policiesOf(
@@ -96,7 +114,7 @@ export function policiesOf(
     neighborSets: only(neighborSets, used('neighborSet')),
     largeCommunitySets: only(largeCommunitySets, used('largeCommunitySet')),
     policies: {
-      'isthmus-import': [{ name: 'own-paths', isLocal: true, action: 'accept' }],
+      'isthmus-import': statements.includes(reflectedOut) ? [ownPaths, reflectedIn] : [ownPaths],
       'isthmus-export': statements.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
     },
     import: { policies: ['isthmus-import'], otherwise: 'reject' },

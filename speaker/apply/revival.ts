@@ -4,6 +4,8 @@ import type { GobgpClient, PeerConfig } from 'gobgp-js';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import type { ObservedSession } from '../state/observed.ts';
 
+/** The reason of a loss may be known a little later than the loss, and goes with the peer. */
+const reasonMs = 50;
 /** A neighbour that ends sessions as soon as they begin is left to gobgpd's own pace. */
 const shortestMs = 2000;
 
@@ -13,6 +15,8 @@ export class Revival {
   /** Something is to be looked at again, after this time. */
   readonly #wakeAfter: (delayMs: number) => void;
   readonly #upSinceMs = new Map<string, number>();
+  /** Sessions to bring back, and when they were lost. */
+  readonly #lostAtMs = new Map<string, number>();
   readonly #overLimitSinceMs = new Map<string, number>();
 
   constructor(client: GobgpClient, monotonicMs: () => number, wakeAfter: (delayMs: number) => void) {
@@ -35,10 +39,10 @@ export class Revival {
     let isDone = false;
     for (const [address, session] of sessions) {
       const config = configs.get(address);
-      const lasted = this.#lasted(address, session);
       if (config && session.isOverLimit) isDone = (await this.#forgive(plan, address)) || isDone;
       else this.#overLimitSinceMs.delete(address);
-      if (!config || session.isOverLimit || lasted === undefined || lasted < shortestMs) continue;
+      const isDue = this.#isDue(address, session);
+      if (!config || !isDue || session.isOverLimit) continue;
       await this.#client.deletePeer(address);
       await this.#client.addPeer(config);
       isDone = true;
@@ -46,16 +50,25 @@ export class Revival {
     return isDone;
   }
 
-  /** How long the session lasted that ended just now. */
-  #lasted(address: string, { state }: ObservedSession): number | undefined {
+  /** Whether the session was lost, and long enough ago. */
+  #isDue(address: string, { state }: ObservedSession): boolean {
     const nowMs = this.#monotonicMs();
     const since = this.#upSinceMs.get(address);
     if (state === 'Established') {
       this.#upSinceMs.set(address, since ?? nowMs);
-      return undefined;
+      this.#lostAtMs.delete(address);
+      return false;
     }
     this.#upSinceMs.delete(address);
-    return since === undefined ? undefined : nowMs - since;
+    if (since !== undefined && nowMs - since >= shortestMs) {
+      this.#lostAtMs.set(address, nowMs);
+      this.#wakeAfter(reasonMs);
+      return false;
+    }
+    const lostAt = this.#lostAtMs.get(address);
+    if (lostAt === undefined || nowMs - lostAt < reasonMs) return false;
+    this.#lostAtMs.delete(address);
+    return true;
   }
 
   async #forgive(plan: SpeakerPlan, address: string): Promise<boolean> {

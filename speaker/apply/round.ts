@@ -87,6 +87,11 @@ export class Round {
     return isTaken;
   }
 
+  /** @throws GobgpUnreachable */
+  async ping(): Promise<void> {
+    await this.#client.getBgp();
+  }
+
   #scheduleAudit(): void {
     const { monotonicMs, random } = this.#options;
     this.#auditAt =

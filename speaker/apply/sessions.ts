@@ -29,15 +29,24 @@ function after(before: SessionHistory | undefined, session: PeerSession): Sessio
     flaps: (before?.flaps ?? 0) + (isLost ? 1 : 0),
     lastError,
     isLost: !isUp && (isLost || before?.isLost === true),
+    lossReason: isUp ? undefined : (reasonOf(session) ?? before?.lossReason),
   };
 }
 
-function observedSession(session: PeerSession, { flaps, lastError, isLost }: SessionHistory): ObservedSession {
+/** A peer that is made anew knows of no reason. */
+function reasonOf({ reason, detail }: PeerSession): SessionHistory['lossReason'] {
+  return reason === undefined ? undefined : { reason, ...(detail !== undefined && { message: detail }) };
+}
+
+function observedSession(
+  session: PeerSession,
+  { flaps, lastError, isLost, lossReason }: SessionHistory,
+): ObservedSession {
   const { state, reason, detail, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
   const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
   return {
     state,
-    ...(reason !== undefined && { reason }),
+    ...(state !== 'Established' && (reason !== undefined ? { reason } : lossReason)),
     ...(detail !== undefined && { message: detail }),
     received: { ipv4: receivedOf('ipv4-unicast'), ipv6: receivedOf('ipv6-unicast') },
     flaps,

@@ -94,7 +94,7 @@ function policySteps(plan: SpeakerPlan, programmed: Programmed): PolicySteps {
   const before = programmed.policies;
   if (before && isSamePolicies(wanted, before))
     return { setPolicies: undefined, prunePolicies: undefined, resendTo: [], takenBack: [] };
-  const leaving = statementsOf(before).filter((each) => !plan.table.classes.has(classOfStatement(each)));
+  const leaving = statementsOf(before).filter((each) => isOfNone(plan, each));
   if (leaving.length === 0)
     return { setPolicies: wanted, prunePolicies: undefined, ...sharesChanged(plan, programmed, wanted) };
   const both = policiesOf(
@@ -107,6 +107,11 @@ function policySteps(plan: SpeakerPlan, programmed: Programmed): PolicySteps {
     prunePolicies: wanted,
     ...sharesChanged(plan, programmed, wanted),
   };
+}
+
+/** A statement about a class that has no paths any more. */
+function isOfNone({ table }: SpeakerPlan, statement: PolicyStatement): boolean {
+  return statement.largeCommunitySet !== undefined && !table.classes.has(classOfStatement(statement));
 }
 
 function statementsOf(policies: RoutingPolicies | undefined): readonly PolicyStatement[] {

@@ -17,6 +17,8 @@ import { Wakeup } from './wakeup.ts';
 const readyMs = 5000;
 /** gobgpd tells of no counts; routers begin to send their routes a second after the session is there. */
 const countsMs = 2500;
+/** How often a quiet gobgpd is asked whether it lives. */
+const aliveMs = 2000;
 const connectBackoff = { baseMs: 250, maxMs: 2000 } as const;
 
 export class GobgpTarget {
@@ -120,11 +122,13 @@ export class GobgpTarget {
     lost: () => GobgpUnreachable | undefined,
   ): Promise<void> {
     for (;;) {
-      const reasons = await this.#wakeup.next(this.#plan ? round.untilAuditMs : auditMs);
+      const reasons = await this.#wakeup.next(Math.min(this.#plan ? round.untilAuditMs : auditMs, aliveMs));
       if (signal.aborted) return;
       const loss = lost();
       if (loss) throw loss;
       if (!this.#plan) continue;
+      // A gobgpd that is frozen keeps its connections and tells nothing.
+      if (reasons.has('timeout')) await round.ping();
       const isAudit = round.untilAuditMs === 0;
       if (isAudit || reasons.has('plan')) {
         const changed = this.#changed;

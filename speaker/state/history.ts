@@ -7,6 +7,8 @@ export interface SessionHistory {
   readonly lastError: string | undefined;
   /** It was up once, and is not now. */
   readonly isLost: boolean;
+  /** Why it is not up, as long as it is not. */
+  readonly lossReason: { readonly reason: string; readonly message?: string } | undefined;
 }
 
 /** Sessions by address as this node last told of them: what is left of an earlier process' knowledge. */
@@ -14,7 +16,7 @@ export function historyOf(status: BgpNodeStateStatus | undefined): ReadonlyMap<s
   return new Map(
     (status?.peers ?? []).map(({ address, state, flaps = 0, lastError }) => [
       address,
-      { isUp: state === 'Established', flaps, lastError, isLost: false },
+      { isUp: state === 'Established', flaps, lastError, isLost: false, lossReason: undefined },
     ]),
   );
 }

@@ -15,6 +15,8 @@ export interface PolicyStatement {
   readonly family?: AddressFamily;
   /** Only paths that came in through this API. */
   readonly isLocal?: boolean;
+  /** Only paths of neighbours of our own AS. */
+  readonly isInternal?: boolean;
   readonly action: 'accept' | 'reject';
   /** What an accepted path is changed to. */
   readonly actions?: PolicyActions;
@@ -86,6 +88,7 @@ function statementFingerprint(statement: PolicyStatement): unknown {
     statement.largeCommunitySet ?? '',
     statement.family ?? '',
     statement.isLocal ?? false,
+    statement.isInternal ?? false,
     statement.action,
     members(actions.addCommunities, canonicalCommunity),
     members(actions.addLargeCommunities, canonicalLargeCommunity),

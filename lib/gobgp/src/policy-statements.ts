@@ -76,7 +76,7 @@ function isAdditionOf(first: StatementMessage, second: StatementMessage): boolea
 }
 
 function conditionsMessage(statement: PolicyStatement): NonNullable<StatementMessage['conditions']> {
-  const { prefixSet, neighborSet, largeCommunitySet, family, isLocal } = statement;
+  const { prefixSet, neighborSet, largeCommunitySet, family, isLocal, isInternal } = statement;
   const any = (name: string) => ({ type: 'MATCH_ANY', name });
   return {
     ...(prefixSet !== undefined && { prefix_set: any(prefixSet) }),
@@ -84,6 +84,7 @@ function conditionsMessage(statement: PolicyStatement): NonNullable<StatementMes
     ...(largeCommunitySet !== undefined && { large_community_set: any(largeCommunitySet) }),
     ...(family && { afi_safi_in: [familyNumber(family)] }),
     ...(isLocal && { route_type: 'ROUTE_LOCAL' }),
+    ...(isInternal && { route_type: 'ROUTE_INTERNAL' }),
   };
 }
 
@@ -110,6 +111,7 @@ function statementOf(message: StatementMessage, added: CommunityActionMessage | 
     ...(conditions?.large_community_set && { largeCommunitySet: conditions.large_community_set.name }),
     ...(family && { family }),
     ...(conditions?.route_type === 'ROUTE_LOCAL' && { isLocal: true }),
+    ...(conditions?.route_type === 'ROUTE_INTERNAL' && { isInternal: true }),
     action: message.actions?.route_action === routeAction.accept ? 'accept' : 'reject',
     ...(Object.keys(actions).length > 0 && { actions }),
   };

@@ -1,5 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +10,8 @@ import { openTransport } from './transport.ts';
 export interface TestGobgpd {
   readonly target: string;
   readonly pid: number;
+  /** What it says. */
+  readonly log: string;
   /** Ends it as a crash would. */
   kill(): Promise<void>;
   /** Starts it again at the same target. */
@@ -39,10 +41,13 @@ export async function startGobgpd(binary: GobgpdBinary, prefix: readonly string[
   if (!existsSync(binary.path)) throw new Error(`no gobgpd at ${binary.path}`);
   const dir = mkdtempSync(join(tmpdir(), 'isthmus-gobgp-'));
   const socket = join(dir, 'gobgpd.sock');
+  const log = join(dir, 'gobgpd.log');
   const start = async (): Promise<ChildProcess> => {
     rmSync(socket, { force: true });
     const args = [...prefix, binary.path, '--api-hosts', `unix://${socket}`, ...binary.flags];
-    const child = spawn(args[0] ?? binary.path, args.slice(1), { stdio: 'ignore' });
+    const output = openSync(log, 'a');
+    const child = spawn(args[0] ?? binary.path, args.slice(1), { stdio: ['ignore', output, output] });
+    closeSync(output);
     await untilAnswering(`unix:${socket}`);
     return child;
   };
@@ -56,6 +61,7 @@ export async function startGobgpd(binary: GobgpdBinary, prefix: readonly string[
   };
   return {
     target: `unix:${socket}`,
+    log,
     get pid() {
       return child.pid ?? 0;
     },

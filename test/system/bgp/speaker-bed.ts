@@ -106,6 +106,7 @@ export class SpeakerBed {
       kubeconfig: server.kubeconfig,
       node: 'n1',
       gobgpd: lab.gobgpd.target,
+      'gobgpd-log': lab.gobgpd.log,
       namespace: 'kube-system',
       'password-secrets': 'isthmus-bgp-passwords',
       netstat: `/proc/${String(lab.node.pid)}/net/netstat`,
