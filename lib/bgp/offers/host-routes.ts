@@ -14,8 +14,9 @@ export class Collected {
   readonly offers: Offer[] = [];
   readonly refusals: Refusal[] = [];
 
-  refuse(advertisement: string, code: string, message: string): void {
-    this.refusals.push({ advertisement, code, message });
+  /** @param prefix the one of the object's that it is about; without it all */
+  refuse(advertisement: string, code: string, message: string, prefix?: string): void {
+    this.refusals.push({ advertisement, code, message, ...(prefix !== undefined && { prefix }) });
   }
 
   /**
@@ -33,12 +34,13 @@ export class Collected {
     const cidr = parseCidr(host);
     const special = cidr && specialUse(cidr);
     if (cidr === undefined || special !== undefined) {
-      this.refuse(name, 'AddressInvalid', `${what} ${ip} is for ${special ?? 'nothing'} and is never announced`);
+      this.refuse(name, 'AddressInvalid', `${what} ${ip} is for ${special ?? 'nothing'} and is never announced`, host);
     } else if (view.owned !== undefined && !isWithin(host, view.owned)) {
       this.refuse(
         name,
         'NotOwned',
         `${what} ${ip} is in no subnet and in none of ownedPrefixes of the BgpInstances; add its prefix there`,
+        host,
       );
     } else {
       this.offers.push({ prefix: this.#aggregate(view, name, spec, ip, host), advertisement: name, nodes });
@@ -57,6 +59,7 @@ export class Collected {
       name,
       'AggregateNotOwned',
       `the aggregate ${aggregate} of ${ip} reaches outside of what the cluster owns; the address is announced by itself`,
+      host,
     );
     return host;
   }

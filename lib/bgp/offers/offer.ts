@@ -14,6 +14,8 @@ export interface Offer {
 /** Why an object that an advertisement selects is not announced, or not all of it. */
 export interface Refusal extends Problem {
   readonly advertisement: string;
+  /** Of the object's prefixes, the one that it is about; undefined: all. */
+  readonly prefix?: string;
 }
 
 /** An offer and the object that makes it: `Pod default/web`. */

@@ -68,23 +68,25 @@ function offer(
 ): void {
   const key = `pod ${pod.namespace}/${pod.name}`;
   const { name } = asking;
+  const host = hostPrefix(ip);
   if (!pod.isAlive) {
-    collected.refuse(name, 'PodFinished', `${key} has finished`);
+    collected.refuse(name, 'PodFinished', `${key} has finished`, host);
   } else if (subnet !== undefined && !isAnnounceable(subnet)) {
     collected.refuse(
       name,
       'VpcNotRouted',
       `${key} is in subnet ${subnet.name} of VPC ${subnet.vpc}, into which nodes have no route`,
+      host,
     );
-  } else if (!isWithin(hostPrefix(ip), view.subnets)) {
-    collected.refuse(name, 'NotOwned', `address ${ip} of ${key} is in no subnet of the cluster`);
+  } else if (!isWithin(host, view.subnets)) {
+    collected.refuse(name, 'NotOwned', `address ${ip} of ${key} is in no subnet of the cluster`, host);
   } else if (!isLocal) {
     collected.address(view, asking, ip, undefined, `address of ${key}`);
   } else if (pod.node === '' || !pod.isReady) {
-    collected.refuse(name, 'NotReady', `${key} is not ready`);
+    collected.refuse(name, 'NotReady', `${key} is not ready`, host);
   } else if (announcers(view, name).has(pod.node)) {
     collected.address(view, asking, ip, [pod.node], `address of ${key}`);
   } else {
-    collected.refuse(name, 'NoSpeaker', `${key} is on node ${pod.node}, which announces nothing of this`);
+    collected.refuse(name, 'NoSpeaker', `${key} is on node ${pod.node}, which announces nothing of this`, host);
   }
 }

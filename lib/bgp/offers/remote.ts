@@ -14,10 +14,10 @@ export function remoteOffers(view: View, remote: Remote): ObjectOffers {
       const cidr = parseCidr(prefix);
       const from = `prefix ${prefix} of cluster ${remote.name}`;
       if (cidr === undefined || specialUse(cidr) !== undefined) {
-        collected.refuse(each.name, 'PrefixInvalid', `${from} is nothing that a router may be told`);
+        collected.refuse(each.name, 'PrefixInvalid', `${from} is nothing that a router may be told`, prefix);
       } else if (origin === 'bgp') {
         const message = `${from} comes from a router there; passing it on to routers here could make a loop`;
-        collected.refuse(each.name, 'LearnedByBgp', message);
+        collected.refuse(each.name, 'LearnedByBgp', message, prefix);
       } else {
         const remoteSide = { cluster: remote.name, origin, tags };
         collected.offers.push({ prefix, advertisement: each.name, nodes: undefined, remote: remoteSide });

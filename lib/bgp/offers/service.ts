@@ -109,7 +109,13 @@ function offer(
     const owner = type === 'ExternalIP' ? ownerOf(view, ip) : undefined;
     if (owner === undefined)
       collected.address(view, asking, ip, isLocal ? holders.toSorted() : undefined, `${type} of ${key}`);
-    else collected.refuse(name, 'AddressInUse', `the external IP ${ip} of ${key} is an address of ${owner}`);
+    else
+      collected.refuse(
+        name,
+        'AddressInUse',
+        `the external IP ${ip} of ${key} is an address of ${owner}`,
+        hostPrefix(ip),
+      );
   }
 }
 
