@@ -4,6 +4,7 @@ import { unmetParts } from '../api/label-selector.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { BgpState, Labels, Subnet } from './objects.ts';
 import { hostPrefix } from './offers/host-routes.ts';
+import type { Refusal } from './offers/offer.ts';
 import { isAnnounceable, selects, takesNamespace, type View, type ViewedAdvertisement } from './offers/view.ts';
 import { holds, type OwnPrefix } from './own-prefixes.ts';
 import { type ObjectRef, offersOf } from './route-table.ts';
@@ -25,7 +26,7 @@ interface Question {
 /** @param own the prefix of the object that is asked for; undefined: the object has none */
 export function missesOf(view: View, ref: ObjectRef, own: OwnPrefix | undefined): readonly Miss[] {
   const { offers, refusals } = offersOf(view, ref);
-  const told = new Set(refusals.map(({ advertisement }) => advertisement));
+  const told = new Set(refusals.filter((each) => isAbout(each, own)).map(({ advertisement }) => advertisement));
   for (const { advertisement, prefix } of offers) if (own && holds(prefix, own.prefix)) told.add(advertisement);
   const misses = questionsOf(view, ref, own).flatMap((question): readonly Miss[] => {
     const { name } = question.advertisement;
@@ -34,6 +35,13 @@ export function missesOf(view: View, ref: ObjectRef, own: OwnPrefix | undefined)
     return own === undefined || told.has(name) ? [] : [{ advertisement: name, ...notTaken(question, own) }];
   });
   return [...misses, ...unusable(view.state)];
+}
+
+/** Whether a refusal keeps this prefix of the object from being announced. */
+export function isAbout({ code, prefix }: Refusal, own: OwnPrefix | undefined): boolean {
+  if (own === undefined) return true;
+  // A service has no address of one type; this one is of another.
+  return prefix === undefined ? code !== 'NoAddress' : prefix === own.prefix;
 }
 
 const nouns = {
