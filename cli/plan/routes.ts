@@ -2,6 +2,7 @@
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import type { Snapshot } from '../state/snapshot.ts';
+import { compareCidrs } from './cidr-order.ts';
 
 type Route = NonNullable<RemoteClusterStatus['routes']>[number];
 
@@ -35,9 +36,5 @@ function unlistedOf({ routes = [], routesActive = 0, routesRejected = 0 }: Remot
 }
 
 function byAddress(a: ListedRoute, b: ListedRoute): number {
-  if (a.cidr === undefined || b.cidr === undefined) return Number(b.cidr !== undefined) - Number(a.cidr !== undefined);
-  if (a.cidr.family !== b.cidr.family) return a.cidr.family - b.cidr.family;
-  if (a.cidr.network !== b.cidr.network) return a.cidr.network < b.cidr.network ? -1 : 1;
-  if (a.cidr.prefix !== b.cidr.prefix) return a.cidr.prefix - b.cidr.prefix;
-  return `${a.cluster} ${a.nextHop}` < `${b.cluster} ${b.nextHop}` ? -1 : 1;
+  return compareCidrs(a.cidr, b.cidr) || (`${a.cluster} ${a.nextHop}` < `${b.cluster} ${b.nextHop}` ? -1 : 1);
 }
