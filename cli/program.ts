@@ -7,6 +7,9 @@ import { UsageError } from '../lib/run/flags.ts';
 import type { Command, ExitCode, Terminal } from './command/command.ts';
 import { CommandFailed } from './command/failure.ts';
 import { bench } from './commands/bench.ts';
+import { peers } from './commands/bgp/peers.ts';
+import { routes as announced } from './commands/bgp/routes.ts';
+import { why } from './commands/bgp/why.ts';
 import { diagnose } from './commands/diagnose.ts';
 import { drain, undrain } from './commands/drain.ts';
 import { join } from './commands/join.ts';
@@ -17,19 +20,33 @@ import { token } from './commands/token.ts';
 import { verify } from './commands/verify.ts';
 import release from '../package.json' with { type: 'json' };
 
-const commands: readonly Command[] = [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave];
+interface Group {
+  readonly name: string;
+  readonly summary: string;
+  readonly commands: readonly Command[];
+}
+
+const groups: readonly Group[] = [
+  {
+    name: 'ic',
+    summary: 'the network between clusters',
+    commands: [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave],
+  },
+  { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
+];
 
 /** Errors go to `note`. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   try {
-    const [group, name, ...rest] = argv;
-    if (group === '--version' || group === 'version') throw new UsageError(versionText(), 0);
-    if (group === undefined || isHelp(group)) throw new UsageError(help(), group === undefined ? 2 : 0);
-    if (group !== 'ic') throw new UsageError(`"${group}" is no command; see isthmus --help`, 2);
-    if (name === undefined || isHelp(name)) throw new UsageError(help(), name === undefined ? 2 : 0);
-    const found = commands.find((one) => one.name === name);
-    if (found === undefined) throw new UsageError(`"ic ${name}" is no command; see isthmus ic --help`, 2);
-    return await found.run(rest, terminal);
+    const [word, name, ...rest] = argv;
+    if (word === '--version' || word === 'version') throw new UsageError(versionText(), 0);
+    if (word === undefined || isHelp(word)) throw new UsageError(help(groups), word === undefined ? 2 : 0);
+    const group = groups.find((one) => one.name === word);
+    if (group === undefined) throw new UsageError(`"${word}" is no command; see isthmus --help`, 2);
+    if (name === undefined || isHelp(name)) throw new UsageError(help([group]), name === undefined ? 2 : 0);
+    const found = group.commands.find((one) => one.name === name);
+    if (found === undefined) throw new UsageError(`"${word} ${name}" is no command; see isthmus ${word} --help`, 2);
+    return await found.run(rest, terminal, word);
   } catch (error) {
     return told(error, terminal);
   }
@@ -78,18 +95,21 @@ function versionText(): string {
   return `isthmus ${release.version} (${process.platform}-${process.arch}, Node ${process.versions.node})`;
 }
 
-function help(): string {
-  const width = Math.max(...commands.map(({ name, operands }) => [name, ...operands].join(' ').length));
-  const lines = commands.map(
-    ({ name, operands, summary }) => `  ${[name, ...operands].join(' ').padEnd(width)}   ${summary}`,
-  );
+function help(shown: readonly Group[]): string {
+  const words = ({ name, operands }: Command) => [name, ...operands].join(' ');
+  const width = Math.max(...shown.flatMap(({ commands }) => commands.map((one) => words(one).length)));
+  const lines = shown.flatMap(({ name, summary, commands }) => [
+    `isthmus ${name}: ${summary}`,
+    ...commands.map((one) => `  ${words(one).padEnd(width)}   ${one.summary}`),
+    '',
+  ]);
+  const group = shown.length === 1 ? (shown[0]?.name ?? '') : `<${shown.map(({ name }) => name).join('|')}>`;
   return [
     'isthmus: networks that join Kubernetes clusters. Also installed as kubectl-isthmus: `kubectl isthmus ic status`.',
     '',
-    'usage: isthmus ic <command> [flags]; `isthmus ic <command> --help` has flags and examples; `isthmus --version`',
+    `usage: isthmus ${group} <command> [flags]; \`--help\` after a command has its flags and examples; \`isthmus --version\``,
     '',
     ...lines,
-    '',
     'exit codes: 0 well or done, 1 something is wrong or was not done in time, 2 wrong usage, 3 a cluster could not be reached',
     '',
   ].join('\n');

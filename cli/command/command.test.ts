@@ -36,7 +36,7 @@ async function parse(...argv: string[]): Promise<unknown> {
       return Promise.resolve(0);
     },
   );
-  await one.run(argv, terminal);
+  await one.run(argv, terminal, 'ic');
   return seen;
 }
 

@@ -49,8 +49,8 @@ export interface CommandText {
 }
 
 export interface Command extends CommandText {
-  readonly help: () => string;
-  readonly run: (argv: readonly string[], terminal: Terminal) => Promise<ExitCode>;
+  /** @param group the word before the command's name, as in `isthmus ic status` */
+  readonly run: (argv: readonly string[], terminal: Terminal, group: string) => Promise<ExitCode>;
 }
 
 const shortFlags: Readonly<Record<string, string>> = { '-o': '--output', '-n': '--namespace', '-h': '--help' };
@@ -60,13 +60,11 @@ export function command<S extends FlagSpec>(
   flags: S,
   run: (invocation: Invocation<S>) => Promise<ExitCode>,
 ): Command {
-  const help = () => renderCommandHelp(text, flags);
   return {
     ...text,
-    help,
-    run: async (argv, terminal) => {
+    run: async (argv, terminal, group) => {
       const words = separate(flags, argv);
-      if (words.isHelp) throw new UsageError(help(), 0);
+      if (words.isHelp) throw new UsageError(renderCommandHelp(group, text, flags), 0);
       checkOperands(text, words.operands);
       return run({ flags: parseFlags(flags, words.flags, terminal.env), operands: words.operands, terminal });
     },
@@ -124,8 +122,12 @@ function checkOperands({ name, operands }: CommandText, given: readonly string[]
   if (extra !== undefined) throw new UsageError(`${name}: "${extra}" is one word too many; see --help`, 2);
 }
 
-function renderCommandHelp({ name, operands, description, examples }: CommandText, flags: FlagSpec): string {
-  const usage = ['isthmus ic', name, ...operands, '[flags]'].join(' ');
+function renderCommandHelp(
+  group: string,
+  { name, operands, description, examples }: CommandText,
+  flags: FlagSpec,
+): string {
+  const usage = [`isthmus ${group}`, name, ...operands, '[flags]'].join(' ');
   const shown = examples.map((example) => `  ${example}`).join('\n');
   const words = ['usage: ', usage, '\n\n', description, '\n\nexamples:\n', shown, '\n\n', renderHelp(flags)];
   return words.join('');

@@ -1,0 +1,33 @@
+/** What the commands about BGP share: the filters by node and peer, and how an answer is printed. */
+import { text } from '../../../lib/run/flags.ts';
+import type { Terminal } from '../../command/command.ts';
+import { CommandFailed } from '../../command/failure.ts';
+import { type Paint, paintFor } from '../../render/paint.ts';
+import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
+
+export const filterFlags = {
+  node: text('only sessions of this node', undefined),
+  peer: text('only sessions with this BgpPeer', undefined),
+};
+
+/** @throws CommandFailed where there is no such node or peer: no answer about it is better than an empty one */
+export function checkNames({ state, nodeStates }: BgpReading, { node, peer }: SessionFilter): void {
+  if (node !== undefined && !state.nodes.has(node) && !nodeStates.has(node))
+    throw new CommandFailed({ code: 'NoSuchNode', message: `there is no node ${node}; kubectl get nodes lists them` });
+  if (peer === undefined || state.peers.has(peer)) return;
+  // Peers of the chart's values are in no BgpPeer.
+  if ([...nodeStates.values()].some(({ peers = [] }) => peers.some((each) => each.peer === peer))) return;
+  const known = [...state.peers.keys()].toSorted().join(', ');
+  const message = `there is no BgpPeer ${peer}; there ${known === '' ? 'is none' : `are ${known}`}`;
+  throw new CommandFailed({ code: 'NoSuchPeer', message });
+}
+
+/** The answer as it was asked for. */
+export function print(
+  answer: unknown,
+  render: (paint: Paint) => string,
+  { output, noColor }: { readonly output: 'table' | 'json'; readonly noColor: boolean },
+  { out, isColoured }: Terminal,
+): void {
+  out(output === 'json' ? `${JSON.stringify(answer, undefined, 2)}\n` : render(paintFor(isColoured && !noColor)));
+}

@@ -1,0 +1,72 @@
+/** Objects as people name them, `pod/default/web`, and as the route table does, `Pod default/web`. Pure. */
+import type { BgpState } from '../../../lib/bgp/objects.ts';
+import type { ObjectRef } from '../../../lib/bgp/route-table.ts';
+
+const kinds: readonly {
+  readonly source: ObjectRef['source'];
+  /** In front of the keys of this kind within its source. */
+  readonly keyPrefix: string;
+  readonly isNamespaced: boolean;
+  /** The first is the one that is shown. */
+  readonly words: readonly string[];
+}[] = [
+  { source: 'Subnet', keyPrefix: '', isNamespaced: false, words: ['subnet', 'subnets'] },
+  { source: 'Pod', keyPrefix: '', isNamespaced: true, words: ['pod', 'pods', 'po'] },
+  { source: 'Service', keyPrefix: '', isNamespaced: true, words: ['service', 'services', 'svc'] },
+  {
+    source: 'Eip',
+    keyPrefix: 'OvnEip/',
+    isNamespaced: false,
+    words: ['ovn-eip', 'ovn-eips', 'ovneip', 'ovneips', 'oeip', 'eip', 'eips'],
+  },
+  {
+    source: 'Eip',
+    keyPrefix: 'IptablesEIP/',
+    isNamespaced: false,
+    words: ['iptables-eip', 'iptables-eips', 'iptableseip', 'iptableseips', 'eip', 'eips'],
+  },
+  {
+    source: 'Interconnect',
+    keyPrefix: '',
+    isNamespaced: false,
+    words: ['remotecluster', 'remoteclusters', 'cluster'],
+  },
+];
+
+export function objectName({ source, key }: ObjectRef): string {
+  const kind = kinds.find((each) => each.source === source && key.startsWith(each.keyPrefix));
+  return `${kind?.words[0] ?? source}/${key.slice(kind?.keyPrefix.length)}`;
+}
+
+/** The name of an object that the route table calls so. */
+export function nameOfTable(object: string): string {
+  const space = object.indexOf(' ');
+  return objectName({ source: object.slice(0, space) as ObjectRef['source'], key: object.slice(space + 1) });
+}
+
+/**
+ * Objects that there are by a name: `pod/default/web`, `pod/web` of the namespace default, `default/web` for a pod or a
+ * service, `web` for anything.
+ */
+export function findObjects(state: BgpState, text: string): readonly ObjectRef[] {
+  const parts = text.split('/');
+  const [word = ''] = parts;
+  const named = parts.length > 1 ? kinds.filter(({ words }) => words.includes(word.toLowerCase())) : [];
+  const rest = named.length > 0 ? parts.slice(1) : parts;
+  return (named.length > 0 ? named : kinds)
+    .flatMap(({ source, keyPrefix, isNamespaced }) => {
+      const key = keyIn(rest, isNamespaced);
+      return key === undefined ? [] : [{ source, key: `${keyPrefix}${key}` }];
+    })
+    .filter((ref) => isThere(state, ref));
+}
+
+function keyIn(parts: readonly string[], isNamespaced: boolean): string | undefined {
+  if (parts.length > (isNamespaced ? 2 : 1)) return undefined;
+  return isNamespaced && parts.length === 1 ? `default/${parts[0]}` : parts.join('/');
+}
+
+function isThere(state: BgpState, { source, key }: ObjectRef): boolean {
+  const { subnets, pods, services, eips, remotes } = state;
+  return { Subnet: subnets, Pod: pods, Service: services, Eip: eips, Interconnect: remotes }[source].has(key);
+}

@@ -1,0 +1,144 @@
+/** What nodes announce, to whom and how, sessions that are told the same in one row; and what they learned. Pure. */
+import type { LearnedRoute } from '../../../lib/api/kinds/bgp-node-state.ts';
+import type { RouteClass } from '../../../lib/bgp/classes.ts';
+import { viewOf, type View } from '../../../lib/bgp/offers/view.ts';
+import { familyOfAddress } from '../../../lib/bgp/peers.ts';
+import { isOfferedHere, RouteTable } from '../../../lib/bgp/route-table.ts';
+import type { SentAttributes } from '../../../lib/bgp/sent.ts';
+import { type Cidr, cidrsOverlap, parseCidr } from '../../../lib/net/cidr.ts';
+import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
+import { byPrefix } from '../cidr-order.ts';
+import { nameOfTable } from './object-names.ts';
+import { sessionOf, type Speaker, speakerNodes, speakerOf } from './speakers.ts';
+import { tellingOf } from './told.ts';
+import { together } from './together.ts';
+
+export interface AnnouncedRoute {
+  readonly prefix: string;
+  readonly nodes: readonly string[];
+  /** At most `shownObjects`, of `objectCount`. */
+  readonly objects: readonly string[];
+  readonly objectCount: number;
+  readonly advertisements: readonly string[];
+  /** Each node has told each of them; none where no peer selects it. */
+  readonly peers: readonly string[];
+  /** Whether the sessions are up; before that the peers were told nothing. */
+  readonly isUp: boolean;
+  readonly attributes: SentAttributes | undefined;
+}
+
+export interface RouteFilter extends SessionFilter {
+  /** Only prefixes that hold this one or are in it. */
+  readonly prefix: Cidr | undefined;
+}
+
+interface Told {
+  readonly advertisements: readonly string[];
+  readonly isUp: boolean;
+  readonly attributes: SentAttributes | undefined;
+}
+
+interface Entry {
+  readonly node: string;
+  readonly peer: string | undefined;
+  readonly value: Told;
+}
+
+const shownObjects = 10;
+
+export function listAnnounced(reading: BgpReading, { node, peer, prefix }: RouteFilter): readonly AnnouncedRoute[] {
+  const { state } = reading;
+  const table = new RouteTable();
+  table.rebuild(state, undefined);
+  const view = viewOf(state);
+  const entries = new Map<string, { said: Entry[]; objects: Set<string> }>();
+  for (const name of speakerNodes(state)) {
+    if (node !== undefined && node !== name) continue;
+    const speaker = speakerOf(reading, name);
+    table.moveTo(name, speaker.announcing);
+    const here: View = { ...view, state: speaker.state };
+    const toldOf = teller(speaker, peer);
+    for (const [text, routeClass] of table.routes) {
+      if (prefix !== undefined && !overlaps(prefix, text)) continue;
+      const said = toldOf(text, routeClass);
+      if (said.length === 0) continue;
+      const entry = entries.get(text) ?? { said: [], objects: new Set() };
+      entry.said.push(...said);
+      for (const { object, offer } of table.contributions(text))
+        if (isOfferedHere(here, offer)) entry.objects.add(nameOfTable(object));
+      entries.set(text, entry);
+    }
+  }
+  const keys = new Map<Told, string>();
+  const keyOf = (value: Told): string => {
+    const known = keys.get(value) ?? JSON.stringify(value);
+    keys.set(value, known);
+    return known;
+  };
+  const rows = [...entries].flatMap(([text, { said, objects }]) => {
+    const shown = { prefix: text, objects: [...objects].toSorted().slice(0, shownObjects), objectCount: objects.size };
+    return together(said, keyOf).map(({ nodes, peers, value }): AnnouncedRoute => ({
+      ...shown,
+      nodes,
+      peers,
+      ...value,
+    }));
+  });
+  return byPrefix(rows);
+}
+
+/** Says what the peers of a node are told of a prefix; the answer is worked out once for each class and family. */
+function teller(
+  speaker: Speaker,
+  only: string | undefined,
+): (prefix: string, routeClass: RouteClass) => readonly Entry[] {
+  const { node } = speaker;
+  const peers = [...speaker.peers.values()].filter(({ name }) => only === undefined || name === only);
+  const known = new Map<string, readonly Entry[]>();
+  return (prefix, routeClass) => {
+    const key = `${routeClass.id} ${familyOfAddress(prefix)}`;
+    const found = known.get(key);
+    if (found) return found;
+    const told = peers.flatMap((peer): readonly Entry[] => {
+      const telling = tellingOf(peer, prefix, routeClass);
+      if (!telling.isTold) return [];
+      const { advertisements, attributes } = telling;
+      return [{ node, peer: peer.name, value: { advertisements, isUp: sessionOf(speaker, peer).isUp, attributes } }];
+    });
+    const names = routeClass.advertisements.map(({ name }) => name);
+    const nobody: Entry = {
+      node,
+      peer: undefined,
+      value: { advertisements: names, isUp: false, attributes: undefined },
+    };
+    const said = told.length === 0 && only === undefined ? [nobody] : told;
+    known.set(key, said);
+    return said;
+  };
+}
+
+export interface LearnedRow extends LearnedRoute {
+  readonly nodes: readonly string[];
+}
+
+/** Prefixes of routers that are routes here, as the speakers report them. */
+export function listLearned({ nodeStates }: BgpReading, { node, peer, prefix }: RouteFilter): readonly LearnedRow[] {
+  const rows = new Map<string, LearnedRoute & { nodes: string[] }>();
+  for (const [name, { learned = [] }] of nodeStates) {
+    if (node !== undefined && node !== name) continue;
+    for (const route of learned) {
+      if ((peer !== undefined && peer !== route.peer) || (prefix !== undefined && !overlaps(prefix, route.prefix)))
+        continue;
+      const key = JSON.stringify(route);
+      const row = rows.get(key) ?? { ...route, nodes: [] };
+      row.nodes.push(name);
+      rows.set(key, row);
+    }
+  }
+  return byPrefix([...rows.values()]);
+}
+
+function overlaps(wanted: Cidr, prefix: string): boolean {
+  const cidr = parseCidr(prefix);
+  return cidr !== undefined && cidrsOverlap(wanted, cidr);
+}

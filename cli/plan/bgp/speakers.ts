@@ -1,0 +1,94 @@
+/** Nodes that speak BGP: what each should have by the objects, and what its speaker says it has. Pure. Who calls: all of plan/bgp. */
+import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
+import { announcingIn, type DrainPhase, isDrained } from '../../../lib/bgp/drain.ts';
+import { chooseInstance, instancesByNode, type WantedInstance } from '../../../lib/bgp/instance.ts';
+import type { BgpState } from '../../../lib/bgp/objects.ts';
+import { type AcceptedPeer, objectProblem, planPeers } from '../../../lib/bgp/peers.ts';
+import type { Announcing } from '../../../lib/bgp/route-table.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { BgpReading } from '../../state/bgp.ts';
+
+export interface Speaker {
+  readonly node: string;
+  readonly state: BgpState;
+  readonly instance: WantedInstance | undefined;
+  /** Why it has no instance. */
+  readonly problem: Problem | undefined;
+  readonly drain: DrainPhase;
+  readonly announcing: Announcing | undefined;
+  /** By name. */
+  readonly peers: ReadonlyMap<string, AcceptedPeer>;
+  /** Peers that this node would have, and why it has not, by name. */
+  readonly refused: ReadonlyMap<string, Problem>;
+  /** Undefined: no speaker has written there. */
+  readonly reported: BgpNodeStateStatus | undefined;
+}
+
+export interface Session {
+  readonly state: string;
+  readonly isUp: boolean;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+/** Nodes that have an instance, sorted. */
+export function speakerNodes(state: BgpState): readonly string[] {
+  return [...instancesByNode(state).keys()].toSorted();
+}
+
+export function speakerOf(reading: BgpReading, node: string): Speaker {
+  const state = { ...reading.state, node };
+  const { instance, problems } = chooseInstance(state);
+  const reported = reading.nodeStates.get(node);
+  // The speaker leads a drain from phase to phase; before it has said where it is, the wish is all there is.
+  const drain = reported?.drain ?? (isDrained(state) ? 'Drained' : 'None');
+  const { peers, problems: refused } = planPeers(state, instance);
+  const isOwnProblem = ([name]: readonly [string, Problem]) => {
+    const peer = state.peers.get(name);
+    return peer !== undefined && objectProblem(state, peer) === undefined;
+  };
+  return {
+    node,
+    state,
+    instance,
+    problem: instance ? undefined : whyNoInstance(state, problems),
+    drain,
+    announcing: announcingIn(drain, instance),
+    peers: new Map([...peers.values()].map((peer) => [peer.name, peer])),
+    refused: new Map([...refused].filter(isOwnProblem)),
+    reported,
+  };
+}
+
+function whyNoInstance(state: BgpState, problems: ReadonlyMap<string, Problem>): Problem {
+  const { node } = state;
+  const chosen = instancesByNode(state).get(node);
+  const known = chosen === undefined ? undefined : problems.get(chosen);
+  if (known) return known;
+  if (node !== '' && !state.nodes.has(node)) return { code: 'NoNode', message: `there is no node ${node}` };
+  if (state.instances.size === 0) return { code: 'NoInstance', message: 'there is no BgpInstance; create one' };
+  const names = [...state.instances.keys()].toSorted().join(', ');
+  return {
+    code: 'NoInstance',
+    message: `no BgpInstance (${names}) selects ${node === '' ? 'any node' : `node ${node}`}; label the node as the nodeSelector of one says`,
+  };
+}
+
+/** What the speaker says of its session with a peer. */
+export function sessionOf({ node, reported }: Speaker, { name, address }: AcceptedPeer): Session {
+  if (reported === undefined)
+    return unknown('NoSpeaker', `no speaker has reported from node ${node}; look at its speaker pod`);
+  const found = reported.peers?.find((each) => each.peer === name && each.address === address);
+  if (found === undefined)
+    return unknown(
+      'NotReported',
+      `the speaker of node ${node} has not yet reported a session with ${name} (${address})`,
+    );
+  const { state, reason, message } = found;
+  const told = { ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) };
+  return { state, isUp: state === 'Established', ...told };
+}
+
+function unknown(reason: string, message: string): Session {
+  return { state: 'Unknown', isUp: false, reason, message };
+}

@@ -1,0 +1,35 @@
+/** Sessions of which the same is to be said, said once: all of the nodes with all of the peers. Pure. */
+
+export interface Together<T> {
+  readonly nodes: readonly string[];
+  /** Of each of the nodes. */
+  readonly peers: readonly string[];
+  readonly value: T;
+}
+
+interface Said<T> {
+  readonly node: string;
+  /** Undefined: of no peer. */
+  readonly peer: string | undefined;
+  readonly value: T;
+}
+
+/** @param keyOf the same text for values that are the same */
+export function together<T>(said: Iterable<Said<T>>, keyOf: (value: T) => string): readonly Together<T>[] {
+  const byNode = new Map<string, { node: string; peers: string[]; key: string; value: T }>();
+  for (const { node, peer, value } of said) {
+    const key = keyOf(value);
+    const at = `${node} ${key}`;
+    const found = byNode.get(at) ?? { node, peers: [], key, value };
+    if (peer !== undefined) found.peers.push(peer);
+    byNode.set(at, found);
+  }
+  const groups = new Map<string, { nodes: string[]; peers: readonly string[]; value: T }>();
+  for (const { node, peers, key, value } of byNode.values()) {
+    const at = `${peers.join(' ')} ${key}`;
+    const found = groups.get(at) ?? { nodes: [], peers, value };
+    found.nodes.push(node);
+    groups.set(at, found);
+  }
+  return [...groups.values()];
+}

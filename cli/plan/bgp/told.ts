@@ -1,0 +1,54 @@
+/**
+ * Whether a node tells a peer of a prefix, and how; the one place of the command line that asks. Pure. Who calls: routes
+ * and why, for every session.
+ */
+import { unmetParts } from '../../../lib/api/label-selector.ts';
+import type { ClassAdvertisement, RouteClass } from '../../../lib/bgp/classes.ts';
+import { exportOf, toldTo } from '../../../lib/bgp/exports.ts';
+import { type AcceptedPeer, familyOfAddress } from '../../../lib/bgp/peers.ts';
+import { type SentAttributes, sentTo } from '../../../lib/bgp/sent.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+
+export type Telling =
+  | { readonly isTold: true; readonly advertisements: readonly string[]; readonly attributes: SentAttributes }
+  | { readonly isTold: false; readonly problems: readonly Problem[] };
+
+export function tellingOf(peer: AcceptedPeer, prefix: string, routeClass: RouteClass): Telling {
+  const foreign = familyProblem(peer, prefix);
+  const told = exportOf(peer, routeClass);
+  if (foreign || !told)
+    return { isTold: false, problems: [...(foreign ? [foreign] : []), ...(told ? [] : whyNot(peer, routeClass))] };
+  return {
+    isTold: true,
+    advertisements: toldTo(peer, routeClass).map(({ name }) => name),
+    attributes: sentTo(peer, told, familyOfAddress(prefix)),
+  };
+}
+
+/** Undefined where sessions with the peer carry the prefix's family. */
+export function familyProblem({ name, families }: AcceptedPeer, prefix: string): Problem | undefined {
+  const family = familyOfAddress(prefix);
+  if (families.includes(family)) return undefined;
+  return {
+    code: 'FamilyNotOnSession',
+    message: `sessions with ${name} carry ${families.join(', ')} only; add ${family} to families of the BgpPeer`,
+  };
+}
+
+function whyNot(peer: AcceptedPeer, routeClass: RouteClass): readonly Problem[] {
+  const told = new Set(toldTo(peer, routeClass));
+  return routeClass.advertisements.filter((each) => !told.has(each)).map((each) => reasonOf(peer, each));
+}
+
+function reasonOf(peer: AcceptedPeer, { name, labels, peers }: ClassAdvertisement): Problem {
+  const unmet = unmetParts(peer.advertisements, labels).join(', ');
+  if (unmet !== '')
+    return {
+      code: 'AdvertisementNotSelected',
+      message: `${peer.name} selects advertisements by ${unmet}; ${name} is not selected`,
+    };
+  return {
+    code: 'PeerNotListed',
+    message: `advertisement ${name} is for the peers ${(peers ?? []).join(', ')} only, not for ${peer.name}`,
+  };
+}

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  advertisementOf,
+  instanceOf,
+  nodeOf,
+  peerOf,
+  podOf,
+  readyOn,
+  serviceOf,
+  subnetOf,
+  type TestObjects,
+} from '../../../lib/bgp/testing.ts';
+import type { Eip, Remote } from '../../../lib/bgp/objects.ts';
+import type { BgpReading } from '../../state/bgp.ts';
+import { nodeStates, objects, readingOf } from '../../testing-bgp.ts';
+import { findTarget } from './question.ts';
+import { explain, type Why } from './why.ts';
+
+const n1tor1 = { node: 'n1', peer: 'tor1' };
+
+function why(reading: BgpReading, text: string, filter: { node?: string; peer?: string } = {}): Why {
+  const target = findTarget(reading.state, text);
+  assert.ok(target, text);
+  return explain(reading, target, { node: filter.node, peer: filter.peer });
+}
+
+/** What keeps it from one session. */
+function codes(changed: TestObjects, text: string, session = n1tor1): string[] {
+  const { answers } = why(readingOf(changed), text, session);
+  assert.ok(answers.every(({ state }) => state !== 'Announced'));
+  return [...new Set(answers.flatMap(({ obstacles }) => obstacles.map(({ code }) => code)))];
+}
+
+const eip: Eip = {
+  kind: 'OvnEip',
+  name: 'out',
+  uid: 'u',
+  labels: {},
+  isReady: true,
+  ips: ['192.0.2.9'],
+  annotation: { scope: 'cluster' },
+};
+const remote = (origin: string, prefix: string): Remote => ({
+  name: 'west',
+  labels: {},
+  routes: [
+    { prefix, origin, tags: [] },
+    { prefix: '10.50.0.0/16', origin: 'subnet', tags: [] },
+  ],
+});
+const limited = [instanceOf('rack', { ownedPrefixes: ['203.0.113.0/24'] })];
+const lb = (more: object, services = [serviceOf('lb', more)]): TestObjects => ({
+  services,
+  endpoints: {},
+  advertisements: [advertisementOf('lb', { source: 'Service', serviceAddresses: ['ExternalIP', 'LoadBalancerIP'] })],
+});
+const pods = [advertisementOf('pods', { source: 'Pod' })];
+const west = [advertisementOf('west', { source: 'Interconnect' })];
+
+const refusals: Readonly<Record<string, readonly [TestObjects, string]>> = {
+  AddressInvalid: [{ eips: [{ ...eip, ips: ['224.0.0.9'] }] }, 'eip/out'],
+  NotOwned: [{ instances: limited, eips: [eip] }, 'eip/out'],
+  NotReady: [{ eips: [{ ...eip, isReady: false }] }, 'ovn-eip/out'],
+  AnnotationInvalid: [{ eips: [{ ...eip, annotation: { scope: 'local' } }] }, '192.0.2.9'],
+  PodFinished: [{ advertisements: pods, pods: [podOf('web', ['10.16.0.7'], { isAlive: false })] }, 'default/web'],
+  VpcNotRouted: [
+    {
+      advertisements: pods,
+      subnets: [subnetOf('web', ['10.16.0.0/16'], { vpc: 'tenant' })],
+      pods: [podOf('web', ['10.16.0.7'])],
+    },
+    'pod/web',
+  ],
+  NoSpeaker: [{ advertisements: pods, pods: [podOf('web', ['10.16.0.7'], { node: 'n3' })] }, 'po/web'],
+  NoAddress: [lb({}), 'svc/lb'],
+  NotTaken: [lb({ clusterIps: ['10.96.0.5'] }), 'svc/lb'],
+  NoEndpoint: [lb({ loadBalancerIps: ['192.0.2.1'] }), '192.0.2.1'],
+  AddressInUse: [
+    { ...lb({ type: 'ClusterIP', externalIps: ['10.16.0.7'] }), endpoints: { 'default/lb': readyOn('n1') } },
+    'service/lb',
+  ],
+  SubnetNotReady: [{ subnets: [subnetOf('web', [], { labels: { tier: 'web' } })] }, 'subnet/web'],
+  JoinSubnet: [{ subnets: [subnetOf('join', ['100.64.0.0/16'], { labels: { tier: 'web' } })] }, '100.64.0.0/16'],
+  PrefixInvalid: [{ advertisements: west, remotes: [remote('subnet', '127.0.0.0/8')] }, '127.0.0.0/8'],
+  LearnedByBgp: [{ advertisements: west, remotes: [remote('bgp', '10.60.0.0/16')] }, '10.60.0.0/16'],
+};
+
+for (const [code, [changed, text]] of Object.entries(refusals))
+  test(`${code} is told`, () => assert.deepEqual(codes(changed, text), [code]));
+
+test('the refusal of one prefix is none of the others', () => {
+  const reading = readingOf({ advertisements: west, remotes: [remote('bgp', '10.60.0.0/16')] });
+  const { answers } = why(reading, 'remotecluster/west', n1tor1);
+  assert.deepEqual(
+    answers.map(({ prefix, state, obstacles }) => [prefix, state, obstacles.length]),
+    [
+      ['10.60.0.0/16', 'NotAnnounced', 1],
+      ['10.50.0.0/16', 'Announced', 0],
+    ],
+  );
+});
+
+test('an aggregate that is not the cluster’s is told beside the address, which is announced', () => {
+  const advertisements = [advertisementOf('wide', { source: 'Pod', aggregation: { ipv4Length: 8 } })];
+  const { answers, objects: about } = why(readingOf({ advertisements }), 'pod/web', n1tor1);
+  assert.equal(answers[0]?.as, '10.16.0.7/32');
+  assert.deepEqual(
+    about[0]?.refusals.map(({ code }) => code),
+    ['AggregateNotOwned'],
+  );
+});
+
+const obstacles: Readonly<Record<string, readonly [TestObjects, string, { node: string; peer: string }?]>> = {
+  NoObject: [{}, '10.99.0.0/24'],
+  NoAdvertisement: [{ advertisements: [] }, 'pod/web'],
+  NotSelected: [{ advertisements: [advertisementOf('a', { selector: { matchLabels: { x: 'y' } } })] }, 'subnet/web'],
+  NamespaceNotSelected: [
+    { advertisements: [advertisementOf('a', { source: 'Pod', namespaceSelector: { matchLabels: { team: 'b' } } })] },
+    'pod/web',
+  ],
+  NotTaken: [{}, '10.96.0.5/32'],
+  NodeNotSelected: [{}, 'pod/db'],
+  OtherNode: [{}, 'pod/web', { node: 'n2', peer: 'tor1' }],
+  NoEndpointHere: [{}, '192.0.2.1', { node: 'n2', peer: 'tor1' }],
+  AdvertisementNotSelected: [{}, '10.16.0.7/32', { node: 'n1', peer: 'tor2' }],
+  PeerNotListed: [{}, '192.0.2.1'],
+  FamilyNotOnSession: [{}, 'fd00:16::/64', { node: 'n1', peer: 'tor2' }],
+  HoldTimerExpired: [{}, '10.16.0.0/16', { node: 'n2', peer: 'tor2' }],
+  NoInstance: [{}, 'subnet/web', { node: 'n3', peer: 'tor1' }],
+  NoRouterID: [{ nodes: [nodeOf('n1', ['fd00::1'])] }, 'subnet/web'],
+  DuplicateAddress: [
+    { peers: [...objects.peers, peerOf('twin', '10.0.0.254', {}, '2024-02-01T00:00:00Z')] },
+    'subnet/web',
+    { node: 'n1', peer: 'twin' },
+  ],
+  UnknownInstance: [{ peers: [peerOf('tor1', '10.0.0.254', { instance: 'gone' })] }, 'subnet/web'],
+  PeerNotOnNode: [
+    { peers: [peerOf('tor1', '10.0.0.254', { nodeSelector: { matchLabels: { rack: 'b' } } })] },
+    'subnet/web',
+  ],
+  OtherInstance: [
+    {
+      peers: [peerOf('tor1', '10.0.0.254', { instance: 'second' })],
+      instances: [instanceOf('rack'), instanceOf('second', {}, '2024-02-01T00:00:00Z')],
+    },
+    'subnet/web',
+  ],
+  NotReported: [{ peers: [peerOf('new', '10.0.0.7')] }, 'subnet/web', { node: 'n1', peer: 'new' }],
+};
+
+for (const [code, [changed, text, session]] of Object.entries(obstacles))
+  test(`${code} is told`, () => assert.ok(codes(changed, text, session).includes(code)));
+
+test('a drained node announces nothing; one that leaves says so', () => {
+  const drained = (drain: 'Leaving' | 'Drained') =>
+    why(readingOf({}, { ...nodeStates, n1: { ...nodeStates['n1'], drain } }), '10.16.0.0/16', n1tor1).answers[0];
+  assert.deepEqual(
+    drained('Drained')?.obstacles.map(({ code }) => code),
+    ['Drained'],
+  );
+  assert.deepEqual(drained('Leaving')?.attributes?.communities, ['65535:0']);
+  const [node, ...others] = objects.nodes;
+  assert.ok(node);
+  const wished = readingOf({ nodes: [{ ...node, isDrained: true }, ...others] }, {});
+  assert.deepEqual(
+    why(wished, '10.16.0.0/16', n1tor1).answers[0]?.obstacles.map(({ code }) => code),
+    ['Drained', 'NoSpeaker'],
+  );
+});
+
+test('where nobody speaks, that is said once', () => {
+  const { answers, isAnnounced } = why(readingOf({ instances: [] }), 'subnet/web');
+  assert.equal(isAnnounced, false);
+  assert.deepEqual([...new Set(answers.flatMap(({ obstacles: all }) => all.map(({ code }) => code)))], ['NoInstance']);
+});
+
+test('an address counts by the prefix that holds it; a prefix and an object only as themselves', () => {
+  const at = (text: string) => why(readingOf(), text, n1tor1);
+  assert.deepEqual([at('10.16.0.8').isAnnounced, at('10.16.0.8').answers[0]?.as], [true, '10.16.0.0/16']);
+  assert.deepEqual([at('10.16.0.8/32').isAnnounced, at('10.16.0.8/32').answers[0]?.state], [false, 'Covered']);
+  assert.deepEqual([at('pod/sick').isAnnounced, at('pod/sick').answers[0]?.state], [false, 'Covered']);
+  const aggregate = why(readingOf(), 'pod/db', { node: 'n2', peer: 'tor1' }).answers[0];
+  assert.deepEqual([aggregate?.state, aggregate?.as], ['Announced', '10.16.1.0/26']);
+  assert.equal(at('10.16.1.0/26').answers[0]?.state, 'Covered');
+});
+
+test('objects by the names that kubectl takes', () => {
+  const { state } = readingOf({ eips: [eip] });
+  const found = (text: string) => findTarget(state, text)?.name;
+  assert.equal(found('pods/default/web'), 'pod/default/web');
+  assert.equal(found('po/web'), 'pod/default/web');
+  assert.equal(found('other/other'), 'pod/other/other');
+  assert.equal(found('default/lb'), 'service/default/lb');
+  assert.equal(found('web'), 'subnet/web, pod/default/web');
+  assert.equal(found('eip/out'), 'ovn-eip/out');
+  assert.equal(found('iptables-eip/out'), undefined);
+  assert.equal(found('subnet/a/b'), undefined);
+  assert.equal(found('010.1.1.1'), undefined);
+  assert.equal(found('FD00:16:0::7'), 'fd00:16::7');
+});

@@ -1,0 +1,117 @@
+/**
+ * Reads BGP of one cluster with the parsers that speakers have. In: a client. Out: a BgpReading. Called by the commands of
+ * `isthmus bgp`. What would change an answer and cannot be read is an error, never left out.
+ * @throws KubeUnreachable, KubeApiError, or the timeout's TimeoutError
+ */
+import { bgpNodeStateStatus, type BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import type { EndpointSlice } from '../../lib/bgp/objects.ts';
+import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
+import { parseNode } from '../../lib/bgp/parse/node.ts';
+import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
+import { parsePod } from '../../lib/bgp/parse/pod.ts';
+import { parseRemote } from '../../lib/bgp/parse/remote.ts';
+import { parseEndpointSlice, parseService } from '../../lib/bgp/parse/service.ts';
+import { parseSubnet } from '../../lib/bgp/parse/subnet.ts';
+import { KubeApiError } from '../../lib/kube/errors.ts';
+import {
+  bgpAdvertisements,
+  bgpInstances,
+  bgpNodeStates,
+  bgpPeers,
+  endpointSlices,
+  iptablesEips,
+  keyOf,
+  namespaces,
+  nodes,
+  ovnEips,
+  pods,
+  remoteClusters,
+  services,
+  subnets,
+} from '../../lib/kube/resources.ts';
+import type { RawObject, Resource } from '../../lib/kube/types.ts';
+import { durationMs, type Terminal } from '../command/command.ts';
+import type { BgpReading } from '../state/bgp.ts';
+import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
+
+type List = <T>(resource: Resource, parse: (raw: RawObject) => T) => Promise<ReadonlyMap<string, T>>;
+
+/** Everything that decides what is announced. */
+export function readBgp(flags: ClusterFlags, terminal: Terminal): Promise<BgpReading> {
+  return withCluster(flags, terminal, async (cluster) => {
+    const list = lister(cluster, flags, terminal);
+    const sessions = await Promise.all([readSessionsBy(list, cluster), readSources(list)]);
+    const [reading, sources] = sessions;
+    return { ...reading, state: { ...reading.state, ...sources } };
+  });
+}
+
+/** Sessions only: no object that is announced. */
+export function readSessions(flags: ClusterFlags, terminal: Terminal): Promise<BgpReading> {
+  return withCluster(flags, terminal, (cluster) => readSessionsBy(lister(cluster, flags, terminal), cluster));
+}
+
+async function readSessionsBy(list: List, { label }: Cluster): Promise<BgpReading> {
+  const [machines, instances, peers, nodeStates] = await Promise.all([
+    list(nodes, parseNode),
+    list(bgpInstances, parseBgpInstance),
+    list(bgpPeers, parseBgpPeer),
+    list(bgpNodeStates, parseNodeState),
+  ]);
+  const none = new Map<string, never>();
+  const nothing = { namespaces: none, advertisements: none, subnets: none, pods: none, services: none, slices: none };
+  const state = { node: '', nodes: machines, instances, peers, ...nothing, eips: none, remotes: none };
+  return { label, state, nodeStates };
+}
+
+async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node' | 'nodes' | 'instances' | 'peers'>> {
+  const [spaces, advertisements, networks, workloads, balanced, slices, ovn, iptables, remotes] = await Promise.all([
+    list(namespaces, ({ metadata }) => metadata.labels ?? {}),
+    list(bgpAdvertisements, parseBgpAdvertisement),
+    list(subnets, parseSubnet),
+    list(pods, parsePod),
+    list(services, parseService),
+    list(endpointSlices, parseEndpointSlice),
+    list(ovnEips, parseOvnEip).catch(orNone),
+    list(iptablesEips, parseIptablesEip).catch(orNone),
+    list(remoteClusters, parseRemote).catch(orNone),
+  ]);
+  return {
+    namespaces: spaces,
+    advertisements,
+    subnets: networks,
+    pods: workloads,
+    services: balanced,
+    slices: byService(slices),
+    eips: new Map([...ovn.values(), ...iptables.values()].map((eip) => [`${eip.kind}/${eip.name}`, eip])),
+    remotes,
+  };
+}
+
+function lister({ client }: Cluster, flags: ClusterFlags, terminal: Terminal): List {
+  const signal = AbortSignal.any([terminal.signal, AbortSignal.timeout(durationMs(flags.timeout))]);
+  return async (resource, parse) => {
+    const found = await client.list(resource, { signal });
+    return new Map(found.map((raw) => [keyOf(raw.metadata), parse(raw)]));
+  };
+}
+
+/** A kind that this cluster does not have. */
+function orNone(error: unknown): ReadonlyMap<string, never> {
+  if (error instanceof KubeApiError && error.status === 404) return new Map<string, never>();
+  throw error;
+}
+
+function byService(
+  slices: ReadonlyMap<string, EndpointSlice>,
+): ReadonlyMap<string, ReadonlyMap<string, EndpointSlice>> {
+  const grouped = new Map<string, Map<string, EndpointSlice>>();
+  for (const [key, slice] of slices)
+    grouped.set(slice.service, (grouped.get(slice.service) ?? new Map<string, EndpointSlice>()).set(key, slice));
+  return grouped;
+}
+
+/** What no speaker writes is as good as nothing. */
+function parseNodeState(raw: RawObject): BgpNodeStateStatus {
+  return bgpNodeStateStatus.safeParse(raw['status'] ?? {}).data ?? {};
+}
