@@ -1,0 +1,217 @@
+/** `isthmus bgp` against what routers really have: two nodes, two routers, random objects. `ISTHMUS_SEED` repeats a run. */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { findTarget } from '../../cli/plan/bgp/question.ts';
+import { type Answer, explain } from '../../cli/plan/bgp/why.ts';
+import { run } from '../../cli/program.ts';
+import type { BgpReading } from '../../cli/state/bgp.ts';
+import { readBgp } from '../../cli/watch/bgp.ts';
+import { holds, ownPrefixesOf } from '../../lib/bgp/own-prefixes.ts';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { eventually } from './bgp-lab.ts';
+import { CliBgpBed, pathsOf, prefixesFrom } from './cli-bgp-bed.ts';
+import { createObjects, pick, randomOf } from './cli-bgp-objects.ts';
+
+const seed = Number(process.env['ISTHMUS_SEED'] ?? Math.floor(Math.random() * 0xffffffff));
+const random = randomOf(seed);
+const pairs = 1000;
+const programs = 40;
+const paths = 60;
+
+let bed: CliBgpBed;
+let reading: BgpReading;
+let names: readonly string[] = [];
+/** What each router has from each node, by `node peer`. */
+let tables: ReadonlyMap<string, readonly string[]>;
+
+const terminal = (out: (text: string) => void) => ({
+  env: { HOME: '/nonexistent' },
+  out,
+  note: () => undefined,
+  readInput: () => Promise.resolve(''),
+  isColoured: false,
+  now: Date.now,
+  signal: new AbortController().signal,
+});
+
+async function isthmus(...argv: readonly string[]): Promise<{ readonly code: number; readonly out: string }> {
+  let out = '';
+  const code = await run(
+    ['bgp', ...argv, '--kubeconfig', bed.kubeconfig],
+    terminal((text) => (out += text)),
+  );
+  return { code, out };
+}
+
+/** Sessions that come up, and the router and the address by which it knows the node. */
+function sessions() {
+  const [tor1, tor2] = bed.lab.routers;
+  return bed.nodes.flatMap(({ name: node, v4, v6 }) => [
+    { node, peer: 'tor1', router: tor1, near: v4[0] },
+    { node, peer: 'tor2', router: tor2, near: v4[1] },
+    ...(node === 'n2' ? [{ node, peer: 'tor1-v6', router: tor1, near: v6[0] }] : []),
+  ]);
+}
+
+function readTables(): ReadonlyMap<string, readonly string[]> {
+  const canonical = (text: string) => {
+    const cidr = parseCidr(text);
+    return cidr === undefined ? text : formatCidr(cidr);
+  };
+  return new Map(
+    sessions().map(({ node, peer, router, near }) => [
+      `${node} ${peer}`,
+      prefixesFrom(router, near).map(canonical).toSorted(),
+    ]),
+  );
+}
+
+/** Speakers have seen all objects and routers have all paths, once nothing moves any more. */
+async function untilStill(): Promise<void> {
+  let before = '';
+  for (let still = 0; still < 4;) {
+    await sleep(400);
+    const now = JSON.stringify([...readTables()]);
+    still = now === before ? still + 1 : 0;
+    before = now;
+  }
+}
+
+before(async () => {
+  bed = await CliBgpBed.start();
+  names = await createObjects(bed, random);
+  await bed.speak();
+  const flags = { kubeconfig: bed.kubeconfig, context: undefined, namespace: 'kube-system', timeout: '10s' };
+  await eventually(async () => {
+    const { code, out } = await isthmus('peers', '-o', 'json');
+    const { sessions: all } = JSON.parse(out) as { sessions: { state: string }[] };
+    assert.equal(all.filter(({ state }) => state === 'Established').length, sessions().length, out);
+    assert.equal(code, 1);
+  }, 30_000);
+  await untilStill();
+  reading = await readBgp(
+    flags,
+    terminal(() => undefined),
+  );
+  tables = readTables();
+});
+
+after(async () => {
+  await bed?.stop();
+});
+
+test('peers: sessions, and what is wrong with the others', async () => {
+  const { code, out } = await isthmus('peers');
+  assert.equal(code, 1);
+  assert.match(out, /n1 +tor1 +172\.31\.1\.1 +65101 +Established/);
+  assert.match(out, /n2 with twin: DuplicateAddress: node n2 already has 172\.31\.1\.1 by the older BgpPeer tor1/);
+  assert.match(out, /n1 +dead +172\.31\.1\.99 +65199 +(Idle|Active|Connect)/);
+  assert.equal((await isthmus('peers', '--peer', 'tor1')).code, 0);
+  assert.equal((await isthmus('peers', '--peer', 'odd')).code, 1);
+});
+
+test(`why is right about ${pairs} sessions of objects; seed ${seed}`, () => {
+  const peers = ['tor1', 'tor1', 'tor1', 'tor2', 'tor2', 'tor2', 'tor1-v6', 'dead', 'twin'];
+  // Left to chance most objects are announced nowhere, and that is easy to say.
+  const reached = names.filter(isAnywhere);
+  const seen = { Announced: 0, Covered: 0, NotAnnounced: 0 };
+  for (let at = 0; at < pairs; at += 1) {
+    const [object, node, peer] = [
+      pick(random, random(3) === 0 ? names : reached),
+      pick(random, ['n1', 'n2']),
+      pick(random, peers),
+    ];
+    const target = findTarget(reading.state, object);
+    assert.ok(target, object);
+    const { answers } = explain(reading, target, { node, peer });
+    assert.ok(answers.length > 0);
+    for (const answer of answers) {
+      seen[answer.state] += 1;
+      check(answer, `seed ${seed}: ${object} on ${node} to ${peer}: ${JSON.stringify(answer)}`);
+    }
+  }
+  process.stderr.write(`seed ${seed}: ${JSON.stringify(seen)}\n`);
+  for (const count of Object.values(seen)) assert.ok(count > 20, `seed ${seed}: ${JSON.stringify(seen)}`);
+});
+
+/** Whether a router has something that holds a prefix of the object. */
+function isAnywhere(name: string): boolean {
+  const prefixes = [...tables.values()].flat();
+  return (findTarget(reading.state, name)?.objects ?? [])
+    .flatMap((ref) => ownPrefixesOf(reading.state, ref))
+    .some((own) => prefixes.some((each) => holds(each, own.prefix)));
+}
+
+function check({ prefix, node, peer, state, as, obstacles, objects, advertisements }: Answer, what: string): void {
+  const table = tables.get(`${node} ${peer}`) ?? [];
+  const holding = prefix === undefined ? [] : table.filter((each) => holds(each, prefix));
+  const narrowest = holding.toSorted((a, b) => lengthOf(b) - lengthOf(a))[0];
+  if (state === 'NotAnnounced') assert.equal(narrowest, undefined, what);
+  else if (state === 'Covered') assert.ok(as === narrowest && as !== prefix, what);
+  else assert.ok(as !== undefined && table.includes(as), what);
+  assert.equal(state === 'Announced', obstacles.length === 0, what);
+  if (state === 'Announced') assert.ok(objects.length > 0 && advertisements.length > 0, what);
+}
+
+function lengthOf(prefix: string): number {
+  return Number(prefix.slice(prefix.indexOf('/') + 1));
+}
+
+test(`the program says the same of addresses and prefixes, and its exit code too; seed ${seed}`, async () => {
+  const all = sessions();
+  const owned = [...reading.state.pods.values()].flatMap(({ addresses }) => addresses.map(({ ip }) => ip));
+  for (let at = 0; at < programs; at += 1) {
+    const { node, peer } = pick(random, all);
+    const table = tables.get(`${node} ${peer}`) ?? [];
+    const [address, prefix] = [pick(random, owned), pick(random, [...tables.values()].flat())];
+    const host = `${address}/${address.includes(':') ? 128 : 32}`;
+    const said = await isthmus('why', address, '--node', node, '--peer', peer);
+    assert.equal(said.code, table.some((each) => holds(each, host)) ? 0 : 1, `seed ${seed}: ${address}\n${said.out}`);
+    const exact = await isthmus('why', prefix, '--node', node, '--peer', peer);
+    assert.equal(exact.code, table.includes(prefix) ? 0 : 1, `seed ${seed}: ${prefix}\n${exact.out}`);
+  }
+});
+
+test(`routes are what the routers have, with these attributes; seed ${seed}`, async () => {
+  for (const { node, peer, router, near } of sessions()) {
+    const { code, out } = await isthmus('routes', '--node', node, '--peer', peer, '-o', 'json');
+    assert.equal(code, 0);
+    const { routes } = JSON.parse(out) as { routes: readonly Listed[] };
+    const listed = routes.map(({ prefix }) => prefix).toSorted();
+    assert.deepEqual(listed, tables.get(`${node} ${peer}`), `seed ${seed}: ${node} ${peer}`);
+    for (let at = 0; at < paths / sessions().length; at += 1) {
+      const { prefix, attributes } = pick(random, routes);
+      const seen = pathsOf(router, prefix).find(({ from }) => from === near);
+      const what = `seed ${seed}: ${prefix} of ${node} at ${peer}: ${JSON.stringify([attributes, seen])}`;
+      assert.ok(seen, what);
+      assert.deepEqual(seen.communities.map(nameless).toSorted(), attributes.communities.toSorted(), what);
+      assert.deepEqual(seen.largeCommunities, attributes.largeCommunities, what);
+      assert.equal(seen.med ?? 0, attributes.med ?? 0, what);
+      assert.equal(seen.asPath, Array.from({ length: attributes.prepend + 1 }, () => 65001).join(' '), what);
+      if (attributes.nextHop !== undefined) assert.equal(seen.nextHop, attributes.nextHop, what);
+    }
+  }
+});
+
+interface Listed {
+  readonly prefix: string;
+  readonly attributes: NonNullable<Answer['attributes']>;
+}
+
+/** FRR calls some communities by name. */
+function nameless(community: string): string {
+  return community === 'no-export' ? '65535:65281' : community;
+}
+
+test('wrong usage is 2, what is not there is 1, an answer for people is text', async () => {
+  await assert.doesNotReject(isthmus('routes'));
+  assert.equal((await isthmus('why')).code, 2);
+  assert.equal((await isthmus('why', '10.0.0.0/33')).code, 2);
+  assert.equal((await isthmus('why', '10.20.1.7/24')).code, 2);
+  assert.equal((await isthmus('routes', 'odd')).code, 2);
+  assert.equal((await isthmus('why', 'pod/default/nobody')).code, 1);
+  assert.equal((await isthmus('why', 'subnet/net1', '--node', 'n9')).code, 1);
+  const { out } = await isthmus('why', 'join');
+  assert.match(out, /^subnet\/join is not announced/);
+});
