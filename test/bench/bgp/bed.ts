@@ -88,7 +88,8 @@ export class BgpBed {
   }
 
   async close(): Promise<void> {
-    await this.#speaker?.end();
+    // Only who ends in order leaves a profile.
+    await this.#speaker?.end(profiling().length > 0 ? 'SIGTERM' : 'SIGKILL');
     for (const tor of this.tors) tor.close();
     await this.kube.close();
     await Promise.all([this.api.stop(), this.lab.close()]);

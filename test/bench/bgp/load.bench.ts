@@ -29,13 +29,17 @@ async function useOf(pids: readonly number[], work: () => Promise<unknown>): Pro
   }));
 }
 
-/** In a process that did nothing else before. */
-async function idleAt(bed: BgpBed, count: number): Promise<readonly Use[]> {
+/** A speaker that did nothing else before. */
+async function startAnew(bed: BgpBed, count: number): Promise<void> {
   await bed.speaker.end();
   await bed.startSpeaker();
   await bed.untilReady();
   await bed.tor.untilCount(count);
   await pause(settleMs);
+}
+
+async function idleAt(bed: BgpBed, count: number): Promise<readonly Use[]> {
+  await startAnew(bed, count);
   return useOf([bed.speaker.pid, bed.gobgpd.pid], () => pause(idleSeconds * 1000));
 }
 
@@ -85,7 +89,7 @@ async function churn(bed: BgpBed): Promise<BgpRow[]> {
   const pods = 100;
   await bed.createSingles(600, 600 + pods);
   const count = await bed.announce(everything);
-  await pause(settleMs);
+  await startAnew(bed, count);
   const calls = (): Promise<number> => bed.speaker.metric('isthmus_speaker_gobgpd_calls_total', 'method="ListPath"');
   const before = await calls();
   const audits = churnSeconds / 60;
