@@ -4,7 +4,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type GobgpClient, type GobgpError, GobgpIncompatible, GobgpUnreachable, openGobgp } from 'gobgp-js';
-import { backoffMs } from '../../lib/run/backoff.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import { joined } from '../state/joined.ts';
 import type { Received } from '../state/learned.ts';
@@ -19,7 +18,8 @@ const readyMs = 5000;
 const countsMs = 2500;
 /** How often a quiet gobgpd is asked whether it lives. */
 const aliveMs = 2000;
-const connectBackoff = { baseMs: 250, maxMs: 2000 } as const;
+/** Without back-off: nobody else is at the socket, and neighbours wait for who is behind it. */
+const connectMs = 200;
 
 export class GobgpTarget {
   readonly #options: TargetOptions;
@@ -65,8 +65,8 @@ export class GobgpTarget {
   }
 
   async #connect(signal: AbortSignal): Promise<GobgpClient | undefined> {
-    const { gobgpd, protoDir, random, onCall } = this.#options;
-    for (let attempt = 0; !signal.aborted; attempt++) {
+    const { gobgpd, protoDir, onCall } = this.#options;
+    while (!signal.aborted) {
       try {
         return await openGobgp({
           target: gobgpd,
@@ -77,8 +77,7 @@ export class GobgpTarget {
         if (!(error instanceof GobgpUnreachable || error instanceof GobgpIncompatible)) throw error;
         this.#reportUnreachable(error);
       }
-      const delayMs = Math.max(connectBackoff.baseMs, backoffMs(attempt, connectBackoff, random));
-      await sleep(delayMs, undefined, { signal }).catch(() => {});
+      await sleep(connectMs, undefined, { signal }).catch(() => {});
     }
     return undefined;
   }

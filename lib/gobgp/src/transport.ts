@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import * as grpc from '@grpc/grpc-js';
-import { loadSync, type MethodDefinition, type PackageDefinition, type ServiceDefinition } from '@grpc/proto-loader';
+import { loadSync, type MethodDefinition, type ServiceDefinition } from '@grpc/proto-loader';
 import { type GobgpError, GobgpIncompatible, GobgpRejected, GobgpUnreachable } from './errors.ts';
 
 /** Which API gobgpd speaks; the two share neither service name nor enum values. */
@@ -80,14 +80,7 @@ class GrpcTransport implements Transport {
     this.#timeoutMs = options.timeoutMs ?? 5000;
     this.#onCall = options.onCall;
     const protoDir = options.protoDir ?? fileURLToPath(new URL('../../../proto/gobgp', import.meta.url));
-    const loaded = loadSync(`${protoDir}/${generation}/gobgp.proto`, {
-      keepCase: true,
-      longs: Number,
-      enums: String,
-      defaults: true,
-      arrays: true,
-    });
-    this.#service = serviceOf(loaded, services[generation]);
+    this.#service = serviceOf(`${protoDir}/${generation}/gobgp.proto`, services[generation]);
   }
 
   async isSpoken(): Promise<boolean> {
@@ -214,8 +207,15 @@ class GrpcTransport implements Transport {
   }
 }
 
-function serviceOf(loaded: PackageDefinition, name: string): ServiceDefinition {
-  const service = loaded[name];
-  if (!service || 'format' in service) throw new TypeError(`no service ${name} in the .proto file`);
+const loaded = new Map<string, ServiceDefinition>();
+
+/** Read once: who waits for a gobgpd to come tries often. */
+function serviceOf(file: string, name: string): ServiceDefinition {
+  const known = loaded.get(file);
+  if (known) return known;
+  const options = { keepCase: true, longs: Number, enums: String, defaults: true, arrays: true };
+  const service = loadSync(file, options)[name];
+  if (!service || 'format' in service) throw new TypeError(`no service ${name} in ${file}`);
+  loaded.set(file, service);
   return service;
 }
