@@ -27,6 +27,17 @@ export function isAboutClusters(spec: RoutePolicySpec): boolean {
   return spec.bgpPeers === undefined || spec.transitSwitches !== undefined;
 }
 
+/** Of a prefix that a cluster has from its routers. */
+export const learnedOrigin = 'bgp';
+
+/**
+ * Whether a rule of an export policy may let out prefixes of routers: one that speaks of them, by origin or by a tag, which only an
+ * import policy gives. A cluster must not become the way to half the world because a rule says nothing.
+ */
+export function speaksOfLearned({ origins, tags }: { readonly origins?: unknown; readonly tags?: unknown }): boolean {
+  return origins !== undefined || tags !== undefined;
+}
+
 /** Who decided on a prefix; `rule` is undefined where the policy's defaultAction did. */
 export interface Decision {
   readonly policy: string;

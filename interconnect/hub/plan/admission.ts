@@ -3,6 +3,7 @@
  * `refusals`, what was refused, with the holder's name. First owner keeps: only what nobody else holds is given.
  */
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { Attachment, Encap, Gateway, MemberState, PathEnd, Rejection } from '../../link/messages.ts';
 import type { Others } from '../state/holdings.ts';
 import {
@@ -104,7 +105,7 @@ function admitAttachment(
     transits: facts.transits,
     others: facts.others,
     limits: facts.limits,
-    own: new Set((own?.prefixes ?? []).map(({ cidr }) => cidr)),
+    own: new Set((own?.prefixes ?? []).flatMap(({ cidr, origin }) => (origin === learnedOrigin ? [] : [cidr]))),
     room: facts.room,
   };
   const { vpc, routerId } = wish;

@@ -1,6 +1,10 @@
-/** Which of a member's prefixes are taken on one network. Pure. First owner keeps; what it has it keeps. */
+/**
+ * Which of a member's prefixes are taken on one network. Pure. First owner keeps; what it has it keeps. A prefix that it has
+ * from its routers is nobody's alone: several members may offer it, and it gives way to whose own addresses it would take.
+ */
 import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
+import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { Prefix, Rejection } from '../../link/messages.ts';
 import type { Others } from '../state/holdings.ts';
 import { clusterName, type Network } from '../state/record.ts';
@@ -26,9 +30,9 @@ export interface PrefixFacts {
   readonly network: Network;
   /** All networks of the hub. */
   readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];
-  readonly others: Pick<Others, 'prefix'>;
+  readonly others: Pick<Others, 'prefix' | 'cover'>;
   readonly limits: Limits;
-  /** Normalised CIDRs that it has on this network. */
+  /** Normalised CIDRs that it has on this network, but for those of its routers. */
   readonly own: ReadonlySet<string>;
   /** How many more may be taken. */
   readonly room: number;
@@ -39,9 +43,9 @@ const origins: ReadonlySet<string> = new Set(['connected', 'static', 'bgp', 'agg
 export function admitPrefixes(wished: readonly Prefix[], facts: PrefixFacts, refusals: Refusals): readonly Prefix[] {
   const admitted = new Map<string, Prefix>();
   const allowed = facts.limits.allowedPrefixes.flatMap((text) => parseCidr(text) ?? []);
-  // Those it has come first: one more than it may have takes nothing from it.
-  const isOwn = ({ cidr }: Prefix): number => (facts.own.has(cidr) ? 0 : 1);
-  const ordered = [...wished].sort((a, b) => isOwn(a) - isOwn(b));
+  // Those it has come first: one more than it may have takes nothing from it. Its routers' take nothing from its own.
+  const rank = ({ cidr, origin }: Prefix): number => (origin === learnedOrigin ? 2 : facts.own.has(cidr) ? 0 : 1);
+  const ordered = [...wished].sort((a, b) => rank(a) - rank(b));
   for (const [at, prefix] of ordered.entries()) {
     if (at >= facts.room + mostInVain) {
       refusals.add(rejectionOf(prefix.cidr, tooMany(facts), facts.network.name));
@@ -96,6 +100,12 @@ function refusePrefix(
   if (limits.allowedPrefixes.length > 0 && !allowed.some((one) => cidrCovers(one, cidr))) {
     const message = `${text} is not within what ${cluster} may offer (${limits.allowedPrefixes.join(', ')}); the hub's administrator may change HubMember ${handle}`;
     return { code: 'PrefixNotAllowed', message };
+  }
+  if (prefix.origin === learnedOrigin) {
+    const cover = others.cover(network.name, cidr);
+    if (cover === undefined) return undefined;
+    const message = `${text}, which ${cluster} has from a router, is within ${formatCidr(cover.cidr)} of ${cover.holder}`;
+    return { code: 'PrefixOverlap', message, holder: cover.holder };
   }
   const clash = own.has(formatCidr(cidr)) ? undefined : others.prefix(network.name, cidr);
   if (clash === undefined) return undefined;

@@ -1,4 +1,5 @@
 /** What a member or a foreign zone holds, of that which only one can hold. Pure. */
+import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import { encapKey } from '../plan/rows.ts';
 import type { Gateway } from '../../link/messages.ts';
 import type { Held } from './holdings.ts';
@@ -11,7 +12,9 @@ export function heldByMember(record: MemberRecord, reserved: readonly AllocatedP
   return {
     ...gatewaysHeld(gateways),
     ports: ports.map((port) => ({ ...port, logicalPort: logicalPortOf(port.switch, handle) })),
-    prefixes: attachments.flatMap(({ network, prefixes }) => prefixes.map(({ cidr }) => ({ network, cidr }))),
+    prefixes: attachments.flatMap(({ network, prefixes }) =>
+      prefixes.map(({ cidr, origin }) => ({ network, cidr, isLearned: origin === learnedOrigin })),
+    ),
   };
 }
 
@@ -19,7 +22,7 @@ export function heldByForeign({ gateways, ports, routes }: ForeignMember): Held 
   return {
     ...gatewaysHeld(gateways),
     ports,
-    prefixes: routes.map(({ transitSwitch, prefix }) => ({ network: transitSwitch, cidr: prefix })),
+    prefixes: routes.map(({ transitSwitch, prefix }) => ({ network: transitSwitch, cidr: prefix, isLearned: false })),
   };
 }
 

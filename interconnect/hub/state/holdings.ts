@@ -19,7 +19,14 @@ export interface Held {
   /** `type/ip` */
   readonly encaps: readonly string[];
   readonly ports: readonly HeldPath[];
-  readonly prefixes: readonly { readonly network: string; readonly cidr: string }[];
+  readonly prefixes: readonly PrefixClaim[];
+}
+
+export interface PrefixClaim {
+  readonly network: string;
+  readonly cidr: string;
+  /** From its routers: others may have it as well. */
+  readonly isLearned: boolean;
 }
 
 export const holdsNothing: Held = { chassis: [], encaps: [], ports: [], prefixes: [] };
@@ -29,7 +36,10 @@ export interface Others extends Taken {
   chassis(name: string): string | undefined;
   encap(key: string): string | undefined;
   port(logicalPort: string): string | undefined;
+  /** A prefix of its holder's own that overlaps. */
   prefix(network: string, cidr: Cidr): HeldPrefix | undefined;
+  /** A prefix of its holder's own that has all of these addresses. */
+  cover(network: string, cidr: Cidr): HeldPrefix | undefined;
 }
 
 export class Holdings {
@@ -37,6 +47,9 @@ export class Holdings {
   /** thing → holders */
   readonly #claims = new Map<string, string[]>();
   readonly #prefixes = new Map<string, PrefixTree>();
+  readonly #learned = new Map<string, PrefixTree>();
+  /** Changes with each prefix that is its holder's own. */
+  revision = 0;
 
   set(holder: string, held: Held): void {
     const before = this.#held.get(holder) ?? holdsNothing;
@@ -46,10 +59,8 @@ export class Holdings {
     for (const thing of old) if (!now.has(thing)) this.#release(thing, holder);
     for (const thing of now) if (!old.has(thing)) this.#claim(thing, holder);
     const [oldPrefixes, newPrefixes] = [prefixesOf(before), prefixesOf(held)];
-    for (const [key, prefix] of oldPrefixes)
-      if (!newPrefixes.has(key)) this.#tree(prefix.network).remove(prefix.cidr, holder);
-    for (const [key, prefix] of newPrefixes)
-      if (!oldPrefixes.has(key)) this.#tree(prefix.network).add(prefix.cidr, holder);
+    for (const [key, prefix] of oldPrefixes) if (!newPrefixes.has(key)) this.#tree(prefix).remove(prefix.cidr, holder);
+    for (const [key, prefix] of newPrefixes) if (!oldPrefixes.has(key)) this.#tree(prefix).add(prefix.cidr, holder);
   }
 
   delete(holder: string): void {
@@ -66,18 +77,14 @@ export class Holdings {
       port: (logicalPort) => other(portThing(logicalPort)),
       hasAddress: (pathSwitch, address) => other(addressThing(pathSwitch, address)) !== undefined,
       hasKey: (pathSwitch, tunnelKey) => other(keyThing(pathSwitch, tunnelKey)) !== undefined,
-      prefix: (network, cidr) => this.overlap(network, cidr, (holder) => holder !== cluster),
+      prefix: (network, cidr) => this.#prefixes.get(network)?.overlapping(cidr, (holder) => holder !== cluster),
+      cover: (network, cidr) => this.#prefixes.get(network)?.covering(cidr, (holder) => holder !== cluster),
     };
-  }
-
-  /** A prefix of somebody who `counts` that overlaps. */
-  overlap(network: string, cidr: Cidr, counts: (holder: string) => boolean): HeldPrefix | undefined {
-    return this.#prefixes.get(network)?.overlapping(cidr, counts);
   }
 
   /** A prefix of anybody on any network that overlaps. */
   overlapAnywhere(cidr: Cidr): HeldPrefix | undefined {
-    for (const tree of this.#prefixes.values()) {
+    for (const tree of [...this.#prefixes.values(), ...this.#learned.values()]) {
       const found = tree.overlapping(cidr, () => true);
       if (found !== undefined) return found;
     }
@@ -96,11 +103,12 @@ export class Holdings {
     else this.#claims.set(thing, holders);
   }
 
-  #tree(network: string): PrefixTree {
-    const known = this.#prefixes.get(network);
-    if (known !== undefined) return known;
-    const tree = new PrefixTree();
-    this.#prefixes.set(network, tree);
+  /** To add a prefix to, or to remove it from. */
+  #tree({ network, isLearned }: ParsedClaim): PrefixTree {
+    if (!isLearned) this.revision += 1;
+    const trees = isLearned ? this.#learned : this.#prefixes;
+    const tree = trees.get(network) ?? new PrefixTree();
+    trees.set(network, tree);
     return tree;
   }
 }
@@ -117,11 +125,13 @@ function thingsOf({ chassis, encaps, ports }: Held): readonly string[] {
   ];
 }
 
-function prefixesOf({ prefixes }: Held): ReadonlyMap<string, { readonly network: string; readonly cidr: Cidr }> {
-  const found = new Map<string, { readonly network: string; readonly cidr: Cidr }>();
-  for (const { network, cidr: text } of prefixes) {
+type ParsedClaim = Omit<PrefixClaim, 'cidr'> & { readonly cidr: Cidr };
+
+function prefixesOf({ prefixes }: Held): ReadonlyMap<string, ParsedClaim> {
+  const found = new Map<string, ParsedClaim>();
+  for (const { network, cidr: text, isLearned } of prefixes) {
     const cidr = parseCidr(text);
-    if (cidr !== undefined) found.set(`${network} ${text}`, { network, cidr });
+    if (cidr !== undefined) found.set(`${network} ${text} ${isLearned}`, { network, cidr, isLearned });
   }
   return found;
 }

@@ -5,7 +5,8 @@
  */
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Cidr } from '../../../lib/net/cidr.ts';
+import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { MemberState, Rejection } from '../../link/messages.ts';
 import { admit, wishOf } from '../plan/admission.ts';
 import { Refusals } from '../plan/refusals.ts';
@@ -57,6 +58,8 @@ export class Members {
   readonly #attached = new Map<string, Set<string>>();
   readonly #expected = new Set<string>();
   readonly #foreign = new Map<string, ForeignMember>();
+  /** Of the holdings, when prefixes of routers were last compared with them. */
+  #displacedFor = 0;
 
   constructor(options: MembersOptions, events: MembersEvents) {
     this.#options = options;
@@ -325,7 +328,24 @@ export class Members {
 
   /** What was refused because of `holder`, or for want of room, may be free now. */
   #reconsider(holder: string): void {
+    this.#displace();
     this.#replanRefused((one) => one.holder === holder || one.code === 'TransitExhausted', holder);
+  }
+
+  /** Prefixes of routers give way to whose own addresses they are, whoever was first. */
+  #displace(): void {
+    if (this.#displacedFor === this.#holdings.revision) return;
+    this.#displacedFor = this.#holdings.revision;
+    const others = Array.from(this.#records.values()).filter(({ name, attachments }) => {
+      const { cover } = this.#holdings.others(name);
+      return attachments.some(({ network, prefixes }) =>
+        prefixes.some(({ cidr: text, origin }) => {
+          const cidr = origin === learnedOrigin ? parseCidr(text) : undefined;
+          return cidr !== undefined && cover(network, cidr) !== undefined;
+        }),
+      );
+    });
+    for (const { name } of others) this.replan(name);
   }
 
   #replanRefused(isFree: (rejection: Rejection) => boolean, except?: string): void {

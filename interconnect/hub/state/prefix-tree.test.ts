@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { PrefixTree } from './prefix-tree.ts';
 
 /** A sequence that is the same in every run. */
@@ -40,6 +40,10 @@ test('what overlaps a prefix is found exactly where looking at all of them finds
       held = held.filter((_, index) => index !== at);
     }
     const others = held.filter((one) => one.holder !== holder && cidrsOverlap(one.cidr, cidr));
+    const above = others.filter((one) => cidrCovers(one.cidr, cidr));
+    const cover = tree.covering(cidr, (one) => one !== holder);
+    assert.equal(cover?.cidr.prefix, above.map((one) => one.cidr.prefix).toSorted((a, b) => a - b)[0]);
+    assert.ok(cover === undefined || above.some((one) => one.holder === cover.holder));
     const answer = tree.overlapping(cidr, (one) => one !== holder);
     assert.equal(answer === undefined, others.length === 0, formatCidr(cidr));
     if (answer === undefined) continue;

@@ -48,20 +48,32 @@ export class PrefixTree {
 
   /** A held prefix that contains `cidr` or lies in it, of a holder that `counts`; the widest that contains it first. */
   overlapping(cidr: Cidr, counts: (holder: string) => boolean): HeldPrefix | undefined {
+    const { held, node } = this.#walk(cidr, counts);
+    return held ?? (node === undefined ? undefined : within(node, cidr, counts));
+  }
+
+  /** The widest held prefix that contains `cidr` or is it, of a holder that `counts`. */
+  covering(cidr: Cidr, counts: (holder: string) => boolean): HeldPrefix | undefined {
+    const { held, node } = this.#walk(cidr, counts);
+    const holder = held === undefined ? node?.holders.find(counts) : undefined;
+    return holder === undefined ? held : { cidr, holder };
+  }
+
+  /** The first that is met above `cidr`; else where `cidr` is in the tree, if it reaches so far. */
+  #walk(
+    cidr: Cidr,
+    counts: (holder: string) => boolean,
+  ): { readonly held?: HeldPrefix; readonly node?: Node | undefined } {
     let node: Node | undefined = this.#roots[cidr.family];
     let prefix = 0;
-    const found = (at: Node): HeldPrefix | undefined => {
-      const holder = at.holders.find(counts);
-      return holder === undefined ? undefined : { cidr: shortened(cidr, prefix), holder };
-    };
     for (const bit of bitsIn(cidr)) {
-      const held = found(node);
-      if (held !== undefined) return held;
+      const holder: string | undefined = node.holders.find(counts);
+      if (holder !== undefined) return { held: { cidr: shortened(cidr, prefix), holder } };
       node = bit ? node.one : node.zero;
-      if (node === undefined) return undefined;
+      if (node === undefined) return {};
       prefix += 1;
     }
-    return within(node, cidr, counts);
+    return { node };
   }
 }
 
