@@ -120,6 +120,51 @@ describe('exporting', () => {
     ]);
   });
 
+  it('tells a prefix of a router only by a rule that speaks of its origin or of a tag', () => {
+    const route = own('192.0.2.0/24', { origin: 'bgp', tags: ['wan'] });
+    const told = (spec: ShortSpec) => {
+      const { prefixes, withheld } = exporting(spec, [own('10.16.0.0/16'), route]);
+      return [prefixes.map(({ cidr }) => cidr).join(), withheld.get(route.cidr)?.code].join(' ').trim();
+    };
+    for (const silent of [{}, { rules: [{}] }, { defaultAction: 'Allow' }] as const)
+      assert.equal(told(silent), '10.16.0.0/16 NotOffered');
+    assert.equal(
+      told({ rules: [{ match: { prefixes: [{ cidr: '0.0.0.0/0', le: 32 }] } }] }),
+      '10.16.0.0/16 NotOffered',
+    );
+    assert.equal(told({ rules: [{}, { match: { origins: ['bgp', 'static'] } }] }), '10.16.0.0/16,192.0.2.0/24');
+    assert.equal(told({ rules: [{ match: { tags: ['wan'] } }] }), '10.16.0.0/16,192.0.2.0/24');
+    assert.equal(told({ rules: [{ match: { tags: ['lan'] } }] }), '10.16.0.0/16 NotOffered');
+    assert.equal(told({ rules: [{ match: { origins: ['bgp'] }, action: 'Deny' }] }), '10.16.0.0/16 Denied');
+    assert.equal(told({ rules: [{ action: 'Deny' }, { match: { origins: ['bgp'] } }] }), 'Denied');
+  });
+
+  it('tells it to no others than those of the rule, whatever policies come after', () => {
+    const route = own('192.0.2.0/24', { origin: 'bgp' });
+    const rules = [{ match: { origins: ['bgp'], clusters: ['west'] } }];
+    const { prefixes, withheld } = exportPrefixes(
+      compilePolicies([policy('a', { direction: 'Export', rules }), policy('b', { direction: 'Export', rules: [{}] })]),
+      { vpc: 'v', transitSwitch: 'ts', prefixes: [route] },
+    );
+    assert.deepEqual(prefixes, [message('192.0.2.0/24', { origin: 'bgp', only: ['west'] })]);
+    assert.equal(withheld.size, 0);
+  });
+
+  it('an aggregate with a prefix of a router in it is one, whatever else is in it', () => {
+    const rules = [{ match: { origins: ['bgp', 'connected'] }, aggregate: '10.16.0.0/12' }];
+    const [learned, subnet] = [own('10.20.0.0/16', { origin: 'bgp' }), own('10.16.0.0/16')];
+    for (const both of [
+      [learned, subnet],
+      [subnet, learned],
+    ]) {
+      const { prefixes, aggregates } = exporting({ rules }, both);
+      assert.deepEqual(prefixes, [message('10.16.0.0/12', { origin: 'bgp' })]);
+      assert.deepEqual(aggregates, [parseCidr('10.16.0.0/12')]);
+    }
+    const itself = own('10.16.0.0/12', { origin: 'bgp' });
+    assert.deepEqual(exporting({ rules }, [learned, itself]).aggregates, []);
+  });
+
   it('one entry for a prefix that is there as itself and as an aggregate', () => {
     const rules = [{ match: { origins: ['connected'] }, aggregate: '10.16.0.0/16' }, {}];
     const { prefixes } = exporting({ rules }, [own('10.16.0.0/16', { origin: 'bgp' }), own('10.16.1.0/24')]);
@@ -158,8 +203,12 @@ function naive(policies: readonly RoutePolicy[], prefixes: readonly OwnPrefix[],
     const net = parseCidr(prefix.cidr);
     assert.ok(net);
     for (const { spec } of asked) {
-      const rule = spec.rules.find(({ match }) => takes(match, prefix, cluster));
-      if (rule === undefined && spec.defaultAction === 'Next') continue;
+      const isSilent = ({ match, action }: Rule): boolean =>
+        prefix.origin === 'bgp' && action === 'Allow' && match.origins === undefined;
+      const rule = spec.rules.find((each) => takes(each.match, prefix, cluster) && !isSilent(each));
+      const { defaultAction } = spec;
+      if (rule === undefined && (defaultAction === 'Next' || (prefix.origin === 'bgp' && defaultAction === 'Allow')))
+        continue;
       if ((rule?.action ?? spec.defaultAction) === 'Deny') return [];
       const outer = rule?.aggregate === undefined ? undefined : parseCidr(rule.aggregate);
       const isWithin =
@@ -168,7 +217,7 @@ function naive(policies: readonly RoutePolicy[], prefixes: readonly OwnPrefix[],
         cidrContains(outer, { family: net.family, value: net.network });
       return [isWithin ? (rule?.aggregate ?? '') : prefix.cidr];
     }
-    return [prefix.cidr];
+    return prefix.origin === 'bgp' ? [] : [prefix.cidr];
   });
   return [...new Set(told)].sort();
 }

@@ -1,4 +1,7 @@
-/** What of this cluster's prefixes the others are told, and who of them. Pure. */
+/**
+ * What of this cluster's prefixes the others are told, and who of them. Pure. Its own are told unless a policy denies it, those
+ * it has from routers only where a rule speaks of such.
+ */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import type { Prefix } from '../../link/messages.ts';
@@ -6,7 +9,7 @@ import type { CompiledPolicy, CompiledRule } from '../../../lib/route-policy/che
 import type { PolicySet } from '../../../lib/route-policy/compile.ts';
 import { Audience, Undecided, type Destinations } from './destinations.ts';
 import { matchesTraits } from './import.ts';
-import { describeDecision, type Decision } from '../../../lib/route-policy/policy.ts';
+import { describeDecision, learnedOrigin, speaksOfLearned, type Decision } from '../../../lib/route-policy/policy.ts';
 
 /** A prefix that this cluster could offer. */
 export interface OwnPrefix {
@@ -26,8 +29,10 @@ export interface ExportQuestion {
 export interface ExportAnswer {
   /** One for each CIDR, in the order their first prefix came. */
   readonly prefixes: readonly Prefix[];
-  /** Prefixes that no cluster is told of, by CIDR; code `Denied`, or `PrefixInvalid`. */
+  /** Prefixes that no cluster is told of, by CIDR; code `Denied`, `NotOffered` or `PrefixInvalid`. */
   readonly withheld: ReadonlyMap<string, Problem>;
+  /** Of those told, the ones that stand for others and are no route here themselves. */
+  readonly aggregates: readonly Cidr[];
   /** Each decision once a prefix: for `tally`. */
   readonly decisions: readonly Decision[];
 }
@@ -36,6 +41,13 @@ export interface ExportAnswer {
 interface Part {
   readonly to: Destinations;
   readonly rule: CompiledRule | undefined;
+}
+
+interface Verdict {
+  readonly parts: readonly Part[];
+  readonly decidedBy: readonly Decision[];
+  /** No policy said anything for the clusters that are left. */
+  readonly isOpen: boolean;
 }
 
 interface Told {
@@ -52,6 +64,7 @@ interface Told {
 export function exportPrefixes(set: PolicySet, { vpc, transitSwitch, prefixes }: ExportQuestion): ExportAnswer {
   const policies = set.exports.filter(({ transitSwitches }) => transitSwitches?.has(transitSwitch) !== false);
   const told = new Map<string, Told>();
+  const aggregates = new Map<string, Cidr>();
   const withheld = new Map<string, Problem>();
   const decisions: Decision[] = [];
   for (const prefix of prefixes) {
@@ -61,12 +74,17 @@ export function exportPrefixes(set: PolicySet, { vpc, transitSwitch, prefixes }:
       withheld.set(prefix.cidr, { code: 'PrefixInvalid', message });
       continue;
     }
-    const { parts, decidedBy } = decide(policies, cidr, { ...prefix, vpc });
-    decisions.push(...decidedBy);
-    for (const part of parts) tell(told, prefix, cidr, part);
-    if (parts.length === 0) withheld.set(prefix.cidr, denied(prefix.cidr, transitSwitch, decidedBy));
+    const verdict = decide(policies, cidr, { ...prefix, vpc });
+    decisions.push(...verdict.decidedBy);
+    for (const part of verdict.parts) {
+      const aggregate = aggregateOf(cidr, part);
+      if (aggregate !== undefined) aggregates.set(formatCidr(aggregate), aggregate);
+      tell(told, prefix, formatCidr(aggregate ?? cidr), { ...part, isAggregate: aggregate !== undefined });
+    }
+    if (verdict.parts.length === 0) withheld.set(prefix.cidr, withheldBy(prefix.cidr, transitSwitch, verdict));
   }
-  return { prefixes: [...told].map(messageOf), withheld, decisions };
+  for (const { cidr } of prefixes) aggregates.delete(cidr);
+  return { prefixes: [...told].map(messageOf), withheld, aggregates: [...aggregates.values()], decisions };
 }
 
 /** The first rule that matches decides, for each cluster by itself. */
@@ -74,7 +92,8 @@ function decide(
   policies: readonly CompiledPolicy[],
   cidr: Cidr,
   prefix: OwnPrefix & { readonly vpc: string },
-): { readonly parts: readonly Part[]; readonly decidedBy: readonly Decision[] } {
+): Verdict {
+  const isLearned = prefix.origin === learnedOrigin;
   const parts: Part[] = [];
   const decidedBy: Decision[] = [];
   const undecided = new Undecided();
@@ -82,29 +101,40 @@ function decide(
     for (const at of index.rulesFor(cidr)) {
       const rule = rules[at];
       if (rule === undefined || !matchesTraits(rule, prefix)) continue;
+      if (isLearned && rule.isAllowed && !speaksOfLearned(rule)) continue;
       const to = rule.clusters === undefined ? undecided.rest() : undecided.take(rule.clusters);
       if (to === undefined) continue;
       decidedBy.push({ policy: name, rule: at });
       if (rule.isAllowed) parts.push({ to, rule });
-      if (to.isRest) return { parts, decidedBy };
+      if (to.isRest) return { parts, decidedBy, isOpen: false };
     }
-    if (spec.defaultAction === 'Next') continue;
+    const { defaultAction } = spec;
+    if (defaultAction === 'Next' || (isLearned && defaultAction === 'Allow')) continue;
     decidedBy.push({ policy: name, rule: undefined });
-    if (spec.defaultAction === 'Allow') parts.push({ to: undecided.rest(), rule: undefined });
-    return { parts, decidedBy };
+    if (defaultAction === 'Allow') parts.push({ to: undecided.rest(), rule: undefined });
+    return { parts, decidedBy, isOpen: false };
   }
-  parts.push({ to: undecided.rest(), rule: undefined });
-  return { parts, decidedBy };
+  if (!isLearned) parts.push({ to: undecided.rest(), rule: undefined });
+  return { parts, decidedBy, isOpen: true };
 }
 
-function tell(told: Map<string, Told>, prefix: OwnPrefix, cidr: Cidr, { to, rule }: Part): void {
+function aggregateOf(cidr: Cidr, { rule }: Part): Cidr | undefined {
   const aggregate = rule?.aggregate;
-  const isWithin = aggregate !== undefined && cidrCovers(aggregate, cidr);
-  const key = formatCidr(isWithin ? aggregate : cidr);
-  const origin = isWithin ? 'aggregate' : prefix.origin;
+  return aggregate !== undefined && cidrCovers(aggregate, cidr) ? aggregate : undefined;
+}
+
+/** An aggregate that has a prefix of a router is one too: whoever takes it must not tell it to routers. */
+function tell(
+  told: Map<string, Told>,
+  prefix: OwnPrefix,
+  key: string,
+  { to, rule, isAggregate }: Part & { readonly isAggregate: boolean },
+): void {
+  const isLearned = prefix.origin === learnedOrigin;
+  const origin = isAggregate && !isLearned ? 'aggregate' : prefix.origin;
   const known = told.get(key) ?? { origin, tags: new Set(), via: new Set(), to: new Audience() };
   told.set(key, known);
-  if (isWithin) known.origin = 'aggregate';
+  if (isLearned || (isAggregate && known.origin !== learnedOrigin)) known.origin = origin;
   known.to.add(to);
   for (const tag of [...prefix.tags, ...(rule?.setTags ?? [])]) known.tags.add(tag);
   for (const cluster of prefix.via) known.via.add(cluster);
@@ -114,7 +144,10 @@ function messageOf([cidr, { origin, tags, via, to }]: readonly [string, Told]): 
   return { cidr, origin, tags: [...tags], via: [...via], ...to.lists() };
 }
 
-function denied(cidr: string, transitSwitch: string, decidedBy: readonly Decision[]): Problem {
+function withheldBy(cidr: string, transitSwitch: string, { decidedBy, isOpen }: Verdict): Problem {
   const by = decidedBy.map(describeDecision).join(' and ');
-  return { code: 'Denied', message: `${cidr} is told to no cluster on ${transitSwitch}: denied by ${by}` };
+  const what = `${cidr} is told to no cluster on ${transitSwitch}`;
+  if (!isOpen) return { code: 'Denied', message: `${what}: denied by ${by}` };
+  const message = `${what}: it comes from a router, and no Export rule that names origin bgp or a tag of it allows it`;
+  return { code: 'NotOffered', message };
 }
