@@ -184,7 +184,7 @@ class Agent {
   }
 
   #watch(): void {
-    const { gateways, remoteClusters, transitSwitches, ...plain } = this.#sources;
+    const { gateways, remoteClusters, transitSwitches, bgpNodeStates, ...plain } = this.#sources;
     const local = (): void => {
       this.#member.localChanged();
       this.#schedule();
@@ -195,6 +195,10 @@ class Agent {
       gateways.subscribe(({ key, before, after }) => this.#gatewayChanged(key, before, after)),
       remoteClusters.subscribe(({ key }) => {
         this.#telling.seen('RemoteCluster', key);
+        this.#schedule();
+      }),
+      bgpNodeStates.subscribe(() => {
+        this.#member.edgesChanged();
         this.#schedule();
       }),
       transitSwitches.subscribe(({ key }) => {

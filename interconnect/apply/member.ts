@@ -6,19 +6,20 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Gateway, MemberState, Prefix } from '../link/messages.ts';
+import type { Gateway, MemberState } from '../link/messages.ts';
 import type { GatewayClash } from '../plan/clashes.ts';
 import { neverMet } from '../plan/never-met.ts';
 import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
-import { exportPrefixes } from '../plan/policy/export.ts';
 import { type Decision, isAboutClusters } from '../../lib/route-policy/policy.ts';
 import { Anchors, type GatewayFacts, type PathFacts } from '../state/anchors.ts';
 import { Clashes } from '../state/clashes.ts';
 import type { Cut } from '../plan/cuts.ts';
 import { Cuts } from '../state/cuts.ts';
+import { noEdges, type Edges } from '../state/edges.ts';
+import { Exports } from '../state/exports.ts';
 import type { HubView } from '../state/hub-view.ts';
-import { isUsable, type GatewayNode, type LocalView, type LocalVpc, type Wish } from '../state/local.ts';
+import { isUsable, type GatewayNode, type LocalView } from '../state/local.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { Tunnels } from '../state/tunnels.ts';
 import {
@@ -29,6 +30,7 @@ import {
   readRouterId,
   readRouterOf,
 } from '../watch/databases.ts';
+import { buildEdges } from '../watch/edges.ts';
 import { buildLocal } from '../watch/local.ts';
 import { ownHandle, presentAnchors, readHeld, readPathFacts } from '../watch/ports.ts';
 import type { Sources } from '../watch/sources.ts';
@@ -63,9 +65,9 @@ export class LocalMember {
   #networks: ReadonlyMap<string, OwnNetwork> = new Map();
   #problems: ReadonlyMap<string, Problem> = new Map();
   #blocked: ReadonlyMap<string, string> = new Map();
-  #exports = new Map<string, readonly Prefix[]>();
-  #exportDecisions: readonly Decision[] = [];
-  #exportsOf: readonly [LocalView, PolicySet] | undefined;
+  readonly #exports = new Exports();
+  #edges: Edges = noEdges;
+  #areEdgesStale = true;
   #endsText = '';
   #carried: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   #written: ReadonlyMap<string, readonly Gateway[]> | undefined;
@@ -99,10 +101,10 @@ export class LocalMember {
     return this.#policies;
   }
   get exportDecisions(): readonly Decision[] {
-    return this.#exportDecisions;
+    return this.#exports.decisions;
   }
   get prefixesOffered(): number {
-    return this.#exports.values().reduce((sum, prefixes) => sum + prefixes.length, 0);
+    return this.#exports.count;
   }
   /** Chassis that are first in some order. */
   get anchors(): ReadonlySet<string> {
@@ -128,6 +130,12 @@ export class LocalMember {
   /** Nodes, subnets, chassis, wishes or drains changed. */
   localChanged(): void {
     this.#isLocalStale = true;
+    this.#areEdgesStale = true;
+  }
+
+  /** What speakers learned changed. */
+  edgesChanged(): void {
+    this.#areEdgesStale = true;
   }
 
   clustersChanged(names: Iterable<string>): void {
@@ -148,14 +156,16 @@ export class LocalMember {
         .filter(({ spec }) => 'code' in spec || isAboutClusters(spec)),
       this.#policies,
     );
+    this.#observeEdges();
     this.#clashes.update(local, hub);
     this.#step(local, hub, link);
-    this.#export(local);
+    const { natives } = this.network;
+    this.#exports.update({ local, policies: this.#policies, edges: this.#edges, natives });
     return memberState({
       local,
       endsOf: (network) => this.#endsOf(network),
       heldOf: (network) => readHeld(this.#options.northbound.cache, local.handle, network, hub),
-      prefixesOf: (wish) => this.#exports.get(wish.name) ?? [],
+      prefixesOf: (wish) => this.#exports.on(wish.name),
       gateways: this.#published(local),
       unreachable: [...this.network.remotes.unreachable, ...neverMet(hub, () => this.#atStart)],
     });
@@ -185,6 +195,8 @@ export class LocalMember {
         members: hub.members,
         expected: hub.expected,
         policies: this.#policies,
+        edges: this.#edges,
+        aggregates: this.#exports.aggregates,
         tunnel: (own, other) => this.tunnels.state(own, other),
         carried: (cluster) => this.#atStart.get(cluster),
         written: (handle) => this.#writtenAtStart.get(handle) ?? [],
@@ -207,8 +219,7 @@ export class LocalMember {
     this.#problems = new Map();
     this.#blocked = new Map();
     this.#ends = new Map();
-    this.#exports = new Map();
-    this.#exportsOf = undefined;
+    this.#exports.clear();
     this.#endsText = '';
     this.#dirty = 'all';
   }
@@ -236,6 +247,16 @@ export class LocalMember {
       this.#local,
     );
     return this.#local;
+  }
+
+  #observeEdges(): void {
+    if (!this.#areEdgesStale) return;
+    this.#areEdgesStale = false;
+    const { nodes, bgpNodeStates } = this.#options.sources;
+    // Where none looks well, it may be that only nobody hears of them.
+    const isAnyReady = [...nodes.entries()].some(([, { isReady }]) => isReady);
+    const isReady = (node: string): boolean => !isAnyReady || nodes.get(node)?.isReady === true;
+    this.#edges = buildEdges({ states: bgpNodeStates.entries(), isReady }, this.#edges);
   }
 
   /** What the database routed to other clusters when this process first looked. */
@@ -312,23 +333,6 @@ export class LocalMember {
 
   #endsOf(network: string): Ends {
     return this.#ends.get(network) ?? new Map<number, EndState>();
-  }
-
-  #export(local: LocalView): void {
-    const [knownLocal, knownPolicies] = this.#exportsOf ?? [];
-    if (knownLocal === local && knownPolicies === this.#policies) return;
-    this.#exportsOf = [local, this.#policies];
-    const decisions: Decision[] = [];
-    const answers = local.wishes.flatMap((wish: Wish) => {
-      const vpc: LocalVpc | undefined = local.vpcs.get(wish.vpc);
-      if (vpc === undefined) return [];
-      const prefixes = vpc.prefixes.map((prefix) => ({ ...prefix, via: [] }));
-      const answer = exportPrefixes(this.#policies, { vpc: wish.vpc, transitSwitch: wish.name, prefixes });
-      decisions.push(...answer.decisions);
-      return [[wish.name, answer.prefixes] as const];
-    });
-    this.#exports = new Map(answers);
-    this.#exportDecisions = decisions;
   }
 }
 

@@ -4,6 +4,7 @@ import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import type { Member } from '../link/messages.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
+import { noEdges } from '../state/edges.ts';
 import { gateway, local, network, port, route } from '../plan/testing.ts';
 import {
   isGrouped,
@@ -94,6 +95,8 @@ export class NetworkBed {
       members: new Map(members.map((member) => [member.name, member])),
       expected: new Set(),
       policies: noPolicies,
+      edges: noEdges,
+      aggregates: new Map(),
       tunnel: () => 'up',
       carried: (cluster) => readNextHops(this.northbound.cache).get(cluster),
       written: (handle) => readRemoteGateways(this.southbound.cache).get(handle) ?? [],

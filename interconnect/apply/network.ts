@@ -6,6 +6,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultVpc } from '../../lib/api/names.ts';
+import { formatCidr } from '../../lib/net/cidr.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Gateway, Member } from '../link/messages.ts';
 import { judgeRoutes, type RemoteContext } from '../plan/judgement.ts';
@@ -20,7 +21,7 @@ import {
   type AcceptedGateways,
   type PartingContext,
 } from '../plan/remote.ts';
-import { offersOf, usableOf, useRoutes } from '../plan/route-use.ts';
+import { offersOf, offersOfEdges, usableOf, useRoutes } from '../plan/route-use.ts';
 import {
   bfdOwner,
   exemptOwner,
@@ -31,8 +32,9 @@ import {
   transitOwner,
   zoneOwner,
 } from '../plan/transit.ts';
+import { noEdges, type Edges } from '../state/edges.ts';
 import type { OwnNetwork } from '../state/networks.ts';
-import { OfferTable } from '../state/offers.ts';
+import { OfferTable, ownOffers } from '../state/offers.ts';
 import { PathStates } from '../state/paths.ts';
 import { NativePrefixes } from '../state/native-prefixes.ts';
 import { Remotes, type RemoteState, type RemoteView } from '../state/remotes.ts';
@@ -51,6 +53,10 @@ export interface NetworkInput extends PartingContext {
   /** Members the hub will know again: what there is of them stays. */
   readonly expected: ReadonlySet<string>;
   readonly policies: PolicySet;
+  /** What routers of this cluster lead to. */
+  readonly edges: Edges;
+  /** As `RemoteContext` has them. */
+  readonly aggregates: RemoteContext['aggregates'];
   /** BFD state of a tunnel by its two chassis; undefined where nothing is reported. */
   readonly tunnel: (own: string, other: string) => string | undefined;
   /** Addresses of next hops that carried a cluster's traffic when the process before this one ended, by its handle. */
@@ -65,7 +71,7 @@ export class Network {
   readonly #remotes = new Remotes();
   readonly #paths = new PathStates();
   readonly #offers = new OfferTable();
-  readonly #natives = new NativePrefixes();
+  readonly natives = new NativePrefixes();
   /** Name of each remote cluster → the handle that its rows are known by, and back. */
   readonly #handles = new Map<string, string>();
   readonly #names = new Map<string, string>();
@@ -75,6 +81,7 @@ export class Network {
   #owners: ReadonlySet<string> = new Set();
   #context: RemoteContext | undefined;
   #contextText = '';
+  #edges: Edges = noEdges;
   #isSealed = false;
 
   constructor(targets: NetworkTargets) {
@@ -103,10 +110,10 @@ export class Network {
         : [...dirty, ...this.#parting, ...this.#paths.due(input.time.nowMs)],
     );
     for (const name of names) this.#succeed(name, input.members);
-    const affected = this.#natives.update(names, input.members);
+    const affected = this.natives.update(names, input.members);
     for (const name of affected) names.add(name);
     const changed = new Set<string>();
-    const rivals = new Set<string>();
+    const rivals = new Set(this.#takeEdges(input.edges));
     for (const name of names) {
       const news = this.#look(name, input, affected.has(name));
       if (news === undefined) continue;
@@ -134,8 +141,9 @@ export class Network {
     for (const name of this.#remotes.names()) this.#forget(name);
     this.#setOwn(new Map());
     this.#context = undefined;
-    this.#natives.clear();
+    this.natives.clear();
     this.#offers.clear();
+    this.#edges = noEdges;
     this.#paths.clear();
     northbound.seal();
     southbound.seal();
@@ -168,18 +176,26 @@ export class Network {
   }
 
   /** Who holds a port changes verdicts on paths, and nothing else of what a cluster's plan depends on. */
-  #renewContext({ local, gateways, networks, policies }: NetworkInput): boolean {
+  #renewContext({ local, gateways, networks, policies, aggregates }: NetworkInput): boolean {
     const before = this.#context;
     const fixed = [...networks.values()].map(({ name, vpc, paths }) => [
       name,
       vpc.router,
       paths.map(({ switch: path, cidrs, tunnelKey, order }) => [path, cidrs, tunnelKey, order.length > 0]),
     ]);
-    const text = JSON.stringify([gateways, fixed]);
+    const stood = [...aggregates].map(([router, cidrs]) => [router, cidrs.map(formatCidr)]);
+    const text = JSON.stringify([gateways, fixed, stood]);
     if (before?.local === local && before.policies === policies && this.#contextText === text) return false;
     this.#contextText = text;
-    this.#context = { local, gateways, networks, policies };
+    this.#context = { local, gateways, networks, policies, aggregates };
     return true;
+  }
+
+  /** Returns the clusters that offer what this one's routers lead to now, or no more. */
+  #takeEdges(edges: Edges): ReadonlySet<string> {
+    if (edges === this.#edges) return new Set();
+    this.#edges = edges;
+    return this.#offers.set(ownOffers, offersOfEdges(edges));
   }
 
   /** Judges a cluster's paths, and its routes where they may be judged otherwise than before. Undefined: all is as it was. */
@@ -202,7 +218,7 @@ export class Network {
     if (isSame && isEqual(before.verdicts, verdicts) && parting.length === before.parting.length) return undefined;
     const judgement = isSame
       ? before.judgement
-      : judgeRoutes(member, context, (network, cidr, cluster) => this.#natives.holder(network, cidr, cluster));
+      : judgeRoutes(member, context, (network, cidr, cluster) => this.natives.holder(network, cidr, cluster));
     const state: RemoteState = {
       member,
       context,

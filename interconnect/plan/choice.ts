@@ -8,24 +8,42 @@ export interface Offer {
   readonly preference: number;
   /** Whether some path there carries traffic. */
   readonly isAlive: boolean;
+  /** That cluster has it from its routers: several may, and none of them owns it. */
+  readonly isLearned: boolean;
+  /** From a router of this cluster; `cluster` and `network` are empty. */
+  readonly isOwn: boolean;
 }
 
 export type Choice =
   | { readonly kind: 'used' }
-  /** Another is preferred, and works. */
-  | { readonly kind: 'backup'; readonly cluster: string; readonly network: string }
+  /** Another works, and is preferred by a policy or comes first. */
+  | { readonly kind: 'backup'; readonly cluster: string; readonly network: string; readonly isByPolicy: boolean }
+  /** A router of this cluster leads there. */
+  | { readonly kind: 'own' }
   /** Of another cluster, which is as much preferred and comes first. */
   | { readonly kind: 'taken'; readonly cluster: string };
 
 const used: Choice = { kind: 'used' };
 
 /**
+ * Prefixes of clusters and prefixes of routers do not compete: whose own addresses they are has them, then this cluster's own
+ * routers, whatever the preferences; the controller makes those routes, and must not have to know of any policy here.
+ */
+export function choose(offer: Offer, all: readonly Offer[]): Choice {
+  if (all.length <= 1) return used;
+  const owned = all.filter(({ isLearned }) => !isLearned);
+  if (!offer.isLearned) return chooseOwned(offer, owned);
+  const [holder] = owned;
+  if (holder !== undefined) return backup(holder, false);
+  return all.some(({ isOwn }) => isOwn) ? { kind: 'own' } : chooseLearned(offer, all);
+}
+
+/**
  * The highest preference that works is used. Of several clusters at one preference a single one can have the prefix: one
  * the hub answers for before others, then by name, so that every start decides the same. One cluster's offers of one
  * preference on several networks share the load.
  */
-export function choose(offer: Offer, all: readonly Offer[]): Choice {
-  if (all.length <= 1) return used;
+function chooseOwned(offer: Offer, all: readonly Offer[]): Choice {
   const owner = ownerOf(all, offer.preference);
   if (owner !== undefined && owner.cluster !== offer.cluster) return { kind: 'taken', cluster: owner.cluster };
   const alive = all.filter((other) => other.isAlive && ownerOf(all, other.preference)?.cluster === other.cluster);
@@ -33,8 +51,21 @@ export function choose(offer: Offer, all: readonly Offer[]): Choice {
     (a, b) => (a === undefined || b.preference > a.preference ? b : a),
     undefined,
   );
-  if (best === undefined || best.preference <= offer.preference) return used;
-  return { kind: 'backup', cluster: best.cluster, network: best.network };
+  return best === undefined || best.preference <= offer.preference ? used : backup(best, true);
+}
+
+/** What works comes before what does not: the others are another way to the same place. */
+function chooseLearned(offer: Offer, all: readonly Offer[]): Choice {
+  const alive = all.filter(({ isAlive }) => isAlive);
+  const pool = alive.length > 0 ? alive : all;
+  const highest = Math.max(...pool.map(({ preference }) => preference));
+  const owner = ownerOf(pool, highest);
+  if (owner === undefined || (owner.cluster === offer.cluster && offer.preference === highest)) return used;
+  return backup(owner, offer.preference < highest);
+}
+
+function backup({ cluster, network }: Offer, isByPolicy: boolean): Choice {
+  return { kind: 'backup', cluster, network, isByPolicy };
 }
 
 function ownerOf(all: readonly Offer[], preference: number): Offer | undefined {

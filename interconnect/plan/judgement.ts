@@ -3,7 +3,7 @@
  * others have. Out: each route with its preference, or with the problem that keeps it out. Pure.
  * Rule: nothing a remote cluster says may change how local addresses are forwarded.
  */
-import { cidrContains, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { cidrContains, cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import { parseIp, type Ip } from '../../lib/net/ip.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
@@ -14,7 +14,7 @@ import type { OwnNetwork } from '../state/networks.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import { importVerdict } from './policy/import.ts';
 import { limitPrefixes, type Refusal } from './policy/limit.ts';
-import type { Decision } from '../../lib/route-policy/policy.ts';
+import { learnedOrigin, type Decision } from '../../lib/route-policy/policy.ts';
 
 /** What the plan of every remote cluster depends on besides that cluster. */
 export interface RemoteContext {
@@ -23,6 +23,8 @@ export interface RemoteContext {
   readonly gateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
   readonly policies: PolicySet;
+  /** Told to others in the place of longer prefixes, by router. */
+  readonly aggregates: ReadonlyMap<string, readonly Cidr[]>;
 }
 
 export interface JudgedRoute {
@@ -142,6 +144,11 @@ function refuse(
     const message = `${prefix} of ${member.name} came from this cluster (${route.via.join(', ')}); it is not taken back`;
     return { code: 'Loop', message };
   }
+  const within = aggregateIn(route, cidr, context.aggregates.get(network.vpc.router) ?? []);
+  if (within !== undefined) {
+    const message = `${prefix}, which ${member.name} has from a router, holds ${formatCidr(within)}, an aggregate of this cluster: packets for addresses of it that nobody has would come back; aggregate less by the RoutePolicies here`;
+    return { code: 'Loop', message };
+  }
   if (!network.paths.some(({ order }) => order.length > 0)) {
     const message = `${prefix} of ${member.name}: no node of this cluster is a gateway; label one with ovn.kubernetes.io/ic-gw=true`;
     return { code: 'NoGateway', message };
@@ -157,6 +164,11 @@ function refuse(
   if (held !== undefined) return overlap(prefix, member, held);
   const other = member.foreign ? nativeHolder(network.name, cidr, member.name) : undefined;
   return other === undefined ? undefined : overlap(prefix, member, `${formatCidr(other.cidr)} of ${other.holder}`);
+}
+
+/** Others send here what is for the aggregate; of that, what no longer prefix here takes would follow this one to them. */
+function aggregateIn({ origin }: Route, cidr: Cidr, aggregates: readonly Cidr[]): Cidr | undefined {
+  return origin === learnedOrigin ? aggregates.find((one) => cidrCovers(cidr, one)) : undefined;
 }
 
 /** A local range inside the prefix keeps its own traffic by its longer mask, and must not take the rest from the others. */

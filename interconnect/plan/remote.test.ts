@@ -3,14 +3,14 @@ import { describe, it } from 'node:test';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { routePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import type { Member } from '../link/messages.ts';
-import { OfferTable } from '../state/offers.ts';
+import { OfferTable, ownOffers } from '../state/offers.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { choose, type Offer } from './choice.ts';
 import { judgeRoutes, type RemoteContext } from './judgement.ts';
 import { compilePolicies, noPolicies } from '../../lib/route-policy/compile.ts';
 import { planPaths, noMemory, type PathVerdict } from './paths.ts';
 import { acceptGateways, planRemote } from './remote.ts';
-import { offersOf, usableOf, useRoutes } from './route-use.ts';
+import { offersOf, offersOfEdges, usableOf, useRoutes } from './route-use.ts';
 import { cidr, gateway, local, network, ownPath, port, route, west } from './testing.ts';
 import { planBfd, planPath } from './transit.ts';
 
@@ -19,6 +19,7 @@ const contextWith = (one: OwnNetwork, policies = noPolicies): RemoteContext => (
   gateways: ['a1', 'a2'],
   networks: new Map([[one.name, one]]),
   policies,
+  aggregates: new Map(),
 });
 const context = contextWith(network());
 const noNatives = () => undefined;
@@ -261,7 +262,10 @@ describe('of several offers of a prefix', () => {
     preference,
     isAlive,
     isForeign,
+    isLearned: false,
+    isOwn: false,
   });
+  const learned = (one: Offer): Offer => ({ ...one, isLearned: true });
   const kinds = (all: readonly Offer[]) => all.map((one) => choose(one, all).kind);
   it('the preferred is used, the other stands by; one that is dead is no reason to wait', () => {
     assert.deepEqual(kinds([offer('west', 'ts'), offer('west', 'blue', 200)]), ['backup', 'used']);
@@ -273,6 +277,68 @@ describe('of several offers of a prefix', () => {
     assert.deepEqual(kinds([offer('west', 'ts'), offer('north', 'blue', 100, true, true)]), ['used', 'taken']);
     assert.deepEqual(kinds([offer('west', 'ts', 100, false), offer('zest', 'blue')]), ['used', 'taken']);
     assert.deepEqual(kinds([offer('west', 'ts'), offer('north', 'blue', 50)]), ['used', 'backup']);
+  });
+  it('of a prefix of routers every cluster is a way, the preferred or first that works is used', () => {
+    const of = (...all: readonly Offer[]) => kinds(all.map(learned));
+    assert.deepEqual(of(offer('west', 'ts'), offer('north', 'ts')), ['backup', 'used']);
+    assert.deepEqual(of(offer('west', 'ts'), offer('north', 'ts', 100, false)), ['used', 'backup']);
+    assert.deepEqual(of(offer('west', 'ts', 200), offer('north', 'ts')), ['used', 'backup']);
+    assert.deepEqual(of(offer('west', 'ts', 200, false), offer('north', 'ts')), ['backup', 'used']);
+    assert.deepEqual(of(offer('west', 'ts', 100, false), offer('north', 'ts', 100, false)), ['backup', 'used']);
+    assert.deepEqual(of(offer('west', 'ts'), offer('west', 'blue')), ['used', 'used']);
+  });
+  it('a cluster’s own prefix comes before one of routers, and those of this cluster before those of others', () => {
+    const west = learned(offer('west', 'ts', 900));
+    assert.deepEqual(kinds([west, offer('zest', 'ts', 1, false)]), ['backup', 'used']);
+    const own = { ...learned(offer('', '', 0)), isOwn: true };
+    assert.equal(choose(west, [west, own]).kind, 'own');
+    assert.deepEqual(kinds([offer('zest', 'ts'), own]).slice(0, 1), ['used']);
+  });
+});
+
+describe('a prefix that another cluster has from its routers', () => {
+  const learned = { ...west, routes: [route('192.0.2.0/24', { origin: 'bgp' })] };
+  const sets = (member: Member, down: readonly string[] = []) =>
+    (planOf(member, down).plan.northbound.contributions ?? []).map(({ key }) => key);
+
+  it('is a route like any, but packets may take another way when no path leads there', () => {
+    assert.deepEqual(sets(learned), ['isthmus.interconnect.v4']);
+    assert.equal(
+      planOf(learned).uses[0]?.hops.every(({ isUsed }) => isUsed),
+      true,
+    );
+    assert.deepEqual(sets(learned, ['ts', 'ts1']), []);
+    assert.deepEqual(sets(west, ['ts', 'ts1']), ['isthmus.interconnect.v4', 'isthmus.interconnect.cut.v4']);
+  });
+
+  it('waits while a router of this cluster leads there', () => {
+    const verdicts = verdictsOf(learned);
+    const { routes } = judgeRoutes(learned, context, noNatives);
+    const table = new OfferTable();
+    table.set('west', offersOf(learned, routes, usableOf(verdicts)));
+    const edges = new Map([['ovn-cluster', new Map([['192.0.2.0/24', { nodes: ['n1'], tags: [] }]])]]);
+    assert.deepEqual([...table.set(ownOffers, offersOfEdges(edges))], ['west']);
+    const [use] = useRoutes('west', routes, verdicts, (key) => table.all(key));
+    assert.deepEqual(
+      use?.hops.map(({ isUsed, problem }) => [isUsed, problem?.code]),
+      [
+        [false, 'NotPreferred'],
+        [false, 'NotPreferred'],
+      ],
+    );
+    assert.match(use?.hops[0]?.problem?.message ?? '', /leaves by a router of this cluster/);
+    assert.deepEqual([...table.set(ownOffers, new Map())], ['west']);
+    assert.equal(useRoutes('west', routes, verdicts, (key) => table.all(key))[0]?.isMine, true);
+  });
+
+  it('is no way to addresses that this cluster stands for by an aggregate', () => {
+    const aggregates = new Map([['ovn-cluster', [cidr('10.128.0.0/12')]]]);
+    const codes = (prefix: string, origin = 'bgp') =>
+      codesOf({ ...west, routes: [route(prefix, { origin })] }, { ...context, aggregates })[0];
+    assert.equal(codes('10.128.0.0/12'), 'Loop');
+    assert.equal(codes('10.128.0.0/9'), 'Loop');
+    assert.equal(codes('10.130.0.0/16'), undefined);
+    assert.equal(codes('10.128.0.0/12', 'static'), undefined);
   });
 });
 

@@ -9,6 +9,7 @@
  */
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
 import type { Gateway, Member, Port } from '../link/messages.ts';
 import { handleOfPort, transitRouterPort, type LocalView } from '../state/local.ts';
@@ -217,10 +218,16 @@ function routeRows({ prefix, router, hops }: RouteUse, handle: string, own: stri
     }));
 }
 
-/** It stays while no path is up, so that packets do not leave another way. */
+/**
+ * It stays while no path is up, so that packets do not leave another way. To what that cluster has from its routers there may
+ * well be another way, as from any router.
+ */
 function exemptions(routes: readonly RouteUse[]): readonly Contribution[] {
-  const mine = routes.filter(({ router, isMine }) => router === defaultVpc && isMine);
-  const cut = mine.filter(({ hops }) => !hops.some(({ isUsed }) => isUsed));
+  const hasWay = ({ hops }: RouteUse): boolean => hops.some(({ isUsed }) => isUsed);
+  const mine = routes.filter(
+    (route) => route.router === defaultVpc && route.isMine && (route.origin !== learnedOrigin || hasWay(route)),
+  );
+  const cut = mine.filter((route) => !hasWay(route));
   return ([4, 6] as const).flatMap((family) => [
     ...members(exemptSet(family), mine, family),
     ...members(cutSet(family), cut, family),

@@ -1,7 +1,9 @@
 /** Which next hops of a cluster's routes are in use, and why the others are not. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
+import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import type { Offers } from '../state/offers.ts';
-import { offerKey } from '../state/offers.ts';
+import { offerKey, ownOffers } from '../state/offers.ts';
+import type { Edges } from '../state/edges.ts';
 import { choose, type Offer } from './choice.ts';
 import type { JudgedRoute } from './judgement.ts';
 import { usablePaths, type PathVerdict } from './paths.ts';
@@ -41,14 +43,24 @@ export function offersOf(
   usable: Usable,
 ): Offers {
   const offers = new Map<string, Offer[]>();
-  for (const { prefix, router, transitSwitch, preference, nextHops, rejected } of routes) {
+  for (const { prefix, router, transitSwitch, origin, preference, nextHops, rejected } of routes) {
     if (rejected !== undefined) continue;
     const key = offerKey(router, prefix);
     const isAlive = nextHops.some((hop) => usable.get(transitSwitch)?.has(hop.switch) === true);
-    const offer = { cluster: name, network: transitSwitch, isForeign: foreign, preference, isAlive };
+    const isLearned = origin === learnedOrigin;
+    const place = { cluster: name, network: transitSwitch, isForeign: foreign };
+    const offer = { ...place, preference, isAlive, isLearned, isOwn: false };
     offers.set(key, [...(offers.get(key) ?? []), offer]);
   }
   return offers;
+}
+
+/** What this cluster's own routers lead to, by router and prefix, as others' offers meet it. */
+export function offersOfEdges(edges: Edges): Offers {
+  const common = { cluster: ownOffers, network: '', isForeign: false, preference: 0 };
+  const offer: Offer = { ...common, isAlive: true, isLearned: true, isOwn: true };
+  const keys = [...edges].flatMap(([router, prefixes]) => [...prefixes.keys()].map((one) => offerKey(router, one)));
+  return new Map(keys.map((key) => [key, [offer]]));
 }
 
 export function useRoutes(
@@ -98,9 +110,13 @@ function backupOf(
   const all = offersFor(offerKey(route.router, route.prefix));
   const own = ownOffer(cluster, route, all);
   const choice = own === undefined ? undefined : choose(own, all);
+  if (choice?.kind === 'own') {
+    const message = `${route.prefix} leaves by a router of this cluster, which comes before those of ${cluster}`;
+    return { code: 'NotPreferred', message };
+  }
   if (choice?.kind !== 'backup') return undefined;
-  const message = `${route.prefix} goes to ${choice.cluster} over ${choice.network}, which a RoutePolicy prefers`;
-  return { code: 'NotPreferred', message };
+  const why = choice.isByPolicy ? 'which a RoutePolicy prefers' : 'which comes first';
+  return { code: 'NotPreferred', message: `${route.prefix} goes to ${choice.cluster} over ${choice.network}, ${why}` };
 }
 
 /** A path that is not used because others are better, or because nothing passes on it. */

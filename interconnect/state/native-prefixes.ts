@@ -1,4 +1,8 @@
-/** Prefixes of members the hub answers for, so that a foreign zone, which nobody checks, cannot take one of them. */
+/**
+ * Prefixes that clusters have of their own. Those of members the hub answers for a foreign zone, which nobody checks, cannot
+ * take; and within any of them this cluster offers nothing that it has from a router. What members have from theirs is not here.
+ */
+import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import type { Member } from '../link/messages.ts';
 import { PrefixIndex, type HeldPrefix } from './prefix-index.ts';
@@ -9,6 +13,8 @@ interface Indexed {
 }
 
 export class NativePrefixes {
+  /** Changes with the prefixes. */
+  revision = 0;
   readonly #natives = new Map<string, PrefixIndex>();
   readonly #foreigners = new Map<string, PrefixIndex>();
   readonly #known = new Map<string, Indexed>();
@@ -35,7 +41,13 @@ export class NativePrefixes {
     return this.#natives.get(network)?.overlapping(cidr, cluster);
   }
 
+  /** What another cluster has of its own, and has all of these addresses. */
+  cover(network: string, cidr: Cidr): HeldPrefix | undefined {
+    return this.#natives.get(network)?.covering(cidr) ?? this.#foreigners.get(network)?.covering(cidr);
+  }
+
   clear(): void {
+    this.revision += 1;
     this.#natives.clear();
     this.#foreigners.clear();
     this.#known.clear();
@@ -43,6 +55,7 @@ export class NativePrefixes {
 
   #replace({ member, held }: Indexed, change: 'add' | 'remove', affected: Set<string>): void {
     const side = member.foreign ? this.#foreigners : this.#natives;
+    if (held.length > 0) this.revision += 1;
     for (const [network, prefix] of held) {
       const index = side.get(network) ?? new PrefixIndex();
       side.set(network, index);
@@ -54,8 +67,8 @@ export class NativePrefixes {
 }
 
 function heldBy({ name, routes }: Member): Indexed['held'] {
-  return routes.flatMap(({ prefix, transitSwitch }) => {
-    const cidr = parseCidr(prefix);
+  return routes.flatMap(({ prefix, transitSwitch, origin }) => {
+    const cidr = origin === learnedOrigin ? undefined : parseCidr(prefix);
     return cidr === undefined ? [] : [[transitSwitch, { cidr, holder: name }] as const];
   });
 }

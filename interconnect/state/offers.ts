@@ -8,6 +8,9 @@ export function offerKey(router: string, prefix: string): string {
   return `${router} ${prefix}`;
 }
 
+/** What this cluster's own routers offer competes under no cluster's name. */
+export const ownOffers = '';
+
 export class OfferTable {
   readonly #byKey = new Map<string, readonly Offer[]>();
   readonly #byCluster = new Map<string, Offers>();
@@ -34,7 +37,7 @@ export class OfferTable {
 
   #replace(cluster: string, key: string, list: readonly Offer[], rivals: Set<string>): void {
     const others = this.all(key).filter((offer) => offer.cluster !== cluster);
-    for (const offer of others) rivals.add(offer.cluster);
+    for (const offer of others) if (!offer.isOwn) rivals.add(offer.cluster);
     const all = [...others, ...list];
     if (all.length === 0) this.#byKey.delete(key);
     else this.#byKey.set(key, all);
@@ -45,6 +48,7 @@ function isSame(a: readonly Offer[] | undefined, b: readonly Offer[]): boolean {
   if (a?.length !== b.length) return false;
   return a.every((offer, index) => {
     const other = b[index];
-    return other?.network === offer.network && other.preference === offer.preference && other.isAlive === offer.isAlive;
+    if (other?.network !== offer.network || other.preference !== offer.preference) return false;
+    return other.isAlive === offer.isAlive && other.isLearned === offer.isLearned;
   });
 }

@@ -44,13 +44,13 @@ export class PrefixIndex {
     return this.allOverlapping(cidr).find(({ holder }) => holder !== cluster);
   }
 
+  /** Some prefix that has all of these addresses. */
+  covering(cidr: Cidr): HeldPrefix | undefined {
+    return this.#around(cidr, cidr.prefix).next().value;
+  }
+
   *allOverlapping(cidr: Cidr): Generator<HeldPrefix, undefined> {
-    for (const prefix of this.#lengths[cidr.family].keys()) {
-      if (prefix >= cidr.prefix) continue;
-      const hostBits = BigInt((cidr.family === 4 ? 32 : 128) - prefix);
-      const outer = { family: cidr.family, network: (cidr.network >> hostBits) << hostBits, prefix };
-      yield* this.#byText.get(formatCidr(outer)) ?? [];
-    }
+    yield* this.#around(cidr, cidr.prefix - 1);
     const list = this.#sorted[cidr.family];
     const last = lastOf(cidr);
     for (let at = firstFrom(list, cidr.network); ; at += 1) {
@@ -59,6 +59,17 @@ export class PrefixIndex {
       // A wider one that begins at the same address came above.
       if (held.cidr.prefix >= cidr.prefix) yield held;
     }
+  }
+
+  /** Those around it, whose masks are no longer than `most`. */
+  *#around(cidr: Cidr, most: number): Generator<HeldPrefix, undefined> {
+    for (const prefix of this.#lengths[cidr.family].keys()) {
+      if (prefix > most) continue;
+      const hostBits = BigInt((cidr.family === 4 ? 32 : 128) - prefix);
+      const outer = { family: cidr.family, network: (cidr.network >> hostBits) << hostBits, prefix };
+      yield* this.#byText.get(formatCidr(outer)) ?? [];
+    }
+    return undefined;
   }
 }
 

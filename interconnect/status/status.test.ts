@@ -41,7 +41,7 @@ function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
   const use = { ...route('10.17.0.0/16'), router: 'ovn-cluster', isMine: true, hops, rejected: undefined };
   return {
     member: west,
-    context: { local, gateways: [], networks: new Map(), policies: noPolicies },
+    context: { local, gateways: [], networks: new Map(), policies: noPolicies, aggregates: new Map() },
     gateways: { gateways: west.gateways, refused: new Map() },
     parting: [],
     judgement: { routes: [], decisions: [], overLimit: [] },

@@ -93,17 +93,23 @@ export interface Node {
   /** As its daemon wrote it; undefined before. */
   readonly chassis: string | undefined;
   readonly addresses: readonly Ip[];
+  /** Whether it can forward, as far as Kubernetes knows. */
+  readonly isReady: boolean;
 }
 
 const nodeAddresses = z.array(z.object({ type: z.string(), address: z.string() }));
+const nodeConditions = z.array(z.object({ type: z.string(), status: z.string() }));
 
 export function parseNode(raw: RawObject): Node {
-  const status = (raw['status'] ?? {}) as { addresses?: unknown };
+  const status = (raw['status'] ?? {}) as { addresses?: unknown; conditions?: unknown };
   const { data } = nodeAddresses.safeParse(status.addresses);
+  const { data: conditions = [] } = nodeConditions.safeParse(status.conditions);
+  const isTrue = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
   return {
     labels: raw.metadata.labels ?? {},
     chassis: raw.metadata.annotations?.[annotation.chassis],
     addresses: (data ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? (parseIp(address) ?? []) : [])),
+    isReady: isTrue('Ready') && !isTrue('NetworkUnavailable'),
   };
 }
 

@@ -2,6 +2,7 @@
 import type { Change } from 'ovsdb-client';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
+  bgpNodeStates,
   interconnectGateways,
   interconnects,
   nodes,
@@ -14,6 +15,7 @@ import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/
 import type { Logger } from '../../lib/run/logger.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
+import { parseBgpNodeState, type LearnedPrefix } from './edges.ts';
 import {
   parseGateway,
   parseInterconnect,
@@ -37,11 +39,13 @@ export interface Sources {
   readonly remoteClusters: Reflector<Report>;
   readonly transitSwitches: Reflector<TransitSwitchObject>;
   readonly routePolicies: Reflector<RoutePolicy>;
+  /** Clusters without speakers may not have the kind. */
+  readonly bgpNodeStates: Reflector<readonly LearnedPrefix[]>;
 }
 
 export function watchSources(client: KubeClient, signal: AbortSignal, log: Logger): Sources {
-  const watch = <T>(resource: Resource, parse: (raw: RawObject) => T): Reflector<T> =>
-    reflect({ client, resource, parse, signal, log });
+  const watch = <T>(resource: Resource, parse: (raw: RawObject) => T, optional = false): Reflector<T> =>
+    reflect({ client, resource, parse, signal, log, optional });
   return {
     interconnects: watch(interconnects, parseInterconnect),
     subnets: watch(subnets, parseSubnet),
@@ -50,6 +54,7 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
     remoteClusters: watch(remoteClusters, parseReport),
     transitSwitches: watch(transitSwitches, parseTransitSwitch),
     routePolicies: watch(routePolicies, parseRoutePolicy),
+    bgpNodeStates: watch(bgpNodeStates, parseBgpNodeState, true),
   };
 }
 
