@@ -169,6 +169,10 @@ export interface TransitSwitch {
 export interface RemoteRoute {
   readonly cidr: Cidr;
   readonly transitSwitch: string;
+  /** That cluster has it from its routers: it is nobody's own. */
+  readonly isLearned: boolean;
+  /** Packets go there now. */
+  readonly isActive: boolean;
 }
 
 /** Another cluster, as the interconnect reports it. */

@@ -2,6 +2,7 @@
 import { annotation, defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
+import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import type {
   RemoteCluster,
   RemoteRoute,
@@ -215,7 +216,9 @@ export function parseRemoteCluster(raw: RawObject): RemoteCluster {
     const cidr = parseCidr(textOf(route['prefix']));
     const transitSwitch = textOf(route['transitSwitch']);
     if (cidr === undefined || route['state'] === 'Rejected') continue;
-    routes.set(`${transitSwitch} ${textOf(route['prefix'])}`, { cidr, transitSwitch });
+    const key = `${transitSwitch} ${textOf(route['prefix'])}`;
+    const isActive = route['state'] === 'Active' || routes.get(key)?.isActive === true;
+    routes.set(key, { cidr, transitSwitch, isLearned: route['origin'] === learnedOrigin, isActive });
   }
   return { ...factsOf(raw), routes: [...routes.values()] };
 }

@@ -42,6 +42,8 @@ export interface Rivals {
   /** Prefix → tables in which the user routes it. */
   readonly ownRoutes: ReadonlyMap<string, ReadonlySet<string>>;
   readonly tables: readonly string[];
+  /** Prefixes that lead to routers of another cluster now. */
+  readonly elsewhere: ReadonlySet<string>;
 }
 
 export function rivalsOf(view: View): Rivals {
@@ -52,9 +54,14 @@ export function rivalsOf(view: View): Rivals {
   }
   const own = networksOf(view, defaultVpc);
   for (const cidr of own) networks.add(cidr, `a network of the router of Vpc ${defaultVpc}`);
+  const elsewhere = new Set<string>();
   for (const { name, routes } of view.remoteClusters.values()) {
-    for (const { cidr, transitSwitch } of routes)
-      if (view.transitSwitches.get(transitSwitch)?.vpc === defaultVpc) networks.add(cidr, `cluster ${name}`);
+    for (const { cidr, transitSwitch, isLearned, isActive } of routes) {
+      if (view.transitSwitches.get(transitSwitch)?.vpc !== defaultVpc) continue;
+      // This cluster's routers come before those of others.
+      if (!isLearned) networks.add(cidr, `cluster ${name}`);
+      else if (isActive) elsewhere.add(formatCidr(cidr));
+    }
   }
   const ownRoutes = new Map<string, Set<string>>();
   for (const { policy, prefix, nextHop, table } of readStaticRoutes(view.vpcs.get(defaultVpc)?.spec).routes) {
@@ -63,7 +70,7 @@ export function rivalsOf(view: View): Rivals {
     const text = formatCidr(prefix);
     ownRoutes.set(text, (ownRoutes.get(text) ?? new Set()).add(table));
   }
-  return { networks, ownRoutes, tables: [...tablesOf(view)].sort() };
+  return { networks, ownRoutes, tables: [...tablesOf(view)].sort(), elsewhere };
 }
 
 interface Learner extends LearnedHop {
@@ -84,10 +91,13 @@ function learnersOf(view: View, prefix: string, family: Family): readonly Learne
   return learners;
 }
 
-/** A speaker that died with its node says nothing more; where all look ill, it may be that only nobody hears of them. */
-function bestOf(learners: readonly Learner[]): readonly LearnedHop[] {
+/**
+ * A speaker that died with its node says nothing more; where all look ill, it may be that only nobody hears of them. `isElsewhere`:
+ * the interconnect has given them up and leads to another cluster.
+ */
+function bestOf(learners: readonly Learner[], isElsewhere: boolean): readonly LearnedHop[] {
   const healthy = learners.filter(({ isHealthy }) => isHealthy);
-  const pool = healthy.length > 0 ? healthy : learners;
+  const pool = healthy.length > 0 || isElsewhere ? healthy : learners;
   const highest = Math.max(...pool.map(({ preference }) => preference));
   const best = pool.filter(({ preference }) => preference === highest);
   return best.map(({ node, address }) => ({ node, address })).sort((a, b) => (a.node < b.node ? -1 : 1));
@@ -97,7 +107,7 @@ function bestOf(learners: readonly Learner[]): readonly LearnedHop[] {
 export function chooseLearned(view: View, prefix: string, rivals: Rivals): LearnedRoute | undefined {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return undefined;
-  const hops = bestOf(learnersOf(view, prefix, cidr.family));
+  const hops = bestOf(learnersOf(view, prefix, cidr.family), rivals.elsewhere.has(prefix));
   if (hops.length === 0) return undefined;
   const problem = obstacleTo(cidr, rivals);
   if (problem !== undefined) return { hops: [], tables: [], problem };

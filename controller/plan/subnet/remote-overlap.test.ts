@@ -56,6 +56,20 @@ const problemOf = (cluster: Cluster, name: string) => cluster.verdicts.get(name)
 const rowsOf = (cluster: Cluster, name: string) => planKey(cluster, `subnet/${name}`).rows.length;
 
 describe('a Subnet that overlaps what another cluster offers', () => {
+  it('is none with what that cluster has from its routers', () => {
+    const cluster = start(member());
+    remote(cluster, 'west', [{ ...route('10.0.0.0/8'), origin: 'bgp' }], at(1));
+    for (const [name, cidrBlock] of [
+      ['inside', '10.20.0.0/16'],
+      ['equal', '10.0.0.0/8'],
+    ] as const) {
+      subnet(cluster, name, { cidrBlock, vpc: 'ovn-cluster' }, at(2));
+      cluster.settle();
+      assert.notEqual(problemOf(cluster, name)?.code, 'InterconnectOverlap', name);
+      subnet(cluster, name, undefined);
+    }
+  });
+
   it('is refused before anything is written, equal, inside or around; the sentence names everybody', () => {
     for (const cidrBlock of ['10.17.0.0/16', '10.17.4.0/24', '10.0.0.0/8']) {
       const cluster = start(member());

@@ -66,8 +66,9 @@ export function remoteOverlapOf(
   const vpc = vpcNameOf(subnet.spec);
   const held = cidrsOf(inForce);
   const taken = cidrsOf(net).filter((cidr) => !held.some((own) => cidrCovers(own, cidr)));
-  const clashes = ({ cidr, transitSwitch }: RemoteRoute): boolean =>
-    taken.some((one) => cidrsOverlap(one, cidr)) && transitSwitches.get(transitSwitch)?.vpc === vpc;
+  // What a cluster has from its routers is no addresses of its own: a subnet here has them by its longer, or equal, mask.
+  const clashes = ({ cidr, transitSwitch, isLearned }: RemoteRoute): boolean =>
+    !isLearned && taken.some((one) => cidrsOverlap(one, cidr)) && transitSwitches.get(transitSwitch)?.vpc === vpc;
   // By name, so that the sentence is the same after a restart.
   for (const name of [...remoteClusters.keys()].sort()) {
     const cluster = remoteClusters.get(name);
