@@ -193,6 +193,7 @@ function cluster({ name, peer, octet, peerOctet, place }: Plan): Draft<Snapshot>
       },
     })),
     policies: [],
+    learned: [],
     members: [],
     subnets: [
       subnetOf('join', '100.64.0.0/16', { isJoin: true, isDisabled: true }),

@@ -58,6 +58,6 @@ export const routes = command(
         2,
       );
     terminal.out(isJson ? `${json()}\n` : renderWhy(why, terminal.now(), paint));
-    return why.answer === 'Local' || why.answer === 'Reached' ? 0 : 1;
+    return ['Local', 'Edge', 'Reached'].includes(why.answer) ? 0 : 1;
   },
 );

@@ -5,7 +5,7 @@
 import type { RouteMatch, RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import { cidrsOverlap, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { bitsOf } from '../../lib/net/ip.ts';
-import { isAboutClusters } from '../../lib/route-policy/policy.ts';
+import { isAboutClusters, learnedOrigin, speaksOfLearned } from '../../lib/route-policy/policy.ts';
 import { isProblem, type RoutePolicy } from '../state/snapshot.ts';
 
 export interface Decision {
@@ -27,7 +27,7 @@ export interface Subject {
   readonly tags?: readonly string[] | undefined;
 }
 
-/** Undefined where no policy has anything to say: then all are allowed. */
+/** Undefined where no policy has anything to say: then all are allowed, but for telling others of a router's prefix. */
 export function decisionOf(
   policies: readonly RoutePolicy[],
   direction: Direction,
@@ -35,9 +35,13 @@ export function decisionOf(
 ): Decision | undefined {
   for (const { name, spec } of inOrder(policies, direction)) {
     if (spec.transitSwitches !== undefined && !spec.transitSwitches.includes(subject.transitSwitch)) continue;
-    const rule = spec.rules.findIndex(({ match }) => matches(match, subject));
+    const isCareful = direction === 'Export' && subject.origin === learnedOrigin;
+    const rule = spec.rules.findIndex(
+      ({ match, action }) => matches(match, subject) && !(isCareful && action === 'Allow' && !speaksOfLearned(match)),
+    );
     const found = spec.rules[rule];
     if (found !== undefined) return { policy: name, rule, action: found.action };
+    if (isCareful && spec.defaultAction === 'Allow') continue;
     if (spec.defaultAction !== 'Next') return { policy: name, rule: undefined, action: spec.defaultAction };
   }
   return undefined;

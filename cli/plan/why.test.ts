@@ -94,6 +94,62 @@ describe('why an address is reached', () => {
     assert.equal(found.next.length, 1);
   });
 
+  describe('by what routers lead to', () => {
+    const learn = (snapshot: ReturnType<typeof wellPair>['east'], text: string, tags: string[] = []) => {
+      const cidr = parseCidr(text);
+      assert.ok(cidr);
+      snapshot.learned.push({ node: 'n1', vpc: 'ovn-cluster', cidr, peer: 'tor', tags });
+    };
+    const exporting = (spec: object) => policyOf('wan', { direction: 'Export', ...spec });
+
+    it('own routers come before those of other clusters, not before a cluster’s own prefix, and the longest wins', () => {
+      const found = why('192.0.2.7', (pair) => {
+        learn(pair.east, '192.0.2.0/24');
+        offer(pair, '192.0.2.0/24', { state: 'Backup', origin: 'bgp', reason: 'NotPreferred', message: 'own first' });
+        offer(pair, '192.0.0.0/16', { origin: 'bgp' });
+      });
+      assert.equal(found.answer, 'Edge');
+      assert.equal(found.sentence, '192.0.2.7 leaves by routers of this cluster: 192.0.2.0/24, learned by n1 from tor');
+      assert.deepEqual(
+        found.candidates.map((one) => one.why),
+        ['routers of this cluster lead there by 192.0.2.0/24', 'own first'],
+      );
+      const longer = why('192.0.2.7', (pair) => {
+        learn(pair.east, '192.0.0.0/16');
+        offer(pair, '192.0.2.0/24', { origin: 'bgp' });
+      });
+      assert.equal(longer.answer, 'Reached');
+      assert.equal(why('10.17.3.4', ({ east }) => learn(east, '10.17.3.0/24')).answer, 'Reached');
+    });
+
+    it('says who is told of them, and why not', () => {
+      const told = (policies: ReturnType<typeof policyOf>[], text = '192.0.2.0/24', tags: string[] = []) =>
+        why(text, ({ east }) => {
+          learn(east, text, tags);
+          east.policies = policies;
+        }).told.map(({ cluster, answer, policy }) => [cluster, answer, policy?.rule].join(' ').trim());
+      assert.deepEqual(told([]), ['west NotOffered']);
+      assert.deepEqual(told([exporting({ rules: [{}], defaultAction: 'Allow' })]), ['west NotOffered']);
+      assert.deepEqual(told([exporting({ rules: [{}, { match: { origins: ['bgp'] } }] })]), ['west Told 1']);
+      assert.deepEqual(told([exporting({ rules: [{ match: { tags: ['a'] } }] })], '192.0.2.0/24', ['a']), [
+        'west Told 0',
+      ]);
+      assert.deepEqual(told([exporting({ defaultAction: 'Deny' })]), ['west Denied']);
+      assert.deepEqual(told([exporting({ rules: [{ match: { origins: ['bgp'] } }] })], '10.17.9.0/24'), ['west Loop']);
+      assert.deepEqual(told([exporting({ rules: [{ match: { origins: ['bgp'] } }] })], '0.0.0.0/0'), [
+        'west PrefixInvalid',
+      ]);
+    });
+
+    it('where another cluster has them, what keeps it from telling', () => {
+      const found = why('192.0.2.7', ({ west }) => learn(west, '192.0.2.0/24'), false);
+      assert.equal(found.answer, 'NotOffered');
+      assert.deepEqual(found.next, [
+        'routers of west lead to 192.0.2.0/24, learned by n1, and east is not told: no Export rule that names origin bgp or a tag of it allows it (NotOffered)',
+      ]);
+    });
+  });
+
   it('a part of a prefix is not the whole', () => {
     assert.equal(why('10.16.0.0/12').answer, 'NotReached');
     assert.match(why('10.16.0.0/12').sentence, /parts of it are/);

@@ -7,6 +7,7 @@ import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../.
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
 import { specOf, type Snapshot } from '../state/snapshot.ts';
 import { deniedTo, joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
+import { edgesAt, isTaken, stepsFor, toldOf, type Edge, type Told } from './edges.ts';
 import { decisionOf, type Decision } from './policy.ts';
 import { listRoutes, type ListedRoute } from './routes.ts';
 
@@ -20,10 +21,12 @@ export interface Candidate {
 
 export interface Why {
   readonly target: string;
-  readonly answer: 'Local' | 'Reached' | 'NotReached' | 'NotOffered';
+  readonly answer: 'Local' | 'Edge' | 'Reached' | 'NotReached' | 'NotOffered';
   readonly sentence: string;
   readonly local: readonly { readonly subnet: string; readonly vpc: string; readonly cidr: string }[];
   readonly candidates: readonly Candidate[];
+  /** Who is told of what this cluster's own routers lead to there. */
+  readonly told: readonly Told[];
   /** Of the clusters of the candidates. */
   readonly paths: readonly (RemotePathStatus & { readonly cluster: string })[];
   /** What would have to change. */
@@ -50,13 +53,26 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
     .toSorted((a, b) => b.cidr.prefix - a.cidr.prefix)[0];
   // A connected network wins over a route of the same length.
   const isLocal = home !== undefined && home.cidr.prefix >= longest;
-  const winners = isLocal ? [] : active.filter(({ cidr }) => cidr?.prefix === longest);
-  const candidates = routes.map((route) => candidateOf(near, route, target, winners, isLocal ? home : undefined));
+  const edges = edgesAt(near, target);
+  // Of prefixes that clusters have from routers, this cluster's own come first.
+  const edge = isLocal ? undefined : edges.find((one) => one.cidr.prefix >= longest && isTaken(one, routes));
+  const winners = isLocal || edge !== undefined ? [] : active.filter(({ cidr }) => cidr?.prefix === longest);
+  const before = isLocal
+    ? `subnet ${home.subnet} of this cluster (${formatCidr(home.cidr)}) comes first`
+    : edge && `routers of this cluster lead there by ${edge.prefix}`;
+  const candidates = routes.map((route) => candidateOf(near, route, target, winners, before));
   const clusters = new Set(routes.map(({ cluster }) => cluster));
   const shared = {
     target: textOf(target),
     local: local.map(({ subnet, vpc, cidr }) => ({ subnet, vpc, cidr: formatCidr(cidr) })),
     candidates,
+    told: edges.flatMap((one) =>
+      toldOf(
+        near,
+        one,
+        near.remotes.map(({ name }) => name),
+      ),
+    ),
     paths: pathsOf(near, clusters),
   };
   if (isLocal)
@@ -66,6 +82,7 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
       sentence: `${textOf(target)} is in subnet ${home.subnet} (${formatCidr(home.cidr)}) of this cluster`,
       next: [],
     };
+  if (edge !== undefined) return { ...shared, answer: 'Edge', sentence: leavesBy(target, edge), next: [] };
   if (winners.length > 0) return { ...shared, answer: 'Reached', sentence: reachedBy(target, winners), next: [] };
   if (routes.length > 0)
     return {
@@ -108,6 +125,11 @@ function reachedBy(target: Cidr, winners: readonly ListedRoute[]): string {
   return `${textOf(target)} is reached in cluster ${first?.cluster ?? ''} by ${first?.prefix ?? ''}, next hop ${hops}`;
 }
 
+function leavesBy(target: Cidr, { prefix, nodes, peers }: Edge): string {
+  const by = `learned by ${nodes.join(', ')} from ${peers.join(', ')}`;
+  return `${textOf(target)} leaves by routers of this cluster: ${prefix}, ${by}`;
+}
+
 function notReached(target: Cidr, covering: readonly ListedRoute[]): string {
   const reasons = [
     ...new Set(covering.map(({ cluster, prefix, reason, state }) => `${prefix} of ${cluster}: ${reason ?? state}`)),
@@ -121,14 +143,14 @@ function candidateOf(
   route: ListedRoute,
   target: Cidr,
   winners: readonly ListedRoute[],
-  home: LocalNet | undefined,
+  before: string | undefined,
 ): Candidate {
   const vpc =
     near.transitSwitches.find(({ name }) => name === route.transitSwitch)?.status.vpc ?? specOf(near)?.vpc ?? '';
   const { cidr } = route;
   const policy = cidr === undefined ? undefined : decisionOf(near.policies, 'Import', { ...route, cidr, vpc });
   const isUsed = winners.includes(route);
-  return { route, isUsed, why: whyOf(route, target, isUsed, winners, home), policy };
+  return { route, isUsed, why: whyOf(route, target, isUsed, winners, before), policy };
 }
 
 function whyOf(
@@ -136,13 +158,13 @@ function whyOf(
   target: Cidr,
   isUsed: boolean,
   winners: readonly ListedRoute[],
-  home: LocalNet | undefined,
+  before: string | undefined,
 ): string {
   if (isUsed)
     return winners.length > 1 ? `longest match, one of ${winners.length} that share the traffic` : 'longest match';
   if (route.state !== 'Active') return route.message ?? route.reason ?? route.state;
   if (route.cidr !== undefined && !cidrCovers(route.cidr, target)) return `a part of ${textOf(target)} only`;
-  if (home !== undefined) return `subnet ${home.subnet} of this cluster (${formatCidr(home.cidr)}) comes first`;
+  if (before !== undefined) return before;
   return `a longer prefix wins: ${winners[0]?.prefix ?? ''}`;
 }
 
@@ -179,6 +201,9 @@ function offers(near: Snapshot, far: Snapshot | undefined, target: Cidr): readon
     ),
   );
   const [subnet] = held ?? [];
+  const [edge] = far === undefined ? [] : edgesAt(far, target);
+  const steps = far === undefined || edge === undefined ? [] : stepsFor(far, edge, near.label);
+  if (subnet === undefined && steps.length > 0) return steps;
   if (far !== undefined && subnet !== undefined) {
     const obstacle = whyNotOffered(far, subnet);
     if (obstacle !== undefined) return [`${obstacle.message}: ${obstacle.fix}`];

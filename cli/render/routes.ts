@@ -33,6 +33,7 @@ export function renderRoutes({ routes, unlisted }: RouteList, paint: Paint): str
 
 const answerTones: Readonly<Record<Why['answer'], Tone>> = {
   Local: 'good',
+  Edge: 'good',
   Reached: 'good',
   NotReached: 'bad',
   NotOffered: 'bad',
@@ -62,6 +63,22 @@ export function renderWhy(why: Why, nowMs: number, paint: Paint): string {
     ...renderSection(
       'Routes',
       renderTable(['USED', 'PREFIX', 'CLUSTER', 'NEXT HOP', 'STATE', 'POLICY', 'WHY'], routes, paint),
+      paint,
+    ),
+    ...renderSection(
+      'Own routers lead there; who is told of it',
+      renderTable(
+        ['PREFIX', 'CLUSTER', 'SWITCH', 'ANSWER', 'POLICY', 'WHY'],
+        why.told.map(({ prefix, cluster, transitSwitch, answer, policy, why: reason }) => [
+          prefix,
+          cluster,
+          transitSwitch,
+          toned(answer, answer === 'Told' ? 'good' : 'doubtful'),
+          decisionText(policy),
+          reason,
+        ]),
+        paint,
+      ),
       paint,
     ),
     ...renderSection(

@@ -71,6 +71,15 @@ export interface Subnet {
   readonly conditions: readonly Condition[];
 }
 
+/** A prefix that a node learned from a router and that is a route of a VPC. */
+export interface LearnedPrefix {
+  readonly node: string;
+  readonly vpc: string;
+  readonly cidr: Cidr;
+  readonly peer: string;
+  readonly tags: readonly string[];
+}
+
 export interface Node {
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
@@ -127,6 +136,8 @@ export interface Snapshot {
   readonly subnets: readonly Subnet[];
   readonly vpcs: readonly string[];
   readonly nodes: readonly Node[];
+  /** Of all nodes with a speaker. */
+  readonly learned: readonly LearnedPrefix[];
   readonly lease: Lease | undefined;
   readonly identity: Identity | Problem | undefined;
   readonly token: TokenClaims | Problem | undefined;

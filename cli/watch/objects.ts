@@ -1,6 +1,7 @@
 /** Kubernetes objects as the commands need them. What is wrong with a spec is part of the value. */
 import { z } from 'zod';
 import { networksInForce } from '../../lib/api/in-force.ts';
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { routePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
@@ -8,10 +9,12 @@ import { transitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
+import { parseCidr } from '../../lib/net/cidr.ts';
 import type {
   Gateway,
   HubMember,
   Interconnect,
+  LearnedPrefix,
   Lease,
   Node,
   RemoteCluster,
@@ -104,6 +107,15 @@ export function parseNode(raw: RawObject): Node {
     addresses: (status.addresses ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? [address] : [])),
     conditions: conditionsOf(raw),
   };
+}
+
+/** Without those that are routes of the node only. */
+export function parseBgpNodeState(raw: RawObject): readonly LearnedPrefix[] {
+  const { learned = [] }: BgpNodeStateStatus = statusOf(raw);
+  return learned.flatMap(({ prefix, vpc, peer, tags = [] }) => {
+    const cidr = parseCidr(prefix);
+    return cidr === undefined || vpc === undefined ? [] : [{ node: raw.metadata.name, vpc, cidr, peer, tags }];
+  });
 }
 
 function conditionsOf(raw: RawObject): readonly Condition[] {

@@ -8,6 +8,7 @@ import type { TokenClaims } from '../../lib/api/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import {
+  bgpNodeStates,
   hubMembers,
   interconnectGateways,
   interconnects,
@@ -57,6 +58,7 @@ export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
     reader.list(subnets, parse.parseSubnet),
     reader.list(vpcs, (raw) => raw.metadata.name),
     reader.list(nodes, parse.parseNode),
+    reader.list(bgpNodeStates, parse.parseBgpNodeState),
     reader.workloads(),
   ]);
   const [lease, identity, authority, token] = await Promise.all([
@@ -65,7 +67,7 @@ export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
     reader.get(secrets, authoritySecret, readAuthority),
     reader.get(secrets, tokenRef.name, (raw) => readJoinToken(raw, tokenRef.key)),
   ]);
-  const [remotes, switches, gateways, policies, members, networks, vpcNames, machines, workloads] = lists;
+  const [remotes, switches, gateways, policies, members, networks, vpcNames, machines, learned, workloads] = lists;
   const parsed = interconnect === undefined ? undefined : parse.parseInterconnect(interconnect);
   return {
     label: labelOf(parsed, options.fallbackLabel),
@@ -80,6 +82,7 @@ export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
     subnets: networks,
     vpcs: vpcNames,
     nodes: machines,
+    learned: learned.flat(),
     lease,
     identity,
     token: token satisfies TokenClaims | Problem | undefined,

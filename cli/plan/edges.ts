@@ -1,0 +1,106 @@
+/**
+ * What a cluster's own routers lead to, and which other clusters are told of it. It explains; the agent and the controller
+ * decide. Pure. Who calls: why.
+ */
+import { cidrCovers, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { specialUse } from '../../lib/net/special-use.ts';
+import { learnedOrigin } from '../../lib/route-policy/policy.ts';
+import type { LearnedPrefix, Snapshot } from '../state/snapshot.ts';
+import { joinedVpcs } from './diagnose/prefixes.ts';
+import { decisionOf, type Decision } from './policy.ts';
+import { listRoutes, type ListedRoute } from './routes.ts';
+
+/** A prefix with all nodes and routers that it was learned by and from. */
+export interface Edge {
+  readonly prefix: string;
+  readonly cidr: Cidr;
+  readonly vpc: string;
+  readonly nodes: readonly string[];
+  readonly peers: readonly string[];
+  readonly tags: readonly string[];
+}
+
+/** Of VPCs that take part, those that hold the target; the longest first. */
+export function edgesAt(near: Snapshot, target: Cidr): readonly Edge[] {
+  const joined = joinedVpcs(near);
+  const held = near.learned.filter(({ vpc, cidr }) => joined.has(vpc) && cidrCovers(cidr, target));
+  const groups = Map.groupBy(held, ({ vpc, cidr }) => `${vpc} ${formatCidr(cidr)}`).values();
+  return [...groups].flatMap(edgeOf).toSorted((a, b) => b.cidr.prefix - a.cidr.prefix);
+}
+
+function edgeOf(entries: readonly LearnedPrefix[]): readonly Edge[] {
+  const [first] = entries;
+  if (first === undefined) return [];
+  const all = (of: (entry: LearnedPrefix) => readonly string[]): string[] => [...new Set(entries.flatMap(of))].sort();
+  return [
+    {
+      prefix: formatCidr(first.cidr),
+      cidr: first.cidr,
+      vpc: first.vpc,
+      nodes: all(({ node }) => [node]),
+      peers: all(({ peer }) => [peer]),
+      tags: all(({ tags }) => tags),
+    },
+  ];
+}
+
+/** Whether packets take it: what is another cluster's own goes there. */
+export function isTaken({ cidr }: Edge, routes: readonly ListedRoute[]): boolean {
+  return !routes.some((route) => isOwned(route) && route.state !== 'Rejected' && covers(route, cidr));
+}
+
+function isOwned({ origin }: ListedRoute): boolean {
+  return origin !== learnedOrigin;
+}
+
+function covers({ cidr: outer }: ListedRoute, cidr: Cidr): boolean {
+  return outer !== undefined && cidrCovers(outer, cidr);
+}
+
+export interface Told {
+  readonly prefix: string;
+  readonly cluster: string;
+  readonly transitSwitch: string;
+  readonly answer: 'Told' | 'Denied' | 'NotOffered' | 'Loop' | 'PrefixInvalid';
+  /** A sentence without its subject. */
+  readonly why: string;
+  readonly policy: Decision | undefined;
+}
+
+/** What each of these clusters hears of it, on each transit switch of its VPC. */
+export function toldOf(near: Snapshot, edge: Edge, clusters: readonly string[]): readonly Told[] {
+  const networks = near.transitSwitches.filter(({ spec, status }) => (status.vpc ?? spec.vpc) === edge.vpc);
+  const obstacle = obstacleTo(near, edge);
+  return networks.flatMap(({ name: transitSwitch }) =>
+    clusters.map((cluster): Told => {
+      const place = { prefix: edge.prefix, cluster, transitSwitch };
+      if (obstacle !== undefined) return { ...place, ...obstacle, policy: undefined };
+      const { cidr, vpc, tags } = edge;
+      const subject = { cidr, cluster, transitSwitch, vpc, tags, origin: learnedOrigin };
+      return { ...place, ...answerOf(decisionOf(near.policies, 'Export', subject)) };
+    }),
+  );
+}
+
+function obstacleTo(near: Snapshot, { cidr }: Edge): Pick<Told, 'answer' | 'why'> | undefined {
+  const use = specialUse(cidr);
+  if (use !== undefined) return { answer: 'PrefixInvalid', why: `holds addresses for ${use}` };
+  const holder = listRoutes(near, undefined).routes.find((route) => isOwned(route) && covers(route, cidr));
+  return holder && { answer: 'Loop', why: `is within ${holder.prefix} of ${holder.cluster}` };
+}
+
+function answerOf(policy: Decision | undefined): Pick<Told, 'answer' | 'why' | 'policy'> {
+  if (policy === undefined)
+    return { answer: 'NotOffered', why: 'no Export rule that names origin bgp or a tag of it allows it', policy };
+  if (policy.action === 'Deny') return { answer: 'Denied', why: `RoutePolicy ${policy.policy} denies it`, policy };
+  return { answer: 'Told', why: `RoutePolicy ${policy.policy} allows it`, policy };
+}
+
+/** What would have another cluster be told; empty where it is. */
+export function stepsFor(near: Snapshot, edge: Edge, cluster: string): readonly string[] {
+  const told = toldOf(near, edge, [cluster]);
+  if (told.some(({ answer }) => answer === 'Told')) return [];
+  const why = [...new Set(told.map(({ answer, why: reason }) => `${reason} (${answer})`))].join('; ');
+  const what = `routers of ${near.label} lead to ${edge.prefix}, learned by ${edge.nodes.join(', ')}`;
+  return [`${what}, and ${cluster} is not told: ${why === '' ? `${edge.vpc} has no transit switch` : why}`];
+}
