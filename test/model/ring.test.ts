@@ -69,9 +69,34 @@ describe('a ring of three clusters and two routers', () => {
     }
     const a = world.actor('a') as Cluster;
     assert.deepEqual(a.hops({ family: 4, value: 0xc0000109n }), ['r1']);
-    // What routers say of the other clusters' subnets is told to nobody.
-    const offered = world.clusters.flatMap(({ wish }) => wish.filter(({ origin }) => origin === 'bgp'));
-    assert.deepEqual([...new Set(offered.map(({ cidr }) => cidr))].sort(), [one, two, both]);
+  });
+
+  it('what routers say of a cluster’s own prefixes is told to no cluster, with the mark of another or without', () => {
+    for (const tellsOfOthers of [true, false]) {
+      const world = ring();
+      for (const cluster of world.clusters) cluster.tellsOfOthers = tellsOfOthers;
+      world.settle(randomOf(1));
+      const unique = (list: readonly string[]) => [...new Set(list)].sort();
+      const learned = world.clusters.flatMap((each) => [...each.learned.values()].flat());
+      const wan = [one, two, both];
+      const heard = unique(learned.map(({ prefix }) => prefix));
+      assert.deepEqual(heard, tellsOfOthers ? wan : [...Object.values(subnets), ...wan].sort());
+      const offered = world.clusters.flatMap(({ wish }) => wish.filter(({ origin }) => origin === 'bgp'));
+      assert.deepEqual(unique(offered.map(({ cidr }) => cidr)), wan);
+      for (const from of places)
+        for (const [name, subnet] of Object.entries(subnets)) assert.equal(endsOf(world, from, subnet), name, from);
+    }
+  });
+
+  it('what carries the mark of a cluster is learned nowhere, though routers prefer it', () => {
+    const world = ring();
+    for (const cluster of world.clusters) cluster.tellsOfOthers = cluster.name === 'a';
+    world.settle(randomOf(1));
+    assert.equal(router(world, 'r1').best.get(subnets.c)?.from, 'a');
+    const learned = (from: string) =>
+      (world.actor('b') as Cluster).learned.get(from)?.map(({ prefix }) => prefix) ?? [];
+    assert.deepEqual(learned('r1').toSorted(), [subnets.a, one, two, both]);
+    assert.ok(learned('r2').includes(subnets.c));
   });
 
   it('a cluster without sessions goes by another one, and by its own again as soon as it can', () => {
@@ -184,7 +209,8 @@ describe('a ring of three clusters and two routers', () => {
         if (action === 0) world.link(left, right, random(2) === 0);
         else if (action === 1 && !world.cut.delete(pair)) world.cut.add(pair);
         else if (action === 2 && !of.origins.delete(prefix)) of.origins.add(prefix);
-        else if (action === 3 && cluster !== undefined) cluster.isJoined = random(3) > 0;
+        else if (action === 3 && cluster !== undefined)
+          [cluster.isJoined, cluster.tellsOfOthers] = [random(3) > 0, random(2) === 0];
         world.settle(random);
         assertNoLoops(world, `step ${step}`);
         const origins = new Set(world.routers.flatMap((each) => [...each.origins]));

@@ -107,6 +107,8 @@ export class Cluster implements Actor {
   uses = new Map<string, readonly RouteUse[]>();
   wish: readonly Prefix[] = [];
   isJoined = true;
+  /** Whether routers hear of the other clusters' prefixes too. */
+  tellsOfOthers = true;
   readonly #exports = new Exports();
   readonly #natives = new NativePrefixes();
   readonly #own = new PrefixCover();
@@ -218,7 +220,7 @@ export class Cluster implements Actor {
       nodes: new Set(['n']),
     };
     const view = { bySource: { Interconnect: [advertisement] } } as unknown as View;
-    for (const [name, uses] of this.uses) {
+    for (const [name, uses] of this.tellsOfOthers ? this.uses : []) {
       const active = uses.filter(isActive).map(({ prefix, origin, tags }) => ({ prefix, origin, tags }));
       const remote: Remote = { name, labels: {}, routes: active };
       for (const { prefix } of remoteOffers(view, remote).offers) announced.set(prefix, [interconnectCommunity(name)]);
