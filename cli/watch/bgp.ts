@@ -26,9 +26,11 @@ import {
   ovnEips,
   pods,
   remoteClusters,
+  routePolicies,
   services,
   subnets,
 } from '../../lib/kube/resources.ts';
+import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import type { RawObject, Resource } from '../../lib/kube/types.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
 import type { BgpReading } from '../state/bgp.ts';
@@ -60,22 +62,24 @@ async function readSessionsBy(list: List, { label }: Cluster): Promise<BgpReadin
   ]);
   const none = new Map<string, never>();
   const nothing = { namespaces: none, advertisements: none, subnets: none, pods: none, services: none, slices: none };
-  const state = { node: '', nodes: machines, instances, peers, ...nothing, eips: none, remotes: none };
+  const state = { node: '', nodes: machines, instances, peers, ...nothing, eips: none, remotes: none, policies: none };
   return { label, state, nodeStates };
 }
 
 async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node' | 'nodes' | 'instances' | 'peers'>> {
-  const [spaces, advertisements, networks, workloads, balanced, slices, ovn, iptables, remotes] = await Promise.all([
-    list(namespaces, ({ metadata }) => metadata.labels ?? {}),
-    list(bgpAdvertisements, parseBgpAdvertisement),
-    list(subnets, parseSubnet),
-    list(pods, parsePod),
-    list(services, parseService),
-    list(endpointSlices, parseEndpointSlice),
-    list(ovnEips, parseOvnEip).catch(orNone),
-    list(iptablesEips, parseIptablesEip).catch(orNone),
-    list(remoteClusters, parseRemote).catch(orNone),
-  ]);
+  const [spaces, advertisements, networks, workloads, balanced, slices, ovn, iptables, remotes, policies] =
+    await Promise.all([
+      list(namespaces, ({ metadata }) => metadata.labels ?? {}),
+      list(bgpAdvertisements, parseBgpAdvertisement),
+      list(subnets, parseSubnet),
+      list(pods, parsePod),
+      list(services, parseService),
+      list(endpointSlices, parseEndpointSlice),
+      list(ovnEips, parseOvnEip).catch(orNone),
+      list(iptablesEips, parseIptablesEip).catch(orNone),
+      list(remoteClusters, parseRemote).catch(orNone),
+      list(routePolicies, parseRoutePolicy).catch(orNone),
+    ]);
   return {
     namespaces: spaces,
     advertisements,
@@ -85,6 +89,7 @@ async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node'
     slices: byService(slices),
     eips: new Map([...ovn.values(), ...iptables.values()].map((eip) => [`${eip.kind}/${eip.name}`, eip])),
     remotes,
+    policies,
   };
 }
 

@@ -3,10 +3,10 @@
  * wherever it would be announced. Pure. Who calls: why.
  */
 import { isAbout, type Miss, missesOf } from '../../../lib/bgp/misses.ts';
-import type { Refusal } from '../../../lib/bgp/offers/offer.ts';
+import type { Contribution, Refusal } from '../../../lib/bgp/offers/offer.ts';
 import type { View } from '../../../lib/bgp/offers/view.ts';
 import { allObjects, holds, type OwnPrefix, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';
-import { type Contribution, type ObjectRef, offersOf, type RouteTable } from '../../../lib/bgp/route-table.ts';
+import { type ObjectRef, offersOf, type RouteTable } from '../../../lib/bgp/route-table.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { BgpState } from '../../../lib/bgp/objects.ts';

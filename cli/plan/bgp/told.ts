@@ -7,6 +7,7 @@ import type { ClassAdvertisement, RouteClass } from '../../../lib/bgp/classes.ts
 import { exportOf, toldTo } from '../../../lib/bgp/exports.ts';
 import { type AcceptedPeer, familyOfAddress } from '../../../lib/bgp/peers.ts';
 import { type SentAttributes, sentTo } from '../../../lib/bgp/sent.ts';
+import { describeDecision } from '../../../lib/route-policy/policy.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 
 export type Telling =
@@ -37,7 +38,11 @@ export function familyProblem({ name, families }: AcceptedPeer, prefix: string):
 
 function whyNot(peer: AcceptedPeer, routeClass: RouteClass): readonly Problem[] {
   const told = new Set(toldTo(peer, routeClass));
-  return routeClass.advertisements.filter((each) => !told.has(each)).map((each) => reasonOf(peer, each));
+  const verdict = routeClass.verdicts.get(peer.name);
+  const passedOver = routeClass.advertisements.filter((each) => !told.has(each)).map((each) => reasonOf(peer, each));
+  if (verdict?.isAllowed !== false || told.size === 0) return passedOver;
+  const by = verdict.decidedBy === undefined ? 'a RoutePolicy' : describeDecision(verdict.decidedBy);
+  return [...passedOver, { code: 'Denied', message: `${by} denies it to ${peer.name}` }];
 }
 
 function reasonOf(peer: AcceptedPeer, { name, labels, peers }: ClassAdvertisement): Problem {
