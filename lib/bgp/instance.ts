@@ -50,13 +50,22 @@ export function isInstanceSelecting({ spec }: BgpInstance, node: Node | undefine
   return node !== undefined && 'value' in spec && matchesSelector(spec.value.nodeSelector, node.labels);
 }
 
+/** Whether the node can have an instance at all. */
+export function hasRouterId(node: Node | undefined): boolean {
+  return routerIdOf(node) !== undefined;
+}
+
+function routerIdOf(node: Node | undefined): string | undefined {
+  return node?.addresses.find((address) => !address.includes(':'));
+}
+
 function instanceOf(
   state: BgpState,
   { name, spec }: BgpInstance,
   problems: Map<string, Problem>,
 ): WantedInstance | undefined {
   if ('problem' in spec) return undefined;
-  const routerId = state.nodes.get(state.node)?.addresses.find((address) => !address.includes(':'));
+  const routerId = routerIdOf(state.nodes.get(state.node));
   if (routerId === undefined) {
     problems.set(name, {
       code: 'NoRouterID',

@@ -140,9 +140,11 @@ export class RouteTable {
   /** What an advertisement announces from all nodes together. */
   summary(advertisement: string): AdvertisementSummary {
     const tally = this.#tallies.get(advertisement);
-    const notAnnounced = [...(tally?.refusals ?? [])].flatMap(([object, refusals]) =>
-      refusals.map(({ code, message }): NotAnnounced => ({ object, reason: code, message })),
-    );
+    const notAnnounced = [...(tally?.refusals ?? [])].flatMap(([object, refusals]) => {
+      // Each address of an object may have the same to say.
+      const byMessage = new Map(refusals.map((refusal) => [refusal.message, refusal]));
+      return [...byMessage.values()].map(({ code, message }): NotAnnounced => ({ object, reason: code, message }));
+    });
     return {
       objects: tally?.objects.size ?? 0,
       prefixCount: tally?.prefixes.size ?? 0,

@@ -205,7 +205,7 @@ test('a password comes from a Secret; what is wrong with it is said, and no sess
   await eventually(async () => assert.match(await bed.session('tor2'), /AuthenticationFailed$/));
   await setPasswords({ tor2: right });
   await eventually(async () => assert.equal(await bed.session('tor2'), 'Established'));
-  assert.equal(await bed.condition(bgpPeers, 'tor2', 'Established'), 'True Established');
+  await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'tor2', 'Established'), 'True Established'));
 
   const { established } = await counters(tor2);
   await bed.kube.delete(secrets, passwords);

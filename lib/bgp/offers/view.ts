@@ -4,7 +4,7 @@ import type { bgpSources, BgpAdvertisementSpec } from '../../api/kinds/bgp-adver
 import { matchesSelector } from '../../api/label-selector.ts';
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../../net/cidr.ts';
-import { instancesByNode } from '../instance.ts';
+import { hasRouterId, instancesByNode } from '../instance.ts';
 import type { BgpState, Labels, Subnet } from '../objects.ts';
 import { annotationAdvertisement } from './offer.ts';
 
@@ -30,7 +30,7 @@ export interface View {
 }
 
 export function viewOf(state: BgpState): View {
-  const speakers = new Set(instancesByNode(state).keys());
+  const speakers = new Set([...instancesByNode(state).keys()].filter((node) => hasRouterId(state.nodes.get(node))));
   const all = [...state.advertisements.values()].flatMap(({ name, spec }): ViewedAdvertisement[] => {
     if ('problem' in spec) return [];
     const nodes = [...speakers].filter((node) =>
