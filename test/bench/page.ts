@@ -10,11 +10,17 @@ const page = join(checkout, 'docs/performance.md');
 /** Before anything is measured: what else this machine was doing. */
 const load = (loadavg()[0] ?? 0).toFixed(1);
 
-export async function machine(): Promise<string> {
+/** What the network of a lab is made of. */
+async function ovnVersions(): Promise<string> {
   const version = async (program: string): Promise<string> => versionIn(await run([ovnProgram(program), '--version']));
   const [ovn, ovs] = await Promise.all(['ovn-nbctl', 'ovs-vsctl'].map(version));
+  return `OVN ${ovn}, Open vSwitch ${ovs} (userspace datapath)`;
+}
+
+/** The machine, and the programs that were measured with ours: by default those of a lab. */
+export async function machine(programs?: string): Promise<string> {
   const date = new Date().toISOString().slice(0, 10);
-  return `${date} · ${cpus().length} cores, load ${load} at the start · Linux ${release()} · OVN ${ovn}, Open vSwitch ${ovs} (userspace datapath) · Node.js ${process.version}`;
+  return `${date} · ${cpus().length} cores, load ${load} at the start · Linux ${release()} · ${programs ?? (await ovnVersions())} · Node.js ${process.version}`;
 }
 
 /** Replaces what stands between `<!-- <part>: begin -->` and `<!-- <part>: end -->`. @throws Error if the page has no such lines. */

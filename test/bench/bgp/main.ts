@@ -3,6 +3,9 @@
  * docs/performance.md. A measurement that cannot be made is named below the table, and the command ends with 1.
  * ONLY=text: those whose name has it, and the page is left as it is. BGP_PROFILE=folder: CPU profiles of speakers.
  */
+import { versionIn } from 'ovsdb-client/testing';
+import { gobgpdBinaries } from '../../../lib/gobgp/src/testing.ts';
+import { tryRun } from '../../lab/run.ts';
 import { machine, rewritePart } from '../page.ts';
 import { runBench } from '../program.ts';
 import { BgpBed } from './bed.ts';
@@ -18,6 +21,19 @@ const only = process.env['ONLY'] ?? '';
 const all: readonly Measurement[] = [...client, ...idle, ...route, ...bulk, ...speakerAndGobgpd, ...peers, ...churn];
 
 let bed: BgpBed | undefined;
+
+async function programs(): Promise<string> {
+  const version = async (name: string, ...argv: readonly string[]): Promise<string> => {
+    const { stdout, stderr } = await tryRun([...argv, '--version']);
+    return `${name} ${versionIn(`${stdout}${stderr}`)}`;
+  };
+  const all = await Promise.all([
+    version('gobgpd', gobgpdBinaries()[0]?.path ?? ''),
+    version('FRR', '/usr/lib/frr/bgpd'),
+    version('BIRD', 'bird'),
+  ]);
+  return all.join(', ');
+}
 
 async function bench(): Promise<void> {
   const rows: BgpRow[] = [];
@@ -36,7 +52,7 @@ async function bench(): Promise<void> {
     }
   }
   const missing = failures.map((failure) => `\n\nNot measured: ${failure}`).join('');
-  const text = `${await machine()}\n\n${renderRows(rows)}${missing}`;
+  const text = `${await machine(await programs())}\n\n${renderRows(rows)}${missing}`;
   console.log(`\n${text}`);
   if (only === '') rewritePart('bgp', text);
   if (failures.length > 0) process.exitCode = 1;

@@ -112,6 +112,12 @@ async function gobgpdKilledBird(bed: BgpBed): Promise<BgpRow[]> {
   }
 }
 
+/** Seconds after gobgpd's start. */
+interface Returned {
+  readonly session: number;
+  readonly route: number;
+}
+
 /** How long after gobgpd's start a living neighbour has a route that is new, while another does not answer. */
 async function deadPeer(bed: BgpBed): Promise<BgpRow[]> {
   const pod = 501;
@@ -119,42 +125,42 @@ async function deadPeer(bed: BgpBed): Promise<BgpRow[]> {
   const rows: BgpRow[] = [];
   await bed.createSingles(pod, pod + 1);
   await bed.announce(['hundred', 'thousand']);
-  const once = async (title: string): Promise<number> => {
+  const once = async (): Promise<Returned> => {
     await bed.gobgpd.kill();
     await bed.addPod(pod);
     await pause(1000);
     const started = performance.now();
     await bed.gobgpd.restart();
-    const ms = (await living.until(prefixOf(firstSingle + pod))) - started;
-    console.log(`           ${title}: ${ms.toFixed(0)} ms`);
+    const session = (await living.untilEstablished()) - started;
+    const route = (await living.until(prefixOf(firstSingle + pod))) - started;
     await bed.removePod(pod);
     await living.until(prefixOf(firstSingle + pod), false);
-    return ms;
+    return { session: session / 1000, route: route / 1000 };
   };
   for (const enabled of [true, false]) {
     const gracefulRestart = { enabled, restartTimeSeconds: 120 };
     await bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { gracefulRestart } });
     await pause(3000);
     await living.untilEstablished();
-    const floor = await once('no other peer');
-    const row = (how: string, ms: number): BgpRow => ({
-      what: `gobgpd killed, another peer ${how}, graceful restart ${enabled ? 'on' : 'off'}: first new route, from the start of gobgpd`,
+    const floor = await once();
+    const row = (how: string, { session, route }: Returned): BgpRow => ({
+      what: `gobgpd killed, another peer ${how}, graceful restart ${enabled ? 'on' : 'off'}: first new route, from the start of gobgpd (session after ${session.toFixed(1)} s)`,
       unit: 's',
-      ours: ms / 1000,
+      ours: route,
       target: 2,
-      floor: floor / 1000,
-      floorIs: 'the same without another peer',
+      floor: floor.route,
+      floorIs: `the same without another peer (session after ${floor.session.toFixed(1)} s)`,
     });
     await bed.addPeer(nobody, 'nobody', 65_102);
     await pause(500);
-    rows.push(row('never answered', await once('never answered')));
+    rows.push(row('never answered', await once()));
     await bed.removePeer('nobody');
     await bed.addPeer(dying.address, 'tor2', 65_102);
     await dying.untilEstablished();
     await pause(2000);
     dying.peer.daemon.freeze();
     try {
-      rows.push(row('died with it', await once('died with it')));
+      rows.push(row('died with it', await once()));
     } finally {
       dying.peer.daemon.resume();
     }
