@@ -6,15 +6,17 @@ import type { ObservedSession } from '../state/observed.ts';
 
 /** The reason of a loss may be known a little later than the loss, and goes with the peer. */
 const reasonMs = 50;
-/** A neighbour that ends sessions as soon as they begin is left to gobgpd's own pace. */
-const shortestMs = 2000;
+/** A neighbour that ends sessions again and again is left to gobgpd's own pace after so many; one more may be every so often. */
+const revivals = 20;
+const refillMs = 10_000;
 
 export class Revival {
   readonly #client: GobgpClient;
   readonly #monotonicMs: () => number;
   /** Something is to be looked at again, after this time. */
   readonly #wakeAfter: (delayMs: number) => void;
-  readonly #upSinceMs = new Map<string, number>();
+  readonly #isUp = new Set<string>();
+  readonly #allowances = new Map<string, { left: number; atMs: number }>();
   /** Sessions to bring back, and when they were lost. */
   readonly #lostAtMs = new Map<string, number>();
   readonly #overLimitSinceMs = new Map<string, number>();
@@ -53,14 +55,12 @@ export class Revival {
   /** Whether the session was lost, and long enough ago. */
   #isDue(address: string, { state }: ObservedSession): boolean {
     const nowMs = this.#monotonicMs();
-    const since = this.#upSinceMs.get(address);
     if (state === 'Established') {
-      this.#upSinceMs.set(address, since ?? nowMs);
+      this.#isUp.add(address);
       this.#lostAtMs.delete(address);
       return false;
     }
-    this.#upSinceMs.delete(address);
-    if (since !== undefined && nowMs - since >= shortestMs) {
+    if (this.#isUp.delete(address)) {
       this.#lostAtMs.set(address, nowMs);
       this.#wakeAfter(reasonMs);
       return false;
@@ -68,7 +68,14 @@ export class Revival {
     const lostAt = this.#lostAtMs.get(address);
     if (lostAt === undefined || nowMs - lostAt < reasonMs) return false;
     this.#lostAtMs.delete(address);
-    return true;
+    return this.#isAllowed(address, nowMs);
+  }
+
+  #isAllowed(address: string, nowMs: number): boolean {
+    const { left, atMs } = this.#allowances.get(address) ?? { left: revivals, atMs: nowMs };
+    const now = Math.min(revivals, left + (nowMs - atMs) / refillMs);
+    this.#allowances.set(address, { left: now >= 1 ? now - 1 : now, atMs: nowMs });
+    return now >= 1;
   }
 
   async #forgive(plan: SpeakerPlan, address: string): Promise<boolean> {

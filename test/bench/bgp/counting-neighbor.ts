@@ -21,7 +21,7 @@ export class CountingNeighbor {
   private constructor(namespace: Namespace) {
     this.#namespace = namespace;
     const program = join(import.meta.dirname, 'listener.ts');
-    const [command = '', ...args] = [...namespace.prefix, node24, program, String(this.asn), this.address];
+    const [command, ...args] = [...namespace.prefix, node24, program, String(this.asn), this.address];
     this.#child = spawn(command, args, { stdio: ['pipe', 'pipe', 'inherit'] });
   }
 

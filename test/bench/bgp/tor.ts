@@ -99,7 +99,7 @@ export class KernelWatch {
   readonly #at = new Map<string, number>();
 
   private constructor({ prefix }: Namespace) {
-    const [command = '', ...args] = [...prefix, 'ip', 'monitor', 'route'];
+    const [command, ...args] = [...prefix, 'ip', 'monitor', 'route'];
     this.#monitor = spawn(command, args, { stdio: ['ignore', 'pipe', 'ignore'] });
     const lines = this.#monitor.stdout && createInterface({ input: this.#monitor.stdout });
     lines?.on('line', (line) => {
