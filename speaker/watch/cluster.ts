@@ -9,7 +9,7 @@ import { parsePod } from '../../lib/bgp/parse/pod.ts';
 import { parseRemote } from '../../lib/bgp/parse/remote.ts';
 import { parseEndpointSlice, parseService } from '../../lib/bgp/parse/service.ts';
 import { parseSubnet } from '../../lib/bgp/parse/subnet.ts';
-import type { EndpointSlice } from '../../lib/bgp/objects.ts';
+import type { EndpointSlice, Labels } from '../../lib/bgp/objects.ts';
 import type { ObjectRef } from '../../lib/bgp/route-table.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
@@ -110,6 +110,13 @@ export function watchCluster(options: ClusterOptions): Cluster {
     ({ key, before, after }: ReflectorChange<unknown>): void => {
       if (!isDeepStrictEqual(before, after)) objects.push({ source, key: `${prefix}${key}` });
     };
+  /** Advertisements choose pods and services by the labels of their namespaces. */
+  const onNamespace = ({ key, before, after }: ReflectorChange<Labels>): void => {
+    if (isDeepStrictEqual(before, after)) return;
+    const inside = (name: string): boolean => name.startsWith(`${key}/`);
+    for (const name of known.pods.keys()) if (inside(name)) objects.push({ source: 'Pod', key: name });
+    for (const name of known.services.keys()) if (inside(name)) objects.push({ source: 'Service', key: name });
+  };
   const nothing = (): void => {};
   const slices = new Map<string, Map<string, EndpointSlice>>();
   const onSlice = ({ key, before, after }: ReflectorChange<EndpointSlice>): void => {
@@ -136,11 +143,7 @@ export function watchCluster(options: ClusterOptions): Cluster {
       parseNode,
       everything((value) => value),
     ),
-    namespaces: mirror(
-      namespaces,
-      (raw) => raw.metadata.labels ?? {},
-      everything((labels) => labels),
-    ),
+    namespaces: mirror(namespaces, (raw) => raw.metadata.labels ?? {}, onNamespace),
     instances: mirror(
       bgpInstances,
       parseBgpInstance,

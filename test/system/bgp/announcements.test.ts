@@ -7,6 +7,7 @@ import {
   bgpInstances,
   bgpNodeStates,
   bgpPeers,
+  namespaces,
   nodes,
   pods,
   routePolicies,
@@ -61,6 +62,19 @@ test('a pod is announced by its node once it is ready, and gone when it is delet
   await bed.kube.delete(pods, { name: 'a', namespace: 'default' });
   await untilRoutes(frr, []);
   await remove('pods');
+});
+
+test('labels of a namespace choose its pods', async () => {
+  await advertise('prod', { source: 'Pod', namespaceSelector: { matchLabels: { env: 'prod' } } });
+  const label = (env: string | null) =>
+    bed.kube.patch(namespaces, { name: 'default' }, 'merge', { metadata: { labels: { env } } });
+  await bed.createPod('n', '10.16.0.9');
+  await label('prod');
+  await untilRoutes(frr, ['10.16.0.9/32']);
+  await label(null);
+  await untilRoutes(frr, []);
+  await bed.kube.delete(pods, { name: 'n', namespace: 'default' });
+  await remove('prod');
 });
 
 test('annotations announce what they announce in Kube-OVN', async () => {
