@@ -70,7 +70,7 @@ test('labels of a namespace choose its pods', async () => {
     bed.kube.patch(namespaces, { name: 'default' }, 'merge', { metadata: { labels: { env } } });
   await bed.createPod('n', '10.16.0.9');
   await label('prod');
-  await untilRoutes(frr, ['10.16.0.9/32']);
+  await untilRoutes(frr, ['10.16.0.7/32', '10.16.0.9/32']);
   await label(null);
   await untilRoutes(frr, []);
   await bed.kube.delete(pods, { name: 'n', namespace: 'default' });
