@@ -1,0 +1,202 @@
+/**
+ * A prefix behind a router of one cluster, reached from a pod of the other: learned by BGP in east, offered over the interconnect
+ * as a policy says, gone and back with the session, and left alone where west has a router of its own that leads there.
+ */
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { killAll } from '../lab/down.ts';
+import type { RouterLayout } from '../lab/layout.ts';
+import { openLab } from '../lab/lib/lab.ts';
+import { addHost, deleteNamespaces } from '../lab/network.ts';
+import { startRouter } from '../lab/router.ts';
+import { node24 } from '../lab/rooms.ts';
+import { tryRun, waitFor } from '../lab/run.ts';
+import { addWorkload, applyObjects, removeWorkload, waitForPods } from './workload.ts';
+
+const prefix = '198.51.100.0/24';
+const target = '198.51.100.1';
+const namespace = 'edges';
+const apiVersion = 'isthmus.network/v1alpha1';
+
+describe('a prefix behind a router of the other cluster', () => {
+  const lab = openLab();
+  const [east, west] = [lab.cluster('east'), lab.cluster('west')];
+  const edge: RouterLayout = {
+    name: 'edge',
+    dir: join(lab.layout.dir, 'edge'),
+    netns: `${lab.layout.name}-edge`,
+    address: '172.30.0.9',
+    asn: 65_100,
+    outside: `${target}/24`,
+  };
+  const speakers = east.nodes.filter(({ labels }) => labels['ovn.kubernetes.io/bgp'] === 'true');
+  const pod = lab.ns('west', `${namespace}/walker`);
+  const object = (kind: string, name: string, spec: object) => ({ apiVersion, kind, metadata: { name }, spec });
+  const made = {
+    east: [
+      object('RoutePolicy', 'from-edge', { direction: 'Import', bgpPeers: ['edge'], rules: [{ setTags: ['wan'] }] }),
+      object('BgpPeer', 'edge', {
+        instance: 'default',
+        address: edge.address,
+        asn: edge.asn,
+        import: { vpc: 'ovn-cluster' },
+      }),
+      // So that the router knows the way back.
+      object('BgpAdvertisement', 'others', { source: 'Interconnect', peers: ['edge'] }),
+    ],
+    west: [
+      object('RoutePolicy', 'from-tor', {
+        direction: 'Import',
+        bgpPeers: ['tor'],
+        rules: [{ match: { prefixes: [{ cidr: prefix }] } }],
+      }),
+    ],
+  };
+  const offering = object('RoutePolicy', 'to-west', { direction: 'Export', rules: [{ match: { tags: ['wan'] } }] });
+
+  before(async () => {
+    mkdirSync(edge.dir);
+    await addHost(lab.layout, { netns: edge.netns, address: edge.address, kind: 'kernel' });
+    await lab.exec(edge.netns, ['ip', 'addr', 'add', edge.outside, 'dev', 'lo']);
+    await startRouter({ ...lab.layout, clusters: [east] }, edge);
+    await configure(edge, ' address-family ipv4 unicast', `  network ${prefix}`);
+    await addWorkload(lab, 'west', { namespace, pods: [{ name: 'walker', node: 'n3' }] });
+    await waitForPods(lab, 'west', namespace, 1);
+    for (const cluster of ['east', 'west'] as const) await applyObjects(lab, cluster, made[cluster]);
+  });
+  after(async () => {
+    await setImport('tor', null);
+    await configure(lab.router('tor'), ` no neighbor ${edge.address}`);
+    for (const cluster of ['east', 'west'] as const)
+      for (const { kind, metadata } of [...made[cluster], offering])
+        await lab.kubectl(cluster, ['delete', kind, metadata.name, '--ignore-not-found', '--timeout=30s']);
+    await removeWorkload(lab, 'west', namespace);
+    await killAll(edge.dir);
+    await deleteNamespaces([edge.netns]);
+    rmSync(edge.dir, { recursive: true });
+  });
+
+  async function configure(router: RouterLayout, ...lines: readonly string[]): Promise<void> {
+    const commands = ['configure terminal', `router bgp ${router.asn}`, ...lines];
+    await lab.exec(router.netns, ['vtysh', '--vty_socket', router.dir, ...commands.flatMap((line) => ['-c', line])]);
+  }
+
+  const sessions = (word: string) =>
+    configure(edge, ...speakers.map(({ address }) => ` ${word} neighbor ${address} shutdown`));
+
+  function setImport(peer: string, wanted: object | null): Promise<string> {
+    return lab.kubectl('west', [
+      'patch',
+      'bgppeer',
+      peer,
+      '--type=merge',
+      '-p',
+      JSON.stringify({ spec: { import: wanted } }),
+    ]);
+  }
+
+  async function routesInWest(): Promise<readonly string[]> {
+    const text = await lab.kubectl('west', ['get', 'remotecluster', 'east', '-o', 'json']);
+    const { routes = [] } = (JSON.parse(text) as { status: { routes?: Record<string, string>[] } }).status;
+    const found = routes.filter((route) => route['prefix'] === prefix);
+    return found.map((route) => [route['state'], route['origin'], route['reason'] ?? ''].join(' ').trim());
+  }
+
+  function untilInWest(what: string, wanted: (routes: readonly string[]) => boolean): Promise<void> {
+    return waitFor(what, async () => {
+      const routes = await routesInWest();
+      return wanted(routes) || JSON.stringify(routes);
+    });
+  }
+
+  async function why(cluster: 'east' | 'west'): Promise<string> {
+    const argv = [node24, join(import.meta.dirname, '../../cli/main.ts'), 'ic', 'routes', '--why', target];
+    return (await tryRun([...argv, `--kubeconfig=${join(lab.cluster(cluster).dir, 'kubeconfig')}`])).stdout;
+  }
+
+  /** Milliseconds from the command to the last and to the first row of the prefix in west's northbound database. */
+  async function timed(command: () => Promise<void>, isThere: boolean): Promise<number> {
+    const start = performance.now();
+    await command();
+    const args = ['--bare', '--columns=nexthop', 'find', 'Logical_Router_Static_Route', `ip_prefix="${prefix}"`];
+    const ask = async (): Promise<true | string> =>
+      ((await lab.nbctl('west', args)).trim() !== '') === isThere || 'not yet';
+    await waitFor(`the route to ${isThere ? 'come' : 'go'}`, ask, 30_000, 20);
+    return performance.now() - start;
+  }
+
+  /** Source address and sending node of an echo request that comes to the router. */
+  async function senderOf(): Promise<readonly string[]> {
+    const capture = ['timeout', '10', 'tcpdump', '-enli', 'up0', '-c', '1', 'icmp[icmptype] == icmp-echo'];
+    const [seen] = await Promise.all([lab.exec(edge.netns, capture), lab.ping(pod, target, { count: 20 })]);
+    const [, mac = '', source = ''] = /([0-9a-f:]{17}) > .* ([\d.]+) > /.exec(seen) ?? [];
+    const nodes = [...east.nodes, ...west.nodes];
+    const links = await Promise.all(nodes.map(({ netns }) => lab.exec(netns, ['ip', 'link', 'show', 'br-phys'])));
+    const host = nodes[links.findIndex((one) => one.includes(mac))];
+    assert.ok(mac !== '' && host, `who sent ${seen}? ${links.join(' ')}`);
+    return [source, `${host.cluster}/${host.name}`];
+  }
+
+  it('is not offered before a policy says so', async () => {
+    await waitFor('east to lead there', async () => {
+      const routes = await lab.nbctl('east', ['lr-route-list', 'ovn-cluster']);
+      return routes.includes(prefix) || routes;
+    });
+    assert.deepEqual(await routesInWest(), []);
+    const text = await why('east');
+    assert.match(
+      text,
+      /198\.51\.100\.1 leaves by routers of this cluster: 198\.51\.100\.0\/24, learned by n1, n2 from edge/,
+    );
+    assert.match(text, /198\.51\.100\.0\/24 +west +ts +NotOffered/);
+    assert.equal(await lab.answers(pod, target), false);
+  });
+
+  it('is reached over the interconnect, by a node that learned it, with the pod’s own address', async () => {
+    await applyObjects(lab, 'east', [offering]);
+    await untilInWest(
+      'west to take it',
+      (routes) => routes.length > 0 && routes.every((route) => route === 'Active bgp'),
+    );
+    const [source, host] = await senderOf();
+    assert.equal(source, await lab.addressOf('west', `${namespace}/walker`));
+    assert.match(host ?? '', /^east\/n[12]$/);
+    assert.match(await why('east'), /198\.51\.100\.0\/24 +west +ts +Told +to-west rules\[0\]/);
+    assert.match(await why('west'), /is reached in cluster east by 198\.51\.100\.0\/24/);
+  });
+
+  it('is gone within a second when the sessions end, and comes back with them', async (t) => {
+    const goneMs = await timed(() => sessions(''), false);
+    assert.ok(goneMs < 1000, `${goneMs.toFixed(0)} ms`);
+    assert.equal(await lab.answers(pod, target), false);
+    await untilInWest('west to forget it', (routes) => routes.length === 0);
+    const backMs = await timed(() => sessions('no'), true);
+    await lab.ping(pod, target);
+    t.diagnostic(`gone after ${goneMs.toFixed(0)} ms, back after ${backMs.toFixed(0)} ms`);
+  });
+
+  it('waits while west has a router that leads there too', async () => {
+    await setImport('tor', { vpc: 'ovn-cluster' });
+    await configure(lab.router('tor'), ` neighbor ${edge.address} remote-as ${edge.asn}`);
+    const { address, asn } = lab.router('tor');
+    await configure(edge, ` neighbor ${address} remote-as ${asn}`, ` neighbor ${address} timers connect 1`);
+    await untilInWest(
+      'west to prefer its own',
+      (routes) => routes.length > 0 && routes.every((one) => one === 'Backup bgp NotPreferred'),
+    );
+    const [, host] = await senderOf();
+    assert.match(host ?? '', /^west\/n[12]$/);
+    assert.match(
+      await why('west'),
+      /leaves by routers of this cluster: 198\.51\.100\.0\/24, learned by n1, n2 from tor/,
+    );
+    await configure(edge, ` no neighbor ${address}`);
+    await untilInWest(
+      'west to use it again',
+      (routes) => routes.length > 0 && routes.every((one) => one === 'Active bgp'),
+    );
+    assert.equal((await senderOf())[0], await lab.addressOf('west', `${namespace}/walker`));
+  });
+});
