@@ -337,11 +337,11 @@ export class Members {
     if (this.#displacedFor === this.#holdings.revision) return;
     this.#displacedFor = this.#holdings.revision;
     const others = Array.from(this.#records.values()).filter(({ name, attachments }) => {
-      const { cover } = this.#holdings.others(name);
+      const rest = this.#holdings.others(name);
       return attachments.some(({ network, prefixes }) =>
         prefixes.some(({ cidr: text, origin }) => {
           const cidr = origin === learnedOrigin ? parseCidr(text) : undefined;
-          return cidr !== undefined && cover(network, cidr) !== undefined;
+          return cidr !== undefined && rest.cover(network, cidr) !== undefined;
         }),
       );
     });
