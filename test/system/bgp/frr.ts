@@ -67,11 +67,22 @@ export class FrrPeer extends Peer {
     return Object.fromEntries(external.filter(([, hops]) => hops.some((hop) => hop !== '0.0.0.0' && hop !== '::')));
   }
 
-  override async path(prefix: string): Promise<SeenPath | undefined> {
+  /** The prefixes of both families that came from one neighbour. */
+  async prefixesFrom(neighbor: string): Promise<string[]> {
+    const shown = await Promise.all(
+      ([4, 6] as const).map((family) => this.show(`bgp ${afi(family)} unicast neighbors ${neighbor} routes`)),
+    );
+    return shown.flatMap((each) => Object.keys((each as { routes?: object }).routes ?? {}));
+  }
+
+  /** @param from only the path of this neighbour */
+  override async path(prefix: string, from?: string): Promise<SeenPath | undefined> {
     const { paths = [] } = (await this.show(`bgp ${afi(prefix.includes(':') ? 6 : 4)} unicast ${prefix}`)) as {
       paths?: FrrPath[];
     };
-    const path = paths.find(({ nexthops = [] }) => nexthops.length > 0);
+    const path = paths.find(
+      ({ nexthops = [], peer }) => nexthops.length > 0 && (from === undefined || peer?.peerId === from),
+    );
     if (!path) return undefined;
     return {
       nextHop: path.nexthops?.find(({ scope }) => scope !== 'link-local')?.ip ?? '',
@@ -121,6 +132,7 @@ interface BfdSession {
 }
 
 interface FrrPath {
+  readonly peer?: { readonly peerId: string };
   readonly nexthops?: readonly { readonly ip: string; readonly scope?: string }[];
   readonly aspath?: { readonly string: string };
   readonly metric?: number;

@@ -1,7 +1,6 @@
 // The speaker against a real API server and a lab of peers: objects go in, routes come out at the peers and statuses at the objects.
 import assert from 'node:assert/strict';
-import { type ChildProcess, spawn } from 'node:child_process';
-import { join } from 'node:path';
+import type { ChildProcess } from 'node:child_process';
 import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
 import { allKinds } from '../../../lib/api/kinds/all.ts';
 import { annotation } from '../../../lib/api/names.ts';
@@ -25,10 +24,9 @@ import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts
 import type { KubeClient, RawObject, Resource } from '../../../lib/kube/types.ts';
 import { eventually } from './eventually.ts';
 import { type BgpLab, openBgpLab } from './lab.ts';
-import { end, withTest } from './namespace.ts';
+import { end } from './namespace.ts';
 import type { Family, Host, PeerSetup } from './peer.ts';
-
-const repository = join(import.meta.dirname, '../../..');
+import { startSpeaker } from './speaker-process.ts';
 
 export interface Status {
   readonly established?: string;
@@ -101,32 +99,10 @@ export class SpeakerBed {
 
   /** @param prefix words before the command */
   startSpeaker(prefix: readonly string[] = []): void {
-    const { lab, server } = this;
-    const flags = {
-      kubeconfig: server.kubeconfig,
-      node: 'n1',
-      gobgpd: lab.gobgpd.target,
-      'gobgpd-log': lab.gobgpd.log,
-      namespace: 'kube-system',
-      'password-secrets': 'isthmus-bgp-passwords',
-      netstat: `/proc/${String(lab.node.pid)}/net/netstat`,
-      'metrics-address': '127.0.0.1:0',
-    };
-    const command = [process.execPath, join(repository, 'speaker/main.ts')];
-    const [program = '', ...argv] = [
-      ...withTest,
-      ...prefix,
-      ...command,
-      ...Object.entries(flags).flatMap(([name, value]) => [`--${name}`, value]),
-    ];
-    const child = spawn(program, argv, { stdio: ['ignore', 'ignore', 'pipe'] });
     const lines: string[] = [];
     this.logs.push(lines);
-    child.stderr.setEncoding('utf8').on('data', (text: string) => lines.push(text));
-    child.once('exit', (code) => {
-      if (code !== null) process.stderr.write(`the speaker ended with ${code}:\n${lines.join('')}`);
-    });
-    this.#speaker = child;
+    const { node, gobgpd } = this.lab;
+    this.#speaker = startSpeaker({ name: 'n1', namespace: node, gobgpd }, this.server.kubeconfig, lines, prefix);
   }
 
   async killSpeaker(): Promise<void> {
