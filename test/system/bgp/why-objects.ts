@@ -1,5 +1,5 @@
-/** For cli-bgp.test.ts: a cluster of random objects, as users and the controller would write them; the same for the same seed. */
-import { annotation } from '../../lib/api/names.ts';
+/** For why.test.ts: a cluster of random objects, as users and the controller would write them; the same for the same seed. */
+import { annotation } from '../../../lib/api/names.ts';
 import {
   apiVersionOf,
   bgpAdvertisements,
@@ -7,86 +7,60 @@ import {
   bgpPeers,
   endpointSlices,
   namespaces,
-  nodes,
   pods,
   remoteClusters,
   services,
   subnets,
-} from '../../lib/kube/resources.ts';
-import type { KubeClient, Resource } from '../../lib/kube/types.ts';
-import type { CliBgpBed } from './cli-bgp-bed.ts';
-
-/** Integers below a limit. */
-export type Random = (limit: number) => number;
-
-export function randomOf(seed: number): Random {
-  let state = seed >>> 0;
-  return (limit) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296) * limit);
-  };
-}
-
-export function pick<T>(random: Random, values: readonly T[]): T {
-  return values[random(values.length)] as T;
-}
+} from '../../../lib/kube/resources.ts';
+import type { KubeClient, Resource } from '../../../lib/kube/types.ts';
+import { localAsn, type WhyBed } from './why-bed.ts';
+import { createPolicies, type DeniedRanges } from './why-policies.ts';
+import { pick, type Random } from './why-random.ts';
 
 const counts = { subnets: 12, pods: 90, services: 50 };
 const spaces = ['default', 'blue', 'green'];
 const letters = ['a', 'a', 'b', 'c', 'c', 'd'];
 
-/** Writes all of it, and gives the names that `why` takes. */
-export async function createObjects(bed: CliBgpBed, random: Random): Promise<readonly string[]> {
-  const { kube } = bed;
-  await createNodes(bed);
+export interface Created {
+  /** That `why` takes. */
+  readonly names: readonly string[];
+  readonly denied: DeniedRanges;
+}
+
+/** Writes all of it. */
+export async function createObjects(why: WhyBed, random: Random): Promise<Created> {
+  const { kube } = why.bed;
+  await why.bed.createNode('n3', '172.31.9.13', {});
   for (const [name, team] of [
     ['blue', 'x'],
     ['green', 'y'],
   ] as const)
     await create(kube, namespaces, { name, labels: { team } }, {});
-  await createBgp(bed);
+  await createBgp(why);
+  const denied = await createPolicies(why.bed, random, counts.subnets);
   const names = [
     ...(await createSubnets(kube, random)),
     ...(await createPods(kube, random)),
     ...(await createServices(kube, random)),
     ...(await createRemotes(kube)),
   ];
-  return names;
+  return { names, denied };
 }
 
-async function createNodes({ kube, nodes: speaking }: CliBgpBed): Promise<void> {
-  for (const { name, v4, v6 } of speaking)
-    await createNode(kube, name, [v4[0], v6[0]], { 'ovn.kubernetes.io/bgp': 'true', rack: name });
-  await createNode(kube, 'n3', ['172.31.9.13'], {});
-}
-
-async function createNode(
-  kube: KubeClient,
-  name: string,
-  addresses: readonly string[],
-  labels: Record<string, string>,
-): Promise<void> {
-  const status = { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) };
-  await create(kube, nodes, { name, labels }, {}, status);
-}
-
-async function createBgp({ kube, lab }: CliBgpBed): Promise<void> {
-  const [tor1, tor2] = lab.routers;
-  const spec = { localASN: 65001, ownedPrefixes: ['10.96.0.0/16', '198.51.100.0/25'] };
+async function createBgp({ bed: { kube }, routers: [tor1, tor2] }: WhyBed): Promise<void> {
+  const spec = { localASN: localAsn, ownedPrefixes: ['10.96.0.0/16', '198.51.100.0/25'] };
   await create(kube, bgpInstances, { name: 'rack' }, spec);
   const peers: Readonly<Record<string, object>> = {
-    tor1: { address: tor1.v4, asn: 65101 },
-    'tor1-v6': { address: tor1.v6, asn: 65101, nodeSelector: { matchLabels: { rack: 'n2' } } },
+    tor1: { address: tor1.link.v4, asn: tor1.asn },
+    'tor1-v6': { address: tor1.link.v6, asn: tor1.asn, nodeSelector: { matchLabels: { rack: 'n2' } } },
     tor2: {
-      address: tor2.v4,
-      asn: 65102,
+      address: tor2.link.v4,
+      asn: tor2.asn,
       families: ['ipv4', 'ipv6'],
       advertisements: { matchLabels: { scope: 'public' } },
     },
     dead: { address: '172.31.1.99', asn: 65199 },
-    twin: { address: tor1.v4, asn: 65101 },
+    twin: { address: tor1.link.v4, asn: tor1.asn },
   };
   for (const [name, peer] of Object.entries(peers)) {
     await create(kube, bgpPeers, { name }, { instance: 'rack', holdTimeSeconds: 30, keepaliveSeconds: 10, ...peer });
@@ -102,7 +76,7 @@ const advertisements: Readonly<
     labels: { scope: 'public' },
     source: 'Subnet',
     selector: { matchLabels: { tier: 'a' } },
-    attributes: { communities: { standard: ['65001:100', '65001:7'] }, med: 70 },
+    attributes: { communities: { standard: ['65001:100', '65001:7'] }, med: 70, localPreference: 150 },
   },
   'subnets-b-pods': {
     labels: { scope: 'public' },
@@ -186,12 +160,14 @@ async function createPods(kube: KubeClient, random: Random): Promise<readonly st
     };
     return { metadata, spec, status };
   });
-  for (const { metadata, spec, status } of all) await create(kube, pods, metadata, spec, status);
+  await Promise.all(all.map(({ metadata, spec, status }) => create(kube, pods, metadata, spec, status)));
   return all.map(({ metadata: { namespace, name } }) => `pod/${namespace}/${name}`);
 }
 
 async function createServices(kube: KubeClient, random: Random): Promise<readonly string[]> {
   const names: string[] = [];
+  // All is drawn before the first answer comes: the same for the same seed.
+  const created: Promise<void>[] = [];
   for (let at = 0; at < counts.services; at += 1) {
     const namespace = pick(random, spaces);
     const name = `svc${at}`;
@@ -215,10 +191,11 @@ async function createServices(kube: KubeClient, random: Random): Promise<readonl
     // Two services may share an address, and some addresses are not the cluster's.
     const ip = pick(random, [`198.51.100.${64 + Math.floor(at / 2)}`, `198.51.100.${130 + at}`]);
     const status = type === 'LoadBalancer' && random(6) > 0 ? { loadBalancer: { ingress: [{ ip }] } } : undefined;
-    await create(kube, services, metadata, spec, status);
-    if (random(6) > 0) await createSlice(kube, random, namespace, name);
+    created.push(create(kube, services, metadata, spec, status));
+    if (random(6) > 0) created.push(createSlice(kube, random, namespace, name));
     names.push(`service/${namespace}/${name}`);
   }
+  await Promise.all(created);
   return names;
 }
 
