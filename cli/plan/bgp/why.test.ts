@@ -6,6 +6,7 @@ import {
   nodeOf,
   peerOf,
   podOf,
+  policyOf,
   readyOn,
   serviceOf,
   subnetOf,
@@ -151,6 +152,48 @@ const obstacles: Readonly<Record<string, readonly [TestObjects, string, { node: 
 
 for (const [code, [changed, text, session]] of Object.entries(obstacles))
   test(`${code} is told`, () => assert.ok(codes(changed, text, session).includes(code)));
+
+test('what a policy denies a peer is told with the policy and its rule; other peers and prefixes are as before', () => {
+  const rules = [
+    { match: { sources: ['Service'] } },
+    { match: { prefixes: [{ cidr: '10.16.0.0/16', ge: 32 }] }, action: 'Deny' },
+  ];
+  const hosts = policyOf('no-hosts', { direction: 'Export', bgpPeers: ['tor1'], rules });
+  const advertisements = [advertisementOf('pods', { source: 'Pod' }), advertisementOf('subnets')];
+  const reading = readingOf({
+    advertisements,
+    policies: [hosts],
+    peers: [peerOf('tor1', '10.0.0.254'), peerOf('free', '10.0.0.253')],
+  });
+  const [answer] = why(reading, 'pod/web', n1tor1).answers;
+  assert.deepEqual([answer?.state, answer?.as], ['Covered', '10.16.0.0/16']);
+  assert.deepEqual(answer?.obstacles, [
+    { code: 'Denied', message: 'rules[1] of RoutePolicy no-hosts denies it to tor1' },
+  ]);
+  assert.equal(why(reading, 'subnet/web', n1tor1).answers[0]?.state, 'Announced');
+  const free = why(reading, 'pod/web', { node: 'n1', peer: 'free' }).answers[0];
+  assert.deepEqual([...new Set(free?.obstacles.map(({ code }) => code))], ['NotReported']);
+});
+
+test('a policy that denies the rest is named by its defaultAction; one that is not asked is not named', () => {
+  const rest = policyOf('services-only', {
+    direction: 'Export',
+    bgpPeers: ['tor1', 'tor2'],
+    rules: [{ match: { sources: ['Service'] } }],
+    defaultAction: 'Deny',
+  });
+  const obstaclesAt = (text: string, peer: string) =>
+    why(readingOf({ policies: [rest] }), text, { node: 'n1', peer }).answers[0]?.obstacles ?? [];
+  assert.deepEqual(obstaclesAt('subnet/web', 'tor1'), [
+    { code: 'Denied', message: 'defaultAction of RoutePolicy services-only denies it to tor1' },
+  ]);
+  assert.deepEqual(obstaclesAt('192.0.2.1', 'tor2'), []);
+  // No advertisement brings it there, whatever the policy would say.
+  assert.deepEqual(
+    obstaclesAt('10.16.0.7/32', 'tor2').map(({ code }) => code),
+    ['AdvertisementNotSelected'],
+  );
+});
 
 test('a drained node announces nothing; one that leaves says so', () => {
   const drained = (drain: 'Leaving' | 'Drained') =>
