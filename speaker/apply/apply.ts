@@ -25,11 +25,13 @@ export async function applySteps(
   const isFresh = steps.startBgp !== undefined;
   if (steps.startBgp) await client.startBgp(steps.startBgp);
   for (const address of steps.deletePeers) await client.deletePeer(address);
+  if (steps.setPolicies) await client.setPolicies(steps.setPolicies);
+  // What comes is there before what goes is gone: an aggregate stands in for its addresses without a gap.
+  await client.addPaths(steps.addPaths);
   // Judging anew, gobgpd 3 sends what is allowed but takes nothing back; only a withdrawal, which goes to all peers, does.
   const takenBack = client.generation === 'v3' ? steps.takenBack : [];
   await client.withdrawPaths([...steps.withdraw, ...takenBack.map(({ prefix }) => prefix)]);
-  if (steps.setPolicies) await client.setPolicies(steps.setPolicies);
-  await client.addPaths([...steps.addPaths, ...takenBack]);
+  await client.addPaths(takenBack);
   if (steps.prunePolicies) await client.setPolicies(steps.prunePolicies);
   for (const address of steps.resendTo) await client.resetPeer(address, { soft: true, direction: 'out' });
   for (const peer of steps.updatePeers) await onePeer(peer.address, client.updatePeer(peer));

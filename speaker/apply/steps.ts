@@ -27,7 +27,7 @@ export function fresh(): Programmed {
   return { global: undefined, policies: undefined, peers: new Map(), paths: new Map() };
 }
 
-/** The difference, in the order it is to be applied: policies, then paths, then what of the policies goes, and new peers last. */
+/** The difference, in the order it is to be applied: policies, paths that come, those that go, then what of the policies goes, and new peers last. */
 export interface Steps {
   readonly startBgp: BgpGlobal | undefined;
   readonly deletePeers: readonly string[];
