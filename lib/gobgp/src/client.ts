@@ -165,10 +165,14 @@ class Client implements GobgpClient {
       family: familyNumber(family),
       enable_only_binary: true,
     })) as { destination: { paths: ListedPathMessage[] } }[];
+    const fingerprints = new Map<string, string>();
     const decoded = new Map<string, DecodedAttributes>();
     return answers.flatMap(({ destination }) =>
       destination.paths.map((path) => {
-        const fingerprint = attributesFingerprint(path.pattrs_binary);
+        // Most paths of a table have the bytes of another.
+        const bytes = Buffer.concat(path.pattrs_binary).toString('latin1');
+        const fingerprint = fingerprints.get(bytes) ?? attributesFingerprint(path.pattrs_binary);
+        fingerprints.set(bytes, fingerprint);
         const attributes = decoded.get(fingerprint) ?? decodeAttributes(path.pattrs_binary);
         decoded.set(fingerprint, attributes);
         return {

@@ -20,6 +20,7 @@ import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts
 import type { KubeClient, Resource } from '../../../lib/kube/types.ts';
 import type { TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { openGobgp } from '../../../lib/gobgp/src/index.ts';
+import { checkout } from '../../lab/layout.ts';
 import { node24 } from '../../lab/rooms.ts';
 import { run, waitFor } from '../../lab/run.ts';
 import { type BgpLab, openBgpLab } from '../../system/bgp/lab.ts';
@@ -58,6 +59,7 @@ export class BgpBed {
 
   static async open(): Promise<BgpBed> {
     const lab = await openBgpLab(setups);
+    await run([node24, join(checkout, 'images/bundle.ts'), programsOf(lab)], { timeoutMs: 60_000 });
     const api = await startApiServer();
     const bed = new BgpBed(api, lab, [await Tor.open(lab.frr('tor1')), await Tor.open(lab.frr('tor2'))]);
     try {
@@ -113,7 +115,14 @@ export class BgpBed {
   async startSpeaker(flags: readonly string[] = profiling()): Promise<SpeakerProcess> {
     const { kubeconfig } = this.api;
     const netstat = `/proc/${this.lab.node.pid}/net/netstat`;
-    this.#speaker = await SpeakerProcess.start({ kubeconfig, node, gobgpd: this.gobgpd.target, netstat, flags });
+    this.#speaker = await SpeakerProcess.start({
+      programs: programsOf(this.lab),
+      kubeconfig,
+      node,
+      gobgpd: this.gobgpd.target,
+      netstat,
+      flags,
+    });
     return this.#speaker;
   }
 
@@ -235,6 +244,11 @@ export class BgpBed {
       }
     }
   }
+}
+
+/** Bundled as they ship; the lab's folder goes away with it. */
+function programsOf({ dir }: BgpLab): string {
+  return join(dir, 'shipped');
 }
 
 /** BGP_PROFILE=folder: speakers that are ended in order leave CPU profiles there. */

@@ -1,12 +1,13 @@
-/** The speaker as a process of its own, as the chart starts it, and what it says about itself. */
+/** The speaker as it ships, bundled, as a process of its own, and what it says about itself. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { checkout } from '../../lab/layout.ts';
 import { node24 } from '../../lab/rooms.ts';
 import { freePort } from '../processes.ts';
 
 export interface SpeakerOptions {
+  /** The folder of the bundled programs. */
+  readonly programs: string;
   readonly kubeconfig: string;
   readonly node: string;
   readonly gobgpd: string;
@@ -41,9 +42,10 @@ export class SpeakerProcess {
       gobgpd: options.gobgpd,
       netstat: options.netstat,
       'metrics-address': `127.0.0.1:${port}`,
+      'proto-dir': join(options.programs, 'proto/gobgp'),
     };
     const args = Object.entries(named).flatMap(([name, value]) => [`--${name}`, value]);
-    const child = spawn(node24, [...options.flags, join(checkout, 'speaker/main.ts'), ...args], {
+    const child = spawn(node24, [...options.flags, join(options.programs, 'speaker.mjs'), ...args], {
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     return new SpeakerProcess(child, port);
