@@ -1,13 +1,15 @@
 // A node and its peers as network namespaces: the node has a link to each peer, with IPv4 and IPv6, and our gobgpd; each peer runs FRR,
-// BIRD or gobgpd. Link `at` has the addresses 172.31.<at>.0/24 and fd00:31:<at>::/64.
+// BIRD, gobgpd, OpenBGPD or ExaBGP. Link `at` has the addresses 172.31.<at>.0/24 and fd00:31:<at>::/64.
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { BirdPeer } from './bird.ts';
+import { ExaBgpPeer } from './exabgp.ts';
 import { FrrPeer } from './frr.ts';
 import { GobgpdPeer } from './gobgpd.ts';
 import { connect, Namespace } from './namespace.ts';
+import { OpenBgpdPeer } from './openbgpd.ts';
 import { type Host, type Link, Peer, type PeerContext, type PeerSetup } from './peer.ts';
 import { RawHost } from './raw-peer.ts';
 
@@ -88,6 +90,10 @@ function hostOf(context: PeerContext): Host {
       return new BirdPeer(context);
     case 'gobgpd':
       return new GobgpdPeer(context);
+    case 'openbgpd':
+      return new OpenBgpdPeer(context);
+    case 'exabgp':
+      return new ExaBgpPeer(context);
     case 'raw':
       return new RawHost(context);
   }

@@ -1,4 +1,5 @@
-// What tests ask of a router that our node peers with, whichever program it runs; frr.ts, bird.ts and gobgpd.ts give it.
+// What tests ask of a router that our node peers with, whichever program it runs; frr.ts, bird.ts, gobgpd.ts, openbgpd.ts and
+// exabgp.ts give it.
 import type { Daemon, Namespace } from './namespace.ts';
 
 export type Family = 4 | 6;
@@ -15,7 +16,7 @@ export interface Link {
 
 export interface PeerSetup {
   /** `raw` is nobody, and a test speaks in his place. */
-  readonly kind: 'frr' | 'bird' | 'gobgpd' | 'raw';
+  readonly kind: 'frr' | 'bird' | 'gobgpd' | 'openbgpd' | 'exabgp' | 'raw';
   /** Also the name of the node's device. */
   readonly name: string;
   readonly asn: number;
@@ -27,7 +28,7 @@ export interface PeerSetup {
   readonly holdSeconds?: number;
   /** Another than its IPv4 address. */
   readonly routerId?: string;
-  /** Lines of each session: after `neighbor <address>` with FRR, in the protocol with BIRD. */
+  /** Lines of each session: after `neighbor <address>` with FRR, in the protocol with BIRD, in the neighbor with OpenBGPD and ExaBGP. */
   readonly session?: readonly string[];
   /** Prefixes the peer announces to the node. */
   readonly announces?: readonly string[];
@@ -113,6 +114,19 @@ export abstract class Peer extends Host {
     const learned = routes.filter(({ protocol }) => protocol === 'bgp' || protocol === 'bird');
     return Object.fromEntries(learned.map((route) => [prefixOf(route.dst, family), hopsOf(route)]));
   }
+}
+
+/** @throws Error where a setup asks for what its program has not, or lacks what it needs */
+export function refuse(
+  setup: PeerSetup,
+  hasNot: readonly (keyof PeerSetup)[],
+  needs: readonly (keyof PeerSetup)[],
+): void {
+  const { kind, name } = setup;
+  for (const field of hasNot)
+    if (setup[field] !== undefined) throw new Error(`cannot set up ${name}: a peer of kind ${kind} has no ${field}`);
+  for (const field of needs)
+    if (setup[field] === undefined) throw new Error(`cannot set up ${name}: a peer of kind ${kind} needs ${field}`);
 }
 
 interface KernelRoute {
