@@ -95,7 +95,7 @@ export class BirdPeer extends Peer {
 }
 
 function renderBird(setup: PeerSetup, link: Link, session = setup.session ?? []): string {
-  const { asn, nodeAsn, holdSeconds = 9, announces = [], routerId } = setup;
+  const { asn, nodeAsn, holdSeconds = 9, announces = [], routerId, isLongLived } = setup;
   const family = (number: Family): string => {
     const [own, node] = number === 4 ? [link.v4, link.nodeV4] : [link.v6, link.nodeV6];
     const networks = announces.filter((each) => each.includes(':') === (number === 6));
@@ -111,6 +111,7 @@ protocol bgp node_v${number} {
   connect retry time 1;
   error wait time 1, 1;
   ipv${number} { import all; export where source = RTS_STATIC; };
+  ${isLongLived ? 'graceful restart on; long lived graceful restart on; long lived stale time 60;' : ''}
   ${session.join('\n  ')}
 }`;
   };

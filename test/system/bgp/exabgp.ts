@@ -11,7 +11,7 @@ export class ExaBgpPeer extends Peer {
 
   constructor(context: PeerContext) {
     super(context);
-    refuse(this.setup, ['hasBfd', 'announces'], ['nodeAsn']);
+    refuse(this.setup, ['hasBfd', 'announces', 'isLongLived'], ['nodeAsn']);
   }
 
   override get daemon(): Daemon {

@@ -4,6 +4,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpAdvertisements, bgpInstances, bgpPeers, nodes } from '../../../lib/kube/resources.ts';
 import { eventually } from './eventually.ts';
+import { FibWatch } from './fib-watch.ts';
 import type { FrrPeer } from './frr.ts';
 import { nameOf, openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
 import { counters, untilEstablished, untilRoutes } from './until.ts';
@@ -16,7 +17,7 @@ const [v4, v6] = ['10.16.0.0/16', 'fd00:10:16::/64'];
 
 before(async () => {
   bed = await openSpeakerBed([
-    { kind: 'frr', name: 'frr', asn: 65101, hasBfd: true },
+    { kind: 'frr', name: 'frr', asn: 65101, hasBfd: true, isLongLived: true },
     {
       kind: 'frr',
       name: 'inner',
@@ -25,6 +26,8 @@ before(async () => {
       announces: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
     },
     { kind: 'frr', name: 'second', asn: 65001, nodeAsn: 65001 },
+    { kind: 'bird', name: 'bird', asn: 65102, isLongLived: true },
+    { kind: 'gobgpd', name: 'gobgpd', asn: 65103, nodeAsn: 65001, isLongLived: true },
   ]);
   [frr, inner, second] = [bed.lab.frr('frr'), bed.lab.frr('inner'), bed.lab.frr('second')];
   const addresses = [bed.lab.routerId, frr.link.nodeV6].map((address) => ({ type: 'InternalIP', address }));
@@ -36,8 +39,8 @@ before(async () => {
 
 after(() => bed?.close());
 
-const remove = async (name: string) => {
-  await bed.kube.delete(bgpPeers, { name });
+const remove = async (...names: string[]) => {
+  for (const name of names) await bed.kube.delete(bgpPeers, { name });
   await eventually(async () => assert.equal((await bed.gobgp((client) => client.listPeers())).length, 0));
 };
 
@@ -149,4 +152,36 @@ test('an AS and timers of a session change only that session', async () => {
   });
   assert.deepEqual(await counters(frr), before);
   await untilRoutes(inner, [v4]);
+  await remove('frr', 'inner');
+});
+
+test('routers keep the routes of a gobgpd that stays away as stale ones, and have them fresh when it is back', async (context) => {
+  const [bird, gobgpd] = [bed.lab.peer('bird'), bed.lab.peer('gobgpd')];
+  const gracefulRestart = { restartTimeSeconds: 3, longLivedStaleSeconds: 60 };
+  // FRR that was not asked to: it shows that the restart time is over.
+  const all = [frr, bird, gobgpd, inner];
+  for (const peer of all) await bed.createPeer(peer, 4, { gracefulRestart });
+  for (const peer of all) await untilRoutes(peer, { [v4]: [peer.link.nodeV4] });
+  for (const peer of all) await eventually(async () => assert.ok((await counters(peer)).isSettled));
+  for (const peer of [frr, bird]) await eventually(() => assert.deepEqual(peer.fib()[v4], [peer.link.nodeV4]));
+  const watches = await Promise.all([frr, bird].map((peer) => FibWatch.open(peer, [v4])));
+  context.after(() => Promise.all(watches.map((watch) => watch.close())));
+  const communities = async () =>
+    Promise.all([frr, bird, gobgpd].map(async (peer) => (await peer.path(v4))?.communities));
+  const stale = [['llgr-stale'], ['llgr-stale'], ['llgr-stale']];
+  await bed.lab.gobgpd.kill();
+  assert.deepEqual(await communities(), [[], [], []], 'within the restart time');
+  await untilRoutes(inner, []);
+  await eventually(async () => assert.deepEqual(await communities(), stale));
+  await sleep(2000);
+  assert.deepEqual(await communities(), stale, 'for longer than the restart time');
+  await bed.lab.gobgpd.restart();
+  await eventually(async () => assert.deepEqual(await communities(), [[], [], []]));
+  for (const peer of all) await untilRoutes(peer, { [v4]: [peer.link.nodeV4] });
+  for (const peer of all) await bed.untilSession(peer.name, /^Established$/);
+  assert.deepEqual(
+    watches.map(({ mostMissing }) => mostMissing),
+    [0, 0],
+    'no kernel was without it',
+  );
 });

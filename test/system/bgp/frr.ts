@@ -151,7 +151,7 @@ interface FrrNeighbor {
 
 function renderBgp(peer: FrrPeer): string {
   const { setup, link } = peer;
-  const { holdSeconds = 9, session = [], announces = [], hasBfd } = setup;
+  const { holdSeconds = 9, session = [], announces = [], hasBfd, isLongLived } = setup;
   const networks = (family: Family) =>
     announces.filter((each) => each.includes(':') === (family === 6)).map((each) => `  network ${each}`);
   const each = [
@@ -167,6 +167,7 @@ function renderBgp(peer: FrrPeer): string {
     ` bgp router-id ${setup.routerId ?? link.v4}`,
     ' no bgp ebgp-requires-policy',
     ' no bgp network import-check',
+    ...(isLongLived ? [' bgp long-lived-graceful-restart stale-time 60'] : []),
     ...sessionLines(peer, each),
     ' address-family ipv4 unicast',
     ...networks(4),

@@ -75,7 +75,7 @@ export class GobgpdPeer extends Peer {
   }
 
   #config(): object {
-    const { asn, nodeAsn, holdSeconds = 9, routerId } = this.setup;
+    const { asn, nodeAsn, holdSeconds = 9, routerId, isLongLived = false } = this.setup;
     const neighbor = (address: string, family: 'ipv4-unicast' | 'ipv6-unicast') => ({
       config: { 'neighbor-address': address, 'peer-as': nodeAsn },
       timers: {
@@ -85,8 +85,16 @@ export class GobgpdPeer extends Peer {
           'idle-hold-time-after-reset': 1,
         },
       },
-      'graceful-restart': { config: { enabled: true, 'restart-time': 120, 'helper-only': true } },
-      'afi-safis': [{ config: { 'afi-safi-name': family }, 'mp-graceful-restart': { config: { enabled: true } } }],
+      'graceful-restart': {
+        config: { enabled: true, 'restart-time': 120, 'helper-only': !isLongLived, 'long-lived-enabled': isLongLived },
+      },
+      'afi-safis': [
+        {
+          config: { 'afi-safi-name': family },
+          'mp-graceful-restart': { config: { enabled: true } },
+          'long-lived-graceful-restart': { config: { enabled: isLongLived, 'restart-time': 60 } },
+        },
+      ],
     });
     return {
       global: { config: { as: asn, 'router-id': routerId ?? this.link.v4 } },

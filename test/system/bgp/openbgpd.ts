@@ -11,7 +11,7 @@ export class OpenBgpdPeer extends Peer {
 
   constructor(context: PeerContext) {
     super(context);
-    refuse(this.setup, ['hasBfd'], ['nodeAsn']);
+    refuse(this.setup, ['hasBfd', 'isLongLived'], ['nodeAsn']);
   }
 
   override get daemon(): Daemon {

@@ -34,6 +34,8 @@ export interface PeerSetup {
   readonly announces?: readonly string[];
   /** FRR's bfdd runs, and each session has BFD of 300 ms × 3. */
   readonly hasBfd?: boolean;
+  /** FRR, BIRD and gobgpd keep routes of a node that stays away for a minute longer, as a last resort (RFC 9494). */
+  readonly isLongLived?: boolean;
 }
 
 /** A path that a peer got from the node. */
