@@ -2,6 +2,7 @@
  * isthmus-daemon, one per node: wires the parts in the order data flows.
  *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
  *   BgpNodeState (watch) → plan → routes of the kernel for what routers announce (apply, host)
+ *   RemoteClusters (watch) → plan → with a speaker, routes of the kernel for what it announces of other clusters (apply, host)
  *   ovs-vswitchd and ovn-controller (watch): whether they live
  *   on gateways: tunnels and paths to other clusters (watch) → InterconnectGateway (status)
  *   CNI requests of the shim (cni) → veth and port of a pod → ready when ovn-controller says so
@@ -10,6 +11,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { isDeepStrictEqual } from 'node:util';
 import { nodeInterface } from '../lib/api/names.ts';
 import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { openKube } from '../lib/kube/client.ts';
@@ -37,6 +39,7 @@ import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } fr
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { isGateway } from './plan/gateway-role.ts';
 import { planNodeStatus } from './plan/node-status.ts';
+import { hubSwitch } from './state/forwarding.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
@@ -64,7 +67,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   // watch
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
   const watches = await openWatches({ client: kube, node: settings.node, signal, log });
-  const { nodes, pods, subnets, interconnects, gateways, bgpStates } = watches;
+  const { nodes, pods, subnets, interconnects, gateways, transitSwitches, remotes, bgpStates } = watches;
   const self = await untilRegistered(nodes, settings.node, signal);
   const programs = new ProgramWatch({ folders: controlFolders(settings), reason: self.unavailable?.reason, log });
 
@@ -77,7 +80,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const hasRole = (): boolean =>
     isGateway({
       labels: nodes.get(settings.node)?.labels ?? {},
-      selectors: [...interconnects.entries()].flatMap(([, selector]) => selector ?? []),
+      selectors: [...interconnects.entries()].flatMap(([, facts]) => facts.gateways ?? []),
       hasObject: gateways.get(settings.node) !== undefined,
     });
   if (!hasRole()) await forgetGateway(ovs);
@@ -126,6 +129,14 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     node: () => nodes.get(settings.node),
     subnets: allSubnets,
     isGateway: hasRole,
+    forwarding: () => ({
+      isSpeaker: bgpStates.get(settings.node) !== undefined,
+      vpcs: new Map([
+        ...transitSwitches.entries(),
+        ...[...interconnects.entries()].map(([, { vpc }]) => [hubSwitch, vpc] as const),
+      ]),
+      remotes: [...remotes.entries()].flatMap(([, routes]) => routes),
+    }),
     addresses: () => addresses.all,
   });
   const learned = new LearnedRoutes({
@@ -166,6 +177,10 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   subnets.subscribe(() => network.changed());
   interconnects.subscribe(() => network.changed());
   gateways.subscribe(() => network.changed());
+  transitSwitches.subscribe(() => network.changed());
+  // Most changes of their statuses are none of what is forwarded: figures of paths, and what was learned.
+  remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
+  bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());
   for (const facts of [nodes, subnets, bgpStates]) facts.subscribe(() => learned.changed());
 
   // CNI

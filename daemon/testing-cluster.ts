@@ -15,7 +15,9 @@ import {
   interconnects,
   nodes,
   pods,
+  remoteClusters,
   subnets,
+  transitSwitches,
 } from '../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
@@ -170,13 +172,13 @@ export class TestCluster {
   /** CRDs, and the daemon's role as the chart gives it, with a token of its service account. */
   async installChartParts(): Promise<void> {
     const crds = readdirSync(join(chart, 'crds')).filter((name) =>
-      /^kubeovn\.io_|_interconnect|_bgpnodestates/.test(name),
+      /^kubeovn\.io_|_interconnect|_transitswitches|_remoteclusters|_bgpnodestates/.test(name),
     );
     for (const file of crds) {
       const crd = parse(readFileSync(join(chart, 'crds', file), 'utf8')) as object;
       await this.admin.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     }
-    for (const kind of [subnets, interconnects, interconnectGateways, bgpNodeStates])
+    for (const kind of [subnets, interconnects, interconnectGateways, transitSwitches, remoteClusters, bgpNodeStates])
       await eventually(`the kind ${kind.kind}`, () =>
         this.admin.list(kind).then(
           () => true,

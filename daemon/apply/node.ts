@@ -5,6 +5,7 @@
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostLoop } from '../host/loop.ts';
+import type { ForwardingInput } from '../plan/forwarding.ts';
 import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
 import { mirrorOwner, planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
@@ -18,6 +19,7 @@ export interface NodeNetworkOptions {
   readonly subnets: () => readonly SubnetFacts[];
   /** Whether traffic to other clusters may pass here. */
   readonly isGateway: () => boolean;
+  readonly forwarding: () => ForwardingInput;
   /** Of the node's interfaces. */
   readonly addresses: () => readonly string[];
 }
@@ -65,8 +67,9 @@ export class NodeNetwork {
       else target.set(owner, desired);
     }
     const { mtu, mirrorInterface } = settings;
-    const addresses = this.#options.addresses();
-    const plan = planHostNetwork({ node, subnets: this.#options.subnets(), mtu, addresses, mirrorInterface });
+    const [addresses, subnets] = [this.#options.addresses(), this.#options.subnets()];
+    const forwarding = this.#options.forwarding();
+    const plan = planHostNetwork({ node, subnets, mtu, addresses, mirrorInterface, forwarding });
     this.#subnetProblems = plan.problems;
     host.set(plan.network);
   }

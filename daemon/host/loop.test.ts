@@ -4,7 +4,14 @@ import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
 import { HostLoop } from './loop.ts';
 import type { HostProblem } from './target.ts';
 
-const empty = planHostNetwork({ node: undefined, subnets: [], mtu: 1400, addresses: [], mirrorInterface: '' }).network;
+const empty = planHostNetwork({
+  node: undefined,
+  subnets: [],
+  mtu: 1400,
+  addresses: [],
+  mirrorInterface: '',
+  forwarding: { isSpeaker: false, vpcs: new Map(), remotes: [] },
+}).network;
 
 /** A host that records what it is asked for and answers with `problems`. */
 function fakeHost(): {

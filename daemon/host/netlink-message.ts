@@ -85,8 +85,14 @@ export function routeHeader(route: {
   ]);
 }
 
-/** struct fib_rule_hdr, for a rule that leads to a table. */
-export function ruleHeader(family: number, sourcePrefix: number, table: number): Buffer {
-  const toTable = 1;
-  return Buffer.concat([Buffer.from([family, 0, sourcePrefix, 0, table, 0, 0, toTable]), u32(0)]);
+/** struct fib_rule_hdr */
+export function ruleHeader(rule: {
+  family: number;
+  sourcePrefix: number;
+  table: number;
+  action: number;
+  flags: number;
+}): Buffer {
+  const { family, sourcePrefix, table, action, flags } = rule;
+  return Buffer.concat([Buffer.from([family, 0, sourcePrefix, 0, table, 0, 0, action]), u32(flags)]);
 }

@@ -5,7 +5,7 @@ import { setRules } from './policy-rules.ts';
 import { ProgramError } from './program.ts';
 import { mainTable, type Address, type Link, type Route } from './rtnetlink-codec.ts';
 import { NetlinkError, type Rtnetlink } from './rtnetlink.ts';
-import { hasIpv6, setSysctl } from './sysctl.ts';
+import { hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';
 
 /** rtm_protocol of our routes and rules: how they are told from those of the administrator and of routing daemons. */
@@ -69,6 +69,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
 
   async #setLink(wanted: HostLink, actual: Link, addresses: readonly Address[]): Promise<void> {
     if (wanted.isMirror && hasIpv6()) setSysctl(`net/ipv6/conf/${wanted.name}/disable_ipv6`, '1');
+    if (wanted.hasForeignSources) loosenReversePath(wanted.name);
     const change = {
       ...(wanted.mac === undefined || actual.mac === wanted.mac ? {} : { mac: wanted.mac }),
       ...(wanted.mtu === undefined || actual.mtu === wanted.mtu ? {} : { mtu: wanted.mtu }),
@@ -98,9 +99,9 @@ export class KernelHost implements HostTarget<HostNetwork> {
       const [code, owner] = attempted;
       await attempt(code, () => this.#netlink.setRoute(route, before !== undefined), owner);
     };
-    for (const { destination, gateway, device, source } of wanted.routes) {
+    for (const { destination, gateway, device, source, table = mainTable } of wanted.routes) {
       const index = links.get(device)?.index;
-      if (index !== undefined) await set({ destination, gateway, source, index, table: mainTable }, 'RouteRefused');
+      if (index !== undefined) await set({ destination, gateway, source, index, table }, 'RouteRefused');
     }
     for (const { destination, gateway, table, subnet } of wanted.tableRoutes) {
       const route = { destination, gateway, source: undefined, index: undefined, table };

@@ -15,13 +15,14 @@ export async function setRules(
   );
   for (const rule of wanted) {
     if (present.delete(keyOf(rule))) continue;
-    const { priority, source, device, table } = rule;
-    const wish = { subnet: rule.subnet, advice: 'look at "ip rule" for the same rule of somebody else' };
-    await attempt('RuleRefused', () => netlink.addRule({ priority, source, device, table, protocol }), wish);
+    const { subnet, ...wish } = rule;
+    const advice = 'look at "ip rule" for the same rule of somebody else';
+    const owner = subnet === undefined ? undefined : { subnet, advice };
+    await attempt('RuleRefused', () => netlink.addRule({ ...wish, protocol }), owner);
   }
   for (const stale of present.values()) await attempt('RuleRefused', () => netlink.deleteRule(stale));
 }
 
-function keyOf({ priority, source, device, table }: Omit<Rule, 'protocol'>): string {
-  return `${priority} ${source} ${device} ${table}`;
+function keyOf({ priority, family, source, device, isInverted, action, target }: Omit<Rule, 'protocol'>): string {
+  return [priority, family, source, device, isInverted, action, target].join(' ');
 }

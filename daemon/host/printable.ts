@@ -1,6 +1,7 @@
 /** A host network as text, the way an administrator would list it: the state of a host in tests and for debugging. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostNetwork } from '../plan/host-network.ts';
+import type { HostRule } from '../plan/policy-routing.ts';
 import type { HostTarget } from './target.ts';
 
 export class PrintableHost implements HostTarget<HostNetwork> {
@@ -22,18 +23,27 @@ export function renderHostNetwork(wanted: HostNetwork): string {
     ...wanted.links.flatMap((link) => [
       `link ${link.name}${render('address', link.mac)}${render('mtu', link.mtu)} up`,
       ...link.addresses.map((address) => `address ${address} dev ${link.name}`),
+      ...(link.hasForeignSources ? [`loose rp_filter dev ${link.name}`] : []),
     ]),
     ...wanted.routes.map(
-      (route) => `route ${route.destination} via ${route.gateway} dev ${route.device} src ${route.source}`,
+      (route) =>
+        `route ${route.destination} via ${route.gateway} dev ${route.device}${render('src', route.source)}${render('table', route.table)}`,
     ),
     ...wanted.tableRoutes.map((route) => `route ${route.destination} via ${route.gateway} table ${route.table}`),
-    ...wanted.rules.map((rule) => `rule ${rule.priority} from ${rule.source} iif ${rule.device} lookup ${rule.table}`),
+    ...wanted.rules.map(renderRule),
     ...wanted.ruleset
       .trimEnd()
       .split('\n')
       .map((line) => `nft ${line}`),
     '',
   ].join('\n');
+}
+
+/** The same rule of both families has two lines. */
+function renderRule({ priority, family, source, device, isInverted, action, target }: HostRule): string {
+  const from = source ?? (family === 4 ? '0.0.0.0/0' : '::/0');
+  const end = action === 'nop' ? 'nop' : `${action} ${target}`;
+  return `rule ${priority}${isInverted ? ' not' : ''} from ${from}${render('iif', device)} ${end}`;
 }
 
 function render(word: string, value: string | number | undefined): string {

@@ -1,5 +1,5 @@
 /** Links, addresses, routes and rules ↔ rtnetlink(7) messages. Pure. */
-import { formatIp } from '../../lib/net/ip.ts';
+import { formatIp, type Family } from '../../lib/net/ip.ts';
 import * as wire from './netlink-message.ts';
 
 export interface Link {
@@ -28,12 +28,19 @@ export interface Route {
   readonly protocol: number;
 }
 
-/** A routing rule for packets from a network that arrive on an interface. */
+/** A routing rule for packets from a network, or that arrive on an interface. */
 export interface Rule {
   readonly priority: number;
-  readonly source: string;
-  readonly device: string;
-  readonly table: number;
+  readonly family: Family;
+  /** Undefined: from anywhere. */
+  readonly source: string | undefined;
+  /** Undefined: on any. */
+  readonly device: string | undefined;
+  /** For the packets that do not match. */
+  readonly isInverted: boolean;
+  readonly action: keyof typeof FR_ACT;
+  /** A table, or the priority of another rule; 0 for `nop`. */
+  readonly target: number;
   /** Who made it: FRA_PROTOCOL. */
   readonly protocol: number;
 }
@@ -75,7 +82,9 @@ const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PREFSRC: 7, TABLE: 15 } as const;
 const AF = { INET: 2, INET6: 10 } as const;
 export const IFF_UP = 1;
 export const IFA_F_NODAD = 2;
-const FRA = { SRC: 2, IIFNAME: 3, PRIORITY: 6, TABLE: 15, PROTOCOL: 21 } as const;
+const FRA = { SRC: 2, IIFNAME: 3, GOTO: 4, PRIORITY: 6, TABLE: 15, PROTOCOL: 21 } as const;
+const FR_ACT = { lookup: 1, goto: 2, nop: 3 } as const;
+const FIB_RULE_INVERT = 2;
 const TCA_KIND = 1;
 export const mainTable = 254;
 /** Larger numbers stand in an attribute only. */
@@ -118,36 +127,49 @@ function headerTable(table: number): number {
   return table <= largestHeaderTable ? table : 0;
 }
 
-export function encodeRule({ priority, source, device, table, protocol }: Rule): readonly Buffer[] {
-  const [network, prefix] = splitCidr(source);
-  return [
-    wire.ruleHeader(familyOf(network), prefix, headerTable(table)),
-    wire.attribute(FRA.SRC, wire.ipBytes(network)),
-    wire.attribute(FRA.IIFNAME, wire.text(device)),
-    wire.attribute(FRA.PRIORITY, wire.u32(priority)),
-    wire.attribute(FRA.TABLE, wire.u32(table)),
-    wire.attribute(FRA.PROTOCOL, Buffer.from([protocol])),
-  ];
+export function encodeRule(rule: Rule): readonly Buffer[] {
+  const { priority, family, source, device, isInverted, action, target, protocol } = rule;
+  const [network, sourcePrefix] = source === undefined ? [undefined, 0] : splitCidr(source);
+  const isLookup = action === 'lookup';
+  const header = wire.ruleHeader({
+    family: family === 4 ? AF.INET : AF.INET6,
+    sourcePrefix,
+    table: isLookup ? headerTable(target) : 0,
+    action: FR_ACT[action],
+    flags: isInverted ? FIB_RULE_INVERT : 0,
+  });
+  const attributes = [wire.attribute(FRA.PRIORITY, wire.u32(priority))];
+  if (network !== undefined) attributes.push(wire.attribute(FRA.SRC, wire.ipBytes(network)));
+  if (device !== undefined) attributes.push(wire.attribute(FRA.IIFNAME, wire.text(device)));
+  if (action !== 'nop') attributes.push(wire.attribute(isLookup ? FRA.TABLE : FRA.GOTO, wire.u32(target)));
+  return [header, ...attributes, wire.attribute(FRA.PROTOCOL, Buffer.from([protocol]))];
 }
 
 /** None for rules of another shape than ours. */
 export function readRule(data: Buffer): readonly Rule[] {
   const attributes = wire.readAttributes(data.subarray(12));
-  const [, , prefix = 0, , headerTableOf = 0] = data;
-  const [source, device, priority, wideTable, protocol] = [
+  const [family, , prefix = 0, , headerTableOf = 0, , , actionCode] = data;
+  const [source, device, priority, wideTable, protocol, next] = [
     FRA.SRC,
     FRA.IIFNAME,
     FRA.PRIORITY,
     FRA.TABLE,
     FRA.PROTOCOL,
+    FRA.GOTO,
   ].map((name) => attributes.get(name));
-  if (source === undefined || device === undefined || priority === undefined) return [];
+  const action = (['lookup', 'goto', 'nop'] as const).find((name) => FR_ACT[name] === actionCode);
+  if (action === undefined || priority === undefined) return [];
+  const table = wideTable === undefined ? headerTableOf : wire.readU32(wideTable);
+  const targets = { lookup: table, goto: next === undefined ? 0 : wire.readU32(next), nop: 0 };
   return [
     {
       priority: wire.readU32(priority),
-      source: `${readIp(source)}/${prefix}`,
-      device: readText(device),
-      table: wideTable === undefined ? headerTableOf : wire.readU32(wideTable),
+      family: family === AF.INET ? 4 : 6,
+      source: source === undefined ? undefined : `${readIp(source)}/${prefix}`,
+      device: device === undefined ? undefined : readText(device),
+      isInverted: (wire.readU32(data, 8) & FIB_RULE_INVERT) !== 0,
+      action,
+      target: targets[action],
       protocol: protocol?.[0] ?? 0,
     },
   ];

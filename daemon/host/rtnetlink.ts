@@ -158,11 +158,16 @@ export class Rtnetlink {
 
   /** The same rule of somebody else: NetlinkError EEXIST. */
   async addRule(rule: Rule): Promise<void> {
-    await this.#request(RTM.NEWRULE, NLM.CREATE | NLM.EXCL, encodeRule(rule), `rule from ${rule.source}`);
+    await this.#request(
+      RTM.NEWRULE,
+      NLM.CREATE | NLM.EXCL,
+      encodeRule(rule),
+      `rule ${rule.priority} from ${rule.source ?? 'all'}`,
+    );
   }
 
   async deleteRule(rule: Rule): Promise<void> {
-    await this.#delete(RTM.DELRULE, encodeRule(rule), `rule from ${rule.source}`);
+    await this.#delete(RTM.DELRULE, encodeRule(rule), `rule ${rule.priority} from ${rule.source ?? 'all'}`);
   }
 
   async links(): Promise<readonly Link[]> {
@@ -179,9 +184,11 @@ export class Rtnetlink {
     return (await this.#routeMessages()).flatMap(({ data }) => readRoute(data));
   }
 
-  /** Those that have a source and an incoming interface. */
+  /** Those of the actions that ours have. */
   async rules(): Promise<readonly Rule[]> {
-    return (await this.#dump(RTM.GETRULE, wire.ruleHeader(0, 0, 0))).flatMap(({ data }) => readRule(data));
+    return (
+      await this.#dump(RTM.GETRULE, wire.ruleHeader({ family: 0, sourcePrefix: 0, table: 0, action: 0, flags: 0 }))
+    ).flatMap(({ data }) => readRule(data));
   }
 
   /** Whether a link of that name has a queueing discipline of that kind. */

@@ -6,6 +6,7 @@
 import { nodeInterface } from '../../lib/api/names.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+import { planForwarding, type ForwardingInput } from './forwarding.ts';
 import { planPolicyRouting, type HostRule, type TableRoute } from './policy-routing.ts';
 import { checkMtu } from './pod-mtu.ts';
 import { planRuleset } from './ruleset.ts';
@@ -21,14 +22,18 @@ export interface HostLink {
   readonly addresses: readonly string[];
   /** Only listened on: it speaks no IPv6 of its own, and its absence keeps nothing else from working. */
   readonly isMirror: boolean;
+  /** Packets arrive whose senders the node itself would answer by another link. */
+  readonly hasForeignSources: boolean;
 }
 
-/** A route of the main table. */
 export interface HostRoute {
   readonly destination: string;
   readonly gateway: string;
   readonly device: string;
-  readonly source: string;
+  /** For packets of the node itself. */
+  readonly source: string | undefined;
+  /** Undefined: the main one. */
+  readonly table: number | undefined;
 }
 
 export interface HostNetwork {
@@ -51,6 +56,7 @@ export interface HostInput {
   readonly addresses: readonly string[];
   /** Output of the mirror; empty for none. */
   readonly mirrorInterface: string;
+  readonly forwarding: ForwardingInput;
 }
 
 export interface HostPlan {
@@ -72,19 +78,22 @@ export function planHostNetwork(input: HostInput): HostPlan {
   const addresses = new Set(input.addresses.map(canonical));
   const ruleset = planRuleset({ subnets: routed, joinNetworks: network.networks, node, addresses });
   const policy = planPolicyRouting(routed, node);
+  const own = [...network.networks, ...routed.flatMap(({ networks }) => networks)];
+  const forwarding = planForwarding({ ...input.forwarding, network, own, addresses });
   const ovn0: HostLink = {
     name: nodeInterface,
     mac: network.mac,
     mtu,
     addresses: network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
     isMirror: false,
+    hasForeignSources: forwarding.routes.length > 0,
   };
   return {
     network: {
       links: [ovn0, ...links],
-      routes: routed.flatMap((subnet) => routesTo(subnet, network.addresses)),
+      routes: [...routed.flatMap((subnet) => routesTo(subnet, network.addresses)), ...forwarding.routes],
       tableRoutes: policy.routes,
-      rules: policy.rules,
+      rules: [...policy.rules, ...forwarding.rules],
       ruleset: ruleset.text,
       sysctls: {
         'net/ipv4/ip_forward': '1',
@@ -106,7 +115,9 @@ function canonical(address: string): string {
 
 function mirrorLink({ mirrorInterface }: HostInput): readonly HostLink[] {
   if (mirrorInterface === '') return [];
-  return [{ name: mirrorInterface, mac: undefined, mtu: undefined, addresses: [], isMirror: true }];
+  return [
+    { name: mirrorInterface, mac: undefined, mtu: undefined, addresses: [], isMirror: true, hasForeignSources: false },
+  ];
 }
 
 function problemsOf(subnet: SubnetFacts, mtu: number, node: string): readonly SubnetProblem[] {
@@ -123,6 +134,6 @@ function routesTo(
     const own = addresses.find(({ ip }) => ip.includes(':') === destination.includes(':'));
     return own?.gateway === undefined
       ? []
-      : [{ destination, gateway: own.gateway, device: nodeInterface, source: own.ip }];
+      : [{ destination, gateway: own.gateway, device: nodeInterface, source: own.ip, table: undefined }];
   });
 }

@@ -10,6 +10,7 @@ import type { Sandbox, SubnetFacts } from '../state/facts.ts';
 import { parseBgpNodeState } from '../watch/bgp-node-state.ts';
 import { parseNode } from '../watch/node.ts';
 import { parsePod } from '../watch/pod.ts';
+import { parseRemoteCluster } from '../watch/remote-cluster.ts';
 import { parseSubnet } from '../watch/subnet.ts';
 import { planHostNetwork } from './host-network.ts';
 import { planLearnedRoutes } from './learned-routes.ts';
@@ -28,6 +29,7 @@ interface Case {
   /** Of the node's interfaces. */
   readonly addresses?: readonly string[];
   readonly bgpNodeState?: RawObject;
+  readonly remoteClusters?: readonly RawObject[];
 }
 
 const folder = join(import.meta.dirname, 'testdata');
@@ -66,8 +68,16 @@ function planAll(input: Case): object {
   const node = parseNode(input.node);
   const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is SubnetFacts => subnet !== undefined);
   const { mtu, mirrorInterface } = settings;
-  const { addresses = [], bgpNodeState } = input;
-  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses });
+  const { addresses = [], bgpNodeState, remoteClusters = [] } = input;
+  const forwarding = {
+    isSpeaker: bgpNodeState !== undefined,
+    vpcs: new Map([
+      ['ts', 'ovn-cluster'],
+      ['blue', 'blue'],
+    ]),
+    remotes: remoteClusters.flatMap(parseRemoteCluster),
+  };
+  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses, forwarding });
   const learned = bgpNodeState === undefined ? undefined : parseBgpNodeState(bgpNodeState);
   return {
     host: renderHostNetwork(host.network),

@@ -3,18 +3,25 @@
  * of the table it leads to. On each node that is a gateway of the subnet. Pure.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
+import type { Family } from '../../lib/net/ip.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
 import { isGatewayOf } from './gateway.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
 export interface HostRule {
   readonly priority: number;
-  /** Network the packet comes from. */
-  readonly source: string;
-  /** Interface it arrives on. */
-  readonly device: string;
-  readonly table: number;
-  readonly subnet: string;
+  readonly family: Family;
+  /** Network the packet comes from; undefined: any. */
+  readonly source: string | undefined;
+  /** Interface it arrives on, `lo` for what the node sends itself; undefined: any. */
+  readonly device: string | undefined;
+  /** For the packets that do not match. */
+  readonly isInverted: boolean;
+  readonly action: 'lookup' | 'goto' | 'nop';
+  /** The table to look into, or the priority of the rule to go on with; 0 for `nop`. */
+  readonly target: number;
+  /** Whose wish it is; undefined: the node's own. */
+  readonly subnet: string | undefined;
 }
 
 /** A default route of a table of its own. */
@@ -56,7 +63,16 @@ export function planPolicyRouting(subnets: readonly SubnetFacts[], node: NodeFac
       if (sources.length === 0) continue;
       if (holder === undefined)
         routes.set(key, { table, destination: isV6 ? '::/0' : '0.0.0.0/0', gateway, subnet: name });
-      rules.push(...sources.map((source) => ({ priority, source, device: nodeInterface, table, subnet: name })));
+      const family: Family = isV6 ? 6 : 4;
+      const rule = {
+        priority,
+        family,
+        device: nodeInterface,
+        isInverted: false,
+        action: 'lookup',
+        target: table,
+      } as const;
+      rules.push(...sources.map((source) => ({ ...rule, source, subnet: name })));
     }
   }
   return { rules, routes: [...routes.values()], problems };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseGateway, parseGatewaySelector } from './gateway.ts';
+import { parseGateway, parseInterconnect } from './gateway.ts';
 
 const metadata = { name: 'n1', uid: 'u', resourceVersion: '7' };
 
@@ -46,8 +46,11 @@ test('a field that another release writes otherwise is absent, the others stand'
   assert.deepEqual([facts.peers, facts.tunnels, facts.wantedMtu], [peers, [], undefined]);
 });
 
-test('the selector of an Interconnect', () => {
+test('the selector of an Interconnect, and the VPC it joins', () => {
   const gatewayNodeSelector = { matchLabels: { gw: 'true' } };
-  assert.deepEqual(parseGatewaySelector({ metadata, spec: { gatewayNodeSelector } }), gatewayNodeSelector);
-  assert.equal(parseGatewaySelector({ metadata, spec: {} }), undefined);
+  assert.deepEqual(parseInterconnect({ metadata, spec: { gatewayNodeSelector, vpc: 'blue' } }), {
+    gateways: gatewayNodeSelector,
+    vpc: 'blue',
+  });
+  assert.deepEqual(parseInterconnect({ metadata, spec: {} }), { gateways: undefined, vpc: 'ovn-cluster' });
 });

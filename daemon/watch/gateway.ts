@@ -1,9 +1,11 @@
-/** InterconnectGateway of this node → GatewayFacts; Interconnect → which nodes are gateways. */
+/** InterconnectGateway of this node → GatewayFacts; Interconnect → which nodes are gateways, and what it joins. */
 import { z } from 'zod';
 import { gatewayPeer, gatewayProbe, gatewaySibling, gatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
-import { labelSelector, type LabelSelector } from '../../lib/api/kinds/shared.ts';
+import { labelSelector } from '../../lib/api/kinds/shared.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
+import type { InterconnectFacts } from '../state/forwarding.ts';
 import type { GatewayFacts } from '../state/gateway.ts';
 
 // Fields of another release that do not read as ours count as absent, each by itself: the daemon's own are written anew.
@@ -47,8 +49,13 @@ export function parseGateway(raw: RawObject): GatewayFacts {
 }
 
 const interconnectShape = z.looseObject({ spec: z.looseObject({ gatewayNodeSelector: labelSelector }) });
+const vpcShape = z.looseObject({ spec: z.looseObject({ vpc: z.string().optional() }) });
 
-/** The nodes that an Interconnect wants as gateways; undefined where it does not say so in a way we read. */
-export function parseGatewaySelector(raw: RawObject): LabelSelector | undefined {
-  return interconnectShape.safeParse(raw).data?.spec.gatewayNodeSelector;
+export function parseInterconnect(raw: RawObject): InterconnectFacts {
+  return { gateways: interconnectShape.safeParse(raw).data?.spec.gatewayNodeSelector, vpc: parseJoinedVpc(raw) };
+}
+
+/** Of an Interconnect or a TransitSwitch. */
+export function parseJoinedVpc(raw: RawObject): string {
+  return vpcShape.safeParse(raw).data?.spec.vpc ?? defaultVpc;
 }

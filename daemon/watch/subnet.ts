@@ -8,6 +8,7 @@ import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
 import type { CentralGateway, EgressGateway, NatRule, SubnetFacts } from '../state/facts.ts';
+import { forwardingTable } from '../state/forwarding.ts';
 import { splitList } from './address.ts';
 
 const text = z.string().optional();
@@ -134,6 +135,8 @@ function parseEgress(spec: Spec, problems: Problem[]): EgressGateway | undefined
     return refuse(
       `spec.policyRoutingTableID must be above 0 and none of the kernel's own tables ${firstReservedTable} to ${lastReservedTable}, not ${table}`,
     );
+  if (table === forwardingTable)
+    return refuse(`spec.policyRoutingTableID ${table} is for prefixes of other clusters: take another`);
   if (spec.natOutgoing === true)
     return refuse('spec.externalEgressGateway and spec.natOutgoing exclude each other: set one of them');
   return { nextHops, priority, table };

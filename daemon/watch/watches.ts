@@ -4,9 +4,10 @@ import * as resources from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { parseBgpNodeState } from './bgp-node-state.ts';
-import { parseGateway, parseGatewaySelector } from './gateway.ts';
+import { parseGateway, parseInterconnect, parseJoinedVpc } from './gateway.ts';
 import { parseNode } from './node.ts';
 import { parsePod } from './pod.ts';
+import { parseRemoteCluster } from './remote-cluster.ts';
 import { parseSubnet } from './subnet.ts';
 
 export interface WatchOptions {
@@ -26,8 +27,10 @@ export async function openWatches({ node, ...common }: WatchOptions) {
     nodes: reflect({ ...own, resource: resources.nodes, parse: parseNode }),
     pods: reflect({ ...common, fieldSelector: `spec.nodeName=${node}`, resource: resources.pods, parse: parsePod }),
     subnets: reflect({ ...common, resource: resources.subnets, parse: parseSubnet }),
-    interconnects: reflect({ ...common, resource: resources.interconnects, parse: parseGatewaySelector, optional }),
+    interconnects: reflect({ ...common, resource: resources.interconnects, parse: parseInterconnect, optional }),
     gateways: reflect({ ...own, resource: resources.interconnectGateways, parse: parseGateway, optional }),
+    transitSwitches: reflect({ ...common, resource: resources.transitSwitches, parse: parseJoinedVpc, optional }),
+    remotes: reflect({ ...common, resource: resources.remoteClusters, parse: parseRemoteCluster, optional }),
     bgpStates: reflect({ ...own, resource: resources.bgpNodeStates, parse: parseBgpNodeState, optional }),
   };
   await Promise.all(Object.values(watches).map(({ synced }) => synced));

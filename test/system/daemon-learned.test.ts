@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
-import { bgpNodeStates, nodes } from '../../lib/kube/resources.ts';
+import { bgpNodeStates, nodes, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
@@ -248,6 +248,107 @@ test('what others undo comes back; a link that goes and comes takes its next hop
   exec('ip', 'link', 'set', 'up-a', 'up');
   await eventually('both once more', () => / nexthop.* nexthop/.test(learned().join()) && learned().length === 2, 5000);
   await eventually('an answer', () => reaches(far));
+});
+
+/** Another cluster behind the pod, as the interconnect's routes and its policies would have it. */
+async function joinOther(): Promise<void> {
+  inPod('ip', 'addr', 'add', '10.32.0.5/32', 'dev', 'lo');
+  node.nbctl('lr-route-add ovn-cluster 10.32.0.0/16 10.16.0.21', [
+    'lr-policy-add',
+    'ovn-cluster',
+    '29000',
+    'ip4.src == 10.32.0.0/16',
+    'reroute',
+    '100.64.0.2',
+  ]);
+  const [apiVersion, metadata] = ['isthmus.network/v1alpha1', { name: 'ts' }];
+  await cluster.admin.create(transitSwitches, { apiVersion, kind: 'TransitSwitch', metadata, spec: {} });
+  await cluster.admin.create(remoteClusters, { apiVersion, kind: 'RemoteCluster', metadata: { name: 'west' } });
+}
+
+async function offer(
+  ...prefixes: readonly (readonly [prefix: string, state: string, origin: string])[]
+): Promise<void> {
+  const common = { transitSwitch: 'ts', nextHop: '100.100.0.2' };
+  const routes = prefixes.map(([prefix, state, origin]) => ({ ...common, prefix, state, origin }));
+  await cluster.admin.patch(
+    remoteClusters,
+    { name: 'west' },
+    'merge',
+    { status: { routes } },
+    { subresource: 'status' },
+  );
+}
+
+/** Routes and rules for what is forwarded. */
+function forwarding(): readonly string[] {
+  const lines = [...exec('ip', 'route', 'show', 'table', 'all').split('\n'), ...exec('ip', 'rule').split('\n')];
+  return lines.filter((line) => /table 10155|\b3270\d:/.test(line)).map((line) => line.trim().replaceAll(/\s+/g, ' '));
+}
+
+const forwarded = [
+  '10.32.0.0/16 via 100.64.0.1 dev ovn0 table 10155 proto 155',
+  '32700: from all iif ovn0 goto 32702 proto 155',
+  '32701: not from all iif lo lookup 10155 proto 155',
+  '32702: from all nop proto 155',
+];
+
+test('what routers send for another cluster goes into the overlay, and nothing else does', async () => {
+  const [a = ''] = spaces.values();
+  const hop = '172.31.1.1';
+  await learn({ prefix: '0.0.0.0/0', nextHop: hop });
+  await eventually('the default route', () => learned().length === 1);
+  exec('ip', '-n', a, 'route', 'add', '10.32.0.0/16', 'via', '172.31.1.11');
+  const answers = (): boolean => {
+    try {
+      exec('ip', 'netns', 'exec', a, 'ping', '-c1', '-W1', '-I', far, '10.32.0.5');
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  await joinOther();
+  assert.ok(!answers());
+  assert.deepEqual(forwarding(), []);
+  await offer(
+    ['10.32.0.0/16', 'Active', 'connected'],
+    ['10.33.0.0/16', 'Backup', 'connected'],
+    ['10.34.0.0/16', 'Active', 'bgp'],
+    ['10.16.4.0/24', 'Active', 'static'],
+  );
+  await eventually('the way', () => forwarding().length === forwarded.length);
+  assert.deepEqual(forwarding(), forwarded);
+  await eventually('an answer', answers);
+  assert.equal(readFileSync('/proc/sys/net/ipv4/conf/ovn0/rp_filter', 'utf8').trim(), '2');
+  node.start('dump', 'ip', 'netns', 'exec', pod.netns, 'tcpdump', '-nli', 'eth0', 'icmp[icmptype] == icmp-echo');
+  await eventually(
+    'its own source address, where outgoing packets have the node’s',
+    () => answers() && / IP 192\.0\.2\.1 > 10\.32\.0\.5: ICMP echo request/.test(node.log('dump')),
+  );
+  await node.kill('dump');
+  const way = (...from: readonly string[]): string => exec('ip', 'route', 'get', '10.32.0.5', ...from);
+  assert.match(way('from', far, 'iif', 'up-a'), /via 100\.64\.0\.1 dev ovn0 table 10155/);
+  assert.match(way(), /via 172\.31\.1\.1 dev up-a/, 'the node’s own');
+  assert.match(way('from', '10.16.0.21', 'iif', 'ovn0'), /via 172\.31\.1\.1 dev up-a/, 'out of the overlay');
+});
+
+test('the way into the overlay heals, and goes with the prefix, the other cluster and the BgpNodeState', async () => {
+  exec('ip', 'rule', 'del', 'priority', '32701');
+  exec('ip', 'route', 'flush', 'table', '10155');
+  await eventually('all again', () => forwarding().join() === forwarded.join(), 5000);
+  await offer(['10.32.0.0/16', 'Backup', 'connected']);
+  await eventually('none', () => forwarding().length === 0);
+  await offer(['10.32.0.0/16', 'Active', 'connected']);
+  await eventually('all', () => forwarding().join() === forwarded.join());
+  await cluster.admin.delete(bgpNodeStates, { name: 'n1' });
+  await eventually('none without a speaker', () => forwarding().length === 0);
+  const object = { apiVersion: 'isthmus.network/v1alpha1', kind: 'BgpNodeState', metadata: { name: 'n1' } };
+  await cluster.admin.create(bgpNodeStates, object);
+  await eventually('all with it', () => forwarding().join() === forwarded.join());
+  await cluster.admin.delete(remoteClusters, { name: 'west' });
+  await eventually('none without the cluster', () => forwarding().length === 0);
+  await learn(viaA, viaB, { prefix: '0.0.0.0/0', nextHop: '172.31.1.1' });
+  await eventually('what the next test begins with', () => learned().length === 2);
 });
 
 test('a restart writes nothing; with the object all go, also while the daemon is away', async () => {

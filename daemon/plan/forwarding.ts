@@ -1,0 +1,77 @@
+/**
+ * Prefixes of other clusters → routes into the overlay for what the node forwards, on nodes whose speaker may have told
+ * routers of them. Pure. The routes have a table of their own, and two kinds of packets must not see it:
+ *   what the node itself sends, since other clusters have no way back to its join address;
+ *   what comes out of the overlay, since its router sent it here although it knows the prefix: it would come back for ever.
+ */
+import { defaultVpc, nodeInterface } from '../../lib/api/names.ts';
+import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
+import { parseIp, type Family } from '../../lib/net/ip.ts';
+import { PrefixCover } from '../../lib/net/prefix-cover.ts';
+import { specialUse } from '../../lib/net/special-use.ts';
+import type { Attachable } from '../state/facts.ts';
+import { forwardingTable, type RemoteRoute } from '../state/forwarding.ts';
+import type { HostRoute } from './host-network.ts';
+import type { HostRule } from './policy-routing.ts';
+
+export interface ForwardingInput {
+  /** Whether the node has a BgpNodeState. */
+  readonly isSpeaker: boolean;
+  /** Transit switch → the VPC that it joins. The node routes into the default one only. */
+  readonly vpcs: ReadonlyMap<string, string>;
+  readonly remotes: readonly RemoteRoute[];
+}
+
+export interface ForwardingFacts extends ForwardingInput {
+  readonly network: Attachable;
+  /** What the node routes into the overlay anyway, and the join networks. */
+  readonly own: readonly string[];
+  /** Of the node's interfaces. */
+  readonly addresses: ReadonlySet<string>;
+}
+
+export interface Forwarding {
+  readonly routes: readonly HostRoute[];
+  readonly rules: readonly HostRule[];
+}
+
+/** Just before the main table (32766), behind whatever an administrator adds. */
+const priorities = { fromOverlay: 32_700, others: 32_701, end: 32_702 } as const;
+
+export function planForwarding(facts: ForwardingFacts): Forwarding {
+  const routes = facts.isSpeaker ? routesOf(facts) : [];
+  const isV6 = new Set(routes.map(({ destination }) => destination.includes(':')));
+  const families = ([4, 6] as const).filter((family) => isV6.has(family === 6));
+  return { routes, rules: families.flatMap(rulesOf) };
+}
+
+function routesOf({ network, own, addresses, vpcs, remotes }: ForwardingFacts): readonly HostRoute[] {
+  const cover = new PrefixCover();
+  for (const text of own) {
+    const cidr = parseCidr(text);
+    if (cidr !== undefined) cover.add(cidr, text);
+  }
+  const ips = [...addresses].flatMap((text) => parseIp(text) ?? []);
+  const here = remotes.filter(({ transitSwitch }) => vpcs.get(transitSwitch) === defaultVpc);
+  return [...new Set(here.map(({ prefix }) => prefix))].toSorted().flatMap((destination): HostRoute[] => {
+    const cidr = parseCidr(destination);
+    if (cidr === undefined || specialUse(cidr) !== undefined || cover.coverOf(cidr) !== undefined) return [];
+    // The links of the node are in the main table, which would not be asked.
+    if (ips.some((ip) => cidrContains(cidr, ip))) return [];
+    const isV6 = cidr.family === 6;
+    const gateway = network.addresses.find(({ ip }) => ip.includes(':') === isV6)?.gateway;
+    if (gateway === undefined) return [];
+    return [{ destination, gateway, device: nodeInterface, source: undefined, table: forwardingTable }];
+  });
+}
+
+/** In the order to add them: what comes out of the overlay has its way around the table before there is one to it. */
+function rulesOf(family: Family): readonly HostRule[] {
+  const any = { family, source: undefined, subnet: undefined };
+  const { fromOverlay, others, end } = priorities;
+  return [
+    { ...any, priority: end, device: undefined, isInverted: false, action: 'nop', target: 0 },
+    { ...any, priority: fromOverlay, device: nodeInterface, isInverted: false, action: 'goto', target: end },
+    { ...any, priority: others, device: 'lo', isInverted: true, action: 'lookup', target: forwardingTable },
+  ];
+}

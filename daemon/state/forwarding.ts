@@ -1,0 +1,21 @@
+/** What the daemon knows of the interconnect: made by watch/, read by plan/. */
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+
+/** A prefix of another cluster that is a route of a VPC here. Checked, in canonical text. */
+export interface RemoteRoute {
+  readonly prefix: string;
+  readonly transitSwitch: string;
+}
+
+export interface InterconnectFacts {
+  /** The nodes that are gateways; undefined where it is not said in a way we read. */
+  readonly gateways: LabelSelector | undefined;
+  /** That the hub's own transit switch joins. */
+  readonly vpc: string;
+}
+
+/** Of the routes for forwarded packets: a subnet's policyRoutingTableID must be another. */
+export const forwardingTable = 10_155;
+
+/** The transit switch that every hub has. */
+export const hubSwitch = 'ts';
