@@ -1,5 +1,5 @@
 /**
- * A prefix behind a router of one cluster, reached from a pod of the other: learned by BGP in east, offered over the interconnect
+ * A prefix behind a router of one cluster, and a pod of the other, from each to the other: learned by BGP in east, offered over the interconnect
  * as a policy says, gone and back with the session, and left alone where west has a router of its own that leads there.
  */
 import assert from 'node:assert/strict';
@@ -139,6 +139,14 @@ describe('a prefix behind a router of the other cluster', () => {
     return [source, `${host.cluster}/${host.name}`];
   }
 
+  /** Packets that the nodes which speak BGP gave to the overlay. */
+  async function sentIntoOverlay(): Promise<number> {
+    const argv = ['ip', '-s', '-j', 'link', 'show', 'ovn0'];
+    const shown = await Promise.all(speakers.map(({ netns }) => lab.exec(netns, argv)));
+    const links = shown.flatMap((text) => JSON.parse(text) as { stats64: { tx: { packets: number } } }[]);
+    return links.reduce((sum, { stats64 }) => sum + stats64.tx.packets, 0);
+  }
+
   it('is not offered before a policy says so', async () => {
     await waitFor('east to lead there', async () => {
       const routes = await lab.nbctl('east', ['lr-route-list', 'ovn-cluster']);
@@ -165,6 +173,30 @@ describe('a prefix behind a router of the other cluster', () => {
     assert.match(host ?? '', /^east\/n[12]$/);
     assert.match(await why('east'), /198\.51\.100\.0\/24 +west +ts +Told +to-west rules\[0\]/);
     assert.match(await why('west'), /is reached in cluster east by 198\.51\.100\.0\/24/);
+  });
+
+  it('reaches the pod by a node that was announced for it, and not over that node’s default route', async () => {
+    const walker = await lab.addressOf('west', `${namespace}/walker`);
+    await waitFor('the router to know the way', async () => {
+      const route = await lab.exec(edge.netns, ['ip', 'route', 'get', walker]);
+      return speakers.some(({ address }) => route.includes(`via ${address} `)) || route;
+    });
+    for (const { netns } of speakers)
+      await waitFor('the node to know the way', async () => {
+        const argv = ['ip', 'route', 'get', walker, 'from', target, 'iif', 'br-phys'];
+        const route = await lab.exec(netns, argv);
+        return /dev ovn0 table 10155/.test(route) || route;
+      });
+    const count = 20;
+    const capture = ['timeout', '20', 'tcpdump', '-nli', 'eth0', '-c', '1', 'icmp[icmptype] == icmp-echo'];
+    const before = await sentIntoOverlay();
+    const [seen] = await Promise.all([
+      lab.exec(pod, capture),
+      lab.exec(edge.netns, ['ping', '-i0.1', `-c${String(count)}`, '-W2', '-I', target, walker]),
+    ]);
+    assert.match(seen, new RegExp(`IP ${target} > ${walker}: ICMP echo request`), 'with its own address');
+    const sent = (await sentIntoOverlay()) - before;
+    assert.ok(sent >= count, `${String(sent)} packets of ${String(count)} went into the overlay`);
   });
 
   it('is gone within a second when the sessions end, and comes back with them', async (t) => {
