@@ -28,8 +28,6 @@ import { type ApiGeneration, openTransport, type Transport, type TransportOption
 
 /** gobgpd's management loop takes one message at a time; this many paths keep it responsive to other calls. */
 const pathsPerMessage = 500;
-/** The deadline of a call is for a frozen gobgpd, not for one that has much to do. */
-const pathsPerCall = 20 * pathsPerMessage;
 /** Longest wait for a session to end before its peer is removed. */
 const ceaseMs = 1000;
 
@@ -248,8 +246,8 @@ class Client implements GobgpClient {
   }
 
   async #sendPaths(paths: readonly object[]): Promise<void> {
-    for (let at = 0; at < paths.length; at += pathsPerCall)
-      await this.#transport.upload('AddPathStream', inMessages(paths.slice(at, at + pathsPerCall)));
+    if (paths.length === 0) return;
+    await this.#transport.upload('AddPathStream', [...inMessages(paths)]);
   }
 }
 

@@ -13,7 +13,7 @@ export interface Transport {
   collect(method: string, request: object): Promise<object[]>;
   /** Calls `onMessage` with each message of a stream that ends by itself; takes no further one before its promise is settled. */
   each(method: string, request: object, onMessage: MessageListener): Promise<void>;
-  upload(method: string, messages: Iterable<object>): Promise<void>;
+  upload(method: string, messages: readonly object[]): Promise<void>;
   /** Calls `onMessage` until the stream ends, which is always an error; takes no further message before its promise is settled. */
   follow(
     method: string,
@@ -37,6 +37,8 @@ export interface TransportOptions {
   readonly onCall?: (method: string) => void;
 }
 
+/** How much later the deadline of an upload is with each message: some thirty times what gobgpd needs for one. */
+const uploadMs = 250;
 /** Deadline of a list that is read as fast as a listener takes it. */
 const slowReaderMs = 120_000;
 
@@ -113,14 +115,14 @@ class GrpcTransport implements Transport {
     await this.#readAll(method, request, onMessage, { deadline: Date.now() + slowReaderMs });
   }
 
-  async upload(method: string, messages: Iterable<object>): Promise<void> {
+  async upload(method: string, messages: readonly object[]): Promise<void> {
     const definition = this.#method(method);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const call = this.#client.makeClientStreamRequest(
       definition.path,
       definition.requestSerialize,
       definition.responseDeserialize,
-      this.#callOptions(),
+      this.#callOptions(messages.length * uploadMs),
       (error: grpc.ServiceError | null) => (error ? reject(this.#errorOf(method, error)) : resolve()),
     );
     for (const message of messages) call.write(message);
@@ -186,8 +188,9 @@ class GrpcTransport implements Transport {
     });
   }
 
-  #callOptions(): grpc.CallOptions {
-    return { deadline: Date.now() + this.#timeoutMs };
+  /** @param moreMs for a call that gives gobgpd much to do */
+  #callOptions(moreMs = 0): grpc.CallOptions {
+    return { deadline: Date.now() + this.#timeoutMs + moreMs };
   }
 
   /** The method that is about to be called. */
