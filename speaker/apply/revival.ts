@@ -66,7 +66,13 @@ export class Revival {
       return false;
     }
     const lostAt = this.#lostAtMs.get(address);
-    if (lostAt === undefined || nowMs - lostAt < reasonMs) return false;
+    if (lostAt === undefined) return false;
+    const leftMs = lostAt + reasonMs - nowMs;
+    // Timers may be early, and other sessions wake too.
+    if (leftMs > 0) {
+      this.#wakeAfter(Math.ceil(leftMs));
+      return false;
+    }
     this.#lostAtMs.delete(address);
     return this.#isAllowed(address, nowMs);
   }
@@ -89,7 +95,10 @@ export class Revival {
       this.#wakeAfter(restartMs);
       return false;
     }
-    if (nowMs - since < restartMs) return false;
+    if (nowMs - since < restartMs) {
+      this.#wakeAfter(Math.ceil(since + restartMs - nowMs));
+      return false;
+    }
     this.#overLimitSinceMs.delete(address);
     await this.#client.enablePeer(address);
     return true;

@@ -18,7 +18,12 @@ before(() => {
 after(() => rmSync(dir, { recursive: true, force: true }));
 
 /** Runs a program while `use` looks at it; it is gone afterwards. */
-async function during(program: string, args: readonly string[], use: () => Promise<void>): Promise<void> {
+async function during(
+  program: string,
+  args: readonly string[],
+  use: () => Promise<void>,
+  signal: NodeJS.Signals = 'SIGKILL',
+): Promise<void> {
   const environment = ovnEnvironment();
   const child = spawn(program, args, {
     stdio: 'ignore',
@@ -30,7 +35,7 @@ async function during(program: string, args: readonly string[], use: () => Promi
   try {
     await use();
   } finally {
-    child.kill('SIGKILL');
+    child.kill(signal);
     await gone;
   }
 }
@@ -126,10 +131,18 @@ describe('run-ovn', () => {
 test('run-gobgpd starts where an older socket lies, and the group may connect', async () => {
   const socket = join(dir, 'gobgpd.sock');
   const script = join(root, 'images/isthmus/run-gobgpd');
+  const log = join(dir, 'gobgpd.log');
   const gobgp = join(toolsFolder(), 'gobgp');
   for (let start = 0; start < 2; start++)
-    await during(script, [socket], async () => {
-      await untilSucceeds(gobgp, ['--target', `unix://${socket}`, 'global']);
-      assert.equal(statSync(socket).mode & 0o770, 0o770);
-    });
+    await during(
+      script,
+      [socket, log],
+      async () => {
+        await untilSucceeds(gobgp, ['--target', `unix://${socket}`, 'global']);
+        assert.equal(statSync(socket).mode & 0o770, 0o770);
+        assert.equal(statSync(log).mode & 0o777, 0o660);
+      },
+      'SIGTERM',
+    );
+  assert.ok(statSync(log).size > 0, 'the speaker can read what gobgpd says');
 });
