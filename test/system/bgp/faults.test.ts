@@ -10,7 +10,7 @@ import type { FrrPeer } from './frr.ts';
 import type { NeighborCounters } from './peer.ts';
 import { message, messageType, update } from './raw-peer.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
-import { counters, untilRoutes } from './until.ts';
+import { counters, untilQuiet, untilRoutes } from './until.ts';
 
 let bed: SpeakerBed;
 let frr: FrrPeer;
@@ -53,8 +53,7 @@ before(async () => {
   for (const name of Object.keys(fatal)) await bed.createPeer(bed.lab.raw(name), 4, { passive: true });
   await untilRoutes(frr, ['10.20.0.0/24']);
   await bed.untilSession('frr', /^Established$/);
-  await eventually(async () => assert.ok((await counters(frr)).isSettled));
-  steady = { pid: bed.lab.gobgpd.pid, counters: await counters(frr) };
+  steady = { pid: bed.lab.gobgpd.pid, counters: await untilQuiet(frr) };
 });
 
 after(() => bed?.close());
@@ -134,7 +133,7 @@ async function untilReady(condition: string): Promise<void> {
 }
 
 test('without the API of gobgpd the instance says so, and all is well again when it is back', async () => {
-  const before = await counters(frr);
+  const before = await untilQuiet(frr);
   const socket = bed.lab.gobgpd.target.replace('unix:', '');
   await bed.killSpeaker();
   renameSync(socket, `${socket}.away`);
@@ -167,7 +166,7 @@ test('another program in the place of gobgpd is not taken for it', async () => {
 });
 
 test('an address that nobody can have is refused before anything is sent', async () => {
-  const before = await counters(frr);
+  const before = await untilQuiet(frr);
   const bad = { multicast: '224.0.0.5', broadcast: '255.255.255.255', none: '::', local: 'fe80::1' };
   for (const [name, address] of Object.entries(bad)) {
     await bed.create(bgpPeers, name, { instance: 'rack', address, asn: 65001 });

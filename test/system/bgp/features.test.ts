@@ -7,7 +7,7 @@ import { eventually } from './eventually.ts';
 import { FibWatch } from './fib-watch.ts';
 import type { FrrPeer } from './frr.ts';
 import { nameOf, openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
-import { counters, untilEstablished, untilRoutes } from './until.ts';
+import { counters, untilEstablished, untilQuiet, untilRoutes } from './until.ts';
 
 let bed: SpeakerBed;
 let frr: FrrPeer;
@@ -140,7 +140,7 @@ test('an AS and timers of a session change only that session', async () => {
   await bed.createPeer(frr, 4);
   await bed.createPeer(inner, 4);
   for (const peer of [frr, inner]) await untilRoutes(peer, [v4]);
-  const before = await counters(frr);
+  const before = await untilQuiet(frr);
   await bed.patchPeer('inner', { holdTimeSeconds: 30, keepaliveSeconds: 10, connectRetrySeconds: 7 });
   await bed.patchPeer('inner', { gracefulRestart: { restartTimeSeconds: 60, longLivedStaleSeconds: 600 } });
   await untilEstablished(inner);

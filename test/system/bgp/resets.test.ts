@@ -5,7 +5,7 @@ import { bgpAdvertisements, bgpInstances } from '../../../lib/kube/resources.ts'
 import { eventually } from './eventually.ts';
 import type { Peer } from './peer.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
-import { counters, untilEstablished, untilRoutes } from './until.ts';
+import { counters, untilEstablished, untilQuiet, untilRoutes } from './until.ts';
 
 let bed: SpeakerBed;
 let prefixes: string[];
@@ -46,7 +46,7 @@ async function lostAndBack(peer: Peer, act: () => Promise<void>): Promise<number
 }
 
 test('a router that resets its sessions, again and again, gets all routes back each time', async () => {
-  const steady = await counters(bystander);
+  const steady = await untilQuiet(bystander);
   await Promise.all(
     peers.map(async (peer) => {
       for (let round = 0; round < rounds; round++) {

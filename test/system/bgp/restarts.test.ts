@@ -8,7 +8,7 @@ import { FibWatch } from './fib-watch.ts';
 import type { FrrPeer } from './frr.ts';
 import type { Peer } from './peer.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
-import { counters, untilRoutes } from './until.ts';
+import { counters, untilQuiet, untilRoutes } from './until.ts';
 
 let bed: SpeakerBed;
 let frr: FrrPeer;
@@ -55,15 +55,14 @@ async function lostDuring(act: () => Promise<void>): Promise<Record<string, numb
 }
 
 test('a speaker that is killed costs no UPDATE, and neither does its start', async () => {
-  const all = () => Promise.all([frr, bird].map((peer) => counters(peer)));
-  const before = await all();
+  const before = await Promise.all([frr, bird].map((peer) => untilQuiet(peer)));
   await bed.killSpeaker();
   await sleep(500);
   bed.startSpeaker();
   await bed.createSubnet('ready', '10.99.0.0/24');
   await untilRoutes(frr, [...prefixes, '10.99.0.0/24']);
   await untilRoutes(bird, [...prefixes, '10.99.0.0/24']);
-  const later = await all();
+  const later = await Promise.all([frr, bird].map((peer) => counters(peer)));
   for (const [at, { updates, established }] of before.entries()) {
     assert.equal(later[at]?.updates, updates + 1);
     assert.equal(later[at]?.established, established);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from './eventually.ts';
 import type { Family, NeighborCounters, Peer } from './peer.ts';
 
@@ -25,6 +26,17 @@ function some(prefixes: readonly string[]): string {
 /** The peer's counters of its session with the node. */
 export function counters(peer: Peer, family: Family = 4): Promise<NeighborCounters> {
   return peer.neighbor(family === 4 ? peer.link.nodeV4 : peer.link.nodeV6);
+}
+
+/** The peer's counters once its session is there, all of its start was told and nothing came for half a second. */
+export function untilQuiet(peer: Peer, family: Family = 4): Promise<NeighborCounters> {
+  return eventually(async () => {
+    const before = await counters(peer, family);
+    await sleep(500);
+    const now = await counters(peer, family);
+    assert.deepEqual(now, { ...before, state: 'Established', isSettled: true });
+    return now;
+  });
 }
 
 /** Waits until the peer has the session with the node. */
