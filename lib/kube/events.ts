@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Logger } from '../run/logger.ts';
+import { type BucketLimits, TokenBucket } from '../run/token-bucket.ts';
 import { KubeApiError } from './errors.ts';
 import { events } from './resources.ts';
 import type { KubeClient } from './types.ts';
@@ -25,11 +26,8 @@ export interface EventRecorderOptions {
   readonly limits?: Partial<EventLimits>;
 }
 
-export interface EventLimits {
-  /** Events of one object and reason that may be written in a row. */
-  readonly burst: number;
-  /** Time after which one more may be written. */
-  readonly refillMs: number;
+/** The bucket is of one object and reason. */
+export interface EventLimits extends BucketLimits {
   /** Events and allowances kept in memory. */
   readonly remembered: number;
   readonly nowMs: () => number;
@@ -49,7 +47,7 @@ export class EventRecorder {
   readonly #writer: ObjectWriter;
   /** Count by event name; the oldest is forgotten first. */
   readonly #counts = new Map<string, number>();
-  readonly #allowances = new Map<string, { tokens: number; atMs: number }>();
+  readonly #allowances = new Map<string, TokenBucket>();
 
   constructor(options: EventRecorderOptions) {
     this.#options = options;
@@ -129,13 +127,10 @@ export class EventRecorder {
   }
 
   #isAllowed(key: string): boolean {
-    const { burst, refillMs, nowMs } = this.#limits;
-    const now = nowMs();
-    const known = this.#allowances.get(key) ?? { tokens: burst, atMs: now };
-    const tokens = Math.min(burst, known.tokens + (now - known.atMs) / refillMs);
-    const isAllowed = tokens >= 1;
-    this.#remember(this.#allowances, key, { tokens: isAllowed ? tokens - 1 : tokens, atMs: now });
-    return isAllowed;
+    const now = this.#limits.nowMs();
+    const allowance = this.#allowances.get(key) ?? new TokenBucket(this.#limits, now);
+    this.#remember(this.#allowances, key, allowance);
+    return allowance.take(now);
   }
 
   #remember<V>(map: Map<string, V>, key: string, value: V): void {

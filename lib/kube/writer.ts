@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { backoffMs } from '../run/backoff.ts';
 import type { BackoffLimits } from '../run/backoff.ts';
 import type { Logger } from '../run/logger.ts';
+import { TokenBucket } from '../run/token-bucket.ts';
 import { isKubeError, KubeApiError } from './errors.ts';
 
 /** What became of a write: done, replaced by a newer one, dropped at the end, or refused with this error. */
@@ -57,8 +58,7 @@ export class ObjectWriter {
   readonly #busy = new Set<string>();
   #inFlight = 0;
   readonly #onIdle: (() => void)[] = [];
-  #tokens: number;
-  #tokensAtMs: number;
+  readonly #allowance: TokenBucket;
   #refill: NodeJS.Timeout | undefined;
 
   constructor(options: ObjectWriterOptions = {}) {
@@ -66,8 +66,8 @@ export class ObjectWriter {
     this.#timing = { ...defaultTiming, ...options.timing };
     this.#signal =
       options.signal === undefined ? this.#stop.signal : AbortSignal.any([options.signal, this.#stop.signal]);
-    this.#tokens = this.#timing.burst;
-    this.#tokensAtMs = this.#timing.nowMs();
+    const { burst, qps, nowMs } = this.#timing;
+    this.#allowance = new TokenBucket({ burst, refillMs: 1000 / qps }, nowMs());
     this.#signal.addEventListener('abort', () => this.#dropWaiting(), { once: true });
   }
 
@@ -164,21 +164,11 @@ export class ObjectWriter {
   }
 
   #takeToken(): boolean {
-    const nowMs = this.#timing.nowMs();
-    const { qps, burst } = this.#timing;
-    this.#tokens = Math.min(burst, this.#tokens + ((nowMs - this.#tokensAtMs) * qps) / 1000);
-    this.#tokensAtMs = nowMs;
-    if (this.#tokens >= 1) {
-      this.#tokens--;
-      return true;
-    }
-    this.#refill ??= setTimeout(
-      () => {
-        this.#refill = undefined;
-        this.#pump();
-      },
-      Math.ceil(((1 - this.#tokens) * 1000) / qps),
-    );
+    if (this.#allowance.take(this.#timing.nowMs())) return true;
+    this.#refill ??= setTimeout(() => {
+      this.#refill = undefined;
+      this.#pump();
+    }, this.#allowance.waitMs);
     return false;
   }
 

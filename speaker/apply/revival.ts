@@ -1,14 +1,14 @@
 // Sessions that gobgpd would leave down for longer than need be. After a session it waits five seconds before it dials or answers, which no
 // setting changes; a peer that is made anew waits two at most. A session that exceeded its limit of prefixes stays down for good.
 import type { GobgpClient, PeerConfig } from 'gobgp-js';
+import { TokenBucket } from '../../lib/run/token-bucket.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import type { ObservedSession } from '../state/observed.ts';
 
 /** The reason of a loss may be known a little later than the loss, and goes with the peer. */
 const reasonMs = 50;
 /** A neighbour that ends sessions again and again is left to gobgpd's own pace after so many; one more may be every so often. */
-const revivals = 20;
-const refillMs = 10_000;
+const allowed = { burst: 20, refillMs: 10_000 } as const;
 
 export class Revival {
   readonly #client: GobgpClient;
@@ -16,7 +16,7 @@ export class Revival {
   /** Something is to be looked at again, after this time. */
   readonly #wakeAfter: (delayMs: number) => void;
   readonly #isUp = new Set<string>();
-  readonly #allowances = new Map<string, { left: number; atMs: number }>();
+  readonly #allowances = new Map<string, TokenBucket>();
   /** Sessions to bring back, and when they were lost. */
   readonly #lostAtMs = new Map<string, number>();
   readonly #overLimitSinceMs = new Map<string, number>();
@@ -30,26 +30,22 @@ export class Revival {
   /**
    * Makes peers anew that just lost their session, and enables those that paid for their prefixes.
    * @param configs of gobgpd's peers by address
-   * @returns whether anything was done
    * @throws GobgpUnreachable | GobgpRejected
    */
   async look(
     plan: SpeakerPlan,
     sessions: ReadonlyMap<string, ObservedSession>,
     configs: ReadonlyMap<string, PeerConfig>,
-  ): Promise<boolean> {
-    let isDone = false;
+  ): Promise<void> {
     for (const [address, session] of sessions) {
       const config = configs.get(address);
-      if (config && session.isOverLimit) isDone = (await this.#forgive(plan, address)) || isDone;
+      if (config && session.isOverLimit) await this.#forgive(plan, address);
       else this.#overLimitSinceMs.delete(address);
       const isDue = this.#isDue(address, session);
       if (!config || !isDue || session.isOverLimit) continue;
       await this.#client.deletePeer(address);
       await this.#client.addPeer(config);
-      isDone = true;
     }
-    return isDone;
   }
 
   /** Whether the session was lost, and long enough ago. */
@@ -78,29 +74,27 @@ export class Revival {
   }
 
   #isAllowed(address: string, nowMs: number): boolean {
-    const { left, atMs } = this.#allowances.get(address) ?? { left: revivals, atMs: nowMs };
-    const now = Math.min(revivals, left + (nowMs - atMs) / refillMs);
-    this.#allowances.set(address, { left: now >= 1 ? now - 1 : now, atMs: nowMs });
-    return now >= 1;
+    const allowance = this.#allowances.get(address) ?? new TokenBucket(allowed, nowMs);
+    this.#allowances.set(address, allowance);
+    return allowance.take(nowMs);
   }
 
-  async #forgive(plan: SpeakerPlan, address: string): Promise<boolean> {
+  async #forgive(plan: SpeakerPlan, address: string): Promise<void> {
     const limit = plan.peers.get(address)?.maximumPrefixes;
-    if (!limit) return false;
+    if (!limit) return;
     const nowMs = this.#monotonicMs();
     const since = this.#overLimitSinceMs.get(address);
     const restartMs = limit.restartSeconds * 1000;
     if (since === undefined) {
       this.#overLimitSinceMs.set(address, nowMs);
       this.#wakeAfter(restartMs);
-      return false;
+      return;
     }
     if (nowMs - since < restartMs) {
       this.#wakeAfter(Math.ceil(since + restartMs - nowMs));
-      return false;
+      return;
     }
     this.#overLimitSinceMs.delete(address);
     await this.#client.enablePeer(address);
-    return true;
   }
 }
