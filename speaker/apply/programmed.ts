@@ -29,12 +29,7 @@ export function programmedBySteps(steps: Steps, before: Programmed, refused: Rea
   }
   const { paths } = before;
   for (const prefix of steps.withdraw) paths.delete(prefix);
-  const fingerprints = new Map<object, string>();
-  for (const path of steps.addPaths) {
-    const fingerprint = fingerprints.get(path.attributes) ?? pathFingerprint(path);
-    fingerprints.set(path.attributes, fingerprint);
-    paths.set(path.prefix, fingerprint);
-  }
+  for (const path of steps.addPaths) paths.set(path.prefix, pathFingerprint(path));
   return {
     global: before.global ?? steps.startBgp,
     policies: steps.prunePolicies ?? steps.setPolicies ?? before.policies,

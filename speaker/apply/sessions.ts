@@ -42,12 +42,11 @@ function observedSession(
   session: PeerSession,
   { flaps, lastError, isLost, lossReason }: SessionHistory,
 ): ObservedSession {
-  const { state, reason, detail, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
+  const { state, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
   const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
   return {
     state,
-    ...(state !== 'Established' && (reason !== undefined ? { reason } : lossReason)),
-    ...(detail !== undefined && { message: detail }),
+    ...lossReason,
     received: { ipv4: receivedOf('ipv4-unicast'), ipv6: receivedOf('ipv6-unicast') },
     flaps,
     isLost,

@@ -9,7 +9,6 @@ import {
   type PolicyStatement,
   type RoutingPolicies,
 } from 'gobgp-js';
-import type { RouteClass } from '../../lib/bgp/classes.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import { classOfStatement, policiesOf, renderPath, renderPeer, renderPolicies } from './render.ts';
 
@@ -62,9 +61,10 @@ export function diffSteps(plan: SpeakerPlan, programmed: Programmed, changed?: R
     const routeClass = routes.get(prefix);
     if (!routeClass) {
       if (programmed.paths.has(prefix)) withdraw.push(prefix);
-    } else if (programmed.paths.get(prefix) !== fingerprintOf(prefix, routeClass)) {
-      addPaths.push(renderPath(prefix, routeClass));
+      continue;
     }
+    const path = renderPath(prefix, routeClass);
+    if (programmed.paths.get(prefix) !== pathFingerprint(path)) addPaths.push(path);
   }
   return {
     startBgp: programmed.global
@@ -82,7 +82,7 @@ export function diffSteps(plan: SpeakerPlan, programmed: Programmed, changed?: R
   };
 }
 
-export function renderPeers(plan: SpeakerPlan): PeerConfig[] {
+function renderPeers(plan: SpeakerPlan): PeerConfig[] {
   const routerId = plan.instance?.routerId ?? '';
   return [...plan.peers.values()].flatMap((peer) => renderPeer(peer, routerId) ?? []);
 }
@@ -127,6 +127,8 @@ function sharesChanged(
   const before = byName(programmed.policies);
   const after = byName(wanted);
   const known = new Set(Object.keys(programmed.policies?.largeCommunitySets ?? {}));
+  const isStaying = (statement: PolicyStatement): boolean =>
+    known.has(statement.largeCommunitySet ?? '') && plan.table.classes.has(classOfStatement(statement));
   const resendTo: string[] = [];
   const lost = new Set<string>();
   for (const address of plan.peers.keys()) {
@@ -134,9 +136,8 @@ function sharesChanged(
     const names = [...new Set([...before.keys(), ...after.keys()])].filter((name) => name.startsWith(`to-${address} `));
     const differing = names.filter((name) => {
       const [old, next] = [before.get(name), after.get(name)];
-      const set = (next ?? old)?.largeCommunitySet ?? '';
-      const isStaying = known.has(set) && plan.table.classes.has(set.slice('class-'.length));
-      return isStaying && !isSameStatement(old, next);
+      const statement = next ?? old;
+      return statement !== undefined && isStaying(statement) && !isSameStatement(old, next);
     });
     if (differing.length > 0) resendTo.push(address);
     for (const name of differing)
@@ -149,18 +150,6 @@ function sharesChanged(
 
 function byName(policies: RoutingPolicies | undefined): ReadonlyMap<string, PolicyStatement> {
   return new Map(statementsOf(policies).map((statement) => [statement.name, statement]));
-}
-
-const fingerprints = new WeakMap<RouteClass, Map<string, string>>();
-
-/** The next hop is all that differs between prefixes of a class, and that by family. */
-export function fingerprintOf(prefix: string, routeClass: RouteClass): string {
-  const family = prefix.includes(':') ? 'ipv6' : 'ipv4';
-  const known = fingerprints.get(routeClass) ?? new Map<string, string>();
-  fingerprints.set(routeClass, known);
-  const fingerprint = known.get(family) ?? pathFingerprint(renderPath(prefix, routeClass));
-  known.set(family, fingerprint);
-  return fingerprint;
 }
 
 /** Whether a running instance can be the wanted one; nothing in it can change without a new process. */

@@ -2,7 +2,7 @@ import type { ObjectRef } from '../../lib/bgp/route-table.ts';
 
 /** What happened in the cluster since the last plan. */
 export interface Changes {
-  /** Something that all routes depend on: nodes, subnets, advertisements, instances, namespaces. */
+  /** Something that all routes depend on: nodes, subnets, advertisements, instances. */
   readonly isEverything: boolean;
   /** Objects whose own routes may be others now. */
   readonly objects: readonly ObjectRef[];

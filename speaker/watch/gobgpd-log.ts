@@ -58,7 +58,9 @@ export class GobgpdLog {
       const { size } = fstatSync(descriptor);
       if (size < this.#offset) this.#offset = 0;
       this.#readFrom(descriptor);
-      if (size > longest) truncateSync(file);
+      if (size <= longest) return;
+      truncateSync(file);
+      this.#offset = 0;
     } finally {
       closeSync(descriptor);
     }
