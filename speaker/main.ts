@@ -1,17 +1,18 @@
 // The speaker of one node: BGP objects and what they announce come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
 // Read it top to bottom: watch → plan → apply → status. gobgpd is a process of its own and outlives this one.
 import { isDrained } from '../lib/bgp/drain.ts';
+import { chooseInstance } from '../lib/bgp/instance.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
-import { parseFlags, text } from '../lib/run/flags.ts';
+import { list, parseFlags, text } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { GobgpTarget } from './apply/target.ts';
 import { SpeakerMetrics } from './metrics.ts';
+import { learnedBefore, planLearned } from './plan/learned.ts';
 import { type SpeakerPlan, SpeakerPlanner } from './plan/plan.ts';
-import { settleSeconds } from './plan/drain.ts';
 import { planStatus } from './plan/status.ts';
 import { Drain } from './state/drain.ts';
 import { joined, paced } from './state/joined.ts';
@@ -33,7 +34,7 @@ const flags = {
   gobgpd: text("address of gobgpd's API, unix:/path or host:port"),
   namespace: text('the namespace Isthmus is installed in', 'kube-system'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10667'),
-  'password-secrets': text('names of the Secrets in that namespace that may have passwords of peers, with commas', ''),
+  'password-secrets': list('names of the Secrets in that namespace that may have passwords of peers', []),
   'gobgpd-log': text("gobgpd's log, as JSON lines; the speaker empties it when it is long", undefined),
   netstat: text("the kernel's TCP counters of gobgpd's network namespace", '/proc/net/netstat'),
   ...sessionFlags,
@@ -68,13 +69,12 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const tell = joined(joinMs, () => {
     if (!plan || !observed) return;
     const { state } = cluster;
-    const planned = planStatus(
-      state,
-      plan,
-      observed,
-      { signatures: signatures.recent, notifications: gobgpdLog.last },
-      received ?? cluster.nodeState()?.status,
-    );
+    // Until gobgpd has told all that routers announce, what was told of it before stays.
+    const learned = received
+      ? planLearned(state, plan, observed, received)
+      : learnedBefore(plan, observed, cluster.nodeState()?.status ?? {});
+    const clues = { signatures: signatures.recent, notifications: gobgpdLog.last };
+    const planned = planStatus(state, plan, observed, clues, learned);
     metrics.set({ state, plan, observed, nodeState: planned.nodeState });
     status.write(state, planned);
     nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
@@ -109,7 +109,10 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     const { state } = cluster;
     const changes = cluster.takeChanges();
     const before = plan;
-    plan = planner.plan(state, changes, drain.phase(isDrained(state), settleSeconds(state)));
+    const choice = chooseInstance(state);
+    const { instance } = choice;
+    const phase = drain.phase(isDrained(state, instance), instance?.drain.settleSeconds ?? 0);
+    plan = planner.plan(state, changes, choice, phase);
     // What was there before the speaker says nothing of how fast it is.
     if (before && changes.sinceMs !== undefined && plan.changed.size > 0) lag.wants(changes.sinceMs);
     target.set(plan);
@@ -117,11 +120,10 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     else tell();
   });
   const drain = new Drain({ monotonicMs, onChange: replan });
-  const names = options.passwordSecrets.split(',').filter((name) => name !== '');
   const cluster = watchCluster({
     client,
     node,
-    passwords: { namespace: options.namespace, names },
+    passwords: { namespace: options.namespace, names: options.passwordSecrets },
     log,
     signal,
     flagObjects: flagObjects(options),

@@ -1,4 +1,4 @@
-import { chooseInstance, type WantedInstance } from './instance.ts';
+import type { WantedInstance } from './instance.ts';
 import type { BgpState } from './objects.ts';
 import type { Announcing } from './route-table.ts';
 
@@ -6,10 +6,9 @@ import type { Announcing } from './route-table.ts';
 export type DrainPhase = 'None' | 'Leaving' | 'Drained';
 
 /** Whether this node is to announce nothing: asked by annotation, or cordoned where the instance takes that for a wish. */
-export function isDrained(state: BgpState): boolean {
+export function isDrained(state: BgpState, instance: WantedInstance | undefined): boolean {
   const node = state.nodes.get(state.node);
   if (!node) return false;
-  const { instance } = chooseInstance(state);
   return node.isDrained || (node.isCordoned && instance?.drain.onCordon === 'Withdraw');
 }
 

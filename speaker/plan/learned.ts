@@ -2,27 +2,29 @@
 // of the cluster's own in circles. What they become is the daemon's and the controller's, by the BgpNodeState.
 import type { BgpNodeStateStatus, LearnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
+import { hostPrefix } from '../../lib/bgp/offers/host-routes.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
 import type { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import { describeDecision } from '../../lib/route-policy/policy.ts';
 import type { Received, ReceivedRoute } from '../state/learned.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import type { Observed } from '../state/observed.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
+
+/**
+ * `Denied`: no rule allows it. `DefaultRoute`: none names it by its prefix. `PrefixInvalid`: it is none, or of addresses nobody routes.
+ * `Loop`: our own AS, or a cluster that has it over the interconnect, announced it. `OwnPrefix`: it is the cluster's. `OverLimit`: there
+ * are too many.
+ */
+type NotUsed = 'Denied' | 'DefaultRoute' | 'PrefixInvalid' | 'Loop' | 'OwnPrefix' | 'OverLimit';
 
 /** What becomes of the prefixes of one peer. */
 export interface PeerLearned {
   readonly routes: readonly LearnedRoute[];
   /** How many are not used, by reason. */
   readonly refused: ReadonlyMap<string, number>;
-}
-
-export interface Refused {
-  readonly code: string;
-  readonly message: string;
 }
 
 /** One object holds so many. */
@@ -75,11 +77,11 @@ function choose(
   limit: number,
 ): PeerLearned {
   const refused = new Map<string, number>();
-  const refuse = (code: string): void => void refused.set(code, (refused.get(code) ?? 0) + 1);
+  const refuse = (code: NotUsed): void => void refused.set(code, (refused.get(code) ?? 0) + 1);
   const used: LearnedRoute[] = [];
   for (const [prefix, route] of routes) {
     const outcome = judge(plan, own, peer, prefix, route);
-    if ('code' in outcome) refuse(outcome.code);
+    if (typeof outcome === 'string') refuse(outcome);
     else used.push(outcome);
   }
   const sorted = used.toSorted((a, b) => compareAddress(a.prefix, b.prefix));
@@ -94,30 +96,17 @@ export function judge(
   peer: Pick<WantedPeer, 'name' | 'import'>,
   prefix: string,
   { nextHop, asPath, communities }: ReceivedRoute,
-): LearnedRoute | Refused {
+): LearnedRoute | NotUsed {
   const cidr = parseCidr(prefix);
-  const refused = (code: string, message: string): Refused => ({
-    code,
-    message: `${prefix} of ${peer.name}: ${message}`,
-  });
-  if (cidr === undefined) return refused('PrefixInvalid', 'is no prefix');
+  if (cidr === undefined) return 'PrefixInvalid';
   const verdict = plan.routePolicies.importVerdict(peer.name, { prefix, communities });
-  const { decidedBy } = verdict;
-  if (!verdict.isAllowed) {
-    const message = decidedBy ? `denied by ${describeDecision(decidedBy)}` : 'no RoutePolicy of this peer allows it';
-    return refused('Denied', message);
-  }
+  if (!verdict.isAllowed) return 'Denied';
   const isEverything = cidr.prefix === 0;
-  if (isEverything && !isNamed(plan.routePolicies, decidedBy))
-    return refused('DefaultRoute', 'a default route is used only where a rule names it by match.prefixes');
-  const special = isEverything ? undefined : specialUse(cidr);
-  if (special !== undefined) return refused('PrefixInvalid', `its addresses are for ${special}`);
-  if (plan.instance && asPath.includes(plan.instance.asn)) return refused('Loop', 'its AS path has our own AS');
-  if (communities.some(isInterconnectCommunity))
-    return refused('Loop', 'a cluster announced it that has it over the interconnect');
-  const owner = own.coverOf(cidr);
-  if (owner !== undefined) return refused('OwnPrefix', `it is within ${owner}`);
-  if (plan.table.routes.has(formatCidr(cidr))) return refused('OwnPrefix', 'this node announces it');
+  if (isEverything && !isNamed(plan.routePolicies, verdict.decidedBy)) return 'DefaultRoute';
+  if (!isEverything && specialUse(cidr) !== undefined) return 'PrefixInvalid';
+  if (plan.instance && asPath.includes(plan.instance.asn)) return 'Loop';
+  if (communities.some(isInterconnectCommunity)) return 'Loop';
+  if (own.coverOf(cidr) !== undefined || plan.table.routes.has(formatCidr(cidr))) return 'OwnPrefix';
   return {
     prefix: formatCidr(cidr),
     peer: peer.name,
@@ -139,7 +128,7 @@ function isNamed(
 }
 
 /** Networks that nodes reach by themselves: subnets of the default VPC, join, and other nodes. */
-export function ownNetworks({ subnets, nodes }: SpeakerState): PrefixCover {
+function ownNetworks({ subnets, nodes }: SpeakerState): PrefixCover {
   const own = new PrefixCover();
   for (const { name, vpc, prefixes } of subnets.values()) {
     // Addresses of other VPCs may be those of the fabric.
@@ -151,7 +140,7 @@ export function ownNetworks({ subnets, nodes }: SpeakerState): PrefixCover {
   }
   for (const { name, addresses } of nodes.values()) {
     for (const address of addresses) {
-      const cidr = parseCidr(`${address}/${address.includes(':') ? 128 : 32}`);
+      const cidr = parseCidr(hostPrefix(address));
       if (cidr) own.add(cidr, `node ${name}`);
     }
   }

@@ -77,7 +77,8 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
   if (refused) return stateOf('Idle', refused);
   if (!session) return stateOf('Idle', observed.daemon.problem);
   if (session.state === 'Established') {
-    return { state: session.state, advertised: countTold(plan, peer).ipv4 + countTold(plan, peer).ipv6 };
+    const { ipv4, ipv6 } = countTold(plan, peer);
+    return { state: session.state, advertised: ipv4 + ipv6 };
   }
   return {
     state: session.state,

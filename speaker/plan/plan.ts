@@ -2,7 +2,7 @@
 // main.ts calls it after every change; apply/ brings gobgpd there and plan/status.ts says it to the objects. Routes are kept from plan to
 // plan and worked on where something changed; everything anew gives the same. A bad object never changes what the others get.
 import { announcingIn, type DrainPhase } from '../../lib/bgp/drain.ts';
-import { chooseInstance, type WantedInstance } from '../../lib/bgp/instance.ts';
+import { chooseInstance, type InstanceChoice, type WantedInstance } from '../../lib/bgp/instance.ts';
 import { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { type AcceptedPeer, planPeers } from '../../lib/bgp/peers.ts';
 import { RouteTable } from '../../lib/bgp/route-table.ts';
@@ -41,8 +41,8 @@ export class SpeakerPlanner {
   #policies = new BgpPolicies([]);
 
   /** The plan of the node `state.node`. */
-  plan(state: SpeakerState, changes: Changes, drain: DrainPhase): SpeakerPlan {
-    const { instance, problems: instanceProblems } = chooseInstance(state);
+  plan(state: SpeakerState, changes: Changes, choice: InstanceChoice, drain: DrainPhase): SpeakerPlan {
+    const { instance, problems: instanceProblems } = choice;
     const announcing = announcingIn(drain, instance);
     const how = JSON.stringify(announcing ?? null);
     if (changes.isEverything || how !== this.#announcing) {
@@ -66,5 +66,5 @@ export class SpeakerPlanner {
 
 /** The plan of a state that is seen for the first time. */
 export function planSpeaker(state: SpeakerState, drain: DrainPhase = 'None'): SpeakerPlan {
-  return new SpeakerPlanner().plan(state, { isEverything: true, objects: [] }, drain);
+  return new SpeakerPlanner().plan(state, { isEverything: true, objects: [] }, chooseInstance(state), drain);
 }

@@ -30,7 +30,7 @@ function statusOf(
   signatures = { wrong: false, unexpected: false },
   notifications: Clues['notifications'] = new Map(),
 ): StatusPlan {
-  return planStatus(state, planSpeaker(state), observed, { signatures, notifications });
+  return planStatus(state, planSpeaker(state), observed, { signatures, notifications }, new Map());
 }
 
 function conditions(status: { readonly conditions: readonly PlannedCondition[] } | undefined) {

@@ -7,12 +7,11 @@ import type { AdvertisementSummary, NodeInstance, NodeSession } from '../../lib/
 import { annotationAdvertisement, type Refusal } from '../../lib/bgp/offers/offer.ts';
 import { isAboutClusters } from '../../lib/route-policy/policy.ts';
 import { readyOf } from '../../lib/route-policy/ready.ts';
-import type { Received } from '../state/learned.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import type { Clues, Observed } from '../state/observed.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
-import { learnedBefore, planLearned } from './learned.ts';
+import type { PeerLearned } from './learned.ts';
 import { nodeStateOf } from './node-state.ts';
 import { peerEntry, peerSummary } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
@@ -32,14 +31,14 @@ export interface StatusPlan {
 
 /**
  * Every status, without the times; those are stamped where a status is written.
- * @param received while it is not known: what was told before, of which the routes of sessions that are up stay
+ * @param learned of each peer that imports, by address
  */
 export function planStatus(
   state: SpeakerState,
   plan: SpeakerPlan,
   observed: Observed,
   clues: Clues,
-  received: Received | BgpNodeStateStatus = new Map(),
+  learned: ReadonlyMap<string, PeerLearned>,
 ): StatusPlan {
   const holders = instancesByNode(state);
   const instances = new Map(
@@ -57,9 +56,6 @@ export function planStatus(
   const advertisements = [...state.advertisements.values()].map(
     (advertisement) => [advertisement.name, advertisementSummary(advertisement, plan.table)] as const,
   );
-  const learned = isReceived(received)
-    ? planLearned(state, plan, observed, received)
-    : learnedBefore(plan, observed, received);
   const own = plan.instance && instances.get(plan.instance.name)?.entry;
   const [spokesman] = [...holders.keys()].toSorted();
   return {
@@ -84,10 +80,6 @@ function policyStatuses({ routePolicies }: SpeakerPlan): StatusPlan['policies'] 
       return [each.name, { entry: undefined, leftOver: [], summary: { ...kept }, conditions }];
     }),
   );
-}
-
-function isReceived(received: Received | BgpNodeStateStatus): received is Received {
-  return received instanceof Map;
 }
 
 const faults = ['AnnotationInvalid', 'AddressInvalid', 'NotOwned', 'VpcNotRouted', 'JoinSubnet'];

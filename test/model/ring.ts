@@ -145,7 +145,7 @@ export class Cluster implements Actor {
           const route = { nextHop: peer, asPath, communities } as never;
           const plan = { instance, routePolicies: this.#bgpPolicies, table };
           const outcome = judge(plan, this.#own, peerImport, prefix, route);
-          return 'code' in outcome ? [] : [outcome];
+          return typeof outcome === 'string' ? [] : [outcome];
         });
         return [peer, routes];
       }),

@@ -41,7 +41,7 @@ export function speakerOf(reading: BgpReading, node: string): Speaker {
   const { instance, problems } = chooseInstance(state);
   const reported = reading.nodeStates.get(node);
   // The speaker leads a drain from phase to phase; before it has said where it is, the wish is all there is.
-  const drain = reported?.drain ?? (isDrained(state) ? 'Drained' : 'None');
+  const drain = reported?.drain ?? (isDrained(state, instance) ? 'Drained' : 'None');
   const { peers, problems: refused } = planPeers(state, instance);
   const isOwnProblem = ([name]: readonly [string, Problem]) => {
     const peer = state.peers.get(name);

@@ -5,6 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
+import { chooseInstance } from '../../../lib/bgp/instance.ts';
 import { advertisementOf, nodeOf, peerOf, podOf, stateOf, subnetOf } from '../../../lib/bgp/testing.ts';
 import { GobgpTarget } from '../../../speaker/apply/target.ts';
 import { UpdateLag } from '../../../speaker/state/lag.ts';
@@ -28,6 +29,7 @@ const pods = Array.from({ length: count }, (_, at) => podOf(`web-${at}`, [addres
 const full = { ...stateOf({ ...objects, pods }), ...more };
 
 const planner = new SpeakerPlanner();
+const choice = chooseInstance(full);
 const everything = { isEverything: true, objects: [] };
 let isEstablished = false;
 const target = new GobgpTarget({
@@ -46,7 +48,7 @@ const target = new GobgpTarget({
   },
 });
 const stop = new AbortController();
-target.set(planner.plan(empty, everything, 'None'));
+target.set(planner.plan(empty, everything, choice, 'None'));
 const running = target.run(stop.signal);
 const vty = await Vty.open(socket);
 
@@ -61,11 +63,11 @@ async function until(isSo: () => Promise<boolean> | boolean): Promise<number> {
 await until(() => isEstablished);
 await until(async () => (await told()) === 0);
 const started = performance.now();
-target.set(planner.plan(full, everything, 'None'));
+target.set(planner.plan(full, everything, choice, 'None'));
 const planned = performance.now();
 const arrived = await until(async () => (await told()) === count);
 process.stdout.write(`${arrived - started} ${planned - started}`);
-target.set(planner.plan(empty, everything, 'None'));
+target.set(planner.plan(empty, everything, choice, 'None'));
 await until(async () => (await told()) === 0);
 stop.abort();
 await running;
