@@ -32,7 +32,7 @@ const state = stateOf({
   pods: [podOf('a', ['10.16.0.5']), podOf('b', ['10.16.0.6'], { isReady: false })],
 });
 
-const counts = { received: { ipv4: 7, ipv6: 0 }, flaps: 2, isLost: false, isOverLimit: false };
+const counts = { received: { ipv4: 7, ipv6: 0 }, flaps: 2, isLost: false, isDeferring: false, isOverLimit: false };
 const sessionOf = (session: Pick<ObservedSession, 'state'>): ObservedSession => ({ ...counts, ...session });
 
 const observed: Observed = {

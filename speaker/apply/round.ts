@@ -7,6 +7,7 @@ import type { SessionHistory } from '../state/history.ts';
 import type { Observed } from '../state/observed.ts';
 import { applySteps } from './apply.ts';
 import { programmedBySteps, readProgrammed } from './programmed.ts';
+import { Release } from './release.ts';
 import { Revival } from './revival.ts';
 import { readSessions } from './sessions.ts';
 import { diffSteps, isSameGlobal, type Programmed, type Steps } from './steps.ts';
@@ -29,7 +30,7 @@ export class Round {
   readonly #history: Map<string, SessionHistory>;
 
   readonly #revival: Revival;
-  readonly #returning = new Set<string>();
+  readonly #release: Release;
 
   constructor(
     client: GobgpClient,
@@ -41,11 +42,17 @@ export class Round {
     this.#options = options;
     this.#history = history;
     this.#revival = new Revival(client, options.monotonicMs, wakeAfter);
+    this.#release = new Release(client, wakeAfter);
   }
 
   /** 0 when it is time to look at everything again without being asked. */
   get untilAuditMs(): number {
-    return Math.max(0, this.#auditAt - this.#options.monotonicMs());
+    return this.isReleasing ? auditMs : Math.max(0, this.#auditAt - this.#options.monotonicMs());
+  }
+
+  /** Changes are to wait. */
+  get isReleasing(): boolean {
+    return this.#release.isGoingOn;
   }
 
   /** Whether there is more to tell than that paths were sent. */
@@ -70,7 +77,6 @@ export class Round {
       if (isKnown && isAudit)
         this.#options.onAudit(steps ? prefixesOf(steps).filter((each) => !changed.has(each)).length : 0);
       if (steps) {
-        if (steps.startBgp) this.#expectReturn(steps);
         this.#refused = await applySteps(this.#client, steps, (address) => this.#history.get(address)?.isUp === true);
         this.#programmed = programmedBySteps(steps, before, new Set(this.#refused.keys()));
         this.#hasNews ||= steps.addPeers.length + steps.updatePeers.length + steps.deletePeers.length > 0;
@@ -87,11 +93,6 @@ export class Round {
     this.#hasNews ||= !isDeepStrictEqual(problem, this.#problem);
     if (isAudit || this.#failures > 0) this.#scheduleAudit();
     return isTaken;
-  }
-
-  /** Peers of a fresh gobgpd that had a session with the one before. */
-  #expectReturn({ addPeers }: Steps): void {
-    for (const { address } of addPeers) if (this.#history.get(address)?.isUp === true) this.#returning.add(address);
   }
 
   /** @throws GobgpUnreachable */
@@ -117,19 +118,10 @@ export class Round {
     };
   }
 
-  /** gobgpd would hold routes back from neighbours that are back until all are, or for a second; what is sent on demand it sends. */
-  async #release(sessions: Observed['sessions']): Promise<void> {
-    for (const address of this.#returning) {
-      if (sessions.get(address)?.state !== 'Established') continue;
-      this.#returning.delete(address);
-      await this.#client.resetPeer(address, { soft: true, direction: 'out' });
-    }
-  }
-
   /** Brings sessions back that gobgpd would leave down; not before the observation was told, which says why they are. */
   async revive(plan: SpeakerPlan, { sessions }: Observed): Promise<void> {
     try {
-      await this.#release(sessions);
+      await this.#release.look(sessions);
       await this.#revival.look(plan, sessions, this.#programmed?.peers ?? new Map());
     } catch (error) {
       if (!(error instanceof GobgpRejected)) throw error;

@@ -55,6 +55,7 @@ function observedSession(
     ...(localAddress !== undefined && { localAddress }),
     ...(holdTimeSeconds !== undefined && { holdTimeSeconds }),
     ...(bfdState !== undefined && { bfd: bfdState }),
+    isDeferring: state === 'Established' && session.gracefulRestart?.isDeferring === true,
     isOverLimit: session.adminState === 'PrefixLimit',
   };
 }

@@ -19,7 +19,7 @@ const countsMs = 2500;
 /** How often a quiet gobgpd is asked whether it lives. */
 const aliveMs = 2000;
 /** Without back-off: nobody else is at the socket, and neighbours wait for who is behind it. */
-const connectMs = 200;
+const connectMs = 50;
 
 export class GobgpTarget {
   readonly #options: TargetOptions;
@@ -129,7 +129,7 @@ export class GobgpTarget {
       // A gobgpd that is frozen keeps its connections and tells nothing.
       if (reasons.has('timeout')) await round.ping();
       const isAudit = round.untilAuditMs === 0;
-      if (isAudit || reasons.has('plan')) {
+      if ((isAudit || reasons.has('plan')) && !round.isReleasing) {
         const changed = this.#changed;
         this.#changed = new Set();
         this.#options.lag.sent();
@@ -139,7 +139,9 @@ export class GobgpTarget {
       if (isAudit || reasons.has('session') || round.hasNews) {
         const observed = await round.observe();
         this.#options.onObserved(observed);
+        const wasReleasing = round.isReleasing;
         await round.revive(this.#plan, observed);
+        if (wasReleasing && !round.isReleasing) this.#wakeup.wake('plan');
       }
     }
   }

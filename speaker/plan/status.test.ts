@@ -11,7 +11,7 @@ import { stateOf } from './testing.ts';
 
 const nodes = [nodeOf('n1', ['10.0.0.1']), nodeOf('n2', ['10.0.0.2']), nodeOf('n3', ['10.0.0.3'], {})];
 
-const counts = { received: { ipv4: 0, ipv6: 0 }, flaps: 0, isLost: false, isOverLimit: false };
+const counts = { received: { ipv4: 0, ipv6: 0 }, flaps: 0, isLost: false, isDeferring: false, isOverLimit: false };
 
 function seen(
   sessions: Record<string, Pick<ObservedSession, 'state' | 'reason'>>,

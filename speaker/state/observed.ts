@@ -19,6 +19,8 @@ export interface ObservedSession {
   readonly localAddress?: string;
   readonly holdTimeSeconds?: number;
   readonly bfd?: string;
+  /** gobgpd began anew and tells the neighbour of no change yet, withdrawals included, of which it will never. */
+  readonly isDeferring: boolean;
   /** The limit of prefixes was exceeded, and the session stays down. */
   readonly isOverLimit: boolean;
 }

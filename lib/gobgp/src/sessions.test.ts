@@ -153,7 +153,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
       holdTimeSeconds: 6,
       remoteFamilies: session.remoteFamilies,
       hasExtendedNextHop: false,
-      gracefulRestart: { isNegotiated: true, isHelping: false },
+      gracefulRestart: { isNegotiated: true, isHelping: false, isDeferring: false },
       families: [
         { family: 'ipv4-unicast', received: 2, accepted: 2, advertised: 1 },
         { family: 'ipv6-unicast', received: 1, accepted: 1, advertised: 0 },

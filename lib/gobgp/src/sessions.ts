@@ -32,6 +32,8 @@ export interface PeerSession {
     readonly isNegotiated: boolean;
     /** The neighbour is gone and its routes are kept. */
     readonly isHelping: boolean;
+    /** gobgpd itself began anew: it tells the neighbour of no change until the others are back, or their time is over. */
+    readonly isDeferring: boolean;
   };
   /** Undefined without BFD. */
   readonly bfdState?: 'Up' | 'Down' | 'Init' | 'AdminDown';
@@ -102,6 +104,7 @@ export interface SessionMessage {
     readonly deferral_time: number;
     readonly longlived_enabled: boolean;
     readonly peer_restarting: boolean;
+    readonly local_restarting: boolean;
   } | null;
   readonly afi_safis?: readonly {
     readonly config?: { readonly family?: FamilyMessage | null } | null;
@@ -183,7 +186,8 @@ function restartOf(message: SessionMessage): Pick<PeerSession, 'gracefulRestart'
   const isNegotiated =
     message.state?.remote_cap?.some((capability) => Boolean(capability.graceful_restart)) ||
     message.afi_safis?.some((family) => family.mp_graceful_restart?.state?.received);
-  return { gracefulRestart: { isNegotiated: isNegotiated ?? false, isHelping: restart.peer_restarting } };
+  const { peer_restarting: isHelping, local_restarting: isDeferring } = restart;
+  return { gracefulRestart: { isNegotiated: isNegotiated ?? false, isHelping, isDeferring } };
 }
 
 function familiesOf({ afi_safis: families = [] }: SessionMessage): FamilyCounts[] {

@@ -103,6 +103,18 @@ test('a neighbour that stays away, or knows no graceful restart, holds nobody up
   assert.ok(firstMs < 3000, `${firstMs} ms`);
 });
 
+test('what goes in the first moment of a new gobgpd, while a neighbour is awaited, goes from the routers too', async () => {
+  bird.daemon.freeze();
+  await bed.lab.gobgpd.kill();
+  await bed.createSubnet('brief', '10.97.0.0/24');
+  await bed.lab.gobgpd.restart();
+  await eventually(async () => assert.ok('10.97.0.0/24' in (await frr.routes())), 15_000, 10);
+  await bed.kube.delete(subnets, { name: 'brief' });
+  await untilRoutes(frr, prefixes, 4, 3000);
+  bird.daemon.resume();
+  await untilTold([frr, bird]);
+});
+
 test('gobgpd and speaker restart while objects change: only what changed changes, once', async () => {
   const { established } = await counters(frr);
   const [gone = '', ...stay] = prefixes;
