@@ -1,5 +1,6 @@
 import type { BgpInstanceSpec } from '../api/kinds/bgp-instance.ts';
 import type { Problem } from '../desired/problem.ts';
+import { nodeAddress } from './family.ts';
 import type { BgpInstance, Node, BgpState } from './objects.ts';
 import { byAge } from './order.ts';
 import { matchesSelector } from '../api/label-selector.ts';
@@ -52,11 +53,7 @@ export function isInstanceSelecting({ spec }: BgpInstance, node: Node | undefine
 
 /** Whether the node can have an instance at all. */
 export function hasRouterId(node: Node | undefined): boolean {
-  return routerIdOf(node) !== undefined;
-}
-
-function routerIdOf(node: Node | undefined): string | undefined {
-  return node?.addresses.find((address) => !address.includes(':'));
+  return nodeAddress(node, 'ipv4') !== undefined;
 }
 
 function instanceOf(
@@ -65,7 +62,7 @@ function instanceOf(
   problems: Map<string, Problem>,
 ): WantedInstance | undefined {
   if ('problem' in spec) return undefined;
-  const routerId = routerIdOf(state.nodes.get(state.node));
+  const routerId = nodeAddress(state.nodes.get(state.node), 'ipv4');
   if (routerId === undefined) {
     problems.set(name, {
       code: 'NoRouterID',

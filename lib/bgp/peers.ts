@@ -5,6 +5,7 @@ import { defaultVpc } from '../api/names.ts';
 import type { Problem } from '../desired/problem.ts';
 import { cidrContains, parseCidr } from '../net/cidr.ts';
 import { type Ip, parseIp } from '../net/ip.ts';
+import { type Family, familyOfAddress, nodeAddress } from './family.ts';
 import type { BgpPeer, Node, BgpState } from './objects.ts';
 import type { WantedInstance } from './instance.ts';
 import { byAge } from './order.ts';
@@ -40,12 +41,6 @@ export interface AcceptedPeer {
   /** Name of a Secret and key in it. */
   readonly passwordSecretRef: BgpPeerSpec['passwordSecretRef'];
   readonly advertisements: LabelSelector;
-}
-
-export type Family = 'ipv4' | 'ipv6';
-
-export function familyOfAddress(address: string): Family {
-  return address.includes(':') ? 'ipv6' : 'ipv4';
 }
 
 /** Peers of this node by address, and why others are not among them. A peer that other nodes have is neither. */
@@ -176,7 +171,7 @@ function foreignFamilies({ address, families = [], extendedNextHop }: BgpPeerSpe
 }
 
 function nextHopOf(state: BgpState, family: Family): string | undefined {
-  return state.nodes.get(state.node)?.addresses.find((address) => familyOfAddress(address) === family);
+  return nodeAddress(state.nodes.get(state.node), family);
 }
 
 function acceptedPeer(

@@ -1,7 +1,7 @@
 // All routes of one node, kept up to date object by object: what changed comes in as references, the prefixes whose announcement changed go
 // out. A round with everything anew gives the same table. No I/O, no clock: the same state gives the same routes, in whatever order it came.
-import type { RouteClass } from './classes.ts';
-import { Classifier } from './classes.ts';
+import { Classifier, type RouteClass } from './classes.ts';
+import { familyOfAddress } from './family.ts';
 import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
 import { eipOffers } from './offers/eip.ts';
 import {
@@ -216,7 +216,7 @@ export class RouteTable {
 
   #count(routeClass: RouteClass, prefix: string, by: 1 | -1): void {
     const counted = this.#counts.get(routeClass.id) ?? { routeClass, ipv4: 0, ipv6: 0 };
-    counted[prefix.includes(':') ? 'ipv6' : 'ipv4'] += by;
+    counted[familyOfAddress(prefix)] += by;
     if (counted.ipv4 + counted.ipv6 > 0) this.#counts.set(routeClass.id, counted);
     else this.#counts.delete(routeClass.id);
   }

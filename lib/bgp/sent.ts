@@ -1,5 +1,6 @@
 import type { ExportAttributes } from './exports.ts';
-import type { AcceptedPeer, Family } from './peers.ts';
+import type { Family } from './family.ts';
+import type { AcceptedPeer } from './peers.ts';
 
 /** What an UPDATE of one family to one peer says of a class. */
 export interface SentAttributes {

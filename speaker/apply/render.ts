@@ -1,6 +1,6 @@
 import type { RouteClass } from '../../lib/bgp/classes.ts';
 import { type ExportAttributes, exportOf } from '../../lib/bgp/exports.ts';
-import { type Family, familyOfAddress } from '../../lib/bgp/peers.ts';
+import { type Family, familyOfAddress } from '../../lib/bgp/family.ts';
 import { sentTo } from '../../lib/bgp/sent.ts';
 import type { AddressFamily, BgpPath, PeerConfig, PolicyActions, PolicyStatement, RoutingPolicies } from 'gobgp-js';
 import type { SpeakerPlan, WantedPeer } from '../plan/plan.ts';

@@ -2,7 +2,7 @@
 import type { LearnedRoute } from '../../../lib/api/kinds/bgp-node-state.ts';
 import type { RouteClass } from '../../../lib/bgp/classes.ts';
 import { viewOf, type View } from '../../../lib/bgp/offers/view.ts';
-import { familyOfAddress } from '../../../lib/bgp/peers.ts';
+import { familyOfAddress } from '../../../lib/bgp/family.ts';
 import { isOfferedHere, RouteTable } from '../../../lib/bgp/route-table.ts';
 import type { SentAttributes } from '../../../lib/bgp/sent.ts';
 import { type Cidr, cidrsOverlap, parseCidr } from '../../../lib/net/cidr.ts';

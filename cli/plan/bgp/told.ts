@@ -5,7 +5,8 @@
 import { unmetParts } from '../../../lib/api/label-selector.ts';
 import type { ClassAdvertisement, RouteClass } from '../../../lib/bgp/classes.ts';
 import { exportOf, toldTo } from '../../../lib/bgp/exports.ts';
-import { type AcceptedPeer, familyOfAddress } from '../../../lib/bgp/peers.ts';
+import { familyOfAddress } from '../../../lib/bgp/family.ts';
+import type { AcceptedPeer } from '../../../lib/bgp/peers.ts';
 import { type SentAttributes, sentTo } from '../../../lib/bgp/sent.ts';
 import { describeDecision } from '../../../lib/route-policy/policy.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';

@@ -2,6 +2,7 @@
 import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { formatCidr, parseCidr } from '../../net/cidr.ts';
 import { specialUse } from '../../net/special-use.ts';
+import { familyOfAddress } from '../family.ts';
 import type { Offer, Refusal } from './offer.ts';
 import { isWithin, type View, type ViewedAdvertisement } from './view.ts';
 
@@ -48,7 +49,7 @@ export class Collected {
   }
 
   #aggregate(view: View, name: string, spec: BgpAdvertisementSpec | undefined, ip: string, host: string): string {
-    const length = ip.includes(':') ? spec?.aggregation?.ipv6Length : spec?.aggregation?.ipv4Length;
+    const length = spec?.aggregation?.[`${familyOfAddress(ip)}Length`];
     const cidr = length === undefined ? undefined : parseCidr(`${ip}/${length}`);
     if (cidr === undefined) return host;
     const aggregate = formatCidr(cidr);

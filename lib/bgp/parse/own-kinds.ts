@@ -9,6 +9,7 @@ import type { Problem } from '../../desired/problem.ts';
 import type { RawObject } from '../../kube/types.ts';
 import type { BgpAdvertisement, BgpInstance, BgpPeer, NodeInstance, NodeSession } from '../objects.ts';
 import { isReservedCommunity } from '../classes.ts';
+import { familyOfAddress } from '../family.ts';
 import { canonicalIp } from './node.ts';
 
 export function parseBgpInstance(raw: RawObject): BgpInstance {
@@ -63,9 +64,9 @@ function checkedAdvertisement(spec: BgpAdvertisement['spec']): BgpAdvertisement[
     );
   for (const family of ['ipv4', 'ipv6'] as const) {
     const address = nextHop?.[family];
-    const isOfFamily =
-      address === undefined || (canonicalIp(address)?.includes(':') ?? family === 'ipv4') === (family === 'ipv6');
-    if (!isOfFamily || (address !== undefined && canonicalIp(address) === undefined))
+    if (address === undefined) continue;
+    const canonical = canonicalIp(address);
+    if (canonical === undefined || familyOfAddress(canonical) !== family)
       return invalid(
         'NextHopInvalid',
         `attributes.nextHop.${family} is ${address}, which is no address of that family`,
