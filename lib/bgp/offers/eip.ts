@@ -1,6 +1,6 @@
 import type { Eip } from '../objects.ts';
 import { Collected } from './host-routes.ts';
-import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
+import { type Asking, byAnnotation, type ObjectOffers } from './offer.ts';
 import { selects, type View } from './view.ts';
 
 /** External addresses of gateways, once they work. */
@@ -8,15 +8,10 @@ export function eipOffers(view: View, eip: Eip): ObjectOffers {
   const collected = new Collected();
   const { annotation } = eip;
   const key = `${eip.kind} ${eip.name}`;
-  const asking = view.bySource.Eip.filter((each) => selects(each, eip.labels)).map(({ name, spec }) => ({
-    name,
-    spec,
-  }));
-  const byAnnotation = { name: annotationAdvertisement, spec: undefined };
+  const asking: readonly Asking[] = view.bySource.Eip.filter((each) => selects(each, eip.labels));
   if (annotation?.scope === 'invalid' || annotation?.scope === 'local') {
     const text = annotation.scope === 'invalid' ? annotation.text : annotation.scope;
-    const message = `${key} has ovn.kubernetes.io/bgp=${text}; an EIP is on no node, write true`;
-    collected.refuse(annotationAdvertisement, 'AnnotationInvalid', message);
+    collected.refuseAnnotation(key, text, 'an EIP is on no node, write true');
   }
   for (const each of [...asking, ...(annotation?.scope === 'cluster' ? [byAnnotation] : [])]) {
     if (!eip.isReady) collected.refuse(each.name, 'NotReady', `${key} is not ready`);

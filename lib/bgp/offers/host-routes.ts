@@ -1,10 +1,11 @@
 // Addresses as prefixes: host routes, or the aggregates that an advertisement asks for, and only what the cluster owns.
 import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import { annotation } from '../../api/names.ts';
 import { formatCidr, parseCidr } from '../../net/cidr.ts';
 import { specialUse } from '../../net/special-use.ts';
 import { familyOfAddress } from '../family.ts';
-import type { Offer, Refusal } from './offer.ts';
-import { isWithin, type View, type ViewedAdvertisement } from './view.ts';
+import { annotationAdvertisement, type Asking, type Offer, type Refusal } from './offer.ts';
+import { isWithin, type View } from './view.ts';
 
 export function hostPrefix(ip: string): string {
   return `${ip}/${ip.includes(':') ? 128 : 32}`;
@@ -20,17 +21,14 @@ export class Collected {
     this.refusals.push({ advertisement, code, message, ...(prefix !== undefined && { prefix }) });
   }
 
-  /**
-   * Offers one address. @param nodes those that announce it; undefined: all
-   * @param isInternal the address is known to be one of the cluster's subnets
-   */
-  address(
-    view: View,
-    { name, spec }: Pick<ViewedAdvertisement, 'name'> & { readonly spec: BgpAdvertisementSpec | undefined },
-    ip: string,
-    nodes: readonly string[] | undefined,
-    what: string,
-  ): void {
+  /** For an annotation that says nothing of use. @param object kind and name @param text the annotation's value */
+  refuseAnnotation(object: string, text: string, advice = 'write true, cluster or local'): void {
+    const message = `${object} has ${annotation.bgp}=${text}; ${advice}`;
+    this.refuse(annotationAdvertisement, 'AnnotationInvalid', message);
+  }
+
+  /** Offers one address. @param nodes those that announce it; undefined: all */
+  address(view: View, { name, spec }: Asking, ip: string, nodes: readonly string[] | undefined, what: string): void {
     const host = hostPrefix(ip);
     const cidr = parseCidr(host);
     const special = cidr && specialUse(cidr);

@@ -1,3 +1,5 @@
+import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import { annotation } from '../../api/names.ts';
 import type { Problem } from '../../desired/problem.ts';
 
 /** A prefix that one object brings to one advertisement. */
@@ -30,4 +32,14 @@ export interface ObjectOffers {
 }
 
 /** Stands for the annotation `ovn.kubernetes.io/bgp` where an advertisement is named; no object can have this name. */
-export const annotationAdvertisement = 'ovn.kubernetes.io/bgp';
+export const annotationAdvertisement = annotation.bgp;
+
+/** What asks for an object to be announced. */
+export interface Asking {
+  /** Of the BgpAdvertisement, or `annotationAdvertisement`. */
+  readonly name: string;
+  /** Undefined: an annotation. */
+  readonly spec: BgpAdvertisementSpec | undefined;
+}
+
+export const byAnnotation: Asking = { name: annotationAdvertisement, spec: undefined };

@@ -1,16 +1,7 @@
-import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import type { BgpAnnotation, Pod, Subnet } from '../objects.ts';
 import { Collected, hostPrefix } from './host-routes.ts';
-import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
-import {
-  announcers,
-  isAnnounceable,
-  isWithin,
-  selects,
-  takesNamespace,
-  type View,
-  type ViewedAdvertisement,
-} from './view.ts';
+import { type Asking, byAnnotation, type ObjectOffers } from './offer.ts';
+import { announcers, isAnnounceable, isWithin, selects, takesNamespace, type View } from './view.ts';
 
 /** Addresses of a pod, by advertisements of pods, by those of its subnet with scope Local, and by annotation. */
 export function podOffers(view: View, pod: Pod): ObjectOffers {
@@ -35,11 +26,7 @@ export function podOffers(view: View, pod: Pod): ObjectOffers {
 function annotated(collected: Collected, view: View, pod: Pod): void {
   const key = `pod ${pod.namespace}/${pod.name}`;
   if (pod.annotation?.scope === 'invalid') {
-    collected.refuse(
-      annotationAdvertisement,
-      'AnnotationInvalid',
-      `${key} has ovn.kubernetes.io/bgp=${pod.annotation.text}; write true, cluster or local`,
-    );
+    collected.refuseAnnotation(key, pod.annotation.text);
     return;
   }
   for (const { ip, subnet: name } of pod.addresses) {
@@ -48,13 +35,8 @@ function annotated(collected: Collected, view: View, pod: Pod): void {
     if (annotation?.scope !== 'cluster' && annotation?.scope !== 'local') continue;
     // A subnet that is not announced says so itself.
     if (pod.annotation === undefined && (subnet === undefined || !isAnnounceable(subnet))) continue;
-    const advertisement = { name: annotationAdvertisement, spec: undefined };
-    offer(collected, view, pod, ip, subnet, advertisement, annotation.scope === 'local');
+    offer(collected, view, pod, ip, subnet, byAnnotation, annotation.scope === 'local');
   }
-}
-
-interface Asking extends Pick<ViewedAdvertisement, 'name'> {
-  readonly spec: BgpAdvertisementSpec | undefined;
 }
 
 function offer(

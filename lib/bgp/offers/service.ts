@@ -1,7 +1,7 @@
 import type { Endpoint, Service } from '../objects.ts';
 import { Collected, hostPrefix } from './host-routes.ts';
-import { annotationAdvertisement, type ObjectOffers } from './offer.ts';
-import { announcers, isWithin, selects, takesNamespace, type View, type ViewedAdvertisement } from './view.ts';
+import { type Asking, byAnnotation, type ObjectOffers } from './offer.ts';
+import { announcers, isWithin, selects, takesNamespace, type View } from './view.ts';
 
 type AddressType = 'ClusterIP' | 'ExternalIP' | 'LoadBalancerIP';
 
@@ -33,25 +33,12 @@ function annotated(
   if (annotation === undefined || annotation.scope === 'none') return;
   const key = `service ${service.namespace}/${service.name}`;
   if (annotation.scope === 'invalid') {
-    collected.refuse(
-      annotationAdvertisement,
-      'AnnotationInvalid',
-      `${key} has ovn.kubernetes.io/bgp=${annotation.text}; write true, cluster or local`,
-    );
-  } else {
-    const asking = { name: annotationAdvertisement, spec: undefined };
-    const unknown: readonly Endpoint[] = hasSlices ? [] : [{ node: '', isReady: true, isServing: true }];
-    const isLocal = annotation.scope === 'local';
-    offer(
-      collected,
-      view,
-      service,
-      'ClusterIP',
-      asking,
-      isLocal,
-      ready(isLocal ? endpoints : [...endpoints, ...unknown]),
-    );
+    collected.refuseAnnotation(key, annotation.text);
+    return;
   }
+  const isLocal = annotation.scope === 'local';
+  const unknown: readonly Endpoint[] = hasSlices || isLocal ? [] : [{ node: '', isReady: true, isServing: true }];
+  offer(collected, view, service, 'ClusterIP', byAnnotation, isLocal, ready([...endpoints, ...unknown]));
 }
 
 function isPolicyLocal({ isExternalPolicyLocal, isInternalPolicyLocal }: Service, type: AddressType): boolean {
@@ -78,7 +65,7 @@ function offer(
   view: View,
   service: Service,
   type: AddressType,
-  asking: Pick<ViewedAdvertisement, 'name'> & { readonly spec: ViewedAdvertisement['spec'] | undefined },
+  asking: Asking,
   isLocal: boolean,
   endpoints: readonly Endpoint[],
 ): void {

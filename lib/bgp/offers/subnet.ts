@@ -17,11 +17,7 @@ export function subnetOffers(view: View, subnet: Subnet): ObjectOffers {
   }
   const { annotation } = subnet;
   if (annotation?.scope === 'invalid') {
-    collected.refuse(
-      annotationAdvertisement,
-      'AnnotationInvalid',
-      `subnet ${subnet.name} has ovn.kubernetes.io/bgp=${annotation.text}; write true, cluster or local`,
-    );
+    collected.refuseAnnotation(`subnet ${subnet.name}`, annotation.text);
   } else if (annotation !== undefined && annotation.scope !== 'none') {
     if (!isAnnounceable(subnet)) refuse(collected, annotationAdvertisement, subnet);
     else if (annotation.scope === 'cluster') offer(collected, annotationAdvertisement, subnet);
