@@ -5,7 +5,14 @@ import type { Problem } from '../desired/problem.ts';
 import type { BgpState, Labels, Subnet } from './objects.ts';
 import { hostPrefix } from './offers/host-routes.ts';
 import type { Refusal } from './offers/offer.ts';
-import { isAnnounceable, selects, takesNamespace, type View, type ViewedAdvertisement } from './offers/view.ts';
+import {
+  isAnnounceable,
+  objectsOf,
+  selects,
+  takesNamespace,
+  type View,
+  type ViewedAdvertisement,
+} from './offers/view.ts';
 import { holds, type OwnPrefix } from './own-prefixes.ts';
 import { type ObjectRef, offersOf } from './route-table.ts';
 
@@ -54,16 +61,14 @@ const nouns = {
 
 /** Advertisements that look at the object at all. */
 function questionsOf(view: View, { source, key }: ObjectRef, own: OwnPrefix | undefined): readonly Question[] {
-  const { subnets, pods, services, eips, remotes } = view.state;
-  const objects = { Subnet: subnets, Pod: pods, Service: services, Eip: eips, Interconnect: remotes } as const;
-  const object: { readonly labels: Labels; readonly namespace?: string } | undefined = objects[source].get(key);
+  const object = objectsOf(view.state)[source].get(key);
   if (object === undefined) return [];
   const direct = view.bySource[source].map((advertisement): Question => ({
     advertisement,
     labels: object.labels,
     what: `${nouns[source]} ${key}`,
     namespace: object.namespace,
-    subnet: source === 'Subnet' ? subnets.get(key) : undefined,
+    subnet: source === 'Subnet' ? view.state.subnets.get(key) : undefined,
   }));
   return source === 'Pod' ? [...direct, ...ofSubnet(view, key, own)] : direct;
 }

@@ -1,6 +1,8 @@
 // The prefixes that are an object's own, whether anybody announces them or not; and which object has an address.
+import { bgpSources } from '../api/kinds/bgp-advertisement.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../net/cidr.ts';
 import { hostPrefix } from './offers/host-routes.ts';
+import { objectsOf } from './offers/view.ts';
 import type { BgpState } from './objects.ts';
 import type { ObjectRef } from './route-table.ts';
 
@@ -40,15 +42,8 @@ export function ownersOf(state: BgpState, prefix: string): readonly ObjectRef[] 
 }
 
 export function allObjects(state: BgpState): readonly ObjectRef[] {
-  const of = (source: ObjectRef['source'], objects: ReadonlyMap<string, unknown>) =>
-    [...objects.keys()].map((key): ObjectRef => ({ source, key }));
-  return [
-    ...of('Subnet', state.subnets),
-    ...of('Pod', state.pods),
-    ...of('Service', state.services),
-    ...of('Eip', state.eips),
-    ...of('Interconnect', state.remotes),
-  ];
+  const objects = objectsOf(state);
+  return bgpSources.flatMap((source) => [...objects[source].keys()].map((key) => ({ source, key })));
 }
 
 /** Whether the one prefix holds the other, or is it. False where one of them is none. */

@@ -15,8 +15,9 @@ import { podOffers } from './offers/pod.ts';
 import { remoteOffers } from './offers/remote.ts';
 import { serviceOffers } from './offers/service.ts';
 import { subnetOffers } from './offers/subnet.ts';
-import { BgpPolicies } from './policies.ts';
 import { announcers, type Source, type View, viewOf } from './offers/view.ts';
+import { allObjects } from './own-prefixes.ts';
+import { BgpPolicies } from './policies.ts';
 
 /** An object that may bring prefixes: `Pod`, `default/web`. */
 export interface ObjectRef {
@@ -86,9 +87,7 @@ export class RouteTable {
     this.#byPrefix.clear();
     this.#tallies.clear();
     for (const name of [annotationAdvertisement, ...this.#view.byName.keys()]) this.#tally(name);
-    for (const [source, objects] of sourcesOf(state)) {
-      for (const key of objects.keys()) this.#put(`${source} ${key}`, offersOf(this.#view, { source, key }));
-    }
+    for (const ref of allObjects(state)) this.#put(`${ref.source} ${ref.key}`, offersOf(this.#view, ref));
     this.#decideAll();
   }
 
@@ -255,16 +254,6 @@ function smallest(texts: Iterable<string>, count: number): string[] {
     if (found.length > count) found.pop();
   }
   return found;
-}
-
-function sourcesOf(state: BgpState): readonly (readonly [Source, ReadonlyMap<string, unknown>])[] {
-  return [
-    ['Subnet', state.subnets],
-    ['Pod', state.pods],
-    ['Service', state.services],
-    ['Eip', state.eips],
-    ['Interconnect', state.remotes],
-  ];
 }
 
 /** What one object brings, and why not more. */

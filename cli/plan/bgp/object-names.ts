@@ -1,5 +1,6 @@
 /** Objects as people name them, `pod/default/web`, and as the route table does, `Pod default/web`. Pure. */
 import type { BgpState } from '../../../lib/bgp/objects.ts';
+import { objectsOf } from '../../../lib/bgp/offers/view.ts';
 import type { ObjectRef } from '../../../lib/bgp/route-table.ts';
 
 const kinds: readonly {
@@ -67,6 +68,5 @@ function keyIn(parts: readonly string[], isNamespaced: boolean): string | undefi
 }
 
 function isThere(state: BgpState, { source, key }: ObjectRef): boolean {
-  const { subnets, pods, services, eips, remotes } = state;
-  return { Subnet: subnets, Pod: pods, Service: services, Eip: eips, Interconnect: remotes }[source].has(key);
+  return objectsOf(state)[source].has(key);
 }

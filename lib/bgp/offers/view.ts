@@ -10,6 +10,18 @@ import { annotationAdvertisement } from './offer.ts';
 
 export type Source = (typeof bgpSources)[number];
 
+/** What all objects have that may be announced. */
+interface Announceable {
+  readonly labels: Labels;
+  readonly namespace?: string;
+}
+
+/** What each source may announce, by key. */
+export function objectsOf(state: BgpState): Readonly<Record<Source, ReadonlyMap<string, Announceable>>> {
+  const { subnets, pods, services, eips, remotes } = state;
+  return { Subnet: subnets, Pod: pods, Service: services, Eip: eips, Interconnect: remotes };
+}
+
 export interface ViewedAdvertisement {
   readonly name: string;
   readonly spec: BgpAdvertisementSpec;
