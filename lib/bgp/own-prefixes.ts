@@ -36,9 +36,9 @@ export function ownPrefixesOf(state: BgpState, { source, key }: ObjectRef): read
   }
 }
 
-/** Objects of which this very prefix is. */
-export function ownersOf(state: BgpState, prefix: string): readonly ObjectRef[] {
-  return allObjects(state).filter((ref) => ownPrefixesOf(state, ref).some((own) => own.prefix === prefix));
+/** Objects that have such a prefix. */
+export function ownersOf(state: BgpState, isMeant: (prefix: string) => boolean): readonly ObjectRef[] {
+  return allObjects(state).filter((ref) => ownPrefixesOf(state, ref).some(({ prefix }) => isMeant(prefix)));
 }
 
 export function allObjects(state: BgpState): readonly ObjectRef[] {

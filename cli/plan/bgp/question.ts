@@ -5,7 +5,7 @@
 import { isAbout, type Miss, missesOf } from '../../../lib/bgp/misses.ts';
 import type { Contribution, Refusal } from '../../../lib/bgp/offers/offer.ts';
 import type { View } from '../../../lib/bgp/offers/view.ts';
-import { allObjects, holds, type OwnPrefix, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';
+import { holds, ownersOf, type OwnPrefix, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';
 import { type ObjectRef, offersOf, type RouteTable } from '../../../lib/bgp/route-table.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
@@ -46,22 +46,18 @@ export function findTarget(state: BgpState, text: string): Target | undefined {
   const ip = parseIp(text);
   if (ip) {
     const prefix = `${formatIp(ip)}/${bitsOf(ip.family)}`;
-    const objects = owners(state, (own) => holds(own, prefix));
+    const objects = ownersOf(state, (own) => holds(own, prefix));
     return { name: formatIp(ip), kind: 'Address', prefix, objects };
   }
   const cidr = parseCidr(text);
   if (cidr) {
     const prefix = formatCidr(cidr);
-    return { name: prefix, kind: 'Prefix', prefix, objects: owners(state, (own) => own === prefix) };
+    return { name: prefix, kind: 'Prefix', prefix, objects: ownersOf(state, (own) => own === prefix) };
   }
   const objects = findObjects(state, text);
   return objects.length === 0
     ? undefined
     : { name: objects.map(objectName).join(', '), kind: 'Object', prefix: undefined, objects };
-}
-
-function owners(state: BgpState, isMeant: (own: string) => boolean): readonly ObjectRef[] {
-  return allObjects(state).filter((ref) => ownPrefixesOf(state, ref).some(({ prefix }) => isMeant(prefix)));
 }
 
 export function questionsOf(view: View, table: RouteTable, { kind, prefix, objects }: Target): readonly Question[] {
