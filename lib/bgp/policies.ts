@@ -41,26 +41,19 @@ export interface ImportVerdict {
 /** Policies in force by BgpPeer, in the order they are asked. */
 export class BgpPolicies {
   readonly set: PolicySet;
-  readonly #exports = new Map<string, readonly CompiledPolicy[]>();
-  readonly #imports = new Map<string, readonly CompiledPolicy[]>();
+  /** Names of BgpPeers, there or not, that have a policy for what goes out. */
+  readonly exporting: readonly string[];
+  readonly #exports: ReadonlyMap<string, readonly CompiledPolicy[]>;
+  readonly #imports: ReadonlyMap<string, readonly CompiledPolicy[]>;
 
   constructor(policies: Iterable<RoutePolicy>, before: PolicySet = noPolicies) {
     const named = [...policies].filter(
       ({ spec, inForce }) => ('code' in spec ? inForce : spec)?.bgpPeers !== undefined,
     );
     this.set = compilePolicies(named, before);
-    for (const [list, byPeer] of [
-      [this.set.exports, this.#exports],
-      [this.set.imports, this.#imports],
-    ] as const) {
-      for (const policy of list)
-        for (const peer of policy.spec.bgpPeers ?? []) byPeer.set(peer, [...(byPeer.get(peer) ?? []), policy]);
-    }
-  }
-
-  /** Names of BgpPeers, there or not, that have a policy for what goes out. */
-  get exporting(): readonly string[] {
-    return [...this.#exports.keys()];
+    this.#exports = byPeer(this.set.exports);
+    this.#imports = byPeer(this.set.imports);
+    this.exporting = [...this.#exports.keys()];
   }
 
   exportVerdict(peer: string, outgoing: Outgoing): ExportVerdict {
@@ -87,6 +80,13 @@ export class BgpPolicies {
       decidedBy,
     };
   }
+}
+
+function byPeer(policies: readonly CompiledPolicy[]): ReadonlyMap<string, readonly CompiledPolicy[]> {
+  const found = new Map<string, CompiledPolicy[]>();
+  for (const policy of policies)
+    for (const peer of policy.spec.bgpPeers ?? []) found.set(peer, [...(found.get(peer) ?? []), policy]);
+  return found;
 }
 
 function hasTraits(rule: CompiledRule, origin: string, tags: readonly string[]): boolean {
