@@ -5,7 +5,8 @@ import { defaultVpc } from '../api/names.ts';
 import { parseCidr } from '../net/cidr.ts';
 import { type CompiledPolicy, type CompiledRule, defaultPreference } from '../route-policy/check.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../route-policy/compile.ts';
-import type { Decision, RoutePolicy } from '../route-policy/policy.ts';
+import { decide, matchesTraits } from '../route-policy/decide.ts';
+import { type Decision, learnedOrigin, type RoutePolicy } from '../route-policy/policy.ts';
 
 /** A prefix that is about to be announced. */
 export interface Outgoing {
@@ -57,27 +58,30 @@ export class BgpPolicies {
   }
 
   exportVerdict(peer: string, outgoing: Outgoing): ExportVerdict {
-    const { rule, decidedBy, isAllowed } = decide(this.#exports.get(peer) ?? [], outgoing.prefix, (each) => {
-      if (each.sources && !outgoing.sources.some((source) => each.sources?.has(source))) return false;
-      if (each.clusters && !(outgoing.cluster !== undefined && each.clusters.has(outgoing.cluster))) return false;
-      return hasTraits(each, outgoing.origin, outgoing.tags);
+    const { cluster, sources } = outgoing;
+    const traits = { ...outgoing, vpc: defaultVpc };
+    const cidr = parseCidr(outgoing.prefix);
+    if (cidr === undefined) return { isAllowed: false, sets: undefined, decidedBy: undefined };
+    const decided = decide(this.#exports.get(peer) ?? [], cidr, (rule) => {
+      if (rule.sources && !sources.some((source) => rule.sources?.has(source))) return false;
+      if (rule.clusters && !(cluster !== undefined && rule.clusters.has(cluster))) return false;
+      return matchesTraits(rule, traits);
     });
-    return { isAllowed: isAllowed ?? true, sets: rule?.setBgp, decidedBy };
+    return { isAllowed: decided?.isAllowed ?? true, sets: decided?.rule?.setBgp, decidedBy: decided?.decidedBy };
   }
 
   importVerdict(peer: string, { prefix, communities }: Incoming): ImportVerdict {
-    const { rule, decidedBy, isAllowed } = decide(
-      this.#imports.get(peer) ?? [],
-      prefix,
-      (each) =>
-        (!each.communities || communities.some((community) => each.communities?.has(community))) &&
-        hasTraits(each, 'bgp', []),
-    );
+    const traits = { origin: learnedOrigin, vpc: defaultVpc, tags: [] };
+    const isMeant = (rule: CompiledRule): boolean =>
+      (!rule.communities || communities.some((community) => rule.communities?.has(community))) &&
+      matchesTraits(rule, traits);
+    const cidr = parseCidr(prefix);
+    const decided = cidr && decide(this.#imports.get(peer) ?? [], cidr, isMeant);
     return {
-      isAllowed: isAllowed ?? false,
-      preference: rule?.preference ?? defaultPreference,
-      tags: rule?.setTags ?? [],
-      decidedBy,
+      isAllowed: decided?.isAllowed ?? false,
+      preference: decided?.rule?.preference ?? defaultPreference,
+      tags: decided?.rule?.setTags ?? [],
+      decidedBy: decided?.decidedBy,
     };
   }
 }
@@ -87,30 +91,4 @@ function byPeer(policies: readonly CompiledPolicy[]): ReadonlyMap<string, readon
   for (const policy of policies)
     for (const peer of policy.spec.bgpPeers ?? []) found.set(peer, [...(found.get(peer) ?? []), policy]);
   return found;
-}
-
-function hasTraits(rule: CompiledRule, origin: string, tags: readonly string[]): boolean {
-  if (rule.origins?.has(origin) === false || rule.vpcs?.has(defaultVpc) === false) return false;
-  return rule.tags === undefined || tags.some((tag) => rule.tags?.has(tag));
-}
-
-function decide(
-  policies: readonly CompiledPolicy[],
-  prefix: string,
-  matches: (rule: CompiledRule) => boolean,
-): { readonly rule?: CompiledRule; readonly decidedBy: Decision | undefined; readonly isAllowed: boolean | undefined } {
-  const cidr = parseCidr(prefix);
-  if (cidr === undefined) return { decidedBy: undefined, isAllowed: false };
-  for (const policy of policies) {
-    const at = policy.index.rulesFor(cidr).find((index) => {
-      const rule = policy.rules[index];
-      return rule !== undefined && matches(rule);
-    });
-    const rule = at === undefined ? undefined : policy.rules[at];
-    if (rule) return { rule, decidedBy: { policy: policy.name, rule: rule.index }, isAllowed: rule.isAllowed };
-    const { defaultAction } = policy.spec;
-    if (defaultAction !== 'Next')
-      return { decidedBy: { policy: policy.name, rule: undefined }, isAllowed: defaultAction === 'Allow' };
-  }
-  return { decidedBy: undefined, isAllowed: undefined };
 }

@@ -7,8 +7,8 @@ import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/c
 import type { Prefix } from '../../link/messages.ts';
 import type { CompiledPolicy, CompiledRule } from '../../../lib/route-policy/check.ts';
 import type { PolicySet } from '../../../lib/route-policy/compile.ts';
+import { matchesTraits } from '../../../lib/route-policy/decide.ts';
 import { Audience, Undecided, type Destinations } from './destinations.ts';
-import { matchesTraits } from './import.ts';
 import { describeDecision, learnedOrigin, speaksOfLearned, type Decision } from '../../../lib/route-policy/policy.ts';
 
 /** A prefix that this cluster could offer. */

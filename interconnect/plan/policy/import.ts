@@ -1,8 +1,9 @@
 /** Whether a prefix that another cluster offers is used here, and how much it is preferred. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import { defaultPreference, type CompiledPolicy, type CompiledRule } from '../../../lib/route-policy/check.ts';
+import { parseCidr } from '../../../lib/net/cidr.ts';
+import { defaultPreference, type CompiledRule } from '../../../lib/route-policy/check.ts';
 import type { PolicySet } from '../../../lib/route-policy/compile.ts';
+import { decide, matchesTraits } from '../../../lib/route-policy/decide.ts';
 import { describeDecision, type Decision } from '../../../lib/route-policy/policy.ts';
 
 export interface OfferedPrefix {
@@ -34,15 +35,14 @@ export function importVerdict(set: PolicySet, prefix: OfferedPrefix): ImportVerd
     const message = `"${prefix.cidr}", which ${prefix.cluster} offers, is no CIDR; it is left out until ${prefix.cluster} puts it right`;
     return { allowed: false, problem: { code: 'PrefixInvalid', message }, decidedBy: undefined };
   }
-  for (const policy of set.imports) {
-    if (policy.transitSwitches?.has(prefix.transitSwitch) === false) continue;
-    const rule = firstMatch(policy, cidr, prefix);
-    const action = rule === undefined ? policy.spec.defaultAction : rule.isAllowed ? 'Allow' : 'Deny';
-    if (action === 'Next') continue;
-    const decidedBy = { policy: policy.name, rule: rule?.index };
-    return action === 'Deny' ? denied(prefix, decidedBy) : allowed(prefix, rule, decidedBy);
-  }
-  return allowed(prefix, undefined, undefined);
+  const policies = set.imports.filter(({ transitSwitches }) => transitSwitches?.has(prefix.transitSwitch) !== false);
+  const decided = decide(
+    policies,
+    cidr,
+    (rule) => rule.clusters?.has(prefix.cluster) !== false && matchesTraits(rule, prefix),
+  );
+  if (decided?.isAllowed === false) return denied(prefix, decided.decidedBy);
+  return allowed(prefix, decided?.rule, decided?.decidedBy);
 }
 
 function allowed(
@@ -62,22 +62,4 @@ function allowed(
 function denied({ cidr, cluster, transitSwitch }: OfferedPrefix, decidedBy: Decision): ImportVerdict {
   const message = `${cidr} of ${cluster} on ${transitSwitch} is denied by ${describeDecision(decidedBy)}`;
   return { allowed: false, problem: { code: 'Denied', message }, decidedBy };
-}
-
-function firstMatch(policy: CompiledPolicy, cidr: Cidr, prefix: OfferedPrefix): CompiledRule | undefined {
-  for (const index of policy.index.rulesFor(cidr)) {
-    const rule = policy.rules[index];
-    if (rule !== undefined && rule.clusters?.has(prefix.cluster) !== false && matchesTraits(rule, prefix)) return rule;
-  }
-  return undefined;
-}
-
-/** Everything but the addresses and the clusters. */
-export function matchesTraits(
-  rule: CompiledRule,
-  { origin, vpc, tags }: { readonly origin: string; readonly vpc: string; readonly tags: readonly string[] },
-): boolean {
-  if (rule.origins?.has(origin) === false || rule.vpcs?.has(vpc) === false) return false;
-  const wanted = rule.tags;
-  return wanted === undefined || tags.some((tag) => wanted.has(tag));
 }
