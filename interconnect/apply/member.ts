@@ -11,7 +11,7 @@ import type { GatewayClash } from '../plan/clashes.ts';
 import { neverMet } from '../plan/never-met.ts';
 import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
-import { type Decision, isAboutClusters } from '../../lib/route-policy/policy.ts';
+import { type Decision, isForClusters } from '../../lib/route-policy/policy.ts';
 import { Anchors, type GatewayFacts, type PathFacts } from '../state/anchors.ts';
 import { Clashes } from '../state/clashes.ts';
 import type { Cut } from '../plan/cuts.ts';
@@ -151,9 +151,7 @@ export class LocalMember {
     // What the hub calls it counts, not what it is to be called.
     const local = this.#observeLocal(spec, link.cluster ?? spec.clusterName, hub);
     this.#policies = compilePolicies(
-      [...this.#options.sources.routePolicies.entries()]
-        .map(([, policy]) => policy)
-        .filter(({ spec }) => 'code' in spec || isAboutClusters(spec)),
+      [...this.#options.sources.routePolicies.entries()].map(([, policy]) => policy).filter(isForClusters),
       this.#policies,
     );
     this.#observeEdges();

@@ -27,6 +27,12 @@ export function isAboutClusters(spec: RoutePolicySpec): boolean {
   return spec.bgpPeers === undefined || spec.transitSwitches !== undefined;
 }
 
+/** Whether those who decide between clusters have to do with it: by the spec in force where the present one cannot be read. */
+export function isForClusters({ spec, inForce }: Pick<RoutePolicy, 'spec' | 'inForce'>): boolean {
+  const readable = 'code' in spec ? inForce : spec;
+  return readable === undefined || isAboutClusters(readable);
+}
+
 /** Of a prefix that a cluster has from its routers. */
 export const learnedOrigin = 'bgp';
 
