@@ -1,9 +1,9 @@
 /** Two clusters that are well, as values, and drafts of them that a test may spoil. Who calls: tests only. */
 import { networksInForce } from '../lib/api/in-force.ts';
 import { interconnectSpec } from '../lib/api/kinds/interconnect.ts';
-import { routePolicySpec } from '../lib/api/kinds/route-policy.ts';
 import { transitSwitchSpec } from '../lib/api/kinds/transit-switch.ts';
 import { annotation } from '../lib/api/names.ts';
+import { parseRoutePolicy } from '../lib/route-policy/parse.ts';
 import type { Snapshot } from './state/snapshot.ts';
 
 export const nowMs = Date.parse('2026-03-01T12:00:00Z');
@@ -53,7 +53,8 @@ export function subnetOf(name: string, cidr: string, more: Partial<Draft<Snapsho
 
 /** An import policy as its YAML would have it. */
 export function policyOf(name: string, spec: object, status: object = {}): Draft<Snapshot['policies'][number]> {
-  return { name, spec: routePolicySpec.parse({ direction: 'Import', ...spec }), status };
+  const metadata = { name, uid: `uid-${name}`, resourceVersion: '1', generation: 1 };
+  return parseRoutePolicy({ metadata, spec: { direction: 'Import', ...spec }, status });
 }
 
 function cluster({ name, peer, octet, peerOctet, place }: Plan): Draft<Snapshot> {

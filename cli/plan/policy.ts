@@ -1,17 +1,21 @@
 /**
- * Which rule of which policy decides about a prefix, asked rule by rule as the kind RoutePolicy says. It explains;
- * the agent decides. Pure.
+ * Which rule of which policy decides about a prefix between this cluster and another, by the functions that the agent decides by; it
+ * explains. Pure.
  */
-import type { RouteMatch, RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
-import { cidrsOverlap, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
-import { bitsOf } from '../../lib/net/ip.ts';
-import { isAboutClusters, learnedOrigin, speaksOfLearned } from '../../lib/route-policy/policy.ts';
-import { isProblem, type RoutePolicy } from '../state/snapshot.ts';
+import type { RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
+import type { Cidr } from '../../lib/net/cidr.ts';
+import type { CompiledPolicy, CompiledRule } from '../../lib/route-policy/check.ts';
+import { compilePolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
+import { decide, matchesTraits } from '../../lib/route-policy/decide.ts';
+import {
+  type Decision as RuleDecision,
+  isForClusters,
+  learnedOrigin,
+  type RoutePolicy,
+  speaksOfLearned,
+} from '../../lib/route-policy/policy.ts';
 
-export interface Decision {
-  readonly policy: string;
-  /** From 0; undefined where the policy's defaultAction decided. */
-  readonly rule: number | undefined;
+export interface Decision extends RuleDecision {
   readonly action: 'Allow' | 'Deny';
 }
 
@@ -31,45 +35,28 @@ export interface Subject {
 export function decisionOf(
   policies: readonly RoutePolicy[],
   direction: Direction,
-  subject: Subject,
+  { cidr, cluster, transitSwitch, vpc, origin = '', tags = [] }: Subject,
 ): Decision | undefined {
-  for (const { name, spec } of inOrder(policies, direction)) {
-    if (spec.transitSwitches !== undefined && !spec.transitSwitches.includes(subject.transitSwitch)) continue;
-    const isCareful = direction === 'Export' && subject.origin === learnedOrigin;
-    const rule = spec.rules.findIndex(
-      ({ match, action }) => matches(match, subject) && !(isCareful && action === 'Allow' && !speaksOfLearned(match)),
-    );
-    const found = spec.rules[rule];
-    if (found !== undefined) return { policy: name, rule, action: found.action };
-    if (isCareful && spec.defaultAction === 'Allow') continue;
-    if (spec.defaultAction !== 'Next') return { policy: name, rule: undefined, action: spec.defaultAction };
-  }
-  return undefined;
+  const { imports, exports } = compiled(policies);
+  const isCareful = direction === 'Export' && origin === learnedOrigin;
+  const isMeant = (rule: CompiledRule): boolean =>
+    rule.clusters?.has(cluster) !== false &&
+    matchesTraits(rule, { origin, vpc, tags }) &&
+    !(isCareful && rule.isAllowed && !speaksOfLearned(rule));
+  const actionWithoutRule = ({ spec: { defaultAction } }: CompiledPolicy) =>
+    isCareful && defaultAction === 'Allow' ? 'Next' : defaultAction;
+  const asked = (direction === 'Import' ? imports : exports).filter(
+    ({ transitSwitches }) => transitSwitches?.has(transitSwitch) !== false,
+  );
+  const decided = decide(asked, cidr, isMeant, actionWithoutRule);
+  return decided && { ...decided.decidedBy, action: decided.isAllowed ? 'Allow' : 'Deny' };
 }
 
-function inOrder(policies: readonly RoutePolicy[], direction: Direction) {
-  return policies
-    .flatMap(({ name, spec }) =>
-      isProblem(spec) || spec.direction !== direction || !isAboutClusters(spec) ? [] : [{ name, spec }],
-    )
-    .toSorted((a, b) => a.spec.priority - b.spec.priority || (a.name < b.name ? -1 : 1));
-}
+const known = new WeakMap<readonly RoutePolicy[], PolicySet>();
 
-function matches(match: RouteMatch, { cidr, cluster, vpc, origin, tags }: Subject): boolean {
-  const { prefixes, origins, tags: wanted, vpcs, clusters } = match;
-  if (prefixes !== undefined && !prefixes.some((range) => isIn(range, cidr))) return false;
-  if (origins !== undefined && !origins.some((one) => one === origin)) return false;
-  if (wanted !== undefined && !wanted.some((tag) => tags?.includes(tag) === true)) return false;
-  if (vpcs !== undefined && !vpcs.includes(vpc)) return false;
-  return clusters === undefined || clusters.includes(cluster);
-}
-
-type Range = NonNullable<RouteMatch['prefixes']>[number];
-
-function isIn({ cidr: text, ge, le }: Range, cidr: Cidr): boolean {
-  const range = parseCidr(text);
-  if (range === undefined || range.prefix > cidr.prefix || !cidrsOverlap(range, cidr)) return false;
-  const shortest = ge ?? range.prefix;
-  const longest = le ?? (ge === undefined ? range.prefix : bitsOf(range.family));
-  return cidr.prefix >= shortest && cidr.prefix <= longest;
+/** One reading is asked about many prefixes. */
+function compiled(policies: readonly RoutePolicy[]): PolicySet {
+  const set = known.get(policies) ?? compilePolicies(policies.filter(isForClusters));
+  known.set(policies, set);
+  return set;
 }

@@ -199,6 +199,17 @@ describe('which policy decides', () => {
     assert.equal(decisionOf([], 'Import', subject('10.17.0.0/16')), undefined);
   });
 
+  it('by the last valid spec where the present one is refused', () => {
+    const refused = { rules: [{ match: { prefixes: [{ cidr: '10.17.0.1/16' }] }, action: 'Deny' }] };
+    assert.equal(decisionOf([policyOf('p', refused)], 'Import', subject('10.17.0.0/16')), undefined);
+    const inForce = JSON.stringify({ direction: 'Import', defaultAction: 'Deny' });
+    assert.deepEqual(decisionOf([policyOf('p', refused, { inForce })], 'Import', subject('10.17.0.0/16')), {
+      policy: 'p',
+      rule: undefined,
+      action: 'Deny',
+    });
+  });
+
   for (const [range, prefix, isIn] of [
     [{ cidr: '10.0.0.0/8' }, '10.0.0.0/8', true],
     [{ cidr: '10.0.0.0/8' }, '10.17.0.0/16', false],

@@ -7,11 +7,11 @@ import type { HubMemberStatus } from '../../lib/api/kinds/hub-member.ts';
 import type { InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { InterconnectSpec, InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
-import type { RoutePolicySpec, RoutePolicyStatus } from '../../lib/api/kinds/route-policy.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { TransitSwitchSpec, TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
+import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import type { HubProbe } from './hub-probe.ts';
 import type { OvnFacts } from './ovn-facts.ts';
 
@@ -40,12 +40,6 @@ export interface TransitSwitch {
 export interface RemoteCluster {
   readonly name: string;
   readonly status: RemoteClusterStatus;
-}
-
-export interface RoutePolicy {
-  readonly name: string;
-  readonly spec: RoutePolicySpec | Problem;
-  readonly status: RoutePolicyStatus;
 }
 
 export interface HubMember {

@@ -3,7 +3,6 @@ import { z } from 'zod';
 import { networksInForce } from '../../lib/api/in-force.ts';
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
-import { routePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { transitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
@@ -18,7 +17,6 @@ import type {
   Lease,
   Node,
   RemoteCluster,
-  RoutePolicy,
   Subnet,
   TransitSwitch,
   Workload,
@@ -59,10 +57,6 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitch {
 
 export function parseRemoteCluster(raw: RawObject): RemoteCluster {
   return { name: raw.metadata.name, status: statusOf(raw) };
-}
-
-export function parseRoutePolicy(raw: RawObject): RoutePolicy {
-  return { name: raw.metadata.name, spec: specOr(routePolicySpec, raw), status: statusOf(raw) };
 }
 
 export function parseHubMember(raw: RawObject): HubMember {

@@ -23,6 +23,7 @@ import {
   vpcs,
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
+import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import { isProblem, type Lease, type Snapshot, type Unreadable } from '../state/snapshot.ts';
 import * as parse from './objects.ts';
 import { authoritySecret, identitySecret, readAuthority, readIdentity, readJoinToken } from './secrets.ts';
@@ -53,7 +54,7 @@ export async function readSnapshot(options: ReadOptions): Promise<Snapshot> {
     reader.list(remoteClusters, parse.parseRemoteCluster),
     reader.list(transitSwitches, parse.parseTransitSwitch),
     reader.list(interconnectGateways, parse.parseGateway),
-    reader.list(routePolicies, parse.parseRoutePolicy),
+    reader.list(routePolicies, parseRoutePolicy),
     reader.list(hubMembers, parse.parseHubMember),
     reader.list(subnets, parse.parseSubnet),
     reader.list(vpcs, (raw) => raw.metadata.name),
