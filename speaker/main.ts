@@ -72,7 +72,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     // Until gobgpd has told all that routers announce, what was told of it before stays.
     const learned = received
       ? planLearned(state, plan, observed, received)
-      : learnedBefore(plan, observed, cluster.nodeState()?.status ?? {});
+      : learnedBefore(plan, observed, cluster.nodeState() ?? {});
     const clues = { signatures: signatures.recent, notifications: gobgpdLog.last };
     const planned = planStatus(state, plan, observed, clues, learned);
     metrics.set({ state, plan, observed, nodeState: planned.nodeState });
@@ -133,8 +133,8 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
   await cluster.synced;
-  target.remember(historyOf(cluster.nodeState()?.status));
-  if (cluster.nodeState()?.status.drain === 'Drained') drain.resume();
+  target.remember(historyOf(cluster.nodeState()));
+  if (cluster.nodeState()?.drain === 'Drained') drain.resume();
   isSynced = true;
   replan();
   log.info({ node, gobgpd: options.gobgpd }, 'the cluster is known; working');

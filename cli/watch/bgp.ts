@@ -3,10 +3,10 @@
  * `isthmus bgp`. What would change an answer and cannot be read is an error, never left out.
  * @throws KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
-import { bgpNodeStateStatus, type BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { EndpointSlice } from '../../lib/bgp/objects.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
+import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
 import { parsePod } from '../../lib/bgp/parse/pod.ts';
 import { parseRemote } from '../../lib/bgp/parse/remote.ts';
@@ -114,9 +114,4 @@ function byService(
   for (const [key, slice] of slices)
     grouped.set(slice.service, (grouped.get(slice.service) ?? new Map<string, EndpointSlice>()).set(key, slice));
   return grouped;
-}
-
-/** What no speaker writes is as good as nothing. */
-function parseNodeState(raw: RawObject): BgpNodeStateStatus {
-  return bgpNodeStateStatus.safeParse(raw['status'] ?? {}).data ?? {};
 }

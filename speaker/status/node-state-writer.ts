@@ -13,26 +13,26 @@ export interface NodeStateWriterOptions {
   readonly now: () => string;
 }
 
-/** The object as it was seen last; undefined: there is none. */
-export interface ShownNodeState {
-  readonly uid: string;
-  readonly status: BgpNodeStateStatus;
-}
-
 export class NodeStateWriter {
   readonly #options: NodeStateWriterOptions;
   /** What was sent, and what was shown then: until that changes, the same need not be sent again. */
-  #sent: { readonly shown: ShownNodeState | undefined; readonly status: BgpNodeStateStatus | undefined } | undefined;
+  #sent:
+    | { readonly shown: BgpNodeStateStatus | undefined; readonly status: BgpNodeStateStatus | undefined }
+    | undefined;
   #since = new Map<string, { readonly state: string; readonly since: string }>();
 
   constructor(options: NodeStateWriterOptions) {
     this.#options = options;
   }
 
-  /** @param nodeUid of the Node, with which the object goes */
-  write(shown: ShownNodeState | undefined, nodeUid: string | undefined, planned: BgpNodeStateStatus | undefined): void {
+  /** @param shown the object as it was seen last; undefined: there is none @param nodeUid of the Node, with which the object goes */
+  write(
+    shown: BgpNodeStateStatus | undefined,
+    nodeUid: string | undefined,
+    planned: BgpNodeStateStatus | undefined,
+  ): void {
     const status = planned && this.#stamped(shown, planned);
-    if (isDeepStrictEqual(shown?.status, status)) return;
+    if (isDeepStrictEqual(shown, status)) return;
     if (this.#sent && this.#sent.shown === shown && isDeepStrictEqual(this.#sent.status, status)) return;
     const attempt = { shown, status };
     this.#sent = attempt;
@@ -61,7 +61,7 @@ export class NodeStateWriter {
     return client.patch(bgpNodeStates, { name: node }, 'apply', body);
   }
 
-  #stamped(shown: ShownNodeState | undefined, planned: BgpNodeStateStatus): BgpNodeStateStatus {
+  #stamped(shown: BgpNodeStateStatus | undefined, planned: BgpNodeStateStatus): BgpNodeStateStatus {
     const next = new Map<string, { readonly state: string; readonly since: string }>();
     const peers = (planned.peers ?? []).map((peer) => {
       const before = this.#since.get(peer.address) ?? shownSince(shown, peer.address);
@@ -74,7 +74,7 @@ export class NodeStateWriter {
   }
 }
 
-function shownSince(shown: ShownNodeState | undefined, address: string) {
-  const found = shown?.status.peers?.find((peer) => peer.address === address);
+function shownSince(shown: BgpNodeStateStatus | undefined, address: string) {
+  const found = shown?.peers?.find((peer) => peer.address === address);
   return found?.since === undefined ? undefined : { state: found.state, since: found.since };
 }

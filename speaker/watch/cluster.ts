@@ -2,8 +2,10 @@
 // anew with what changed; nothing here decides anything.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
+import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
 import { parsePod } from '../../lib/bgp/parse/pod.ts';
 import { parseRemote } from '../../lib/bgp/parse/remote.ts';
@@ -34,9 +36,7 @@ import type { KubeClient, RawObject, Reflector, ReflectorChange, Resource } from
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Changes } from '../state/changes.ts';
 import type { PasswordSecret, SpeakerState } from '../state/objects.ts';
-import type { ShownNodeState } from '../status/node-state-writer.ts';
 import type { FlagObjects } from './flag-objects.ts';
-import { parseNodeState } from './node-state.ts';
 import { parseSecret } from './secret.ts';
 
 export interface Cluster {
@@ -46,8 +46,8 @@ export interface Cluster {
   readonly state: SpeakerState;
   /** What changed since the last call. */
   takeChanges(): Changes;
-  /** This node's BgpNodeState. */
-  nodeState(): ShownNodeState | undefined;
+  /** This node's BgpNodeState; undefined: there is none. */
+  nodeState(): BgpNodeStateStatus | undefined;
   stop(): Promise<void>;
 }
 
