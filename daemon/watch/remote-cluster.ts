@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import type { RemoteRoute } from '../state/forwarding.ts';
 
 const route = z.looseObject({
@@ -17,7 +18,7 @@ export function parseRemoteCluster(raw: RawObject): readonly RemoteRoute[] {
   return (shape.safeParse(raw).data?.status?.routes ?? []).flatMap((entry) => {
     const { prefix = '', transitSwitch = '', state, origin } = route.safeParse(entry).data ?? {};
     const cidr = parseCidr(prefix);
-    const isTold = state === 'Active' && origin !== 'bgp';
+    const isTold = state === 'Active' && origin !== learnedOrigin;
     return cidr === undefined || !isTold ? [] : [{ prefix: formatCidr(cidr), transitSwitch }];
   });
 }

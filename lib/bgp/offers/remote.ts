@@ -1,5 +1,6 @@
 import { parseCidr } from '../../net/cidr.ts';
 import { specialUse } from '../../net/special-use.ts';
+import { learnedOrigin } from '../../route-policy/policy.ts';
 import type { Remote } from '../objects.ts';
 import { Collected } from './host-routes.ts';
 import type { ObjectOffers } from './offer.ts';
@@ -15,7 +16,7 @@ export function remoteOffers(view: View, remote: Remote): ObjectOffers {
       const from = `prefix ${prefix} of cluster ${remote.name}`;
       if (cidr === undefined || specialUse(cidr) !== undefined) {
         collected.refuse(each.name, 'PrefixInvalid', `${from} is nothing that a router may be told`, prefix);
-      } else if (origin === 'bgp') {
+      } else if (origin === learnedOrigin) {
         const message = `${from} comes from a router there; passing it on to routers here could make a loop`;
         collected.refuse(each.name, 'LearnedByBgp', message, prefix);
       } else {
