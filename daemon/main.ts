@@ -12,7 +12,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import { nodeInterface } from '../lib/api/names.ts';
+import { hubSwitch, nodeInterface } from '../lib/api/names.ts';
 import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
@@ -39,7 +39,6 @@ import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } fr
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { isGateway } from './plan/gateway-role.ts';
 import { planNodeStatus } from './plan/node-status.ts';
-import { hubSwitch } from './state/forwarding.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';

@@ -16,6 +16,3 @@ export interface InterconnectFacts {
 
 /** Of the routes for forwarded packets: a subnet's policyRoutingTableID must be another. */
 export const forwardingTable = 10_155;
-
-/** The transit switch that every hub has. */
-export const hubSwitch = 'ts';

@@ -3,6 +3,7 @@
  * ports that members have.
  */
 import type { OvsdbClient } from 'ovsdb-client';
+import { hubSwitch } from '../../lib/api/names.ts';
 import { HubStateError } from './errors.ts';
 import { cidrsOfPorts } from './plan/attachments.ts';
 import { mostPaths, switchNames } from '../link/path-names.ts';
@@ -10,9 +11,6 @@ import { checkCidrs, pathCidr } from './plan/paths.ts';
 import { Networks, type PathTarget } from './state/networks.ts';
 import type { MemberRecord, NetworkDefinition } from './state/record.ts';
 import { readDatapath, readForeignSwitch, readNetworks, type FoundNetwork } from './watch/databases.ts';
-
-/** The hub's own transit switch; named as Kube-OVN's first. */
-const standardNetwork = 'ts';
 
 export interface OpenNetworksOptions {
   readonly northbound: OvsdbClient;
@@ -58,7 +56,7 @@ function checkStandard(
   { transitCidrs, paths, northbound }: OpenNetworksOptions,
   found: readonly FoundNetwork[],
 ): NetworkDefinition {
-  const name = standardNetwork;
+  const name = hubSwitch;
   const cidrs = checkCidrs(transitCidrs);
   if (typeof cidrs === 'string') throw new HubStateError(`--transit-cidr: ${cidrs}`);
   if (cidrs.length === 0) throw new HubStateError('--transit-cidr is empty; write for example 100.100.0.0/16');

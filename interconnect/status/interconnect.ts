@@ -1,9 +1,9 @@
 /** The status of the Interconnect. Pure. */
 import type { InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
+import { hubSwitch } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SilentDatabase } from '../link/messages.ts';
 import { countRefused } from '../link/refused.ts';
-import { defaultNetwork } from '../watch/local.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
 import { controllerStuck, isSilence } from './stuck.ts';
@@ -95,7 +95,7 @@ const lesser: Readonly<Record<string, readonly string[]>> = {
 function isLesser({ type, reason = '' }: Verdict, situation: Situation): boolean {
   const { local, clashes, networks } = situation;
   if (lesser[type]?.includes(reason) === true) return true;
-  if (type === 'RoutesConverged') return reason === wishProblem(situation)?.code && networks.has(defaultNetwork);
+  if (type === 'RoutesConverged') return reason === wishProblem(situation)?.code && networks.has(hubSwitch);
   if (type !== 'GatewaysReady') return false;
   const isClashing = new Set(clashes.map(({ node }) => node));
   const others = local === undefined ? [] : usableGateways(local).filter(({ node }) => !isClashing.has(node));
@@ -154,7 +154,7 @@ function gatewaysVerdict(situation: Situation): Verdict {
       message: 'every gateway is drained: the paths stay where they are; undrain one',
     });
   // Of networks of other VPCs, which come and go, their own TransitSwitch tells.
-  const paths = networks.get(defaultNetwork)?.paths ?? [];
+  const paths = networks.get(hubSwitch)?.paths ?? [];
   const idle = paths.filter(({ order, holder }) => order.length > 0 && holder === '').map((path) => path.switch);
   if (idle.length > 0)
     return bad(type, { code: 'NotClaimed', message: `no gateway has taken the port on ${idle.join(', ')} yet` });
@@ -196,7 +196,7 @@ function convergedVerdict(situation: Situation): Verdict {
 
 /** The network of the hub joins the VPC of the Interconnect; other networks have an object of their own to say so. */
 function wishProblem({ local }: Situation): Problem | undefined {
-  const wish = local?.wishes.find(({ name }) => name === defaultNetwork);
+  const wish = local?.wishes.find(({ name }) => name === hubSwitch);
   return wish?.problem ?? wish?.vpcProblem;
 }
 

@@ -6,7 +6,7 @@
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { GatewayPeer } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
-import { interconnectFinalizer } from '../../lib/api/names.ts';
+import { hubSwitch, interconnectFinalizer } from '../../lib/api/names.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import {
@@ -18,7 +18,6 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
-import { defaultNetwork } from '../watch/local.ts';
 import { canonicalName, madeByAgent, type Interconnect, type TransitSwitchObject } from '../watch/objects.ts';
 import type { Sources } from '../watch/sources.ts';
 import { isSameJson, withoutMeasures } from './compare.ts';
@@ -89,16 +88,16 @@ export class Reporter {
 
   transitSwitches(situation: Situation): void {
     const present = this.#options.sources.transitSwitches;
-    const own = situation.local?.wishes.find(({ name }) => name === defaultNetwork);
-    const ours = present.get(defaultNetwork);
-    if (own === undefined && ours !== undefined && !ours.isDeleting) this.#delete(transitSwitches, defaultNetwork);
-    const names = new Set([...keysOf(present), ...(own === undefined ? [] : [defaultNetwork])]);
+    const own = situation.local?.wishes.find(({ name }) => name === hubSwitch);
+    const ours = present.get(hubSwitch);
+    if (own === undefined && ours !== undefined && !ours.isDeleting) this.#delete(transitSwitches, hubSwitch);
+    const names = new Set([...keysOf(present), ...(own === undefined ? [] : [hubSwitch])]);
     for (const name of names) {
       const object = present.get(name);
-      if (object?.isDeleting === true || (name === defaultNetwork && own === undefined)) continue;
+      if (object?.isDeleting === true || (name === hubSwitch && own === undefined)) continue;
       const before = this.#before(transitSwitches, name, object);
       const status = renderTransitSwitch(name, situation, before, object?.generation ?? 1);
-      const spec = name === defaultNetwork && own !== undefined ? { vpc: own.vpc } : undefined;
+      const spec = name === hubSwitch && own !== undefined ? { vpc: own.vpc } : undefined;
       if (spec !== undefined && object !== undefined) this.#alignSpec(object, spec.vpc);
       this.#write(transitSwitches, name, { object, before, after: status }, { spec });
     }
@@ -140,8 +139,8 @@ export class Reporter {
   #alignSpec(object: TransitSwitchObject, vpc: string): void {
     if (!('code' in object.spec) && object.spec.vpc === vpc) return;
     const { client, writer } = this.#options;
-    void writer.enqueue(`TransitSwitch/${defaultNetwork}/spec`, () =>
-      client.patch(transitSwitches, { name: defaultNetwork }, 'merge', { spec: { vpc } }),
+    void writer.enqueue(`TransitSwitch/${hubSwitch}/spec`, () =>
+      client.patch(transitSwitches, { name: hubSwitch }, 'merge', { spec: { vpc } }),
     );
   }
 

@@ -1,13 +1,13 @@
 /** Decides after each round who is to be told what: of the many objects only those of which something may be different. */
 import type { LocalMember } from '../apply/member.ts';
 import type { LinkState } from '../apply/membership.ts';
+import { hubSwitch } from '../../lib/api/names.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { StandingStill } from '../state/followers.ts';
 import type { HubView } from '../state/hub-view.ts';
 import type { Progress } from '../state/progress.ts';
-import { defaultNetwork } from '../watch/local.ts';
 import type { Interconnect } from '../watch/objects.ts';
 import type { Sources } from '../watch/sources.ts';
 import { wantedMtuOf } from './mtu.ts';
@@ -111,7 +111,7 @@ export class Telling {
   /** Deleting a transit switch takes this cluster out of it: the object stays until that is done. */
   #finalize({ local }: Situation, { settledLocal }: Progress): void {
     for (const [name, object] of this.#options.sources.transitSwitches.entries()) {
-      if (name === defaultNetwork) continue;
+      if (name === hubSwitch) continue;
       if (local === undefined) this.#reporter.finalizer(name, object, false);
       else if (!object.isDeleting) this.#reporter.finalizer(name, object, true);
       else if (settledLocal === local && !local.wishes.some((wish) => wish.name === name))

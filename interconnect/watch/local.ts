@@ -1,7 +1,7 @@
 /** Puts this cluster together from its parts; the same parts give the same object, so that plans can be remembered. */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
-import { defaultVpc } from '../../lib/api/names.ts';
+import { defaultVpc, hubSwitch } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import { switchNames } from '../link/path-names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -14,9 +14,6 @@ import {
   type Wish,
 } from '../state/local.ts';
 import type { Node, Subnet, TransitSwitchObject } from './objects.ts';
-
-/** The hub's own transit switch, which every member takes part in. */
-export const defaultNetwork = 'ts';
 
 export interface LocalParts {
   readonly spec: InterconnectSpec;
@@ -70,9 +67,9 @@ function wishesOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet
     const problem = joined === '' ? nameProblem(name, inForce) : undefined;
     return { name, paths, problem, ...partOf(parts, joined, vpc) };
   };
-  const first: Wish = { ...named(defaultNetwork, 0, spec.vpc), cidrs: [], clusters: [] };
+  const first: Wish = { ...named(hubSwitch, 0, spec.vpc), cidrs: [], clusters: [] };
   const others = [...transitSwitches].flatMap(([name, { spec: wanted, isDeleting }]): Wish[] => {
-    if (name === defaultNetwork || isDeleting) return [];
+    if (name === hubSwitch || isDeleting) return [];
     if ('code' in wanted) return [{ ...first, name, vpc: '', vpcProblem: undefined, problem: wanted }];
     const { vpc, cidr, paths, clusters } = wanted;
     const cidrs = cidr.split(',').map((text) => text.trim());

@@ -10,6 +10,9 @@ export const defaultVpc = 'ovn-cluster';
 export const defaultSubnet = 'ovn-default';
 export const joinSubnet = 'join';
 
+/** The hub's own transit switch, which every member takes part in; named as Kube-OVN's first. */
+export const hubSwitch = 'ts';
+
 /** Pod, node and namespace annotations, as Kube-OVN's users know them. */
 export const annotation = {
   allocated: 'ovn.kubernetes.io/allocated',
