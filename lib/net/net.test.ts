@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
 import { describe, test } from 'node:test';
-import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from './cidr.ts';
+import { byPrefix, cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from './cidr.ts';
 import { IntervalSet } from './interval-set.ts';
 import { formatIp, parseIp } from './ip.ts';
 import { deriveMac, parseMac } from './mac.ts';
@@ -100,6 +100,21 @@ describe('cidr', () => {
   ]) {
     test(`refuses '${text}'`, () => assert.equal(parseCidr(text), undefined));
   }
+
+  test('prefixes are in the order of their addresses: IPv4 first, the wider one first, what is no prefix last', () => {
+    const ordered = [
+      '9.0.0.0/8',
+      '10.0.0.0/8',
+      '10.0.0.0/16',
+      '10.2.0.0/16',
+      '10.10.0.0/16',
+      '2001:db8::/32',
+      'fd00::/8',
+    ];
+    const mixed = ['none', ...ordered.toReversed()].map((prefix) => ({ prefix }));
+    const sorted = byPrefix(mixed, ({ prefix }) => prefix).map(({ prefix }) => prefix);
+    assert.deepEqual(sorted, [...ordered, 'none']);
+  });
 
   test('containment agrees with node:net BlockList', () => {
     const random = randomOf(3);

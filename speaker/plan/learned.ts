@@ -5,7 +5,7 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import { hostPrefix } from '../../lib/bgp/offers/host-routes.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
 import type { BgpPolicies } from '../../lib/bgp/policies.ts';
-import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import type { Received, ReceivedRoute } from '../state/learned.ts';
@@ -84,7 +84,7 @@ function choose(
     if (typeof outcome === 'string') refuse(outcome);
     else used.push(outcome);
   }
-  const sorted = used.toSorted((a, b) => compareAddress(a.prefix, b.prefix));
+  const sorted = byPrefix(used, (route) => route.prefix);
   for (const _ of sorted.slice(limit)) refuse('OverLimit');
   return { routes: sorted.slice(0, limit), refused };
 }
@@ -145,11 +145,4 @@ function ownNetworks({ subnets, nodes }: SpeakerState): PrefixCover {
     }
   }
   return own;
-}
-
-function compareAddress(left: string, right: string): number {
-  const [a, b] = [parseCidr(left), parseCidr(right)];
-  if (!a || !b || a.family !== b.family) return left < right ? -1 : 1;
-  if (a.network !== b.network) return a.network < b.network ? -1 : 1;
-  return a.prefix - b.prefix;
 }

@@ -5,9 +5,8 @@ import { viewOf, type View } from '../../../lib/bgp/offers/view.ts';
 import { familyOfAddress } from '../../../lib/bgp/family.ts';
 import { isOfferedHere, RouteTable } from '../../../lib/bgp/route-table.ts';
 import type { SentAttributes } from '../../../lib/bgp/sent.ts';
-import { type Cidr, cidrsOverlap, parseCidr } from '../../../lib/net/cidr.ts';
+import { byPrefix, type Cidr, cidrsOverlap, parseCidr } from '../../../lib/net/cidr.ts';
 import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
-import { byPrefix } from '../cidr-order.ts';
 import { nameOfTable } from './object-names.ts';
 import { sessionOf, type Speaker, speakerNodes, speakerOf } from './speakers.ts';
 import { tellingOf } from './told.ts';
@@ -84,7 +83,7 @@ export function listAnnounced(reading: BgpReading, { node, peer, prefix }: Route
       ...value,
     }));
   });
-  return byPrefix(rows);
+  return byPrefix(rows, (row) => row.prefix);
 }
 
 /** Says what the peers of a node are told of a prefix; the answer is worked out once for each class and family. */
@@ -135,7 +134,7 @@ export function listLearned({ nodeStates }: BgpReading, { node, peer, prefix }: 
       rows.set(key, row);
     }
   }
-  return byPrefix([...rows.values()]);
+  return byPrefix([...rows.values()], (row) => row.prefix);
 }
 
 function overlaps(wanted: Cidr, prefix: string): boolean {

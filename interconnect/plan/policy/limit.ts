@@ -1,6 +1,6 @@
 /** How many prefixes of one cluster are used. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { parseCidr } from '../../../lib/net/cidr.ts';
+import { byPrefix } from '../../../lib/net/cidr.ts';
 import type { PolicySet } from '../../../lib/route-policy/compile.ts';
 
 export interface LimitedPrefix {
@@ -35,7 +35,9 @@ export function limitPrefixes<P extends LimitedPrefix>(
     const counted = left.filter(({ transitSwitch }) => transitSwitches?.has(transitSwitch) !== false);
     const cidrs = [...new Set(counted.map(({ cidr }) => cidr))];
     if (cidrs.length <= limit) continue;
-    const beyond = new Set(inOrder(cidrs).slice(limit));
+    // Different texts of one prefix are in order, too.
+    const ordered = byPrefix(cidrs.sort(), (cidr) => cidr);
+    const beyond = new Set(ordered.slice(limit));
     const isBeyond = (prefix: P): boolean =>
       beyond.has(prefix.cidr) && transitSwitches?.has(prefix.transitSwitch) !== false;
     refused.push(
@@ -65,18 +67,4 @@ function refusal<P extends LimitedPrefix>(
 ): Refusal<P> {
   const message = `${prefix.cidr} of ${cluster} is beyond maxPrefixes ${limit} of RoutePolicy ${policy}: ${cluster} offers ${offered}, and the lowest addresses are used; raise the limit, or have ${cluster} offer fewer, larger prefixes`;
   return { cluster, prefix, policy, problem: { code: 'MaxPrefixes', message } };
-}
-
-/** By address; text that is no prefix comes last. */
-function inOrder(cidrs: readonly string[]): readonly string[] {
-  const keyed = cidrs.map((text) => {
-    const cidr = parseCidr(text);
-    return { text, family: cidr?.family ?? 7, network: cidr?.network ?? 0n, mask: cidr?.prefix ?? 0 };
-  });
-  keyed.sort((a, b) => {
-    if (a.family !== b.family) return a.family - b.family;
-    if (a.network !== b.network) return a.network < b.network ? -1 : 1;
-    return a.mask - b.mask || (a.text < b.text ? -1 : 1);
-  });
-  return keyed.map(({ text }) => text);
 }
