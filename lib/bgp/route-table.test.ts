@@ -133,6 +133,19 @@ test('a service is announced where it has somewhere to go', () => {
   });
 });
 
+test('a summary lists prefixes in the order of their addresses, at most a hundred', () => {
+  const summaryOf = (prefixes: readonly string[]) => {
+    const table = new RouteTable();
+    table.rebuild(stateOf({ subnets: [subnetOf('web', prefixes)] }), undefined);
+    return table.summary('all');
+  };
+  const ordered = ['10.2.0.0/16', '10.10.0.0/16', 'fd00::/64'];
+  assert.deepEqual(summaryOf(ordered.toReversed()).prefixes, ordered);
+  const many = summaryOf(Array.from({ length: 150 }, (_, at) => `10.${at}.0.0/16`));
+  assert.equal(many.prefixCount, 150);
+  assert.equal(many.prefixes.length, 100);
+});
+
 test('an annotated service needs no EndpointSlice to be announced, but a ready endpoint where there are some', () => {
   const of = (scope: 'cluster' | 'local', endpoints: Record<string, readonly Endpoint[]>) =>
     outcome(

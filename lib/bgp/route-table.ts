@@ -1,5 +1,6 @@
 // All routes of one node, kept up to date object by object: what changed comes in as references, the prefixes whose announcement changed go
 // out. A round with everything anew gives the same table. No I/O, no clock: the same state gives the same routes, in whatever order it came.
+import { byPrefix } from '../net/cidr.ts';
 import { Classifier, type RouteClass } from './classes.ts';
 import { familyOfAddress } from './family.ts';
 import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
@@ -147,7 +148,7 @@ export class RouteTable {
     return {
       objects: tally?.objects.size ?? 0,
       prefixCount: tally?.prefixes.size ?? 0,
-      prefixes: smallest(tally?.prefixes.keys() ?? [], shownPrefixes),
+      prefixes: byPrefix(smallest(tally?.prefixes.keys() ?? [], shownPrefixes), (prefix) => prefix),
       notAnnounced: notAnnounced.toSorted((a, b) => (a.object < b.object ? -1 : 1)).slice(0, shownRefusals),
     };
   }

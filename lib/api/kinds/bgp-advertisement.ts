@@ -135,7 +135,7 @@ export const bgpAdvertisementStatus = z.object({
   objects: z.int().describe('Objects that are announced.').optional(),
   prefixes: z
     .array(z.string())
-    .describe('What is announced, from all nodes together; at most the first 100.')
+    .describe('What is announced, from all nodes together, in the order of addresses; a hundred where there are more.')
     .optional(),
   prefixCount: z.int().describe('How many prefixes are announced.').optional(),
   notAnnounced: z
