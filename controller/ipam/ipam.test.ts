@@ -3,6 +3,7 @@ import { describe, test } from 'node:test';
 import { cidrContains, lastOf, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { parseRange } from '../../lib/net/range.ts';
+import { randomOf } from '../../lib/testing-random.ts';
 import { SubnetPool } from './subnet-pool.ts';
 import type { AddressRequest, Allocation } from './subnet-pool.ts';
 import type { FamilyNet } from './family-pool.ts';
@@ -117,11 +118,7 @@ describe('asked for', () => {
 });
 
 test('a random sequence never gives an address or MAC address twice, nor loses one', () => {
-  let state = 42;
-  const random = (limit: number): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 4294967296) * limit);
-  };
+  const random = randomOf(42);
   let v4 = net('10.0.0.0/26', '10.0.0.1', ['10.0.0.20..10.0.0.30']);
   const v6 = net('fd00::/122', 'fd00::1');
   const pool = new SubnetPool('s', { v4, v6 });

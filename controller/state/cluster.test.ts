@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { type Random, randomOf } from '../../lib/testing-random.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { learnedProblems } from '../plan/bgp/problems.ts';
@@ -307,8 +308,6 @@ test('a family that nodes have no addresses of: the subnet is told that it leads
   assert.equal(ready()?.message, '');
 });
 
-type Random = (limit: number) => number;
-
 function randomIsolation(random: Random): object {
   return {
     ...(random(4) === 0 ? { private: true, allowSubnets: ['10.31.0.0/30', 'bad'].slice(random(2)) } : {}),
@@ -387,11 +386,7 @@ function randomNode(random: Random): readonly [string, ReturnType<typeof node> |
 
 describe('dependencies', () => {
   test('after random changes every plan is what was planned last: nothing that matters was left clean', () => {
-    let state = 99;
-    const random = (limit: number): number => {
-      state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-      return Math.floor((state / 4294967296) * limit);
-    };
+    const random = randomOf(99);
     const cluster = basic();
     cluster.restore(new Map());
     const last = new Map<string, string>();

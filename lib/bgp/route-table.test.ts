@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { randomOf } from '../testing-random.ts';
 import type { BgpState, Endpoint, Pod } from './objects.ts';
 import { annotationAdvertisement } from './offers/offer.ts';
 import { RouteTable } from './route-table.ts';
@@ -237,8 +238,7 @@ test('prefixes announced alike share a class, whose name has everything in it th
 });
 
 test('worked on object by object in any order, the table is what a build of everything gives', () => {
-  const random = seeded(7);
-  const pick = (count: number): number => Math.floor(random() * count);
+  const random = randomOf(7);
   const advertisements = [
     advertisementOf('pods', {
       source: 'Pod',
@@ -259,12 +259,12 @@ test('worked on object by object in any order, the table is what a build of ever
   table.rebuild(state, { isLeaving: false });
   const seen = new Map<string, string>();
   for (let step = 0; step < 400; step++) {
-    const keys = Array.from({ length: 1 + pick(3) }, () => `default/p${pick(40)}`);
+    const keys = Array.from({ length: 1 + random(3) }, () => `default/p${random(40)}`);
     for (const key of keys) {
-      if (random() < 0.3) pods.delete(key);
+      if (random(10) < 3) pods.delete(key);
       else {
-        const at = { node: `n${1 + pick(3)}`, isReady: random() < 0.8, labels: { tier: String(pick(2)) } };
-        pods.set(key, podOf(key.slice(8), [`10.16.0.${1 + pick(60)}`], at));
+        const at = { node: `n${1 + random(3)}`, isReady: random(10) < 8, labels: { tier: String(random(2)) } };
+        pods.set(key, podOf(key.slice(8), [`10.16.0.${1 + random(60)}`], at));
       }
     }
     table.update(
@@ -289,14 +289,3 @@ test('worked on object by object in any order, the table is what a build of ever
     assert.deepEqual(refused(table), refused(fresh));
   }
 });
-
-/** Numbers from 0 to 1, the same for the same seed (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}

@@ -1,19 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
+import { randomOf } from '../testing-random.ts';
 import { NorthboundBed } from './northbound-bed.ts';
 import type { OvsdbTarget } from './ovsdb-target.ts';
 import { ref, type Contribution, type Desired } from './row.ts';
-
-/** Numbers below `end` that are the same for the same seed (mulberry32). */
-function numbers(seed: number): (end: number) => number {
-  let state = seed;
-  return (end) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) % end;
-  };
-}
 
 interface ModelPod {
   readonly groups: readonly string[];
@@ -140,7 +130,7 @@ describe('random plans', () => {
 
   for (let seed = 1; seed <= 6; seed++) {
     it(`end in what they say, and no port is ever without a group by our doing (seed ${seed})`, async () => {
-      const next = numbers(seed);
+      const next = randomOf(seed);
       const model = new Model();
       await bed.reset();
       let target = bed.open({ batchSize: 1 + next(4) });

@@ -1,32 +1,24 @@
 import assert from 'node:assert/strict';
 import { BlockList, isIP } from 'node:net';
 import { describe, test } from 'node:test';
+import { type Random, randomOf } from '../testing-random.ts';
 import { byPrefix, cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from './cidr.ts';
 import { IntervalSet } from './interval-set.ts';
 import { formatIp, parseIp } from './ip.ts';
 import { deriveMac, parseMac } from './mac.ts';
 import { formatRange, parseRange } from './range.ts';
 
-/** A seeded generator, so that a failure can be repeated. */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return state / 4294967296;
-  };
-}
-
-function randomText(random: () => number): string {
+function randomText(random: Random): string {
   const alphabet = '0123456789abcfF::..';
-  const length = 2 + Math.floor(random() * 18);
-  return Array.from({ length }, () => alphabet[Math.floor(random() * alphabet.length)]).join('');
+  const length = 2 + random(18);
+  return Array.from({ length }, () => alphabet[random(alphabet.length)]).join('');
 }
 
-function randomV6(random: () => number): string {
-  const groups = Array.from({ length: 8 }, () => (random() < 0.5 ? 0 : Math.floor(random() * 65536)).toString(16));
-  const at = Math.floor(random() * 8);
-  const cut = Math.floor(random() * (8 - at));
-  if (random() < 0.4) return groups.join(':');
+function randomV6(random: Random): string {
+  const groups = Array.from({ length: 8 }, () => (random(2) === 0 ? 0 : random(65536)).toString(16));
+  const at = random(8);
+  const cut = random(8 - at);
+  if (random(5) < 2) return groups.join(':');
   return `${groups.slice(0, at).join(':')}::${groups.slice(at + cut + 1).join(':')}`;
 }
 
@@ -40,7 +32,7 @@ describe('parseIp', () => {
           ? randomText(random)
           : pick === 1
             ? randomV6(random)
-            : Array.from({ length: 4 }, () => Math.floor(random() * 300)).join('.');
+            : Array.from({ length: 4 }, () => random(300)).join('.');
       assert.equal(parseIp(text)?.family ?? 0, isIP(text), text);
     }
   });
@@ -120,13 +112,9 @@ describe('cidr', () => {
     const random = randomOf(3);
     for (let round = 0; round < 2000; round += 1) {
       const isV6 = round % 2 === 1;
-      const base = isV6
-        ? `fd00::${Math.floor(random() * 65536).toString(16)}`
-        : `10.0.${Math.floor(random() * 4)}.${Math.floor(random() * 256)}`;
-      const probe = isV6
-        ? `fd00::${Math.floor(random() * 65536).toString(16)}`
-        : `10.0.${Math.floor(random() * 4)}.${Math.floor(random() * 256)}`;
-      const prefix = isV6 ? 110 + Math.floor(random() * 19) : 20 + Math.floor(random() * 13);
+      const base = isV6 ? `fd00::${random(65536).toString(16)}` : `10.0.${random(4)}.${random(256)}`;
+      const probe = isV6 ? `fd00::${random(65536).toString(16)}` : `10.0.${random(4)}.${random(256)}`;
+      const prefix = isV6 ? 110 + random(19) : 20 + random(13);
       const list = new BlockList();
       list.addSubnet(base, prefix, isV6 ? 'ipv6' : 'ipv4');
       const cidr = parseCidr(`${base}/${prefix}`);
@@ -158,9 +146,9 @@ describe('IntervalSet', () => {
     const set = new IntervalSet();
     const model = new Set<number>();
     for (let round = 0; round < 3000; round += 1) {
-      const first = Math.floor(random() * 200);
-      const last = first + Math.floor(random() * 12) - 1;
-      const isAdd = random() < 0.5;
+      const first = random(200);
+      const last = first + random(12) - 1;
+      const isAdd = random(2) === 0;
       if (isAdd) set.add(BigInt(first), BigInt(last));
       else set.remove(BigInt(first), BigInt(last));
       for (let value = first; value <= last; value += 1) {

@@ -1,6 +1,7 @@
 /** Prefixes of routers go round a ring of clusters and routers without coming back, and are gone when their origin is. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { randomOf } from '../../lib/testing-random.ts';
 import { Cluster, Router, World } from './ring.ts';
 
 const everything = { rules: [{ match: { origins: ['bgp', 'connected'] } }] };
@@ -8,14 +9,6 @@ const everything = { rules: [{ match: { origins: ['bgp', 'connected'] } }] };
 const [one, two, both] = ['192.0.1.0/24', '192.0.2.0/24', '192.0.3.0/24'];
 const subnets = { a: '10.16.0.0/16', b: '10.17.0.0/16', c: '10.18.0.0/16' } as const;
 const addressIn = (prefix: string): string => prefix.replace(/\.0\/\d+$/, '.9');
-
-function randomOf(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * limit);
-  };
-}
 
 /** a–b–c joined by the interconnect; r1 peers with a and b, r2 with b and c, and both with each other. */
 function ring(exporting: object = everything): World {

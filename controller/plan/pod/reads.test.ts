@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { type Random, randomOf } from '../../../lib/testing-random.ts';
 import { Cluster } from '../../state/cluster.ts';
 import { parseVip } from '../../watch/addresses.ts';
 import { parseSecurityGroup, parseSubnet, parseVpc } from '../../watch/networks.ts';
@@ -24,16 +25,6 @@ function planned(cluster: Cluster, key: string): string {
   if (key.startsWith('security-group/')) told.push(planSecurityGroupConditions(cluster, id, undefined));
   return JSON.stringify([planKey(cluster, key), told]);
 }
-
-function randomNumbers(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 4294967296) * limit);
-  };
-}
-
-type Random = ReturnType<typeof randomNumbers>;
 
 function maybe<T>(random: Random, value: T): readonly T[] {
   return random(3) === 0 ? [value] : [];
@@ -104,7 +95,7 @@ function changeRest(cluster: Cluster, random: Random): void {
 }
 
 test('after random changes of what ports are made of, no pod, group or Vip was left as it was', () => {
-  const random = randomNumbers(7);
+  const random = randomOf(7);
   const cluster = new Cluster();
   const subnet = (name: string, spec: object) => parseSubnet({ metadata: meta(name), spec });
   cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));

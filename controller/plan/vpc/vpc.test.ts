@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { randomOf } from '../../../lib/testing-random.ts';
 import { Cluster } from '../../state/cluster.ts';
 import { parseTransitSwitch } from '../../watch/networks.ts';
 import { parseNamespace } from '../../watch/workloads.ts';
@@ -86,11 +87,7 @@ test('a VPC is deleted after its subnets, and gets no new ones', () => {
 });
 
 test('after random changes every plan and status is what it was last', () => {
-  let state = 7;
-  const random = (limit: number): number => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 4294967296) * limit);
-  };
+  const random = randomOf(7);
   const pick = <T>(...list: readonly T[]): T => list[random(list.length)] as T;
   const cluster = basic();
   const vpcs = ['ovn-cluster', 'a', 'b', 'a-b'];

@@ -1,19 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { type Random, randomOf } from '../../../lib/testing-random.ts';
 import { PrefixTree } from './prefix-tree.ts';
 
-/** A sequence that is the same in every run. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
-
 /** Few different ones, so that many overlap. */
-function someCidr(next: (below: number) => number): Cidr {
+function someCidr(next: Random): Cidr {
   const text =
     next(3) === 0
       ? `fd00:${next(4).toString(16)}::${next(4).toString(16)}/${[0, 16, 32, 64, 128][next(5)]}`
@@ -24,7 +16,7 @@ function someCidr(next: (below: number) => number): Cidr {
 }
 
 test('what overlaps a prefix is found exactly where looking at all of them finds one', () => {
-  const next = numbers(7);
+  const next = randomOf(7);
   const tree = new PrefixTree();
   let held: { readonly cidr: Cidr; readonly holder: string }[] = [];
   let found = 0;

@@ -5,7 +5,8 @@ import { cidrContains, parseCidr } from '../../../lib/net/cidr.ts';
 import { compilePolicies } from '../../../lib/route-policy/compile.ts';
 import { exportPrefixes, type OwnPrefix } from './export.ts';
 import { tally, type RoutePolicy } from '../../../lib/route-policy/policy.ts';
-import { policy, randomOf, type ShortSpec } from './testing.ts';
+import { randomOf } from '../../../lib/testing-random.ts';
+import { policy, type ShortSpec } from './testing.ts';
 
 const own = (cidr: string, fields: Partial<OwnPrefix> = {}): OwnPrefix => ({
   cidr,

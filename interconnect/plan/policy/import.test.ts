@@ -6,7 +6,8 @@ import { bitsOf, type Family } from '../../../lib/net/ip.ts';
 import { compilePolicies } from '../../../lib/route-policy/compile.ts';
 import { importVerdict, type OfferedPrefix } from './import.ts';
 import { tally, type Decision, type RoutePolicy } from '../../../lib/route-policy/policy.ts';
-import { policy, randomOf } from './testing.ts';
+import { randomOf } from '../../../lib/testing-random.ts';
+import { policy } from './testing.ts';
 
 const offered = (fields: Partial<OfferedPrefix> = {}): OfferedPrefix => ({
   cluster: 'west',

@@ -1,4 +1,4 @@
-/** For tests of this folder: policies from short specs, and prefixes from a seeded generator. */
+/** For tests of this folder: policies from short specs. */
 import { routePolicySpec, type RoutePolicySpec } from '../../../lib/api/kinds/route-policy.ts';
 import type { RoutePolicy } from '../../../lib/route-policy/policy.ts';
 
@@ -16,14 +16,5 @@ export function policy(name: string, spec: ShortSpec, fields: Partial<RoutePolic
     status: {},
     from: undefined,
     ...fields,
-  };
-}
-
-/** Integers below `limit`, always the same for one seed. */
-export function randomOf(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 4294967296) * limit);
   };
 }

@@ -3,6 +3,7 @@
  * At the end everybody has what is there; and a fresh start of all agents and the hub would change no row.
  */
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Random, randomOf } from '../../../lib/testing-random.ts';
 import { waitFor } from '../../lab/run.ts';
 import type { FlowReport } from '../flows/report.ts';
 import type { IcBed } from './bed.ts';
@@ -17,17 +18,6 @@ const killEveryMs = 2000;
 const churnEveryMs = 500;
 /** Subnets that come and go, in each cluster. */
 const slots = 8;
-
-/** Numbers that look random and are the same for the same seed (mulberry32); in [0, 1). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
-}
 
 interface Victim {
   readonly place: string;
@@ -48,11 +38,11 @@ interface Kill extends Victim {
   readonly atMs: number;
 }
 
-async function killAtRandom(bed: IcBed, random: () => number, end: number): Promise<readonly Kill[]> {
+async function killAtRandom(bed: IcBed, random: Random, end: number): Promise<readonly Kill[]> {
   const victims = victimsOf(bed);
   const kills: Kill[] = [];
   while (performance.now() < end) {
-    const victim = victims[Math.floor(random() * victims.length)];
+    const victim = victims[random(victims.length)];
     if (victim !== undefined && !isDead(bed.lab, victim.place, victim.component)) {
       kills.push({ ...victim, atMs: Date.now() });
       await bed.lab.kill(victim.place, victim.component);
@@ -66,11 +56,11 @@ async function killAtRandom(bed: IcBed, random: () => number, end: number): Prom
 /** Subnets that are there at the end, by cluster. */
 type Left = ReadonlyMap<string, ReadonlyMap<string, string>>;
 
-async function churn(bed: IcBed, random: () => number, end: number): Promise<Left> {
+async function churn(bed: IcBed, random: Random, end: number): Promise<Left> {
   const left = new Map(direction.map((cluster) => [cluster as string, new Map<string, string>()]));
   while (performance.now() < end) {
-    const at = Math.floor(random() * slots);
-    const cluster = direction[Math.floor(random() * direction.length)] ?? 'east';
+    const at = random(slots);
+    const cluster = direction[random(direction.length)] ?? 'east';
     const name = `chaos-${cluster}-${String(at)}`;
     const cidr = `10.${cluster === 'east' ? '70' : '71'}.${String(at)}.0/24`;
     const there = left.get(cluster);
@@ -152,10 +142,7 @@ async function chaos(bed: IcBed): Promise<IcRow[]> {
   try {
     const report = await bed.flowsDuring(direction, async () => {
       const end = performance.now() + lengthMs;
-      [kills, left] = await Promise.all([
-        killAtRandom(bed, randomFrom(seed), end),
-        churn(bed, randomFrom(seed + 1), end),
-      ]);
+      [kills, left] = await Promise.all([killAtRandom(bed, randomOf(seed), end), churn(bed, randomOf(seed + 1), end)]);
     });
     tellLosses(report, kills);
     await bed.settle();

@@ -13,9 +13,9 @@ import {
   subnets,
 } from '../../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../../lib/kube/types.ts';
+import { pick, type Random } from '../../../lib/testing-random.ts';
 import { localAsn, type WhyBed } from './why-bed.ts';
 import { createPolicies, type DeniedRanges } from './why-policies.ts';
-import { pick, type Random } from './why-random.ts';
 
 const counts = { subnets: 12, pods: 90, services: 50 };
 const spaces = ['default', 'blue', 'green'];

@@ -1,8 +1,8 @@
 // For why.test.ts: RoutePolicies of the routers' sessions. What they deny is told in plain values too, so that the test judges by itself.
 import { routePolicies } from '../../../lib/kube/resources.ts';
 import { holds } from '../../../lib/bgp/own-prefixes.ts';
+import { pick, type Random } from '../../../lib/testing-random.ts';
 import type { SpeakerBed } from './speaker-bed.ts';
-import { pick, type Random } from './why-random.ts';
 
 export interface DeniedRanges {
   readonly policy: string;

@@ -10,11 +10,11 @@ import { readBgp } from '../../../cli/watch/bgp.ts';
 import { wellKnownCommunities } from '../../../lib/api/kinds/bgp-advertisement.ts';
 import { holds, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
+import { pick, randomOf } from '../../../lib/testing-random.ts';
 import { eventually } from './eventually.ts';
 import { localAsn, openWhyBed, type WhyBed } from './why-bed.ts';
 import { createObjects } from './why-objects.ts';
 import { type DeniedRanges, isDenied, lengthOf } from './why-policies.ts';
-import { pick, randomOf } from './why-random.ts';
 
 const seed = Number(process.env['ISTHMUS_SEED'] ?? Math.floor(Math.random() * 0xffffffff));
 const random = randomOf(seed);

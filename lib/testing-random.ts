@@ -1,14 +1,16 @@
-/** Integers below a limit. */
+/** For tests: numbers that look random and are the same for the same seed, so that a failure can be repeated. */
+
+/** Integers from 0, below a limit. */
 export type Random = (limit: number) => number;
 
-/** The same numbers for the same seed. */
+/** By mulberry32. */
 export function randomOf(seed: number): Random {
-  let state = seed >>> 0;
+  let state = seed;
   return (limit) => {
-    state = (state + 0x6d2b79f5) >>> 0;
+    state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296) * limit);
+    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * limit);
   };
 }
 
