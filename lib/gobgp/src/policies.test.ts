@@ -1,13 +1,19 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { GobgpClient } from './api.ts';
-import { openGobgp } from './client.ts';
 import { GobgpInvalidArgument } from './errors.ts';
-import type { PeerConfig } from './peers.ts';
 import { isSamePolicies, type PolicyActions, type PolicyStatement, type RoutingPolicies } from './policies.ts';
 import { statementMessages, statementsOf } from './policy-statements.ts';
-import { eventually, type FrrLab, labMissing, openFrrLab, type TestRouter } from './testing-frr.ts';
-import { gobgpdBinaries, startGobgpd, type TestGobgpd } from './testing.ts';
+import {
+  eventually,
+  type FrrLab,
+  labMissing,
+  openFrrLab,
+  plainPeer,
+  startLabGobgpd,
+  type TestRouter,
+} from './testing-frr.ts';
+import type { TestGobgpd } from './testing.ts';
 
 const tag = (number: number) => `65001:4048551937:${number}`;
 const everyAction: PolicyActions = {
@@ -92,17 +98,13 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
     ];
     lab = await openFrrLab([config(65101), config(65001)]);
     [outside, inside] = lab.routers as [TestRouter, TestRouter];
-    const binary = gobgpdBinaries().find(({ name }) => name === 'gobgpd 4');
-    assert.ok(binary);
-    daemon = await startGobgpd(binary, ['ip', 'netns', 'exec', lab.nodeNetns]);
-    gobgp = await openGobgp({ target: daemon.target });
-    await gobgp.startBgp({ asn: 65001, routerId: '192.0.2.1', listenPort: 179 });
+    ({ daemon, gobgp } = await startLabGobgpd(lab));
     await gobgp.setPolicies(policies([]));
     for (const [router, asn] of [
       [outside, 65101],
       [inside, 65001],
     ] as const)
-      await gobgp.addPeer(peer(router.v4, asn));
+      await gobgp.addPeer(plainPeer(router.v4, asn));
     await eventually(async () => (await gobgp.listPeers()).every(({ session }) => session.state === 'Established'));
   });
   after(async () => {
@@ -111,16 +113,6 @@ describe('policies of gobgpd towards FRR', { skip: labMissing() }, () => {
     await lab.close();
   });
 
-  const peer = (address: string, asn: number): PeerConfig => ({
-    address,
-    asn,
-    port: 179,
-    isPassive: false,
-    ebgpMultihopTtl: 1,
-    holdTimeSeconds: 90,
-    keepaliveSeconds: 30,
-    families: ['ipv4-unicast', 'ipv6-unicast'],
-  });
   const policies = (statements: readonly PolicyStatement[]): RoutingPolicies => ({
     prefixSets: { some: ['10.1.0.0/16'] },
     neighborSets: { outside: ['172.30.1.1'], inside: ['172.30.2.1'] },

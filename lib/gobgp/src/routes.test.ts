@@ -2,13 +2,20 @@ import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GobgpClient } from './api.ts';
-import { openGobgp } from './client.ts';
 import { GobgpInvalidArgument, GobgpUnreachable, GobgpUnsupported } from './errors.ts';
 import type { PeerConfig } from './peers.ts';
 import type { RouteChange } from './route-messages.ts';
 import { type RouteWatch, watchRoutes } from './routes.ts';
-import { eventually, type FrrLab, labMissing, openFrrLab, type TestRouter } from './testing-frr.ts';
-import { gobgpdBinaries, startGobgpd, type TestGobgpd } from './testing.ts';
+import {
+  eventually,
+  type FrrLab,
+  labMissing,
+  openFrrLab,
+  plainPeer,
+  startLabGobgpd,
+  type TestRouter,
+} from './testing-frr.ts';
+import type { TestGobgpd } from './testing.ts';
 import type { Transport } from './transport.ts';
 
 test('gobgpd 3 cannot be watched', () => {
@@ -57,11 +64,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
       ];
     lab = await openFrrLab([config(65101, ['10.50.0.0/24']), config(65102, ['10.60.0.0/24', '10.61.0.0/24'])]);
     [first, second] = lab.routers as [TestRouter, TestRouter];
-    const binary = gobgpdBinaries().find(({ name }) => name === 'gobgpd 4');
-    assert.ok(binary);
-    daemon = await startGobgpd(binary, ['ip', 'netns', 'exec', lab.nodeNetns]);
-    gobgp = await openGobgp({ target: daemon.target });
-    await gobgp.startBgp({ asn: 65001, routerId: '192.0.2.1', listenPort: 179 });
+    ({ daemon, gobgp } = await startLabGobgpd(lab));
     // Nothing is imported: what is told is what came, not what was taken.
     await gobgp.setPolicies({
       prefixSets: {},
@@ -83,14 +86,7 @@ describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {
   });
 
   const peer = (router: TestRouter, change: Partial<PeerConfig> = {}): PeerConfig => ({
-    address: router.v4,
-    asn: router === first ? 65101 : 65102,
-    port: 179,
-    isPassive: false,
-    ebgpMultihopTtl: 1,
-    holdTimeSeconds: 90,
-    keepaliveSeconds: 30,
-    families: ['ipv4-unicast', 'ipv6-unicast'],
+    ...plainPeer(router.v4, router === first ? 65101 : 65102),
     ...change,
   });
   const untilReceived = (router: TestRouter, count: number) =>

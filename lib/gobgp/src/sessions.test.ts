@@ -6,21 +6,20 @@ import { GobgpInvalidArgument, GobgpRejected, GobgpUnsupported } from './errors.
 import { notificationName, notificationOfLogLine, notificationOfMessage, notificationText } from './notifications.ts';
 import { peerMessage } from './peer-messages.ts';
 import { isSamePeer, isSessionKept, type Peer, type PeerConfig } from './peers.ts';
-import { eventually, type FrrLab, labMissing, openFrrLab, type TestRouter } from './testing-frr.ts';
-import { gobgpdBinaries, startGobgpd, type TestGobgpd } from './testing.ts';
+import {
+  eventually,
+  type FrrLab,
+  labMissing,
+  openFrrLab,
+  plainPeer,
+  startLabGobgpd,
+  type TestRouter,
+} from './testing-frr.ts';
+import type { TestGobgpd } from './testing.ts';
 
 const restart = { restartTimeSeconds: 20, deferralSeconds: 10 };
 const bfd = { transmitMs: 100, receiveMs: 150, multiplier: 3 };
-const plain: PeerConfig = {
-  address: '172.30.1.1',
-  asn: 65001,
-  port: 179,
-  isPassive: false,
-  ebgpMultihopTtl: 1,
-  holdTimeSeconds: 90,
-  keepaliveSeconds: 30,
-  families: ['ipv4-unicast', 'ipv6-unicast'],
-};
+const plain = plainPeer('172.30.1.1', 65001);
 const full: PeerConfig = {
   ...plain,
   sourceAddress: '172.30.1.11',
@@ -101,11 +100,7 @@ describe('sessions of gobgpd with FRR', { skip: labMissing() }, () => {
       ],
     ]);
     router = lab.routers[0] as TestRouter;
-    const binary = gobgpdBinaries().find(({ name }) => name === 'gobgpd 4');
-    assert.ok(binary);
-    daemon = await startGobgpd(binary, ['ip', 'netns', 'exec', lab.nodeNetns]);
-    gobgp = await openGobgp({ target: daemon.target });
-    await gobgp.startBgp({ asn: 65001, routerId: '192.0.2.1', listenPort: 179 });
+    ({ daemon, gobgp } = await startLabGobgpd(lab));
   });
   afterEach(async () => {
     for (const { config } of await gobgp.listPeers()) await gobgp.deletePeer(config.address);
