@@ -21,7 +21,14 @@ function stateWith(rules: readonly object[], maxPrefixes = 100) {
 }
 
 function observedIn(state: ObservedSession['state']): Observed {
-  const session = { state, received: { ipv4: 0, ipv6: 0 }, flaps: 0, isLost: false, isDeferring: false, isOverLimit: false };
+  const session = {
+    state,
+    received: { ipv4: 0, ipv6: 0 },
+    flaps: 0,
+    isLost: false,
+    isDeferring: false,
+    isOverLimit: false,
+  };
   return { daemon: { isReachable: true }, sessions: new Map([[address, session]]), refused: new Map() };
 }
 
