@@ -1,4 +1,4 @@
-import { addressFamilies, type GobgpClient, pathFingerprint } from 'gobgp-js';
+import { type GobgpClient, pathFingerprint, unicastFamilies } from 'gobgp-js';
 import { fresh, type Programmed, type Steps } from './steps.ts';
 
 /** Reads everything a gobgpd has. @throws GobgpUnreachable | GobgpRejected */
@@ -8,7 +8,7 @@ export async function readProgrammed(client: GobgpClient): Promise<Programmed> {
   const [policies, peers, ...tables] = await Promise.all([
     client.listPolicies(),
     client.listPeers(),
-    ...addressFamilies.map((family) => client.listPaths(family)),
+    ...unicastFamilies.map((family) => client.listPaths(family)),
   ]);
   const own = tables.flat().filter((path) => path.isLocal);
   return {

@@ -1,8 +1,10 @@
 import type { DecodedAttributes, PathAttributes } from './attributes.ts';
 import type { GobgpError } from './errors.ts';
+import type { EvpnPrefix } from './evpn.ts';
 import type { AddressFamily } from './nlri.ts';
 import type { Peer, PeerConfig } from './peers.ts';
 import type { RoutingPolicies } from './policies.ts';
+import type { PathKey, Route } from './route-nlri.ts';
 import type { RouteListener, RouteWatch } from './routes.ts';
 import type { ApiGeneration } from './transport.ts';
 
@@ -16,21 +18,20 @@ export interface BgpGlobal {
 }
 
 /** One prefix to announce. */
-export interface BgpPath {
-  readonly prefix: string;
+export interface BgpPath extends PathKey {
+  /** Undefined: unicast. */
+  readonly evpn?: EvpnPrefix;
   readonly attributes: PathAttributes;
 }
 
-/** One path gobgpd has; two paths with equal fingerprints say the same to a peer. */
-export interface ListedPath {
-  readonly prefix: string;
-  readonly family: AddressFamily;
+/** One path gobgpd has; two paths of one key with equal fingerprints say the same to a peer. */
+export type ListedPath = Route & {
   readonly fingerprint: string;
   readonly attributes: DecodedAttributes;
   /** Whether it came in through this API rather than from a neighbour. */
   readonly isLocal: boolean;
   readonly isStale: boolean;
-}
+};
 
 export type PathTable = { readonly table: 'global' } | { readonly table: 'adj-in' | 'adj-out'; readonly peer: string };
 
@@ -67,9 +68,11 @@ export interface GobgpClient {
     address: string,
     options: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
   ): Promise<void>;
-  /** Adds paths or replaces those with the same prefix. */
+  /** Adds paths or replaces those with the same key: of unicast the prefix, of EVPN also route distinguisher and tag. */
   addPaths(paths: readonly BgpPath[]): Promise<void>;
-  withdrawPaths(prefixes: readonly string[]): Promise<void>;
+  /** @param keys a prefix alone is one of unicast */
+  withdrawPaths(keys: readonly (string | PathKey)[]): Promise<void>;
+  /** Of EVPN the IP prefix routes only. */
   listPaths(family: AddressFamily, from?: PathTable): Promise<ListedPath[]>;
   listPolicies(): Promise<RoutingPolicies>;
   /** Replaces all policies; paths already sent are judged anew only by resetPeer. */
@@ -83,8 +86,9 @@ export interface GobgpClient {
   /**
    * Reports what these neighbours announce, before any policy, existing routes first; each neighbour may come later or go. Routes that
    * gobgpd drops without a word, as at the end of a session, are withdrawn too, those of a restarting neighbour when its time is over.
+   * @param families those of unicast by default; of EVPN IP prefix routes are reported
    * @throws GobgpUnsupported | GobgpInvalidArgument
    */
-  watchRoutes(addresses: readonly string[], listener: RouteListener): RouteWatch;
+  watchRoutes(addresses: readonly string[], listener: RouteListener, families?: readonly AddressFamily[]): RouteWatch;
   close(): void;
 }

@@ -1,15 +1,16 @@
-// Path attributes as the bytes of the wire (RFC 4271 §4.3, RFC 4760, RFC 1997, RFC 8092): what comes in is `PathAttributes`, what
+// Path attributes as the bytes of the wire (RFC 4271 §4.3, RFC 4760, RFC 1997, RFC 4360, RFC 8092): what comes in is `PathAttributes`, what
 // goes out is one byte string an attribute, in the order of their type codes. Both API generations take and give these bytes alike,
 // so nothing of a generation may appear here. For the diff unknown attributes are kept as bytes; decoding leaves them out.
 import { addressBytes, addressText } from './address.ts';
 import { communityText, communityWord, largeCommunityWords } from './communities.ts';
 import { GobgpInvalidArgument } from './errors.ts';
-import { type AddressFamily, encodePrefix, familyNumber } from './nlri.ts';
+import { type ExtendedCommunities, extendedCommunitiesOf, extendedCommunityBytes } from './extended-communities.ts';
+import { type AddressFamily, familyNumber } from './nlri.ts';
 
 export type Origin = 'igp' | 'egp' | 'incomplete';
 
 /** What a path says besides its prefix. */
-export interface PathAttributes {
+export interface PathAttributes extends ExtendedCommunities {
   /** An address; 0.0.0.0 and :: stand for the speaker's own address on each session. */
   readonly nextHop: string;
   /** Autonomous systems to prepend, nearest first; gobgpd adds its own. */
@@ -26,7 +27,7 @@ export interface PathAttributes {
 }
 
 /** What a path that is there says. */
-export interface DecodedAttributes {
+export interface DecodedAttributes extends ExtendedCommunities {
   /** The global one, where a link-local one is beside it. */
   readonly nextHop: string;
   /** Nearest first; the members of a set, which has no order, one after another. */
@@ -48,6 +49,7 @@ const type = {
   localPref: 5,
   communities: 8,
   mpReach: 14,
+  extendedCommunities: 16,
   largeCommunities: 32,
 } as const;
 const flag = { optional: 0x80, transitive: 0x40, extendedLength: 0x10 } as const;
@@ -69,17 +71,18 @@ const maxEncoded = 1000;
 const encodedObjects = {
   'ipv4-unicast': new WeakMap<PathAttributes, Encoded>(),
   'ipv6-unicast': new WeakMap<PathAttributes, Encoded>(),
+  'l2vpn-evpn': new WeakMap<PathAttributes, Encoded>(),
 } as const;
 
-/** One byte string per attribute, ordered by type; the bytes are shared between calls. @throws GobgpInvalidArgument */
-export function encodeAttributes(family: AddressFamily, prefix: string, attributes: PathAttributes): Uint8Array[] {
+/**
+ * One byte string per attribute, ordered by type; the bytes are shared between calls.
+ * @param nlri the bytes of the path's prefix or route
+ * @throws GobgpInvalidArgument
+ */
+export function encodeAttributes(family: AddressFamily, nlri: Uint8Array, attributes: PathAttributes): Uint8Array[] {
   const { before, reach, after } = encodedOf(family, attributes);
   if (!reach) return [...before, ...after];
-  return [
-    ...before,
-    attribute(flag.optional, type.mpReach, mpReachValue(family, reach, encodePrefix(prefix))),
-    ...after,
-  ];
+  return [...before, attribute(flag.optional, type.mpReach, mpReachValue(family, reach, nlri)), ...after];
 }
 
 /** What attributesFingerprint makes of these attributes, whatever the prefix. @throws GobgpInvalidArgument */
@@ -112,6 +115,7 @@ export function decodeAttributes(attributes: readonly Uint8Array[]): DecodedAttr
   const [med] = numbers(type.med);
   const [localPref] = numbers(type.localPref);
   const large = numbers(type.largeCommunities);
+  const extended = values.get(type.extendedCommunities);
   return {
     nextHop: reach ? mpReachNextHop(reach) : plain ? addressText(plain) : '',
     asPath: asPathOf(values.get(type.asPath) ?? new Uint8Array()),
@@ -120,6 +124,7 @@ export function decodeAttributes(attributes: readonly Uint8Array[]): DecodedAttr
     ...(localPref !== undefined && { localPref }),
     communities: numbers(type.communities).map(communityText),
     largeCommunities: Array.from({ length: large.length / 3 }, (_, at) => large.slice(at * 3, at * 3 + 3).join(':')),
+    ...(extended && extendedCommunitiesOf(extended)),
   };
 }
 
@@ -156,6 +161,8 @@ function encode(family: AddressFamily, attributes: PathAttributes): Encoded {
   if (communities.length > 0)
     before.push(attribute(shared, type.communities, words(sorted(communities.map(communityWord)))));
   const after: Uint8Array[] = [];
+  const extended = extendedCommunityBytes(attributes);
+  if (extended.length > 0) after.push(attribute(shared, type.extendedCommunities, extended));
   if (largeCommunities.length > 0) {
     const value = largeCommunities.map(largeCommunityWords).toSorted(compareWords).flat();
     after.push(attribute(shared, type.largeCommunities, words(value)));

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { after, describe, test } from 'node:test';
-import type { GobgpClient } from './api.ts';
+import type { BgpPath, GobgpClient } from './api.ts';
 import { openGobgp, pathFingerprint } from './client.ts';
 import { GobgpInvalidArgument, GobgpRejected, GobgpUnreachable } from './errors.ts';
+import { addressFamilies } from './nlri.ts';
 import { isSamePeer, type PeerConfig } from './peers.ts';
 import { isSamePolicies, type RoutingPolicies } from './policies.ts';
+import { routeKey } from './route-nlri.ts';
 import { gobgpdBinaries, startGobgpd } from './testing.ts';
 
 const restart = { restartTimeSeconds: 120, deferralSeconds: 10 };
@@ -43,6 +45,8 @@ const peers: PeerConfig[] = [
     ebgpMultihopTtl: 1,
     ttlMin: 254,
   },
+  { ...peer, address: '127.0.0.13', families: [...addressFamilies], maxPrefixes: 10 },
+  { ...peer, address: '127.0.0.14', families: ['l2vpn-evpn'] },
 ];
 const policies: RoutingPolicies = {
   prefixSets: { 'to-127.0.0.9': ['10.16.0.0/16', '10.17.0.0/24'], 'to-fd00::9': ['fd00:10::/64'] },
@@ -58,7 +62,14 @@ const policies: RoutingPolicies = {
   import: { policies: ['import'], otherwise: 'reject' },
   export: { policies: ['export'], otherwise: 'reject' },
 };
-const paths = [
+const overVxlan = {
+  nextHop: '10.0.0.9',
+  communities: ['65000:1'],
+  routeTargets: ['65000:7', '10.0.0.9:7', '4200000000:7', '0.65000:7', '65000:7'],
+  encapsulation: 'vxlan',
+  routerMac: '02:00:00:00:00:01',
+} as const;
+const paths: BgpPath[] = [
   { prefix: '10.16.0.0/16', attributes: { nextHop: '0.0.0.0' } },
   { prefix: 'fd00:10::/64', attributes: { nextHop: '::' } },
   {
@@ -72,7 +83,13 @@ const paths = [
       largeCommunities: ['1:2:3'],
     },
   },
+  { prefix: '10.16.0.0/16', evpn: { rd: '65000:7', vni: 7 }, attributes: overVxlan },
+  { prefix: '10.16.0.0/16', evpn: { rd: '0.65000:7', vni: 7 }, attributes: { nextHop: '0.0.0.0' } },
+  { prefix: '10.16.0.0/16', evpn: { rd: '65000:7', ethernetTag: 9, vni: 8 }, attributes: overVxlan },
+  { prefix: 'fd00:10::/64', evpn: { rd: '10.0.0.9:7', vni: 16777215, gateway: 'fd00::9' }, attributes: overVxlan },
 ];
+
+const byText = (one: unknown, two: unknown) => (JSON.stringify(one) < JSON.stringify(two) ? -1 : 1);
 
 for (const binary of gobgpdBinaries()) {
   const { name, path } = binary;
@@ -123,13 +140,21 @@ for (const binary of gobgpdBinaries()) {
     test('paths read back with the fingerprint they were sent with, and go', async () => {
       const gobgp = await opened();
       await gobgp.addPaths(paths);
-      const listed = [...(await gobgp.listPaths('ipv4-unicast')), ...(await gobgp.listPaths('ipv6-unicast'))];
+      const list = async () => (await Promise.all(addressFamilies.map((family) => gobgp.listPaths(family)))).flat();
+      const listed = await list();
       assert.deepEqual(
-        listed.map((path) => `${path.prefix} ${path.fingerprint} ${path.isLocal}`).toSorted(),
-        paths.map((path) => `${path.prefix} ${pathFingerprint(path)} true`).toSorted(),
+        listed.map((path) => `${routeKey(path)} ${path.fingerprint} ${path.isLocal}`).toSorted(),
+        paths.map((path) => `${routeKey(path)} ${pathFingerprint(path)} true`).toSorted(),
       );
-      await gobgp.withdrawPaths(paths.map(({ prefix }) => prefix));
-      assert.deepEqual([...(await gobgp.listPaths('ipv4-unicast')), ...(await gobgp.listPaths('ipv6-unicast'))], []);
+      const evpn = listed.filter(({ family }) => family === 'l2vpn-evpn');
+      assert.deepEqual(
+        evpn.map((path) => path.evpn).toSorted(byText),
+        paths.flatMap((path) => path.evpn ?? []).toSorted(byText),
+      );
+      await gobgp.withdrawPaths(paths.filter((path) => !path.evpn).map(({ prefix }) => prefix));
+      assert.deepEqual((await list()).map(routeKey).toSorted(), evpn.map(routeKey).toSorted());
+      await gobgp.withdrawPaths(evpn);
+      assert.deepEqual(await list(), []);
     });
 
     test('ten thousand paths go in one stream', async () => {

@@ -9,11 +9,12 @@ import {
   fingerprintOf,
 } from './attributes.ts';
 import { GobgpInvalidArgument, GobgpUnsupported, type GobgpError } from './errors.ts';
-import { type AddressFamily, decodePrefix, encodeRoute, familyNumber, familyOfPrefix } from './nlri.ts';
+import { type AddressFamily, familyNumber, unicastFamilies } from './nlri.ts';
 import type { RoutingPolicies } from './policies.ts';
 import { configOfMessage, type PeerMessage, peerMessage } from './peer-messages.ts';
 import type { Peer, PeerConfig } from './peers.ts';
 import type { ListedPathMessage } from './route-messages.ts';
+import { decodeRoute, encodeRoute, encodeRouteKey, type PathKey, routeFingerprint } from './route-nlri.ts';
 import { type RouteListener, type RouteWatch, watchRoutes } from './routes.ts';
 import { sessionOfMessage } from './sessions.ts';
 import {
@@ -37,8 +38,9 @@ export async function openGobgp(options: TransportOptions): Promise<GobgpClient>
 }
 
 /** What a listed path's fingerprint is when gobgpd has this path. @throws GobgpInvalidArgument */
-export function pathFingerprint(path: BgpPath): string {
-  return fingerprintOf(familyOfPrefix(path.prefix), path.attributes);
+export function pathFingerprint({ prefix, evpn, attributes }: BgpPath): string {
+  const { family, nlri } = encodeRoute(prefix, evpn);
+  return routeFingerprint(family, nlri, fingerprintOf(family, attributes));
 }
 
 class Client implements GobgpClient {
@@ -129,27 +131,28 @@ class Client implements GobgpClient {
 
   async addPaths(paths: readonly BgpPath[]): Promise<void> {
     await this.#sendPaths(
-      paths.map(({ prefix, attributes }) => {
-        const { family, nlri } = encodeRoute(prefix);
+      paths.map(({ prefix, evpn, attributes }) => {
+        const { family, nlri } = encodeRoute(prefix, evpn);
         return {
           family: familyNumber(family),
           nlri_binary: nlri,
-          pattrs_binary: encodeAttributes(family, prefix, attributes),
+          pattrs_binary: encodeAttributes(family, nlri, attributes),
         };
       }),
     );
   }
 
-  async withdrawPaths(prefixes: readonly string[]): Promise<void> {
+  async withdrawPaths(keys: readonly (string | PathKey)[]): Promise<void> {
     await this.#sendPaths(
-      prefixes.map((prefix) => {
-        const { family, nlri } = encodeRoute(prefix);
-        const nextHop = family === 'ipv4-unicast' ? '0.0.0.0' : '::';
+      keys.map((key) => {
+        const { prefix, evpn } = typeof key === 'string' ? { prefix: key } : key;
+        const { family, nlri } = encodeRouteKey(prefix, evpn);
+        const nextHop = family === 'ipv6-unicast' ? '::' : '0.0.0.0';
         return {
           is_withdraw: true,
           family: familyNumber(family),
           nlri_binary: nlri,
-          pattrs_binary: encodeAttributes(family, prefix, { nextHop }),
+          pattrs_binary: encodeAttributes(family, nlri, { nextHop }),
         };
       }),
     );
@@ -166,7 +169,9 @@ class Client implements GobgpClient {
     const fingerprints = new Map<string, string>();
     const decoded = new Map<string, DecodedAttributes>();
     return answers.flatMap(({ destination }) =>
-      destination.paths.map((path) => {
+      destination.paths.flatMap((path) => {
+        const route = decodeRoute(family, path.nlri_binary);
+        if (!route) return [];
         // Most paths of a table have the bytes of another.
         const bytes = Buffer.concat(path.pattrs_binary).toString('latin1');
         const fingerprint = fingerprints.get(bytes) ?? attributesFingerprint(path.pattrs_binary);
@@ -174,9 +179,8 @@ class Client implements GobgpClient {
         const attributes = decoded.get(fingerprint) ?? decodeAttributes(path.pattrs_binary);
         decoded.set(fingerprint, attributes);
         return {
-          prefix: decodePrefix(family, path.nlri_binary),
-          family,
-          fingerprint,
+          ...route,
+          fingerprint: routeFingerprint(family, path.nlri_binary, fingerprint),
           attributes,
           isLocal: isOwnSource(path.neighbor_ip),
           isStale: path.stale,
@@ -232,8 +236,12 @@ class Client implements GobgpClient {
     };
   }
 
-  watchRoutes(addresses: readonly string[], listener: RouteListener): RouteWatch {
-    return watchRoutes(this.#transport, addresses, listener);
+  watchRoutes(
+    addresses: readonly string[],
+    listener: RouteListener,
+    families: readonly AddressFamily[] = unicastFamilies,
+  ): RouteWatch {
+    return watchRoutes(this.#transport, addresses, families, listener);
   }
 
   close(): void {

@@ -1,13 +1,16 @@
 import { addressBytes, addressText } from './address.ts';
 import { GobgpInvalidArgument } from './errors.ts';
 
-export type AddressFamily = 'ipv4-unicast' | 'ipv6-unicast';
+export type UnicastFamily = 'ipv4-unicast' | 'ipv6-unicast';
+export type AddressFamily = UnicastFamily | 'l2vpn-evpn';
 
-export const addressFamilies: readonly AddressFamily[] = ['ipv4-unicast', 'ipv6-unicast'];
+export const unicastFamilies: readonly UnicastFamily[] = ['ipv4-unicast', 'ipv6-unicast'];
+export const addressFamilies: readonly AddressFamily[] = [...unicastFamilies, 'l2vpn-evpn'];
 
 const familyNumbers = {
   'ipv4-unicast': { afi: 1, safi: 1 },
   'ipv6-unicast': { afi: 2, safi: 1 },
+  'l2vpn-evpn': { afi: 25, safi: 70 },
 } as const;
 
 /** AFI and SAFI as IANA numbers them. */
@@ -22,11 +25,11 @@ export function familyOfNumber(afi: number, safi: number): AddressFamily | undef
 
 /** NLRI bytes of a prefix (RFC 4271 §4.3): length in bits, then as many bytes as that needs. @throws GobgpInvalidArgument */
 export function encodePrefix(prefix: string): Uint8Array {
-  return encodeRoute(prefix).nlri;
+  return encodeUnicast(prefix).nlri;
 }
 
 /** NLRI bytes of a prefix, and its family. @throws GobgpInvalidArgument */
-export function encodeRoute(prefix: string): { readonly family: AddressFamily; readonly nlri: Uint8Array } {
+export function encodeUnicast(prefix: string): { readonly family: UnicastFamily; readonly nlri: Uint8Array } {
   const { bytes, length } = parsePrefix(prefix);
   const family = bytes.length === 4 ? 'ipv4-unicast' : 'ipv6-unicast';
   const used = Math.ceil(length / 8);
@@ -40,7 +43,7 @@ export function encodeRoute(prefix: string): { readonly family: AddressFamily; r
 }
 
 /** The prefix of NLRI bytes, in canonical text. @throws GobgpInvalidArgument */
-export function decodePrefix(family: AddressFamily, nlri: Uint8Array): string {
+export function decodePrefix(family: UnicastFamily, nlri: Uint8Array): string {
   const size = family === 'ipv4-unicast' ? 4 : 16;
   const length = nlri[0];
   if (length === undefined || length > size * 8 || nlri.length !== 1 + Math.ceil(length / 8)) {
@@ -52,7 +55,7 @@ export function decodePrefix(family: AddressFamily, nlri: Uint8Array): string {
 }
 
 /** The family a prefix belongs to. @throws GobgpInvalidArgument */
-export function familyOfPrefix(prefix: string): AddressFamily {
+export function familyOfPrefix(prefix: string): UnicastFamily {
   return parsePrefix(prefix).bytes.length === 4 ? 'ipv4-unicast' : 'ipv6-unicast';
 }
 

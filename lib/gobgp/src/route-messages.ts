@@ -1,18 +1,19 @@
 import { canonicalAddress } from './address.ts';
 import { type DecodedAttributes, decodeAttributes, origins } from './attributes.ts';
 import { communityText } from './communities.ts';
-import { type AddressFamily, canonicalPrefix, decodePrefix, familyOfNumber } from './nlri.ts';
+import {
+  evpnOfMessage,
+  type EvpnPrefixMessage,
+  type ExtendedCommunityMessage,
+  extendedCommunitiesOfMessages,
+} from './evpn-messages.ts';
+import { type AddressFamily, canonicalPrefix, familyOfNumber } from './nlri.ts';
+import { decodeRoute, type Route, type RouteKey } from './route-nlri.ts';
 
-/** One change in what a neighbour announces. */
-export interface RouteChange {
-  /** The neighbour's address. */
-  readonly peer: string;
-  readonly prefix: string;
-  readonly family: AddressFamily;
-  readonly isWithdrawn: boolean;
-  /** Undefined when withdrawn. */
-  readonly attributes?: DecodedAttributes;
-}
+/** One change in what a neighbour announces; `peer` is the neighbour's address. */
+export type RouteChange =
+  | (Route & { readonly peer: string; readonly isWithdrawn: false; readonly attributes: DecodedAttributes })
+  | (RouteKey & { readonly peer: string; readonly isWithdrawn: true; readonly attributes?: never });
 
 interface AttributeMessage {
   readonly origin?: { readonly origin: number } | null;
@@ -22,6 +23,7 @@ interface AttributeMessage {
   readonly local_pref?: { readonly local_pref: number } | null;
   readonly communities?: { readonly communities: readonly number[] } | null;
   readonly mp_reach?: { readonly next_hops: readonly string[] } | null;
+  readonly extended_communities?: { readonly communities: readonly ExtendedCommunityMessage[] } | null;
   readonly large_communities?: {
     readonly communities: readonly {
       readonly global_admin: number;
@@ -33,7 +35,10 @@ interface AttributeMessage {
 
 /** A path of an event, which gobgpd gives in words where a list gives it in bytes. */
 export interface EventPathMessage {
-  readonly nlri?: { readonly prefix?: { readonly prefix: string; readonly prefix_len: number } | null } | null;
+  readonly nlri?: {
+    readonly prefix?: { readonly prefix: string; readonly prefix_len: number } | null;
+    readonly evpn_ip_prefix?: EvpnPrefixMessage | null;
+  } | null;
   readonly pattrs: readonly AttributeMessage[];
   readonly is_withdraw: boolean;
   readonly family?: { readonly afi: number; readonly safi: number } | null;
@@ -47,35 +52,58 @@ export interface ListedPathMessage {
   readonly stale: boolean;
 }
 
-/** The change an event tells of; undefined for an End-of-RIB and for families this package does not speak. */
-export function changeOfEvent(message: EventPathMessage): RouteChange | undefined {
-  const { nlri, family: number } = message;
-  const family = number ? familyOfNumber(number.afi, number.safi) : undefined;
-  if (!family || !nlri?.prefix) return undefined;
-  return {
-    peer: canonicalAddress(message.neighbor_ip),
-    prefix: canonicalPrefix(`${nlri.prefix.prefix}/${nlri.prefix.prefix_len}`),
-    family,
-    isWithdrawn: message.is_withdraw,
-    ...(!message.is_withdraw && { attributes: attributesOf(message.pattrs) }),
-  };
+/**
+ * The change an event tells of; undefined for an End-of-RIB, for other families than the wanted ones, and for routes of EVPN that are no
+ * IP prefix routes.
+ */
+export function changeOfEvent(message: EventPathMessage, families: readonly AddressFamily[]): RouteChange | undefined {
+  const family = message.family ? familyOfNumber(message.family.afi, message.family.safi) : undefined;
+  if (!family || !families.includes(family)) return undefined;
+  const route = routeOfEvent(family, message);
+  if (!route) return undefined;
+  const peer = canonicalAddress(message.neighbor_ip);
+  return message.is_withdraw
+    ? withdrawal(peer, keyOf(route))
+    : { peer, ...route, isWithdrawn: false, attributes: attributesOf(message.pattrs) };
 }
 
-/** A route that was there before the first event. */
-export function changeOfListed(peer: string, family: AddressFamily, path: ListedPathMessage): RouteChange {
-  return {
-    peer,
-    prefix: decodePrefix(family, path.nlri_binary),
-    family,
-    isWithdrawn: false,
-    attributes: decodeAttributes(path.pattrs_binary),
-  };
+/** A route that was there before the first event; undefined for one of EVPN that is no IP prefix route. */
+export function changeOfListed(
+  peer: string,
+  family: AddressFamily,
+  path: ListedPathMessage,
+): Extract<RouteChange, { isWithdrawn: false }> | undefined {
+  const route = decodeRoute(family, path.nlri_binary);
+  return route && { peer, ...route, isWithdrawn: false, attributes: decodeAttributes(path.pattrs_binary) };
+}
+
+/** The change that takes a route back. */
+export function withdrawal(peer: string, key: RouteKey): RouteChange {
+  return { peer, ...key, isWithdrawn: true };
+}
+
+function routeOfEvent(family: AddressFamily, { nlri }: EventPathMessage): Route | undefined {
+  if (family === 'l2vpn-evpn') {
+    const route = nlri?.evpn_ip_prefix ? evpnOfMessage(nlri.evpn_ip_prefix) : undefined;
+    return route && { family, ...route };
+  }
+  return nlri?.prefix
+    ? { family, prefix: canonicalPrefix(`${nlri.prefix.prefix}/${nlri.prefix.prefix_len}`) }
+    : undefined;
+}
+
+/** What a withdrawal says beside the key means nothing. */
+function keyOf(route: Route): RouteKey {
+  if (!route.evpn) return route;
+  const { rd, ethernetTag } = route.evpn;
+  return { ...route, evpn: { rd, ...(ethernetTag !== undefined && { ethernetTag }) } };
 }
 
 function attributesOf(messages: readonly AttributeMessage[]): DecodedAttributes {
   // Each message holds one attribute; all of them together hold each once.
   const all: AttributeMessage = Object.assign({}, ...messages.map(present)) as AttributeMessage;
   const { mp_reach: reach, next_hop: next, multi_exit_disc: med, local_pref: localPref } = all;
+  const { extended_communities: extended } = all;
   const origin = origins[all.origin?.origin ?? origins.length];
   const nextHop = reach?.next_hops[0] ?? next?.next_hop ?? '';
   return {
@@ -89,6 +117,7 @@ function attributesOf(messages: readonly AttributeMessage[]): DecodedAttributes 
       all.large_communities?.communities.map(
         ({ global_admin: admin, local_data1: first, local_data2: second }) => `${admin}:${first}:${second}`,
       ) ?? [],
+    ...(extended && extendedCommunitiesOfMessages(extended.communities)),
   };
 }
 

@@ -3,6 +3,7 @@ import { after, afterEach, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { GobgpClient } from './api.ts';
 import { GobgpInvalidArgument, GobgpUnreachable, GobgpUnsupported } from './errors.ts';
+import { unicastFamilies } from './nlri.ts';
 import type { PeerConfig } from './peers.ts';
 import type { RouteChange } from './route-messages.ts';
 import { type RouteWatch, watchRoutes } from './routes.ts';
@@ -20,7 +21,7 @@ import type { Transport } from './transport.ts';
 
 test('gobgpd 3 cannot be watched', () => {
   const transport = { generation: 'v3' } as Transport;
-  assert.throws(() => watchRoutes(transport, ['192.0.2.1'], () => {}), GobgpUnsupported);
+  assert.throws(() => watchRoutes(transport, ['192.0.2.1'], unicastFamilies, () => {}), GobgpUnsupported);
 });
 
 describe('routes that FRR announces to gobgpd', { skip: labMissing() }, () => {

@@ -1,20 +1,22 @@
 // What neighbours announce, before any policy. gobgpd tells of every UPDATE in an event, and tells of nothing when it drops a
 // neighbour's routes by itself: at the end of a session, of a restart time, of a long-lived stale time. So the routes are listed
-// whenever that may have happened, and what is no longer there is withdrawn here. For this the prefixes are kept, and nothing else.
+// whenever that may have happened, and what is no longer there is withdrawn here. For this the keys of routes are kept, and nothing else.
 //
 // The stream of events is held back while something is listed or a listener is at work: no more than one batch is in memory. The
 // order of a list and the events around it does not matter, because the last event about a prefix is never older than the list.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { canonicalAddress } from './address.ts';
 import { GobgpError, GobgpRejected, GobgpUnsupported } from './errors.ts';
-import { addressFamilies, type AddressFamily, familyNumber } from './nlri.ts';
+import { type AddressFamily, familyNumber } from './nlri.ts';
 import {
   changeOfEvent,
   changeOfListed,
   type EventPathMessage,
   type ListedPathMessage,
   type RouteChange,
+  withdrawal,
 } from './route-messages.ts';
+import { routeKey, routeOfKey } from './route-nlri.ts';
 import type { Transport } from './transport.ts';
 
 /** Takes changes in their order; the next batch waits for a promise, which must not be rejected. */
@@ -44,17 +46,23 @@ interface WatchMessage {
 }
 
 /** @throws GobgpUnsupported | GobgpInvalidArgument */
-export function watchRoutes(transport: Transport, addresses: readonly string[], listener: RouteListener): RouteWatch {
+export function watchRoutes(
+  transport: Transport,
+  addresses: readonly string[],
+  families: readonly AddressFamily[],
+  listener: RouteListener,
+): RouteWatch {
   if (transport.generation === 'v3') throw new GobgpUnsupported('watching routes');
-  return new Watch(transport, addresses.map(canonicalAddress), listener);
+  return new Watch(transport, addresses.map(canonicalAddress), families, listener);
 }
 
 class Watch implements RouteWatch {
   readonly ready: Promise<void>;
   readonly ended: Promise<GobgpError>;
   readonly #transport: Transport;
+  readonly #families: readonly AddressFamily[];
   readonly #listener: RouteListener;
-  /** The prefixes of each neighbour that the listener has. */
+  /** The keys of the routes of each neighbour that the listener has. */
   readonly #known: ReadonlyMap<string, Set<string>>;
   /** Our AS towards each neighbour. */
   readonly #ownAsn = new Map<string, number>();
@@ -64,8 +72,14 @@ class Watch implements RouteWatch {
   /** The last piece of work that takes its time; whatever comes waits for it. */
   #work: Promise<void> | undefined;
 
-  constructor(transport: Transport, addresses: readonly string[], listener: RouteListener) {
+  constructor(
+    transport: Transport,
+    addresses: readonly string[],
+    families: readonly AddressFamily[],
+    listener: RouteListener,
+  ) {
     this.#transport = transport;
+    this.#families = families;
     this.#listener = listener;
     this.#known = new Map(addresses.map((address) => [address, new Set<string>()]));
     // gobgpd takes one address as a filter, of more it would use the last.
@@ -85,7 +99,7 @@ class Watch implements RouteWatch {
   }
 
   #take(message: WatchMessage): Promise<void> | void {
-    const changes = (message.table?.paths ?? []).flatMap((path) => changeOfEvent(path) ?? []);
+    const changes = (message.table?.paths ?? []).flatMap((path) => changeOfEvent(path, this.#families) ?? []);
     const { neighbor_address: address = '', local_asn: ownAsn = 0 } = message.peer?.peer?.conf ?? {};
     if (ownAsn > 0) this.#ownAsn.set(address, ownAsn);
     const isDown = message.peer?.peer?.state?.session_state !== 'SESSION_ESTABLISHED';
@@ -106,20 +120,21 @@ class Watch implements RouteWatch {
     const known = this.#known.get(address) ?? new Set();
     const gone = new Set(known);
     let isStale = false;
-    for (const family of addressFamilies) {
+    for (const family of this.#families) {
       const listed = new Batches((changes) => this.#give(changes));
       await this.#list(address, family, (path) => {
         const change = changeOfListed(address, family, path);
         // gobgpd lists what it has refused as a loop, and tells of it in no event.
-        if (change.attributes?.asPath.includes(this.#ownAsn.get(address) ?? 0)) return;
+        if (!change || change.attributes.asPath.includes(this.#ownAsn.get(address) ?? 0)) return;
         isStale ||= path.stale;
-        gone.delete(change.prefix);
-        if (!known.has(change.prefix)) return listed.add(change);
+        const key = routeKey(change);
+        gone.delete(key);
+        if (!known.has(key)) return listed.add(change);
       });
       await listed.flush();
     }
     const withdrawn = new Batches((changes) => this.#give(changes));
-    for (const prefix of gone) await withdrawn.add(withdrawal(address, prefix));
+    for (const key of gone) await withdrawn.add(withdrawal(address, routeOfKey(key)));
     await withdrawn.flush();
     if (isStale) void this.#lookAgain(address);
   }
@@ -156,10 +171,10 @@ class Watch implements RouteWatch {
   }
 
   #give(changes: readonly RouteChange[]): Promise<void> | void {
-    const wanted = changes.filter(({ peer, prefix, isWithdrawn }) => {
-      const known = this.#known.get(peer);
-      if (isWithdrawn) return known?.delete(prefix) ?? false;
-      known?.add(prefix);
+    const wanted = changes.filter((change) => {
+      const known = this.#known.get(change.peer);
+      if (change.isWithdrawn) return known?.delete(routeKey(change)) ?? false;
+      known?.add(routeKey(change));
       return known !== undefined;
     });
     if (wanted.length > 0) return this.#listener(wanted);
@@ -204,8 +219,4 @@ class Batches {
     this.#changes = [];
     if (changes.length > 0) return this.#give(changes);
   }
-}
-
-function withdrawal(peer: string, prefix: string): RouteChange {
-  return { peer, prefix, family: prefix.includes(':') ? 'ipv6-unicast' : 'ipv4-unicast', isWithdrawn: true };
 }

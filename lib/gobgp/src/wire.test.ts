@@ -7,11 +7,14 @@ import {
   type DecodedAttributes,
   encodeAttributes,
   fingerprintOf,
+  type PathAttributes,
 } from './attributes.ts';
 import { GobgpInvalidArgument } from './errors.ts';
-import { canonicalPrefix, decodePrefix, encodePrefix } from './nlri.ts';
+import { canonicalPrefix, decodePrefix, encodePrefix, type UnicastFamily } from './nlri.ts';
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
+const encodeFor = (family: UnicastFamily, prefix: string, attributes: PathAttributes) =>
+  encodeAttributes(family, encodePrefix(prefix), attributes);
 
 test('addresses have one spelling', () => {
   assert.equal(canonicalAddress('FD00:0:0::0001'), 'fd00::1');
@@ -38,7 +41,7 @@ test('NLRI carries only the bytes of the mask', () => {
 });
 
 test('attributes are the bytes of RFC 4271, 1997, 4760 and 8092', () => {
-  const v4 = encodeAttributes('ipv4-unicast', '10.16.0.0/16', {
+  const v4 = encodeFor('ipv4-unicast', '10.16.0.0/16', {
     nextHop: '0.0.0.0',
     asPath: [65009],
     med: 5,
@@ -59,27 +62,26 @@ test('attributes are the bytes of RFC 4271, 1997, 4760 and 8092', () => {
     v4.map(hex),
     expected.map((each) => each.replaceAll(' ', '')),
   );
-  const [, , reach] = encodeAttributes('ipv6-unicast', 'fd00:10::/64', { nextHop: '::' });
+  const [, , reach] = encodeFor('ipv6-unicast', 'fd00:10::/64', { nextHop: '::' });
   assert.equal(hex(reach ?? new Uint8Array()), `800e1e0002011${'0'.repeat(35)}40fd00001000000000`);
   assert.throws(
-    () => encodeAttributes('ipv4-unicast', '10.0.0.0/8', { nextHop: '0.0.0.0', communities: ['70000:1'] }),
+    () => encodeFor('ipv4-unicast', '10.0.0.0/8', { nextHop: '0.0.0.0', communities: ['70000:1'] }),
     GobgpInvalidArgument,
   );
 });
 
 test('a fingerprint ignores the order and the NLRI in MP_REACH, and nothing else', () => {
-  const attributes = encodeAttributes('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::1', med: 5 });
+  const attributes = encodeFor('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::1', med: 5 });
   assert.equal(attributesFingerprint(attributes), attributesFingerprint(attributes.toReversed()));
-  const other = encodeAttributes('ipv6-unicast', 'fd00:11::/64', { nextHop: 'fd00::1', med: 5 });
+  const other = encodeFor('ipv6-unicast', 'fd00:11::/64', { nextHop: 'fd00::1', med: 5 });
   assert.equal(attributesFingerprint(attributes), attributesFingerprint(other));
-  const differs = encodeAttributes('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::2', med: 5 });
+  const differs = encodeFor('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::2', med: 5 });
   assert.notEqual(attributesFingerprint(attributes), attributesFingerprint(differs));
 });
 
 test('a value above 255 bytes takes the extended length', () => {
   const communities = Array.from({ length: 70 }, (_, at) => `65000:${at}`);
-  const long =
-    encodeAttributes('ipv4-unicast', '10.0.0.0/8', { nextHop: '0.0.0.0', communities }).at(-1) ?? new Uint8Array();
+  const long = encodeFor('ipv4-unicast', '10.0.0.0/8', { nextHop: '0.0.0.0', communities }).at(-1) ?? new Uint8Array();
   assert.equal(hex(long.subarray(0, 4)), 'd0080118');
 });
 
@@ -107,13 +109,13 @@ test('attributes decode to what they were made of', () => {
     largeCommunities: Array.from({ length: 30 }, (_, at) => `65000:1:${at}`),
   };
   for (const attributes of [all, none, long]) {
-    assert.deepEqual(decodeAttributes(encodeAttributes('ipv4-unicast', '10.0.0.0/8', attributes)), attributes);
+    assert.deepEqual(decodeAttributes(encodeFor('ipv4-unicast', '10.0.0.0/8', attributes)), attributes);
     for (const [family, prefix] of [
       ['ipv6-unicast', 'fd00:10::/64'],
       ['ipv4-unicast', '10.0.0.0/8'],
     ] as const) {
       const viaV6 = { ...attributes, nextHop: 'fd00::9' };
-      assert.deepEqual(decodeAttributes(encodeAttributes(family, prefix, viaV6)), viaV6);
+      assert.deepEqual(decodeAttributes(encodeFor(family, prefix, viaV6)), viaV6);
     }
   }
 });
@@ -138,16 +140,15 @@ test('sets, link-local next hops and unknown attributes decode to what there are
 
 test('attributes that repeat are encoded once, and the prefix in them is still the own one', () => {
   const attributes = { nextHop: '10.0.0.9', communities: ['1:2'] };
-  const [first] = encodeAttributes('ipv4-unicast', '10.1.0.0/16', attributes);
-  const [second] = encodeAttributes('ipv4-unicast', '10.2.0.0/16', { ...attributes });
+  const [first] = encodeFor('ipv4-unicast', '10.1.0.0/16', attributes);
+  const [second] = encodeFor('ipv4-unicast', '10.2.0.0/16', { ...attributes });
   assert.equal(first, second);
-  const reach = (prefix: string) =>
-    hex(encodeAttributes('ipv6-unicast', prefix, { nextHop: '::' })[2] ?? new Uint8Array());
+  const reach = (prefix: string) => hex(encodeFor('ipv6-unicast', prefix, { nextHop: '::' })[2] ?? new Uint8Array());
   assert.match(reach('fd01::/16'), /10fd01$/);
   assert.match(reach('fd02::/16'), /10fd02$/);
-  for (let at = 0; at < 2000; at++) encodeAttributes('ipv4-unicast', '10.1.0.0/16', { ...attributes, med: at });
+  for (let at = 0; at < 2000; at++) encodeFor('ipv4-unicast', '10.1.0.0/16', { ...attributes, med: at });
   assert.equal(
     fingerprintOf('ipv6-unicast', { nextHop: 'fd00::1', med: 5 }),
-    attributesFingerprint(encodeAttributes('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::1', med: 5 })),
+    attributesFingerprint(encodeFor('ipv6-unicast', 'fd00:10::/64', { nextHop: 'fd00::1', med: 5 })),
   );
 });
