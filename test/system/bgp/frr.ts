@@ -151,7 +151,7 @@ interface FrrNeighbor {
 
 function renderBgp(peer: FrrPeer): string {
   const { setup, link } = peer;
-  const { holdSeconds = 9, session = [], announces = [], hasBfd, isLongLived } = setup;
+  const { holdSeconds = 9, session = [], announces = [], hasBfd, hasEvpn, isLongLived } = setup;
   const networks = (family: Family) =>
     announces.filter((each) => each.includes(':') === (family === 6)).map((each) => `  network ${each}`);
   const each = [
@@ -177,6 +177,7 @@ function renderBgp(peer: FrrPeer): string {
     ...networks(6),
     `  neighbor ${link.nodeV6} activate`,
     ' exit-address-family',
+    ...(hasEvpn ? [' address-family l2vpn evpn', ...sessionLines(peer, ['activate']), ' exit-address-family'] : []),
     '',
   ].join('\n');
 }

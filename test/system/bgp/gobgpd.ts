@@ -75,7 +75,7 @@ export class GobgpdPeer extends Peer {
   }
 
   #config(): object {
-    const { asn, nodeAsn, holdSeconds = 9, routerId, isLongLived = false } = this.setup;
+    const { asn, nodeAsn, holdSeconds = 9, routerId, hasEvpn = false, isLongLived = false } = this.setup;
     const neighbor = (address: string, family: 'ipv4-unicast' | 'ipv6-unicast') => ({
       config: { 'neighbor-address': address, 'peer-as': nodeAsn },
       timers: {
@@ -88,13 +88,11 @@ export class GobgpdPeer extends Peer {
       'graceful-restart': {
         config: { enabled: true, 'restart-time': 120, 'helper-only': !isLongLived, 'long-lived-enabled': isLongLived },
       },
-      'afi-safis': [
-        {
-          config: { 'afi-safi-name': family },
-          'mp-graceful-restart': { config: { enabled: true } },
-          'long-lived-graceful-restart': { config: { enabled: isLongLived, 'restart-time': 60 } },
-        },
-      ],
+      'afi-safis': [family, ...(hasEvpn ? ['l2vpn-evpn'] : [])].map((each) => ({
+        config: { 'afi-safi-name': each },
+        'mp-graceful-restart': { config: { enabled: true } },
+        'long-lived-graceful-restart': { config: { enabled: isLongLived, 'restart-time': 60 } },
+      })),
     });
     return {
       global: { config: { as: asn, 'router-id': routerId ?? this.link.v4 } },

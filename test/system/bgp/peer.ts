@@ -36,6 +36,8 @@ export interface PeerSetup {
   readonly hasBfd?: boolean;
   /** FRR, BIRD and gobgpd keep routes of a node that stays away for a minute longer, as a last resort (RFC 9494). */
   readonly isLongLived?: boolean;
+  /** FRR and gobgpd speak EVPN too, in both sessions. */
+  readonly hasEvpn?: boolean;
 }
 
 /** A path that a peer got from the node. */
