@@ -13,12 +13,22 @@ import { idleMeasurements as idle, measurements as churn } from './load.bench.ts
 import { type BgpRow, type Measurement, renderRows } from './measurement.ts';
 import { measurements as bulk } from './bulk.bench.ts';
 import { measurements as client } from './client.bench.ts';
+import { measurements as neighbors } from './neighbors.bench.ts';
 import { measurements as peers } from './peers.bench.ts';
 import { measurements as speakerAndGobgpd } from './restart.bench.ts';
 import { measurements as route } from './route.bench.ts';
 
 const only = process.env['ONLY'] ?? '';
-const all: readonly Measurement[] = [...client, ...idle, ...route, ...bulk, ...speakerAndGobgpd, ...peers, ...churn];
+const all: readonly Measurement[] = [
+  ...client,
+  ...idle,
+  ...route,
+  ...bulk,
+  ...speakerAndGobgpd,
+  ...peers,
+  ...churn,
+  ...neighbors,
+];
 
 let bed: BgpBed | undefined;
 

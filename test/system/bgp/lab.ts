@@ -26,6 +26,8 @@ export interface BgpLab {
   frr(name: string): FrrPeer;
   bird(name: string): BirdPeer;
   raw(name: string): RawHost;
+  /** One more, on the next link. */
+  add(setup: PeerSetup): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -47,19 +49,17 @@ export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> 
   };
   try {
     const node = await open('node');
-    const contexts = await Promise.all(
-      setups.map(async (setup, index): Promise<PeerContext> => {
-        const namespace = await open(setup.name);
-        const link = linkOf(index + 1);
-        if (setup.isBehindRouter)
-          connectThrough(await open(`${setup.name}-between`), node, namespace, setup.name, link);
-        else connectDirectly(node, namespace, setup.name, link);
-        const folder = join(dir, setup.name);
-        mkdirSync(folder);
-        return { setup, namespace, link, dir: folder };
-      }),
-    );
-    const hosts = contexts.map(hostOf);
+    const hosts: Host[] = [];
+    const place = async (setup: PeerSetup, at: number): Promise<Host> => {
+      const namespace = await open(setup.name);
+      const link = linkOf(at);
+      if (setup.isBehindRouter) connectThrough(await open(`${setup.name}-between`), node, namespace, setup.name, link);
+      else connectDirectly(node, namespace, setup.name, link);
+      const folder = join(dir, setup.name);
+      mkdirSync(folder);
+      return hostOf({ setup, namespace, link, dir: folder });
+    };
+    hosts.push(...(await Promise.all(setups.map((setup, index) => place(setup, index + 1)))));
     const [binary] = gobgpdBinaries();
     if (!binary) throw new Error('no gobgpd on this machine');
     const [started] = await Promise.all([startGobgpd(binary, node.prefix), ...hosts.map((host) => host.start())]);
@@ -68,12 +68,19 @@ export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> 
       node,
       gobgpd,
       dir,
-      peers: hosts.filter((host) => host instanceof Peer),
+      get peers() {
+        return hosts.filter((host) => host instanceof Peer);
+      },
       routerId: linkOf(1).nodeV4,
       peer: (name) => ofKind(hosts, name, Peer),
       frr: (name) => ofKind(hosts, name, FrrPeer),
       bird: (name) => ofKind(hosts, name, BirdPeer),
       raw: (name) => ofKind(hosts, name, RawHost),
+      add: async (setup) => {
+        const host = await place(setup, hosts.length + 1);
+        hosts.push(host);
+        await host.start();
+      },
       close,
     };
   } catch (error) {
