@@ -45,6 +45,8 @@ const flags = {
 const joinMs = 5;
 /** Counts in statuses follow routes no faster. */
 const countsMs = 1000;
+/** While a router sends its table, it is judged this often. */
+const receivedMs = 100;
 
 runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const options = parseFlags(flags, process.argv.slice(2), process.env);
@@ -81,6 +83,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     events.onAnnotations(state, planned.annotations);
   });
   const tellCounts = paced(countsMs, tell);
+  const tellReceived = paced(receivedMs, tell);
   const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: tell });
   const gobgpdLog = new GobgpdLog({ file: options.gobgpdLog, onChange: tell });
   const target = new GobgpTarget({
@@ -97,7 +100,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     },
     onReceived: (next) => {
       received = next;
-      tell();
+      tellReceived();
     },
     lag,
     onAudit: (differing) => metrics.audited(differing),

@@ -1,4 +1,4 @@
-import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
+import { type BgpPeerSpec, limitRestartSeconds } from '../api/kinds/bgp-peer.ts';
 import type { LabelSelector } from '../api/kinds/shared.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import { defaultVpc } from '../api/names.ts';
@@ -165,6 +165,11 @@ function importProblem(spec: BgpPeerSpec): Problem | undefined {
   };
 }
 
+/** A router that sends far more than is wanted of it costs memory and time, for nothing. */
+function importLimit({ import: wanted }: BgpPeerSpec): BgpPeerSpec['maximumPrefixes'] {
+  return wanted && { limit: 10 * wanted.maxPrefixes, restartSeconds: limitRestartSeconds };
+}
+
 /** Families whose next hop is not our address on the session; with an extended next hop it is that also for IPv4. */
 function foreignFamilies({ address, families = [], extendedNextHop }: BgpPeerSpec): readonly Family[] {
   return families.filter((family) => family !== familyOfAddress(address) && !(family === 'ipv4' && extendedNextHop));
@@ -200,7 +205,7 @@ function acceptedPeer(
     gracefulRestart: gracefulRestartOf(spec, instance),
     bfd: spec.bfd,
     isReflectorClient: spec.routeReflectorClient,
-    maximumPrefixes: spec.maximumPrefixes,
+    maximumPrefixes: spec.maximumPrefixes ?? importLimit(spec),
     import: spec.import,
     passwordSecretRef: spec.passwordSecretRef,
     advertisements: spec.advertisements,

@@ -161,3 +161,11 @@ test('a passive peer needs an instance that listens', () => {
   const deaf = planSpeaker(stateOf({ peers, instances: [instanceOf('rack', { listenPort: -1 })] }));
   assert.deepEqual(codes(deaf.problems.peers), { tor: 'NotListening' });
 });
+
+test('a peer whose prefixes are imported has a limit of its session, its own or ten times what may be used', () => {
+  const limit = (spec: object) =>
+    planSpeaker(stateOf({ peers: [peerOf('tor', '10.0.0.254', spec)] })).peers.get('10.0.0.254')?.maximumPrefixes;
+  assert.equal(limit({}), undefined);
+  assert.deepEqual(limit({ import: { maxPrefixes: 20 } }), { limit: 200, restartSeconds: 300 });
+  assert.deepEqual(limit({ import: {}, maximumPrefixes: { limit: 5 } }), { limit: 5, restartSeconds: 300 });
+});

@@ -31,6 +31,9 @@ const bfd = z.object({
     .describe('So many packets may be missing before the session ends.'),
 });
 
+/** How long a session stays down that went beyond its limit of prefixes, where nothing is said. */
+export const limitRestartSeconds = 300;
+
 const peerImport = z.object({
   vpc: z
     .string()
@@ -139,11 +142,13 @@ export const bgpPeerSpec = z
           .int()
           .min(1)
           .max(86400)
-          .default(300)
+          .default(limitRestartSeconds)
           .describe('How long the session stays down after the limit was exceeded.'),
       })
       .optional()
-      .describe('Ends the session when the neighbour sends more prefixes of one family than this.'),
+      .describe(
+        'Ends the session when the neighbour sends more prefixes of one family than this; with `import` 10 times its maxPrefixes by default.',
+      ),
     import: peerImport
       .optional()
       .describe('What becomes of prefixes the neighbour sends and a RoutePolicy allows. Without it none is used.'),
