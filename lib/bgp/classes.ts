@@ -1,6 +1,7 @@
 // Prefixes that are announced alike form a class. A class has a name made of everything that decides how it is announced, so that a
 // change of one advertisement moves just its own prefixes to another class, and a speaker that starts finds the names it left.
 import { createHash } from 'node:crypto';
+import { reservedAsn } from '../api/bgp-attributes.ts';
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import type { BgpState, Labels } from './objects.ts';
 import { annotationAdvertisement, type Contribution } from './offers/offer.ts';
@@ -29,15 +30,8 @@ export interface ClassAdvertisement {
   readonly attributes: BgpAttributes;
 }
 
-/** First word of the tags: the last AS number, which nobody may have (RFC 7300). */
-const nobody = 4294967295;
-/** Upper half of the second word; the rest, 48 bits, is the name of the class. */
+/** Upper half of the second word of the tags, whose first is the reserved AS; the rest, 48 bits, is the name of the class. */
 const marker = 0xf157;
-
-/** Whether a large community could be taken for a tag. */
-export function isReservedCommunity(community: string): boolean {
-  return community.startsWith(`${nobody}:`);
-}
 
 export class Classifier {
   readonly #isLeaving: boolean;
@@ -89,7 +83,7 @@ export class Classifier {
       .update(canonicalJson([advertisements, this.#isLeaving, cluster ?? '', [...verdicts]]))
       .digest('hex')
       .slice(0, 12);
-    const words = [nobody, marker * 0x10000 + parseInt(id.slice(0, 4), 16), parseInt(id.slice(4), 16)];
+    const words = [reservedAsn, marker * 0x10000 + parseInt(id.slice(0, 4), 16), parseInt(id.slice(4), 16)];
     return { id, tag: words.join(':'), advertisements, isLeaving: this.#isLeaving, cluster, verdicts };
   }
 }

@@ -1,6 +1,7 @@
 // Our own kinds at the edge: raw objects come in, values with a usable spec or a problem go out. The schema that made the CRD reads the
 // spec, so defaults and limits are those of the documentation, also for objects older than the CRD.
 import type { z } from 'zod';
+import { attributesProblem } from '../../api/bgp-attributes.ts';
 import { bgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { bgpInstanceSpec } from '../../api/kinds/bgp-instance.ts';
 import { bgpPeerSpec, type BgpPeerSpec } from '../../api/kinds/bgp-peer.ts';
@@ -8,8 +9,6 @@ import type { Condition } from '../../api/kinds/shared.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { RawObject } from '../../kube/types.ts';
 import type { BgpAdvertisement, BgpInstance, BgpPeer, NodeInstance, NodeSession } from '../objects.ts';
-import { isReservedCommunity } from '../classes.ts';
-import { familyOfAddress } from '../family.ts';
 import { canonicalIp } from './node.ts';
 
 export function parseBgpInstance(raw: RawObject): BgpInstance {
@@ -44,39 +43,10 @@ export function parseBgpAdvertisement(raw: RawObject): BgpAdvertisement {
   };
 }
 
-/** What the schema cannot say. */
 function checkedAdvertisement(spec: BgpAdvertisement['spec']): BgpAdvertisement['spec'] {
   if ('problem' in spec) return spec;
-  const { communities, nextHop } = spec.value.attributes;
-  for (const [list, max] of [
-    [communities?.standard ?? [], 0xffff],
-    [communities?.large ?? [], 0xffffffff],
-  ] as const) {
-    const tooBig = list.find((community) => community.split(':').some((part) => Number(part) > max));
-    if (tooBig !== undefined)
-      return invalid('CommunityInvalid', `community ${tooBig} has a part above ${max}; correct the object`);
-  }
-  const reserved = communities?.large?.find(isReservedCommunity);
-  if (reserved !== undefined)
-    return invalid(
-      'CommunityInvalid',
-      `large community ${reserved} begins with an AS that nobody can have; choose another`,
-    );
-  for (const family of ['ipv4', 'ipv6'] as const) {
-    const address = nextHop?.[family];
-    if (address === undefined) continue;
-    const canonical = canonicalIp(address);
-    if (canonical === undefined || familyOfAddress(canonical) !== family)
-      return invalid(
-        'NextHopInvalid',
-        `attributes.nextHop.${family} is ${address}, which is no address of that family`,
-      );
-  }
-  return spec;
-}
-
-function invalid(code: string, message: string): { readonly problem: Problem } {
-  return { problem: { code, message } };
+  const problem = attributesProblem(spec.value.attributes, 'spec.attributes');
+  return problem === undefined ? spec : { problem: { ...problem, message: `${problem.message}; correct the object` } };
 }
 
 function canonicalAddresses({ address, sourceAddress }: BgpPeerSpec): Pick<BgpPeerSpec, 'address' | 'sourceAddress'> {
@@ -107,6 +77,4 @@ function parseSpec<Schema extends z.ZodType>(schema: Schema, raw: RawObject): Sp
   return { problem: { code: 'InvalidSpec', message: `${faults.join('; ')}; correct the object` } };
 }
 
-type SpecOf<Value> =
-  | { readonly value: Value }
-  | { readonly problem: { readonly code: string; readonly message: string } };
+type SpecOf<Value> = { readonly value: Value } | { readonly problem: Problem };
