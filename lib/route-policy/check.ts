@@ -1,6 +1,7 @@
 /** A RoutePolicy's spec → rules that can be asked, or what is wrong with it. Pure. */
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import type { RoutePolicySpec, RouteRule } from '../api/kinds/route-policy.ts';
+import { attributesProblem } from '../api/bgp-attributes.ts';
 import type { Problem } from '../desired/problem.ts';
 import { cidrsOverlap, formatCidr, hasHostBits, parseCidr, type Cidr } from '../net/cidr.ts';
 import { bitsOf } from '../net/ip.ts';
@@ -50,7 +51,9 @@ function compileRule(
   ranges: readonly PrefixRange[] | undefined,
   problems: Problem[],
 ): CompiledRule {
-  const { match, action, setTags = [], setPreference = defaultPreference } = rule;
+  const { match, action, setTags = [], setPreference = defaultPreference, setBgp } = rule;
+  const problem = setBgp && attributesProblem(setBgp, `rules[${index}].setBgp`);
+  if (problem !== undefined) problems.push(problem);
   return {
     index,
     isAllowed: action === 'Allow',
@@ -62,7 +65,7 @@ function compileRule(
     preference: setPreference,
     communities: setOf(match.communities),
     sources: setOf(match.sources),
-    setBgp: rule.setBgp,
+    setBgp,
     aggregate: rule.aggregate === undefined ? undefined : aggregateOf(rule.aggregate, index, ranges, problems),
   };
 }

@@ -22,6 +22,24 @@ describe('what makes a policy invalid', () => {
     ['host bits of an aggregate', rule({}, { aggregate: '10.1.0.0/8' }), 'AggregateInvalid', /write 10\.0\.0\.0\/8/],
     ['everything as an aggregate', rule({}, { aggregate: '0.0.0.0/0' }), 'AggregateInvalid', /everything/],
     [
+      'a community that does not fit 16 bits',
+      rule({}, { setBgp: { communities: { standard: ['65001:70000'] } } }),
+      'CommunityInvalid',
+      /rules\[0\]\.setBgp: community 65001:70000 has a part above 65535/,
+    ],
+    [
+      'a large community that begins with the reserved AS',
+      rule({}, { setBgp: { communities: { large: ['4294967295:1:1'] } } }),
+      'CommunityInvalid',
+      /4294967295:1:1/,
+    ],
+    [
+      'a next hop of the other family',
+      rule({}, { setBgp: { nextHop: { ipv4: 'fd00::9' } } }),
+      'NextHopInvalid',
+      /rules\[0\]\.setBgp: nextHop\.ipv4 is fd00::9/,
+    ],
+    [
       'an aggregate elsewhere',
       rule({ prefixes: [{ cidr: '10.16.0.0/16', le: 24 }] }, { aggregate: '10.32.0.0/12' }),
       'AggregateOutside',
