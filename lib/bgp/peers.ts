@@ -73,7 +73,7 @@ export function planPeers(
 /** What is wrong with a peer on every node alike. */
 export function objectProblem(state: BgpState, { spec }: BgpPeer): Problem | undefined {
   if ('problem' in spec) return spec.problem;
-  const { address, instance } = spec.value;
+  const { address, sourceAddress, instance } = spec.value;
   const ip = parseIp(address);
   if (!ip) return { code: 'InvalidAddress', message: `address '${address}' is not an IP address` };
   const unusable = unusableRange(ip);
@@ -81,6 +81,11 @@ export function objectProblem(state: BgpState, { spec }: BgpPeer): Problem | und
     return {
       code: 'InvalidAddress',
       message: `address ${address} is ${unusable} and cannot be a neighbour; give the router's own address`,
+    };
+  if (sourceAddress !== undefined && parseIp(sourceAddress)?.family !== ip.family)
+    return {
+      code: 'InvalidAddress',
+      message: `sourceAddress '${sourceAddress}' is not an IP address of the family of ${address}`,
     };
   if (!state.instances.has(instance)) {
     return {

@@ -117,6 +117,8 @@ test('each bad peer has its reason and the good one stays', () => {
         peerOf('local', 'fe80::1'),
         peerOf('zone', 'fe80::1%eth0'),
         peerOf('text', 'router'),
+        peerOf('source', 'fd00::fe', { sourceAddress: '1:2:3:4:5::6:7:8:9' }),
+        peerOf('family', '10.0.0.250', { sourceAddress: 'fd00::1' }),
         peerOf('stray', '10.0.0.253', { instance: 'nowhere' }),
         peerOf('elsewhere', '10.0.0.252', { nodeSelector: { matchLabels: { rack: '2' } } }),
         { ...peerOf('broken', '10.0.0.251'), spec: { problem: { code: 'InvalidSpec', message: 'spec.asn: too big' } } },
@@ -135,6 +137,8 @@ test('each bad peer has its reason and the good one stays', () => {
     local: 'InvalidAddress',
     zone: 'InvalidAddress',
     text: 'InvalidAddress',
+    source: 'InvalidAddress',
+    family: 'InvalidAddress',
     stray: 'UnknownInstance',
     broken: 'InvalidSpec',
   });
