@@ -22,7 +22,9 @@ export function renderSessions({ sessions, problems }: SessionList, nowMs: numbe
   ]);
   const told = sessions.filter((session) => !isUp(session) || session.message !== undefined);
   const lines = [
-    ...(rows.length === 0 ? ['there is no session, and no BgpPeer'] : renderTable(heads, rows, paint)),
+    ...(rows.length === 0
+      ? ['there is no such session, and no BgpPeer that asks for one']
+      : renderTable(heads, rows, paint)),
     ...renderSection(
       'Sessions',
       told.map((session) => sentence(session, paint)),
