@@ -42,8 +42,7 @@ type List = <T>(resource: Resource, parse: (raw: RawObject) => T) => Promise<Rea
 export function readBgp(flags: ClusterFlags, terminal: Terminal): Promise<BgpReading> {
   return withCluster(flags, terminal, async (cluster) => {
     const list = lister(cluster, flags, terminal);
-    const sessions = await Promise.all([readSessionsBy(list, cluster), readSources(list)]);
-    const [reading, sources] = sessions;
+    const [reading, sources] = await Promise.all([readSessionsBy(list, cluster), readSources(list)]);
     return { ...reading, state: { ...reading.state, ...sources } };
   });
 }

@@ -40,8 +40,9 @@ const priorities = { fromOverlay: 32_700, others: 32_701, end: 32_702 } as const
 
 export function planForwarding(facts: ForwardingFacts): Forwarding {
   const routes = facts.isSpeaker ? routesOf(facts) : [];
-  const isV6 = new Set(routes.map(({ destination }) => destination.includes(':')));
-  const families = ([4, 6] as const).filter((family) => isV6.has(family === 6));
+  const families = ([4, 6] as const).filter((family) =>
+    routes.some(({ destination }) => destination.includes(':') === (family === 6)),
+  );
   return { routes, rules: families.flatMap(rulesOf) };
 }
 
