@@ -45,6 +45,7 @@ function fakeKernel(routes: MultipathRoute[], refused: readonly string[] = []) {
         return Promise.resolve();
       },
       deleteMultipath: (route: MultipathRoute) => {
+        if (refused.includes(route.destination)) return Promise.reject(new NetlinkError('EPERM', 'route'));
         log.push(`delete ${route.destination}`);
         without(route);
         return Promise.resolve();
@@ -111,4 +112,13 @@ test('what the kernel refuses is told, and keeps nothing else from being routed'
   assert.deepEqual(others, []);
   assert.deepEqual(kernel.log, ['add 192.0.3.0/24 172.30.1.1']);
   assert.equal(host.count, 1);
+});
+
+test('a route that the kernel does not let go is counted as the others', async () => {
+  const stuck = { ...onLink('192.0.2.0/24', 8), protocol: bgpProtocol, metric: learnedMetric.v4 };
+  const kernel = fakeKernel([onLink('172.30.1.0/24', 8), stuck], [stuck.destination]);
+  const host = new KernelLearnedRoutes(kernel.netlink);
+  const [problem] = await host.set([wish('192.0.3.0/24', ['172.30.1.1'])]);
+  assert.match(problem?.message ?? '', /the kernel refused route: EPERM/);
+  assert.equal(host.count, 2);
 });

@@ -85,12 +85,15 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
         .filter((route) => !isSameRoute(ours.get(route.destination), route))
         .map((route) => ({ route, run: () => this.#netlink.setMultipath(route, ours.has(route.destination)) })),
     ];
+    const there = new Set(ours.keys());
     await inParallel(work, async ({ route, run }) => {
       const problem = await attempt(route, run);
       if (problem !== undefined) problems.push(problem);
+      else if (kept.has(route.destination)) there.add(route.destination);
+      else there.delete(route.destination);
     });
     this.#isWaiting = lost.size > 0;
-    this.#count = placed.length - problems.length;
+    this.#count = there.size;
     await this.#use(near, problems);
     for (const [address, destinations] of lost) problems.push(lostProblem(address, destinations));
     return problems;
