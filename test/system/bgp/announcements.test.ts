@@ -267,6 +267,11 @@ test('bad objects have a reason and disturb nobody', async () => {
     await eventually(async () =>
       assert.equal(await bed.condition(bgpAdvertisements, name, 'Ready'), `False ${reason}`),
     );
+  const setBgp = { communities: { standard: ['65001:70000'] } };
+  await bed.create(routePolicies, 'big', { direction: 'Export', bgpPeers: ['frr'], rules: [{ setBgp }] });
+  await eventually(async () =>
+    assert.equal(await bed.condition(routePolicies, 'big', 'Ready'), 'False CommunityInvalid'),
+  );
   await assert.rejects(advertise('local', { source: 'Eip', scope: 'Local' }), /scope Local is for/);
   await assert.rejects(advertise('lb', { source: 'Pod', serviceAddresses: ['ClusterIP'] }), /is for source Service/);
   await bed.patchPeer('frr', { routeReflectorClient: true });

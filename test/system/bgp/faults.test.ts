@@ -172,6 +172,12 @@ test('an address that nobody can have is refused before anything is sent', async
     await bed.create(bgpPeers, name, { instance: 'rack', address, asn: 65001 });
     await eventually(async () => assert.equal(await bed.condition(bgpPeers, name, 'Accepted'), 'False InvalidAddress'));
   }
+  // The pattern of the CRD cannot count groups.
+  const source = { address: 'fd00:99::1', sourceAddress: '1:2:3:4:5::6:7:8:9' };
+  await bed.create(bgpPeers, 'source', { instance: 'rack', asn: 65001, ...source });
+  await eventually(async () =>
+    assert.equal(await bed.condition(bgpPeers, 'source', 'Accepted'), 'False InvalidAddress'),
+  );
   const spec = { instance: 'rack', asn: 65001 };
   for (const address of ['fe80::1%eth0', '10.0.0', 'router', ''])
     await assert.rejects(bed.create(bgpPeers, 'zone', { ...spec, address }), /address must be an IP address/);
