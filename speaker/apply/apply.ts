@@ -1,12 +1,19 @@
 import type { Problem } from '../../lib/desired/problem.ts';
-import { type GobgpClient, GobgpRejected } from 'gobgp-js';
+import { type GobgpClient, GobgpInvalidArgument, GobgpRejected, GobgpUnsupported } from 'gobgp-js';
 import type { Steps } from './steps.ts';
+
+/** What gobgpd does not take or cannot be told: `Rejected`, `InvalidArgument`, `Unsupported`. @throws whatever else the error is */
+export function refusalOf(error: unknown): Problem {
+  for (const kind of [GobgpRejected, GobgpInvalidArgument, GobgpUnsupported])
+    if (error instanceof kind) return { code: error.code.replace('Gobgp', ''), message: error.message };
+  throw error;
+}
 
 /**
  * Brings gobgpd through the steps; each is safe to repeat after a failure in the middle.
  * @param wasEstablished whether a session with this address existed before gobgpd was restarted
  * @returns peers gobgpd refused, by address; the others are in place
- * @throws GobgpUnreachable, GobgpRejected for a step that is not about one peer
+ * @throws GobgpUnreachable, and refusals of a step that is not about one peer
  */
 export async function applySteps(
   client: GobgpClient,
@@ -18,8 +25,7 @@ export async function applySteps(
     try {
       await call;
     } catch (error) {
-      if (!(error instanceof GobgpRejected)) throw error;
-      refused.set(address, { code: 'Rejected', message: error.message });
+      refused.set(address, refusalOf(error));
     }
   };
   const isFresh = steps.startBgp !== undefined;

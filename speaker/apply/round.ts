@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type GobgpClient, GobgpRejected } from 'gobgp-js';
+import type { GobgpClient } from 'gobgp-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import type { SessionHistory } from '../state/history.ts';
 import type { Observed } from '../state/observed.ts';
-import { applySteps } from './apply.ts';
+import { applySteps, refusalOf } from './apply.ts';
 import { programmedBySteps, readProgrammed } from './programmed.ts';
 import { Release } from './release.ts';
 import { Revival } from './revival.ts';
@@ -85,9 +85,8 @@ export class Round {
       this.#failures = this.#refused.size > 0 ? this.#failures + 1 : 0;
       isTaken = true;
     } catch (error) {
-      if (!(error instanceof GobgpRejected)) throw error;
-      this.#options.log.error({ err: error.message }, 'gobgpd refused a call; trying again');
-      this.#problem = { code: 'Rejected', message: error.message };
+      this.#problem = refusalOf(error);
+      this.#options.log.error({ err: this.#problem.message }, 'gobgpd refused a call; trying again');
       this.#failures += 1;
     }
     this.#hasNews ||= !isDeepStrictEqual(problem, this.#problem);
@@ -124,8 +123,7 @@ export class Round {
       await this.#release.look(sessions);
       await this.#revival.look(plan, sessions, this.#programmed?.peers ?? new Map());
     } catch (error) {
-      if (!(error instanceof GobgpRejected)) throw error;
-      this.#options.log.warn({ err: error.message }, 'a peer could not be made anew');
+      this.#options.log.warn({ err: refusalOf(error).message }, 'a peer could not be made anew');
       this.#programmed = undefined;
     }
   }
