@@ -3,7 +3,7 @@
  * `isthmus bgp`. What would change an answer and cannot be read is an error, never left out.
  * @throws KubeUnreachable, KubeApiError, or the timeout's TimeoutError
  */
-import type { EndpointSlice } from '../../lib/bgp/objects.ts';
+import type { BgpState, EndpointSlice } from '../../lib/bgp/objects.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
 import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
@@ -12,6 +12,7 @@ import { parsePod } from '../../lib/bgp/parse/pod.ts';
 import { parseRemote } from '../../lib/bgp/parse/remote.ts';
 import { parseEndpointSlice, parseService } from '../../lib/bgp/parse/service.ts';
 import { parseSubnet } from '../../lib/bgp/parse/subnet.ts';
+import { valuesOfText } from '../../lib/bgp/values.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import {
   bgpAdvertisements,
@@ -61,8 +62,25 @@ async function readSessionsBy(list: List, { label }: Cluster): Promise<BgpReadin
   ]);
   const none = new Map<string, never>();
   const nothing = { namespaces: none, advertisements: none, subnets: none, pods: none, services: none, slices: none };
-  const state = { node: '', nodes: machines, instances, peers, ...nothing, eips: none, remotes: none, policies: none };
+  const withValues = withObjectsOfValues(instances, peers, nodeStates);
+  const state = { node: '', nodes: machines, ...withValues, ...nothing, eips: none, remotes: none, policies: none };
   return { label, state, nodeStates };
+}
+
+/** The values of the chart are the same for all nodes, and who has them says so. */
+function withObjectsOfValues(
+  instances: BgpState['instances'],
+  peers: BgpState['peers'],
+  nodeStates: BgpReading['nodeStates'],
+): Pick<BgpState, 'instances' | 'peers'> {
+  const told = [...nodeStates.values()].flatMap(({ values }) =>
+    values === undefined ? [] : (valuesOfText(values) ?? []),
+  );
+  const named = <T extends { readonly name: string }>(each: T) => [each.name, each] as const;
+  return {
+    instances: new Map([...instances, ...told.map(({ instance }) => named(instance))]),
+    peers: new Map([...peers, ...told.flatMap((each) => each.peers.map(named))]),
+  };
 }
 
 async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node' | 'nodes' | 'instances' | 'peers'>> {

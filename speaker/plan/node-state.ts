@@ -1,5 +1,6 @@
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
-import type { NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
+import type { BgpState, NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
+import { textOfValues, valuesName } from '../../lib/bgp/values.ts';
 import type { Observed } from '../state/observed.ts';
 import type { PeerLearned } from './learned.ts';
 import { countTold } from './peer-status.ts';
@@ -16,6 +17,7 @@ function usedOf(learned: PeerLearned | undefined): Partial<NonNullable<BgpNodeSt
 
 /** BGP on this node in one object; undefined where the node has no instance. @param entryOf this node's entry in a BgpPeer */
 export function nodeStateOf(
+  state: BgpState,
   plan: SpeakerPlan,
   observed: Observed,
   instance: NodeInstance | undefined,
@@ -51,6 +53,7 @@ export function nodeStateOf(
   const established = peers.filter(({ state }) => state === 'Established').length;
   return {
     instance: plan.instance.name,
+    ...(plan.instance.name === valuesName && { values: textOfValues(state) }),
     asn: plan.instance.asn,
     routerID: plan.instance.routerId,
     ...(observed.daemon.version !== undefined && { daemonVersion: observed.daemon.version }),

@@ -63,7 +63,7 @@ export function planStatus(
     peers,
     advertisements: new Map(advertisements),
     policies: policyStatuses(plan),
-    nodeState: nodeStateOf(plan, observed, own, learned, (name) => peers.get(name)?.entry),
+    nodeState: nodeStateOf(state, plan, observed, own, learned, (name) => peers.get(name)?.entry),
     annotations: spokesman === state.node ? faultsOf(plan) : new Map(),
   };
 }

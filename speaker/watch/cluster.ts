@@ -6,6 +6,7 @@ import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { parseIptablesEip, parseOvnEip } from '../../lib/bgp/parse/eip.ts';
 import { parseNode } from '../../lib/bgp/parse/node.ts';
 import { parseNodeState } from '../../lib/bgp/parse/node-state.ts';
+import type { ObjectsOfValues } from '../../lib/bgp/values.ts';
 import { parseBgpAdvertisement, parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
 import { parsePod } from '../../lib/bgp/parse/pod.ts';
 import { parseRemote } from '../../lib/bgp/parse/remote.ts';
@@ -36,7 +37,6 @@ import type { KubeClient, RawObject, Reflector, ReflectorChange, Resource } from
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Changes } from '../state/changes.ts';
 import type { PasswordSecret, SpeakerState } from '../state/objects.ts';
-import type { FlagObjects } from './flag-objects.ts';
 import { parseSecret } from './secret.ts';
 
 export interface Cluster {
@@ -58,7 +58,7 @@ export interface ClusterOptions {
   /** Where the Secrets with passwords are, and their names. */
   readonly passwords: { readonly namespace: string; readonly names: readonly string[] };
   /** What flags ask for beside the objects. */
-  readonly flagObjects: FlagObjects | undefined;
+  readonly flagObjects: ObjectsOfValues | undefined;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** After every change of any object. */

@@ -1,8 +1,5 @@
-// Kube-OVN's flags of the speaker as BgpInstance and BgpPeers in memory: one instance, a peer for each address, all alike. They are judged
-// like objects, and real objects go before them.
-import type { BgpInstance, BgpPeer } from '../../lib/bgp/objects.ts';
-import { parseBgpInstance, parseBgpPeer } from '../../lib/bgp/parse/own-kinds.ts';
-import type { RawObject } from '../../lib/kube/types.ts';
+// Kube-OVN's flags of the speaker, which the chart has as values: one instance, a peer for each address, all alike.
+import { type ObjectsOfValues, objectsOfValues, type PeerSpec } from '../../lib/bgp/values.ts';
 import { choice, type FlagValues, integer, list, text, toggle, UsageError } from '../../lib/run/flags.ts';
 
 /** With the names that Kube-OVN has for them. */
@@ -26,49 +23,32 @@ export const sessionFlags = {
   'allowed-source-ipv6-addresses': list('the same for IPv6', []),
 };
 
-/** No object can have it. */
-export const flagObjectsName = '(flags)';
-/** Younger than any object, which therefore go before. */
-const createdAt = '9999-12-31T23:59:59Z';
-
-export interface FlagObjects {
-  readonly instance: BgpInstance;
-  readonly peers: readonly BgpPeer[];
-}
-
 /** Undefined where no neighbour is given. @throws UsageError for values that make no instance or peer */
-export function flagObjects(flags: FlagValues<typeof sessionFlags>): FlagObjects | undefined {
+export function flagObjects(flags: FlagValues<typeof sessionFlags>): ObjectsOfValues | undefined {
   const { neighborAddress, neighborIpv6Address, clusterAs, neighborAs } = flags;
   const addresses = [...neighborAddress, ...neighborIpv6Address];
   if (addresses.length === 0) return undefined;
   if (clusterAs === 0 || neighborAs === 0) throw new UsageError('neighbor-address needs cluster-as and neighbor-as', 2);
-  const raw = (name: string, spec: object): RawObject => ({
-    metadata: { name, uid: '', resourceVersion: '', creationTimestamp: createdAt },
-    spec,
-  });
-  const instance = parseBgpInstance(
-    raw(flagObjectsName, {
+  const objects = objectsOfValues(
+    {
       localASN: clusterAs,
       gracefulRestart: {
         enabled: flags.gracefulRestart === 'true',
         restartTimeSeconds: flags.gracefulRestartTime,
       },
-    }),
+    },
+    addresses.map((address) => peerSpec(flags, address)),
   );
-  const peers = addresses.map((address) =>
-    parseBgpPeer(raw(`${flagObjectsName} ${address}`, peerSpec(flags, address))),
-  );
-  for (const { spec } of [instance, ...peers])
+  for (const { spec } of [objects.instance, ...objects.peers])
     if ('problem' in spec) throw new UsageError(`the flags make no session: ${spec.problem.message}`, 2);
-  return { instance, peers };
+  return objects;
 }
 
-function peerSpec(flags: FlagValues<typeof sessionFlags>, address: string): object {
+function peerSpec(flags: FlagValues<typeof sessionFlags>, address: string): PeerSpec {
   const isV6 = address.includes(':');
   const [sourceAddress] = isV6 ? flags.allowedSourceIpv6Addresses : flags.allowedSourceAddresses;
   const hasExtendedNextHop = isV6 && flags.extendedNexthop;
   return {
-    instance: flagObjectsName,
     address,
     asn: flags.neighborAs,
     holdTimeSeconds: flags.holdtime,

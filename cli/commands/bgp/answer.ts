@@ -15,8 +15,6 @@ export function checkNames({ state, nodeStates }: BgpReading, { node, peer }: Se
   if (node !== undefined && !state.nodes.has(node) && !nodeStates.has(node))
     throw new CommandFailed({ code: 'NoSuchNode', message: `there is no node ${node}; kubectl get nodes lists them` });
   if (peer === undefined || state.peers.has(peer)) return;
-  // Peers of the chart's values are in no BgpPeer.
-  if ([...nodeStates.values()].some(({ peers = [] }) => peers.some((each) => each.peer === peer))) return;
   const known = [...state.peers.keys()].toSorted().join(', ');
   const message = `there is no BgpPeer ${peer}; there ${known === '' ? 'is none' : `are ${known}`}`;
   throw new CommandFailed({ code: 'NoSuchPeer', message });

@@ -3,7 +3,7 @@ import { addressFamily, bgpGroup } from './bgp-shared.ts';
 import { ageColumn, dateTime, mapList, type Kind } from './shared.ts';
 
 const session = z.object({
-  peer: z.string().describe('The BgpPeer, or `flags` for one that the chart values made.'),
+  peer: z.string().describe('The BgpPeer, or `(flags)` and the address for one that the chart values made.'),
   address: z.string(),
   asn: z.int(),
   state: z.string(),
@@ -44,7 +44,11 @@ export const learnedRoute = z.object({
 
 /** One per node with a speaker, written by it. */
 export const bgpNodeStateStatus = z.object({
-  instance: z.string().optional(),
+  instance: z.string().describe('The BgpInstance, or `(flags)` where the chart values ask for sessions.').optional(),
+  values: z
+    .string()
+    .describe('The BgpInstance and the BgpPeers that the chart values ask for, as JSON, on nodes that have them.')
+    .optional(),
   asn: z.int().optional(),
   routerID: z.string().optional(),
   daemonVersion: z.string().optional(),

@@ -4,7 +4,6 @@ import { after, before, test } from 'node:test';
 import { findTarget } from '../../../cli/plan/bgp/question.ts';
 import { listAnnounced } from '../../../cli/plan/bgp/routes.ts';
 import { type Answer, explain } from '../../../cli/plan/bgp/why.ts';
-import { run } from '../../../cli/program.ts';
 import type { BgpReading } from '../../../cli/state/bgp.ts';
 import { readBgp } from '../../../cli/watch/bgp.ts';
 import { wellKnownCommunities } from '../../../lib/api/kinds/bgp-advertisement.ts';
@@ -12,6 +11,7 @@ import { holds, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { pick, randomOf } from '../../../lib/testing-random.ts';
 import { eventually } from './eventually.ts';
+import { isthmusBgp, terminal } from './isthmus.ts';
 import { localAsn, openWhyBed, type WhyBed } from './why-bed.ts';
 import { createObjects } from './why-objects.ts';
 import { type DeniedRanges, isDenied, lengthOf } from './why-policies.ts';
@@ -28,24 +28,7 @@ let names: readonly string[] = [];
 /** What each router has from each node, by `node peer`. */
 let tables: ReadonlyMap<string, readonly string[]>;
 
-const terminal = (out: (text: string) => void) => ({
-  env: { HOME: '/nonexistent' },
-  out,
-  note: () => undefined,
-  readInput: () => Promise.resolve(''),
-  isColoured: false,
-  now: Date.now,
-  signal: new AbortController().signal,
-});
-
-async function isthmus(...argv: readonly string[]): Promise<{ readonly code: number; readonly out: string }> {
-  let out = '';
-  const code = await run(
-    ['bgp', ...argv, '--kubeconfig', bed.kubeconfig],
-    terminal((text) => (out += text)),
-  );
-  return { code, out };
-}
+const isthmus = (...argv: readonly string[]) => isthmusBgp(bed.kubeconfig, ...argv);
 
 /** Sessions that come up, and the router and the address by which it knows the node. */
 function sessions() {
