@@ -19,6 +19,8 @@ export interface Node {
   readonly isCordoned: boolean;
   /** Asked to announce nothing by the annotation `isthmus.network/bgp-drain`. */
   readonly isDrained: boolean;
+  /** Kubernetes hears nothing of it any more, and nor does anybody of its speaker. */
+  readonly isSilent: boolean;
 }
 
 /** What objects of our own kinds have in common; a spec that cannot be used is a problem. */

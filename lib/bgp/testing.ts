@@ -33,7 +33,7 @@ export function nodeOf(
   addresses: readonly string[],
   labels: Labels = { 'ovn.kubernetes.io/bgp': 'true' },
 ): Node {
-  return { name, uid: `uid-${name}`, labels, addresses, isCordoned: false, isDrained: false };
+  return { name, uid: `uid-${name}`, labels, addresses, isCordoned: false, isDrained: false, isSilent: false };
 }
 
 export function instanceOf(name: string, spec: object = {}, createdAt = '2024-01-01T00:00:00Z'): BgpInstance {

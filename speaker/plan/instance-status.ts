@@ -1,4 +1,5 @@
 import type { BgpInstance, BgpState, NodeInstance } from '../../lib/bgp/objects.ts';
+import { silenceOf } from '../../lib/bgp/silence.ts';
 import type { Observed } from '../state/observed.ts';
 import { isInstanceSelecting } from '../../lib/bgp/instance.ts';
 import type { SpeakerPlan } from './plan.ts';
@@ -37,12 +38,17 @@ export function instanceSummary(
     [...state.nodes.values()].filter((node) => isInstanceSelecting(instance, node)).map((node) => node.name),
   );
   const entries = withOwn(instance.status.nodes, state.node, own);
-  const kept = entries.filter((entry) => selected.has(entry.node));
+  const kept = entries.filter((entry) => selected.has(entry.node)).map((entry) => believed(state, entry));
   return {
     leftOver: entries.filter((entry) => !selected.has(entry.node)).map((entry) => entry.node),
     summary: {},
     conditions: [acceptedCondition(instance, kept), readyCondition(kept, selected.size), outdatedCondition(kept)],
   };
+}
+
+function believed(state: BgpState, entry: NodeInstance): NodeInstance {
+  const silence = silenceOf(state, entry.node);
+  return silence ? { ...entry, ready: false, reason: silence.code, message: silence.message } : entry;
 }
 
 function acceptedCondition({ spec }: BgpInstance, entries: readonly NodeInstance[]): PlannedCondition {

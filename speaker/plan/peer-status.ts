@@ -1,6 +1,7 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpPeer, BgpState, NodeSession } from '../../lib/bgp/objects.ts';
 import { exportOf } from '../../lib/bgp/exports.ts';
+import { silenceOf } from '../../lib/bgp/silence.ts';
 import type { Clues, Observed, RefusedSignatures } from '../state/observed.ts';
 import { isPasswordProblem } from './passwords.ts';
 import { isPeerSelecting, objectProblem } from '../../lib/bgp/peers.ts';
@@ -48,7 +49,7 @@ export function peerSummary(
           .map((node) => node.name),
   );
   const entries = withOwn(peer.status.nodes, state.node, own);
-  const kept = entries.filter((entry) => selected.has(entry.node));
+  const kept = entries.filter((entry) => selected.has(entry.node)).map((entry) => believed(state, entry));
   const established = `${kept.filter((entry) => entry.state === 'Established').length}/${selected.size}`;
   return {
     leftOver: entries.filter((entry) => !selected.has(entry.node)).map((entry) => entry.node),
@@ -59,6 +60,11 @@ export function peerSummary(
       establishedCondition(problem, kept, selected.size, established),
     ],
   };
+}
+
+function believed(state: BgpState, entry: NodeSession): NodeSession {
+  const silence = silenceOf(state, entry.node);
+  return silence ? { node: entry.node, ...stateOf('Unknown', silence) } : entry;
 }
 
 /** How many prefixes of each family the peer is told. */

@@ -60,6 +60,19 @@ test('n of m counts the entries of selected nodes, this node by what gobgpd says
   assert.deepEqual(conditions(after), { Accepted: 'True Accepted', Established: 'True Established' });
 });
 
+test('of a node that Kubernetes does not hear nothing is believed', () => {
+  const silent = nodes.map((node) => ({ ...node, isSilent: node.name === 'n2' }));
+  const peer = peerOf('tor', '10.0.0.254');
+  const instance = instanceOf('rack');
+  const rack = { ...instance, status: { ...instance.status, nodes: [{ node: 'n2', ready: true }] } };
+  const tor = { ...peer, status: { ...peer.status, nodes: [up] } };
+  const state = stateOf({ nodes: silent, peers: [tor], instances: [rack] });
+  const { peers, instances } = statusOf(state, seen({ '10.0.0.254': { state: 'Established' } }));
+  assert.equal(peers.get('tor')?.summary.established, '1/2');
+  assert.equal(conditions(peers.get('tor'))['Established'], 'False NodeSilent');
+  assert.equal(conditions(instances.get('rack'))['Ready'], 'False NodeSilent');
+});
+
 test('a session that is still coming up keeps the state it was first shown with', () => {
   const state = withSessions({ node: 'n1', state: 'Active', since: '2024-01-01T00:00:00Z' });
   const turning = statusOf(state, seen({ '10.0.0.254': { state: 'OpenSent' } })).peers.get('tor');

@@ -2,6 +2,7 @@
 import { instancesByNode } from '../../../lib/bgp/instance.ts';
 import type { BgpPeer } from '../../../lib/bgp/objects.ts';
 import { type AcceptedPeer, isPeerSelecting, objectProblem } from '../../../lib/bgp/peers.ts';
+import { silenceOf } from '../../../lib/bgp/silence.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
 import { sessionOf, type Speaker, speakerNodes, speakerOf } from './speakers.ts';
@@ -51,10 +52,13 @@ export function listSessions(reading: BgpReading, filter: SessionFilter): Sessio
 
 function ofSpeaker(speaker: Speaker): readonly SessionRow[] {
   const { node, reported, peers, refused, state } = speaker;
+  const silence = silenceOf(state, node);
   const there = (reported?.peers ?? []).map((each): SessionRow => {
     const counts = each.families ?? [];
+    const row = emptyRow(node, each.peer, each.address, each.asn);
+    if (silence) return { ...row, state: 'Unknown', reason: silence.code, message: silence.message };
     return {
-      ...emptyRow(node, each.peer, each.address, each.asn),
+      ...row,
       state: each.state,
       since: each.since,
       flaps: each.flaps,

@@ -4,6 +4,7 @@ import { announcingIn, type DrainPhase, isDrained } from '../../../lib/bgp/drain
 import { chooseInstance, instancesByNode, type WantedInstance } from '../../../lib/bgp/instance.ts';
 import type { BgpState } from '../../../lib/bgp/objects.ts';
 import { type AcceptedPeer, objectProblem, planPeers } from '../../../lib/bgp/peers.ts';
+import { silenceOf } from '../../../lib/bgp/silence.ts';
 import type { Announcing } from '../../../lib/bgp/route-table.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { BgpReading } from '../../state/bgp.ts';
@@ -75,7 +76,9 @@ function whyNoInstance(state: BgpState, problems: ReadonlyMap<string, Problem>):
 }
 
 /** What the speaker says of its session with a peer. */
-export function sessionOf({ node, reported }: Speaker, { name, address }: AcceptedPeer): Session {
+export function sessionOf({ node, state, reported }: Speaker, { name, address }: AcceptedPeer): Session {
+  const silence = silenceOf(state, node);
+  if (silence) return unknown(silence.code, silence.message);
   if (reported === undefined)
     return unknown('NoSpeaker', `no speaker has reported from node ${node}; look at its speaker pod`);
   const found = reported.peers?.find((each) => each.peer === name && each.address === address);
@@ -84,9 +87,9 @@ export function sessionOf({ node, reported }: Speaker, { name, address }: Accept
       'NotReported',
       `the speaker of node ${node} has not yet reported a session with ${name} (${address})`,
     );
-  const { state, reason, message } = found;
+  const { reason, message } = found;
   const told = { ...(reason !== undefined && { reason }), ...(message !== undefined && { message }) };
-  return { state, isUp: state === 'Established', ...told };
+  return { state: found.state, isUp: found.state === 'Established', ...told };
 }
 
 function unknown(reason: string, message: string): Session {

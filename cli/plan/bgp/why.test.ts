@@ -212,6 +212,17 @@ test('a drained node announces nothing; one that leaves says so', () => {
   );
 });
 
+test('what was told by a node that Kubernetes does not hear counts for nothing', () => {
+  const [node, ...others] = objects.nodes;
+  assert.ok(node);
+  const answer = why(readingOf({ nodes: [{ ...node, isSilent: true }, ...others] }), '10.16.0.0/16', n1tor1).answers[0];
+  assert.equal(answer?.state, 'NotAnnounced');
+  assert.deepEqual(
+    answer.obstacles.map(({ code }) => code),
+    ['NodeSilent'],
+  );
+});
+
 test('where nobody speaks, that is said once', () => {
   const { answers, isAnnounced } = why(readingOf({ instances: [] }), 'subnet/web');
   assert.equal(isAnnounced, false);

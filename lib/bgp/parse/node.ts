@@ -5,7 +5,10 @@ import type { Node } from '../objects.ts';
 
 /** A node with its InternalIPs in canonical text. */
 export function parseNode(raw: RawObject): Node {
-  const { addresses = [] } = (raw['status'] ?? {}) as { addresses?: readonly { type: string; address: string }[] };
+  const { addresses = [], conditions = [] } = (raw['status'] ?? {}) as {
+    addresses?: readonly { type: string; address: string }[];
+    conditions?: readonly { type: string; status: string }[];
+  };
   const { unschedulable = false } = (raw['spec'] ?? {}) as { unschedulable?: boolean };
   const internal = addresses
     .filter(({ type }) => type === 'InternalIP')
@@ -17,6 +20,7 @@ export function parseNode(raw: RawObject): Node {
     addresses: internal,
     isCordoned: unschedulable,
     isDrained: raw.metadata.annotations?.[annotation.bgpDrain] === 'true',
+    isSilent: conditions.some(({ type, status }) => type === 'Ready' && status === 'Unknown'),
   };
 }
 

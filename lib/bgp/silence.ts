@@ -1,0 +1,11 @@
+import type { Problem } from '../desired/problem.ts';
+import type { BgpState } from './objects.ts';
+
+/** Why nothing that a node's speaker wrote can be relied on; undefined where it can. */
+export function silenceOf({ nodes }: Pick<BgpState, 'nodes'>, node: string): Problem | undefined {
+  if (nodes.get(node)?.isSilent !== true) return undefined;
+  return {
+    code: 'NodeSilent',
+    message: `Kubernetes hears nothing of node ${node}, and nobody of its sessions; see whether it runs, and its kubelet`,
+  };
+}
