@@ -43,6 +43,8 @@ const flags = {
 
 /** Bursts of changes are joined for so long. */
 const joinMs = 5;
+/** Where changes do not end, several are planned and sent at once. */
+const spacingMs = 40;
 /** Counts in statuses follow routes no faster. */
 const countsMs = 1000;
 /** While a router sends its table, it is judged this often. */
@@ -68,7 +70,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   let plan: SpeakerPlan | undefined;
   let observed: Observed | undefined;
   let received: Received | undefined;
-  const tell = joined(joinMs, () => {
+  const tell = joined(joinMs, 0, () => {
     if (!plan || !observed) return;
     const { state } = cluster;
     // Until gobgpd has told all that routers announce, what was told of it before stays.
@@ -107,7 +109,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   });
   let isSynced = false;
   const planner = new SpeakerPlanner();
-  const replan = joined(joinMs, () => {
+  const replan = joined(joinMs, spacingMs, () => {
     if (!isSynced) return;
     const { state } = cluster;
     const changes = cluster.takeChanges();

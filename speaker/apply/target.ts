@@ -84,7 +84,7 @@ export class GobgpTarget {
 
   /** One gobgpd process, from connect to its end. */
   async #serve(client: GobgpClient, signal: AbortSignal): Promise<void> {
-    const countAgain = joined(countsMs, () => this.#wakeup.wake('session'));
+    const countAgain = joined(countsMs, 0, () => this.#wakeup.wake('session'));
     const watch = client.watchPeers(() => {
       this.#wakeup.wake('session');
       countAgain();

@@ -1,11 +1,16 @@
-/** Joins a burst of calls into one run, `delayMs` after the first of them. */
-export function joined(delayMs: number, run: () => void): () => void {
+/** Joins a burst of calls into one run, `delayMs` after the first of them and `spacingMs` after the run before. */
+export function joined(delayMs: number, spacingMs: number, run: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
+  let ranAtMs = Number.NEGATIVE_INFINITY;
   return () => {
-    timer ??= setTimeout(() => {
-      timer = undefined;
-      run();
-    }, delayMs);
+    timer ??= setTimeout(
+      () => {
+        timer = undefined;
+        ranAtMs = performance.now();
+        run();
+      },
+      Math.max(delayMs, ranAtMs + spacingMs - performance.now()),
+    );
   };
 }
 
