@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type GobgpClient, type GobgpError, GobgpIncompatible, GobgpUnreachable, openGobgp } from 'gobgp-js';
 import type { SpeakerPlan } from '../plan/plan.ts';
-import { joined } from '../state/joined.ts';
+import { quieted } from '../state/joined.ts';
 import type { Received } from '../state/learned.ts';
 import type { SessionHistory } from '../state/history.ts';
 import type { TargetOptions } from './options.ts';
@@ -84,7 +84,7 @@ export class GobgpTarget {
 
   /** One gobgpd process, from connect to its end. */
   async #serve(client: GobgpClient, signal: AbortSignal): Promise<void> {
-    const countAgain = joined(countsMs, 0, () => this.#wakeup.wake('session'));
+    const countAgain = quieted(countsMs, () => this.#wakeup.wake('session'));
     const watch = client.watchPeers(() => {
       this.#wakeup.wake('session');
       countAgain();

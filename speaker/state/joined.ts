@@ -14,6 +14,15 @@ export function joined(delayMs: number, spacingMs: number, run: () => void): () 
   };
 }
 
+/** Runs once there was no call for `delayMs`. */
+export function quieted(delayMs: number, run: () => void): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  return () => {
+    clearTimeout(timer);
+    timer = setTimeout(run, delayMs);
+  };
+}
+
 /** Runs at the first call, then at most once every `intervalMs`; the last call is always followed by a run. */
 export function paced(intervalMs: number, run: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
