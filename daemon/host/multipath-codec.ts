@@ -1,6 +1,6 @@
 /** Routes with any number of next hops ↔ rtnetlink(7) messages. Pure. */
 import { formatIp } from '../../lib/net/ip.ts';
-import * as wire from './netlink-message.ts';
+import * as wire from '../../lib/netlink/message.ts';
 import { familyOf, mainTable } from './rtnetlink-codec.ts';
 
 export interface PathHop {

@@ -1,9 +1,10 @@
 /** The kernel's side of HostTarget: compares what is wanted with what it reports, and changes the difference. */
+import type { Link } from '../../lib/netlink/link.ts';
 import type { HostLink, HostNetwork } from '../plan/host-network.ts';
 import { NftTable } from './nft.ts';
 import { setRules } from './policy-rules.ts';
 import { ProgramError } from './program.ts';
-import { mainTable, type Address, type Link, type Route } from './rtnetlink-codec.ts';
+import { mainTable, type Address, type Route } from './rtnetlink-codec.ts';
 import { NetlinkError, type Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';

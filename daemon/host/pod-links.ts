@@ -2,11 +2,12 @@
  * The veth pair of one sandbox: made, configured, taken away. `create` and `remove` are the node's side,
  * `configure` the pod's.
  */
+import type { Link } from '../../lib/netlink/link.ts';
 import type { PodInterface } from '../plan/pod-interface.ts';
 import { disableTransmitChecksum } from './ethtool.ts';
 import type { Netns } from './netns.ts';
 import { routeProtocol } from './network.ts';
-import { mainTable, type Link } from './rtnetlink-codec.ts';
+import { mainTable } from './rtnetlink-codec.ts';
 import { NetlinkError, Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, setSysctl } from './sysctl.ts';
 

@@ -1,14 +1,6 @@
 /** Links, addresses, routes and rules ↔ rtnetlink(7) messages. Pure. */
 import { formatIp, type Family } from '../../lib/net/ip.ts';
-import * as wire from './netlink-message.ts';
-
-export interface Link {
-  readonly index: number;
-  readonly name: string;
-  readonly mac: string;
-  readonly mtu: number;
-  readonly isUp: boolean;
-}
+import * as wire from '../../lib/netlink/message.ts';
 
 export interface Address {
   readonly index: number;
@@ -166,7 +158,7 @@ export function readRule(data: Buffer): readonly Rule[] {
       priority: wire.readU32(priority),
       family: family === AF.INET ? 4 : 6,
       source: source === undefined ? undefined : `${readIp(source)}/${prefix}`,
-      device: device === undefined ? undefined : readText(device),
+      device: device === undefined ? undefined : wire.readText(device),
       isInverted: (wire.readU32(data, 8) & FIB_RULE_INVERT) !== 0,
       action,
       target: targets[action],
@@ -178,27 +170,7 @@ export function readRule(data: Buffer): readonly Rule[] {
 /** struct tcmsg with its TCA_KIND: index of the interface, name of the queueing discipline. */
 export function readQdisc(data: Buffer): { readonly index: number; readonly kind: string } {
   const kind = wire.readAttributes(data.subarray(20)).get(TCA_KIND);
-  return { index: wire.readU32(data, 4), kind: kind === undefined ? '' : readText(kind) };
-}
-
-function readText(bytes: Buffer): string {
-  return bytes.toString('utf8').replace(/\0$/, '');
-}
-
-export function readLink(data: Buffer): Link {
-  const attributes = wire.readAttributes(data.subarray(16));
-  const mtu = attributes.get(IFLA.MTU);
-  return {
-    index: wire.readU32(data, 4),
-    name: readText(attributes.get(IFLA.IFNAME) ?? Buffer.alloc(0)),
-    mac:
-      attributes
-        .get(IFLA.ADDRESS)
-        ?.toString('hex')
-        .replaceAll(/(..)(?!$)/g, '$1:') ?? '',
-    mtu: mtu === undefined ? 0 : wire.readU32(mtu),
-    isUp: (wire.readU32(data, 8) & IFF_UP) !== 0,
-  };
+  return { index: wire.readU32(data, 4), kind: kind === undefined ? '' : wire.readText(kind) };
 }
 
 function readIp(bytes: Buffer): string {

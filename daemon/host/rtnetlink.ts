@@ -7,7 +7,8 @@
 import { getSystemErrorName } from 'node:util';
 import { createNetlink, parseError, Protocol, type NetlinkMessage, type NetlinkSocket } from 'netlink';
 import { encodeMultipath, readMultipath, type MultipathRoute } from './multipath-codec.ts';
-import * as wire from './netlink-message.ts';
+import { readLink, type Link } from '../../lib/netlink/link.ts';
+import * as wire from '../../lib/netlink/message.ts';
 import {
   addressAttributes,
   encodeRoute,
@@ -18,13 +19,11 @@ import {
   IFLA,
   NLM,
   readAddress,
-  readLink,
   readQdisc,
   readRoute,
   readRule,
   RTM,
   type Address,
-  type Link,
   type Route,
   type Rule,
   type VethPair,

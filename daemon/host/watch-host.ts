@@ -1,8 +1,9 @@
 /** Tells of changes that the kernel makes to what is ours, so that what others undo is done again. */
 import { createNetlink, Protocol, type NetlinkMessage } from 'netlink';
-import * as wire from './netlink-message.ts';
+import { readLink } from '../../lib/netlink/link.ts';
+import * as wire from '../../lib/netlink/message.ts';
 import { readMultipath } from './multipath-codec.ts';
-import { readLink, RTM } from './rtnetlink-codec.ts';
+import { RTM } from './rtnetlink-codec.ts';
 
 /** Multicast groups whose messages tell that links, addresses, routes or rules changed. */
 const groups = [

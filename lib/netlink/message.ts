@@ -1,6 +1,6 @@
 /** rtnetlink messages as bytes: rtattr(7) attributes and the three fixed headers that are used. Pure. */
 import { endianness } from 'node:os';
-import { parseIp } from '../../lib/net/ip.ts';
+import { parseIp } from '../net/ip.ts';
 
 const isLittle = endianness() === 'LE';
 
@@ -28,6 +28,10 @@ export function readU16(bytes: Buffer, offset: number): number {
 
 export function text(value: string): Buffer {
   return Buffer.from(`${value}\0`, 'utf8');
+}
+
+export function readText(bytes: Buffer): string {
+  return bytes.toString('utf8').replace(/\0$/, '');
 }
 
 export function macBytes(mac: string): Buffer {

@@ -1,0 +1,31 @@
+/** Links as the kernel tells of them. Pure. */
+import * as wire from './message.ts';
+
+export interface Link {
+  readonly index: number;
+  readonly name: string;
+  readonly mac: string;
+  readonly mtu: number;
+  /** Somebody set it up; whether there is anything at its other end is another question. */
+  readonly isUp: boolean;
+  /** It is up and works, as far as the kernel knows. */
+  readonly isRunning: boolean;
+}
+
+const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4 } as const;
+const IFF = { UP: 1, RUNNING: 0x40 } as const;
+
+/** The body of RTM_NEWLINK or RTM_DELLINK. */
+export function readLink(data: Buffer): Link {
+  const attributes = wire.readAttributes(data.subarray(16));
+  const [mac, mtu] = [attributes.get(IFLA.ADDRESS), attributes.get(IFLA.MTU)];
+  const flags = wire.readU32(data, 8);
+  return {
+    index: wire.readU32(data, 4),
+    name: wire.readText(attributes.get(IFLA.IFNAME) ?? Buffer.alloc(0)),
+    mac: mac?.toString('hex').replaceAll(/(..)(?!$)/g, '$1:') ?? '',
+    mtu: mtu === undefined ? 0 : wire.readU32(mtu),
+    isUp: (flags & IFF.UP) !== 0,
+    isRunning: (flags & IFF.RUNNING) !== 0,
+  };
+}
