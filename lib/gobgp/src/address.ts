@@ -13,6 +13,28 @@ export function canonicalAddress(address: string): string {
   return addressText(addressBytes(address));
 }
 
+/**
+ * The one spelling of a neighbour's address. A link-local one has its interface behind it: `fe80::1%eth1`, without which it says nothing.
+ * @throws GobgpInvalidArgument
+ */
+export function canonicalNeighbor(address: string): string {
+  const [text = '', zone] = address.split('%', 2);
+  const canonical = canonicalAddress(text);
+  if (zone === undefined) return canonical;
+  if (!linkLocal.test(canonical) || !interfaceName.test(zone))
+    throw new GobgpInvalidArgument(`'${address}' is not a link-local address with an interface`);
+  return `${canonical}%${zone}`;
+}
+
+const linkLocal = /^fe[89ab][0-9a-f]:/;
+/** As the kernel takes them. */
+const interfaceName = /^[^\s/:%]{1,15}$/;
+
+/** A neighbour's address without its interface. */
+export function withoutZone(address: string): string {
+  return address.replace(/%.*$/, '');
+}
+
 /** The text form of 4 or 16 bytes. */
 export function addressText(bytes: Uint8Array): string {
   if (bytes.length === 4) return bytes.join('.');

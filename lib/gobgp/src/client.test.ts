@@ -47,10 +47,17 @@ const peers: PeerConfig[] = [
   },
   { ...peer, address: '127.0.0.13', families: [...addressFamilies], maxPrefixes: 10 },
   { ...peer, address: '127.0.0.14', families: ['l2vpn-evpn'] },
+  {
+    ...peer,
+    address: 'fe80::9%lo',
+    sourceAddress: 'fe80::1%lo',
+    ebgpMultihopTtl: 1,
+    families: ['ipv4-unicast', 'ipv6-unicast'],
+  },
 ];
 const policies: RoutingPolicies = {
   prefixSets: { 'to-127.0.0.9': ['10.16.0.0/16', '10.17.0.0/24'], 'to-fd00::9': ['fd00:10::/64'] },
-  neighborSets: { 'to-127.0.0.9': ['127.0.0.9'], 'to-fd00::9': ['fd00::9'] },
+  neighborSets: { 'to-127.0.0.9': ['127.0.0.9'], 'to-fd00::9': ['fd00::9', 'fe80::9%lo'] },
   largeCommunitySets: {},
   policies: {
     import: [{ name: 'own', isLocal: true, action: 'accept' }],
@@ -195,7 +202,7 @@ for (const binary of gobgpdBinaries()) {
 
     test('an address that would end gobgpd is refused before it is sent', async () => {
       const gobgp = await opened();
-      for (const address of ['', 'router', '10.0.0.1/32', 'fe80::1%eth0']) {
+      for (const address of ['', 'router', '10.0.0.1/32', 'fe80::1%', 'fd00::1%eth0']) {
         await assert.rejects(gobgp.deletePeer(address), GobgpInvalidArgument);
         await assert.rejects(gobgp.resetPeer(address, { soft: true, direction: 'out' }), GobgpInvalidArgument);
         await assert.rejects(gobgp.addPeer({ ...peer, address }), GobgpInvalidArgument);

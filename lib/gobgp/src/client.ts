@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { canonicalAddress } from './address.ts';
+import { canonicalAddress, canonicalNeighbor } from './address.ts';
 import type { BgpGlobal, BgpPath, GobgpClient, ListedPath, PathTable, PeerEvent } from './api.ts';
 import {
   attributesFingerprint,
@@ -101,8 +101,8 @@ class Client implements GobgpClient {
   }
 
   async deletePeer(address: string): Promise<void> {
-    // gobgpd 4.8 dies of an address it cannot parse; canonicalAddress throws before that.
-    const known = canonicalAddress(address);
+    // gobgpd 4.8 dies of an address it cannot parse; canonicalNeighbor throws before that.
+    const known = canonicalNeighbor(address);
     if (await this.#hasSession(known)) {
       // DeletePeer alone may close the connection before its NOTIFICATION is out.
       await this.#transport.unary('DisablePeer', { address: known });
@@ -112,7 +112,7 @@ class Client implements GobgpClient {
   }
 
   async enablePeer(address: string): Promise<void> {
-    await this.#transport.unary('EnablePeer', { address: canonicalAddress(address) });
+    await this.#transport.unary('EnablePeer', { address: canonicalNeighbor(address) });
   }
 
   async resetPeer(
@@ -120,10 +120,10 @@ class Client implements GobgpClient {
     { soft, direction }: { readonly soft: boolean; readonly direction: 'in' | 'out' | 'both' },
   ): Promise<void> {
     // gobgpd would keep the reset of a session that is not there, and end the next one with it.
-    if (!soft && !(await this.#hasSession(canonicalAddress(address)))) return;
+    if (!soft && !(await this.#hasSession(canonicalNeighbor(address)))) return;
     const directions = { in: 'RESET_IN', out: 'RESET_OUT', both: 'RESET_BOTH' } as const;
     await this.#transport.unary('ResetPeer', {
-      address: canonicalAddress(address),
+      address: canonicalNeighbor(address),
       soft,
       direction: directions[direction],
     });
@@ -162,7 +162,7 @@ class Client implements GobgpClient {
     const tables = { global: 'TABLE_GLOBAL', 'adj-in': 'TABLE_ADJ_IN', 'adj-out': 'TABLE_ADJ_OUT' } as const;
     const answers = (await this.#transport.collect('ListPath', {
       table_type: tables[from.table],
-      name: from.table === 'global' ? '' : canonicalAddress(from.peer),
+      name: from.table === 'global' ? '' : canonicalNeighbor(from.peer),
       family: familyNumber(family),
       enable_only_binary: true,
     })) as { destination: { paths: ListedPathMessage[] } }[];

@@ -1,4 +1,4 @@
-import { canonicalAddress } from './address.ts';
+import { canonicalAddress, canonicalNeighbor } from './address.ts';
 import { GobgpInvalidArgument, GobgpUnsupported } from './errors.ts';
 import { type AddressFamily, familyNumber, familyOfNumber } from './nlri.ts';
 import { type BfdConfig, defaultConnectRetrySeconds, type PeerConfig } from './peers.ts';
@@ -40,7 +40,7 @@ export function peerMessage(config: PeerConfig, generation: ApiGeneration, isRes
   checkPeer(config, generation);
   return {
     conf: {
-      neighbor_address: canonicalAddress(config.address),
+      neighbor_address: canonicalNeighbor(config.address),
       peer_asn: config.asn,
       local_asn: config.localAsn ?? 0,
       auth_password: config.password ?? '',
@@ -61,7 +61,7 @@ export function peerMessage(config: PeerConfig, generation: ApiGeneration, isRes
       },
     },
     transport: {
-      local_address: config.sourceAddress === undefined ? '' : canonicalAddress(config.sourceAddress),
+      local_address: config.sourceAddress === undefined ? '' : canonicalNeighbor(config.sourceAddress),
       remote_port: config.port,
       passive_mode: config.isPassive,
     },
@@ -110,7 +110,7 @@ export function configOfMessage(message: PeerMessage, ownAsn: number): PeerConfi
  */
 function describe({ sourceAddress, routeReflectorClient: client }: PeerConfig): string {
   if (sourceAddress === undefined && !client) return '';
-  const source = sourceAddress === undefined ? [] : [`source=${canonicalAddress(sourceAddress)}`];
+  const source = sourceAddress === undefined ? [] : [`source=${canonicalNeighbor(sourceAddress)}`];
   const cluster = client ? [`cluster=${canonicalAddress(client.clusterId)}`] : [];
   return [descriptionPrefix, ...source, ...cluster].join(' ');
 }
@@ -193,7 +193,7 @@ function checkPeer(config: PeerConfig, generation: ApiGeneration): void {
     throw new GobgpInvalidArgument(`peer ${address} has ${what}`);
   };
   const isWhole = (value: number, min: number, max: number) => Number.isInteger(value) && value >= min && value <= max;
-  const isV4 = (text: string) => !canonicalAddress(text).includes(':');
+  const isV4 = (text: string) => !canonicalNeighbor(text).includes(':');
   if (config.families.length === 0) refuse('no address family');
   if (config.ttlMin !== undefined && config.ebgpMultihopTtl > 1) refuse('both TTL security and multihop');
   if (config.sourceAddress !== undefined && isV4(config.sourceAddress) !== isV4(address))

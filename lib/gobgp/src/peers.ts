@@ -1,14 +1,18 @@
-import { canonicalAddress } from './address.ts';
+import { canonicalAddress, canonicalNeighbor } from './address.ts';
 import type { AddressFamily } from './nlri.ts';
 import type { PeerSession } from './sessions.ts';
 
 /** One neighbour as we want it. */
 export interface PeerConfig {
+  /** A link-local one with the interface it is on: `fe80::1%eth1`. */
   readonly address: string;
   readonly asn: number;
   /** Our AS on this session, where it is another than gobgpd's own. */
   readonly localAsn?: number;
-  /** Our address of the session, of the neighbour's family; undefined: what the route to the neighbour says. */
+  /**
+   * Our address of the session, of the neighbour's family; undefined: what the route to the neighbour says. A link-local one has its
+   * interface too; gobgpd would look that up once, and keep it when it is another later.
+   */
   readonly sourceAddress?: string;
   /** Key of the TCP MD5 signature (RFC 2385); undefined: none. */
   readonly password?: string;
@@ -78,10 +82,10 @@ export function isSessionKept(before: PeerConfig, wanted: PeerConfig): boolean {
 function sessionFingerprint(config: PeerConfig): string {
   const { gracefulRestart: restart, routeReflectorClient: client } = config;
   return [
-    canonicalAddress(config.address),
+    canonicalNeighbor(config.address),
     config.asn,
     config.localAsn ?? 'own',
-    config.sourceAddress === undefined ? 'any' : canonicalAddress(config.sourceAddress),
+    config.sourceAddress === undefined ? 'any' : canonicalNeighbor(config.sourceAddress),
     JSON.stringify(config.password ?? ''),
     config.port,
     config.isPassive ? 'passive' : 'active',

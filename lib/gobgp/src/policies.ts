@@ -1,4 +1,4 @@
-import { canonicalAddress } from './address.ts';
+import { canonicalAddress, withoutZone } from './address.ts';
 import { canonicalCommunity, canonicalLargeCommunity } from './communities.ts';
 import { type AddressFamily, canonicalPrefix } from './nlri.ts';
 
@@ -41,6 +41,7 @@ export interface PolicyActions {
 export interface RoutingPolicies {
   /** Exact prefixes, all of one family; never empty. */
   readonly prefixSets: Readonly<Record<string, readonly string[]>>;
+  /** gobgpd compares addresses without interfaces: two neighbours with the same link-local address are one to it. */
   readonly neighborSets: Readonly<Record<string, readonly string[]>>;
   /** Exact large communities, `asn:value:value`. */
   readonly largeCommunitySets: Readonly<Record<string, readonly string[]>>;
@@ -66,7 +67,7 @@ function policiesFingerprint(value: RoutingPolicies): string {
       .toSorted(([a], [b]) => (a < b ? -1 : 1));
   return JSON.stringify([
     byName(value.prefixSets, (prefixes) => members(prefixes, canonicalPrefix)),
-    byName(value.neighborSets, (addresses) => members(addresses, canonicalAddress)),
+    byName(value.neighborSets, (addresses) => members(addresses, canonicalMember)),
     byName(value.largeCommunitySets, (communities) => members(communities, canonicalLargeCommunity)),
     byName(value.policies, (statements) => statements.map(statementFingerprint)),
     [value.import, value.export].map(({ policies, otherwise }) => [policies, otherwise]),
@@ -98,6 +99,11 @@ function statementFingerprint(statement: PolicyStatement): unknown {
     actions.prepend ? [actions.prepend.asn, actions.prepend.times] : '',
     actions.nextHop === undefined ? '' : canonicalAddress(actions.nextHop),
   ];
+}
+
+/** A neighbour's address as sets have it. */
+export function canonicalMember(address: string): string {
+  return canonicalAddress(withoutZone(address));
 }
 
 function members(values: readonly string[] | undefined, canonical: (value: string) => string): readonly string[] {

@@ -1,6 +1,5 @@
-import { canonicalAddress } from './address.ts';
 import { canonicalPrefix } from './nlri.ts';
-import type { PolicyAssignment, RoutingPolicies } from './policies.ts';
+import { canonicalMember, type PolicyAssignment, type RoutingPolicies } from './policies.ts';
 import {
   exactly,
   inexactly,
@@ -99,6 +98,6 @@ export function policiesOfMessages(answers: PoliciesAnswers): RoutingPolicies {
 }
 
 function hostPrefix(address: string): string {
-  const canonical = canonicalAddress(address);
+  const canonical = canonicalMember(address);
   return `${canonical}/${canonical.includes(':') ? 128 : 32}`;
 }

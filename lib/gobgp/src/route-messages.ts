@@ -1,4 +1,4 @@
-import { canonicalAddress } from './address.ts';
+import { canonicalAddress, canonicalNeighbor, withoutZone } from './address.ts';
 import { type DecodedAttributes, decodeAttributes, origins } from './attributes.ts';
 import { communityText } from './communities.ts';
 import {
@@ -61,7 +61,7 @@ export function changeOfEvent(message: EventPathMessage, families: readonly Addr
   if (!family || !families.includes(family)) return undefined;
   const route = routeOfEvent(family, message);
   if (!route) return undefined;
-  const peer = canonicalAddress(message.neighbor_ip);
+  const peer = canonicalNeighbor(message.neighbor_ip);
   return message.is_withdraw
     ? withdrawal(peer, keyOf(route))
     : { peer, ...route, isWithdrawn: false, attributes: attributesOf(message.pattrs) };
@@ -107,7 +107,7 @@ function attributesOf(messages: readonly AttributeMessage[]): DecodedAttributes 
   const origin = origins[all.origin?.origin ?? origins.length];
   const nextHop = reach?.next_hops[0] ?? next?.next_hop ?? '';
   return {
-    nextHop: nextHop === '' ? '' : canonicalAddress(nextHop.replace(/%.*$/, '')),
+    nextHop: nextHop === '' ? '' : canonicalAddress(withoutZone(nextHop)),
     asPath: all.as_path?.segments.flatMap(({ numbers }) => numbers) ?? [],
     ...(origin && { origin }),
     ...(med && { med: med.med }),

@@ -5,7 +5,7 @@
 // The stream of events is held back while something is listed or a listener is at work: no more than one batch is in memory. The
 // order of a list and the events around it does not matter, because the last event about a prefix is never older than the list.
 import { setTimeout as sleep } from 'node:timers/promises';
-import { canonicalAddress } from './address.ts';
+import { canonicalNeighbor } from './address.ts';
 import { GobgpError, GobgpRejected, GobgpUnsupported } from './errors.ts';
 import { type AddressFamily, familyNumber } from './nlri.ts';
 import {
@@ -53,7 +53,7 @@ export function watchRoutes(
   listener: RouteListener,
 ): RouteWatch {
   if (transport.generation === 'v3') throw new GobgpUnsupported('watching routes');
-  return new Watch(transport, addresses.map(canonicalAddress), families, listener);
+  return new Watch(transport, addresses.map(canonicalNeighbor), families, listener);
 }
 
 class Watch implements RouteWatch {

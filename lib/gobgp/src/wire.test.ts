@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { addressBytes, addressText, canonicalAddress } from './address.ts';
+import { addressBytes, addressText, canonicalAddress, canonicalNeighbor } from './address.ts';
 import {
   attributesFingerprint,
   decodeAttributes,
@@ -24,6 +24,14 @@ test('addresses have one spelling', () => {
   assert.equal(addressText(addressBytes('192.0.2.255')), '192.0.2.255');
   for (const bad of ['', 'n1', '10.0.0', '10.0.0.256', 'fe80::1%eth0', '1::2::3']) {
     assert.throws(() => addressBytes(bad), GobgpInvalidArgument, bad);
+  }
+});
+
+test('a link-local neighbour keeps its interface, and no other address has one', () => {
+  assert.equal(canonicalNeighbor('FE80:0::1%eth1.100'), 'fe80::1%eth1.100');
+  assert.equal(canonicalNeighbor('10.0.0.1'), '10.0.0.1');
+  for (const bad of ['fe80::1%', 'fe80::1%eth1/2', 'fe80::1%sixteen-letters-', 'fd00::1%eth1', '10.0.0.1%eth1']) {
+    assert.throws(() => canonicalNeighbor(bad), GobgpInvalidArgument, bad);
   }
 });
 
