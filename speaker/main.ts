@@ -9,6 +9,7 @@ import { list, parseFlags, text } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { Probes } from './apply/probe.ts';
 import { GobgpTarget } from './apply/target.ts';
 import { SpeakerMetrics } from './metrics.ts';
 import { learnedBefore, planLearned } from './plan/learned.ts';
@@ -19,6 +20,7 @@ import { joined, paced } from './state/joined.ts';
 import { historyOf } from './state/history.ts';
 import { UpdateLag } from './state/lag.ts';
 import type { Received } from './state/learned.ts';
+import { namedLinks, Neighbors } from './state/neighbors.ts';
 import type { Observed } from './state/observed.ts';
 import { SpeakerEvents } from './status/events.ts';
 import { NodeStateWriter } from './status/node-state-writer.ts';
@@ -26,6 +28,7 @@ import { StatusWriter } from './status/status-writer.ts';
 import { watchCluster } from './watch/cluster.ts';
 import { flagObjects, sessionFlags } from './watch/flag-objects.ts';
 import { GobgpdLog } from './watch/gobgpd-log.ts';
+import { LinkWatch } from './watch/links.ts';
 import { SignatureWatch } from './watch/signatures.ts';
 
 const flags = {
@@ -112,6 +115,8 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const replan = joined(joinMs, spacingMs, () => {
     if (!isSynced) return;
     const { state } = cluster;
+    // Peers on links that nobody looked at yet would seem to be gone.
+    if (!links.follow(namedLinks(state))) return;
     const changes = cluster.takeChanges();
     const before = plan;
     const choice = chooseInstance(state);
@@ -124,6 +129,13 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     if (before && changes.objects.length > 0 && !changes.isEverything) tellCounts();
     else tell();
   });
+  const neighbors = new Neighbors(node);
+  const probes = new Probes();
+  const links = new LinkWatch((seen) => {
+    neighbors.see(seen);
+    probes.set(neighbors.doubtful);
+    replan();
+  });
   const drain = new Drain({ monotonicMs, onChange: replan });
   const cluster = watchCluster({
     client,
@@ -132,12 +144,14 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     log,
     signal,
     flagObjects: flagObjects(options),
+    neighbors: neighbors.all,
     onChange: replan,
     monotonicMs,
   });
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
   await cluster.synced;
+  neighbors.remember(cluster.nodeState());
   target.remember(historyOf(cluster.nodeState()));
   if (cluster.nodeState()?.drain === 'Drained') drain.resume();
   isSynced = true;
@@ -145,6 +159,8 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   log.info({ node, gobgpd: options.gobgpd }, 'the cluster is known; working');
   await target.run(signal);
   signatures.stop();
+  links.close();
+  probes.stop();
   gobgpdLog.close();
   drain.stop();
 

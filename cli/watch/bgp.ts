@@ -63,7 +63,8 @@ async function readSessionsBy(list: List, { label }: Cluster): Promise<BgpReadin
   const none = new Map<string, never>();
   const nothing = { namespaces: none, advertisements: none, subnets: none, pods: none, services: none, slices: none };
   const withValues = withObjectsOfValues(instances, peers, nodeStates);
-  const state = { node: '', nodes: machines, ...withValues, ...nothing, eips: none, remotes: none, policies: none };
+  const also = { eips: none, remotes: none, policies: none, neighbors: none };
+  const state = { node: '', nodes: machines, ...withValues, ...nothing, ...also };
   return { label, state, nodeStates };
 }
 
@@ -107,6 +108,8 @@ async function readSources(list: List): Promise<Omit<BgpReading['state'], 'node'
     eips: new Map([...ovn.values(), ...iptables.values()].map((eip) => [`${eip.kind}/${eip.name}`, eip])),
     remotes,
     policies,
+    // Those of a node are told by its speaker.
+    neighbors: new Map(),
   };
 }
 

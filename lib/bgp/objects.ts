@@ -157,6 +157,16 @@ export interface Remote {
   readonly routes: readonly { readonly prefix: string; readonly origin: string; readonly tags: readonly string[] }[];
 }
 
+/** Who is at the other end of a link of the node. */
+export interface LinkNeighbor {
+  /** Link-local, with the link: `fe80::1%eth1`. Undefined: nobody is known. */
+  readonly address: string | undefined;
+  /** The node's own there, in the same form. */
+  readonly ownAddress: string | undefined;
+  /** Why nobody is known, or what is wrong with who is. */
+  readonly problem: Problem | undefined;
+}
+
 /** Everything the routes of a node depend on. */
 export interface BgpState {
   /** The node whose routes are asked for. */
@@ -174,6 +184,8 @@ export interface BgpState {
   /** By `kind/name`. */
   readonly eips: ReadonlyMap<string, Eip>;
   readonly remotes: ReadonlyMap<string, Remote>;
+  /** By link, of those that BgpPeers name; none of a link that the node has not. */
+  readonly neighbors: ReadonlyMap<string, LinkNeighbor>;
   /** All of them, also those that are not about BGP. */
   readonly policies: ReadonlyMap<string, RoutePolicy>;
 }

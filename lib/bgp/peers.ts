@@ -6,15 +6,21 @@ import type { Problem } from '../desired/problem.ts';
 import { cidrContains, parseCidr } from '../net/cidr.ts';
 import { type Ip, parseIp } from '../net/ip.ts';
 import { type Family, familyOfAddress, nodeAddress } from './family.ts';
-import type { BgpPeer, Node, BgpState } from './objects.ts';
+import type { BgpPeer, BgpState, Node } from './objects.ts';
 import type { WantedInstance } from './instance.ts';
+import { neighborOf, splitLinkLocal } from './neighbor.ts';
 import { byAge } from './order.ts';
 
 /** A neighbour this node has a session with. */
 export interface AcceptedPeer {
   /** Name of the BgpPeer. */
   readonly name: string;
+  /** Of a peer on an interface the link-local one: `fe80::1%eth1`. */
   readonly address: string;
+  /** Undefined: the BgpPeer names the address itself. */
+  readonly interface: string | undefined;
+  /** What is wrong with who is on the interface, though a session may be there. */
+  readonly neighborProblem: Problem | undefined;
   readonly asn: number;
   /** Ours, where it is another than the instance's. */
   readonly localAsn: number | undefined;
@@ -43,13 +49,20 @@ export interface AcceptedPeer {
   readonly advertisements: LabelSelector;
 }
 
-/** Peers of this node by address, and why others are not among them. A peer that other nodes have is neither. */
-export function planPeers(
-  state: BgpState,
-  instance: WantedInstance | undefined,
-): { readonly peers: ReadonlyMap<string, AcceptedPeer>; readonly problems: ReadonlyMap<string, Problem> } {
+export interface PlannedPeers {
+  /** By address. */
+  readonly peers: ReadonlyMap<string, AcceptedPeer>;
+  /** By name of the BgpPeer. */
+  readonly problems: ReadonlyMap<string, Problem>;
+  /** Links of this node with a peer, also one that is not found yet: link → name of the BgpPeer. */
+  readonly interfaces: ReadonlyMap<string, string>;
+}
+
+/** Peers of this node, and why others are not among them. A peer that other nodes have is neither. */
+export function planPeers(state: BgpState, instance: WantedInstance | undefined): PlannedPeers {
   const peers = new Map<string, AcceptedPeer>();
   const problems = new Map<string, Problem>();
+  const interfaces = new Map<string, string>();
   for (const peer of [...state.peers.values()].toSorted(byAge)) {
     const problem = objectProblem(state, peer);
     if (problem) {
@@ -57,36 +70,36 @@ export function planPeers(
     } else if ('value' in peer.spec && isPeerSelecting(peer, state.nodes.get(state.node), instance?.name)) {
       const { value } = peer.spec;
       const unusable =
-        nodeProblem(state, value.address) ??
-        duplicate(peers.get(value.address), value.address, state.node) ??
+        duplicateInterface(interfaces, value, state.node) ??
         listenProblem(value, instance) ??
         internalProblem(value, instance) ??
         nextHopProblem(state, value) ??
         importProblem(value);
-      if (unusable) problems.set(peer.name, unusable);
-      else peers.set(value.address, acceptedPeer(peer.name, value, instance, state));
+      if (!unusable && value.interface !== undefined) interfaces.set(value.interface, peer.name);
+      const { address, ownAddress, problem: unclear } = neighborOf(state, value);
+      const misplaced =
+        address === undefined ? unclear : (nodeProblem(state, address) ?? duplicate(peers, address, state.node));
+      const problem = unusable ?? misplaced;
+      if (problem) problems.set(peer.name, problem);
+      else if (address !== undefined)
+        peers.set(address, {
+          ...acceptedPeer(peer.name, value, address, instance, state),
+          sourceAddress: ownAddress ?? value.sourceAddress,
+          neighborProblem: unclear,
+        });
     }
   }
-  return { peers, problems };
+  return { peers, problems, interfaces };
 }
 
 /** What is wrong with a peer on every node alike. */
 export function objectProblem(state: BgpState, { spec }: BgpPeer): Problem | undefined {
   if ('problem' in spec) return spec.problem;
-  const { address, sourceAddress, instance } = spec.value;
-  const ip = parseIp(address);
-  if (!ip) return { code: 'InvalidAddress', message: `address '${address}' is not an IP address` };
-  const unusable = unusableRange(ip);
-  if (unusable)
-    return {
-      code: 'InvalidAddress',
-      message: `address ${address} is ${unusable} and cannot be a neighbour; give the router's own address`,
-    };
-  if (sourceAddress !== undefined && parseIp(sourceAddress)?.family !== ip.family)
-    return {
-      code: 'InvalidAddress',
-      message: `sourceAddress '${sourceAddress}' is not an IP address of the family of ${address}`,
-    };
+  const { address, sourceAddress, interface: device, instance } = spec.value;
+  if ((address === undefined) === (device === undefined))
+    return { code: 'InvalidSpec', message: 'give either spec.address or spec.interface; correct the object' };
+  const problem = address === undefined ? undefined : addressProblem(address, sourceAddress);
+  if (problem) return problem;
   if (!state.instances.has(instance)) {
     return {
       code: 'UnknownInstance',
@@ -96,13 +109,27 @@ export function objectProblem(state: BgpState, { spec }: BgpPeer): Problem | und
   return undefined;
 }
 
+function addressProblem(address: string, sourceAddress: string | undefined): Problem | undefined {
+  const code = 'InvalidAddress';
+  const ip = parseIp(address);
+  if (!ip) return { code, message: `address '${address}' is not an IP address` };
+  const unusable = unusableRange(ip);
+  if (unusable)
+    return {
+      code,
+      message: `address ${address} is ${unusable} and cannot be a neighbour; give the router's own address`,
+    };
+  if (sourceAddress === undefined || parseIp(sourceAddress)?.family === ip.family) return undefined;
+  return { code, message: `sourceAddress '${sourceAddress}' is not an IP address of the family of ${address}` };
+}
+
 const unusableRanges = [
   ['0.0.0.0/32', 'unspecified'],
   ['::/128', 'unspecified'],
   ['224.0.0.0/4', 'a multicast address'],
   ['ff00::/8', 'a multicast address'],
   ['255.255.255.255/32', 'the broadcast address'],
-  ['fe80::/10', 'a link-local address'],
+  ['fe80::/10', 'a link-local address, for which there is spec.interface,'],
 ] as const;
 
 function unusableRange(ip: Ip): string | undefined {
@@ -126,11 +153,33 @@ function nodeProblem(state: BgpState, address: string): Problem | undefined {
   };
 }
 
-function duplicate(taken: AcceptedPeer | undefined, address: string, node: string): Problem | undefined {
-  if (!taken) return undefined;
+function duplicate(peers: ReadonlyMap<string, AcceptedPeer>, address: string, node: string): Problem | undefined {
+  const code = 'DuplicateAddress';
+  const taken = peers.get(address);
+  if (taken)
+    return {
+      code,
+      message: `node ${node} already has ${address} by the older BgpPeer ${taken.name}; delete one of the two or make their nodeSelectors disjoint`,
+    };
+  const ip = splitLinkLocal(address)?.ip;
+  const alike = [...peers.values()].find((each) => ip !== undefined && splitLinkLocal(each.address)?.ip === ip);
+  if (!alike) return undefined;
   return {
-    code: 'DuplicateAddress',
-    message: `node ${node} already has ${address} by the older BgpPeer ${taken.name}; delete one of the two or make their nodeSelectors disjoint`,
+    code,
+    message: `the router of the older BgpPeer ${alike.name} on ${alike.interface} of node ${node} has the link-local address ${ip} too, and gobgpd's policies do not tell links apart; give one of the routers another link-local address`,
+  };
+}
+
+function duplicateInterface(
+  taken: ReadonlyMap<string, string>,
+  { interface: device }: BgpPeerSpec,
+  node: string,
+): Problem | undefined {
+  const older = device === undefined ? undefined : taken.get(device);
+  if (older === undefined) return undefined;
+  return {
+    code: 'DuplicateInterface',
+    message: `node ${node} already has a peer on ${device} by the older BgpPeer ${older}; delete one of the two or make their nodeSelectors disjoint`,
   };
 }
 
@@ -177,6 +226,7 @@ function importLimit({ import: wanted }: BgpPeerSpec): BgpPeerSpec['maximumPrefi
 
 /** Families whose next hop is not our address on the session; with an extended next hop it is that also for IPv4. */
 function foreignFamilies({ address, families = [], extendedNextHop }: BgpPeerSpec): readonly Family[] {
+  if (address === undefined) return [];
   return families.filter((family) => family !== familyOfAddress(address) && !(family === 'ipv4' && extendedNextHop));
 }
 
@@ -187,18 +237,19 @@ function nextHopOf(state: BgpState, family: Family): string | undefined {
 function acceptedPeer(
   name: string,
   spec: BgpPeerSpec,
+  address: string,
   instance: WantedInstance | undefined,
   state: BgpState,
-): AcceptedPeer {
+): Omit<AcceptedPeer, 'sourceAddress' | 'neighborProblem'> {
   const nextHops = foreignFamilies(spec).map((family) => [family, nextHopOf(state, family)] as const);
   return {
     name,
-    address: spec.address,
+    address,
+    interface: spec.interface,
     asn: spec.asn,
     localAsn: spec.localASN === instance?.asn ? undefined : spec.localASN,
     isInternal: spec.asn === (spec.localASN ?? instance?.asn),
-    sourceAddress: spec.sourceAddress,
-    families: spec.families?.toSorted() ?? [familyOfAddress(spec.address)],
+    families: familiesOf(spec),
     nextHops: Object.fromEntries(nextHops),
     port: spec.port,
     isPassive: spec.passive,
@@ -215,6 +266,10 @@ function acceptedPeer(
     passwordSecretRef: spec.passwordSecretRef,
     advertisements: spec.advertisements,
   };
+}
+
+function familiesOf({ address, families }: BgpPeerSpec): readonly Family[] {
+  return families?.toSorted() ?? (address === undefined ? ['ipv4', 'ipv6'] : [familyOfAddress(address)]);
 }
 
 function gracefulRestartOf(

@@ -11,6 +11,7 @@ import type {
   Eip,
   Endpoint,
   Labels,
+  LinkNeighbor,
   Node,
   Pod,
   Remote,
@@ -44,7 +45,13 @@ export function instanceOf(name: string, spec: object = {}, createdAt = '2024-01
   };
 }
 
-export function peerOf(name: string, address: string, spec: object = {}, createdAt = '2024-01-01T00:00:00Z'): BgpPeer {
+/** @param address undefined: the spec names an interface */
+export function peerOf(
+  name: string,
+  address: string | undefined,
+  spec: object = {},
+  createdAt = '2024-01-01T00:00:00Z',
+): BgpPeer {
   const value = bgpPeerSpec.parse({ instance: 'rack', address, asn: 65000, ...spec });
   return { ...head(name, createdAt), spec: { value }, status: { nodes: [], conditions: [], established: '' } };
 }
@@ -115,6 +122,7 @@ export interface TestObjects {
   readonly eips?: readonly Eip[];
   readonly remotes?: readonly Remote[];
   readonly policies?: readonly RoutePolicy[];
+  readonly neighbors?: Readonly<Record<string, LinkNeighbor>>;
 }
 
 /** The state of node `n1` from any mix of objects. */
@@ -140,5 +148,6 @@ export function stateOf(objects: TestObjects): BgpState {
     eips: new Map((objects.eips ?? []).map((eip) => [`${eip.kind}/${eip.name}`, eip])),
     remotes: byName(objects.remotes),
     policies: byName(objects.policies),
+    neighbors: new Map(Object.entries(objects.neighbors ?? {})),
   };
 }

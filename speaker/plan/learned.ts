@@ -93,7 +93,7 @@ function choose(
 export function judge(
   plan: Pick<SpeakerPlan, 'instance' | 'routePolicies' | 'table'>,
   own: PrefixCover,
-  peer: Pick<WantedPeer, 'name' | 'import'>,
+  peer: Pick<WantedPeer, 'name' | 'import' | 'interface'>,
   prefix: string,
   { nextHop, asPath, communities }: ReceivedRoute,
 ): LearnedRoute | NotUsed {
@@ -110,12 +110,16 @@ export function judge(
   return {
     prefix: formatCidr(cidr),
     peer: peer.name,
-    nextHop,
+    nextHop: peer.interface !== undefined && isLinkLocal(nextHop) ? `${nextHop}%${peer.interface}` : nextHop,
     ...(asPath.length > 0 && { asPath: asPath.join(' ') }),
     preference: verdict.preference,
     ...(peer.import?.vpc !== undefined && { vpc: peer.import.vpc }),
     ...(verdict.tags.length > 0 && { tags: [...verdict.tags] }),
   };
+}
+
+function isLinkLocal(address: string): boolean {
+  return /^fe[89ab]/.test(address);
 }
 
 function isNamed(

@@ -63,6 +63,7 @@ export function nodeStateOf(
     drain: plan.drain,
     prefixes: plan.table.routes.size,
     established: `${established}/${peers.length}`,
+    ...(plan.interfaces.length > 0 && { interfaces: [...plan.interfaces] }),
     learned: [...learned.values()].flatMap(({ routes }) => routes),
     peers: peers.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
   };

@@ -4,6 +4,7 @@ import { exportOf } from '../../lib/bgp/exports.ts';
 import { silenceOf } from '../../lib/bgp/silence.ts';
 import type { Clues, Observed, RefusedSignatures } from '../state/observed.ts';
 import { isPasswordProblem } from './passwords.ts';
+import { neighborOf } from '../../lib/bgp/neighbor.ts';
 import { isPeerSelecting, objectProblem } from '../../lib/bgp/peers.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
 import { type PlannedCondition, withOwn } from './planned.ts';
@@ -21,7 +22,8 @@ export function peerEntry(
   const isOurs = isPeerSelecting(peer, state.nodes.get(state.node), plan.instance?.name);
   if (!isOurs || objectProblem(state, peer) || 'problem' in peer.spec) return undefined;
   const problem = plan.problems.peers.get(peer.name);
-  const wanted = plan.peers.get(peer.spec.value.address);
+  const { address } = neighborOf(state, peer.spec.value);
+  const wanted = address === undefined ? undefined : plan.peers.get(address);
   const next = problem || wanted === undefined ? stateOf('Refused', problem) : explained(plan, observed, wanted, clues);
   const before = peer.status.nodes.find((entry) => entry.node === state.node);
   // A peer newer than the plan: the session of that address may be another's.
@@ -96,7 +98,7 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
 /** The session with the best reason that is known for its state. */
 function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clues: Clues): Session {
   const told = withNotification(plan, peer, sessionOf(plan, observed, peer), clues);
-  const session = withPassword(peer, told, clues.signatures);
+  const session = withLink(peer, withPassword(peer, told, clues.signatures));
   if (session.reason !== undefined || !connecting.includes(session.state)) return session;
   const { address, port, isPassive } = peer;
   const problem = observed.sessions.get(address)?.isLost
@@ -146,6 +148,16 @@ function withPassword({ password }: WantedPeer, session: Session, signatures: Re
       'the neighbour has a password and this BgpPeer has none: give it a passwordSecretRef',
     );
   return session;
+}
+
+/** What the link has to do with it. */
+function withLink({ neighborProblem: problem }: WantedPeer, session: Session): Session {
+  if (!problem || session.state === 'Unreachable' || session.state === 'Refused') return session;
+  if (session.state !== 'Established') return stateOf(session.state, problem);
+  // A session that is up knows better than the kernel's table who is there.
+  if (problem.code !== 'SeveralNeighbors') return session;
+  const message = `${problem.message}; until the one of the session is gone, it goes on`;
+  return { ...session, reason: problem.code, message };
 }
 
 function refusedSignature({ state }: Session, cause: string): Session {

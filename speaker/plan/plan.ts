@@ -22,6 +22,8 @@ export interface SpeakerPlan {
   readonly drain: DrainPhase;
   /** By address. */
   readonly peers: ReadonlyMap<string, WantedPeer>;
+  /** Links with peers that have no address, found or not. */
+  readonly interfaces: readonly string[];
   /** The routes of this node; it goes on changing with later plans. */
   readonly table: RouteTable;
   /** Prefixes whose route changed since the plan before. */
@@ -50,12 +52,13 @@ export class SpeakerPlanner {
       this.#table.rebuild(state, announcing, this.#policies);
     } else this.#table.update(state, changes.objects);
     this.#announcing = how;
-    const { peers: accepted, problems: peerProblems } = planPeers(state, instance);
+    const { peers: accepted, problems: peerProblems, interfaces } = planPeers(state, instance);
     const peers = [...accepted.values()].map((peer) => ({ ...peer, password: passwordOf(state, peer) }));
     return {
       instance,
       drain,
       peers: new Map(peers.map((peer) => [peer.address, peer])),
+      interfaces: [...interfaces.keys()].toSorted(),
       table: this.#table,
       changed: this.#table.takeChanged(),
       routePolicies: this.#policies,

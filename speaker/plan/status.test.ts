@@ -174,6 +174,21 @@ test('signatures that the kernel refused are the reason of sessions that are not
   assert.equal(reasonOf(withOne, seen({ [address]: { state: 'Established' } }), true, true), undefined);
 });
 
+test('what is wrong on the link is the reason while the session is down, and does not hide one that is up', () => {
+  const address = 'fe80::1%eth1';
+  const reasonOf = (code: string, session: Pick<ObservedSession, 'state' | 'reason'>) => {
+    const neighbors = { eth1: { address, ownAddress: 'fe80::9%eth1', problem: { code, message: `${code} on eth1` } } };
+    const peers = [peerOf('tor', undefined, { interface: 'eth1' })];
+    return statusOf(stateOf({ nodes, peers, neighbors }), seen({ [address]: session })).peers.get('tor')?.entry;
+  };
+  const lost = { state: 'Active', reason: 'HoldTimerExpired' } as const;
+  assert.equal(reasonOf('InterfaceDown', lost)?.reason, 'InterfaceDown');
+  assert.equal(reasonOf('NoNeighbor', { state: 'Established' })?.reason, undefined);
+  const several = reasonOf('SeveralNeighbors', { state: 'Established' });
+  assert.deepEqual([several?.state, several?.reason], ['Established', 'SeveralNeighbors']);
+  assert.match(several?.message ?? '', /on eth1; until the one of the session is gone, it goes on/);
+});
+
 test('a notification in the log of gobgpd is the reason where its API has none', () => {
   const last = {
     reason: 'BadPeerAs',

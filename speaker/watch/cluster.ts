@@ -59,6 +59,8 @@ export interface ClusterOptions {
   readonly passwords: { readonly namespace: string; readonly names: readonly string[] };
   /** What flags ask for beside the objects. */
   readonly flagObjects: ObjectsOfValues | undefined;
+  /** By link; it changes by itself. */
+  readonly neighbors: SpeakerState['neighbors'];
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** After every change of any object. */
@@ -76,7 +78,7 @@ interface Selection {
 }
 
 export function watchCluster(options: ClusterOptions): Cluster {
-  const { client, node, passwords, flagObjects, log, signal, onChange, monotonicMs } = options;
+  const { client, node, passwords, flagObjects, neighbors, log, signal, onChange, monotonicMs } = options;
   const reflectors: Reflector<unknown>[] = [];
   let isEverything = false;
   let objects: ObjectRef[] = [];
@@ -191,7 +193,7 @@ export function watchCluster(options: ClusterOptions): Cluster {
       ...required,
       Promise.race([Promise.all(secretsRead), sleep(secretsMs, undefined, { signal })]),
     ]),
-    state: { node, ...known, slices, eips, secrets: secretsByName },
+    state: { node, ...known, slices, eips, secrets: secretsByName, neighbors },
     takeChanges: () => {
       const changes = { isEverything, objects, sinceMs };
       isEverything = false;

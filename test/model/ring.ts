@@ -140,7 +140,7 @@ export class Cluster implements Actor {
     this.learned = new Map(
       [...this.neighbours].sort().map((peer) => {
         const told = [...world.actor(peer).tells(this.name)];
-        const peerImport = { name: peer, import: { vpc, node: true } as BgpPeerSpec['import'] };
+        const peerImport = { name: peer, interface: undefined, import: { vpc, node: true } as BgpPeerSpec['import'] };
         const routes = told.flatMap(([prefix, { asPath, communities }]) => {
           const route = { nextHop: peer, asPath, communities } as never;
           const plan = { instance, routePolicies: this.#bgpPolicies, table };

@@ -74,8 +74,8 @@ function ofSpeaker(speaker: Speaker): readonly SessionRow[] {
     .map((peer) => ({ ...rowOf(node, peer), ...statement(speaker, peer) }));
   const denied = [...refused].map(([name, { code, message }]): SessionRow => {
     const spec = state.peers.get(name)?.spec;
-    const { address = '', asn } = spec && 'value' in spec ? spec.value : {};
-    return { ...emptyRow(node, name, address, asn), state: 'Refused', reason: code, message };
+    const { asn } = spec && 'value' in spec ? spec.value : {};
+    return { ...emptyRow(node, name, placeOf(state.peers.get(name)), asn), state: 'Refused', reason: code, message };
   });
   return [...there, ...awaited, ...denied].toSorted((a, b) =>
     `${a.peer} ${a.address}` < `${b.peer} ${b.address}` ? -1 : 1,
@@ -89,8 +89,8 @@ function statement(speaker: Speaker, peer: AcceptedPeer): Pick<SessionRow, 'stat
 
 /** A peer that cannot be used anywhere, or that no node has. */
 function orphan({ state }: BgpReading, peer: BgpPeer): SessionRow {
-  const { address = '', asn, instance = '' } = 'value' in peer.spec ? peer.spec.value : {};
-  const row = emptyRow('', peer.name, address, asn);
+  const { asn, instance = '' } = 'value' in peer.spec ? peer.spec.value : {};
+  const row = emptyRow('', peer.name, placeOf(peer), asn);
   const problem = objectProblem(state, peer);
   if (problem) return { ...row, state: 'Refused', reason: problem.code, message: problem.message };
   const holders = [...instancesByNode(state)].filter(([node, name]) =>
@@ -111,6 +111,12 @@ function problemsOf({ node, problem, reported }: Speaker): readonly (Problem & {
 
 function rowOf(node: string, { name, address, asn }: AcceptedPeer): SessionRow {
   return emptyRow(node, name, address, asn);
+}
+
+/** What the object says of where its neighbour is. */
+function placeOf(peer: BgpPeer | undefined): string {
+  const { address, interface: device } = peer && 'value' in peer.spec ? peer.spec.value : {};
+  return address ?? (device === undefined ? '' : `on ${device}`);
 }
 
 function emptyRow(node: string, peer: string, address: string, asn: number | undefined): SessionRow {

@@ -2,7 +2,8 @@
 import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
 import { announcingIn, type DrainPhase, isDrained } from '../../../lib/bgp/drain.ts';
 import { chooseInstance, instancesByNode, type WantedInstance } from '../../../lib/bgp/instance.ts';
-import type { BgpState } from '../../../lib/bgp/objects.ts';
+import { splitLinkLocal } from '../../../lib/bgp/neighbor.ts';
+import type { BgpState, LinkNeighbor } from '../../../lib/bgp/objects.ts';
 import { type AcceptedPeer, objectProblem, planPeers } from '../../../lib/bgp/peers.ts';
 import { silenceOf } from '../../../lib/bgp/silence.ts';
 import type { Announcing } from '../../../lib/bgp/route-table.ts';
@@ -38,9 +39,9 @@ export function speakerNodes(state: BgpState): readonly string[] {
 }
 
 export function speakerOf(reading: BgpReading, node: string): Speaker {
-  const state = { ...reading.state, node };
-  const { instance, problems } = chooseInstance(state);
   const reported = reading.nodeStates.get(node);
+  const state = { ...reading.state, node, neighbors: neighborsOf(reading.state, node, reported) };
+  const { instance, problems } = chooseInstance(state);
   // The speaker leads a drain from phase to phase; before it has said where it is, the wish is all there is.
   const drain = reported?.drain ?? (isDrained(state, instance) ? 'Drained' : 'None');
   const { peers, problems: refused } = planPeers(state, instance);
@@ -59,6 +60,29 @@ export function speakerOf(reading: BgpReading, node: string): Speaker {
     refused: new Map([...refused].filter(isOwnProblem)),
     reported,
   };
+}
+
+/** Only the speaker sees the node's links; who is there it tells by its sessions, and that nobody is, in the BgpPeer. */
+function neighborsOf(
+  { peers }: BgpReading['state'],
+  node: string,
+  reported: BgpNodeStateStatus | undefined,
+): ReadonlyMap<string, LinkNeighbor> {
+  const neighbors = new Map<string, LinkNeighbor>();
+  for (const { spec, status } of peers.values()) {
+    const device = 'value' in spec ? spec.value.interface : undefined;
+    if (device === undefined || neighbors.get(device)?.address !== undefined) continue;
+    const address = reported?.peers?.find((each) => splitLinkLocal(each.address)?.device === device)?.address;
+    const entry = status.nodes.find((each) => each.node === node && each.state === 'Refused');
+    const code = entry?.reason ?? 'NotReported';
+    const message = entry?.message ?? `the speaker of node ${node} has not told who is on ${device}; look at its pod`;
+    neighbors.set(device, {
+      address,
+      ownAddress: undefined,
+      problem: address === undefined ? { code, message } : undefined,
+    });
+  }
+  return neighbors;
 }
 
 function whyNoInstance(state: BgpState, problems: ReadonlyMap<string, Problem>): Problem {

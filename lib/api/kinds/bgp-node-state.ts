@@ -35,7 +35,7 @@ const session = z.object({
 export const learnedRoute = z.object({
   prefix: z.string(),
   peer: z.string(),
-  nextHop: z.string(),
+  nextHop: z.string().describe('A link-local one with its interface: `fe80::1%eth1`.'),
   asPath: z.string().optional(),
   preference: z.int(),
   vpc: z.string().describe('The VPC that has the route, besides the node.').optional(),
@@ -59,6 +59,11 @@ export const bgpNodeStateStatus = z.object({
   prefixes: z.int().describe('Prefixes this node announces.').optional(),
   established: z.string().describe('Sessions that are up, of all: `2/2`.').optional(),
   peers: z.array(session).meta(mapList('address')).optional(),
+  interfaces: z
+    .array(z.string())
+    .meta({ 'x-kubernetes-list-type': 'set' })
+    .describe('Links with peers that have no address; the daemon sends router advertisements there.')
+    .optional(),
   learned: z.array(learnedRoute).describe('Routes in use, at most 1,000.').optional(),
 });
 

@@ -58,7 +58,14 @@ const peerImport = z.object({
 export const bgpPeerSpec = z
   .object({
     instance: z.string().min(1).max(253).describe('The BgpInstance this peer belongs to.'),
-    address: ipField('address').describe('The neighbour, IPv4 or IPv6.'),
+    address: ipField('address').optional().describe('The neighbour, IPv4 or IPv6. Either this or `interface`.'),
+    interface: z
+      .string()
+      .regex(/^[^\s/:%]{1,15}$/)
+      .optional()
+      .describe(
+        'In place of `address`: the one router on this link of each selected node, found by its link-local address. Both families by default, with the link-local next hop (RFC 8950).',
+      ),
     asn: asn.describe("The neighbour's AS. The instance's own AS makes the session iBGP."),
     localASN: asn
       .optional()
@@ -75,7 +82,7 @@ export const bgpPeerSpec = z
       .meta({ 'x-kubernetes-list-type': 'set' })
       .optional()
       .describe(
-        "Address families of the session; that of the peer's address by default. The next hop of the other family is the node's InternalIP of that family.",
+        "Address families of the session; that of the peer's address by default, both with `interface`. The next hop of the other family is the node's InternalIP of that family.",
       ),
     extendedNextHop: z
       .boolean()
@@ -167,11 +174,20 @@ export const bgpPeerSpec = z
         message: 'ttlSecurityHops and an ebgpMultihopTTL above 1 exclude each other',
       },
       {
-        rule: "!self.extendedNextHop || (self.address.contains(':') && has(self.families) && 'ipv4' in self.families)",
+        rule: 'has(self.address) != has(self.interface)',
+        message: 'give either the address of the neighbour or the interface it is on',
+      },
+      {
+        rule: "!self.extendedNextHop || has(self.interface) || (has(self.address) && self.address.contains(':') && has(self.families) && 'ipv4' in self.families)",
         message: 'extendedNextHop is for a neighbour with an IPv6 address and ipv4 among the families',
       },
       {
-        rule: "!has(self.sourceAddress) || self.sourceAddress.contains(':') == self.address.contains(':')",
+        rule: '!has(self.interface) || (!has(self.sourceAddress) && self.ebgpMultihopTTL == 1 && (!has(self.ttlSecurityHops) || self.ttlSecurityHops == 1))',
+        message:
+          'a neighbour on an interface is one hop away and spoken to by link-local addresses: no sourceAddress, no ebgpMultihopTTL above 1, no ttlSecurityHops above 1',
+      },
+      {
+        rule: "!has(self.sourceAddress) || !has(self.address) || self.sourceAddress.contains(':') == self.address.contains(':')",
         message: 'sourceAddress must be of the address family of address',
       },
       {
@@ -213,6 +229,7 @@ export const bgpPeerKind: Kind = {
   description: 'A router that the nodes of an instance peer with.',
   columns: [
     { name: 'Address', type: 'string', path: '.spec.address' },
+    { name: 'Interface', type: 'string', path: '.spec.interface' },
     { name: 'ASN', type: 'integer', path: '.spec.asn' },
     { name: 'Established', type: 'string', path: '.status.established' },
     conditionColumn('Accepted'),

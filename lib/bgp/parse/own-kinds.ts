@@ -51,7 +51,7 @@ function checkedAdvertisement(spec: BgpAdvertisement['spec']): BgpAdvertisement[
 
 function canonicalAddresses({ address, sourceAddress }: BgpPeerSpec): Pick<BgpPeerSpec, 'address' | 'sourceAddress'> {
   return {
-    address: canonicalIp(address) ?? address,
+    ...(address !== undefined && { address: canonicalIp(address) ?? address }),
     ...(sourceAddress !== undefined && { sourceAddress: canonicalIp(sourceAddress) ?? sourceAddress }),
   };
 }

@@ -1,0 +1,66 @@
+/** IPv6 neighbours ↔ rtnetlink(7) messages. Pure. */
+import * as wire from '../../lib/netlink/message.ts';
+import { formatIp } from '../../lib/net/ip.ts';
+
+export interface NeighborEntry {
+  /** Of the link. */
+  readonly index: number;
+  readonly address: string;
+  /** It said so itself, in an advertisement. */
+  readonly isRouter: boolean;
+  /** It has a link-layer address, and did not fail to answer. */
+  readonly isThere: boolean;
+}
+
+const AF_INET6 = 10;
+const IFA_ADDRESS = 1;
+/** TENTATIVE, DADFAILED */
+const IFA_F_UNREADY = 0x40 | 0x08;
+const NDA_DST = 1;
+const NTF_ROUTER = 0x80;
+/** REACHABLE, STALE, DELAY, PROBE, PERMANENT */
+const NUD_THERE = 0x02 | 0x04 | 0x08 | 0x10 | 0x80;
+const headerLength = 12;
+
+/** struct ndmsg that asks for all of IPv6. */
+export function neighborsHeader(): Buffer {
+  return Buffer.concat([Buffer.from([AF_INET6]), Buffer.alloc(headerLength - 1)]);
+}
+
+/** struct ifaddrmsg that asks for all of IPv6. */
+export function addressesHeader(): Buffer {
+  return wire.addressHeader(AF_INET6, 0, 0, 0);
+}
+
+export interface OwnAddress {
+  /** Of the link. */
+  readonly index: number;
+  readonly address: string;
+  /** Nobody else on the link has it, as far as was found out; before, nothing can be sent from it. */
+  readonly isReady: boolean;
+}
+
+/** One of the node's own addresses; none of another family. */
+export function readOwnAddress(data: Buffer): readonly OwnAddress[] {
+  const bytes = wire.readAttributes(data.subarray(8)).get(IFA_ADDRESS);
+  if (data[0] !== AF_INET6 || bytes?.length !== 16) return [];
+  return [{ index: wire.readU32(data, 4), address: readIp(bytes), isReady: ((data[2] ?? 0) & IFA_F_UNREADY) === 0 }];
+}
+
+/** None of another family. */
+export function readNeighbor(data: Buffer): readonly NeighborEntry[] {
+  const address = wire.readAttributes(data.subarray(headerLength)).get(NDA_DST);
+  if (data[0] !== AF_INET6 || address?.length !== 16) return [];
+  return [
+    {
+      index: wire.readU32(data, 4),
+      address: readIp(address),
+      isRouter: ((data[10] ?? 0) & NTF_ROUTER) !== 0,
+      isThere: (wire.readU16(data, 8) & NUD_THERE) !== 0,
+    },
+  ];
+}
+
+function readIp(bytes: Buffer): string {
+  return formatIp({ family: 6, value: BigInt(`0x${bytes.toString('hex')}`) });
+}
