@@ -2,6 +2,7 @@
  * isthmus-daemon, one per node: wires the parts in the order data flows.
  *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
  *   BgpNodeState (watch) → plan → routes of the kernel for what routers announce (apply, host)
+ *   BgpNodeState (watch) → router advertisements on links whose routers wait for them (host)
  *   RemoteClusters (watch) → plan → with a speaker, routes of the kernel for what it announces of other clusters (apply, host)
  *   ovs-vswitchd and ovn-controller (watch): whether they live
  *   on gateways: tunnels and paths to other clusters (watch) → InterconnectGateway (status)
@@ -33,6 +34,7 @@ import { HostLoop } from './host/loop.ts';
 import { KernelHost } from './host/network.ts';
 import { NodeAddresses } from './host/node-addresses.ts';
 import { PodLinks } from './host/pod-links.ts';
+import { RouterAdvertisements } from './host/router-advertisements.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { watchHost } from './host/watch-host.ts';
 import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } from './ovs/local.ts';
@@ -219,9 +221,21 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       down: programs.down,
     };
     if (node !== undefined) status.tell(node, systemId(ovs) ?? chassis, planNodeStatus({ node, ...facts }));
-    objectEvents.tellLearned(bgpStates.get(settings.node), learned.problems);
+    objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.problems, ...advertisements.problems]);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
+  // routers that wait to hear of this node
+  const advertisements = new RouterAdvertisements(netlink, () => tell());
+  const unwatchLinks = watchHost({
+    names: [],
+    used: () => advertisements.links,
+    onChange: () => advertisements.linkChanged(),
+    onAddress: () => undefined,
+  });
+  const advertise = (): void => advertisements.set(bgpStates.get(settings.node)?.interfaces ?? []);
+  advertise();
+  bgpStates.subscribe(advertise);
+
   nodes.subscribe(tell);
   host.onResult(tell);
   learnedLoop.onResult(tell);
@@ -250,6 +264,8 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   programs.close();
   host.close();
   learnedLoop.close();
+  unwatchLinks();
+  advertisements.close();
   target.close();
   await Promise.all([health.close(), writer.close(), gateway.close(), events.close(), ovs.close(), kube.close()]);
 }

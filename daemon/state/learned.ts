@@ -1,4 +1,4 @@
-/** What the speaker of this node learned from routers: made by watch/, read by plan/. Addresses in here are checked. */
+/** What the speaker of this node learned from routers, and where it looks for some: made by watch/, read by plan/. Addresses in here are checked. */
 import type { Problem } from '../../lib/desired/problem.ts';
 
 export interface LearnedEntry {
@@ -15,6 +15,8 @@ export interface LearnedFacts {
   readonly name: string;
   readonly uid: string;
   readonly entries: readonly LearnedEntry[];
+  /** Links whose routers wait to hear of this node. */
+  readonly interfaces: readonly string[];
   /** Entries that cannot be read, and are left out. */
   readonly problems: readonly Problem[];
 }

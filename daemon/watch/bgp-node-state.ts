@@ -1,4 +1,4 @@
-/** BgpNodeState of this node → LearnedFacts. Only what was learned is read: the rest is the speaker's to tell. */
+/** BgpNodeState of this node → LearnedFacts. Only what was learned, and where routers are looked for, is read: the rest is the speaker's to tell. */
 import { z } from 'zod';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
@@ -6,16 +6,22 @@ import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import type { LearnedEntry, LearnedFacts } from '../state/learned.ts';
 
-const shape = z.looseObject({ status: z.looseObject({ learned: z.array(z.unknown()).optional() }).optional() });
+const shape = z.looseObject({
+  status: z
+    .looseObject({ learned: z.array(z.unknown()).optional(), interfaces: z.array(z.string()).optional() })
+    .optional(),
+});
 const entryShape = z.looseObject({ prefix: z.string(), nextHop: z.string(), preference: z.number() });
 
 export function parseBgpNodeState(raw: RawObject): LearnedFacts {
   const { name, uid } = raw.metadata;
-  const read = (shape.safeParse(raw).data?.status?.learned ?? []).map(parseEntry);
+  const { learned = [], interfaces = [] } = shape.safeParse(raw).data?.status ?? {};
+  const read = learned.map(parseEntry);
   return {
     name,
     uid,
     entries: read.flatMap((one) => ('prefix' in one ? [one] : [])),
+    interfaces,
     problems: read.flatMap((one) => ('code' in one ? [one] : [])),
   };
 }
