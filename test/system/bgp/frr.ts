@@ -168,22 +168,23 @@ function renderBgp(peer: FrrPeer): string {
     ' no bgp ebgp-requires-policy',
     ' no bgp network import-check',
     ...(isLongLived ? [' bgp long-lived-graceful-restart stale-time 60'] : []),
+    ...(setup.isUnnumbered ? [' neighbor node interface'] : []),
     ...sessionLines(peer, each),
     ' address-family ipv4 unicast',
     ...networks(4),
-    `  no neighbor ${link.nodeV6} activate`,
+    ...(setup.isUnnumbered ? [] : [`  no neighbor ${link.nodeV6} activate`]),
     ' exit-address-family',
     ' address-family ipv6 unicast',
     ...networks(6),
-    `  neighbor ${link.nodeV6} activate`,
+    `  neighbor ${setup.isUnnumbered ? 'node' : link.nodeV6} activate`,
     ' exit-address-family',
     ...(hasEvpn ? [' address-family l2vpn evpn', ...sessionLines(peer, ['activate']), ' exit-address-family'] : []),
     '',
   ].join('\n');
 }
 
-function sessionLines({ link }: FrrPeer, lines: readonly string[]): string[] {
-  return [link.nodeV4, link.nodeV6].flatMap((address) =>
+function sessionLines({ link, setup }: FrrPeer, lines: readonly string[]): string[] {
+  return (setup.isUnnumbered ? ['node'] : [link.nodeV4, link.nodeV6]).flatMap((address) =>
     lines.map((line) => line.replace(/^(no )?/, `$1neighbor ${address} `)),
   );
 }

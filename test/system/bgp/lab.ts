@@ -54,6 +54,7 @@ export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> 
       const namespace = await open(setup.name);
       const link = linkOf(at);
       if (setup.isBehindRouter) connectThrough(await open(`${setup.name}-between`), node, namespace, setup.name, link);
+      else if (setup.isUnnumbered) connectUnnumbered(node, namespace, setup.name);
       else connectDirectly(node, namespace, setup.name, link);
       const folder = join(dir, setup.name);
       mkdirSync(folder);
@@ -130,6 +131,16 @@ function connectDirectly(node: Namespace, peer: Namespace, device: string, link:
     { namespace: node, device, addresses: [`${link.nodeV4}/24`, `${link.nodeV6}/48`] },
     { namespace: peer, device: 'node', addresses: [`${link.v4}/24`, `${link.v6}/48`] },
   );
+}
+
+function connectUnnumbered(node: Namespace, peer: Namespace, device: string): void {
+  // The link-local addresses are there at once.
+  const settings = ['net.ipv6.conf.default.accept_dad=0', 'net.ipv6.conf.default.accept_ra=0'];
+  for (const each of [node, peer]) each.run('sysctl', '-qw', ...settings);
+  connect({ namespace: node, device, addresses: [] }, { namespace: peer, device: 'node', addresses: [] });
+  // The kernel asks after a second whether a neighbour is still there, where it would after half a minute.
+  for (const each of ['base_reachable_time_ms=1000', 'delay_first_probe_time=1', 'retrans_time_ms=100'])
+    node.run('sysctl', '-qw', `net.ipv6.neigh.${device}.${each}`);
 }
 
 /** The router has the middle of the link's addresses. */

@@ -24,6 +24,8 @@ export interface PeerSetup {
   readonly nodeAsn?: number;
   /** With a router between node and peer. */
   readonly isBehindRouter?: boolean;
+  /** The link has link-local addresses only, and the peer has the link itself as its neighbour. */
+  readonly isUnnumbered?: boolean;
   /** 9 by default. */
   readonly holdSeconds?: number;
   /** Another than its IPv4 address. */
@@ -133,15 +135,20 @@ export function refuse(
     if (setup[field] === undefined) throw new Error(`cannot set up ${name}: a peer of kind ${kind} needs ${field}`);
 }
 
-interface KernelRoute {
+interface KernelRoute extends KernelHop {
   readonly dst: string;
   readonly protocol?: string;
-  readonly gateway?: string;
-  readonly nexthops?: readonly { readonly gateway?: string }[];
+  readonly nexthops?: readonly KernelHop[];
 }
 
-function hopsOf({ gateway, nexthops = [] }: KernelRoute): string[] {
-  return [gateway, ...nexthops.map((hop) => hop.gateway)].filter((each) => each !== undefined);
+interface KernelHop {
+  readonly gateway?: string;
+  /** Of the other family. */
+  readonly via?: { readonly host: string };
+}
+
+function hopsOf({ nexthops = [], ...only }: KernelRoute): string[] {
+  return [only, ...nexthops].flatMap(({ gateway, via }) => gateway ?? via?.host ?? []);
 }
 
 /** The kernel tells host routes without a length. */

@@ -1,6 +1,7 @@
 // The speaker against a real API server and a lab of peers: objects go in, routes come out at the peers and statuses at the objects.
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
 import { allKinds } from '../../../lib/api/kinds/all.ts';
 import { annotation } from '../../../lib/api/names.ts';
@@ -24,6 +25,7 @@ import { startApiServer, type TestApiServer } from '../../../lib/kube/testing.ts
 import type { KubeClient, RawObject, Resource } from '../../../lib/kube/types.ts';
 import { eventually } from './eventually.ts';
 import { type BgpLab, openBgpLab } from './lab.ts';
+import { lendPort } from './lend-port.ts';
 import { end } from './namespace.ts';
 import type { Family, Host, PeerSetup } from './peer.ts';
 import { startSpeaker } from './speaker-process.ts';
@@ -48,12 +50,16 @@ export interface Status {
   }[];
 }
 
-/** The node is `n1`, and its speaker runs. */
-export async function openSpeakerBed(setups: readonly PeerSetup[]): Promise<SpeakerBed> {
+/**
+ * The node is `n1`, and its speaker runs.
+ * @param isInside the speaker is in the node's network namespace, and sees its links
+ */
+export async function openSpeakerBed(setups: readonly PeerSetup[], isInside = false): Promise<SpeakerBed> {
   const [lab, server] = await Promise.allSettled([openBgpLab(setups), startApiServer()]);
   if (lab.status === 'fulfilled' && server.status === 'fulfilled') {
     const bed = new SpeakerBed(lab.value, server.value);
     try {
+      if (isInside) await bed.moveInside();
       await bed.prepare();
       return bed;
     } catch (error) {
@@ -73,6 +79,8 @@ export class SpeakerBed {
   /** What speakers said, one after the other. */
   readonly logs: string[][] = [];
   #speaker: ChildProcess | undefined;
+  /** Takes the API server away from the node's network namespace. */
+  #takePort: (() => Promise<void>) | undefined;
 
   constructor(lab: BgpLab, server: TestApiServer) {
     this.lab = lab;
@@ -90,8 +98,15 @@ export class SpeakerBed {
     this.startSpeaker();
   }
 
+  /** Speakers from now on run in the node's network namespace. */
+  async moveInside(): Promise<void> {
+    const [, port] = /https:\/\/127\.0\.0\.1:(\d+)/.exec(readFileSync(this.server.kubeconfig, 'utf8')) ?? [];
+    this.#takePort = await lendPort(this.lab.node, Number(port));
+  }
+
   async close(): Promise<void> {
     await this.killSpeaker();
+    await this.#takePort?.();
     await this.lab.close();
     await this.kube.close();
     await this.server.stop();
@@ -102,7 +117,11 @@ export class SpeakerBed {
     const lines: string[] = [];
     this.logs.push(lines);
     const { node, gobgpd } = this.lab;
-    this.#speaker = startSpeaker({ name: 'n1', namespace: node, gobgpd }, this.server.kubeconfig, lines, prefix);
+    const where = this.#takePort ? node.prefix : [];
+    this.#speaker = startSpeaker({ name: 'n1', namespace: node, gobgpd }, this.server.kubeconfig, lines, [
+      ...where,
+      ...prefix,
+    ]);
   }
 
   async killSpeaker(): Promise<void> {

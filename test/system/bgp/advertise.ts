@@ -1,0 +1,15 @@
+/** `node advertise.ts LINK…`: what the daemon sends to routers on links of the network namespace this runs in. */
+import { RouterAdvertisements } from '../../../daemon/host/router-advertisements.ts';
+import { Rtnetlink } from '../../../daemon/host/rtnetlink.ts';
+import { watchHost } from '../../../daemon/host/watch-host.ts';
+
+const advertisements = new RouterAdvertisements(new Rtnetlink(), () => {
+  for (const { message } of advertisements.problems) process.stderr.write(`${message}\n`);
+});
+watchHost({
+  names: [],
+  used: () => advertisements.links,
+  onChange: () => advertisements.linkChanged(),
+  onAddress: () => undefined,
+});
+advertisements.set(process.argv.slice(2));

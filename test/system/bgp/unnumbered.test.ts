@@ -1,0 +1,200 @@
+/** Peers without an address: the router on a link is found by its link-local address, and lost with the link's name. */
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
+import {
+  bgpAdvertisements,
+  bgpInstances,
+  bgpNodeStates,
+  bgpPeers,
+  routePolicies,
+  secrets,
+} from '../../../lib/kube/resources.ts';
+import { eventually } from './eventually.ts';
+import type { FrrPeer } from './frr.ts';
+import { end } from './namespace.ts';
+import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+import { counters, untilRoutes } from './until.ts';
+
+let bed: SpeakerBed;
+let tor: FrrPeer;
+let other: FrrPeer;
+let advertiser: ChildProcess | undefined;
+const [v4, v6] = ['10.16.0.0/16', 'fd00:10:16::/64'];
+const announces = ['198.51.100.0/24', 'fd00:99::/64'];
+
+before(async () => {
+  bed = await openSpeakerBed(
+    [
+      { kind: 'frr', name: 'other', asn: 65102 },
+      { kind: 'frr', name: 'tor', asn: 65101, isUnnumbered: true, announces, hasBfd: true },
+      { kind: 'raw', name: 'mute', asn: 65103, isUnnumbered: true },
+    ],
+    true,
+  );
+  [tor, other] = [bed.lab.frr('tor'), bed.lab.frr('other')];
+  const [program = '', ...argv] = bed.lab.node.prefix;
+  const script = join(import.meta.dirname, 'advertise.ts');
+  advertiser = spawn(program, [...argv, process.execPath, script, 'tor', 'leaf', 'mute'], { stdio: 'inherit' });
+  await bed.create(bgpAdvertisements, 'all', { source: 'Subnet' });
+  await bed.createSubnet('ovn-default', `${v4},${v6}`);
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+  await bed.createPeer(other, 4);
+  await untilRoutes(other, [v4]);
+});
+
+after(async () => {
+  if (advertiser) await end(advertiser);
+  await bed?.close();
+});
+
+async function create(name: string, device: string, spec: object = {}): Promise<void> {
+  const timers = { holdTimeSeconds: 9, keepaliveSeconds: 3 };
+  await bed.create(bgpPeers, name, { instance: 'rack', interface: device, asn: 65101, ...timers, ...spec });
+}
+
+async function nodeState(): Promise<BgpNodeStateStatus> {
+  const { status = {} } = (await bed.kube.get(bgpNodeStates, { name: 'n1' })) as { status?: BgpNodeStateStatus };
+  return status;
+}
+
+/** The link-local address of a device. */
+function linkLocal(of: { run(...argv: string[]): string }, device: string): string {
+  const text = of.run('ip', '-j', '-6', 'addr', 'show', 'dev', device, 'scope', 'link');
+  const [link] = JSON.parse(text) as { addr_info: { local: string }[] }[];
+  return link?.addr_info[0]?.local ?? '';
+}
+
+async function untilTold(): Promise<void> {
+  const node = linkLocal(bed.lab.node, 'tor');
+  await untilRoutes(tor, [v4]);
+  await untilRoutes(tor, [v6], 6);
+  await eventually(() => assert.deepEqual([tor.fib()[v4], tor.fib(6)[v6]], [[node], [node]]));
+}
+
+test('both families go over one session with the link-local next hop, into bgpd and the kernel', async () => {
+  await create('tor', 'tor');
+  await untilTold();
+  await bed.untilSession('tor', /^Established$/);
+  assert.equal((await bed.entry('tor')).advertised, 2);
+  const router = linkLocal(tor.namespace, 'node');
+  const { interfaces, peers = [] } = await nodeState();
+  assert.deepEqual(interfaces, ['tor']);
+  assert.deepEqual(peers.map(({ peer, address }) => `${peer} ${address}`).toSorted(), [
+    `other ${other.link.v4}`,
+    `tor ${router}%tor`,
+  ]);
+});
+
+test('what the router announces is learned with its link', async () => {
+  const router = `${linkLocal(tor.namespace, 'node')}%tor`;
+  await bed.create(routePolicies, 'all', { direction: 'Import', bgpPeers: ['tor'], rules: [{ match: {} }] });
+  await bed.patchPeer('tor', { import: {} });
+  await eventually(async () => {
+    const { learned = [] } = await nodeState();
+    assert.deepEqual(
+      learned.map(({ prefix, nextHop }) => `${prefix} ${nextHop}`).toSorted(),
+      announces.map((prefix) => `${prefix} ${router}`),
+    );
+  });
+});
+
+test('a speaker that starts leaves the session alone', async () => {
+  const before = await tor.neighbor('node');
+  await bed.killSpeaker();
+  bed.startSpeaker();
+  await bed.create(bgpPeers, 'marker', { instance: 'rack', interface: 'none', asn: 65101 });
+  await bed.untilSession('marker', /^Refused InterfaceNotFound$/);
+  assert.deepEqual(await tor.neighbor('node'), before);
+  await bed.kube.delete(bgpPeers, { name: 'marker' });
+});
+
+test('a renamed link has no peer, until it has its name again or the BgpPeer follows', async () => {
+  const before = await counters(other);
+  const rename = (from: string, to: string) =>
+    bed.lab.node.ip(`link set ${from} down`, `link set ${from} name ${to}`, `link set ${to} up`);
+  rename('tor', 'leaf');
+  await bed.untilSession('tor', /^Refused InterfaceNotFound$/);
+  await untilRoutes(tor, []);
+  assert.match((await bed.entry('tor')).message ?? '', /no interface tor; name one that it has/);
+  rename('leaf', 'tor');
+  await untilTold();
+  rename('tor', 'leaf');
+  await bed.patchPeer('tor', { interface: 'leaf' });
+  await eventually(async () => assert.deepEqual((await nodeState()).interfaces, ['leaf']));
+  await bed.untilSession('tor', /^Established$/);
+  rename('leaf', 'tor');
+  await bed.untilSession('tor', /^Refused InterfaceNotFound$/);
+  await bed.patchPeer('tor', { interface: 'tor' });
+  await untilTold();
+  assert.deepEqual(await counters(other), before, 'the other session did not notice');
+});
+
+test('a router, or a node, that gets another link-local address has its session with it', async () => {
+  const before = linkLocal(tor.namespace, 'node');
+  tor.namespace.ip('link set node down', 'link set node address 02:00:00:00:00:99', 'link set node up');
+  const after = linkLocal(tor.namespace, 'node');
+  assert.notEqual(after, before);
+  await eventually(async () => {
+    const { peers = [] } = await nodeState();
+    const session = peers.find(({ peer }) => peer === 'tor');
+    assert.deepEqual([session?.address, session?.state], [`${after}%tor`, 'Established']);
+  });
+  await untilTold();
+  bed.lab.node.ip('link set tor down', 'link set tor address 02:00:00:00:00:98', 'link set tor up');
+  await untilTold();
+});
+
+test('a password, TTL security and BFD go with a link-local address', async () => {
+  const before = await tor.neighbor('node');
+  await bed.kube.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'isthmus-bgp-passwords', namespace: 'kube-system' },
+    stringData: { tor: 's3cret' },
+  });
+  await tor.configureSessions('password s3cret', 'ttl-security hops 1');
+  await bed.patchPeer('tor', {
+    passwordSecretRef: { name: 'isthmus-bgp-passwords', key: 'tor' },
+    ttlSecurityHops: 1,
+    bfd: {},
+  });
+  await eventually(async () => assert.ok((await tor.neighbor('node')).established > before.established));
+  await untilTold();
+  await eventually(async () => assert.equal((await nodeState()).peers?.find(({ peer }) => peer === 'tor')?.bfd, 'Up'));
+  assert.equal(await tor.bfd(linkLocal(bed.lab.node, 'tor')), 'up');
+});
+
+test('a link with nobody, or with several, has no session and says so', async () => {
+  await create('mute', 'mute');
+  await bed.untilSession('mute', /^Refused NoNeighbor$/);
+  const { namespace } = bed.lab.raw('mute');
+  const node = linkLocal(bed.lab.node, 'mute');
+  namespace.ip(
+    `addr del ${linkLocal(namespace, 'node')}/64 dev node`,
+    'addr add fe80::a/64 dev node nodad',
+    'addr add fe80::b/64 dev node nodad',
+  );
+  const speak = (address: string) => namespace.run('ping', '-c1', '-W1', '-I', `${address}%node`, `${node}%node`);
+  speak('fe80::a');
+  await bed.untilSession('mute', /^(Idle|Connect|Active) /);
+  await bed.kube.delete(bgpPeers, { name: 'mute' });
+  await eventually(async () => assert.deepEqual((await nodeState()).interfaces, ['tor']));
+  speak('fe80::b');
+  await create('mute', 'mute');
+  await bed.untilSession('mute', /^Refused SeveralNeighbors$/);
+  namespace.ip('addr del fe80::b/64 dev node');
+  await bed.untilSession('mute', /^(Idle|Connect|Active) /, 20_000);
+  assert.equal((await nodeState()).peers?.find(({ peer }) => peer === 'mute')?.address, 'fe80::a%mute');
+});
+
+test('what cannot be is refused at once', async () => {
+  await create('second', 'tor');
+  await bed.untilSession('second', /^Refused DuplicateInterface$/);
+  await assert.rejects(create('both', 'tor', { address: '172.31.2.201' }), /either the address/);
+  await assert.rejects(create('hops', 'tor', { ebgpMultihopTTL: 2 }), /one hop away/);
+  await assert.rejects(create('from', 'tor', { sourceAddress: 'fd00::1' }), /one hop away/);
+  await assert.rejects(bed.create(bgpPeers, 'none', { instance: 'rack', asn: 65101 }), /either the address/);
+});
