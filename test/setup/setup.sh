@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr bird2 openbgpd exabgp etcd-server
+packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr bird2 gobgpd openbgpd exabgp etcd-server
   iproute2 iputils-ping ethtool nftables conntrack socat tcpdump procps jq curl)
 programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp)
 kubernetes=v1.34.4

@@ -138,9 +138,9 @@ export function exactly(community: string): string {
   return `^${canonicalLargeCommunity(community)}$`;
 }
 
-/** The community that an expression of `exactly` stands for. */
+/** The community that an expression of `exactly` stands for; gobgpd 3 lists it with anchors of its own around. */
 export function inexactly(expression: string): string {
-  return expression.replace(/^\^/, '').replace(/\$$/, '');
+  return expression.replace(/^\^+/, '').replace(/\$+$/, '');
 }
 
 function familyOf(number: { readonly afi: number; readonly safi: number } | undefined): AddressFamily | undefined {
