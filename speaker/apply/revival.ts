@@ -19,7 +19,7 @@ export class Revival {
   readonly #allowances = new Map<string, TokenBucket>();
   /** Sessions to bring back, and when they were lost. */
   readonly #lostAtMs = new Map<string, number>();
-  readonly #overLimitSinceMs = new Map<string, number>();
+  readonly #overLimit = new Map<string, OverLimit>();
 
   constructor(client: GobgpClient, monotonicMs: () => number, wakeAfter: (delayMs: number) => void) {
     this.#client = client;
@@ -40,7 +40,7 @@ export class Revival {
     for (const [address, session] of sessions) {
       const config = configs.get(address);
       if (config && session.isOverLimit) await this.#forgive(plan, address);
-      else this.#overLimitSinceMs.delete(address);
+      else this.#overLimit.delete(address);
       const isDue = this.#isDue(address, session);
       if (!config || !isDue || session.isOverLimit) continue;
       await this.#client.deletePeer(address);
@@ -79,22 +79,24 @@ export class Revival {
     return allowance.take(nowMs);
   }
 
+  /** At once where the limit is another than the one that was exceeded, or there is none any more. */
   async #forgive(plan: SpeakerPlan, address: string): Promise<void> {
-    const limit = plan.peers.get(address)?.maximumPrefixes;
-    if (!limit) return;
     const nowMs = this.#monotonicMs();
-    const since = this.#overLimitSinceMs.get(address);
-    const restartMs = limit.restartSeconds * 1000;
-    if (since === undefined) {
-      this.#overLimitSinceMs.set(address, nowMs);
-      this.#wakeAfter(restartMs);
+    const { limit, restartSeconds = 0 } = plan.peers.get(address)?.maximumPrefixes ?? {};
+    const exceeded = this.#overLimit.get(address) ?? { limit, sinceMs: nowMs };
+    this.#overLimit.set(address, exceeded);
+    const leftMs = exceeded.limit === limit ? exceeded.sinceMs + restartSeconds * 1000 - nowMs : 0;
+    if (leftMs > 0) {
+      this.#wakeAfter(Math.ceil(leftMs));
       return;
     }
-    if (nowMs - since < restartMs) {
-      this.#wakeAfter(Math.ceil(since + restartMs - nowMs));
-      return;
-    }
-    this.#overLimitSinceMs.delete(address);
+    this.#overLimit.delete(address);
     await this.#client.enablePeer(address);
   }
+}
+
+/** A limit that was exceeded, and when. */
+interface OverLimit {
+  readonly limit: number | undefined;
+  readonly sinceMs: number;
 }

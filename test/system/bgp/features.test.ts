@@ -109,19 +109,23 @@ test('BFD ends the session of a router that freezes, and says so', async () => {
   await remove('frr');
 });
 
-test('a router that sends more than its limit loses the session, and gets it back after a while', async () => {
+test('a router that sends more than its limit loses the session, and gets it back after a while, or with another limit', async () => {
   await bed.createPeer(inner, 4, { maximumPrefixes: { limit: 2, restartSeconds: 4 } });
   await bed.untilSession('inner', /PrefixLimit/);
   const { message } = await bed.entry('inner');
   assert.match(message ?? '', /more prefixes than/);
-  await inner.configure(
-    `router bgp ${inner.asn}`,
-    'address-family ipv4 unicast',
-    'no network 192.0.2.0/24',
-    'no network 203.0.113.0/24',
-  );
+  const others = ['network 192.0.2.0/24', 'network 203.0.113.0/24'];
+  const announce = (...lines: string[]) =>
+    inner.configure(`router bgp ${inner.asn}`, 'address-family ipv4 unicast', ...lines);
+  await announce(...others.map((line) => `no ${line}`));
   await bed.untilSession('inner', /^Established$/, 20_000);
   await untilRoutes(inner, [v4]);
+  await bed.patchPeer('inner', { maximumPrefixes: { limit: 2, restartSeconds: 3600 } });
+  await announce(...others);
+  await bed.untilSession('inner', /PrefixLimit/);
+  await bed.patchPeer('inner', { maximumPrefixes: { limit: 3 } });
+  await bed.untilSession('inner', /^Established$/);
+  await announce(...others.map((line) => `no ${line}`));
   await remove('inner');
 });
 
