@@ -100,7 +100,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     onCall: (method) => metrics.countCall(method),
     onObserved: (next) => {
       observed = next;
-      for (const [address, { state }] of next.sessions) if (state === 'Established') gobgpdLog.forget(address);
+      if (next.daemon.isReachable) gobgpdLog.forget(next.sessions);
       tell();
     },
     onReceived: (next) => {

@@ -78,6 +78,8 @@ export class Round {
         this.#options.onAudit(steps ? prefixesOf(steps).filter((each) => !changed.has(each)).length : 0);
       if (steps) {
         this.#refused = await applySteps(this.#client, steps, (address) => this.#history.get(address)?.isUp === true);
+        // Who comes to the address again has nothing to do with who was there.
+        for (const address of steps.deletePeers) this.#history.delete(address);
         this.#programmed = programmedBySteps(steps, before, new Set(this.#refused.keys()));
         this.#hasNews ||= steps.addPeers.length + steps.updatePeers.length + steps.deletePeers.length > 0;
       }

@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, openSync, readSync, truncateSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { notificationName, notificationOfLogLine, notificationText } from 'gobgp-js';
-import type { Notification } from '../state/observed.ts';
+import type { Notification, ObservedSession } from '../state/observed.ts';
 
 export interface GobgpdLogOptions {
   /** Undefined: there is none to read. */
@@ -37,9 +37,10 @@ export class GobgpdLog {
     return this.#last;
   }
 
-  /** The neighbour's session is up: what is said from now on is about its end. */
-  forget(address: string): void {
-    this.#last.delete(address);
+  /** Of sessions that are up what is said from now on is about their end; neighbours without a session here are none any more. */
+  forget(sessions: ReadonlyMap<string, Pick<ObservedSession, 'state'>>): void {
+    for (const address of this.#last.keys())
+      if ((sessions.get(address)?.state ?? 'Established') === 'Established') this.#last.delete(address);
   }
 
   close(): void {
