@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type { RefusedSignatures } from '../state/observed.ts';
 
-const lookMs = 1000;
+const lookMs = 250;
 /** Routers try again after two minutes at the latest. */
 const recentMs = 180_000;
 
