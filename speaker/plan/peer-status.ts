@@ -2,7 +2,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpPeer, BgpState, NodeSession } from '../../lib/bgp/objects.ts';
 import { exportOf } from '../../lib/bgp/exports.ts';
 import { silenceOf } from '../../lib/bgp/silence.ts';
-import type { Clues, Observed, RefusedSignatures } from '../state/observed.ts';
+import type { Clues, Notification, Observed, RefusedSignatures } from '../state/observed.ts';
 import { isPasswordProblem } from './passwords.ts';
 import { neighborOf } from '../../lib/bgp/neighbor.ts';
 import { isPeerSelecting, objectProblem } from '../../lib/bgp/peers.ts';
@@ -97,8 +97,9 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
 
 /** The session with the best reason that is known for its state. */
 function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clues: Clues): Session {
-  const told = withNotification(plan, peer, sessionOf(plan, observed, peer), clues);
-  const session = withLink(peer, withPassword(peer, told, clues.signatures));
+  const seen = sessionOf(plan, observed, peer);
+  const told = withNotification(plan, peer, seen, clues);
+  const session = withLink(peer, withPassword(peer, told, isHeard(seen) ? noneRefused : clues.signatures));
   if (session.reason !== undefined || !connecting.includes(session.state)) return session;
   const { address, port, isPassive } = peer;
   const problem = observed.sessions.get(address)?.isLost
@@ -115,12 +116,26 @@ function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clue
   return stateOf(session.state, problem);
 }
 
-/** Reasons that gobgpd's API cannot tell better; the log may. */
-const vague: readonly (string | undefined)[] = [undefined, 'OpenRefused', 'OpenRefusedByNeighbor'];
+/** What gobgpd's API says of an OPEN that was refused; the log may know why. */
+const refusedOpen: readonly (string | undefined)[] = ['OpenRefused', 'OpenRefusedByNeighbor'];
+
+/** They end a session and refuse no OPEN: one that is refused after them is so for another reason. */
+const passing: readonly string[] = [
+  'HoldTimerExpired',
+  'BfdDown',
+  'CeasePeerDeconfigured',
+  'CeaseAdministrativeReset',
+  'CeaseOtherConfigurationChange',
+];
+
+function isExplaining({ reason }: Notification, session: Session): boolean {
+  if (refusedOpen.includes(session.reason)) return !passing.includes(reason);
+  return session.reason === undefined;
+}
 
 function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session, { notifications }: Clues): Session {
   const last = notifications.get(peer.address);
-  if (!last || !connecting.includes(session.state) || !vague.includes(session.reason)) return session;
+  if (!last || !connecting.includes(session.state) || !isExplaining(last, session)) return session;
   const { reason, isSent } = last;
   const ours = peer.localAsn ?? plan.instance?.asn;
   const cause = isSent
@@ -128,6 +143,13 @@ function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session,
     : `the neighbour expects another AS of us than ${ours}`;
   const message = reason === 'BadPeerAs' ? `${last.message}; ${cause}` : last.message;
   return { ...session, reason, message };
+}
+
+const noneRefused: RefusedSignatures = { wrong: false, unexpected: false };
+
+/** The neighbour's messages come through, so signatures that were refused are those of others. */
+function isHeard({ reason }: Session): boolean {
+  return refusedOpen.includes(reason) || reason === 'PrefixLimit';
 }
 
 /** What the password has to do with it: gobgpd knows of no signature that the kernel refused. */

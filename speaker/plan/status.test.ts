@@ -203,3 +203,27 @@ test('a notification in the log of gobgpd is the reason where its API has none',
   assert.equal(entryOf({ state: 'Idle', reason: 'PrefixLimit' })?.reason, 'PrefixLimit');
   assert.equal(entryOf({ state: 'Established' })?.reason, undefined);
 });
+
+test('a notification that ended the session does not explain an OPEN that is refused after it', () => {
+  const reasonOf = (reason: string, session: Pick<ObservedSession, 'state' | 'reason'>) => {
+    const notifications = new Map([[address, { reason, message: reason, isSent: false }]]);
+    return statusOf(withSessions(), seen({ [address]: session }), undefined, notifications).peers.get('tor')?.entry
+      ?.reason;
+  };
+  const refused = { state: 'Idle', reason: 'OpenRefusedByNeighbor' } as const;
+  assert.equal(reasonOf('CeaseOtherConfigurationChange', refused), 'OpenRefusedByNeighbor');
+  assert.equal(reasonOf('CeaseOtherConfigurationChange', { state: 'Idle' }), 'CeaseOtherConfigurationChange');
+  assert.equal(reasonOf('CeaseAdministrativeShutdown', refused), 'CeaseAdministrativeShutdown');
+  assert.equal(reasonOf('BadBgpIdentifier', refused), 'BadBgpIdentifier');
+});
+
+test('refused signatures are not the reason of a session whose messages come through', () => {
+  const reasonOf = (reason: string) =>
+    statusOf(withSessions(), seen({ [address]: { state: 'Idle', reason } }), {
+      wrong: false,
+      unexpected: true,
+    }).peers.get('tor')?.entry?.reason;
+  assert.equal(reasonOf('OpenRefused'), 'OpenRefused');
+  assert.equal(reasonOf('PrefixLimit'), 'PrefixLimit');
+  assert.equal(reasonOf('HoldTimerExpired'), 'AuthenticationFailed');
+});
