@@ -41,6 +41,12 @@ const setups = [
   { kind: 'bird', name: 'bird', asn: 65_103, holdSeconds },
 ] as const;
 
+export interface ToldSession {
+  readonly state?: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
 export class BgpBed {
   readonly api: TestApiServer;
   readonly kube: KubeClient;
@@ -120,6 +126,7 @@ export class BgpBed {
       kubeconfig,
       node,
       gobgpd: this.gobgpd.target,
+      log: this.gobgpd.log,
       netstat,
       flags,
     });
@@ -155,12 +162,21 @@ export class BgpBed {
     });
   }
 
-  async addPeer(address: string, name: string, asn: number): Promise<void> {
-    await this.create(bgpPeers, name, { instance: 'rack', address, asn });
+  /** @param more of its spec */
+  async addPeer(address: string, name: string, asn: number, more: object = {}): Promise<void> {
+    await this.create(bgpPeers, name, { instance: 'rack', address, asn, ...more });
   }
 
   async removePeer(name: string): Promise<void> {
     await this.kube.delete(bgpPeers, { name });
+  }
+
+  /** What the status of a BgpPeer says of the node. */
+  async session(name: string): Promise<ToldSession> {
+    const { status } = (await this.kube.get(bgpPeers, { name })) as {
+      readonly status?: { readonly nodes?: readonly ToldSession[] };
+    };
+    return status?.nodes?.[0] ?? {};
   }
 
   /** All pods of the groups exist and are ready; none of the others is looked at. */

@@ -15,6 +15,7 @@ import { measurements as bulk } from './bulk.bench.ts';
 import { measurements as client } from './client.bench.ts';
 import { measurements as neighbors } from './neighbors.bench.ts';
 import { measurements as peers } from './peers.bench.ts';
+import { measurements as reasons } from './reasons.bench.ts';
 import { measurements as speakerAndGobgpd } from './restart.bench.ts';
 import { measurements as route } from './route.bench.ts';
 
@@ -28,6 +29,7 @@ const all: readonly Measurement[] = [
   ...peers,
   ...churn,
   ...neighbors,
+  ...reasons,
 ];
 
 let bed: BgpBed | undefined;

@@ -3,7 +3,19 @@ import type { BgpBed } from './bed.ts';
 
 export interface BgpRow {
   readonly what: string;
-  readonly unit: 'ms' | 's' | 'routes' | 'UPDATEs' | 'prefixes' | 'flaps' | 'resets' | 'calls' | 'MB' | '% of a core';
+  readonly unit:
+    | 'ms'
+    | 's'
+    | 'routes'
+    | 'UPDATEs'
+    | 'prefixes'
+    | 'flaps'
+    | 'resets'
+    | 'calls'
+    | 'requests'
+    | 'faults'
+    | 'MB'
+    | '% of a core';
   readonly ours: number;
   /** The promise: ours is not more than this, or than so many times the floor; undefined: nothing was promised. */
   readonly target: number | { readonly timesFloor: number } | undefined;

@@ -1,7 +1,6 @@
 /** What neighbours can do to a node: more routes than it takes, messages that are none, silence. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Random, pick, randomOf } from '../../../lib/testing-random.ts';
-import { apiVersionOf, bgpPeers } from '../../../lib/kube/resources.ts';
 import { waitFor } from '../../lab/run.ts';
 import { message, messageType, type RawHost, update } from '../../system/bgp/raw-peer.ts';
 import { memoryMb } from '../processes.ts';
@@ -55,21 +54,9 @@ function rowsOf(title: string, { mb, lost }: { readonly mb: readonly number[]; r
   ];
 }
 
-async function addPeer(bed: BgpBed, name: string, spec: object): Promise<void> {
-  await bed.kube.create(bgpPeers, {
-    apiVersion: apiVersionOf(bgpPeers),
-    kind: bgpPeers.kind,
-    metadata: { name },
-    spec: { instance: 'rack', ...spec },
-  });
-}
-
 async function reasonOf(bed: BgpBed, name: string): Promise<string> {
-  const { status } = (await bed.kube.get(bgpPeers, { name })) as {
-    readonly status?: { readonly nodes?: readonly { readonly state: string; readonly reason?: string }[] };
-  };
-  const [entry] = status?.nodes ?? [];
-  return entry?.reason ?? entry?.state ?? '';
+  const { reason, state = '' } = await bed.session(name);
+  return reason ?? state;
 }
 
 /** A router with a table of the Internet's kind, and a limit on its session, or on what is used of it. */
@@ -88,7 +75,7 @@ async function offered(bed: BgpBed): Promise<BgpRow[]> {
   };
   for (const [limit, { spec, until }] of Object.entries(limits)) {
     const found = await growth(bed, async () => {
-      await addPeer(bed, 'offering', { address: link.v4, asn, ...spec });
+      await bed.addPeer(link.v4, 'offering', asn, spec);
       const isThere = async (): Promise<true | string> => {
         const reason = await reasonOf(bed, 'offering');
         return reason === until || reason;
@@ -149,7 +136,7 @@ async function malformed(bed: BgpBed): Promise<BgpRow[]> {
   for (const [at, name] of names.entries()) {
     const asn = 65_130 + at;
     await bed.lab.add({ kind: 'raw', name, asn });
-    await addPeer(bed, name, { address: bed.lab.raw(name).link.v4, asn, passive: true });
+    await bed.addPeer(bed.lab.raw(name).link.v4, name, asn, { passive: true });
   }
   const { pid } = bed.gobgpd;
   const found = await growth(bed, async () => {

@@ -5,12 +5,17 @@ import { join } from 'node:path';
 import { node24 } from '../../lab/rooms.ts';
 import { freePort } from '../processes.ts';
 
+/** Where speakers look for passwords. */
+export const passwordSecret = { namespace: 'kube-system', name: 'isthmus-bgp-passwords' } as const;
+
 export interface SpeakerOptions {
   /** The folder of the bundled programs. */
   readonly programs: string;
   readonly kubeconfig: string;
   readonly node: string;
   readonly gobgpd: string;
+  /** gobgpd's. */
+  readonly log: string;
   readonly netstat: string;
   /** Flags of Node.js. */
   readonly flags: readonly string[];
@@ -40,6 +45,8 @@ export class SpeakerProcess {
       kubeconfig: options.kubeconfig,
       node: options.node,
       gobgpd: options.gobgpd,
+      'gobgpd-log': options.log,
+      'password-secrets': passwordSecret.name,
       netstat: options.netstat,
       'metrics-address': `127.0.0.1:${port}`,
       'proto-dir': join(options.programs, 'proto/gobgp'),
