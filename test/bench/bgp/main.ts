@@ -13,6 +13,7 @@ import { idleMeasurements as idle, measurements as churn } from './load.bench.ts
 import { type BgpRow, type Measurement, renderRows } from './measurement.ts';
 import { measurements as bulk } from './bulk.bench.ts';
 import { measurements as client } from './client.bench.ts';
+import { measurements as drain } from './drain.bench.ts';
 import { measurements as neighbors } from './neighbors.bench.ts';
 import { measurements as peers } from './peers.bench.ts';
 import { measurements as reasons } from './reasons.bench.ts';
@@ -30,6 +31,7 @@ const all: readonly Measurement[] = [
   ...churn,
   ...neighbors,
   ...reasons,
+  ...drain,
 ];
 
 let bed: BgpBed | undefined;
