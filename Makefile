@@ -14,7 +14,7 @@ ISTHMUS_OVN := $(or $(OVN),$(ISTHMUS_OVN))
 export ISTHMUS_OVN
 IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)" $(NODE)
 
-.PHONY: help cli demo test test-all bench bench-ic bench-bgp check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-model tools tools-path images clean
+.PHONY: help cli demo test test-all bench bench-ic bench-bgp check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -25,10 +25,14 @@ demo: setup ## two clusters and a router on this machine, with measured pings be
 test: setup ## types, lint, unit tests and system tests on real OVN, Kubernetes and FRR
 	@test/setup/run-tests.sh
 
-test-all: test test-25.03 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, a long random run, then the benchmarks
+test-all: test test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
 	@ISTHMUS_OVN=25.03 test/setup/run-tests.sh without-check
+
+test-gobgpd-3: setup ## system tests of BGP with gobgpd 3 on the nodes
+	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" ISTHMUS_GOBGPD=3 ISTHMUS_TOOLS="$$($(SETUP) tools-path)" \
+	  $(NODE) --test --test-concurrency=1 test/system/speaker.test.ts 'test/system/bgp/*.test.ts'
 
 test-model: setup ## a long random sequence of changes and crashes (SEED=n, STEPS=n)
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" ISTHMUS_TOOLS="$$($(SETUP) tools-path)" ISTHMUS_MODEL_SEED=$(or $(SEED),$$RANDOM) \

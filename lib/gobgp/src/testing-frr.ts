@@ -1,6 +1,5 @@
 // Routers for tests: FRR in network namespaces, each on a link of its own to one node namespace where gobgpd runs. Everything has a
 // prefix of this process in its name, and `close` removes it.
-import assert from 'node:assert/strict';
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { GobgpClient } from './api.ts';
 import { openGobgp } from './client.ts';
 import type { PeerConfig } from './peers.ts';
-import { gobgpdBinaries, startGobgpd, type TestGobgpd } from './testing.ts';
+import { nodeGobgpd, startGobgpd, type TestGobgpd } from './testing.ts';
 
 export interface TestRouter {
   readonly netns: string;
@@ -80,9 +79,7 @@ export async function openFrrLab(
 
 /** The pinned gobgpd on the node of a lab, with AS 65001, and a client of it. */
 export async function startLabGobgpd({ nodeNetns }: FrrLab): Promise<{ daemon: TestGobgpd; gobgp: GobgpClient }> {
-  const [binary] = gobgpdBinaries();
-  assert.ok(binary);
-  const daemon = await startGobgpd(binary, ['ip', 'netns', 'exec', nodeNetns]);
+  const daemon = await startGobgpd(nodeGobgpd(), ['ip', 'netns', 'exec', nodeNetns]);
   const gobgp = await openGobgp({ target: daemon.target });
   await gobgp.startBgp({ asn: 65001, routerId: '192.0.2.1', listenPort: 179 });
   return { daemon, gobgp };

@@ -36,6 +36,14 @@ export function gobgpdBinaries(): GobgpdBinary[] {
   ];
 }
 
+/** The one that nodes of tests run: the pinned one, or Debian's with ISTHMUS_GOBGPD=3. */
+export function nodeGobgpd(): GobgpdBinary {
+  const generation = process.env['ISTHMUS_GOBGPD'] ?? '4';
+  const found = gobgpdBinaries().find(({ name }) => name === `gobgpd ${generation}`);
+  if (!found) throw new Error(`ISTHMUS_GOBGPD is ${generation}, and there are gobgpd 3 and 4`);
+  return found;
+}
+
 /** Starts a gobgpd and waits until its API answers. @param prefix words before the command, as `ip netns exec x` */
 export async function startGobgpd(binary: GobgpdBinary, prefix: readonly string[] = []): Promise<TestGobgpd> {
   if (!existsSync(binary.path)) throw new Error(`no gobgpd at ${binary.path}`);

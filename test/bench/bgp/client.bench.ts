@@ -1,6 +1,6 @@
 /** lib/gobgp against grpc-js alone, both into a gobgpd that has no peers: what it costs that values become bytes and are checked. */
 import { type BgpPath, openGobgp } from '../../../lib/gobgp/src/index.ts';
-import { gobgpdBinaries, startGobgpd } from '../../../lib/gobgp/src/testing.ts';
+import { nodeGobgpd, startGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { median } from '../row.ts';
 import type { BgpRow, Measurement } from './measurement.ts';
 import { addressOf, prefixOf } from './pods.ts';
@@ -35,9 +35,7 @@ async function inTurn(
 }
 
 async function client(): Promise<BgpRow[]> {
-  const [binary] = gobgpdBinaries();
-  if (binary === undefined) throw new Error('there is no gobgpd');
-  const gobgpd = await startGobgpd(binary);
+  const gobgpd = await startGobgpd(nodeGobgpd());
   const [gobgp, raw] = [await openGobgp({ target: gobgpd.target }), new RawGobgp(gobgpd.target)];
   try {
     await gobgp.startBgp({ asn: 65001, routerId: '192.0.2.1', listenPort: -1 });

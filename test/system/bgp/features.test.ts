@@ -1,4 +1,5 @@
 /** What a session can have besides routes: both families, an extended next hop, a source address, BFD, limits, reflection, long-lived restart. */
+import { onlyGobgpd4 } from './only-gobgpd-4.ts';
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -90,7 +91,7 @@ test('a session may come from a secondary address', async () => {
   await frr.configure(`router bgp ${frr.asn}`, `no neighbor ${secondary}`);
 });
 
-test('BFD ends the session of a router that freezes, and says so', async () => {
+test('BFD ends the session of a router that freezes, and says so', onlyGobgpd4('has no BFD'), async () => {
   await bed.createPeer(frr, 4, { bfd: {}, holdTimeSeconds: 90, keepaliveSeconds: 30 });
   await untilRoutes(frr, [v4]);
   await eventually(async () =>

@@ -3,7 +3,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
+import { nodeGobgpd, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { BirdPeer } from './bird.ts';
 import { ExaBgpPeer } from './exabgp.ts';
 import { FrrPeer } from './frr.ts';
@@ -61,9 +61,7 @@ export async function openBgpLab(setups: readonly PeerSetup[]): Promise<BgpLab> 
       return hostOf({ setup, namespace, link, dir: folder });
     };
     hosts.push(...(await Promise.all(setups.map((setup, index) => place(setup, index + 1)))));
-    const [binary] = gobgpdBinaries();
-    if (!binary) throw new Error('no gobgpd on this machine');
-    const [started] = await Promise.all([startGobgpd(binary, node.prefix), ...hosts.map((host) => host.start())]);
+    const [started] = await Promise.all([startGobgpd(nodeGobgpd(), node.prefix), ...hosts.map((host) => host.start())]);
     gobgpd = started;
     return {
       node,

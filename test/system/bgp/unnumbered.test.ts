@@ -15,6 +15,7 @@ import {
 import { eventually } from './eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import { end } from './namespace.ts';
+import { onlyGobgpd4 } from './only-gobgpd-4.ts';
 import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
 import { counters, untilRoutes } from './until.ts';
 
@@ -89,7 +90,7 @@ test('both families go over one session with the link-local next hop, into bgpd 
   ]);
 });
 
-test('what the router announces is learned with its link', async () => {
+test('what the router announces is learned with its link', onlyGobgpd4('tells of no routes'), async () => {
   const router = `${linkLocal(tor.namespace, 'node')}%tor`;
   await bed.create(routePolicies, 'all', { direction: 'Import', bgpPeers: ['tor'], rules: [{ match: {} }] });
   await bed.patchPeer('tor', { import: {} });
@@ -148,7 +149,7 @@ test('a router, or a node, that gets another link-local address has its session 
   await untilTold();
 });
 
-test('a password, TTL security and BFD go with a link-local address', async () => {
+test('a password, TTL security and BFD go with a link-local address', onlyGobgpd4('has no BFD'), async () => {
   const before = await tor.neighbor('node');
   await bed.kube.create(secrets, {
     apiVersion: 'v1',

@@ -3,7 +3,7 @@
  * each. The first router is of another AS, the second of the nodes' own, and takes both families on its sessions of IPv4.
  */
 import type { ChildProcess } from 'node:child_process';
-import { gobgpdBinaries, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
+import { nodeGobgpd, startGobgpd, type TestGobgpd } from '../../../lib/gobgp/src/testing.ts';
 import { nodes } from '../../../lib/kube/resources.ts';
 import type { FrrPeer } from './frr.ts';
 import { connect, end, Namespace } from './namespace.ts';
@@ -78,9 +78,7 @@ export class WhyBed {
       const addresses = [v4[0], v6[0]].map((address) => ({ type: 'InternalIP', address }));
       await bed.kube.patch(nodes, { name }, 'merge', { status: { addresses } }, { subresource: 'status' });
     }
-    const [binary] = gobgpdBinaries();
-    if (!binary) throw new Error('no gobgpd on this machine');
-    this.#gobgpd = await startGobgpd(binary, namespace.prefix);
+    this.#gobgpd = await startGobgpd(nodeGobgpd(), namespace.prefix);
     this.#speaker = startSpeaker({ name: second.name, namespace, gobgpd: this.#gobgpd }, this.kubeconfig, []);
   }
 
