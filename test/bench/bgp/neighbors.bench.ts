@@ -61,6 +61,7 @@ async function reasonOf(bed: BgpBed, name: string): Promise<string> {
 
 /** A router with a table of the Internet's kind, and a limit on its session, or on what is used of it. */
 async function offered(bed: BgpBed): Promise<BgpRow[]> {
+  await bed.announce([]);
   const announces = Array.from(
     { length: offeredRoutes },
     (_, at) => `${20 + (at >> 16)}.${(at >> 8) & 255}.${at & 255}.0/24`,
@@ -132,6 +133,8 @@ async function speakNonsense(host: RawHost, random: Random): Promise<void> {
 }
 
 async function malformed(bed: BgpBed): Promise<BgpRow[]> {
+  // What sessions are told when they begin is not what is looked at.
+  await bed.announce([]);
   const names = Array.from({ length: badHosts }, (_, at) => `bad${at}`);
   for (const [at, name] of names.entries()) {
     const asn = 65_130 + at;
