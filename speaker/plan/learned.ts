@@ -4,14 +4,16 @@ import type { BgpNodeStateStatus, LearnedRoute } from '../../lib/api/kinds/bgp-n
 import { defaultVpc } from '../../lib/api/names.ts';
 import { hostPrefix } from '../../lib/bgp/offers/host-routes.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
-import type { BgpPolicies } from '../../lib/bgp/policies.ts';
+import type { BgpPolicies, ImportVerdict } from '../../lib/bgp/policies.ts';
 import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
+import type { Hits } from '../../lib/route-policy/policy.ts';
 import type { Received, ReceivedRoute } from '../state/learned.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import type { Observed } from '../state/observed.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
+import { HitCount, hitsOfStatus } from './policy-hits.ts';
 
 /**
  * `Denied`: no rule allows it. `DefaultRoute`: none names it by its prefix. `PrefixInvalid`: it is none, or of addresses nobody routes.
@@ -27,46 +29,45 @@ export interface PeerLearned {
   readonly refused: ReadonlyMap<string, number>;
 }
 
+export interface Learned {
+  /** By address of the peer, for those that import. */
+  readonly peers: ReadonlyMap<string, PeerLearned>;
+  /** Of policies for what comes in. */
+  readonly hits: Hits;
+}
+
 /** One object holds so many. */
 const mostRoutes = 1000;
 
-/** By address of the peer, for those that import. */
-export function planLearned(
-  state: SpeakerState,
-  plan: SpeakerPlan,
-  observed: Observed,
-  received: Received,
-): ReadonlyMap<string, PeerLearned> {
+export function planLearned(state: SpeakerState, plan: SpeakerPlan, observed: Observed, received: Received): Learned {
   const own = ownNetworks(state);
   const learned = new Map<string, PeerLearned>();
+  const count = new HitCount();
   let left = mostRoutes;
   for (const peer of [...plan.peers.values()].toSorted((a, b) => (a.address < b.address ? -1 : 1))) {
     if (peer.import === undefined) continue;
     const isUp = observed.sessions.get(peer.address)?.state === 'Established';
     const routes = isUp ? [...(received.get(peer.address) ?? [])] : [];
-    const result = choose(plan, own, peer, routes, Math.min(left, peer.import.maxPrefixes));
+    const result = choose(plan, own, peer, routes, Math.min(left, peer.import.maxPrefixes), count);
     left -= result.routes.length;
     learned.set(peer.address, result);
   }
-  return learned;
+  return { peers: learned, hits: count.hits };
 }
 
 /** What was learned before, of peers that still import and are up: a speaker that starts takes nothing away. */
-export function learnedBefore(
-  plan: SpeakerPlan,
-  observed: Observed,
-  { learned = [], peers = [] }: BgpNodeStateStatus,
-): ReadonlyMap<string, PeerLearned> {
+export function learnedBefore(plan: SpeakerPlan, observed: Observed, before: BgpNodeStateStatus): Learned {
+  const { learned = [], peers = [] } = before;
   const kept = [...plan.peers.values()].filter(
     (peer) => peer.import !== undefined && observed.sessions.get(peer.address)?.state === 'Established',
   );
-  return new Map(
-    kept.map(({ name, address }) => {
-      const { notUsed = [] } = peers.find((peer) => peer.address === address) ?? {};
-      const refused = new Map(notUsed.map(({ reason, count }) => [reason, count]));
-      return [address, { routes: learned.filter(({ peer }) => peer === name), refused }];
-    }),
-  );
+  const known = kept.map(({ name, address }) => {
+    const { notUsed = [] } = peers.find((peer) => peer.address === address) ?? {};
+    const refused = new Map(notUsed.map(({ reason, count }) => [reason, count]));
+    return [address, { routes: learned.filter(({ peer }) => peer === name), refused }] as const;
+  });
+  const imports = new Set(plan.routePolicies.set.imports.map(({ name }) => name));
+  return { peers: new Map(known), hits: hitsOfStatus(before, (policy) => imports.has(policy)) };
 }
 
 function choose(
@@ -75,12 +76,15 @@ function choose(
   peer: WantedPeer,
   routes: readonly (readonly [string, ReceivedRoute])[],
   limit: number,
+  count: HitCount,
 ): PeerLearned {
   const refused = new Map<string, number>();
   const refuse = (code: NotUsed): void => void refused.set(code, (refused.get(code) ?? 0) + 1);
   const used: LearnedRoute[] = [];
   for (const [prefix, route] of routes) {
-    const outcome = judge(plan, own, peer, prefix, route);
+    const verdict = plan.routePolicies.importVerdict(peer.name, { prefix, communities: route.communities });
+    count.add(verdict.decidedBy);
+    const outcome = judge(plan, own, peer, prefix, route, verdict);
     if (typeof outcome === 'string') refuse(outcome);
     else used.push(outcome);
   }
@@ -89,17 +93,17 @@ function choose(
   return { routes: sorted.slice(0, limit), refused };
 }
 
-/** The route that a prefix becomes, or why it does not. */
+/** The route that a prefix becomes, or why it does not. @param verdict of the peer's policies */
 export function judge(
   plan: Pick<SpeakerPlan, 'instance' | 'routePolicies' | 'table'>,
   own: PrefixCover,
   peer: Pick<WantedPeer, 'name' | 'import' | 'interface'>,
   prefix: string,
   { nextHop, asPath, communities }: ReceivedRoute,
+  verdict: ImportVerdict,
 ): LearnedRoute | NotUsed {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return 'PrefixInvalid';
-  const verdict = plan.routePolicies.importVerdict(peer.name, { prefix, communities });
   if (!verdict.isAllowed) return 'Denied';
   const isEverything = cidr.prefix === 0;
   if (isEverything && !isNamed(plan.routePolicies, verdict.decidedBy)) return 'DefaultRoute';

@@ -2,9 +2,10 @@ import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { BgpState, NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
 import { textOfValues, valuesName } from '../../lib/bgp/values.ts';
 import type { Observed } from '../state/observed.ts';
-import type { PeerLearned } from './learned.ts';
+import type { Learned, PeerLearned } from './learned.ts';
 import { countTold } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
+import { exportHits, statusOfHits } from './policy-hits.ts';
 
 function usedOf(learned: PeerLearned | undefined): Partial<NonNullable<BgpNodeStateStatus['peers']>[number]> {
   if (!learned) return {};
@@ -21,7 +22,7 @@ export function nodeStateOf(
   plan: SpeakerPlan,
   observed: Observed,
   instance: NodeInstance | undefined,
-  learned: ReadonlyMap<string, PeerLearned>,
+  learned: Learned,
   entryOf: (peer: string) => NodeSession | undefined,
 ): BgpNodeStateStatus | undefined {
   if (!plan.instance) return undefined;
@@ -47,9 +48,10 @@ export function nodeStateOf(
         ...(isUp && advertised !== undefined && { advertised: told[family] }),
         ...(isUp && session && { received: session.received[family] }),
       })),
-      ...usedOf(learned.get(peer.address)),
+      ...usedOf(learned.peers.get(peer.address)),
     };
   });
+  const policies = statusOfHits(exportHits(plan), learned.hits);
   const established = peers.filter(({ state }) => state === 'Established').length;
   return {
     instance: plan.instance.name,
@@ -64,7 +66,8 @@ export function nodeStateOf(
     prefixes: plan.table.routes.size,
     established: `${established}/${peers.length}`,
     ...(plan.interfaces.length > 0 && { interfaces: [...plan.interfaces] }),
-    learned: [...learned.values()].flatMap(({ routes }) => routes),
+    learned: [...learned.peers.values()].flatMap(({ routes }) => routes),
+    ...(policies.length > 0 && { policies }),
     peers: peers.toSorted((a, b) => (a.address < b.address ? -1 : 1)),
   };
 }

@@ -24,13 +24,15 @@ function seen(
   };
 }
 
+const nothingLearned = { peers: new Map(), hits: new Map() };
+
 function statusOf(
   state: SpeakerState,
   observed: Observed,
   signatures = { wrong: false, unexpected: false },
   notifications: Clues['notifications'] = new Map(),
 ): StatusPlan {
-  return planStatus(state, planSpeaker(state), observed, { signatures, notifications }, new Map());
+  return planStatus(state, planSpeaker(state), observed, { signatures, notifications }, nothingLearned);
 }
 
 function conditions(status: { readonly conditions: readonly PlannedCondition[] } | undefined) {

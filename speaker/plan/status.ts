@@ -11,7 +11,7 @@ import type { SpeakerState } from '../state/objects.ts';
 import type { Clues, Observed } from '../state/observed.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
-import type { PeerLearned } from './learned.ts';
+import type { Learned } from './learned.ts';
 import { nodeStateOf } from './node-state.ts';
 import { peerEntry, peerSummary } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';
@@ -31,14 +31,13 @@ export interface StatusPlan {
 
 /**
  * Every status, without the times; those are stamped where a status is written.
- * @param learned of each peer that imports, by address
  */
 export function planStatus(
   state: SpeakerState,
   plan: SpeakerPlan,
   observed: Observed,
   clues: Clues,
-  learned: ReadonlyMap<string, PeerLearned>,
+  learned: Learned,
 ): StatusPlan {
   const holders = instancesByNode(state);
   const instances = new Map(

@@ -144,7 +144,8 @@ export class Cluster implements Actor {
         const routes = told.flatMap(([prefix, { asPath, communities }]) => {
           const route = { nextHop: peer, asPath, communities } as never;
           const plan = { instance, routePolicies: this.#bgpPolicies, table };
-          const outcome = judge(plan, this.#own, peerImport, prefix, route);
+          const verdict = plan.routePolicies.importVerdict(peer, { prefix, communities });
+          const outcome = judge(plan, this.#own, peerImport, prefix, route, verdict);
           return typeof outcome === 'string' ? [] : [outcome];
         });
         return [peer, routes];

@@ -64,6 +64,13 @@ export const bgpNodeStateStatus = z.object({
     .meta({ 'x-kubernetes-list-type': 'set' })
     .describe('Links with peers that have no address; the daemon sends router advertisements there.')
     .optional(),
+  policies: z
+    .array(z.object({ policy: z.string(), rules: z.array(z.object({ index: z.int(), prefixes: z.int() })) }))
+    .meta(mapList('policy'))
+    .describe(
+      'How many prefixes each rule of a RoutePolicy decided here, over all sessions; rules that decided none are left out.',
+    )
+    .optional(),
   learned: z.array(learnedRoute).describe('Routes in use, at most 1,000.').optional(),
 });
 

@@ -218,6 +218,11 @@ test('a RoutePolicy decides by prefix what goes to a peer, and says so when it c
   assert.deepEqual([path?.med, path?.communities], [5, ['65001:5']]);
   assert.deepEqual(await prefixes(bird), ['10.16.0.0/16', '10.17.0.0/16']);
   await eventually(async () => assert.equal(await bed.condition(routePolicies, 'to-frr', 'Ready'), 'True InForce'));
+  await eventually(async () => {
+    const { status } = (await bed.kube.get(bgpNodeStates, { name: 'n1' })) as { status?: { policies?: object[] } };
+    const decided = [0, 1].map((index) => ({ index, prefixes: 1 }));
+    assert.deepEqual(status?.policies, [{ policy: 'to-frr', rules: decided }]);
+  });
   const broken = [{ match: { prefixes: [{ cidr: '10.17.0.1/16' }] }, action: 'Deny' }];
   await bed.kube.patch(routePolicies, { name: 'to-frr' }, 'merge', { spec: { rules: broken } });
   await eventually(async () =>
