@@ -16,7 +16,7 @@ import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { hubMembers, interconnectGateways, interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
-import type { KubeClient } from '../../lib/kube/types.ts';
+import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import { type ClusterPlan, OvnBed, words } from './ovn-bed.ts';
 import { TunnelReporter } from './tunnel-reporter.ts';
 
@@ -114,6 +114,14 @@ export class Bed {
       metadata: { name, annotations: { [annotation.accepted]: `${cidrBlock} ${cidrBlock}` } },
       spec: { cidrBlock, vpc },
     });
+  }
+
+  /** Whether an object says that all is well; it stays then until whoever said so lets it go. */
+  async isReady(cluster: string, resource: Resource, name: string): Promise<boolean> {
+    const { metadata, ...rest } = await this.kube(cluster).get(resource, { name });
+    const { conditions = [] } = (rest['status'] ?? {}) as { conditions?: { type: string; status: string }[] };
+    const isWell = conditions.some(({ type, status }) => type === 'Ready' && status === 'True');
+    return isWell && metadata.finalizers !== undefined;
   }
 
   async serveHub(...argv: string[]): Promise<void> {

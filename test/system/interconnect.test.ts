@@ -356,11 +356,8 @@ describe('two clusters, a hub, real OVN', () => {
       bed.nb('east', 'lr-route-list', 'blue-vpc').includes('10.51.0.0/16'),
     );
     assert.ok(!bed.nb('east', 'lr-route-list', 'ovn-cluster').includes('10.51.0.0/16'), 'and no other VPC has');
-    await until(
-      'it is ready',
-      10_000,
-      async () => (await condition('west', 'Ready', transitSwitches, 'blue'))?.status === 'True',
-    );
+    for (const cluster of ['west', 'east'])
+      await until(`it is ready in ${cluster}`, 10_000, () => bed.isReady(cluster, transitSwitches, 'blue'));
     for (const cluster of ['west', 'east']) {
       await bed.kube(cluster).delete(transitSwitches, { name: 'blue' });
       await until(`${cluster} lets it go`, 10_000, async () =>

@@ -99,8 +99,8 @@ test('a neighbour that stays away, or knows no graceful restart, holds nobody up
   await watch.close();
   assert.equal(watch.mostMissing, prefixes.length);
   await bed.kube.delete(bgpPeers, { name: 'forgetful' });
-  // gobgpd waits for up to two seconds before it dials, and one for the neighbour that is gone.
-  assert.ok(firstMs < 3000, `${firstMs} ms`);
+  // By itself gobgpd would wait for the neighbour that is gone for as long as its routes may be stale.
+  assert.ok(firstMs < 6000, `${firstMs} ms`);
 });
 
 test('what goes in the first moment of a new gobgpd, while a neighbour is awaited, goes from the routers too', async () => {
