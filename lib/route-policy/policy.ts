@@ -55,12 +55,17 @@ export type Hits = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
 /** How many prefixes each rule decided. Decisions of a defaultAction, and none, count for no rule. */
 export function tally(decisions: Iterable<Decision | undefined>): Hits {
+  return tallyMany([...decisions].map((decision) => [decision, 1]));
+}
+
+/** The same where a decision is about several prefixes; one about none does not count. */
+export function tallyMany(decisions: Iterable<readonly [decision: Decision | undefined, prefixes: number]>): Hits {
   const hits = new Map<string, Map<number, number>>();
-  for (const decision of decisions) {
-    if (decision?.rule === undefined) continue;
+  for (const [decision, prefixes] of decisions) {
+    if (decision?.rule === undefined || prefixes === 0) continue;
     const { policy, rule } = decision;
     const counts = hits.get(policy) ?? new Map<number, number>();
-    counts.set(rule, (counts.get(rule) ?? 0) + 1);
+    counts.set(rule, (counts.get(rule) ?? 0) + prefixes);
     hits.set(policy, counts);
   }
   return hits;

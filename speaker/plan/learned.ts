@@ -8,12 +8,12 @@ import type { BgpPolicies, ImportVerdict } from '../../lib/bgp/policies.ts';
 import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import type { Hits } from '../../lib/route-policy/policy.ts';
+import { type Decision, type Hits, tally } from '../../lib/route-policy/policy.ts';
 import type { Received, ReceivedRoute } from '../state/learned.ts';
 import type { SpeakerState } from '../state/objects.ts';
 import type { Observed } from '../state/observed.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
-import { HitCount, hitsOfStatus } from './policy-hits.ts';
+import { hitsOfStatus } from './policy-hits.ts';
 
 /**
  * `Denied`: no rule allows it. `DefaultRoute`: none names it by its prefix. `PrefixInvalid`: it is none, or of addresses nobody routes.
@@ -42,17 +42,17 @@ const mostRoutes = 1000;
 export function planLearned(state: SpeakerState, plan: SpeakerPlan, observed: Observed, received: Received): Learned {
   const own = ownNetworks(state);
   const learned = new Map<string, PeerLearned>();
-  const count = new HitCount();
+  const decisions: (Decision | undefined)[] = [];
   let left = mostRoutes;
   for (const peer of [...plan.peers.values()].toSorted((a, b) => (a.address < b.address ? -1 : 1))) {
     if (peer.import === undefined) continue;
     const isUp = observed.sessions.get(peer.address)?.state === 'Established';
     const routes = isUp ? [...(received.get(peer.address) ?? [])] : [];
-    const result = choose(plan, own, peer, routes, Math.min(left, peer.import.maxPrefixes), count);
+    const result = choose(plan, own, peer, routes, Math.min(left, peer.import.maxPrefixes), decisions);
     left -= result.routes.length;
     learned.set(peer.address, result);
   }
-  return { peers: learned, hits: count.hits };
+  return { peers: learned, hits: tally(decisions) };
 }
 
 /** What was learned before, of peers that still import and are up: a speaker that starts takes nothing away. */
@@ -76,14 +76,14 @@ function choose(
   peer: WantedPeer,
   routes: readonly (readonly [string, ReceivedRoute])[],
   limit: number,
-  count: HitCount,
+  decisions: (Decision | undefined)[],
 ): PeerLearned {
   const refused = new Map<string, number>();
   const refuse = (code: NotUsed): void => void refused.set(code, (refused.get(code) ?? 0) + 1);
   const used: LearnedRoute[] = [];
   for (const [prefix, route] of routes) {
     const verdict = plan.routePolicies.importVerdict(peer.name, { prefix, communities: route.communities });
-    count.add(verdict.decidedBy);
+    decisions.push(verdict.decidedBy);
     const outcome = judge(plan, own, peer, prefix, route, verdict);
     if (typeof outcome === 'string') refuse(outcome);
     else used.push(outcome);
@@ -126,10 +126,7 @@ function isLinkLocal(address: string): boolean {
   return /^fe[89ab]/.test(address);
 }
 
-function isNamed(
-  policies: BgpPolicies,
-  decidedBy: { readonly policy: string; readonly rule: number | undefined } | undefined,
-): boolean {
+function isNamed(policies: BgpPolicies, decidedBy: Decision | undefined): boolean {
   if (decidedBy?.rule === undefined) return false;
   const { applied } = policies.set.judged.get(decidedBy.policy) ?? {};
   return applied?.spec.rules[decidedBy.rule]?.match.prefixes !== undefined;
