@@ -6,7 +6,7 @@
 import type { Reflector } from '../../lib/kube/types.ts';
 import { LinkExists, type PodLinks } from '../host/pod-links.ts';
 import { NetnsError, openNetns, type Netns } from '../host/netns.ts';
-import { NetlinkError } from '../host/rtnetlink.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { PortRefused, type SandboxPorts } from '../ovs/sandbox-ports.ts';
 import { hostInterfaceName, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
 import type { PortWishes } from '../plan/sandbox.ts';

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { LearnedRoute } from '../plan/learned-routes.ts';
 import { bgpProtocol, KernelLearnedRoutes, learnedMetric } from './learned-routes.ts';
 import type { MultipathRoute } from './multipath-codec.ts';
-import { NetlinkError } from './rtnetlink.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
 
 const common = { table: 254, metric: 0, protocol: 2 };
 const onLink = (destination: string, index: number): MultipathRoute => ({

@@ -7,7 +7,8 @@ import { cidrContains, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { MultipathRoute, PathHop } from './multipath-codec.ts';
 import { mainTable } from './rtnetlink-codec.ts';
-import { NetlinkError, type Rtnetlink } from './rtnetlink.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
+import type { Rtnetlink } from './rtnetlink.ts';
 import { loosenReversePath } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';
 

@@ -5,7 +5,8 @@ import { NftTable } from './nft.ts';
 import { setRules } from './policy-rules.ts';
 import { ProgramError } from './program.ts';
 import { mainTable, type Address, type Route } from './rtnetlink-codec.ts';
-import { NetlinkError, type Rtnetlink } from './rtnetlink.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
+import type { Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';
 

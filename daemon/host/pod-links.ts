@@ -8,7 +8,8 @@ import { disableTransmitChecksum } from './ethtool.ts';
 import type { Netns } from './netns.ts';
 import { routeProtocol } from './network.ts';
 import { mainTable } from './rtnetlink-codec.ts';
-import { NetlinkError, Rtnetlink } from './rtnetlink.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
+import { Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, setSysctl } from './sysctl.ts';
 
 /** An interface of that name is there already, in the pod or on the node. */

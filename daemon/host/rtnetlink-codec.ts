@@ -43,22 +43,6 @@ export interface VethPair {
   readonly peer: { readonly name: string; readonly mac: string; readonly netnsFd: number };
 }
 
-export const RTM = {
-  NEWLINK: 16,
-  DELLINK: 17,
-  GETLINK: 18,
-  NEWADDR: 20,
-  DELADDR: 21,
-  GETADDR: 22,
-  NEWROUTE: 24,
-  DELROUTE: 25,
-  GETROUTE: 26,
-  NEWRULE: 32,
-  DELRULE: 33,
-  GETRULE: 34,
-  GETQDISC: 38,
-} as const;
-export const NLM = { ERROR: 2, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400, DUMP: 0x300 } as const;
 export const IFLA = {
   ADDRESS: 1,
   IFNAME: 3,

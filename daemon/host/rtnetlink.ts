@@ -4,11 +4,17 @@
  * A socket belongs to the namespace it was opened in. Dumps have a socket of their own: the netlink package keeps one
  * multipart state per socket, so a dump and a request on the same one could be mixed up.
  */
-import { getSystemErrorName } from 'node:util';
-import { createNetlink, parseError, Protocol, type NetlinkMessage, type NetlinkSocket } from 'netlink';
 import { encodeMultipath, readMultipath, type MultipathRoute } from './multipath-codec.ts';
-import { readLink, type Link } from '../../lib/netlink/link.ts';
+import { linkNamed, readLink, type Link } from '../../lib/netlink/link.ts';
 import * as wire from '../../lib/netlink/message.ts';
+import { NLM, RTM } from '../../lib/netlink/message.ts';
+import {
+  exchange,
+  NetlinkError,
+  type NetlinkMessage,
+  type NetlinkSocket,
+  openSocket,
+} from '../../lib/netlink/socket.ts';
 import {
   addressAttributes,
   encodeRoute,
@@ -17,29 +23,15 @@ import {
   IFA_F_NODAD,
   IFF_UP,
   IFLA,
-  NLM,
   readAddress,
   readQdisc,
   readRoute,
   readRule,
-  RTM,
   type Address,
   type Route,
   type Rule,
   type VethPair,
 } from './rtnetlink-codec.ts';
-
-/** The kernel's answer to one request; `code` is the errno's name: `EEXIST`, `ENODEV` … */
-export class NetlinkError extends Error {
-  readonly code: string;
-
-  constructor(code: string, what: string) {
-    super(`${what}: ${code}`);
-    this.code = code;
-  }
-}
-
-const requestTimeoutMs = 5000;
 
 export class Rtnetlink {
   readonly #requests: NetlinkSocket;
@@ -59,12 +51,7 @@ export class Rtnetlink {
 
   /** @throws NetlinkError ENODEV where there is none of that name. */
   async link(name: string): Promise<Link> {
-    const [message] = await this.#request(
-      RTM.GETLINK,
-      0,
-      [wire.linkHeader(0), wire.attribute(IFLA.IFNAME, wire.text(name))],
-      `link ${name}`,
-    );
+    const [message] = await this.#request(RTM.GETLINK, 0, linkNamed(name), `link ${name}`);
     if (message === undefined) throw new NetlinkError('ENODEV', `link ${name}`);
     return readLink(message.data);
   }
@@ -114,7 +101,7 @@ export class Rtnetlink {
 
   /** A link that is not there is no error. */
   async deleteLink(name: string): Promise<void> {
-    await this.#delete(RTM.DELLINK, [wire.linkHeader(0), wire.attribute(IFLA.IFNAME, wire.text(name))], `link ${name}`);
+    await this.#delete(RTM.DELLINK, linkNamed(name), `link ${name}`);
   }
 
   async addAddress({ index, address, prefix }: Address): Promise<void> {
@@ -231,23 +218,4 @@ export class Rtnetlink {
       if (!isGone) throw error;
     });
   }
-}
-
-function openSocket(): NetlinkSocket {
-  return createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
-}
-
-async function exchange(
-  socket: NetlinkSocket,
-  type: number,
-  flags: number,
-  body: readonly Buffer[],
-  what: string,
-): Promise<readonly NetlinkMessage[]> {
-  const [messages] = await socket.request(type, [...body], { flags, timeout: requestTimeoutMs, checkError: false });
-  const first = messages[0];
-  if (first?.type !== NLM.ERROR) return messages;
-  const { errno } = parseError(first.data, first.flags);
-  if (errno !== 0) throw new NetlinkError(getSystemErrorName(errno), what);
-  return [];
 }

@@ -1,9 +1,9 @@
 /** Tells of changes that the kernel makes to what is ours, so that what others undo is done again. */
-import { createNetlink, Protocol, type NetlinkMessage } from 'netlink';
 import { readLink } from '../../lib/netlink/link.ts';
 import * as wire from '../../lib/netlink/message.ts';
+import { RTM } from '../../lib/netlink/message.ts';
+import { type NetlinkMessage, openSocket } from '../../lib/netlink/socket.ts';
 import { readMultipath } from './multipath-codec.ts';
-import { RTM } from './rtnetlink-codec.ts';
 
 /** Multicast groups whose messages tell that links, addresses, routes or rules changed. */
 const groups = [
@@ -26,7 +26,7 @@ export interface HostWatch {
 
 /** Of other links nothing is told: pods come and go. */
 export function watchHost({ names, used, isWaiting, onChange, onAddress }: HostWatch): () => void {
-  const socket = createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
+  const socket = openSocket();
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
   const concerns = ({ type, data }: NetlinkMessage): boolean => {

@@ -5,7 +5,7 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
-import { bitsOf, parseIp } from '../../lib/net/ip.ts';
+import { bitsOf, isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
@@ -100,8 +100,7 @@ function hopProblem({ nextHop, device }: LearnedEntry, { networks, own }: Cluste
   const holder = networks.coverOf({ family: ip.family, network: ip.value, prefix: bitsOf(ip.family) });
   if (holder !== undefined) return refuse(`is in ${holder}`);
   if (own.has(nextHop)) return refuse('is an address of the node itself');
-  const isLinkLocal = ip.family === 6 && ip.value >> 118n === 0xfe80n >> 6n;
-  return isLinkLocal && device === undefined ? refuse('is link-local and names no interface') : undefined;
+  return isLinkLocal(ip) && device === undefined ? refuse('is link-local and names no interface') : undefined;
 }
 
 function choicesOf(entries: readonly LearnedEntry[]): LearnedRoute['choices'] {

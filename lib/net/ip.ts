@@ -12,6 +12,11 @@ export interface Ip {
   readonly value: bigint;
 }
 
+/** Of one link, and of as many hosts as there are links: it says nothing without the link. */
+export function isLinkLocal({ family, value }: Ip): boolean {
+  return family === 6 && value >> 118n === 0xfe80n >> 6n;
+}
+
 export function bitsOf(family: Family): number {
   return family === 4 ? 32 : 128;
 }

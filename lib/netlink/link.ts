@@ -15,6 +15,11 @@ export interface Link {
 const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4 } as const;
 const IFF = { UP: 1, RUNNING: 0x40 } as const;
 
+/** The body of a request about the link of this name. */
+export function linkNamed(name: string): readonly Buffer[] {
+  return [wire.linkHeader(0), wire.attribute(IFLA.IFNAME, wire.text(name))];
+}
+
 /** The body of RTM_NEWLINK or RTM_DELLINK. */
 export function readLink(data: Buffer): Link {
   const attributes = wire.readAttributes(data.subarray(16));

@@ -2,6 +2,28 @@
 import { endianness } from 'node:os';
 import { parseIp } from '../net/ip.ts';
 
+/** Types of messages. */
+export const RTM = {
+  NEWLINK: 16,
+  DELLINK: 17,
+  GETLINK: 18,
+  NEWADDR: 20,
+  DELADDR: 21,
+  GETADDR: 22,
+  NEWROUTE: 24,
+  DELROUTE: 25,
+  GETROUTE: 26,
+  NEWNEIGH: 28,
+  DELNEIGH: 29,
+  GETNEIGH: 30,
+  NEWRULE: 32,
+  DELRULE: 33,
+  GETRULE: 34,
+  GETQDISC: 38,
+} as const;
+/** The type of an answer, and flags of requests. */
+export const NLM = { ERROR: 2, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400, DUMP: 0x300 } as const;
+
 const isLittle = endianness() === 'LE';
 
 export function u32(value: number): Buffer {

@@ -6,6 +6,7 @@ import { hostPrefix } from '../../lib/bgp/offers/host-routes.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
 import type { BgpPolicies, ImportVerdict } from '../../lib/bgp/policies.ts';
 import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import { type Decision, type Hits, tally } from '../../lib/route-policy/policy.ts';
@@ -114,7 +115,7 @@ export function judge(
   return {
     prefix: formatCidr(cidr),
     peer: peer.name,
-    nextHop: peer.interface !== undefined && isLinkLocal(nextHop) ? `${nextHop}%${peer.interface}` : nextHop,
+    nextHop: withLink(nextHop, peer),
     ...(asPath.length > 0 && { asPath: asPath.join(' ') }),
     preference: verdict.preference,
     ...(peer.import?.vpc !== undefined && { vpc: peer.import.vpc }),
@@ -122,8 +123,9 @@ export function judge(
   };
 }
 
-function isLinkLocal(address: string): boolean {
-  return /^fe[89ab]/.test(address);
+function withLink(nextHop: string, { interface: device }: Pick<WantedPeer, 'interface'>): string {
+  const ip = device === undefined ? undefined : parseIp(nextHop);
+  return ip && isLinkLocal(ip) ? `${nextHop}%${device}` : nextHop;
 }
 
 function isNamed(policies: BgpPolicies, decidedBy: Decision | undefined): boolean {

@@ -1,8 +1,14 @@
 /** Links that BgpPeers name, and the kernel's neighbours there. Messages of the kernel say when to look; what counts is what is then read. */
-import { getSystemErrorName } from 'node:util';
-import { createNetlink, type NetlinkMessage, type NetlinkSocket, parseError, Protocol } from 'netlink';
-import { type Link, readLink } from '../../lib/netlink/link.ts';
-import * as wire from '../../lib/netlink/message.ts';
+import { type Link, linkNamed, readLink } from '../../lib/netlink/link.ts';
+import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
+import { NLM, RTM } from '../../lib/netlink/message.ts';
+import {
+  exchange,
+  NetlinkError,
+  type NetlinkMessage,
+  type NetlinkSocket,
+  openSocket,
+} from '../../lib/netlink/socket.ts';
 import type { SeenLink } from '../state/neighbors.ts';
 import {
   addressesHeader,
@@ -13,22 +19,8 @@ import {
   readOwnAddress,
 } from './neighbor-codec.ts';
 
-const RTM = {
-  NEWLINK: 16,
-  DELLINK: 17,
-  GETLINK: 18,
-  NEWADDR: 20,
-  DELADDR: 21,
-  GETADDR: 22,
-  NEWNEIGH: 28,
-  DELNEIGH: 29,
-  GETNEIGH: 30,
-} as const;
-const NLM = { ERROR: 2, DUMP: 0x300 } as const;
-const IFLA_IFNAME = 3;
 /** RTNLGRP_LINK, RTNLGRP_NEIGH, RTNLGRP_IPV6_IFADDR */
 const groups = [1, 3, 9];
-const requestMs = 5000;
 /** One change comes as several messages. */
 const gatherMs = 10;
 
@@ -71,8 +63,7 @@ export class LinkWatch {
   }
 
   #open(): { readonly requests: NetlinkSocket; readonly news: NetlinkSocket } {
-    const open = () => createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
-    const [requests, news] = [open(), open()];
+    const [requests, news] = [openSocket(), openSocket()];
     news.on('message', (messages) => {
       if (messages.some((message) => this.#concerns(message))) this.#schedule(gatherMs);
     });
@@ -120,7 +111,7 @@ export class LinkWatch {
 }
 
 function seen({ index, isRunning }: Link, own: readonly OwnAddress[], entries: readonly NeighborEntry[]): SeenLink {
-  const isHere = (each: OwnAddress | NeighborEntry): boolean => each.index === index && isLinkLocal(each.address);
+  const isHere = (each: OwnAddress | NeighborEntry): boolean => each.index === index && isOfLink(each.address);
   const ours = own.filter(isHere);
   // Somebody on the node who advertises too may have made the kernel its own neighbour.
   const isOther = ({ address }: NeighborEntry): boolean => !ours.some((each) => each.address === address);
@@ -132,33 +123,22 @@ function seen({ index, isRunning }: Link, own: readonly OwnAddress[], entries: r
   };
 }
 
-function isLinkLocal(address: string): boolean {
-  return /^fe[89ab]/.test(address);
+function isOfLink(address: string): boolean {
+  const ip = parseIp(address);
+  return ip !== undefined && isLinkLocal(ip);
 }
 
 async function dump(socket: NetlinkSocket, type: number, header: Buffer): Promise<readonly Buffer[]> {
-  return (await exchange(socket, type, NLM.DUMP, [header])).map(({ data }) => data);
+  return (await exchange(socket, type, NLM.DUMP, [header], `rtnetlink request ${type}`)).map(({ data }) => data);
 }
 
 /** None where there is none of that name. */
 async function readLinkOf(socket: NetlinkSocket, name: string): Promise<readonly Link[]> {
-  const body = [wire.linkHeader(0), wire.attribute(IFLA_IFNAME, wire.text(name))];
-  const links = (await exchange(socket, RTM.GETLINK, 0, body)).map(({ data }) => readLink(data));
-  return links.filter((link) => link.name === name);
-}
-
-/** @throws Error for any answer but that there is no such link */
-async function exchange(
-  socket: NetlinkSocket,
-  type: number,
-  flags: number,
-  body: readonly Buffer[],
-): Promise<readonly NetlinkMessage[]> {
-  const [messages] = await socket.request(type, [...body], { flags, timeout: requestMs, checkError: false });
-  const [first] = messages;
-  if (first?.type !== NLM.ERROR) return messages;
-  const { errno } = parseError(first.data, first.flags);
-  const code = errno === 0 ? undefined : getSystemErrorName(errno);
-  if (code !== undefined && code !== 'ENODEV') throw new Error(`rtnetlink request ${type}: ${code}`);
-  return [];
+  try {
+    const links = await exchange(socket, RTM.GETLINK, 0, linkNamed(name), `link ${name}`);
+    return links.map(({ data }) => readLink(data)).filter((link) => link.name === name);
+  } catch (error) {
+    if (error instanceof NetlinkError && error.code === 'ENODEV') return [];
+    throw error;
+  }
 }

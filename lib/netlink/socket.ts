@@ -1,0 +1,39 @@
+/** Sockets of rtnetlink(7), and one request on one of them. A socket belongs to the namespace it was opened in. */
+import { getSystemErrorName } from 'node:util';
+import { createNetlink, type NetlinkMessage, type NetlinkSocket, parseError, Protocol } from 'netlink';
+import { NLM } from './message.ts';
+
+export type { NetlinkMessage, NetlinkSocket } from 'netlink';
+
+/** The kernel's answer to one request; `code` is the errno's name: `EEXIST`, `ENODEV` … */
+export class NetlinkError extends Error {
+  readonly code: string;
+
+  constructor(code: string, what: string) {
+    super(`${what}: ${code}`);
+    this.code = code;
+  }
+}
+
+const requestTimeoutMs = 5000;
+
+/** It keeps no process running. */
+export function openSocket(): NetlinkSocket {
+  return createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
+}
+
+/** @param what is asked for, for the error @throws NetlinkError where the kernel refuses */
+export async function exchange(
+  socket: NetlinkSocket,
+  type: number,
+  flags: number,
+  body: readonly Buffer[],
+  what: string,
+): Promise<readonly NetlinkMessage[]> {
+  const [messages] = await socket.request(type, [...body], { flags, timeout: requestTimeoutMs, checkError: false });
+  const first = messages[0];
+  if (first?.type !== NLM.ERROR) return messages;
+  const { errno } = parseError(first.data, first.flags);
+  if (errno !== 0) throw new NetlinkError(getSystemErrorName(errno), what);
+  return [];
+}
