@@ -52,6 +52,11 @@ export const annotation = {
   vip: 'ovn.kubernetes.io/vip',
   /** On a pod of a KubeVirt virtual machine: the machine, whose name its ports have. */
   virtualMachine: 'ovn.kubernetes.io/virtualmachine',
+  /** On a pod of an underlay subnet. */
+  vlanId: 'ovn.kubernetes.io/vlan_id',
+  providerNetwork: 'ovn.kubernetes.io/provider_network',
+  /** On a ProviderNetwork: `true` has nodes say what they would do, and do nothing. */
+  dryRun: 'isthmus.network/dry-run',
   /** On a Subnet, Pod, Service or EIP: announced over BGP, `true`, `cluster` or `local`. */
   bgp: 'ovn.kubernetes.io/bgp',
   /** On a Node: `true` has its speaker announce nothing. */
@@ -82,6 +87,19 @@ export const label = {
   nodeName: 'ovn.kubernetes.io/node-name',
   ipReserved: 'ovn.kubernetes.io/ip_reserved',
 } as const;
+
+/** What a node says of a provider network, in its own labels; `plan` and `err_mesg` are sentences, in annotations. */
+export type ProviderNetworkKey = 'ready' | 'interface' | 'mtu' | 'vlan_interfaces' | 'exclude' | 'plan' | 'err_mesg';
+
+/** `<network>.provider-network.kubernetes.io/ready` and so on, of a Node. */
+export function providerNetworkKey(network: string, key: ProviderNetworkKey): string {
+  return `${network}.provider-network.kubernetes.io/${key}`;
+}
+
+/** The Open vSwitch bridge of a provider network. */
+export function providerBridge(network: string): string {
+  return `br-${network}`;
+}
 
 /** On objects whose removal needs work of ours first. */
 export const controllerFinalizer = 'isthmus.network/controller';

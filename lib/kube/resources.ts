@@ -41,6 +41,9 @@ export const ipPools = resource('kubeovn.io', 'v1', 'ippools', 'IPPool', false);
 export const vips = resource('kubeovn.io', 'v1', 'vips', 'Vip', false);
 export const securityGroups = resource('kubeovn.io', 'v1', 'security-groups', 'SecurityGroup', false);
 
+export const providerNetworks = resource('kubeovn.io', 'v1', 'provider-networks', 'ProviderNetwork', false);
+export const vlans = resource('kubeovn.io', 'v1', 'vlans', 'Vlan', false);
+
 /** Served only where a Kube-OVN installation left them, or a later version brings them. */
 export const ovnEips = resource('kubeovn.io', 'v1', 'ovn-eips', 'OvnEip', false);
 export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'IptablesEIP', false);

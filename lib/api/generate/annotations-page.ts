@@ -102,14 +102,21 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   egressRate: { on: 'Pod', writer: 'you', text: 'Limit of traffic from the pod in Mbit/s.' },
   ingressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `ingress_rate`, in Mbit; 80 % of it by default.' },
   egressBurst: { on: 'Pod', writer: 'you', text: 'Burst above `egress_rate`, in Mbit; 80 % of it by default.' },
-  latency: { on: 'Pod', writer: 'you', text: 'Delay of what the pod sends, in milliseconds.' },
+  latency: { on: 'Pod', writer: 'you', text: 'Delay of what goes to the pod, in milliseconds.' },
   jitter: { on: 'Pod', writer: 'you', text: 'Variation of `latency`, in milliseconds.' },
   limit: { on: 'Pod', writer: 'you', text: 'Packets that the delay may hold back.' },
-  loss: { on: 'Pod', writer: 'you', text: 'Percentage of what the pod sends that is lost.' },
+  loss: { on: 'Pod', writer: 'you', text: 'Percentage of what goes to the pod that is lost.' },
   mirror: {
     on: 'Pod',
     writer: 'you',
     text: '`true`: traffic of the pod is copied to the mirror interface of its node.',
+  },
+  vlanId: { on: 'Pod', writer: 'Isthmus', text: 'VLAN of an underlay subnet.' },
+  providerNetwork: { on: 'Pod', writer: 'Isthmus', text: 'ProviderNetwork of an underlay subnet.' },
+  dryRun: {
+    on: 'ProviderNetwork',
+    writer: 'you',
+    text: '`true`: nodes say in the conditions of the network what they would do, and do nothing.',
   },
   networks: {
     on: 'Pod',

@@ -7,6 +7,7 @@ import { interconnectGatewayKind } from './interconnect-gateway.ts';
 import { interconnectKind } from './interconnect.ts';
 import { ipKind } from './ip.ts';
 import { ipPoolKind } from './ippool.ts';
+import { providerNetworkKind } from './provider-network.ts';
 import { remoteClusterKind } from './remote-cluster.ts';
 import { routePolicyKind } from './route-policy.ts';
 import { securityGroupKind } from './security-group.ts';
@@ -14,6 +15,7 @@ import type { Kind } from './shared.ts';
 import { subnetKind } from './subnet.ts';
 import { transitSwitchKind } from './transit-switch.ts';
 import { vipKind } from './vip.ts';
+import { vlanKind } from './vlan.ts';
 import { vpcKind } from './vpc.ts';
 
 /** Every kind Isthmus serves, in the order the documentation shows them. */
@@ -24,6 +26,8 @@ export const allKinds: readonly Kind[] = [
   ipPoolKind,
   vipKind,
   securityGroupKind,
+  providerNetworkKind,
+  vlanKind,
   interconnectKind,
   interconnectGatewayKind,
   transitSwitchKind,

@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { condition, labelSelector, mapList, rules, type Kind } from './shared.ts';
+
+const interfaceName = z
+  .string()
+  .min(1)
+  .max(15)
+  .regex(/^[^/\s]+$/);
+const nodeNames = z.array(z.string().max(253)).max(1000);
+
+export const providerNetworkSpec = z.object({
+  defaultInterface: interfaceName.describe(
+    'Interface of each node that is joined to the bridge `br-<name>`. Its addresses and routes move to the bridge.',
+  ),
+  customInterfaces: z
+    .array(
+      z.object({
+        interface: interfaceName,
+        nodes: nodeNames.min(1).describe('Nodes that have this interface instead of `defaultInterface`.'),
+      }),
+    )
+    .max(64)
+    .describe('Interfaces of nodes where `defaultInterface` is another one.')
+    .optional(),
+  excludeNodes: nodeNames.describe('Nodes without this network.').optional(),
+  nodeSelector: labelSelector.describe('Nodes with this network; all of them by default.').optional(),
+  exchangeLinkName: z
+    .boolean()
+    .describe(
+      'The bridge takes the name of the interface, and the interface that of the bridge, so that what names the interface finds its addresses.',
+    )
+    .meta(
+      rules({
+        rule: 'self == oldSelf',
+        message: 'exchangeLinkName is fixed; delete the provider network and make it anew',
+      }),
+    )
+    .optional(),
+  autoCreateVlanSubinterfaces: z
+    .boolean()
+    .describe('VLAN interfaces of `vlanInterfaces` that a node lacks are made there first.')
+    .optional(),
+  preserveVlanInterfaces: z
+    .boolean()
+    .describe(
+      'VLAN interfaces upon the interface live on as ports of the bridge, with their addresses and routes. Without it such an interface is refused.',
+    )
+    .optional(),
+  vlanInterfaces: z
+    .array(interfaceName)
+    .max(64)
+    .describe('VLAN interfaces to take over, such as `eth1.10`; by default all upon the interface.')
+    .optional(),
+});
+
+export const providerNetworkStatus = z.object({
+  conditions: z
+    .array(condition.extend({ node: z.string().max(253).default('') }))
+    .max(4000)
+    .meta(mapList('type', 'node'))
+    .describe('What is true of the network, and of it on each node.')
+    .optional(),
+  ready: z.boolean().describe('Whether every node of the network is ready.').optional(),
+  readyNodes: nodeNames.optional(),
+  notReadyNodes: nodeNames.optional(),
+  vlans: z.array(z.string()).describe('Vlan objects upon it.').optional(),
+});
+
+export type ProviderNetworkSpec = z.infer<typeof providerNetworkSpec>;
+export type ProviderNetworkStatus = z.infer<typeof providerNetworkStatus>;
+
+export const providerNetworkKind: Kind = {
+  group: 'kubeovn.io',
+  version: 'v1',
+  kind: 'ProviderNetwork',
+  plural: 'provider-networks',
+  singular: 'provider-network',
+  shortNames: ['pn'],
+  scope: 'Cluster',
+  spec: providerNetworkSpec,
+  status: providerNetworkStatus,
+  hasStatusSubresource: true,
+  description:
+    'A physical network that an interface of the nodes leads to. Vlans upon it are what underlay subnets are put into. With the annotation `isthmus.network/dry-run: "true"` nodes only say what they would do.',
+  columns: [
+    { name: 'DefaultInterface', type: 'string', path: '.spec.defaultInterface' },
+    { name: 'Ready', type: 'boolean', path: '.status.ready' },
+    {
+      name: 'Reason',
+      type: 'string',
+      path: '.status.conditions[?(@.node=="")].reason',
+    },
+    { name: 'Vlans', type: 'string', path: '.status.vlans', priority: 1 },
+    { name: 'NotReadyNodes', type: 'string', path: '.status.notReadyNodes', priority: 1 },
+  ],
+  rules: [
+    { rule: 'has(self.spec)', message: 'spec is needed, with a defaultInterface' },
+    {
+      rule: 'self.metadata.name.size() <= 12',
+      message: 'the name may have 12 characters: `br-<name>` is the name of an interface',
+    },
+  ],
+};
