@@ -6,8 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr bird2 gobgpd openbgpd exabgp etcd-server
-  iproute2 iputils-ping ethtool nftables conntrack socat tcpdump procps jq curl)
-programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp)
+  iproute2 iputils-ping ethtool nftables conntrack socat tcpdump procps jq curl containerd runc busybox-static)
+programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp cnitool bandwidth portmap tuning)
 kubernetes=v1.34.4
 
 started=${EPOCHREALTIME/./}
@@ -73,7 +73,7 @@ setup_modules() {
 }
 
 # --- Go programs -----------------------------------------------------------------------------------------------------
-go_present() { command -v go >/dev/null || stop 'go is not on PATH. It builds kube-apiserver, kubectl, helm and gobgpd: install Go 1.24 or newer.'; }
+go_present() { command -v go >/dev/null || stop 'go is not on PATH. It builds kube-apiserver, kubectl, helm, gobgpd and CNI plugins: install Go 1.24 or newer.'; }
 
 tools_path() {
   go_present

@@ -4,6 +4,10 @@
 package tools
 
 import (
+	_ "github.com/containernetworking/cni/cnitool"
+	_ "github.com/containernetworking/plugins/plugins/meta/bandwidth"
+	_ "github.com/containernetworking/plugins/plugins/meta/portmap"
+	_ "github.com/containernetworking/plugins/plugins/meta/tuning"
 	_ "github.com/osrg/gobgp/v4/cmd/gobgp"
 	_ "github.com/osrg/gobgp/v4/cmd/gobgpd"
 	_ "helm.sh/helm/v3/cmd/helm"
