@@ -37,6 +37,7 @@ import { PodLinks } from './host/pod-links.ts';
 import { RouterAdvertisements } from './host/router-advertisements.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { watchHost } from './host/watch-host.ts';
+import { watchRuleset } from './host/watch-ruleset.ts';
 import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } from './ovs/local.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { isGateway } from './plan/gateway-role.ts';
@@ -97,13 +98,18 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const addresses = new NodeAddresses(netlink);
   const host = new HostLoop({
     host: kernel,
-    watch: (onChange) =>
-      watchHost({
-        names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
-        used: () => kernel.used,
-        onChange,
-        onAddress: () => void addresses.refresh().then((isChanged) => isChanged && addressesChanged()),
-      }),
+    watch: (onChange) => {
+      const stops = [
+        watchHost({
+          names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
+          used: () => kernel.used,
+          onChange,
+          onAddress: () => void addresses.refresh().then((isChanged) => isChanged && addressesChanged()),
+        }),
+        watchRuleset(onChange),
+      ];
+      return () => stops.forEach((stop) => stop());
+    },
   });
   const learnedKernel = new KernelLearnedRoutes(netlink);
   const learnedLoop = new HostLoop({
@@ -139,6 +145,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       remotes: [...remotes.entries()].flatMap(([, routes]) => routes),
     }),
     addresses: () => addresses.all,
+    isSwitchUp: () => programs.down.every(({ program }) => program !== 'ovs-vswitchd'),
   });
   const learned = new LearnedRoutes({
     host: learnedLoop,

@@ -5,16 +5,19 @@
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostLoop } from '../host/loop.ts';
+import { linkMissing } from '../host/target.ts';
 import type { ForwardingInput } from '../plan/forwarding.ts';
 import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
-import { mirrorOwner, planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
+import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
 
 export interface NodeNetworkOptions {
   readonly settings: ChassisSettings;
   readonly target: OvsdbTarget;
-  readonly host: Pick<HostLoop<HostNetwork>, 'set'>;
+  readonly host: Pick<HostLoop<HostNetwork>, 'set' | 'problems' | 'onResult'>;
+  /** Whether ovs-vswitchd is not known to be down: then an interface that it has not made will not come by itself. */
+  readonly isSwitchUp: () => boolean;
   readonly node: () => NodeFacts | undefined;
   readonly subnets: () => readonly SubnetFacts[];
   /** Whether traffic to other clusters may pass here. */
@@ -24,12 +27,18 @@ export interface NodeNetworkOptions {
   readonly addresses: () => readonly string[];
 }
 
+/** A starting ovs-vswitchd makes ovn0 by itself, within less. */
+const patienceMs = 3000;
+
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
   readonly #portProblems = new Map<string, Problem>();
 
   #subnetProblems: readonly SubnetProblem[] = [];
   #pending: NodeJS.Immediate | undefined;
+  /** Since when applications of the host network find no ovn0, by a monotonic clock. */
+  #missingSinceMs: number | undefined;
+  #isRemaking = false;
 
   constructor(options: NodeNetworkOptions) {
     this.#options = options;
@@ -39,6 +48,7 @@ export class NodeNetwork {
       if (problem === undefined) this.#portProblems.delete(owner);
       else this.#portProblems.set(owner, problem);
     });
+    options.host.onResult(() => this.#lookForPort());
   }
 
   /** Owner → why its rows are not in the local OVS database. */
@@ -63,7 +73,7 @@ export class NodeNetwork {
     const { settings, target, host } = this.#options;
     const node = this.#options.node();
     for (const [owner, desired] of planLocalOvs(settings, node, this.#options.isGateway())) {
-      if (desired === undefined) target.drop(owner);
+      if (desired === undefined || (this.#isRemaking && owner === nodePortOwner)) target.drop(owner);
       else target.set(owner, desired);
     }
     const { mtu, mirrorInterface } = settings;
@@ -72,5 +82,25 @@ export class NodeNetwork {
     const plan = planHostNetwork({ node, subnets, mtu, addresses, mirrorInterface, forwarding });
     this.#subnetProblems = plan.problems;
     host.set(plan.network);
+  }
+
+  /** Called after every application, which are repeated while something is missing. */
+  #lookForPort(): void {
+    const { host, isSwitchUp } = this.#options;
+    const isMissing = host.problems?.some(({ code }) => code === linkMissing) === true && isSwitchUp();
+    if (!isMissing) this.#missingSinceMs = undefined;
+    else if (this.#missingSinceMs === undefined) this.#missingSinceMs = performance.now();
+    else if (performance.now() - this.#missingSinceMs > patienceMs) void this.#remakePort();
+  }
+
+  /** Somebody deleted the device: the userspace datapath does not notice, and makes it anew with its row only. */
+  async #remakePort(): Promise<void> {
+    if (this.#isRemaking) return;
+    this.#missingSinceMs = undefined;
+    this.#isRemaking = true;
+    this.refresh();
+    await this.#options.target.untilApplied();
+    this.#isRemaking = false;
+    this.refresh();
   }
 }

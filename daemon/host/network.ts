@@ -8,7 +8,7 @@ import { mainTable, type Address, type Route } from './rtnetlink-codec.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
-import type { HostProblem, HostTarget } from './target.ts';
+import { type HostProblem, type HostTarget, linkMissing } from './target.ts';
 
 /** rtm_protocol of our routes and rules: how they are told from those of the administrator and of routing daemons. */
 export const routeProtocol = 155;
@@ -60,7 +60,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
       if (actual !== undefined) await attempt('LinkRefused', () => this.#setLink(link, actual, addresses));
       else if (!link.isMirror)
         problems.push({
-          code: 'LinkMissing',
+          code: linkMissing,
           message: `Open vSwitch has not made interface ${link.name} yet; look at ovs-vswitchd's log`,
         });
     }

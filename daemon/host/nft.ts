@@ -6,7 +6,8 @@
 import { createHash } from 'node:crypto';
 import { run } from './program.ts';
 
-const table = 'inet isthmus';
+export const tableName = 'isthmus';
+const table = `inet ${tableName}`;
 
 export class NftTable {
   #written: { readonly digest: string; readonly listing: string } | undefined;

@@ -11,6 +11,9 @@ export interface HostProblem extends Problem {
   readonly prefix?: string;
 }
 
+/** Code of the problem that Open vSwitch has not made an interface. */
+export const linkMissing = 'LinkMissing';
+
 /** Whether a problem is one of what somebody wishes, and not of the node itself. */
 export function isWish({ subnet, prefix }: HostProblem): boolean {
   return subnet !== undefined || prefix !== undefined;

@@ -5,11 +5,14 @@ import { RTM } from '../../lib/netlink/message.ts';
 import { type NetlinkMessage, openSocket } from '../../lib/netlink/socket.ts';
 import { readMultipath } from './multipath-codec.ts';
 
-/** Multicast groups whose messages tell that links, addresses, routes or rules changed. */
+/** Multicast groups whose messages tell that links, addresses, routes, rules or settings changed. */
 const groups = [
   1 /* link */, 5 /* v4 addresses */, 7 /* v4 routes */, 8 /* v4 rules */, 9 /* v6 addresses */, 11 /* v6 routes */,
-  19 /* v6 rules */,
+  19 /* v6 rules */, 24 /* v4 settings */, 25 /* v6 settings */,
 ];
+/** Of the settings, such as forwarding, that hold for all links (NETCONFA_IFINDEX_ALL, which is -1). */
+const allLinks = 0xffffffff;
+const NETCONFA_IFINDEX = 1;
 
 export interface HostWatch {
   /** Links of ours, by name. */
@@ -18,7 +21,7 @@ export interface HostWatch {
   readonly used: () => ReadonlySet<number>;
   /** Whether a route of ours has no link yet: then it may be one that just got a network. */
   readonly isWaiting?: () => boolean;
-  /** After each change of those links, their addresses and routes, of rules, and where the kernel lost messages. */
+  /** After each change of those links, their addresses, routes and settings, of rules and of settings of all links, and where the kernel lost messages. */
   readonly onChange: () => void;
   /** After a change of addresses of any link. */
   readonly onAddress: () => void;
@@ -29,6 +32,7 @@ export function watchHost({ names, used, isWaiting, onChange, onAddress }: HostW
   const socket = openSocket();
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
+  const isOursOrAll = (index: number): boolean => index === allLinks || [...ours.values()].includes(index);
   const concerns = ({ type, data }: NetlinkMessage): boolean => {
     if (type === RTM.NEWRULE || type === RTM.DELRULE) return true;
     if (type === RTM.NEWLINK || type === RTM.DELLINK) {
@@ -37,6 +41,7 @@ export function watchHost({ names, used, isWaiting, onChange, onAddress }: HostW
       return names.includes(link.name) || used().has(link.index);
     }
     if (type === RTM.NEWADDR || type === RTM.DELADDR) return isOurs(wire.readU32(data, 4));
+    if (type === RTM.NEWNETCONF) return names.length > 0 && isOursOrAll(settingOf(data));
     const hops = readMultipath(data).flatMap((route) => route.hops);
     if (type === RTM.NEWROUTE && isWaiting?.() === true && hops.some(({ gateway }) => gateway === undefined))
       return true;
@@ -56,4 +61,11 @@ export function watchHost({ names, used, isWaiting, onChange, onAddress }: HostW
   socket.on('error', onLoss);
   for (const group of groups) socket.addMembership(group);
   return () => socket.close();
+}
+
+/** Index of the link that a message of a setting is about. */
+function settingOf(data: Buffer): number {
+  // struct netconfmsg is one byte, the attributes after it begin at a multiple of four.
+  const index = wire.readAttributes(data.subarray(4)).get(NETCONFA_IFINDEX);
+  return index === undefined ? 0 : wire.readU32(index);
 }

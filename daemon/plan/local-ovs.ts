@@ -23,6 +23,7 @@ export interface ChassisSettings extends MirrorSettings {
 export type DesiredByOwner = ReadonlyMap<string, Desired | undefined>;
 
 export const mirrorOwner = 'node/mirror';
+export const nodePortOwner = 'node/ovn0';
 /** In Open_vSwitch's `external_ids`, on gateways between clusters only. */
 export const interconnectKey = 'ovn-is-interconn';
 
@@ -35,7 +36,7 @@ export function planLocalOvs(
   return new Map([
     ['node/bridge', planBridge(settings)],
     ['node/chassis', planChassis(settings, isGateway)],
-    ['node/ovn0', planNodePort(settings, node)],
+    [nodePortOwner, planNodePort(settings, node)],
     [mirrorOwner, planMirror(settings)],
   ]);
 }

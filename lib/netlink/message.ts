@@ -20,6 +20,7 @@ export const RTM = {
   DELRULE: 33,
   GETRULE: 34,
   GETQDISC: 38,
+  NEWNETCONF: 80,
 } as const;
 /** The type of an answer, and flags of requests. */
 export const NLM = { ERROR: 2, REPLACE: 0x100, EXCL: 0x200, CREATE: 0x400, DUMP: 0x300 } as const;

@@ -1,8 +1,9 @@
-/** Sockets of rtnetlink(7), and one request on one of them. A socket belongs to the namespace it was opened in. */
+/** Sockets of netlink(7), and one request on one of them. A socket belongs to the namespace it was opened in. */
 import { getSystemErrorName } from 'node:util';
 import { createNetlink, type NetlinkMessage, type NetlinkSocket, parseError, Protocol } from 'netlink';
 import { NLM } from './message.ts';
 
+export { Protocol } from 'netlink';
 export type { NetlinkMessage, NetlinkSocket } from 'netlink';
 
 /** The kernel's answer to one request; `code` is the errno's name: `EEXIST`, `ENODEV` … */
@@ -17,9 +18,9 @@ export class NetlinkError extends Error {
 
 const requestTimeoutMs = 5000;
 
-/** It keeps no process running. */
-export function openSocket(): NetlinkSocket {
-  return createNetlink(Protocol.ROUTE, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
+/** Of rtnetlink(7) unless told otherwise. It keeps no process running. */
+export function openSocket(protocol: number = Protocol.ROUTE): NetlinkSocket {
+  return createNetlink(protocol, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
 }
 
 /** @param what is asked for, for the error @throws NetlinkError where the kernel refuses */

@@ -1,0 +1,179 @@
+/** What the daemon wants of its node stays: whatever somebody takes away or changes is as before within seconds, and nothing is written where nothing changed. */
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
+import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+
+const node = new TestNode();
+let cluster: TestCluster;
+let wanted = '';
+let podPort = '';
+
+function reachesPod(): boolean {
+  try {
+    exec('ping', '-c1', '-W1', '10.16.0.21');
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** All of the node that the daemon answers for, as programs of the system show it. */
+function state(): string {
+  const show = (...args: readonly string[]): string => {
+    try {
+      return exec(args[0] ?? '', ...args.slice(1));
+    } catch (error) {
+      return String(error);
+    }
+  };
+  return [
+    show('nft', 'list', 'table', 'inet', 'isthmus'),
+    show('ip', '-o', 'addr', 'show', 'dev', 'ovn0', 'scope', 'global').replaceAll(/^\d+: /gm, ''),
+    show('ip', '-o', 'link', 'show', 'dev', 'ovn0')
+      .replace(/^\d+: /, '')
+      .replace(/ state \w+ /, ' '),
+    show('ip', 'route', 'show', 'table', 'all', 'proto', '155'),
+    show('ip', 'rule', 'show').replaceAll(/ *$/gm, ''),
+    ...['net/ipv4/ip_forward'].map((path) => readFileSync(`/proc/sys/${path}`, 'utf8')),
+    node
+      .vsctl('--columns=name,type,mac,mtu_request,external_ids', '--format=csv', 'find', 'interface', 'name=ovn0')
+      .replace(/ovn-installed-ts=""\d+""/, ''),
+    node.vsctl('get', 'bridge', 'br-int', 'datapath_type', 'fail_mode', 'other_config:disable-in-band'),
+    node.vsctl('get', 'open', '.', 'external_ids'),
+  ].join('\n');
+}
+
+before(async () => {
+  cluster = await startCluster(node);
+  await cluster.makeSubnet('away', '10.19.0.0/24', false);
+  await cluster.makeSubnet('ruled', '10.20.0.0/24', true);
+  await cluster.setSubnet('ruled', {
+    natOutgoingPolicyRules: [{ match: { dstIPs: '198.51.100.0/24' }, action: 'forward' }],
+  });
+  await cluster.setSubnet('away', {
+    externalEgressGateway: '172.30.9.1',
+    policyRoutingPriority: 1001,
+    policyRoutingTableID: 1001,
+  });
+  await node.startDaemon(cluster.kubeconfig);
+  await eventually('the node to be as wanted', () => {
+    const now = state();
+    return now.includes('table 1001') && now.includes('ovn-installed') && now.includes('lookup 1001');
+  });
+  wanted = state();
+  const pod = await cluster.makePod('kept');
+  await cluster.allocate(pod, '10.16.0.21');
+  const { status, json } = await node.cni('ADD', pod.env);
+  assert.equal(status, 0, JSON.stringify(json));
+  podPort = `${pod.env['CNI_CONTAINERID']?.slice(0, 12)}_h`;
+  assert.ok(reachesPod());
+});
+
+after(async () => {
+  await node.stop();
+  await cluster?.stop();
+});
+
+const deeds: Readonly<Record<string, readonly string[]>> = {
+  'the nftables table': ['nft', 'delete', 'table', 'inet', 'isthmus'],
+  'every nftables table': ['nft', 'flush', 'ruleset'],
+  'a chain of the table': ['nft', 'flush', 'chain', 'inet', 'isthmus', 'postrouting'],
+  'an element of a set': ['nft', 'delete', 'element', 'inet', 'isthmus', 'nat4', '{ 10.16.0.0/16 }'],
+  'a rule somebody adds to our table': ['nft', 'add', 'rule', 'inet', 'isthmus', 'postrouting', 'drop'],
+  'a route to a subnet': ['ip', 'route', 'del', '10.16.0.0/16'],
+  'the default route of an egress gateway': ['ip', 'route', 'flush', 'table', '1001'],
+  'the rule of an egress gateway': ['ip', 'rule', 'del', 'priority', '1001'],
+  'the address of ovn0': ['ip', 'addr', 'flush', 'dev', 'ovn0'],
+  'an address somebody adds to ovn0': ['ip', 'addr', 'add', '198.51.100.7/32', 'dev', 'ovn0'],
+  'ovn0 being up': ['ip', 'link', 'set', 'ovn0', 'down'],
+  'the MTU of ovn0': ['ip', 'link', 'set', 'ovn0', 'mtu', '1300'],
+  'ovn0 itself': ['ip', 'link', 'del', 'ovn0'],
+  'the MAC address of ovn0': ['ip', 'link', 'set', 'ovn0', 'address', '02:00:00:00:00:99'],
+  forwarding: ['sysctl', '-w', 'net.ipv4.ip_forward=0'],
+};
+for (const [what, command] of Object.entries(deeds)) {
+  test(`${what} is back`, async () => {
+    exec(command[0] ?? '', ...command.slice(1));
+    await untilAsWanted();
+  });
+}
+
+const rows: Readonly<Record<string, readonly string[]>> = {
+  'the port of ovn0': ['del-port', 'br-int', 'ovn0'],
+  'the settings of ovn-controller': ['remove', 'open', '.', 'external_ids', 'ovn-encap-ip', 'ovn-remote'],
+  'the iface-id of ovn0': ['remove', 'interface', 'ovn0', 'external_ids', 'iface-id'],
+};
+for (const [what, command] of Object.entries(rows)) {
+  test(`${what} is back`, async () => {
+    node.vsctl(...command);
+    await untilAsWanted();
+  });
+}
+
+test('the port of a pod is back, with its traffic', async () => {
+  const ofport = (): string => node.vsctl('--if-exists', 'get', 'interface', podPort, 'ofport');
+  const was = ofport();
+  node.vsctl('del-port', 'br-int', podPort);
+  await eventually('another port', () => /^\d+$/.test(ofport()) && ofport() !== was);
+  await eventually('traffic', reachesPod);
+});
+
+test('the integration bridge is made anew, with ovn0 and the ports of pods', async () => {
+  node.vsctl('del-br', 'br-int');
+  await untilAsWanted();
+  await eventually('traffic', reachesPod);
+});
+
+test('nothing is written where nothing changed: by a restart, by an event, by a foreign change', async () => {
+  const monitors = [startMonitor('ip', 'monitor', 'link', 'address', 'route', 'rule'), startMonitor('nft', 'monitor')];
+  exec('ip', 'route', 'add', '198.51.100.0/24', 'via', '172.30.9.1');
+  await eventually('the monitor to see a change', () =>
+    monitors[0]?.lines().some((line) => line.includes('198.51.100')),
+  );
+  await node.kill('daemon');
+  await node.startDaemon(cluster.kubeconfig);
+  await cluster.setSubnet('away', { excludeIps: ['10.19.0.9'] });
+  exec('ip', 'rule', 'add', 'priority', '77', 'to', '198.51.100.8', 'lookup', '77');
+  exec('ip', 'rule', 'del', 'priority', '77');
+  exec('nft', 'add', 'table', 'inet', 'other');
+  exec('nft', 'delete', 'table', 'inet', 'other');
+  await eventually('the daemon to have applied', () => node.log('daemon').includes('NetworkReady') || undefined);
+  for (const monitor of monitors) await monitor.stop();
+  const seen = monitors
+    .flatMap((monitor) => monitor.lines())
+    .filter((line) => !/198\.51\.100|^77:|other|new generation|gen id|^$/.test(line));
+  assert.deepEqual(seen, []);
+  assert.equal(state(), wanted);
+});
+
+async function untilAsWanted(): Promise<void> {
+  let now = '';
+  await eventually('the node to be as before', () => (now = state()) === wanted, 10_000).catch((error: unknown) => {
+    const [was, is] = [new Set(wanted.split('\n')), new Set(now.split('\n'))];
+    assert.deepEqual(
+      { lost: [...was.difference(is)], strange: [...is.difference(was)] },
+      { lost: [], strange: [] },
+      String(error),
+    );
+  });
+}
+
+function startMonitor(
+  program: string,
+  ...args: readonly string[]
+): { lines(): readonly string[]; stop(): Promise<void> } {
+  const child: ChildProcess = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  child.stdout?.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  return {
+    lines: () => text.split('\n'),
+    stop: async () => {
+      child.kill();
+      await once(child, 'close');
+    },
+  };
+}
