@@ -14,7 +14,7 @@ ISTHMUS_OVN := $(or $(OVN),$(ISTHMUS_OVN))
 export ISTHMUS_OVN
 IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)" $(NODE)
 
-.PHONY: help cli demo test test-all bench bench-ic bench-bgp check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
+.PHONY: help cli demo test test-all bench bench-node bench-ic bench-bgp check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -25,7 +25,7 @@ demo: setup ## two clusters and a router on this machine, with measured pings be
 test: setup ## types, lint, unit tests and system tests on real OVN, Kubernetes and FRR
 	@test/setup/run-tests.sh
 
-test-all: test test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
+test-all: test test-25.03 test-gobgpd-3 test-model bench bench-node bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
 	@ISTHMUS_OVN=25.03 test/setup/run-tests.sh without-check
@@ -40,6 +40,9 @@ test-model: setup ## a long random sequence of changes and crashes (SEED=n, STEP
 
 bench: setup ## benchmarks in a lab of their own, each with its floor beside it; rewrites docs/performance.md
 	@$(IN_LAB) test/bench/main.ts
+
+bench-node: setup ## what the daemon of a node costs, in a lab of one node; rewrites its part of docs/performance.md
+	@$(IN_LAB) test/bench/node/main.ts
 
 bench-ic: setup ## what a failure between clusters costs, in labs of its own; rewrites its part of docs/performance.md
 	@$(IN_LAB) test/bench/ic/main.ts

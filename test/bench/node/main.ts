@@ -1,0 +1,46 @@
+/**
+ * `make bench-node`: a lab of its own with one node, every measurement of the daemon in turn, one table, which replaces the one
+ * in docs/performance.md. A measurement that cannot be made is named below the table, and the command ends with 1.
+ * ONLY=text: those whose name has it, and the page is left as it is.
+ */
+import { join } from 'node:path';
+import { openLab } from '../../lab/lib/lab.ts';
+import { upFromEnvironment } from '../../lab/main.ts';
+import { machine, rewritePart } from '../page.ts';
+import { runBench } from '../program.ts';
+import { renderRows } from '../promise.ts';
+import { measurements as add } from './add.bench.ts';
+import { measurements as idle } from './idle.bench.ts';
+import { measurements as kept } from './kept.bench.ts';
+import type { Measurement, NodeBed, NodeRow } from './measurement.ts';
+
+const topology = join(import.meta.dirname, 'one-node.yaml');
+const only = process.env['ONLY'] ?? '';
+const all: readonly Measurement[] = [...add, ...kept, ...idle];
+
+async function bench(name: string): Promise<void> {
+  await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: topology, LAB_WITHOUT: '' });
+  const lab = openLab(name);
+  const [cluster] = lab.layout.clusters;
+  const [node] = cluster?.nodes ?? [];
+  if (cluster === undefined || node === undefined) throw new Error(`${topology} has no node`);
+  const bed: NodeBed = { lab, cluster: cluster.name, node };
+  const rows: NodeRow[] = [];
+  const failures: string[] = [];
+  for (const { name: what, measure } of all.filter((each) => each.name.includes(only))) {
+    console.log(`         ${what}`);
+    try {
+      rows.push(...(await measure(bed)));
+    } catch (error) {
+      console.error(error);
+      failures.push(`${what}: ${(error as Error).message.split('\n')[0] ?? ''}`);
+    }
+  }
+  const missing = failures.map((failure) => `\n\nNot measured: ${failure}`).join('');
+  const text = `${await machine()}\n\n${renderRows(rows)}${missing}`;
+  console.log(`\n${text}`);
+  if (only === '') rewritePart('node', text);
+  if (failures.length > 0) process.exitCode = 1;
+}
+
+await runBench('node', bench);
