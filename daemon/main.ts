@@ -40,6 +40,7 @@ import { watchHost } from './host/watch-host.ts';
 import { watchRuleset } from './host/watch-ruleset.ts';
 import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } from './ovs/local.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
+import { SwitchPace } from './ovs/switch-pace.ts';
 import { isGateway } from './plan/gateway-role.ts';
 import { planNodeStatus } from './plan/node-status.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
@@ -92,6 +93,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     logger: log,
     // A pod waits for each transaction; bursts on one node are small.
     batchDelayMs: 1,
+    reader: new SwitchPace(ovs),
     onTransaction: (done) => metrics.onTransaction(done),
   });
   const kernel = new KernelHost(netlink);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
 import { schemaFile, startOvsdbServer, type TestServer } from '../ovsdb/src/testing.ts';
 import { openOvsdbTarget, type OvsdbTarget } from './ovsdb-target.ts';
@@ -72,6 +73,38 @@ describe('the OVSDB target on a real northbound database', () => {
     key,
     columns: { addresses: [address] },
     parent: { table: 'Logical_Switch', key: on, column: 'ports' },
+  });
+
+  it('waits for who reads it, marks each transaction for him, and writes together what was wanted meanwhile', async () => {
+    const mark = {
+      op: 'mutate',
+      table: 'NB_Global',
+      where: [],
+      mutations: [['nb_cfg', '+=', 1]],
+    } as const;
+    const busy = Promise.withResolvers<void>();
+    target.close();
+    target = openOvsdbTarget({
+      client,
+      room: 'paced',
+      logger,
+      reader: { mark, untilTakenUp: () => busy.promise },
+      onTransaction: () => (transactions += 1),
+    });
+    target.seal();
+    const before = transactions;
+    for (const name of ['p1', 'p2', 'p3']) {
+      target.set(`switch/${name}`, aSwitch(name));
+      await sleep(10);
+    }
+    assert.equal(transactions, before);
+    busy.resolve();
+    await target.untilApplied();
+    assert.equal(transactions, before + 1);
+    assert.equal(rows('NB_Global')[0]?.['nb_cfg'], 1);
+    target.set('switch/p1', aSwitch('p1'));
+    await target.untilApplied();
+    assert.equal(rows('NB_Global')[0]?.['nb_cfg'], 1, 'nothing is marked where nothing is written');
   });
 
   it('writes a burst in one transaction, and nothing the second time', async () => {

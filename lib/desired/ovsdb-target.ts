@@ -24,12 +24,24 @@ export interface TargetLogger {
   warn(fields: object, message: string): void;
 }
 
+export interface TransactionReader {
+  /** Part of every transaction: by it he sees that there is one more. */
+  readonly mark: Operation;
+  /** Resolves when he has taken up what was marked, or is not to be waited for any longer. */
+  readonly untilTakenUp: () => Promise<void>;
+}
+
 export interface OvsdbTargetOptions extends DatabaseOptions {
   readonly logger: TargetLogger;
   /** How long a burst is gathered. Default 5 ms. */
   readonly batchDelayMs?: number;
   /** Owners in one transaction at most. Default 500. */
   readonly batchSize?: number;
+  /**
+   * Somebody who reads the database and tells there when he has taken up a transaction. The next one waits for that, so that
+   * what is wanted meanwhile joins it. By default nobody is waited for.
+   */
+  readonly reader?: TransactionReader;
   /** Told of each transaction: operations, owners, and milliseconds from sending to the reply. */
   readonly onTransaction?: (transaction: {
     readonly operations: number;
@@ -207,6 +219,7 @@ class Target implements OvsdbTarget {
   async #run(): Promise<void> {
     this.#isRunning = true;
     while (!this.#isClosed && this.#client.state === 'synced' && !this.#agenda.isEmpty()) {
+      await this.#options.reader?.untilTakenUp();
       await this.#apply(this.#agenda.take(this.#options.batchSize ?? 500, this.#plans));
     }
     this.#isRunning = false;
@@ -247,9 +260,10 @@ class Target implements OvsdbTarget {
 
   async #transact(operations: readonly Operation[], owners: number): Promise<Problem | 'lost' | undefined> {
     if (operations.length === 0) return undefined;
+    const { reader } = this.#options;
     const start = performance.now();
     try {
-      await this.#client.transact(operations);
+      await this.#client.transact(reader === undefined ? operations : [...operations, reader.mark]);
       this.#options.onTransaction?.({ operations: operations.length, owners, ms: performance.now() - start });
       return undefined;
     } catch (error) {
