@@ -9,6 +9,7 @@ import { installation } from 'ovsdb-client/testing';
 import { raiseBuffers } from './buffers.ts';
 import { bgpManifests, registerNodes } from './cluster-objects.ts';
 import { installChart, makeNamespace, renderChart, writeAccountKubeconfig } from './chart.ts';
+import { makeCniBin } from './cni-folder.ts';
 import { startComponent, writeWhole } from './component.ts';
 import { startControlPlane } from './control-plane.ts';
 import { takeDown } from './down.ts';
@@ -96,6 +97,7 @@ async function make(options: UpOptions): Promise<Lab> {
     );
   makeStateDir(options.name);
   for (const dir of directoriesOf(lab)) mkdirSync(dir, { recursive: true });
+  for (const node of lab.clusters.flatMap(({ nodes }) => nodes)) makeCniBin(node);
   writeRecord(record);
   raiseBuffers();
   await makeNetwork(lab);
