@@ -2,7 +2,7 @@
  * The daemon's unix socket. In: requests of the shim. Out: what `answer` returns. A client that goes away before
  * its answer was written aborts its request's signal; whoever serves the request must then undo what it did.
  */
-import { chmodSync, mkdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { dirname } from 'node:path';
 import { decodeRequest, encodeAnswer, MalformedRequest, type ShimAnswer, type ShimRequest } from './protocol.ts';
@@ -21,16 +21,22 @@ export interface CniServer {
 
 const requestTimeoutMs = 10_000;
 
-/** Replaces a socket that an earlier daemon left behind. Only root may connect. */
+/**
+ * Takes the place of the socket that an earlier daemon left behind. It is put there only when it listens and only root may
+ * connect: a shim that waits for a daemon looks for a new socket once.
+ */
 export async function openCniServer(options: CniServerOptions): Promise<CniServer> {
-  mkdirSync(dirname(options.socketPath), { recursive: true });
-  rmSync(options.socketPath, { force: true });
+  const { socketPath } = options;
+  const prepared = `${socketPath}.new`;
+  mkdirSync(dirname(socketPath), { recursive: true });
+  rmSync(prepared, { force: true });
   const server = createServer((socket) => serve(socket, options));
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
-    server.listen(options.socketPath, resolve);
+    server.listen(prepared, resolve);
   });
-  chmodSync(options.socketPath, 0o600);
+  chmodSync(prepared, 0o600);
+  renameSync(prepared, socketPath);
   return { close: () => closeServer(server) };
 }
 

@@ -10,24 +10,33 @@
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAGIC "isthmus1"
 #define DEFAULT_SOCKET "/run/isthmus/daemon.sock"
-#define SUPPORTED_VERSIONS "\"0.3.1\",\"0.4.0\",\"1.0.0\""
+#define SUPPORTED_VERSIONS "\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\""
 
+/* How long a daemon may be away, as while it is replaced, before the runtime is told so. */
+#define CONNECT_TIMEOUT_SECONDS 5
 #define SEND_TIMEOUT_SECONDS 5
 /* The daemon gives up before this and says why; this bound is for a daemon that hangs. */
+#ifndef ANSWER_TIMEOUT_SECONDS
 #define ANSWER_TIMEOUT_SECONDS 90
+#endif
+#define STATUS_TIMEOUT_SECONDS 5
 #define MAX_STDIN (4u << 20)
+#define MAX_ANSWER (64u << 20)
 
 extern char **environ;
 
@@ -41,9 +50,8 @@ static void append(struct buffer *to, const void *bytes, size_t length)
     if (to->length + length > to->capacity) {
         to->capacity = (to->length + length) * 2 + 4096;
         to->data = realloc(to->data, to->capacity);
-        if (to->data == NULL) {
+        if (to->data == NULL)
             _exit(1);
-        }
     }
     memcpy(to->data + to->length, bytes, length);
     to->length += length;
@@ -55,31 +63,25 @@ static void append_u32(struct buffer *to, size_t value)
     append(to, &wire, sizeof wire);
 }
 
+/* With a NUL behind the last byte. */
 static void read_stdin(struct buffer *into)
 {
     char chunk[16384];
     ssize_t n;
-    while ((n = read(STDIN_FILENO, chunk, sizeof chunk)) != 0) {
-        if (n < 0 && errno == EINTR) {
-            continue;
-        }
-        if (n < 0 || into->length > MAX_STDIN) {
-            break;
-        }
+    while (into->length <= MAX_STDIN && (n = read(STDIN_FILENO, chunk, sizeof chunk)) > 0)
         append(into, chunk, (size_t)n);
-    }
+    append(into, "", 1);
+    into->length--;
 }
 
 static int write_all(int fd, const char *data, size_t length)
 {
     while (length > 0) {
         ssize_t n = write(fd, data, length);
-        if (n < 0 && errno == EINTR) {
+        if (n < 0 && errno == EINTR)
             continue;
-        }
-        if (n <= 0) {
+        if (n <= 0)
             return -1;
-        }
         data += n;
         length -= (size_t)n;
     }
@@ -91,15 +93,10 @@ static int read_all(int fd, void *into, size_t length)
     char *at = into;
     while (length > 0) {
         ssize_t n = read(fd, at, length);
-        if (n < 0 && errno == EINTR) {
+        if (n < 0 && errno == EINTR)
             continue;
-        }
-        if (n == 0) {
-            errno = ECONNRESET;
-        } else if (n < 0 && errno == EAGAIN) {
-            errno = ETIMEDOUT;
-        }
         if (n <= 0) {
+            errno = n == 0 ? ECONNRESET : errno == EAGAIN ? ETIMEDOUT : errno;
             return -1;
         }
         at += n;
@@ -111,100 +108,109 @@ static int read_all(int fd, void *into, size_t length)
 /* An error must carry the cniVersion of the configuration: found by looking for the key, as the bytes after it. */
 static void find_version(const struct buffer *config, char *out, size_t size)
 {
-    const char *key = "\"cniVersion\"";
-    const char *at = config->data == NULL ? NULL : memmem(config->data, config->length, key, strlen(key));
+    const char *key = "\"cniVersion\"", *at = strstr(config->data, key);
     size_t n = 0;
     if (at != NULL) {
-        const char *end = config->data + config->length;
-        for (at += strlen(key); at < end && strchr(" \t\r\n:\"", *at) != NULL && *at != '\0'; at++) {
-        }
-        while (at < end && n + 1 < size && strchr("0123456789.", *at) != NULL && *at != '\0') {
-            out[n++] = *at++;
-        }
+        at += strlen(key);
+        at += strspn(at, " \t\r\n:\"");
+        n = strspn(at, "0123456789.");
     }
-    out[n] = '\0';
-    if (n == 0) {
-        snprintf(out, size, "1.0.0");
-    }
+    snprintf(out, size, "%.*s", n == 0 ? 5 : (int)n, n == 0 ? "1.0.0" : at);
+}
+
+static int is_command(const char *name)
+{
+    const char *command = getenv("CNI_COMMAND");
+    return command != NULL && strcmp(command, name) == 0;
 }
 
 static int answer_alone(const struct buffer *config, const char *path, const char *what, int error)
 {
     char version[16];
-    const char *command = getenv("CNI_COMMAND");
     find_version(config, version, sizeof version);
-    if (command != NULL && strcmp(command, "VERSION") == 0) {
+    if (is_command("VERSION")) {
         printf("{\"cniVersion\":\"%s\",\"supportedVersions\":[" SUPPORTED_VERSIONS "]}\n", version);
         return 0;
     }
     /* The path is the administrator's; a quote or backslash in it would break the JSON. */
     int plain = strpbrk(path, "\"\\") == NULL;
-    printf("{\"cniVersion\":\"%s\",\"code\":11,\"msg\":\"the isthmus daemon of this node does not answer, try again later\","
+    printf("{\"cniVersion\":\"%s\",\"code\":%d,\"msg\":\"the isthmus daemon of this node does not answer, try again later\","
            "\"details\":\"%s %s: %s; look at the isthmus-daemon pod of this node\"}\n",
-           version, what, plain ? path : "the daemon's socket", strerror(error));
+           version, is_command("STATUS") ? 50 : 11, what, plain ? path : "the daemon's socket", strerror(error));
     return 1;
 }
 
-static int dial(const char *path)
+static int dial(const struct sockaddr_un *address)
+{
+    struct timeval send_timeout = {.tv_sec = SEND_TIMEOUT_SECONDS};
+    struct timeval answer_timeout = {.tv_sec = is_command("STATUS") ? STATUS_TIMEOUT_SECONDS : ANSWER_TIMEOUT_SECONDS};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &send_timeout, sizeof send_timeout);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &answer_timeout, sizeof answer_timeout);
+    return connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? fd : -1;
+}
+
+/* Connects, if need be once a daemon puts its socket into the folder: the kernel tells, and nothing was sent before. */
+static int dial_or_wait(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct timeval send_timeout = {.tv_sec = SEND_TIMEOUT_SECONDS}, answer_timeout = {.tv_sec = ANSWER_TIMEOUT_SECONDS};
+    char folder[sizeof address.sun_path], events[4096];
     if (strlen(path) >= sizeof address.sun_path) {
         errno = ENAMETOOLONG;
         return -1;
     }
     strcpy(address.sun_path, path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return -1;
+    strcpy(folder, path);
+    char *slash = strrchr(folder, '/');
+    strcpy(slash == NULL ? folder : slash + 1, ".");
+    struct pollfd watch = {.fd = inotify_init1(IN_CLOEXEC), .events = POLLIN};
+    int can_wait = !is_command("VERSION") && !is_command("STATUS") &&
+                   inotify_add_watch(watch.fd, folder, IN_MOVED_TO | IN_CREATE | IN_ATTRIB) >= 0;
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    for (time_t end = now.tv_sec + CONNECT_TIMEOUT_SECONDS;;) {
+        int fd = dial(&address), error = errno;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (fd >= 0 || !can_wait || (error != ENOENT && error != ECONNREFUSED) || now.tv_sec >= end ||
+            poll(&watch, 1, (int)(end - now.tv_sec) * 1000) <= 0 || read(watch.fd, events, sizeof events) < 0) {
+            errno = error;
+            return fd;
+        }
     }
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &send_timeout, sizeof send_timeout);
-    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &answer_timeout, sizeof answer_timeout);
-    return connect(fd, (struct sockaddr *)&address, sizeof address) == 0 ? fd : -1;
 }
 
 int main(void)
 {
-    const char *path = getenv("ISTHMUS_SOCKET");
-    struct buffer config = {0}, request = {0};
+    const char *path = getenv("ISTHMUS_SOCKET"), *step = "connecting to";
+    struct buffer config = {0}, entries = {0}, request = {0};
     uint32_t header[2], count = 0;
 
-    if (path == NULL || *path == '\0') {
+    if (path == NULL || *path == '\0')
         path = DEFAULT_SOCKET;
-    }
     signal(SIGPIPE, SIG_IGN);
     read_stdin(&config);
     for (char **e = environ; *e != NULL; e++) {
-        count += strncmp(*e, "CNI_", 4) == 0;
-    }
-    append(&request, MAGIC, strlen(MAGIC));
-    append_u32(&request, count);
-    for (char **e = environ; *e != NULL; e++) {
         if (strncmp(*e, "CNI_", 4) == 0) {
-            append_u32(&request, strlen(*e));
-            append(&request, *e, strlen(*e));
+            append_u32(&entries, strlen(*e));
+            append(&entries, *e, strlen(*e));
+            count++;
         }
     }
-    append_u32(&request, config.length);
-    append(&request, config.data == NULL ? "" : config.data, config.length);
+    append_u32(&entries, config.length);
+    append(&entries, config.data, config.length);
+    append(&request, MAGIC, strlen(MAGIC));
+    append_u32(&request, count);
+    append(&request, entries.data, entries.length);
 
-    int fd = dial(path);
-    if (fd < 0) {
-        return answer_alone(&config, path, "connecting to", errno);
-    }
-    if (write_all(fd, request.data, request.length) != 0) {
-        return answer_alone(&config, path, "writing to", errno);
-    }
-    if (read_all(fd, header, sizeof header) != 0) {
-        return answer_alone(&config, path, "reading from", errno);
-    }
+    int fd = dial_or_wait(path);
+    if (fd < 0 || (step = "writing to", write_all(fd, request.data, request.length)) != 0 ||
+        (step = "reading from", read_all(fd, header, sizeof header)) != 0)
+        return answer_alone(&config, path, step, errno);
     size_t length = ntohl(header[1]);
-    char *answer = malloc(length + 1);
-    if (answer == NULL || read_all(fd, answer, length) != 0) {
-        return answer_alone(&config, path, "reading from", errno);
-    }
-    if (write_all(STDOUT_FILENO, answer, length) != 0) {
-        return 1;
-    }
-    return (int)(ntohl(header[0]) & 0xff);
+    char *answer = length > MAX_ANSWER ? NULL : malloc(length + 1);
+    if (answer == NULL || read_all(fd, answer, length) != 0)
+        return answer_alone(&config, path, step, answer == NULL ? EPROTO : errno);
+    return write_all(STDOUT_FILENO, answer, length) != 0 ? 1 : (int)(ntohl(header[0]) & 0xff);
 }

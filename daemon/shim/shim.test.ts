@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   decodeRequest,
   defaultSocket,
@@ -14,12 +15,20 @@ import {
   supportedVersions,
   type ShimRequest,
 } from '../cni/protocol.ts';
+import { openCniServer } from '../cni/server.ts';
 
 const source = join(import.meta.dirname, 'shim.c');
 const dir = mkdtempSync(join(tmpdir(), 'shim-'));
 const binary = join(dir, 'isthmus-cni');
 
-before(() => execFileSync('cc', ['-static', '-Os', '-Wall', '-Wextra', '-Werror', '-o', binary, source]));
+/** One that waits a second for its answer. */
+const impatient = join(dir, 'impatient');
+
+before(() => {
+  const flags = ['-static', '-Os', '-Wall', '-Wextra', '-Werror', source, '-o'];
+  execFileSync('cc', [...flags, binary]);
+  execFileSync('cc', ['-DANSWER_TIMEOUT_SECONDS=1', ...flags, impatient]);
+});
 after(() => rmSync(dir, { recursive: true }));
 
 async function listen(name: string, onSocket: (socket: Socket) => void): Promise<{ path: string; server: Server }> {
@@ -33,8 +42,9 @@ async function runShim(
   socket: string,
   environment: Record<string, string>,
   stdin: string,
+  program = binary,
 ): Promise<{ status: number; stdout: string }> {
-  const child = spawn(binary, [], {
+  const child = spawn(program, [], {
     env: { ISTHMUS_SOCKET: socket, ...environment },
     stdio: ['pipe', 'pipe', 'inherit'],
   });
@@ -69,22 +79,100 @@ test('environment and stdin reach the daemon unchanged, its answer and status co
   );
 });
 
-test('without a daemon it says "try again later" in the version of the configuration, naming the socket', async () => {
+function errorIn({ status, stdout }: { status: number; stdout: string }): Record<string, unknown> {
+  assert.equal(status, 1);
+  return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+test('without a daemon it waits, then says "try again later" in the version of the configuration, naming the socket', async () => {
   const path = join(dir, 'nobody.sock');
-  const answer = await runShim(path, { CNI_COMMAND: 'ADD' }, '{ "cniVersion" : "0.4.0", "name": "n" }');
-  const error = JSON.parse(answer.stdout) as Record<string, unknown>;
-  assert.equal(answer.status, 1);
+  const startMs = performance.now();
+  const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{ "cniVersion" : "0.4.0", "name": "n" }'));
+  const ms = performance.now() - startMs;
+  assert.ok(ms > 3500 && ms < 7000, `${ms} ms`);
   assert.equal(error['cniVersion'], '0.4.0');
   assert.equal(error['code'], 11);
   assert.match(String(error['details']), new RegExp(`${path}: No such file`));
 });
 
-test('a daemon that goes away in the middle is "try again later" too', async () => {
-  const { path, server } = await listen('rude.sock', (socket) => socket.once('data', () => socket.destroy()));
-  const answer = await runShim(path, { CNI_COMMAND: 'DEL' }, '');
+test('STATUS without a daemon is "not available" at once', async () => {
+  const startMs = performance.now();
+  const answer = await runShim(join(dir, 'nobody.sock'), { CNI_COMMAND: 'STATUS' }, '{"cniVersion":"1.1.0"}');
+  assert.ok(performance.now() - startMs < 3000);
+  const error = errorIn(answer);
+  assert.deepEqual([error['cniVersion'], error['code']], ['1.1.0', 50]);
+});
+
+test('a folder that is not there is not waited for', async () => {
+  const startMs = performance.now();
+  assert.equal(errorIn(await runShim('/nowhere/x.sock', { CNI_COMMAND: 'DEL' }, ''))['code'], 11);
+  assert.ok(performance.now() - startMs < 3000);
+});
+
+for (const [what, makeStale] of [
+  ['there is none', () => undefined],
+  ['a dead one left its socket', (path: string) => leaveSocket(path)],
+] as const)
+  test(`a daemon that comes while ${what} is asked, once`, async () => {
+    const path = join(dir, `late-${what.length}.sock`);
+    makeStale(path);
+    const answering = runShim(path, { CNI_COMMAND: 'ADD' }, '{}');
+    // The shim may not wait yet: then it finds the socket at once, and the outcome is the same.
+    await pause(300);
+    let requests = 0;
+    const server = await openCniServer({
+      socketPath: path,
+      answer: () => {
+        requests++;
+        return Promise.resolve({ exitStatus: 0, stdout: 'late' });
+      },
+      onMalformed: assert.fail,
+    });
+    assert.deepEqual(await answering, { status: 0, stdout: 'late' });
+    assert.equal(requests, 1);
+    await server.close();
+  });
+
+/** A socket in the file system on which nobody listens. */
+function leaveSocket(path: string): void {
+  const code = `require('net').createServer().listen(${JSON.stringify(path)}, () => process.kill(process.pid, 'SIGKILL'))`;
+  spawnSync(process.execPath, ['-e', code]);
+}
+
+test('a daemon that goes away in the middle is "try again later" too, and not asked again', async () => {
+  let requests = 0;
+  const { path, server } = await listen('rude.sock', (socket) => {
+    requests++;
+    socket.once('data', () => socket.destroy());
+  });
+  const error = errorIn(await runShim(path, { CNI_COMMAND: 'DEL' }, ''));
   server.close();
-  const error = JSON.parse(answer.stdout) as Record<string, unknown>;
-  assert.deepEqual([answer.status, error['cniVersion'], error['code']], [1, '1.0.0', 11]);
+  assert.deepEqual([error['cniVersion'], error['code'], requests], ['1.0.0', 11, 1]);
+});
+
+const whole = encodeAnswer({ exitStatus: 0, stdout: '{"cniVersion":"1.0.0"}' });
+for (const [what, bytes] of [
+  ['in its head', whole.subarray(0, 5)],
+  ['in its text', whole.subarray(0, 15)],
+  ['of an absurd length', Buffer.from([0, 0, 0, 0, 255, 255, 255, 255, 1])],
+] as const)
+  test(`an answer that is cut short ${what} is none`, async () => {
+    const { path, server } = await listen(`cut-${bytes.length}.sock`, (socket) => {
+      // The shim may end before it has read all.
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(bytes));
+    });
+    const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{"cniVersion":"1.1.0"}'));
+    server.close();
+    assert.deepEqual([error['cniVersion'], error['code']], ['1.1.0', 11]);
+  });
+
+test('a daemon that hangs is given up', async () => {
+  const { path, server } = await listen('hangs.sock', (socket) => socket.on('error', () => undefined));
+  const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{}', impatient));
+  server.close();
+  assert.equal(error['code'], 11);
+  assert.match(String(error['details']), /timed out/);
 });
 
 test('VERSION is answered without a daemon, so that runtimes can probe', async () => {
