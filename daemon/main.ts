@@ -42,7 +42,8 @@ import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } fr
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { SwitchPace } from './ovs/switch-pace.ts';
 import { isGateway } from './plan/gateway-role.ts';
-import { planNodeStatus } from './plan/node-status.ts';
+import { planAvailability } from './plan/availability.ts';
+import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
@@ -193,6 +194,17 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());
   for (const facts of [nodes, subnets, bgpStates]) facts.subscribe(() => learned.changed());
 
+  const nodeStatus = (): NodeStatus | undefined => {
+    const node = nodes.get(settings.node);
+    const facts = {
+      hostProblems: host.problems,
+      portProblems: network.portProblems,
+      isInstalled: isInstalled(ovs, nodeInterface),
+      down: programs.down,
+    };
+    return node === undefined ? undefined : planNodeStatus({ node, ...facts });
+  };
+
   // CNI
   const attachments = new Attachments({
     pods,
@@ -206,8 +218,11 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     controllerSockets: settings.ovsRundir,
     findCause: (pod) => findAddressCause(kube, pod),
   });
+  await attachments.removeStrays();
   const answer = cniCommands({
     attachments,
+    findUnavailable: () =>
+      planAvailability({ status: nodeStatus(), hasDatabase: ovs.state === 'synced', down: programs.down }),
     onOutcome: (outcome) => report(outcome, metrics, log),
     now: () => performance.now(),
     stopping: signal,
@@ -222,14 +237,8 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const writer = new ObjectWriter({ signal, log });
   const status = new NodeStatusWriter({ client: kube, writer, events, log, now: () => new Date() });
   const tell = (): void => {
-    const node = nodes.get(settings.node);
-    const facts = {
-      hostProblems: host.problems,
-      portProblems: network.portProblems,
-      isInstalled: isInstalled(ovs, nodeInterface),
-      down: programs.down,
-    };
-    if (node !== undefined) status.tell(node, systemId(ovs) ?? chassis, planNodeStatus({ node, ...facts }));
+    const [node, wanted] = [nodes.get(settings.node), nodeStatus()];
+    if (node !== undefined && wanted !== undefined) status.tell(node, systemId(ovs) ?? chassis, wanted);
     objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.problems, ...advertisements.problems]);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
@@ -289,7 +298,8 @@ function report(outcome: Outcome, metrics: DaemonMetrics, log: Logger): void {
     ms: Math.round(outcome.ms),
     ...(request?.command === 'ADD' ? { pod: `${request.podNamespace}/${request.podName}` } : {}),
   };
-  if (error === undefined) log.debug(fields, 'CNI request done');
+  // A runtime asks for the status every few seconds, and the Node's condition tells it anyway.
+  if (error === undefined || command === 'STATUS') log.debug(fields, error?.message ?? 'CNI request done');
   else log.warn({ ...fields, details: error.details }, error.message);
 }
 

@@ -10,6 +10,7 @@ import { PodPorts } from './pods.ts';
 const sandbox: Sandbox = {
   containerId: 'c1',
   ifname: 'eth0',
+  network: 'isthmus',
   provider: 'ovn',
   port: 'web.default',
   netns: '/run/netns/x',

@@ -1,22 +1,26 @@
 /**
- * ADD, CHECK and DEL of one node: the order of steps, and their undoing. In: parsed requests. Out: attachments or CniErrors.
+ * ADD, CHECK, DEL and GC of one node: the order of steps, and their undoing. In: parsed requests. Out: attachments or CniErrors.
  *
- * Requests for one container run one after the other; so do the steps of all sandboxes of one logical port. A failed or abandoned ADD leaves nothing behind. A DEL only ever takes what its own container has.
+ * Requests for one container run one after the other; so do the steps of all sandboxes of one logical port. A failed or
+ * abandoned ADD leaves nothing behind; what one leaves whose daemon was killed, DEL, GC or the next start take away. A DEL
+ * only ever takes what its own container has; GC leaves alone what an ADD is making.
  */
 import type { Reflector } from '../../lib/kube/types.ts';
-import { LinkExists, type PodLinks } from '../host/pod-links.ts';
-import { NetnsError, openNetns, type Netns } from '../host/netns.ts';
-import { NetlinkError } from '../../lib/netlink/socket.ts';
-import { PortRefused, type SandboxPorts } from '../ovs/sandbox-ports.ts';
+import { hasNetns, type Netns } from '../host/netns.ts';
+import type { PodLinks } from '../host/pod-links.ts';
+import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
+import { isGarbage } from '../plan/garbage.ts';
 import { hostInterfaceName, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
 import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
 import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
 import { checkAttachment } from './check.ts';
 import { CniError, errorCode } from './error.ts';
+import { explainFailure, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';
+import { removeAll } from './garbage.ts';
 import { KeyedLock } from './keyed-lock.ts';
 import { untilAddressed, type AddressedPod } from './pod-address.ts';
-import type { AddRequest, CheckRequest, DelRequest } from './request.ts';
+import type { AddRequest, CheckRequest, DelRequest, GcRequest } from './request.ts';
 import type { Attachment } from './result.ts';
 
 export interface AttachmentsOptions {
@@ -45,6 +49,8 @@ const neverAborted = new AbortController().signal;
 export class Attachments {
   readonly #options: AttachmentsOptions;
   readonly #locks = new KeyedLock();
+  /** Keys of the ADDs under way, with the interface of the node that each makes. */
+  readonly #adding = new Map<string, string>();
 
   constructor(options: AttachmentsOptions) {
     this.#options = options;
@@ -52,9 +58,9 @@ export class Attachments {
 
   /** @throws CniError. When `signal` aborts, everything done so far is undone before. */
   async add(request: AddRequest, signal: AbortSignal): Promise<Attachment> {
+    const key = attachmentKey(request.containerId, request.ifname);
     return this.#locks.run(`container ${request.containerId}`, async () => {
-      const known = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
-      if (known !== undefined) {
+      if (this.#options.sandboxes.get(key) !== undefined) {
         throw new CniError(
           errorCode.interfaceExists,
           `container ${request.containerId} has interface ${request.ifname} already`,
@@ -62,24 +68,26 @@ export class Attachments {
         );
       }
       const netns = openSandboxNetns(request.netns);
+      this.#adding.set(key, hostInterfaceName(request.containerId, request.ifname));
       try {
         const addressed = await this.#untilAddressed(request, signal);
         return await this.#attach(request, addressed, netns, signal);
       } finally {
+        this.#adding.delete(key);
         netns.close();
       }
     });
   }
 
   /** Whether the attachment is still as ADD made it. @throws CniError */
-  async check({ containerId, ifname, netns: path }: CheckRequest): Promise<void> {
+  async check({ containerId, ifname, netns: path, prevResult }: CheckRequest): Promise<void> {
     await this.#locks.run(`container ${containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(containerId, ifname));
       if (sandbox === undefined)
         throw new CniError(errorCode.unknownContainer, `container ${containerId} has no interface ${ifname} of ours`);
       const netns = openSandboxNetns(path);
       try {
-        await checkAttachment(this.#options, sandbox, netns);
+        await checkAttachment(this.#options, sandbox, prevResult, netns);
       } catch (error) {
         throw explainFailure(error, sandbox, neverAborted, this.#options.controllerSockets);
       } finally {
@@ -92,15 +100,71 @@ export class Attachments {
   async del(request: DelRequest): Promise<void> {
     await this.#locks.run(`container ${request.containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
-      if (sandbox === undefined) return this.#removeStray(request);
-      await this.#locks.run(`port ${sandbox.port}`, () => this.#detach(sandbox));
+      if (sandbox === undefined) await this.#removeStray(hostInterfaceName(request.containerId, request.ifname));
+      else await this.#remove(sandbox);
+    });
+    if (request.netns !== undefined && !request.allowsOwnNetns) refuseOwnNetns(request.netns);
+  }
+
+  /**
+   * Takes away what its network has beyond the valid attachments, and what a killed daemon left. Where the runtime does not
+   * say what is valid, only what is certainly dead goes. @throws CniError once all was tried
+   */
+  async gc(request: GcRequest): Promise<void> {
+    const { sandboxes } = this.#options;
+    const stale = [...sandboxes.all()].filter(
+      (sandbox) =>
+        !this.#adding.has(attachmentKey(sandbox.containerId, sandbox.ifname)) &&
+        isGarbage(sandbox, request, () => hasNetns(sandbox.netns)),
+    );
+    const strays = await this.#strays();
+    await removeAll([
+      ...stale.map((sandbox) => ({
+        what: `interface ${sandbox.ifname} of container ${sandbox.containerId}`,
+        remove: () => this.#removeUnlessReplaced(sandbox),
+      })),
+      ...strays.map((name) => ({ what: `interface ${name} of the node`, remove: () => this.#removeStray(name) })),
+    ]);
+  }
+
+  /** To be called before the first request: what a killed daemon left half made, and has no record. @throws CniError */
+  async removeStrays(): Promise<void> {
+    const strays = await this.#strays();
+    await removeAll(
+      strays.map((name) => ({ what: `interface ${name} of the node`, remove: () => this.#removeStray(name) })),
+    );
+  }
+
+  async #removeUnlessReplaced(sandbox: Sandbox): Promise<void> {
+    const key = attachmentKey(sandbox.containerId, sandbox.ifname);
+    await this.#locks.run(`container ${sandbox.containerId}`, async () => {
+      if (this.#options.sandboxes.get(key) === sandbox) await this.#remove(sandbox);
     });
   }
 
+  async #remove(sandbox: Sandbox): Promise<void> {
+    try {
+      await this.#locks.run(`port ${sandbox.port}`, () => this.#detach(sandbox));
+    } catch (error) {
+      throw explainFailure(error, sandbox, neverAborted, this.#options.controllerSockets);
+    }
+  }
+
+  /** Veth pairs named as ours are, which are no sandbox's, no port's and are not being made. */
+  async #strays(): Promise<readonly string[]> {
+    const names = await this.#options.links.hostNames();
+    return names.filter((name) => this.#isStray(name));
+  }
+
+  #isStray(name: string): boolean {
+    const { sandboxes, ports } = this.#options;
+    const isBeingMade = [...this.#adding.values()].includes(name);
+    return !isBeingMade && sandboxes.byHostInterface(name) === undefined && !ports.hasInterface(name);
+  }
+
   /** A daemon that was killed between making the interface and recording it left the interface. */
-  async #removeStray({ containerId, ifname }: DelRequest): Promise<void> {
-    const name = hostInterfaceName(containerId, ifname);
-    if (this.#options.sandboxes.byHostInterface(name) === undefined) await this.#options.links.remove(name);
+  async #removeStray(name: string): Promise<void> {
+    if (this.#isStray(name)) await this.#options.links.remove(name);
   }
 
   async #untilAddressed(request: AddRequest, signal: AbortSignal): Promise<AddressedPod> {
@@ -169,6 +233,7 @@ export class Attachments {
     return {
       hostInterface: { name: link.hostName, mac: host.mac },
       podInterface: { name: link.name, mac: link.mac, netns: sandbox.netns },
+      mtu: link.mtu,
       addresses: link.addresses.map((address) => ({
         address,
         gateway: link.routes.find(
@@ -196,43 +261,4 @@ export class Attachments {
     await links.remove(sandbox.hostInterface);
     sandboxes.remove(sandbox);
   }
-}
-
-function openSandboxNetns(path: string): Netns {
-  try {
-    return openNetns(path);
-  } catch (error) {
-    if (!(error instanceof NetnsError)) throw error;
-    // 3 tells the runtime that no DEL is needed: the sandbox is gone.
-    const code = error.code === 'missing' ? errorCode.unknownContainer : errorCode.invalidEnvironment;
-    throw new CniError(code, `CNI_NETNS: ${error.message}`, undefined, { cause: error });
-  }
-}
-
-function explainFailure(error: unknown, sandbox: Sandbox, signal: AbortSignal, controllerSockets: string): unknown {
-  const pod = `pod ${sandbox.podNamespace}/${sandbox.podName}`;
-  if (error instanceof LinkExists)
-    return new CniError(errorCode.interfaceExists, `${pod}: ${error.message}`, undefined, { cause: error });
-  if (error instanceof PortRefused)
-    return new CniError(errorCode.portRefused, `${pod}: ${error.message}`, undefined, { cause: error });
-  if (error instanceof NetlinkError)
-    return new CniError(errorCode.internal, `${pod}: the kernel refused ${error.message}`, undefined, { cause: error });
-  if (error instanceof Error && 'syscall' in error)
-    return new CniError(errorCode.internal, `${pod}: ${error.message}`, undefined, { cause: error });
-  if (signal.aborted)
-    return new CniError(errorCode.tryAgainLater, `${pod}: the request was given up`, String(signal.reason));
-  if (isTimeout(error)) {
-    const message = `${pod}: ovn-controller did not install port ${sandbox.hostInterface} in time`;
-    return new CniError(
-      errorCode.tryAgainLater,
-      message,
-      `ovn-controller must run on this node and be connected to the southbound database: ovn-appctl -t ${controllerSockets}/ovn-controller.<pid>.ctl connection-status`,
-      { cause: error },
-    );
-  }
-  return error;
-}
-
-function isTimeout(error: unknown): boolean {
-  return error instanceof DOMException && error.name === 'TimeoutError';
 }

@@ -1,4 +1,5 @@
 /** One request of the shim → its answer: parse, do, render; every CniError becomes JSON on stdout and exit status 1. */
+import type { AvailabilityProblem } from '../plan/availability.ts';
 import type { Attachments } from './attachments.ts';
 import { CniError, errorCode, renderError } from './error.ts';
 import type { ShimAnswer, ShimRequest } from './protocol.ts';
@@ -16,7 +17,9 @@ export interface Outcome {
 }
 
 export interface CommandsOptions {
-  readonly attachments: Pick<Attachments, 'add' | 'check' | 'del'>;
+  readonly attachments: Pick<Attachments, 'add' | 'check' | 'del' | 'gc'>;
+  /** Why ADD cannot work on this node now; undefined where it can. */
+  readonly findUnavailable: () => AvailabilityProblem | undefined;
   readonly onOutcome: (outcome: Outcome) => void;
   /** The daemon ends: requests under way are given up and undone. */
   readonly stopping: AbortSignal;
@@ -24,12 +27,10 @@ export interface CommandsOptions {
   readonly now: () => number;
 }
 
-export function cniCommands({
-  attachments,
-  onOutcome,
-  now,
-  stopping,
-}: CommandsOptions): (request: ShimRequest, signal: AbortSignal) => Promise<ShimAnswer> {
+export function cniCommands(
+  options: CommandsOptions,
+): (request: ShimRequest, signal: AbortSignal) => Promise<ShimAnswer> {
+  const { onOutcome, now, stopping } = options;
   return async (raw, gone) => {
     const signal = AbortSignal.any([gone, stopping]);
     const start = now();
@@ -37,7 +38,7 @@ export function cniCommands({
     let request: CniRequest | undefined;
     try {
       request = parseCniRequest(raw);
-      const stdout = await perform(attachments, request, signal);
+      const stdout = await perform(options, request, signal);
       onOutcome({ command, request, code: 0, error: undefined, ms: now() - start });
       return { exitStatus: 0, stdout };
     } catch (thrown) {
@@ -48,18 +49,33 @@ export function cniCommands({
   };
 }
 
-async function perform(
-  attachments: CommandsOptions['attachments'],
-  request: CniRequest,
-  signal: AbortSignal,
-): Promise<string> {
-  if (request.command === 'VERSION') return renderVersion(request.cniVersion);
-  if (request.command === 'ADD') {
-    return renderResult(request.cniVersion, await attachments.add(request, signal), request.prevResult);
+/** What goes to stdout. */
+async function perform(options: CommandsOptions, request: CniRequest, signal: AbortSignal): Promise<string> {
+  const { attachments, findUnavailable } = options;
+  switch (request.command) {
+    case 'ADD':
+      return renderResult(request.cniVersion, await attachments.add(request, signal), request.prevResult);
+    case 'CHECK':
+      await attachments.check(request);
+      return '';
+    case 'DEL':
+      await attachments.del(request);
+      return '';
+    case 'GC':
+      await attachments.gc(request);
+      return '';
+    case 'STATUS':
+      refuseUnavailable(findUnavailable());
+      return '';
+    case 'VERSION':
+      return renderVersion(request.cniVersion);
   }
-  if (request.command === 'CHECK') await attachments.check(request);
-  else await attachments.del(request);
-  return '';
+}
+
+function refuseUnavailable(problem: AvailabilityProblem | undefined): void {
+  if (problem === undefined) return;
+  const code = problem.isLimiting ? errorCode.limited : errorCode.notAvailable;
+  throw new CniError(code, `the network of this node is not ready: ${problem.code}`, problem.message);
 }
 
 /** Anything else is a defect: it is thrown on and ends the process; the shim tells the runtime to try again. */

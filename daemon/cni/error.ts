@@ -1,6 +1,6 @@
 /**
- * A CNI error: what the runtime prints to its user. 1–11 are the specification's codes, 100 and above are ours
- * (listed in daemon/README.md).
+ * A CNI error: what the runtime prints to its user. Those below 100 are codes of the specification and of its reference
+ * runtime, 100 and above are ours (listed in daemon/README.md).
  */
 export const errorCode = {
   incompatibleVersion: 1,
@@ -10,7 +10,13 @@ export const errorCode = {
   io: 5,
   decode: 6,
   invalidConfig: 7,
+  /** CNI_NETNS is the network namespace of the node itself. */
+  ownNetns: 8,
   tryAgainLater: 11,
+  /** STATUS: ADD cannot work. */
+  notAvailable: 50,
+  /** STATUS: ADD cannot work, and pods that are there suffer as well. */
+  limited: 51,
   /** A defect or an unforeseen answer of the kernel or Open vSwitch; the daemon's log has the details. */
   internal: 100,
   /** The sandbox has an interface of that name already. */

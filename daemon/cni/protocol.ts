@@ -8,8 +8,15 @@
 export const magic = 'isthmus1';
 export const defaultSocket = '/run/isthmus/daemon.sock';
 /** CNI specification versions that results and errors are shaped for. */
-export const supportedVersions = ['0.3.1', '0.4.0', '1.0.0'] as const;
+export const supportedVersions = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 export type CniVersion = (typeof supportedVersions)[number];
+/** Errors are told in this one where the request names none that can be read. */
+export const fallbackVersion = '1.0.0' satisfies CniVersion;
+
+/** Whether what the specification brought with `since` is known to a request of `version`. */
+export function hasSince(version: CniVersion, since: CniVersion): boolean {
+  return supportedVersions.indexOf(version) >= supportedVersions.indexOf(since);
+}
 
 const maxRequestBytes = 8 << 20;
 

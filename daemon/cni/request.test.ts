@@ -8,6 +8,7 @@ const environment = {
   CNI_CONTAINERID: 'abc123',
   CNI_NETNS: '/var/run/netns/x',
   CNI_IFNAME: 'eth0',
+  CNI_PATH: '/opt/cni/bin',
   CNI_ARGS: 'IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_UID=u1;OTHER=x',
 };
 const config = { cniVersion: '1.0.0', name: 'isthmus', type: 'isthmus' };
@@ -27,6 +28,7 @@ test('an ADD as containerd sends it', () => {
   assert.deepEqual(parse(), {
     command: 'ADD',
     cniVersion: '1.0.0',
+    network: 'isthmus',
     containerId: 'abc123',
     ifname: 'eth0',
     provider: 'ovn',
@@ -38,7 +40,7 @@ test('an ADD as containerd sends it', () => {
   });
 });
 
-test('an attachment names its network; CHECK needs a namespace but no pod', () => {
+test('an attachment names its network; CHECK needs a namespace and the result of ADD, but no pod', () => {
   const attached = parse({ CNI_IFNAME: 'net1' }, { provider: 'red.shop.ovn', server_socket: '/run/x.sock' });
   assert.equal(attached.command === 'ADD' && attached.provider, 'red.shop.ovn');
   assert.deepEqual(parse({ CNI_COMMAND: 'CHECK', CNI_ARGS: undefined }, { prevResult: {} }), {
@@ -47,15 +49,50 @@ test('an attachment names its network; CHECK needs a namespace but no pod', () =
     containerId: 'abc123',
     ifname: 'eth0',
     netns: '/var/run/netns/x',
+    prevResult: {},
   });
 });
 
-test('DEL needs neither netns nor pod, and tolerates prevResult', () => {
-  const del = parse(
-    { CNI_COMMAND: 'DEL', CNI_NETNS: undefined, CNI_ARGS: undefined },
-    { cniVersion: '0.4.0', prevResult: { ips: 'whatever' } },
+test('DEL needs neither netns nor pod, and nothing in its configuration but a version and a name', () => {
+  const expected = {
+    command: 'DEL',
+    cniVersion: '0.4.0',
+    containerId: 'abc123',
+    ifname: 'eth0',
+    netns: undefined,
+    allowsOwnNetns: false,
+  };
+  const garbage = { ipam: { type: 'x' }, runtimeConfig: { mac: 'y' }, provider: 'z', prevResult: { ips: 'whatever' } };
+  const changes = { CNI_COMMAND: 'DEL', CNI_NETNS: undefined, CNI_ARGS: undefined };
+  assert.deepEqual(parse(changes, { cniVersion: '0.4.0', ...garbage }), expected);
+  assert.deepEqual(
+    parse({ ...changes, CNI_NETNS: '/proc/self/ns/net', CNI_NETNS_OVERRIDE: 'true' }, { cniVersion: '0.4.0' }),
+    { ...expected, netns: '/proc/self/ns/net', allowsOwnNetns: true },
   );
-  assert.deepEqual(del, { command: 'DEL', cniVersion: '0.4.0', containerId: 'abc123', ifname: 'eth0' });
+});
+
+test('keys of a list that are for the runtime are no error', () => {
+  const keys = { cniVersions: ['1.0.0', '1.1.0'], disableCheck: true, disableGC: true, loadOnlyInlinedPlugins: true };
+  assert.equal(parse({}, keys).command, 'ADD');
+});
+
+const bare = { CNI_CONTAINERID: undefined, CNI_NETNS: undefined, CNI_IFNAME: undefined, CNI_ARGS: undefined };
+
+test('STATUS and GC need neither container nor namespace', () => {
+  const config11 = { cniVersion: '1.1.0' };
+  assert.deepEqual(parse({ ...bare, CNI_COMMAND: 'STATUS' }, config11), { command: 'STATUS', cniVersion: '1.1.0' });
+  const collect = (more: object): unknown => {
+    const request = parse({ ...bare, CNI_COMMAND: 'GC' }, { ...config11, ...more });
+    assert.equal(request.command, 'GC');
+    return 'valid' in request && request.valid;
+  };
+  const valid = [{ containerID: 'c1', ifname: 'eth0' }];
+  const expected = [{ containerId: 'c1', ifname: 'eth0' }];
+  assert.deepEqual(collect({ 'cni.dev/valid-attachments': valid }), expected);
+  assert.deepEqual(collect({ 'cni.dev/attachments': valid }), expected, 'the other spelling');
+  assert.deepEqual(collect({ 'cni.dev/valid-attachments': [] }), []);
+  assert.deepEqual(collect({ 'cni.dev/valid-attachments': null }), [], 'as libcni writes an empty list');
+  assert.equal(collect({}), undefined);
 });
 
 test('VERSION needs nothing else and keeps the version it was asked in', () => {
@@ -72,9 +109,11 @@ const refused: readonly [
   environment: Record<string, string | undefined>,
   config?: object | string,
 ][] = [
-  ['no command', 4, /CNI_COMMAND is missing/, { CNI_COMMAND: undefined }],
-  ['GC', 4, /CNI_COMMAND=GC is not supported/, { CNI_COMMAND: 'GC' }],
-  ['CHECK without a namespace', 4, /CNI_NETNS is missing/, { CNI_COMMAND: 'CHECK', CNI_NETNS: undefined }],
+  ['no command', 4, /missing: CNI_COMMAND$/, { CNI_COMMAND: undefined }],
+  ['an unknown command', 4, /CNI_COMMAND=UPDATE is none/, { CNI_COMMAND: 'UPDATE' }],
+  ['CHECK without a namespace', 4, /missing: CNI_NETNS$/, { CNI_COMMAND: 'CHECK', CNI_NETNS: undefined }],
+  ['CHECK without the result of ADD', 7, /CHECK needs prevResult/, { CNI_COMMAND: 'CHECK' }],
+  ['CHECK before 0.4.0', 1, /CHECK came with CNI 0\.4\.0/, { CNI_COMMAND: 'CHECK' }, { cniVersion: '0.3.1' }],
   [
     'a provider of another plug-in',
     7,
@@ -82,14 +121,23 @@ const refused: readonly [
     {},
     { provider: 'macvlan.default' },
   ],
-  ['GC', 4, /CNI_COMMAND=GC is not supported/, { CNI_COMMAND: 'GC' }],
-  ['STATUS', 4, /CNI_COMMAND=STATUS is not supported/, { CNI_COMMAND: 'STATUS' }],
-  ['no container id', 4, /CNI_CONTAINERID is missing/, { CNI_CONTAINERID: '' }],
+  ['GC before 1.1.0', 1, /GC came with CNI 1\.1\.0; .* cniVersion 1\.0\.0/, { CNI_COMMAND: 'GC' }],
+  ['STATUS before 1.1.0', 1, /STATUS came with CNI 1\.1\.0/, { CNI_COMMAND: 'STATUS' }],
+  ['STATUS without CNI_PATH', 4, /missing: CNI_PATH$/, { CNI_COMMAND: 'STATUS', CNI_PATH: undefined }],
+  [
+    'GC with something else than a list',
+    7,
+    /"cni.dev\/valid-attachments" .* is not a list/,
+    { CNI_COMMAND: 'GC' },
+    { cniVersion: '1.1.0', 'cni.dev/valid-attachments': [{ containerID: 3 }] },
+  ],
+  ['all that ADD needs', 4, /missing: CNI_CONTAINERID, CNI_NETNS, CNI_IFNAME$/, bare],
+  ['no container id', 4, /missing: CNI_CONTAINERID$/, { CNI_CONTAINERID: '' }],
   ['bad container id', 3, /is not a container id/, { CNI_CONTAINERID: '../x' }],
-  ['no interface name', 4, /CNI_IFNAME is missing/, { CNI_IFNAME: undefined }],
+  ['no interface name', 4, /missing: CNI_IFNAME$/, { CNI_IFNAME: undefined }],
   ['interface name with a slash', 4, /is not an interface name/, { CNI_IFNAME: 'eth/0' }],
   ['interface name of 16', 4, /is not an interface name/, { CNI_IFNAME: 'a'.repeat(16) }],
-  ['ADD without netns', 4, /CNI_NETNS is missing/, { CNI_NETNS: undefined }],
+  ['ADD without netns', 4, /missing: CNI_NETNS$/, { CNI_NETNS: undefined }],
   ['ADD without pod', 4, /needs K8S_POD_NAMESPACE/, { CNI_ARGS: undefined }],
   ['pod name with a slash', 4, /needs K8S_POD_NAME/, { CNI_ARGS: 'K8S_POD_NAMESPACE=default;K8S_POD_NAME=../x' }],
   ['unknown CNI_ARGS key', 4, /unknown keys OTHER/, { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;OTHER=x' }],
@@ -97,7 +145,8 @@ const refused: readonly [
   ['no JSON', 6, /not JSON/, {}, '{'],
   ['name of the wrong type', 6, /wrong type/, {}, { name: 3 }],
   ['no version', 1, /cniVersion 0.1.0 is not supported/, {}, { cniVersion: undefined }],
-  ['version 1.1.0', 1, /cniVersion 1.1.0 is not supported/, {}, { cniVersion: '1.1.0' }],
+  ['an empty version', 1, /is not supported/, {}, { cniVersion: '' }],
+  ['a version of the future', 1, /cniVersion 1.2.0 is not supported/, {}, { cniVersion: '1.2.0' }],
   ['no name', 7, /"name"/, {}, { name: undefined }],
   ['no type', 7, /"type"/, {}, { type: undefined }],
   ['ipam', 2, /ipam=\{"type":"host-local"\}/, {}, { ipam: { type: 'host-local' } }],

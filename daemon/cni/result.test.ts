@@ -5,6 +5,7 @@ import { renderResult, type Attachment } from './result.ts';
 const attachment: Attachment = {
   hostInterface: { name: 'abc_h', mac: '02:00:00:00:00:01' },
   podInterface: { name: 'eth0', mac: '02:00:00:00:00:02', netns: '/var/run/netns/x' },
+  mtu: 1400,
   addresses: [
     { address: '10.16.0.5/16', gateway: '10.16.0.1' },
     { address: 'fd00::5/64', gateway: undefined },
@@ -28,6 +29,15 @@ test('a result of 1.0.0', () => {
   });
 });
 
+test('a result of 1.1.0 tells the MTU of both ends, and nothing else is new', () => {
+  const older = JSON.parse(renderResult('1.0.0', attachment)) as { interfaces: object[] };
+  assert.deepEqual(JSON.parse(renderResult('1.1.0', attachment)), {
+    ...older,
+    cniVersion: '1.1.0',
+    interfaces: older.interfaces.map((one) => ({ ...one, mtu: 1400 })),
+  });
+});
+
 for (const version of ['0.3.1', '0.4.0'] as const) {
   test(`a result of ${version} tells the version of each address`, () => {
     const result = JSON.parse(renderResult(version, attachment)) as { cniVersion: string; ips: { version: string }[] };
@@ -36,6 +46,7 @@ for (const version of ['0.3.1', '0.4.0'] as const) {
       result.ips.map((ip) => ip.version),
       ['4', '6'],
     );
+    assert.ok(!JSON.stringify(result).includes('mtu'));
   });
 }
 

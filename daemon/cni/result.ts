@@ -1,10 +1,12 @@
 /** A finished attachment → the result JSON in the version the runtime asked for. */
-import { supportedVersions, type CniVersion } from './protocol.ts';
-import type { PreviousResult } from './request.ts';
+import type { PreviousResult } from './configuration.ts';
+import { hasSince, supportedVersions, type CniVersion } from './protocol.ts';
 
 export interface Attachment {
   readonly hostInterface: { readonly name: string; readonly mac: string };
   readonly podInterface: { readonly name: string; readonly mac: string; readonly netns: string };
+  /** Bytes, of both ends. */
+  readonly mtu: number;
   /** One per family: `10.16.0.5/16` and the gateway. */
   readonly addresses: readonly { readonly address: string; readonly gateway: string | undefined }[];
   readonly routes: readonly { readonly destination: string; readonly gateway: string }[];
@@ -15,12 +17,13 @@ export function renderResult(cniVersion: CniVersion, attachment: Attachment, pre
   const before = prevResult?.interfaces ?? [];
   const podIndex = before.length + 1;
   const { hostInterface, podInterface } = attachment;
+  const mtu = hasSince(cniVersion, '1.1.0') ? { mtu: attachment.mtu } : {};
   const result = {
     cniVersion,
     interfaces: [
       ...before,
-      { name: hostInterface.name, mac: hostInterface.mac },
-      { name: podInterface.name, mac: podInterface.mac, sandbox: podInterface.netns },
+      { name: hostInterface.name, mac: hostInterface.mac, ...mtu },
+      { name: podInterface.name, mac: podInterface.mac, ...mtu, sandbox: podInterface.netns },
     ],
     ips: [...(prevResult?.ips ?? []), ...attachment.addresses.map((ip) => renderIp(cniVersion, ip, podIndex))],
     routes: [
@@ -39,7 +42,7 @@ function renderIp(cniVersion: CniVersion, ip: Attachment['addresses'][number], p
     ...(ip.gateway === undefined ? {} : { gateway: ip.gateway }),
   };
   // `version` is required up to 0.4 and gone since 1.0.
-  return cniVersion === '1.0.0' ? body : { version: ip.address.includes(':') ? '6' : '4', ...body };
+  return hasSince(cniVersion, '1.0.0') ? body : { version: ip.address.includes(':') ? '6' : '4', ...body };
 }
 
 export function renderVersion(cniVersion: string): string {

@@ -34,7 +34,19 @@ function fakeKernel(routes: MultipathRoute[], refused: readonly string[] = []) {
     log,
     netlink: {
       multipathRoutes: () => Promise.resolve([...routes]),
-      links: () => Promise.resolve([{ index: 7, name: 'no-such-link', mac: '', mtu: 0, isUp: true, isRunning: true }]),
+      links: () =>
+        Promise.resolve([
+          {
+            index: 7,
+            name: 'no-such-link',
+            mac: '',
+            mtu: 0,
+            isUp: true,
+            isRunning: true,
+            kind: undefined,
+            peer: undefined,
+          },
+        ]),
       setMultipath: (route: MultipathRoute, isReplacing: boolean) => {
         if (refused.includes(route.destination)) return Promise.reject(new NetlinkError('EEXIST', 'route'));
         log.push(

@@ -59,6 +59,17 @@ export function hasNetns(path: string): boolean {
   }
 }
 
+/** Whether the path leads to this process's own network namespace. */
+export function isOwnNetns(path: string): boolean {
+  try {
+    openNetns(path).close();
+    return false;
+  } catch (error) {
+    if (error instanceof NetnsError) return error.code === 'own';
+    throw error;
+  }
+}
+
 function openNamespaceFile(path: string): number {
   try {
     return openSync(path, 'r');

@@ -3,7 +3,8 @@
  * `configure` the pod's.
  */
 import type { Link } from '../../lib/netlink/link.ts';
-import type { PodInterface } from '../plan/pod-interface.ts';
+import type { SeenPodLink } from '../plan/attachment-check.ts';
+import { isHostInterfaceName, type PodInterface } from '../plan/pod-interface.ts';
 import { disableTransmitChecksum } from './ethtool.ts';
 import type { Netns } from './netns.ts';
 import { routeProtocol } from './network.ts';
@@ -26,8 +27,22 @@ export class PodLinks {
     this.#netlink = netlink;
   }
 
-  /** The node's end, up. @throws LinkExists, NetlinkError */
+  /** The node's end, up. What fails leaves nothing. @throws LinkExists, NetlinkError */
   async create(wanted: PodInterface, netns: Netns): Promise<Link> {
+    await this.#addVeth(wanted, netns);
+    try {
+      // The node itself has no business on this wire: no address, no router advertisement from a pod.
+      if (hasIpv6()) setSysctl(`net/ipv6/conf/${wanted.hostName}/disable_ipv6`, '1');
+      const link = await this.#netlink.link(wanted.hostName);
+      await this.#netlink.setLink(link.index, { isUp: true });
+      return link;
+    } catch (error) {
+      await this.remove(wanted.hostName);
+      throw error;
+    }
+  }
+
+  async #addVeth(wanted: PodInterface, netns: Netns): Promise<void> {
     const veth = {
       name: wanted.hostName,
       mtu: wanted.mtu,
@@ -44,11 +59,6 @@ export class PodLinks {
           : `${wanted.hostName} exists already on the node`;
       throw new LinkExists(`interface ${where}`, { cause: error });
     }
-    // The node itself has no business on this wire: no address, no router advertisement from a pod.
-    if (hasIpv6()) setSysctl(`net/ipv6/conf/${wanted.hostName}/disable_ipv6`, '1');
-    const link = await this.#netlink.link(wanted.hostName);
-    await this.#netlink.setLink(link.index, { isUp: true });
-    return link;
   }
 
   /** The pod's end: lo and the interface up, addresses, routes. @throws NetlinkError */
@@ -73,16 +83,28 @@ export class PodLinks {
   }
 
   /** The pod's end as it is; undefined where there is none of that name. @throws NetlinkError */
-  async inspect(name: string, netns: Netns): Promise<(Link & { readonly addresses: readonly string[] }) | undefined> {
+  async inspect(name: string, netns: Netns): Promise<SeenPodLink | undefined> {
     const inside = netns.run(() => new Rtnetlink());
     try {
       const link = await inside.findLink(name);
       if (link === undefined) return undefined;
       const addresses = (await inside.addresses()).filter(({ index }) => index === link.index);
-      return { ...link, addresses: addresses.map(({ address }) => address) };
+      const routes = (await inside.routes()).filter(({ table }) => table === mainTable);
+      return { ...link, addresses, routes };
     } finally {
       inside.close();
     }
+  }
+
+  /** The node's end as it is. @throws NetlinkError */
+  async inspectHost(name: string): Promise<Link | undefined> {
+    return this.#netlink.findLink(name);
+  }
+
+  /** Names of the node's ends of all veth pairs that are named as ours are. @throws NetlinkError */
+  async hostNames(): Promise<readonly string[]> {
+    const links = await this.#netlink.links();
+    return links.filter(({ kind, name }) => kind === 'veth' && isHostInterfaceName(name)).map(({ name }) => name);
   }
 
   /** Both ends; nothing where they are gone. */

@@ -10,6 +10,8 @@ const linkOf = (index: number, name: string, isRunning = true): Link => ({
   mtu: 1500,
   isUp: true,
   isRunning,
+  kind: undefined,
+  peer: undefined,
 });
 
 test('a wanted link is advertised on for as long as it is wanted, and asked for routers three times after it came', async (t) => {

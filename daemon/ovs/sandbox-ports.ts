@@ -78,6 +78,11 @@ export class SandboxPorts {
     return undefined;
   }
 
+  /** Whether the database has an interface of that name, whoever made it. */
+  hasInterface(name: string): boolean {
+    return this.#client.cache.table('Interface').byIndex(['name'], [name]).length > 0;
+  }
+
   #row(sandbox: Sandbox): Row | undefined {
     const rows = this.#client.cache.table('Interface').byIndex(['name'], [sandbox.hostInterface]);
     return rows.find((row) => externalIdOf(row, 'sandbox') === sandbox.containerId);

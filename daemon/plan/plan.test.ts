@@ -50,7 +50,12 @@ function planPod(raw: RawObject, subnets: readonly SubnetFacts[], datapath: Case
     if (network === undefined || typeof network === 'string') return { waits: network ?? 'for the controller' };
     if ('code' in routes) return { refused: routes.message };
     const { link, sandbox } = planPodInterface({
-      request: { containerId: '0123456789abcdef', ifname: index === 0 ? 'eth0' : `net${index}`, netns: '/run/netns/x' },
+      request: {
+        containerId: '0123456789abcdef',
+        ifname: index === 0 ? 'eth0' : `net${index}`,
+        network: 'isthmus',
+        netns: '/run/netns/x',
+      },
       pod,
       facts,
       network,
@@ -107,6 +112,7 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.in.yaml'
 const sandbox: Sandbox = {
   containerId: 'c1',
   ifname: 'eth0',
+  network: 'isthmus',
   provider: 'ovn',
   port: 'web.default',
   netns: '/var/run/netns/x',

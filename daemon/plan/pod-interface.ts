@@ -21,7 +21,12 @@ export interface PodInterface {
 }
 
 export interface PodInterfaceInput {
-  readonly request: { readonly containerId: string; readonly ifname: string; readonly netns: string };
+  readonly request: {
+    readonly containerId: string;
+    readonly ifname: string;
+    readonly network: string;
+    readonly netns: string;
+  };
   readonly pod: PodFacts;
   readonly facts: Pick<InterfaceFacts, 'provider' | 'hasDefaultRoute'>;
   readonly network: Attachable;
@@ -51,6 +56,7 @@ export function planPodInterface(input: PodInterfaceInput): { readonly link: Pod
     sandbox: {
       containerId: request.containerId,
       ifname: request.ifname,
+      network: request.network,
       provider: facts.provider,
       port: portOf(pod, facts.provider),
       netns: request.netns,
@@ -87,6 +93,11 @@ function planRoutes({ request, facts, network, routes }: PodInterfaceInput): rea
 export function hostInterfaceName(containerId: string, ifname: string): string {
   const isRandom = /^[0-9a-f]{12,}$/.test(containerId);
   return `${isRandom && ifname === mainInterface ? containerId.slice(0, 12) : hash48(`${containerId}/${ifname}`)}_h`;
+}
+
+/** Whether a name is of those that `hostInterfaceName` gives. */
+export function isHostInterfaceName(name: string): boolean {
+  return /^[0-9a-f]{12}_h$/.test(name);
 }
 
 /** FNV-1a of 64 bits, its first 12 hexadecimal digits. */

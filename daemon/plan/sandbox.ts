@@ -33,6 +33,7 @@ export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortWishes)
     pod_netns: sandbox.netns,
     sandbox: sandbox.containerId,
     ifname: sandbox.ifname,
+    ...(sandbox.network === undefined ? {} : { cni_network: sandbox.network }),
     ...(sandbox.provider === defaultProvider ? {} : { provider: sandbox.provider }),
   };
   const name = sandbox.hostInterface;
@@ -58,6 +59,7 @@ export function parseSandbox(name: string, externalIds: Readonly<Record<string, 
   return {
     containerId: id('sandbox'),
     ifname: id('ifname'),
+    network: id('cni_network') || undefined,
     provider: id('provider') || defaultProvider,
     port: id('iface-id'),
     netns: id('pod_netns'),

@@ -122,6 +122,8 @@ export interface NodeCondition {
 export interface Sandbox {
   readonly containerId: string;
   readonly ifname: string;
+  /** Name of the network configuration; undefined in records of daemons that did not write it. */
+  readonly network: string | undefined;
   /** Prefix of the interface's annotations. */
   readonly provider: string;
   /** Name of the logical port: the `iface-id`. */

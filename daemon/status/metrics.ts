@@ -1,6 +1,7 @@
 /** The daemon's figures for Prometheus; no series per pod. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Outcome } from '../cni/commands.ts';
+import { commands } from '../cni/environment.ts';
 
 export interface DaemonMetrics {
   onOutcome(outcome: Outcome): void;
@@ -63,10 +64,7 @@ export function openMetrics(registry: Registry, { sandboxes, programs, learnedRo
   registry.registerMetric(up);
   return {
     onOutcome: ({ command, code, ms }) =>
-      requests.observe(
-        { command: ['ADD', 'CHECK', 'DEL', 'VERSION'].includes(command) ? command : 'other', code },
-        ms / 1000,
-      ),
+      requests.observe({ command: commands.find((known) => known === command) ?? 'other', code }, ms / 1000),
     onTransaction: (transaction) => {
       transactions.observe(transaction.ms / 1000);
       operations.inc(transaction.operations);

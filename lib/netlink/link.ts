@@ -10,9 +10,14 @@ export interface Link {
   readonly isUp: boolean;
   /** It is up and works, as far as the kernel knows. */
   readonly isRunning: boolean;
+  /** `veth`, `vlan`, …; undefined for hardware. */
+  readonly kind: string | undefined;
+  /** Index of the other end of a veth, in that one's namespace; of the link below, for those that lie on one. */
+  readonly peer: number | undefined;
 }
 
-const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4 } as const;
+const IFLA = { ADDRESS: 1, IFNAME: 3, MTU: 4, LINK: 5, LINKINFO: 18 } as const;
+const INFO_KIND = 1;
 const IFF = { UP: 1, RUNNING: 0x40 } as const;
 
 /** The body of a request about the link of this name. */
@@ -24,6 +29,8 @@ export function linkNamed(name: string): readonly Buffer[] {
 export function readLink(data: Buffer): Link {
   const attributes = wire.readAttributes(data.subarray(16));
   const [mac, mtu] = [attributes.get(IFLA.ADDRESS), attributes.get(IFLA.MTU)];
+  const [peer, info] = [attributes.get(IFLA.LINK), attributes.get(IFLA.LINKINFO)];
+  const kind = info === undefined ? undefined : wire.readAttributes(info).get(INFO_KIND);
   const flags = wire.readU32(data, 8);
   return {
     index: wire.readU32(data, 4),
@@ -32,5 +39,7 @@ export function readLink(data: Buffer): Link {
     mtu: mtu === undefined ? 0 : wire.readU32(mtu),
     isUp: (flags & IFF.UP) !== 0,
     isRunning: (flags & IFF.RUNNING) !== 0,
+    kind: kind === undefined ? undefined : wire.readText(kind),
+    peer: peer === undefined ? undefined : wire.readU32(peer),
   };
 }

@@ -33,16 +33,20 @@ after(async () => {
   await cluster?.stop();
 });
 
+const results = new Map<TestPod, object>();
+
 async function addPod(name: string, ip: string): Promise<TestPod> {
   const made = await cluster.makePod(name);
   await cluster.allocate(made, ip);
-  await succeed(node.cni('ADD', made.env));
+  results.set(made, await succeed(node.cni('ADD', made.env)));
   return made;
 }
 
-async function succeed(answer: ReturnType<TestNode['cni']>): Promise<void> {
+/** What it answered. */
+async function succeed(answer: ReturnType<TestNode['cni']>): Promise<object> {
   const { status, json } = await answer;
   assert.equal(status, 0, `${JSON.stringify(json)}\n${node.log('daemon')}`);
+  return json;
 }
 
 function inPod({ netns }: TestPod, ...command: readonly string[]): string {
@@ -98,7 +102,7 @@ test('a pod with two interfaces: each has its own network, DEL of one leaves the
   const early = node.cni('ADD', { ...duo.env, CNI_IFNAME: 'net1' }, config);
   await cluster.annotatePod(duo, { [`${provider}.kubernetes.io/routes`]: '[{"dst":"10.9.0.0/16","gw":"10.30.0.24"}]' });
   await cluster.attach(duo, provider, '10.30.0.25');
-  await succeed(early);
+  const kept = { ...config, prevResult: await succeed(early) };
   // Its annotations are those of an attachment only, and it has no default network.
   await succeed(node.cni('ADD', { ...mate.env, CNI_IFNAME: 'net1' }, config));
   assert.match(inPod(duo, 'ip', '-o', 'addr', 'show', 'net1'), /inet 10\.30\.0\.25\/16/);
@@ -114,16 +118,16 @@ test('a pod with two interfaces: each has its own network, DEL of one leaves the
   assert.ok(reaches(mate, '10.30.0.25'));
   const again = await node.cni('ADD', { ...duo.env, CNI_IFNAME: 'net2' }, config);
   assert.match(String(again.json['msg']), /interface net1 of container .* has logical port web\.default\.red/);
-  await succeed(node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, config));
+  await succeed(node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, kept));
   inPod(duo, 'ip', 'addr', 'del', '10.30.0.25/16', 'dev', 'net1');
-  const check = await node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, config);
+  const check = await node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, kept);
   assert.deepEqual(
     [check.json['code'], check.json['msg']],
     [104, 'pod default/web: interface net1 has lost address 10.30.0.25'],
   );
-  await succeed(node.cni('CHECK', duo.env));
+  await succeed(node.cni('CHECK', duo.env, { prevResult: results.get(duo) }));
   await succeed(node.cni('DEL', { ...duo.env, CNI_IFNAME: 'net1' }, config));
-  assert.equal((await node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, config)).json['code'], 3);
+  assert.equal((await node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, kept)).json['code'], 3);
   assert.doesNotMatch(inPod(duo, 'ip', '-o', 'link'), /net1/);
   assert.ok(reaches(duo, '10.16.0.22'));
 });

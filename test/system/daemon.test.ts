@@ -120,7 +120,7 @@ test('an interface of that name, a missing and a wrong namespace', async () => {
   assert.equal(await codeOf({}), 101);
   assert.equal(await codeOf({ CNI_NETNS: '/var/run/netns/nobody' }), 3);
   assert.equal(await codeOf({ CNI_NETNS: '/etc/hostname' }), 4);
-  assert.equal(await codeOf({ CNI_NETNS: '/proc/self/ns/net' }), 4);
+  assert.equal(await codeOf({ CNI_NETNS: '/proc/self/ns/net' }), 8);
   assert.deepEqual(podPorts(), ports, 'nothing was left behind');
 });
 

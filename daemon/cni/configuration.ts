@@ -1,0 +1,156 @@
+/** The network configuration on stdin → narrow values, or a CniError that names the field. */
+import { z } from 'zod';
+import { defaultProvider } from '../../lib/api/names.ts';
+import { CniError, errorCode } from './error.ts';
+import { supportedVersions, type CniVersion } from './protocol.ts';
+
+const indexed = z.looseObject({ interface: z.int().optional() });
+const previousResult = z.looseObject({
+  interfaces: z
+    .array(
+      z.looseObject({
+        name: z.string().optional(),
+        mac: z.string().optional(),
+        sandbox: z.string().optional(),
+        mtu: z.int().optional(),
+      }),
+    )
+    .optional(),
+  ips: z.array(indexed.extend({ address: z.string().optional() })).optional(),
+  routes: z.array(z.looseObject({ dst: z.string().optional(), gw: z.string().optional() })).optional(),
+  dns: z.looseObject({}).optional(),
+});
+export type PreviousResult = z.infer<typeof previousResult>;
+
+const configuration = z.looseObject({
+  cniVersion: z.string().optional(),
+  name: z.string().optional(),
+  type: z.string().optional(),
+  provider: z.string().optional(),
+  ipam: z.looseObject({}).nullish(),
+  runtimeConfig: z.record(z.string(), z.unknown()).nullish(),
+  prevResult: z.unknown().optional(),
+});
+export type Configuration = z.infer<typeof configuration>;
+
+/** One interface of one container, as runtimes name it. */
+export interface AttachmentId {
+  readonly containerId: string;
+  readonly ifname: string;
+}
+
+export const identifier: RegExp = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
+
+/** @throws CniError 6 */
+export function parseConfiguration(stdin: string): Configuration {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(stdin);
+  } catch (error) {
+    throw new CniError(errorCode.decode, 'the network configuration on stdin is not JSON', String(error));
+  }
+  const parsed = configuration.safeParse(raw);
+  if (!parsed.success)
+    throw new CniError(
+      errorCode.decode,
+      'the network configuration on stdin has fields of the wrong type',
+      z.prettifyError(parsed.error),
+    );
+  return parsed.data;
+}
+
+/** A configuration without cniVersion counts as 0.1.0 by the specification, which is not supported. @throws CniError 1 */
+export function checkVersion(version = '0.1.0'): CniVersion {
+  const supported = supportedVersions.find((known) => known === version);
+  if (supported === undefined) {
+    throw new CniError(
+      errorCode.incompatibleVersion,
+      `cniVersion ${version === '' ? 'of no characters' : version} is not supported`,
+      `supported: ${supportedVersions.join(', ')}; set "cniVersion" in the network configuration`,
+    );
+  }
+  return supported;
+}
+
+/** The network's name. @throws CniError 7 */
+export function checkNetwork({ name, type }: Configuration): string {
+  if (name === undefined || !identifier.test(name)) {
+    throw new CniError(
+      errorCode.invalidConfig,
+      `"name" of the network configuration must start with a letter or digit and contain only those, "_", "." and "-", not ${JSON.stringify(name)}`,
+    );
+  }
+  if (type === undefined)
+    throw new CniError(
+      errorCode.invalidConfig,
+      '"type" of the network configuration is missing; it should be "isthmus"',
+    );
+  return name;
+}
+
+/** Fields that ADD would have to obey and cannot. @throws CniError 2 */
+export function refuseUnsupported(config: Configuration): void {
+  if (config.ipam && Object.keys(config.ipam).length > 0) {
+    throw unsupported('ipam', config.ipam, 'addresses come from the Subnet objects of the cluster: leave "ipam" out');
+  }
+  for (const [capability, value] of Object.entries(config.runtimeConfig ?? {})) {
+    throw unsupported(
+      `runtimeConfig.${capability}`,
+      value,
+      `leave the capability "${capability}" out of the network configuration or add a chained plugin that has it`,
+    );
+  }
+}
+
+// The names of a NetworkAttachmentDefinition and of its namespace.
+const attachmentProvider = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.[a-z0-9]([-a-z0-9]*[a-z0-9])?\.ovn$/;
+
+/** @throws CniError 7 */
+export function checkProvider({ provider = defaultProvider }: Configuration): string {
+  if (provider === '') return defaultProvider;
+  if (provider === defaultProvider || attachmentProvider.test(provider)) return provider;
+  throw new CniError(
+    errorCode.invalidConfig,
+    `"provider" of the network configuration is ${JSON.stringify(provider)}`,
+    'give "<name>.<namespace>.ovn" of the NetworkAttachmentDefinition, or leave it out for the default network',
+  );
+}
+
+function unsupported(field: string, value: unknown, advice: string): CniError {
+  return new CniError(
+    errorCode.unsupportedField,
+    `unsupported field ${field}=${JSON.stringify(value)} in the network configuration`,
+    advice,
+  );
+}
+
+/** @throws CniError 7 */
+export function parsePrevResult({ prevResult }: Configuration): PreviousResult | undefined {
+  if (prevResult === undefined || prevResult === null) return undefined;
+  const parsed = previousResult.safeParse(prevResult);
+  if (!parsed.success)
+    throw new CniError(
+      errorCode.invalidConfig,
+      'prevResult of the network configuration is not a result',
+      z.prettifyError(parsed.error),
+    );
+  return parsed.data;
+}
+
+const validAttachments = z.array(z.looseObject({ containerID: z.string(), ifname: z.string() }));
+/** The second is how the text of the specification names it in one place; runtimes send either, or both. */
+const validKeys = ['cni.dev/valid-attachments', 'cni.dev/attachments'] as const;
+
+/** Undefined where the runtime sends no list. An empty list, also one that is null, says that none is valid. @throws CniError 7 */
+export function parseValidAttachments(config: Configuration): readonly AttachmentId[] | undefined {
+  const key = validKeys.find((name) => name in config);
+  if (key === undefined) return undefined;
+  const parsed = validAttachments.safeParse(config[key] ?? []);
+  if (!parsed.success)
+    throw new CniError(
+      errorCode.invalidConfig,
+      `"${key}" of the network configuration is not a list of {"containerID", "ifname"}`,
+      z.prettifyError(parsed.error),
+    );
+  return parsed.data.map(({ containerID, ifname }) => ({ containerId: containerID, ifname }));
+}
