@@ -7,7 +7,7 @@
  *   ovs-vswitchd and ovn-controller (watch): whether they live
  *   on gateways: tunnels and paths to other clusters (watch) → InterconnectGateway (status)
  *   CNI requests of the shim (cni) → veth and port of a pod → ready when ovn-controller says so
- *   what both report → the Node's condition, events, metrics (status)
+ *   what both report → the Node's condition, events, metrics (status); once it is ready, the runtime's configuration (cni)
  * Nothing is kept in files: what must survive a restart stands in the OVS database.
  */
 import { randomUUID } from 'node:crypto';
@@ -27,6 +27,7 @@ import { NodeNetwork } from './apply/node.ts';
 import { PodPorts } from './apply/pods.ts';
 import { Attachments } from './cni/attachments.ts';
 import { cniCommands, type Outcome } from './cni/commands.ts';
+import { ConflistKeeper } from './cni/conflist.ts';
 import { openCniServer } from './cni/server.ts';
 import { hasNetns } from './host/netns.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
@@ -233,12 +234,24 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     onMalformed: (error) => log.warn({ err: error }, 'a client of the CNI socket does not speak its protocol'),
   });
 
+  const conflist =
+    settings.cniConflist === undefined
+      ? undefined
+      : new ConflistKeeper({
+          source: settings.cniConflist,
+          folder: settings.cniConfDir,
+          onProblem: (problem) => objectEvents.tellNode(nodes.get(settings.node) ?? self, problem),
+          log,
+        });
+
   // status
   const writer = new ObjectWriter({ signal, log });
   const status = new NodeStatusWriter({ client: kube, writer, events, log, now: () => new Date() });
   const tell = (): void => {
     const [node, wanted] = [nodes.get(settings.node), nodeStatus()];
     if (node !== undefined && wanted !== undefined) status.tell(node, systemId(ovs) ?? chassis, wanted);
+    // With it the runtime takes the node for ready, so it comes last.
+    if (wanted?.isReady === true) conflist?.keep();
     objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.problems, ...advertisements.problems]);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
@@ -278,6 +291,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
 
   if (!signal.aborted) await once(signal, 'abort');
   await server.close();
+  conflist?.close();
   podPorts.close();
   programs.close();
   host.close();

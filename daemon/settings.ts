@@ -29,6 +29,11 @@ export const flagSpec = {
     "folder of ovn-controller's control socket, which is asked whether ovn-controller lives, and named in hints",
     '/var/run/ovn',
   ),
+  'cni-conflist': text(
+    'CNI configuration list to give to the runtime once the node is ready; its name is kept. Without it none is given',
+    undefined,
+  ),
+  'cni-conf-dir': text("the runtime's folder of CNI configurations", '/etc/cni/net.d'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
 };
 export type Settings = FlagValues<typeof flagSpec>;

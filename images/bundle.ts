@@ -13,6 +13,7 @@ const out = resolve(process.argv[2] ?? join(root, 'dist/isthmus'));
 const programs = {
   controller: 'controller/main.ts',
   daemon: 'daemon/main.ts',
+  'install-cni': 'daemon/install-cni.ts',
   interconnect: 'interconnect/main.ts',
   hub: 'interconnect/hub/main.ts',
   speaker: 'speaker/main.ts',

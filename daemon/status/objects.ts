@@ -4,7 +4,7 @@ import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
-import type { PodFacts } from '../state/facts.ts';
+import type { NodeFacts, PodFacts } from '../state/facts.ts';
 import type { LearnedFacts } from '../state/learned.ts';
 
 export interface ObjectEventsOptions {
@@ -53,6 +53,11 @@ export class ObjectEvents {
       this.#options.events.record({ apiVersion, kind, name, uid }, 'Warning', code, message);
     }
     this.#toldLearned = new Set(now.map(({ message }) => message));
+  }
+
+  tellNode({ name, uid }: Pick<NodeFacts, 'name' | 'uid'>, { code, message }: Problem): void {
+    this.#options.log.warn({ reason: code }, message);
+    this.#options.events.record({ apiVersion: 'v1', kind: 'Node', name, uid }, 'Warning', code, message);
   }
 
   tellPod({ namespace, name, uid }: PodFacts, { code, message }: Problem): void {

@@ -224,6 +224,7 @@ describe('flags', () => {
   const sources: Readonly<Record<string, string>> = {
     'controller.mjs': 'controller/main.ts',
     'daemon.mjs': 'daemon/main.ts',
+    'install-cni.mjs': 'daemon/install-cni.ts',
     'interconnect.mjs': 'interconnect/main.ts',
     'hub.mjs': 'interconnect/hub/main.ts',
     'speaker.mjs': 'speaker/main.ts',

@@ -53,7 +53,21 @@ export async function renderChart(
   ]);
   // It holds the join token, which nothing needs after this.
   rmSync(file);
-  return parseManifests(text, 'helm template charts/isthmus').filter(isLabKind);
+  const manifests = parseManifests(text, 'helm template charts/isthmus');
+  writeConflist(cluster, manifests);
+  return manifests.filter(isLabKind);
+}
+
+/** The CNI configuration list of the chart, for the daemons of a cluster. */
+export function chartConflist(cluster: ClusterLayout): string {
+  return join(cluster.dir, '01-isthmus.conflist');
+}
+
+function writeConflist(cluster: ClusterLayout, manifests: readonly Manifest[]): void {
+  const config = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'isthmus-cni');
+  const text = (config?.['data'] as Readonly<Record<string, string>> | undefined)?.['01-isthmus.conflist'];
+  if (text === undefined) throw new Error('the chart has no CNI configuration list in ConfigMap isthmus-cni');
+  writeWhole(chartConflist(cluster), text);
 }
 
 /** The namespace that the chart is installed in; a new API server may not have made it yet. */

@@ -2,7 +2,8 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
-import { accountKubeconfig } from './chart.ts';
+import { accountKubeconfig, chartConflist } from './chart.ts';
+import { cniConf } from './cni-folder.ts';
 import type { Component } from './component.ts';
 import {
   checkout,
@@ -107,6 +108,8 @@ function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
     mtu: '1400',
     'metrics-address': '127.0.0.1:10665',
     'ovs-rundir': dir,
+    'cni-conflist': chartConflist(cluster),
+    'cni-conf-dir': cniConf(node),
   });
   return { dir, name: 'daemon', netns, argv, env: roomEnv, isSupervised: true };
 }

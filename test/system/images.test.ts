@@ -1,7 +1,7 @@
 /** What the images are made of, without a container engine: the bundles start, the scripts do what the chart expects. */
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -53,6 +53,8 @@ describe('bundles', () => {
   test('every program starts from its bundle, far from the checkout', () => {
     const out = join(dir, 'opt/isthmus');
     execFileSync(process.execPath, [join(root, 'images/bundle.ts'), out], { stdio: 'pipe' });
+    const install = execFileSync(process.execPath, [join(out, 'install-cni.mjs'), '--help'], { encoding: 'utf8' });
+    assert.match(install, /--bin-dir/);
     for (const [program, ...args] of [['controller'], ['daemon'], ['interconnect'], ['speaker'], ['hub', 'serve']]) {
       const command = [join(out, `${program}.mjs`), ...args, '--help'];
       const help = execFileSync(process.execPath, command, { cwd: dir, encoding: 'utf8', stdio: 'pipe' });
@@ -64,25 +66,68 @@ describe('bundles', () => {
 });
 
 describe('install-cni', () => {
-  test('puts plugin and configuration, keeps a portmap that is there', () => {
-    const [plugins, bin, conf] = ['plugins', 'bin', 'conf'].map((name) => join(dir, name)) as [string, string, string];
-    for (const folder of [plugins, bin, conf]) mkdirSync(folder);
-    writeFileSync(join(plugins, 'isthmus'), 'new');
-    writeFileSync(join(plugins, 'portmap'), 'ours');
+  const program = join(root, 'daemon/install-cni.ts');
+  const list = {
+    cniVersion: '1.0.0',
+    cniVersions: ['1.0.0', '1.1.0'],
+    name: 'isthmus',
+    plugins: [{ type: 'isthmus' }, { type: 'portmap', capabilities: { portMappings: true } }],
+  };
+
+  /** A plugin that knows these versions. */
+  function plugin(file: string, ...versions: readonly string[]): string {
+    writeFileSync(file, `#!/bin/sh\necho '${JSON.stringify({ cniVersion: '1.0.0', supportedVersions: versions })}'\n`);
+    chmodSync(file, 0o755);
+    return readFileSync(file, 'utf8');
+  }
+
+  function install(...extra: readonly string[]): { list: object; log: string } {
+    const out = join(dir, 'node/01-isthmus.conflist');
+    const flags = ['--bin-dir', join(dir, 'bin'), '--plugins-dir', join(dir, 'plugins')];
+    const { status, stderr, stdout } = spawnSync(
+      process.execPath,
+      [program, ...flags, '--conflist', join(dir, '01-isthmus.conflist'), '--out', out, ...extra],
+      { encoding: 'utf8' },
+    );
+    assert.equal(status, 0, stderr);
+    return { list: JSON.parse(readFileSync(out, 'utf8')) as object, log: stderr + stdout };
+  }
+
+  test('puts the plugins, keeps those that are there, and offers the versions that all know', () => {
+    for (const folder of ['plugins', 'bin']) mkdirSync(join(dir, folder));
+    writeFileSync(join(dir, '01-isthmus.conflist'), JSON.stringify(list));
+    const [plugins, bin] = [join(dir, 'plugins'), join(dir, 'bin')];
+    const ours = plugin(join(plugins, 'isthmus'), '1.0.0', '1.1.0');
+    const newer = plugin(join(plugins, 'portmap'), '1.0.0', '1.1.0');
+    plugin(join(plugins, 'bandwidth'), '1.0.0', '1.1.0');
     writeFileSync(join(bin, 'isthmus'), 'old');
-    writeFileSync(join(bin, 'portmap'), 'theirs');
-    writeFileSync(join(dir, '01-isthmus.conflist'), '{}');
-    const script = join(root, 'images/isthmus/install-cni');
-    const env = { ...process.env, ISTHMUS_CNI_PLUGINS: plugins };
-    execFileSync(script, [bin, conf, join(dir, '01-isthmus.conflist')], { env });
-    assert.equal(readFileSync(join(bin, 'isthmus'), 'utf8'), 'new');
+    const theirs = plugin(join(bin, 'portmap'), '0.4.0', '1.0.0');
+
+    const first = install();
+    assert.equal(readFileSync(join(bin, 'isthmus'), 'utf8'), ours);
     assert.equal(statSync(join(bin, 'isthmus')).mode & 0o777, 0o755);
-    assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), 'theirs');
-    assert.deepEqual(readdirSync(conf), ['01-isthmus.conflist']);
+    assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), theirs);
+    const { cniVersions: _, ...narrow } = list;
+    assert.deepEqual(first.list, narrow);
+    assert.match(first.log, /CNI 1\.1\.0 is not offered to the runtime of this node: portmap/);
+
     rmSync(join(bin, 'portmap'));
-    execFileSync(script, [bin, conf, join(dir, '01-isthmus.conflist')], { env });
-    assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), 'ours');
-    assert.deepEqual(readdirSync(bin).sort(), ['isthmus', 'portmap']);
+    assert.deepEqual(install().list, list);
+    assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), newer);
+    assert.deepEqual(readdirSync(bin).sort(), ['isthmus', 'portmap'], 'no plugin that the list does not name');
+  });
+
+  test('a plugin that the node lacks is told', () => {
+    const plugins = [...list.plugins, { type: 'tuning' }];
+    writeFileSync(join(dir, '01-isthmus.conflist'), JSON.stringify({ ...list, plugins }));
+    const { list: made, log } = install();
+    assert.match(log, /plugin tuning: it is not in the node's folder/);
+    assert.ok(!('cniVersions' in made));
+  });
+
+  test('what is no list is refused', () => {
+    writeFileSync(join(dir, '01-isthmus.conflist'), '{"plugins": 3}');
+    assert.throws(() => install(), /01-isthmus\.conflist is no CNI configuration list/);
   });
 });
 

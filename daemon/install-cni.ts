@@ -1,0 +1,90 @@
+/**
+ * isthmus-install-cni, before the daemon on each node: puts the CNI plugins into the node's folder and makes the
+ * configuration list fit what the plugins there support. The daemon gives that list to the runtime once the node is ready.
+ */
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseFlags, text, UsageError } from '../lib/run/flags.ts';
+import type { Logger } from '../lib/run/logger.ts';
+import { runRoom } from '../lib/run/room.ts';
+import { parseConflist } from './cni/conflist-shape.ts';
+import { writeWhole } from './cni/conflist.ts';
+import { planConflist, type Conflist, type Support } from './plan/conflist.ts';
+
+const flagSpec = {
+  'bin-dir': text("the node's folder of CNI plugins, as it is mounted here"),
+  'plugins-dir': text('folder of the plugins to install', '/opt/isthmus/cni'),
+  conflist: text('the CNI configuration list as the chart has it'),
+  out: text('file to write the list of this node to'),
+};
+
+const ours = 'isthmus';
+const answerTimeoutMs = 10_000;
+
+/** A runtime may be reading the files: each is replaced in one step. */
+function put(from: string, to: string): void {
+  const next = `${to}.isthmus-new`;
+  copyFileSync(from, next);
+  chmodSync(next, 0o755);
+  renameSync(next, to);
+}
+
+/** The node's own plugins, where there are some, are those its administrator chose; ours is always the one of this release. */
+function installPlugins(from: string, to: string, wanted: ReadonlySet<string>): readonly string[] {
+  mkdirSync(to, { recursive: true });
+  const names = readdirSync(from).filter((name) => name === ours || (wanted.has(name) && !existsSync(join(to, name))));
+  for (const name of names) put(join(from, name), join(to, name));
+  return names;
+}
+
+function askVersions(folder: string, type: string): Support {
+  const program = join(folder, type);
+  if (type.includes('/') || !existsSync(program))
+    return { problem: `it is not in the node's folder of CNI plugins; pods do not start without it` };
+  const { error, status, stdout } = spawnSync(program, [], {
+    env: { CNI_COMMAND: 'VERSION' },
+    input: '{"cniVersion":"1.0.0"}',
+    encoding: 'utf8',
+    timeout: answerTimeoutMs,
+  });
+  if (error !== undefined) return { problem: `it could not be asked for its versions here: ${error.message}` };
+  const versions = parseVersions(stdout);
+  return versions ?? { problem: `it does not tell its versions; it ended with status ${String(status)}` };
+}
+
+function parseVersions(stdout: string): readonly string[] | undefined {
+  try {
+    const { supportedVersions } = JSON.parse(stdout) as { supportedVersions?: unknown };
+    return Array.isArray(supportedVersions) ? supportedVersions.map(String) : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** @throws UsageError on a list that nobody could use */
+function readConflist(file: string): Conflist {
+  const list = parseConflist(readFileSync(file, 'utf8'));
+  if (list === undefined)
+    throw new UsageError(
+      `--conflist: ${file} is no CNI configuration list; look at daemon.cni.plugins of the chart's values`,
+      2,
+    );
+  return list;
+}
+
+function main(log: Logger): void {
+  const { binDir, pluginsDir, conflist, out } = parseFlags(flagSpec, process.argv.slice(2), process.env);
+  const list = readConflist(conflist);
+  const types = [...new Set(list.plugins.map(({ type }) => type))];
+  const installed = installPlugins(pluginsDir, binDir, new Set(types));
+  const support = new Map(types.map((type) => [type, askVersions(binDir, type)]));
+  const planned = planConflist(list, support);
+  for (const warning of planned.warnings) log.warn({}, warning);
+  mkdirSync(dirname(out), { recursive: true });
+  writeWhole(out, `${JSON.stringify(planned.list, null, 2)}\n`);
+  log.info({ installed, versions: planned.list.cniVersions ?? [planned.list.cniVersion] }, 'CNI plugins are in place');
+}
+
+runRoom('install-cni', async (_, log) => main(log));
