@@ -23,6 +23,7 @@ import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { LearnedRoutes } from './apply/learned-routes.ts';
+import { LostInterfaces } from './apply/lost-interfaces.ts';
 import { NodeNetwork } from './apply/node.ts';
 import { PodPorts } from './apply/pods.ts';
 import { Attachments } from './cni/attachments.ts';
@@ -207,10 +208,11 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   };
 
   // CNI
+  const links = new PodLinks(netlink);
   const attachments = new Attachments({
     pods,
     subnetOf: (name) => subnets.get(name),
-    links: new PodLinks(netlink),
+    links,
     ports,
     sandboxes,
     wishesOf: (sandbox) => podPorts.wishesOf(sandbox),
@@ -218,6 +220,15 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     isUserspaceDatapath: datapathType === 'netdev',
     controllerSockets: settings.ovsRundir,
     findCause: (pod) => findAddressCause(kube, pod),
+  });
+  const lostInterfaces = new LostInterfaces({
+    attachments,
+    links,
+    sandboxes,
+    tell: ({ podNamespace, podName, podUid }, problem) => {
+      const pod = pods.get(`${podNamespace}/${podName}`);
+      if (pod?.uid === podUid) objectEvents.tellPod(pod, problem);
+    },
   });
   await attachments.removeStrays();
   const answer = cniCommands({
@@ -255,14 +266,16 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.problems, ...advertisements.problems]);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
-  // routers that wait to hear of this node
+  // routers that wait to hear of this node, and interfaces of pods that somebody deletes
   const advertisements = new RouterAdvertisements(netlink, () => tell());
   const unwatchLinks = watchHost({
     names: [],
     used: () => advertisements.links,
     onChange: () => advertisements.linkChanged(),
     onAddress: () => undefined,
+    onGone: (name) => lostInterfaces.gone(name),
   });
+  await lostInterfaces.look();
   const advertise = (): void => advertisements.set(bgpStates.get(settings.node)?.interfaces ?? []);
   advertise();
   bgpStates.subscribe(advertise);
@@ -293,6 +306,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   await server.close();
   conflist?.close();
   podPorts.close();
+  lostInterfaces.close();
   programs.close();
   host.close();
   learnedLoop.close();

@@ -1,5 +1,6 @@
 /**
- * ADD, CHECK, DEL and GC of one node: the order of steps, and their undoing. In: parsed requests. Out: attachments or CniErrors.
+ * ADD, CHECK, DEL and GC of one node: the order of steps, and their undoing. In: parsed requests, and interfaces that are gone.
+ * Out: attachments or CniErrors.
  *
  * Requests for one container run one after the other; so do the steps of all sandboxes of one logical port. A failed or
  * abandoned ADD leaves nothing behind; what one leaves whose daemon was killed, DEL, GC or the next start take away. A DEL
@@ -19,7 +20,7 @@ import { CniError, errorCode } from './error.ts';
 import { explainFailure, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';
 import { removeAll } from './garbage.ts';
 import { KeyedLock } from './keyed-lock.ts';
-import { untilAddressed, type AddressedPod } from './pod-address.ts';
+import { addressedNow, untilAddressed, type AddressedPod } from './pod-address.ts';
 import type { AddRequest, CheckRequest, DelRequest, GcRequest } from './request.ts';
 import type { Attachment } from './result.ts';
 
@@ -133,6 +134,41 @@ export class Attachments {
     await removeAll(
       strays.map((name) => ({ what: `interface ${name} of the node`, remove: () => this.#removeStray(name) })),
     );
+  }
+
+  /**
+   * The pair of a living sandbox that somebody took away, made anew as ADD made it, under the same record. What later plugins of
+   * the chain had done to it is not done again. Returns whose it was; undefined where nothing had to be done. @throws CniError
+   */
+  async restore(hostInterface: string): Promise<Sandbox | undefined> {
+    const sandbox = this.#options.sandboxes.byHostInterface(hostInterface);
+    if (sandbox === undefined) return undefined;
+    const key = attachmentKey(sandbox.containerId, sandbox.ifname);
+    return this.#locks.run(`container ${sandbox.containerId}`, async () => {
+      const isOurs = this.#options.sandboxes.get(key) === sandbox;
+      if (!isOurs || (await this.#options.links.inspectHost(hostInterface)) !== undefined) return undefined;
+      if (!hasNetns(sandbox.netns)) return undefined;
+      await this.#locks.run(`port ${sandbox.port}`, () => this.#remake(sandbox));
+      return sandbox;
+    });
+  }
+
+  async #remake(sandbox: Sandbox): Promise<void> {
+    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, controllerSockets } = this.#options;
+    const netns = openSandboxNetns(sandbox.netns);
+    try {
+      const addressed = addressedNow(pods, sandbox);
+      const subnet = subnetOf(addressed.network.subnet);
+      const plan = planPodInterface({ request: sandbox, ...addressed, subnet, nodeMtu, isUserspaceDatapath });
+      await this.#detach(sandbox);
+      await this.#connect(plan.link, sandbox, netns, neverAborted);
+    } catch (error) {
+      // It is the pod's still, and may be tried again.
+      this.#options.sandboxes.add(sandbox);
+      throw explainFailure(error, sandbox, neverAborted, controllerSockets);
+    } finally {
+      netns.close();
+    }
   }
 
   async #removeUnlessReplaced(sandbox: Sandbox): Promise<void> {

@@ -38,6 +38,14 @@ export async function untilAddressed(
   }
 }
 
+/** For an interface that has been attached. @throws CniError 11 or 103 where the pod is gone or its address, too */
+export function addressedNow(pods: Pick<Reflector<PodFacts>, 'get'>, request: Asked): AddressedPod {
+  const pod = pods.get(`${request.podNamespace}/${request.podName}`);
+  const found = addressed(pod, request);
+  if (found !== undefined) return found;
+  throw new CniError(errorCode.tryAgainLater, `${describe(request)} has no address any more`, explain(pod, request));
+}
+
 function addressed(pod: PodFacts | undefined, request: Asked): AddressedPod | undefined {
   if (pod === undefined || !isAsked(pod, request)) return undefined;
   const facts = factsOf(pod, request);

@@ -25,10 +25,12 @@ export interface HostWatch {
   readonly onChange: () => void;
   /** After a change of addresses of any link. */
   readonly onAddress: () => void;
+  /** Any link that is gone, by name; not told where the kernel lost messages. */
+  readonly onGone?: (name: string) => void;
 }
 
 /** Of other links nothing is told: pods come and go. */
-export function watchHost({ names, used, isWaiting, onChange, onAddress }: HostWatch): () => void {
+export function watchHost({ names, used, isWaiting, onChange, onAddress, onGone }: HostWatch): () => void {
   const socket = openSocket();
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
@@ -51,6 +53,8 @@ export function watchHost({ names, used, isWaiting, onChange, onAddress }: HostW
     // Every message is looked at, for the indexes it may tell.
     if (messages.filter(concerns).length > 0) onChange();
     if (messages.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) onAddress();
+    if (onGone === undefined) return;
+    for (const { type, data } of messages) if (type === RTM.DELLINK) onGone(readLink(data).name);
   });
   const onLoss = (): void => {
     onChange();

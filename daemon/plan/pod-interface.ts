@@ -24,7 +24,7 @@ export interface PodInterfaceInput {
   readonly request: {
     readonly containerId: string;
     readonly ifname: string;
-    readonly network: string;
+    readonly network: string | undefined;
     readonly netns: string;
   };
   readonly pod: PodFacts;

@@ -11,6 +11,7 @@ const node = new TestNode();
 let cluster: TestCluster;
 let wanted = '';
 let podPort = '';
+let podNetns = '';
 
 function reachesPod(): boolean {
   try {
@@ -70,6 +71,7 @@ before(async () => {
   const { status, json } = await node.cni('ADD', pod.env);
   assert.equal(status, 0, JSON.stringify(json));
   podPort = `${pod.env['CNI_CONTAINERID']?.slice(0, 12)}_h`;
+  podNetns = pod.netns;
   assert.ok(reachesPod());
 });
 
@@ -120,6 +122,20 @@ test('the port of a pod is back, with its traffic', async () => {
   node.vsctl('del-port', 'br-int', podPort);
   await eventually('another port', () => /^\d+$/.test(ofport()) && ofport() !== was);
   await eventually('traffic', reachesPod);
+});
+
+test('the interface of a pod is made anew, with its traffic, and the pod is told', async () => {
+  for (const side of ['node', 'pod', 'node, while no daemon runs']) {
+    if (side.endsWith('runs')) await node.kill('daemon');
+    if (side === 'pod') exec('ip', '-n', podNetns, 'link', 'del', 'eth0');
+    else exec('ip', 'link', 'del', podPort);
+    if (side.endsWith('runs')) await node.startDaemon(cluster.kubeconfig);
+    await eventually(`traffic, deleted on the ${side}`, reachesPod).catch((error: unknown) => {
+      throw new Error(`${String(error)}\n${node.log('daemon')}\n${node.log('ovn-controller')}`);
+    });
+  }
+  assert.match(exec('ip', '-n', podNetns, 'route'), /default via 10\.16\.0\.1 dev eth0/);
+  await eventually('the event', async () => (await cluster.eventsOn('Pod', 'kept'))['InterfaceRestored']);
 });
 
 test('the integration bridge is made anew, with ovn0 and the ports of pods', async () => {

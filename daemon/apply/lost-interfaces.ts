@@ -1,0 +1,73 @@
+/**
+ * Interfaces of living pods that somebody deletes are made anew. In: names of links that are gone, and once those that went while
+ * no daemon ran. Out: restored sandboxes, and an event on the pod that says so, or why it could not be.
+ */
+import type { Attachments } from '../cni/attachments.ts';
+import { CniError } from '../cni/error.ts';
+import type { PodLinks } from '../host/pod-links.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { Sandbox } from '../state/facts.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+
+export interface LostInterfacesOptions {
+  readonly attachments: Pick<Attachments, 'restore'>;
+  readonly links: Pick<PodLinks, 'hostNames'>;
+  readonly sandboxes: Pick<Sandboxes, 'all' | 'byHostInterface'>;
+  readonly tell: (sandbox: Sandbox, problem: Problem) => void;
+}
+
+const retryMs = 2000;
+
+export class LostInterfaces {
+  readonly #options: LostInterfacesOptions;
+  /** By interface of the node. */
+  readonly #retries = new Map<string, NodeJS.Timeout>();
+
+  constructor(options: LostInterfacesOptions) {
+    this.#options = options;
+  }
+
+  /** Looks for those that are gone already. @throws NetlinkError */
+  async look(): Promise<void> {
+    const { links, sandboxes } = this.#options;
+    const present = new Set(await links.hostNames());
+    for (const { hostInterface } of sandboxes.all()) if (!present.has(hostInterface)) this.gone(hostInterface);
+  }
+
+  /** To be called for any link that is gone: most go with their pods. */
+  gone(name: string): void {
+    const sandbox = this.#options.sandboxes.byHostInterface(name);
+    if (sandbox !== undefined) void this.#restore(sandbox);
+  }
+
+  close(): void {
+    for (const timer of this.#retries.values()) clearTimeout(timer);
+    this.#retries.clear();
+  }
+
+  async #restore(sandbox: Sandbox): Promise<void> {
+    const { attachments, tell } = this.#options;
+    clearTimeout(this.#retries.get(sandbox.hostInterface));
+    this.#retries.delete(sandbox.hostInterface);
+    const what = `interface ${sandbox.ifname}, ${sandbox.hostInterface} of the node,`;
+    try {
+      const restored = await attachments.restore(sandbox.hostInterface);
+      if (restored === undefined) return;
+      tell(sandbox, {
+        code: 'InterfaceRestored',
+        message: `${what} had been deleted by somebody and was made anew; what other CNI plugins had done to it was not`,
+      });
+    } catch (error) {
+      if (!(error instanceof CniError)) throw error;
+      const details = error.details === undefined ? '' : `; ${error.details}`;
+      tell(sandbox, {
+        code: 'InterfaceLost',
+        message: `${what} was deleted by somebody and cannot be made anew: ${error.message}${details}; it is tried again, and to delete the pod helps as well`,
+      });
+      this.#retries.set(
+        sandbox.hostInterface,
+        setTimeout(() => this.gone(sandbox.hostInterface), retryMs),
+      );
+    }
+  }
+}
