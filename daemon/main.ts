@@ -165,7 +165,14 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     network.changed();
     learned.changed();
   };
-  const events = new EventRecorder({ client: kube, component: 'isthmus-daemon', instance: settings.node, signal, log });
+  const events = new EventRecorder({
+    client: kube,
+    component: 'isthmus-daemon',
+    instance: settings.node,
+    isApart: true,
+    signal,
+    log,
+  });
   const objectEvents = new ObjectEvents({ events, log, uidOfSubnet: (name) => subnets.get(name)?.uid });
   const ports = new SandboxPorts(ovs, target);
   const podPorts = new PodPorts({

@@ -61,7 +61,14 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const lag = new UpdateLag(monotonicMs, (lagMs) => metrics.answered(lagMs));
   const metrics = new SpeakerMetrics(registry, () => lag.pendingMs);
 
-  const recorder = new EventRecorder({ client, component: 'isthmus-speaker', instance: options.node, signal, log });
+  const recorder = new EventRecorder({
+    client,
+    component: 'isthmus-speaker',
+    instance: options.node,
+    isApart: true,
+    signal,
+    log,
+  });
   const events = new SpeakerEvents(recorder, options.node);
   const writer = new ObjectWriter({ signal, log });
   const { node } = options;

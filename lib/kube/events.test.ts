@@ -94,6 +94,20 @@ test('a process started anew goes on counting; an event the server forgot begins
   assert.equal(store.all.length, 1);
 });
 
+test('instances of a room share an event, unless each keeps its own', async () => {
+  const countsOf = async (isApart: boolean): Promise<number[]> => {
+    const store = new EventStore();
+    for (const instance of ['n1', 'n2', 'n1']) {
+      const events = new EventRecorder({ client: store.client, component: 'isthmus-daemon', instance, isApart });
+      events.record(subnet, 'Warning', 'CidrOverlap', 'overlaps with b');
+      await events.idle();
+    }
+    return store.all.map(({ count }) => count);
+  };
+  assert.deepEqual(await countsOf(false), [3]);
+  assert.deepEqual(await countsOf(true), [2, 1]);
+});
+
 test('another message is another event; an object that repeats one reason is slowed down, others are not', async () => {
   const store = new EventStore();
   let nowMs = 0;

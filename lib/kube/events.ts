@@ -21,6 +21,8 @@ export interface EventRecorderOptions {
   readonly component: string;
   /** The process among those of the room: a node's or a pod's name. */
   readonly instance: string;
+  /** Events of other instances are not counted on, whatever they say: this one may not write them. Otherwise all of a room share theirs. */
+  readonly isApart?: boolean;
   readonly signal?: AbortSignal;
   readonly log?: Logger;
   readonly limits?: Partial<EventLimits>;
@@ -64,7 +66,8 @@ export class EventRecorder {
   record(subject: EventSubject, type: 'Normal' | 'Warning', reason: string, message: string): void {
     if (!this.#isAllowed(`${subject.uid || subject.name} ${reason}`)) return;
     const text = message.length > longestMessage ? `${message.slice(0, longestMessage - 1)}…` : message;
-    const name = eventName(subject, [this.#options.component, type, reason, text]);
+    const { component, instance, isApart = false } = this.#options;
+    const name = eventName(subject, [component, ...(isApart ? [instance] : []), type, reason, text]);
     const namespace = subject.namespace ?? 'default';
     const seen = (this.#counts.get(name) ?? 0) + 1;
     this.#remember(this.#counts, name, seen);
@@ -80,9 +83,9 @@ export class EventRecorder {
       count: seen,
       firstTimestamp: now,
       lastTimestamp: now,
-      source: { component: this.#options.component, host: this.#options.instance },
-      reportingComponent: this.#options.component,
-      reportingInstance: this.#options.instance,
+      source: { component, host: instance },
+      reportingComponent: component,
+      reportingInstance: instance,
     };
     void this.#writer.enqueue(`${namespace}/${name}`, () => this.#write(event));
   }
