@@ -18,6 +18,23 @@ interface Rule {
   readonly verbs: readonly string[];
 }
 
+interface PolicySpec {
+  readonly failurePolicy: string;
+  readonly matchConditions: readonly { readonly expression: string }[];
+  readonly matchConstraints: {
+    readonly resourceRules: readonly {
+      readonly apiGroups: readonly string[];
+      readonly resources: readonly string[];
+      readonly operations: readonly string[];
+    }[];
+  };
+}
+
+interface BindingSpec {
+  readonly policyName: string;
+  readonly validationActions: readonly string[];
+}
+
 interface Container {
   readonly name: string;
   readonly command?: readonly string[];
@@ -67,7 +84,15 @@ describe('rendered objects', () => {
   });
 
   // Rights and CRDs are judged by rules of their own; the rest is read by eye when it changes.
-  const judged = ['CustomResourceDefinition', 'ClusterRole', 'ClusterRoleBinding', 'Role', 'RoleBinding'];
+  const judged = [
+    'CustomResourceDefinition',
+    'ClusterRole',
+    'ClusterRoleBinding',
+    'Role',
+    'RoleBinding',
+    'ValidatingAdmissionPolicy',
+    'ValidatingAdmissionPolicyBinding',
+  ];
   for (const [name, manifests] of Object.entries({ defaults, whole }))
     test(`${name} are as in testdata`, (t) => {
       const text = manifests
@@ -196,6 +221,58 @@ describe('rights', () => {
         assert.equal(subject.namespace, 'kube-system');
       }
     }
+  });
+
+  test('all that daemons and speakers may write is looked at by a policy that refuses, unless switched off', () => {
+    const policies = ofKind(whole, 'ValidatingAdmissionPolicy').map(({ metadata, spec }) => ({
+      name: metadata.name,
+      ...(spec as PolicySpec),
+    }));
+    const bound = ofKind(whole, 'ValidatingAdmissionPolicyBinding').map(({ spec }) => spec as BindingSpec);
+    for (const { name, failurePolicy, matchConditions } of policies) {
+      assert.equal(failurePolicy, 'Fail', name);
+      for (const account of ['isthmus-daemon', 'isthmus-speaker'])
+        assert.match(
+          matchConditions[0]?.expression ?? '',
+          new RegExp(`'system:serviceaccount:kube-system:${account}'`),
+        );
+      const actions = bound.filter(({ policyName }) => policyName === name).map((each) => each.validationActions);
+      assert.deepEqual(actions, [['Deny']], name);
+    }
+    const operations = { create: 'CREATE', patch: 'UPDATE', update: 'UPDATE', delete: 'DELETE' } as const;
+    const rulesOf = (name: string): readonly Rule[] =>
+      (roles.find(({ metadata }) => metadata.name === name)?.['rules'] ?? []) as readonly Rule[];
+    const writes = ['isthmus-daemon', 'isthmus-speaker'].flatMap(rulesOf).flatMap((rule) =>
+      rule.verbs
+        .filter((verb) => verb in operations)
+        .flatMap((verb) =>
+          (rule.resources ?? []).map((resource) => ({
+            group: rule.apiGroups?.[0] ?? '',
+            resource,
+            operation: operations[verb as keyof typeof operations],
+          })),
+        ),
+    );
+    assert.ok(writes.length > 10);
+    const known = ['get', 'list', 'watch', ...Object.keys(operations)];
+    for (const { verbs } of ['isthmus-daemon', 'isthmus-speaker'].flatMap(rulesOf))
+      assert.deepEqual(
+        verbs.filter((verb) => !known.includes(verb)),
+        [],
+      );
+    const isLookedAt = ({ group, resource, operation }: (typeof writes)[number]): boolean =>
+      policies
+        .flatMap(({ matchConstraints }) => matchConstraints.resourceRules)
+        .some(
+          (rule) =>
+            rule.apiGroups.includes(group) && rule.resources.includes(resource) && rule.operations.includes(operation),
+        );
+    assert.deepEqual(
+      writes.filter((write) => !isLookedAt(write)),
+      [],
+    );
+    const without = parseManifests(renderChart(['rbac.admissionPolicy=false']));
+    assert.deepEqual(ofKind(without, 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'), []);
   });
 
   test('every room with a token has rights, and nothing else has a token', () => {
