@@ -7,12 +7,14 @@ import { join } from 'node:path';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { writeKubeconfig } from './control-plane.ts';
 import { writeWhole } from './component.ts';
-import { checkout, type ClusterLayout } from './layout.ts';
+import { checkout, type ClusterLayout, type NodeLayout } from './layout.ts';
 import { applyAll, isLabKind, type Manifest, parseManifests } from './objects.ts';
 import { run } from './run.ts';
 import { tool } from './tools.ts';
 
 const namespace = 'kube-system';
+/** Accounts of processes that run on nodes, each with a token of the node's own. */
+export const nodeAccounts = ['isthmus-daemon', 'isthmus-speaker'] as const;
 const tokenLifetimeSeconds = 365 * 24 * 3600;
 
 /** What a cluster is besides a cluster. */
@@ -80,22 +82,53 @@ export async function installChart(kube: KubeClient, manifests: readonly Manifes
   await applyAll(kube, manifests);
 }
 
-/** Where the kubeconfig of a service account lies. */
-export function accountKubeconfig(cluster: ClusterLayout, account: string): string {
-  return join(cluster.dir, `${account}.kubeconfig`);
+/** Where the kubeconfig of a service account lies: beside the cluster's, or the node's, processes. */
+export function accountKubeconfig(place: ClusterLayout | NodeLayout, account: string): string {
+  return join(place.dir, `${account}.kubeconfig`);
+}
+
+/** Where the token of a node's process lies, read anew by the process as one that kubelet renews is. */
+export function tokenFile(node: NodeLayout, account: string): string {
+  return join(node.dir, `${account}.token`);
 }
 
 /** Writes a kubeconfig that has exactly the rights of a service account of the chart. @throws KubeApiError if the chart has no such account. */
 export async function writeAccountKubeconfig(kube: KubeClient, cluster: ClusterLayout, account: string): Promise<void> {
+  const token = await requestToken(kube, account);
+  writeKubeconfig(accountKubeconfig(cluster, account), serverOf(cluster), join(cluster.dir, 'pki'), { token });
+}
+
+/** Writes the kubeconfigs and tokens of a node's processes. @throws KubeApiError, for example while there is no such Node. */
+export async function writeNodeKubeconfigs(kube: KubeClient, cluster: ClusterLayout, node: NodeLayout): Promise<void> {
+  for (const account of nodeAccounts) {
+    const user = { tokenFile: tokenFile(node, account) };
+    writeKubeconfig(accountKubeconfig(node, account), serverOf(cluster), join(cluster.dir, 'pki'), user);
+  }
+  await renewNodeTokens(kube, node);
+}
+
+/**
+ * Gives a node's processes tokens that are bound to the Node, as those in pods are through their pod; they end with the object.
+ * @throws KubeApiError, for example while there is no such Node.
+ */
+export async function renewNodeTokens(kube: KubeClient, node: NodeLayout): Promise<void> {
+  const boundObjectRef = { apiVersion: 'v1', kind: 'Node', name: node.name };
+  await Promise.all(
+    nodeAccounts.map(async (account) =>
+      writeWhole(tokenFile(node, account), await requestToken(kube, account, boundObjectRef), 0o600),
+    ),
+  );
+}
+
+async function requestToken(kube: KubeClient, account: string, boundObjectRef?: object): Promise<string> {
   const answer = (await kube.request('POST', `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`, {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenRequest',
-    spec: { expirationSeconds: tokenLifetimeSeconds },
+    spec: { expirationSeconds: tokenLifetimeSeconds, ...(boundObjectRef && { boundObjectRef }) },
   })) as { status: { token: string } };
-  writeKubeconfig(
-    accountKubeconfig(cluster, account),
-    `https://${cluster.address}:6443`,
-    join(cluster.dir, 'pki'),
-    answer.status.token,
-  );
+  return answer.status.token;
+}
+
+function serverOf(cluster: ClusterLayout): string {
+  return `https://${cluster.address}:6443`;
 }

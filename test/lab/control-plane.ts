@@ -7,7 +7,7 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { openKube } from '../../lib/kube/client.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
-import { startAndWait, startComponent } from './component.ts';
+import { startAndWait, startComponent, writeWhole } from './component.ts';
 import type { ClusterLayout } from './layout.ts';
 import { writePki } from './pki.ts';
 import { tool } from './tools.ts';
@@ -32,8 +32,8 @@ export async function startControlPlane(cluster: ClusterLayout): Promise<KubeCli
   const token = randomBytes(24).toString('hex');
   await writePki(pki, ['127.0.0.1', cluster.address]);
   writeFileSync(join(pki, 'tokens.csv'), `${token},admin,admin,system:masters\n`, { mode: 0o600 });
-  writeKubeconfig(join(dir, 'kubeconfig'), `https://127.0.0.1:${String(cluster.apiPort)}`, pki, token);
-  writeKubeconfig(join(dir, 'internal.kubeconfig'), 'https://127.0.0.1:6443', pki, token);
+  writeKubeconfig(join(dir, 'kubeconfig'), `https://127.0.0.1:${String(cluster.apiPort)}`, pki, { token });
+  writeKubeconfig(join(dir, 'internal.kubeconfig'), 'https://127.0.0.1:6443', pki, { token });
   await startEtcd(cluster);
   await startForward(cluster);
   const kube = openKube({ kubeconfig: join(dir, 'kubeconfig'), userAgent: 'lab' });
@@ -42,17 +42,20 @@ export async function startControlPlane(cluster: ClusterLayout): Promise<KubeCli
   return kube;
 }
 
+/** A token, or the absolute path of a file that always has the newest. */
+export type TokenSource = { readonly token: string } | { readonly tokenFile: string };
+
 /** A kubeconfig with one context, its authority inside, for the holder of a token. */
-export function writeKubeconfig(file: string, server: string, pki: string, token: string): void {
+export function writeKubeconfig(file: string, server: string, pki: string, user: TokenSource): void {
   const config = {
     apiVersion: 'v1',
     kind: 'Config',
     'current-context': 'lab',
     contexts: [{ name: 'lab', context: { cluster: 'lab', user: 'lab' } }],
     clusters: [{ name: 'lab', cluster: { server, 'certificate-authority': join(pki, 'ca.crt') } }],
-    users: [{ name: 'lab', user: { token } }],
+    users: [{ name: 'lab', user }],
   };
-  writeFileSync(file, `${JSON.stringify(config, null, 1)}\n`, { mode: 0o600 });
+  writeWhole(file, `${JSON.stringify(config, null, 1)}\n`, 0o600);
 }
 
 async function isReady(kube: KubeClient): Promise<true | string> {

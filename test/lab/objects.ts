@@ -27,6 +27,8 @@ const kinds: readonly { readonly kind: string; readonly plural: string; readonly
   { kind: 'ClusterRoleBinding', plural: 'clusterrolebindings', isNamespaced: false },
   { kind: 'Role', plural: 'roles', isNamespaced: true },
   { kind: 'RoleBinding', plural: 'rolebindings', isNamespaced: true },
+  { kind: 'ValidatingAdmissionPolicy', plural: 'validatingadmissionpolicies', isNamespaced: false },
+  { kind: 'ValidatingAdmissionPolicyBinding', plural: 'validatingadmissionpolicybindings', isNamespaced: false },
   { kind: 'Secret', plural: 'secrets', isNamespaced: true },
   { kind: 'Node', plural: 'nodes', isNamespaced: false },
   { kind: 'Vpc', plural: 'vpcs', isNamespaced: false },

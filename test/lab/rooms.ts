@@ -45,7 +45,7 @@ export function clusterRooms(lab: Lab, cluster: ClusterLayout): Component[] {
   if (lab.hub && cluster.joins && runs(lab, 'interconnect')) found.push(agentOf(cluster));
   for (const node of cluster.nodes) {
     if (runs(lab, 'daemon')) found.push(daemon(cluster, node));
-    if (isSpeaker(node) && runs(lab, 'speaker')) found.push(gobgpd(node), speaker(cluster, node));
+    if (isSpeaker(node) && runs(lab, 'speaker')) found.push(gobgpd(node), speaker(node));
   }
   return found;
 }
@@ -97,7 +97,7 @@ export function agentOf(cluster: ClusterLayout): Component {
 function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
   const { dir, netns } = node;
   const argv = roomArgv('daemon/main.ts', {
-    kubeconfig: accountKubeconfig(cluster, 'isthmus-daemon'),
+    kubeconfig: accountKubeconfig(node, 'isthmus-daemon'),
     node: node.name,
     ovs: `unix:${dir}/db.sock`,
     sb: `tcp:${cluster.address}:6642`,
@@ -126,10 +126,10 @@ function gobgpd(node: NodeLayout): Component {
   return { dir, name: 'gobgpd', netns, argv, isSupervised: true, staleFiles: [socket] };
 }
 
-function speaker(cluster: ClusterLayout, node: NodeLayout): Component {
+function speaker(node: NodeLayout): Component {
   const { dir, netns } = node;
   const argv = roomArgv('speaker/main.ts', {
-    kubeconfig: accountKubeconfig(cluster, 'isthmus-speaker'),
+    kubeconfig: accountKubeconfig(node, 'isthmus-speaker'),
     node: node.name,
     gobgpd: `unix:${dir}/gobgpd.sock`,
     'gobgpd-log': join(dir, 'gobgpd.log'),

@@ -8,7 +8,14 @@ import { dirname, join } from 'node:path';
 import { installation } from 'ovsdb-client/testing';
 import { raiseBuffers } from './buffers.ts';
 import { bgpManifests, registerNodes } from './cluster-objects.ts';
-import { installChart, makeNamespace, renderChart, writeAccountKubeconfig } from './chart.ts';
+import {
+  installChart,
+  makeNamespace,
+  nodeAccounts,
+  renderChart,
+  writeAccountKubeconfig,
+  writeNodeKubeconfigs,
+} from './chart.ts';
 import { makeCniBin } from './cni-folder.ts';
 import { startComponent, writeWhole } from './component.ts';
 import { startControlPlane } from './control-plane.ts';
@@ -171,9 +178,12 @@ async function startKubernetes(
   await installChart(kube, manifests);
   const accounts = manifests
     .filter((manifest) => manifest.kind === 'ServiceAccount')
-    .map((manifest) => manifest.metadata.name);
+    .map((manifest) => manifest.metadata.name)
+    .filter((account) => !nodeAccounts.some((known) => known === account));
   await Promise.all([
-    registerNodes(kube, cluster),
+    registerNodes(kube, cluster).then(() =>
+      Promise.all(cluster.nodes.map((node) => writeNodeKubeconfigs(kube, cluster, node))),
+    ),
     ...accounts.map((account) => writeAccountKubeconfig(kube, cluster, account)),
     applyAll(kube, bgpManifests(lab, cluster)),
   ]);

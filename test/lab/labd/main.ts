@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { openKube } from '../../../lib/kube/client.ts';
 import { runRoom } from '../../../lib/run/room.ts';
 import { openLayout } from '../layout.ts';
+import { keepNodeTokens } from './node-tokens.ts';
 import { PodRuntime } from './runtime.ts';
 import { supervise } from './supervise.ts';
 
@@ -13,7 +14,9 @@ runRoom('labd', async (signal, log) => {
   const lab = openLayout(process.argv[2] ?? '');
   const runtimes = lab.clusters.map((cluster) => {
     const kube = openKube({ kubeconfig: join(cluster.dir, 'kubeconfig'), userAgent: 'labd' });
-    return new PodRuntime({ lab, cluster, kube, log: log.child({ cluster: cluster.name }) });
+    const common = { cluster, kube, log: log.child({ cluster: cluster.name }) };
+    keepNodeTokens({ ...common, signal });
+    return new PodRuntime({ lab, ...common });
   });
   await Promise.all([supervise(lab, log, signal), ...runtimes.map((runtime) => runtime.start())]);
 });
