@@ -1,0 +1,376 @@
+/**
+ * What the token of a node's daemon or speaker can do and cannot: real requests to a real API server that has the chart's accounts,
+ * roles and policies.
+ */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { annotation, type ProviderNetworkKey, providerNetworkKey } from '../../lib/api/names.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { apiVersion, IdentityBed, ours, podOf, serviceAccounts, time, type Try, verdict } from './node-identity-bed.ts';
+
+const bed = await IdentityBed.start();
+const { admin } = bed;
+const owner = { apiVersion: 'v1', kind: 'Pod', name: 'a', uid: 'b' };
+let daemon: KubeClient;
+let speaker: KubeClient;
+
+before(async () => {
+  daemon = await bed.inPod('isthmus-daemon', 'n1');
+  speaker = await bed.inPod('isthmus-speaker', 'n1');
+});
+after(() => bed.stop());
+
+describe('the daemon of n1', () => {
+  const own = '/api/v1/nodes/n1';
+  const metadata = (labels: object, annotations: object = {}) => ({ metadata: { labels, annotations } });
+  const condition = (type: string, status: string) => ({
+    type,
+    status,
+    reason: 'Test',
+    message: 'a test',
+    lastHeartbeatTime: time,
+    lastTransitionTime: time,
+  });
+  const statusOf = (name: string, status: object): Partial<Try> => ({
+    path: `/api/v1/nodes/${name}/status?fieldManager=isthmus-daemon&force=true`,
+    body: { apiVersion: 'v1', kind: 'Node', metadata: { name }, status },
+    format: 'apply-patch+yaml',
+  });
+  const gateway = (name: string, status: object): Try => ({
+    what: `InterconnectGateway ${name}: status.${Object.keys(status).join()}`,
+    path: `${ours}/interconnectgateways/${name}/status`,
+    body: { status },
+  });
+
+  const network = (key: ProviderNetworkKey) => providerNetworkKey('net1', key);
+  const ofNetwork = (value: string | null) => {
+    const each = (keys: readonly ProviderNetworkKey[]) => Object.fromEntries(keys.map((key) => [network(key), value]));
+    return metadata(each(['ready', 'interface', 'mtu', 'vlan_interfaces', 'exclude']), each(['err_mesg', 'plan']));
+  };
+  const allowed: readonly Try[] = [
+    { what: 'its chassis', path: own, body: metadata({}, { [annotation.chassis]: 'c1' }) },
+    { what: 'what it says of a provider network', path: own, body: ofNetwork('x') },
+    { what: 'something else of it', path: own, body: ofNetwork('y') },
+    { what: 'nothing of it any more', path: own, body: ofNetwork(null) },
+    {
+      what: 'NetworkUnavailable',
+      path: '',
+      ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'True')] }),
+    },
+    { what: 'the same again', path: '', ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'False')] }) },
+    gateway('n1', { tunnels: [], probes: [], siblingTunnels: [], siblingsCheckedAt: time }),
+    {
+      what: 'an event about a pod',
+      ...bed.eventOf('isthmus-daemon', 'n1', { kind: 'Pod', namespace: 'default', name: 'web' }),
+    },
+    { what: 'an event about its Node', ...bed.eventOf('isthmus-daemon', 'n1', { kind: 'Node', name: 'n1' }) },
+    {
+      what: 'an event about a Subnet',
+      ...bed.eventOf('isthmus-daemon', 'n1', { kind: 'Subnet', name: 'ovn-default' }),
+    },
+  ];
+  for (const each of allowed)
+    it(`may write ${each.what ?? ''}`, async () => assert.equal(await verdict(daemon, each), 'done'));
+
+  const refused: readonly (readonly [each: Try, why: RegExp])[] = [
+    [
+      { what: "another node's chassis", path: '/api/v1/nodes/n2', body: metadata({}, { [annotation.chassis]: 'c1' }) },
+      /isthmus-daemon of node n1 may not change Node n2, only its own/,
+    ],
+    [
+      { what: "another node's labels", path: '/api/v1/nodes/n2', body: metadata({ [network('ready')]: 'true' }) },
+      /may not change Node n2/,
+    ],
+    [
+      { what: "another node's taints", path: '/api/v1/nodes/n2', body: { spec: { taints: [] } } },
+      /may not change Node n2/,
+    ],
+    [
+      {
+        what: "another node's status",
+        path: '',
+        ...statusOf('n2', { conditions: [condition('NetworkUnavailable', 'True')] }),
+      },
+      /may not change Node n2/,
+    ],
+    [
+      { what: 'the role of its node', path: own, body: metadata({ 'node-role.kubernetes.io/control-plane': '' }) },
+      /may not change the label node-role\.kubernetes\.io\/control-plane of its Node, only those that tell of provider networks/,
+    ],
+    [
+      { what: 'the zone of its node', path: own, body: metadata({ 'topology.kubernetes.io/zone': 'elsewhere' }) },
+      /may not change the label topology\.kubernetes\.io\/zone/,
+    ],
+    [{ what: 'a label away', path: own, body: metadata({ rack: null }) }, /may not change the label rack/],
+    [
+      {
+        what: 'a label that only looks like those of provider networks',
+        path: own,
+        body: metadata({ [`${network('ready')}.x`]: 'a' }),
+      },
+      /may not change the label/,
+    ],
+    [
+      { what: 'that it speaks BGP', path: own, body: metadata({ 'ovn.kubernetes.io/bgp': 'true' }) },
+      /may not change the label ovn\.kubernetes\.io\/bgp/,
+    ],
+    [
+      { what: 'an address of its join port', path: own, body: metadata({}, { [annotation.ipAddress]: '100.64.0.9' }) },
+      /may not change the annotation ovn\.kubernetes\.io\/ip_address of its Node, only ovn\.kubernetes\.io\/chassis/,
+    ],
+    [
+      { what: 'a finalizer', path: own, body: { metadata: { finalizers: ['a.b/c'] } } },
+      /may not change metadata\.finalizers/,
+    ],
+    [
+      { what: 'an owner of its Node', path: own, body: { metadata: { ownerReferences: [owner] } } },
+      /may not change metadata\.ownerReferences/,
+    ],
+    [
+      { what: 'the taints of its node', path: own, body: { spec: { taints: [] } } },
+      /may not change the spec of its Node/,
+    ],
+    [{ what: 'cordons', path: own, body: { spec: { unschedulable: true } } }, /may not change the spec of its Node/],
+    [
+      { what: 'Ready', path: '', ...statusOf('n1', { conditions: [condition('Ready', 'False')] }) },
+      /may not change conditions of its Node other than NetworkUnavailable/,
+    ],
+    [
+      {
+        what: 'a condition of its own making',
+        path: '',
+        ...statusOf('n1', { conditions: [condition('Fine', 'True')] }),
+      },
+      /may not change conditions/,
+    ],
+    [
+      {
+        what: 'addresses',
+        path: '',
+        ...statusOf('n1', { addresses: [{ type: 'InternalIP', address: '192.0.2.99' }] }),
+      },
+      /may not change status\.addresses of its Node, only the condition NetworkUnavailable/,
+    ],
+    [
+      { what: 'capacity', path: '', ...statusOf('n1', { capacity: { cpu: '999' } }) },
+      /may not change status\.capacity/,
+    ],
+    [
+      { what: 'labels by way of the status', path: `${own}/status`, body: metadata({ rack: 'r2' }) },
+      /may not change the label rack/,
+    ],
+    [gateway('n2', { tunnels: [] }), /may not write InterconnectGateway n2, only the one of its own name/],
+    [gateway('n1', { peers: [] }), /may not change status\.peers of its InterconnectGateway, which the agent writes/],
+    [gateway('n1', { chassis: 'c2' }), /may not change status\.chassis/],
+    [
+      {
+        what: 'an event in the name of n2',
+        ...bed.eventOf('isthmus-daemon', 'n2', { kind: 'Pod', namespace: 'default', name: 'web' }),
+      },
+      /isthmus-daemon of node n1 may not write events in the name of others/,
+    ],
+    [
+      {
+        what: 'an event as the controller',
+        ...bed.eventOf('isthmus-controller', 'n1', { kind: 'Subnet', name: 'ovn-default' }),
+      },
+      /may not write events in the name of others/,
+    ],
+    [
+      { what: 'an event about Node n2', ...bed.eventOf('isthmus-daemon', 'n1', { kind: 'Node', name: 'n2' }) },
+      /may not write events about Node n2, only about its own/,
+    ],
+    [
+      { what: "another's event", path: '/api/v1/namespaces/default/events/kubelets', body: { message: 'all is well' } },
+      /may not write events in the name of others/,
+    ],
+  ];
+  for (const [each, why] of refused)
+    it(`may not write ${each.what ?? ''}`, async () => assert.match(await verdict(daemon, each), why));
+
+  // The roles already refuse these, whatever a policy says.
+  const denied: readonly Try[] = [
+    { what: 'patch pods', path: '/api/v1/namespaces/default/pods/web', body: metadata({ a: 'b' }) },
+    { what: "patch pods' status", path: '/api/v1/namespaces/default/pods/web/status', body: { status: {} } },
+    { what: 'delete pods', method: 'DELETE', path: '/api/v1/namespaces/default/pods/web' },
+    { what: 'exec into pods', method: 'POST', path: '/api/v1/namespaces/default/pods/web/exec?command=id' },
+    { what: 'make pods', method: 'POST', path: '/api/v1/namespaces/default/pods', body: podOf('default', 'new', 'n1') },
+    { what: 'read secrets', method: 'GET', path: '/api/v1/namespaces/kube-system/secrets' },
+    { what: 'read config maps', method: 'GET', path: '/api/v1/namespaces/kube-system/configmaps' },
+    { what: 'write subnets', path: '/apis/kubeovn.io/v1/subnets/ovn-default', body: { spec: { natOutgoing: true } } },
+    { what: 'write IPs', method: 'POST', path: '/apis/kubeovn.io/v1/ips', body: {} },
+    { what: 'delete nodes', method: 'DELETE', path: own },
+    { what: 'make nodes', method: 'POST', path: '/api/v1/nodes', body: { metadata: { name: 'n9' } } },
+    { what: 'reach kubelets through the API server', method: 'GET', path: `${own}/proxy/pods` },
+    { what: 'make gateways', method: 'POST', path: `${ours}/interconnectgateways`, body: {} },
+    { what: 'delete gateways', method: 'DELETE', path: `${ours}/interconnectgateways/n1` },
+    { what: "write its speaker's state", path: `${ours}/bgpnodestates/n1/status`, body: { status: {} } },
+    { what: 'make tokens', method: 'POST', path: `${serviceAccounts}/isthmus-controller/token`, body: { spec: {} } },
+    {
+      what: 'write roles',
+      path: '/apis/rbac.authorization.k8s.io/v1/clusterroles/isthmus-daemon',
+      body: { rules: [] },
+    },
+    {
+      what: 'remove the policies',
+      method: 'DELETE',
+      path: '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/isthmus-node',
+    },
+  ];
+  for (const each of denied)
+    it(`may not ${each.what ?? ''}`, async () => assert.match(await verdict(daemon, each), /^403: .*cannot /));
+
+  it('may not be somebody else', async () => {
+    const body = { apiVersion: 'authentication.k8s.io/v1', kind: 'SelfSubjectReview' };
+    const options = { method: 'POST', path: '/apis/authentication.k8s.io/v1/selfsubjectreviews', body } as const;
+    assert.equal(await verdict(daemon, options), 'done');
+    assert.match(
+      await verdict(await bed.inPod('isthmus-daemon', 'n1', 'system:admin'), options),
+      /^403: .*cannot impersonate/,
+    );
+  });
+
+  it('may not make a Node by applying it', async () => {
+    const made = { path: '', ...statusOf('n9', {}) };
+    const whole = { ...made, path: '/api/v1/nodes/n9?fieldManager=isthmus-daemon&force=true' };
+    assert.match(await verdict(daemon, whole), /^403: .*cannot create/);
+  });
+
+  it('has the same rights with a token that is bound to the Node itself', async () => {
+    const ref = { apiVersion: 'v1', kind: 'Node', name: 'n2' };
+    const second = await bed.boundTo('isthmus-daemon', ref);
+    const chassis = metadata({}, { [annotation.chassis]: 'c2' });
+    assert.equal(await verdict(second, { path: '/api/v1/nodes/n2', body: chassis }), 'done');
+    assert.match(
+      await verdict(second, { path: own, body: chassis }),
+      /isthmus-daemon of node n2 may not change Node n1/,
+    );
+  });
+});
+
+describe('a token that is bound to nothing', () => {
+  for (const account of ['isthmus-daemon', 'isthmus-speaker'] as const)
+    it(`of ${account} may write nothing`, async () => {
+      const unbound = await bed.boundTo(account, undefined);
+      const tries: readonly Try[] =
+        account === 'isthmus-daemon'
+          ? [
+              { path: '/api/v1/nodes/n1', body: { metadata: { annotations: { [annotation.chassis]: 'c' } } } },
+              { path: `${ours}/interconnectgateways/n1/status`, body: { status: { tunnels: [] } } },
+              { ...bed.eventOf(account, 'n1', { kind: 'Node', name: 'n1' }) },
+              { ...bed.eventOf(account, '', { kind: 'Pod', namespace: 'default', name: 'web' }) },
+            ]
+          : [
+              { path: `${ours}/bgpnodestates/n2/status`, body: { status: {} } },
+              { path: `${ours}/bgppeers/tor/status`, body: { status: { established: '9/9' } } },
+            ];
+      for (const each of tries)
+        assert.match(
+          await verdict(unbound, each),
+          /a token of isthmus-\w+ that is bound to no pod was used/,
+          each.path,
+        );
+    });
+});
+
+describe('the speaker of n1', () => {
+  const state = (name: string, more: object = {}): Try => ({
+    what: `BgpNodeState ${name}`,
+    path: `${ours}/bgpnodestates/${name}${'status' in more ? '/status' : ''}?fieldManager=isthmus-speaker&force=true`,
+    body: { apiVersion, kind: 'BgpNodeState', metadata: { name }, ...more },
+    format: 'apply-patch+yaml',
+  });
+  const entry = (node: string, ready = true) => ({ node, ready });
+  const instance = (what: string, body: object, format: Try['format'] = 'apply-patch+yaml'): Try => ({
+    what,
+    path: `${ours}/bgpinstances/default/status?fieldManager=isthmus-speaker-n1${Array.isArray(body) ? '' : '&force=true'}`,
+    body: Array.isArray(body) ? body : { apiVersion, kind: 'BgpInstance', metadata: { name: 'default' }, status: body },
+    format,
+  });
+  const at = (index: number, node: string) => [
+    { op: 'test', path: `/status/nodes/${String(index)}/node`, value: node },
+    { op: 'remove', path: `/status/nodes/${String(index)}` },
+  ];
+
+  it('makes, keeps and removes its own state, and no other', async () => {
+    assert.equal(await verdict(speaker, state('n1')), 'done');
+    assert.equal(await verdict(speaker, state('n1', { status: { drain: 'Leaving' } })), 'done');
+    const remove = (name: string): Try => ({ method: 'DELETE', path: `${ours}/bgpnodestates/${name}` });
+    for (const each of [state('n2', { status: {} }), state('n2'), state('n3'), remove('n2')])
+      assert.match(
+        await verdict(speaker, each),
+        /isthmus-speaker of node n1 may not write BgpNodeState n[23], only the one of its own name/,
+      );
+    assert.equal(await verdict(speaker, remove('n1')), 'done');
+  });
+
+  it('writes its own entry and takes it back; others stay as they are', async () => {
+    assert.equal(await verdict(speaker, instance('', { nodes: [entry('n1')] })), 'done');
+    assert.equal(await verdict(speaker, instance('', { nodes: [entry('n1', false)] })), 'done');
+    for (const nodes of [[entry('n1'), entry('n2', false)], [entry('n3')]])
+      assert.match(
+        await verdict(speaker, instance('', { nodes })),
+        /isthmus-speaker of node n1 may not change entries of other nodes in status\.nodes of BgpInstance default/,
+      );
+    assert.equal(await verdict(speaker, instance('', {})), 'done');
+    assert.deepEqual(await nodesOfInstance(), ['n2', 'gone']);
+  });
+
+  it('writes the summary, and clears away the entry of a node that is gone', async () => {
+    const ready = { type: 'Ready', status: 'True', reason: 'Test', message: '', lastTransitionTime: time };
+    assert.equal(await verdict(speaker, instance('', { conditions: [ready] })), 'done');
+    assert.equal(await verdict(speaker, instance('', at(1, 'gone'), 'json-patch+json')), 'done');
+    assert.deepEqual(await nodesOfInstance(), ['n2']);
+  });
+
+  it('writes no Nodes, no objects that say what is announced, and no events in the name of others', async () => {
+    const nodes: Try = { path: '/api/v1/nodes/n1', body: { metadata: { labels: { a: 'b' } } } };
+    const peer: Try = { path: `${ours}/bgppeers/tor`, body: { spec: { asn: 65009 } } };
+    for (const each of [nodes, peer]) assert.match(await verdict(speaker, each), /^403: .*cannot patch/);
+    const about = { kind: 'BgpPeer', name: 'tor' };
+    assert.equal(await verdict(speaker, { ...bed.eventOf('isthmus-speaker', 'n1', about) }), 'done');
+    assert.match(
+      await verdict(speaker, { ...bed.eventOf('isthmus-speaker', 'n2', about) }),
+      /isthmus-speaker of node n1 may not write events in the name of others/,
+    );
+  });
+
+  it('of a cluster with hundreds of speakers writes its entry as well', async () => {
+    const names = Array.from({ length: 600 }, (_, index) => `m${String(index)}`);
+    await bed.write('PATCH', `${ours}/bgpinstances/default/status`, {
+      status: { nodes: names.map((name) => entry(name)) },
+    });
+    assert.equal(await verdict(speaker, instance('', { nodes: [entry('n1')] })), 'done');
+    assert.match(await verdict(speaker, instance('', { nodes: [entry('m5', false)] })), /may not change entries/);
+    assert.equal(await verdict(speaker, instance('', at(300, 'm300'), 'json-patch+json')), 'done');
+  });
+});
+
+describe('everybody else', () => {
+  it('is not asked: an administrator writes any node, its status and its events', async () => {
+    const labels = {
+      metadata: { labels: { rack: 'r9' }, annotations: { note: 'moved' } },
+      spec: { unschedulable: true },
+    };
+    for (const each of [
+      { path: '/api/v1/nodes/n2', body: labels },
+      { path: '/api/v1/nodes/n2/status', body: { status: { capacity: { cpu: '8' } } } },
+      { path: `${ours}/bgpnodestates/n2/status`, body: { status: {} } },
+      { ...bed.eventOf('kubelet', 'n2', { kind: 'Node', name: 'n2' }) },
+    ])
+      assert.equal(await verdict(admin, each), 'done', each.path);
+  });
+
+  it('an account of that name in another namespace is somebody else', async () => {
+    const stranger = bed.actingAs('system:serviceaccount:default:isthmus-daemon');
+    const label: Try = { path: '/api/v1/nodes/n2', body: { metadata: { labels: { rack: 'r3' } } } };
+    assert.match(await verdict(stranger, label), /^403: .*cannot patch resource "nodes"/);
+  });
+});
+
+async function nodesOfInstance(): Promise<string[]> {
+  const { status } = (await admin.request('GET', `${ours}/bgpinstances/default`)) as {
+    status: { nodes: { node: string }[] };
+  };
+  return status.nodes.map(({ node }) => node);
+}
