@@ -236,6 +236,23 @@ describe('the daemon of n1', () => {
     assert.match(await verdict(daemon, whole), /^403: .*cannot create/);
   });
 
+  it('writes a Node that is as full as a kubelet makes it', async () => {
+    const text = 'x'.repeat(200);
+    const many = (count: number) => Array.from({ length: count }, (_, index) => `${text}${String(index)}`);
+    const images = many(50).map((name) => ({ names: [`${name}@sha256`, `${name}:tag`], sizeBytes: 1 }));
+    const volumesAttached = many(200).map((name) => ({ name, devicePath: name }));
+    const volumesInUse = many(200);
+    await bed.write('PATCH', `${own}/status`, { status: { images, volumesAttached, volumesInUse } });
+    const entries = Object.fromEntries(many(200).map((value, index) => [`example.org/key-${String(index)}`, value]));
+    const short = Object.fromEntries(Object.keys(entries).map((key) => [key, 'value']));
+    await bed.write('PATCH', own, metadata(short, entries));
+    const written = statusOf('n1', { conditions: [condition('NetworkUnavailable', 'True')] });
+    assert.equal(await verdict(daemon, { path: '', ...written }), 'done');
+    assert.equal(await verdict(daemon, { path: own, body: ofNetwork('z') }), 'done');
+    const moved = { path: `${own}/status`, body: { status: { volumesInUse: [] } } };
+    assert.match(await verdict(daemon, moved), /may not change status\.volumesInUse/);
+  });
+
   it('has the same rights with a token that is bound to the Node itself', async () => {
     const ref = { apiVersion: 'v1', kind: 'Node', name: 'n2' };
     const second = await bed.boundTo('isthmus-daemon', ref);
