@@ -22,6 +22,10 @@ const nodeAnnotations = [
   annotation.logicalSwitch,
   annotation.portName,
   annotation.chassis,
+  annotation.ingressRate,
+  annotation.egressRate,
+  annotation.ingressBurst,
+  annotation.egressBurst,
 ];
 const namespaceAnnotations = [
   annotation.logicalSwitch,

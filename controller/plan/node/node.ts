@@ -9,9 +9,10 @@ import { matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.
 import { cidrText, gatewayText } from '../subnet/accepted-note.ts';
 import type { View } from '../view.ts';
 import { joinAllocation } from './join.ts';
+import { nodeRateRows } from './rates.ts';
 import { holderOf, nodeAddresses, nodeTraits } from './traits.ts';
 
-/** A node's port in the join subnet, and the policies that send traffic for the node's own addresses there. */
+/** A node's port in the join subnet with its limits, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {
   const node = view.nodes.get(name);
   if (node === undefined) return { rows: [] };
@@ -24,7 +25,7 @@ function planNode(view: View, name: string): Desired {
     columns: { addresses: [portAddresses(allocation)], external_ids: vendorIds },
     parent: { table: 'Logical_Switch', key: joinSubnet, column: 'ports' },
   };
-  return { rows: [...group, port, ...nodePolicies(view, node, allocation)] };
+  return { rows: [...group, port, ...nodeRateRows(node), ...nodePolicies(view, node, allocation)] };
 }
 
 /** None where an older node has the name: the younger's port must not be lost over it. */

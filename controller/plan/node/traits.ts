@@ -4,6 +4,7 @@ import { byAge } from '../../state/objects.ts';
 import type { Node } from '../../state/objects.ts';
 import { nodePortGroup } from '../names.ts';
 import type { View } from '../view.ts';
+import { nodeRateProblems } from './rates.ts';
 
 /** What no two nodes should have in common: the name of its port group, and its addresses in canonical text. */
 export function nodeTraits(node: Node): readonly string[] {
@@ -47,5 +48,5 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
       code: 'NodeAddressInvalid',
       message: `InternalIP '${wrong}' of node ${name} is no IP address: pods cannot reach the node by it`,
     });
-  return problems;
+  return [...problems, ...nodeRateProblems(node)];
 }

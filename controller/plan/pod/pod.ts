@@ -16,14 +16,14 @@ import { dhcpRows } from './dhcp.ts';
 import { wantsNetwork } from './interfaces.ts';
 import { extraAddresses, portRow } from './port-row.ts';
 import { podsRead } from './reads.ts';
-import { rateRows } from './rates.ts';
+import { portRateRows } from './rates.ts';
 
 function planPod(view: View, key: string): Desired {
   const pod = view.pods.get(key);
   if (pod === undefined || !wantsNetwork(pod)) return { rows: [] };
   const held = view.ports(`pod/${key}`).filter(({ sharers }) => sharers[0] === `pod/${key}`);
   return {
-    rows: held.flatMap((one) => [portRow(view, pod, one), ...dhcpRows(view, pod, one), ...rateRows(pod, one)]),
+    rows: held.flatMap((one) => [portRow(view, pod, one), ...dhcpRows(view, pod, one), ...portRateRows(pod, one)]),
     contributions: held.flatMap((one) => [
       ...gatewayMembership(view, pod, one),
       ...securityMemberships(view, pod, one),

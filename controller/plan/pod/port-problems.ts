@@ -9,7 +9,7 @@ import { mayHold } from '../vip/virtual-port.ts';
 import { podDhcpProblems } from './dhcp.ts';
 import { annotationOf, askedOf, interfacesOf, listOf, wantsNetwork } from './interfaces.ts';
 import type { Interface } from './interfaces.ts';
-import { readRates } from './rates.ts';
+import { rateProblems } from './rates.ts';
 import { routeProblem } from './routes.ts';
 
 /** Codes that only an edit of the pod mends. */
@@ -56,7 +56,7 @@ function problemsOf(view: View, pod: Pod, network: Interface): readonly Problem[
     booleanProblem(pod, network, annotation.portSecurity),
     booleanProblem(pod, network, annotation.defaultRoute),
     routeProblem(pod, network),
-    ...readRates(pod, network).problems,
+    ...rateProblems(pod, network),
     ...podDhcpProblems(pod, network),
     ...vipProblems(view, pod, network),
     groupProblem(view, pod, network),

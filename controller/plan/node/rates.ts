@@ -1,0 +1,19 @@
+/** Rate limits of a node's own port in the overlay, ovn0: to the node is ingress. */
+import { joinSubnet, nodePortName } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { DesiredRow } from '../../../lib/desired/row.ts';
+import type { Node } from '../../state/objects.ts';
+import { rateRows, readRates } from '../rate-limit.ts';
+
+function ratesOf({ annotations }: Node): ReturnType<typeof readRates> {
+  return readRates((key) => ({ name: key, text: annotations[key] ?? '' }));
+}
+
+/** What is wrong with the limits that a node's annotations ask for. */
+export function nodeRateProblems(node: Node): readonly Problem[] {
+  return ratesOf(node).problems;
+}
+
+export function nodeRateRows(node: Node): readonly DesiredRow[] {
+  return rateRows(ratesOf(node).rates, nodePortName(node.name), joinSubnet);
+}

@@ -1,0 +1,79 @@
+/** Rate limits: what annotations ask for, or what is wrong with it → QoS rows of the port's switch. Pure. */
+import { annotation } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { DesiredRow } from '../../lib/desired/row.ts';
+import { vendorIds } from './names.ts';
+
+/** Of one direction, in kbit/s and kbit. */
+export interface Rate {
+  readonly direction: 'from-lport' | 'to-lport';
+  readonly rate: number;
+  readonly burst: number;
+}
+
+/** An annotation as somebody wrote it; an empty text where it is absent. */
+export interface Asked {
+  readonly name: string;
+  readonly text: string;
+}
+
+const kbitPerMbit = 1000;
+/** The column holds 32 bits. */
+const maxKbit = 4_294_967_295;
+/** Of the rate, where no burst is asked for: what the tools of Kube-OVN's users count on. */
+const defaultBurst = 0.8;
+const qosPriority = 100;
+
+const ends = [
+  { direction: 'to-lport', rate: annotation.ingressRate, burst: annotation.ingressBurst },
+  { direction: 'from-lport', rate: annotation.egressRate, burst: annotation.egressBurst },
+] as const;
+
+/** Kilobits of a number of megabits; zero where there is none, undefined where it is no such number. */
+function kbitOf(text: string): number | undefined {
+  if (text === '') return 0;
+  if (!/^\d{1,7}(\.\d{1,3})?$/.test(text)) return undefined;
+  const kbit = Math.round(Number(text) * kbitPerMbit);
+  return kbit <= maxKbit ? kbit : undefined;
+}
+
+/** The limits that are asked for; what cannot be read is left out and told. */
+export function readRates(asked: (key: string) => Asked): {
+  readonly rates: readonly Rate[];
+  readonly problems: readonly Problem[];
+} {
+  const rates: Rate[] = [];
+  const problems: Problem[] = [];
+  const refuse = (message: string): number => problems.push({ code: 'InvalidAnnotation', message });
+  const read = (key: string, unit: string): number | undefined => {
+    const { name, text } = asked(key);
+    const kbit = kbitOf(text);
+    if (kbit === undefined) refuse(`annotation ${name}: '${text}' is no number of ${unit} such as 10 or 0.5`);
+    return kbit;
+  };
+  for (const { direction, rate: rateKey, burst: burstKey } of ends) {
+    const [rate, burst] = [read(rateKey, 'Mbit/s'), read(burstKey, 'Mbit')];
+    if (rate === 0 && burst !== undefined && burst > 0)
+      refuse(`annotation ${asked(burstKey).name} limits nothing without ${asked(rateKey).name}: give both`);
+    if (rate === undefined || rate === 0) continue;
+    // At least 1: the column takes no zero.
+    rates.push({ direction, rate, burst: burst || Math.max(1, Math.round(rate * defaultBurst)) });
+  }
+  return { rates, problems };
+}
+
+/** Rules of the port's switch that police the port. */
+export function rateRows(rates: readonly Rate[], port: string, switchName: string): readonly DesiredRow[] {
+  return rates.map(({ direction, rate, burst }) => ({
+    table: 'QoS',
+    key: `${port}/${direction}`,
+    columns: {
+      priority: qosPriority,
+      direction,
+      match: `${direction === 'to-lport' ? 'outport' : 'inport'} == "${port}"`,
+      bandwidth: { rate, burst },
+      external_ids: { ...vendorIds, port },
+    },
+    parent: { table: 'Logical_Switch', key: switchName, column: 'qos_rules' },
+  }));
+}
