@@ -95,6 +95,11 @@ export class TestCluster {
     await this.admin.patch(pods, { namespace: 'default', name }, 'merge', { metadata: { annotations } });
   }
 
+  /** null takes an annotation away. */
+  async annotateNode(annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    await this.admin.patch(nodes, { name: 'n1' }, 'merge', { metadata: { annotations } });
+  }
+
   /** An interface of the pod in a switch of its own for attachments, `red`, in which nothing routes. */
   async attach(pod: TestPod, provider: string, ip: string): Promise<void> {
     const [port, mac] = [`${pod.name}.default.${provider}`, macOf(ip)];
