@@ -136,6 +136,10 @@ describe('a chain', () => {
       );
       await eventually('an answer through the port of the host', async () => (await fromOutside()) === 'through\n');
       const host = result.interfaces?.[0]?.name ?? '';
+      // Open vSwitch looks at all its ports when one comes or goes.
+      const { pod: passing } = await newPod(`${network}-passing`);
+      await ok(node.cni('ADD', passing.env));
+      await ok(node.cni('DEL', passing.env));
       assert.match(exec('tc', 'qdisc', 'show', 'dev', host), /tbf .* rate 8Mbit/);
       assert.equal(inPod(pod, 'sysctl', '-n', 'net.core.somaxconn').trim(), '500');
       done(bed.tool('check', network, pod, capabilities));
