@@ -18,6 +18,7 @@ import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
+import { IdleMemory } from '../lib/run/idle-memory.ts';
 import { parseFlags } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
@@ -306,6 +307,9 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     signal,
     log,
   });
+  const memory = new IdleMemory();
+  for (const source of [pods, nodes, subnets, ovs]) source.subscribe(() => memory.worked());
+
   openGatewayMetrics(registry, () => gateway.figures);
   const health = await serveHealth({ address: settings.metricsAddress, ready: () => status.isReady, registry });
 
@@ -314,6 +318,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   conflist?.close();
   podPorts.close();
   lostInterfaces.close();
+  memory.close();
   programs.close();
   host.close();
   learnedLoop.close();

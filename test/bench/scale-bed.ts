@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkout } from '../lab/layout.ts';
-import { controllerProcess, node24 } from '../lab/rooms.ts';
+import { frugalProcess, node24 } from '../lab/rooms.ts';
 import { run, waitFor } from '../lab/run.ts';
 import { ControllerBed } from '../system/controller-bed.ts';
 import { apiWrites } from './api-writes.ts';
@@ -69,10 +69,10 @@ export class ScaleBed {
     const args = ['--kubeconfig', join(this.bed.api.dir, 'controller.kubeconfig'), '--nb', this.bed.server.remote];
     const identity = ['--identity', `bench-${String((this.#starts += 1))}`];
     const started = performance.now();
-    const argv = [...flags, ...controllerProcess.flags, program, ...args, ...identity];
+    const argv = [...flags, ...frugalProcess.flags, program, ...args, ...identity];
     const child = spawn(node24, [...argv, '--metrics-address', `127.0.0.1:${String(port)}`], {
       stdio: ['ignore', 'ignore', 'pipe'],
-      env: { ...process.env, ...controllerProcess.env },
+      env: { ...process.env, ...frugalProcess.env },
     });
     let log = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => {

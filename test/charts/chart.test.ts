@@ -7,7 +7,7 @@ import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { staleFiles } from '../../lib/api/generate.ts';
 import { allKinds } from '../../lib/api/kinds/all.ts';
-import { controllerProcess } from '../lab/rooms.ts';
+import { frugalProcess } from '../lab/rooms.ts';
 import { chart, everything, helm, type Manifest, parseManifests, renderChart } from './render.ts';
 
 interface Rule {
@@ -331,10 +331,15 @@ describe('flags', () => {
     }
 });
 
-test('the lab and the benchmarks run the controller as the chart does', () => {
-  const [, pod] = [...workloads(defaults)].find(([name]) => name === 'Deployment isthmus-controller') ?? [];
-  const [container] = pod?.containers ?? [];
-  assert.deepEqual(container?.command, ['node', ...controllerProcess.flags, '/opt/isthmus/controller.mjs']);
-  const given = new Map(container.env?.map(({ name, value }) => [name, value]));
-  for (const [name, value] of Object.entries(controllerProcess.env)) assert.equal(given.get(name), value, name);
-});
+for (const [name, program] of [
+  ['Deployment isthmus-controller', 'controller'],
+  ['DaemonSet isthmus-daemon', 'daemon'],
+] as const)
+  test(`the lab and the benchmarks run the ${program} as the chart does`, () => {
+    const [, pod] = [...workloads(defaults)].find(([workload]) => workload === name) ?? [];
+    const [container] = pod?.containers ?? [];
+    assert.deepEqual(container?.command, ['node', ...frugalProcess.flags, `/opt/isthmus/${program}.mjs`]);
+    const given = new Map(container.env?.map((one) => [one.name, one.value]));
+    for (const [variable, value] of Object.entries(frugalProcess.env))
+      assert.equal(given.get(variable), value, variable);
+  });

@@ -25,10 +25,10 @@ const roomEnv = {
 };
 
 /**
- * How the chart starts the controller, whose memory grows with the cluster: a small young generation, little room to
- * grow between two collections, and what it frees when it is idle goes back to the machine.
+ * How the chart starts the controller, whose memory grows with the cluster, and the daemon, which is on every node: a small
+ * young generation, little room to grow between two collections, and what is freed in idle times goes back to the machine.
  */
-export const controllerProcess = {
+export const frugalProcess = {
   flags: ['--expose-gc', '--max-semi-space-size=4', '--heap-growing-percent=15'],
   env: { MALLOC_ARENA_MAX: '1', MALLOC_MMAP_THRESHOLD_: '65536', MALLOC_TRIM_THRESHOLD_: '65536' },
 } as const;
@@ -76,8 +76,8 @@ function controller(cluster: ClusterLayout): Component {
     'default-cidr': bothFamilies(cluster.podCidr, cluster.podCidr6),
     'join-cidr': bothFamilies(cluster.joinCidr, cluster.joinCidr6),
   };
-  const argv = roomArgv('controller/main.ts', settings, controllerProcess.flags);
-  return { dir, name: 'controller', netns, argv, env: { ...roomEnv, ...controllerProcess.env }, isSupervised: true };
+  const argv = roomArgv('controller/main.ts', settings, frugalProcess.flags);
+  return { dir, name: 'controller', netns, argv, env: { ...roomEnv, ...frugalProcess.env }, isSupervised: true };
 }
 
 /** The agent of a cluster that is a member, or is to become one. */
@@ -96,7 +96,7 @@ export function agentOf(cluster: ClusterLayout): Component {
 
 function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
   const { dir, netns } = node;
-  const argv = roomArgv('daemon/main.ts', {
+  const settings = {
     kubeconfig: accountKubeconfig(node, 'isthmus-daemon'),
     node: node.name,
     ovs: `unix:${dir}/db.sock`,
@@ -110,8 +110,9 @@ function daemon(cluster: ClusterLayout, node: NodeLayout): Component {
     'ovs-rundir': dir,
     'cni-conflist': chartConflist(cluster),
     'cni-conf-dir': cniConf(node),
-  });
-  return { dir, name: 'daemon', netns, argv, env: roomEnv, isSupervised: true };
+  };
+  const argv = roomArgv('daemon/main.ts', settings, frugalProcess.flags);
+  return { dir, name: 'daemon', netns, argv, env: { ...roomEnv, ...frugalProcess.env }, isSupervised: true };
 }
 
 /** Where a node's daemon answers the CNI shim. */

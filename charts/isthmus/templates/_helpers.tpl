@@ -149,3 +149,15 @@ podAntiAffinity:
 {{- end }}
 {{- if and .Values.hub.enabled (not .Values.hub.address) }}{{ fail "hub.address is needed when hub.enabled: the host name or IP address by which all clusters reach it" }}{{ end }}
 {{- end }}
+
+{{/* Of programs whose memory is to stay small: a small young generation, little room to grow between two collections … */}}
+{{- define "isthmus.frugalFlags" -}}
+--expose-gc, --max-semi-space-size=4, --heap-growing-percent=15
+{{- end }}
+
+{{/* … and memory that is freed goes back to the node. */}}
+{{- define "isthmus.frugalEnv" -}}
+- { name: MALLOC_ARENA_MAX, value: "1" }
+- { name: MALLOC_MMAP_THRESHOLD_, value: "65536" }
+- { name: MALLOC_TRIM_THRESHOLD_, value: "65536" }
+{{- end }}

@@ -1,13 +1,18 @@
 /** What the daemon costs on a node full of pods where nothing happens. */
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { build } from 'esbuild';
 import { pods } from '../../../lib/kube/resources.ts';
-import { node24 } from '../../lab/rooms.ts';
-import { inNetns, waitFor } from '../../lab/run.ts';
+import { checkout } from '../../lab/layout.ts';
+import { frugalProcess, node24 } from '../../lab/rooms.ts';
+import { inNetns, run, waitFor } from '../../lab/run.ts';
 import { clear, createPod, namespace, prepare } from '../burst.ts';
 import { cpuSeconds, memoryMb } from '../processes.ts';
+import { whileFrozen } from '../row.ts';
 import type { Measurement, NodeBed, NodeRow } from './measurement.ts';
 
 /** What kubelet allows on a node by default. */
@@ -30,7 +35,22 @@ async function costsOf(pids: readonly number[]): Promise<readonly Cost[]> {
   }));
 }
 
-async function measure({ lab, cluster, node }: NodeBed): Promise<readonly NodeRow[]> {
+/** The programs as they ship, each in one file: the daemon, and what its memory and CPU are compared with. */
+async function bundle(folder: string): Promise<{ readonly daemon: string; readonly reader: string }> {
+  await run([node24, join(checkout, 'images/bundle.ts'), join(folder, 'shipped')], { timeoutMs: 120_000 });
+  await build({
+    entryPoints: [join(import.meta.dirname, 'idle-reader.ts')],
+    outfile: join(folder, 'reader.mjs'),
+    bundle: true,
+    platform: 'node',
+    target: 'node24',
+    format: 'esm',
+    banner: { js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);" },
+  });
+  return { daemon: join(folder, 'shipped/daemon.mjs'), reader: join(folder, 'reader.mjs') };
+}
+
+async function makePods({ lab, cluster, node }: NodeBed): Promise<void> {
   const kube = lab.kube(cluster);
   await prepare(kube, { withNode: false });
   await Promise.all(Array.from({ length: count }, (_, at) => createPod(kube, `idle-${String(at)}`, node.name)));
@@ -44,36 +64,65 @@ async function measure({ lab, cluster, node }: NodeBed): Promise<readonly NodeRo
     },
     240_000,
   );
-  const kubeconfig = join(lab.cluster(cluster).dir, 'kubeconfig');
-  const argv = [node24, join(import.meta.dirname, 'idle-reader.ts'), kubeconfig, node.name, `unix:${node.dir}/db.sock`];
-  // The admin's kubeconfig leads to a port of the root namespace; the database is a file.
-  const [program = '', ...args] = inNetns(undefined, argv);
-  const reader = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(reader.stdout, 'data');
-  const [ours, bare] = await costsOf([lab.pid(`${cluster}/${node.name}`, 'daemon'), reader.pid ?? 0]);
-  reader.kill();
+  await kube.close();
+}
+
+/** In the node's namespace, with the environment of the chart; ready once it has said something. */
+async function start(netns: string, program: string, args: readonly string[]): Promise<ChildProcess> {
+  const [command = '', ...rest] = inNetns(netns, [node24, ...frugalProcess.flags, program, ...args]);
+  const child = spawn(command, rest, {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...frugalProcess.env },
+  });
+  await Promise.race([once(child.stdout, 'data'), once(child.stderr, 'data')]);
+  child.stdout.resume();
+  child.stderr.resume();
+  return child;
+}
+
+/** The lab's daemon runs from source: the shipped one takes its place. */
+async function compare({ lab, cluster, node }: NodeBed, folder: string): Promise<readonly Cost[]> {
+  const { daemon, reader } = await bundle(folder);
+  const { argv } = JSON.parse(readFileSync(join(node.dir, 'daemon.cmd.json'), 'utf8')) as { argv: readonly string[] };
+  const main = argv.findIndex((arg) => arg.endsWith('daemon/main.ts'));
+  return whileFrozen(lab, '', 'labd', async () => {
+    await lab.kill(`${cluster}/${node.name}`, 'daemon');
+    const kubeconfig = join(node.dir, 'isthmus-daemon.kubeconfig');
+    const readerArgs = [kubeconfig, node.name, `unix:${node.dir}/db.sock`];
+    const children = [
+      await start(node.netns, daemon, argv.slice(main + 1)),
+      await start(node.netns, reader, readerArgs),
+    ];
+    const costs = await costsOf(children.map(({ pid = 0 }) => pid));
+    for (const child of children) {
+      child.kill();
+      await once(child, 'close');
+    }
+    return costs;
+  });
+}
+
+async function measure(bed: NodeBed): Promise<readonly NodeRow[]> {
+  await makePods(bed);
+  const folder = mkdtempSync(join(tmpdir(), 'isthmus-bench-'));
+  const [ours, bare] = await compare(bed, folder);
+  rmSync(folder, { recursive: true });
+  const kube = bed.lab.kube(bed.cluster);
   await clear(kube);
   await kube.close();
+  if (ours === undefined || bare === undefined) throw new Error('a process has no figures');
   const floorIs = 'a program with the same connections that does nothing';
   const what = `Daemon of a node with ${String(count)} pods where nothing happens`;
-  const absent = Number.NaN;
   return [
     {
       what: `${what}: CPU in ${String(watchedMs / 1000)} s`,
       unit: '% of a core',
-      ours: ours?.cpuPercent ?? absent,
-      floor: bare?.cpuPercent ?? absent,
+      ours: ours.cpuPercent,
+      floor: bare.cpuPercent,
       floorIs,
       target: 0.5,
     },
-    {
-      what: `${what}: memory (RSS)`,
-      unit: 'MB',
-      ours: ours?.memoryMb ?? absent,
-      floor: bare?.memoryMb ?? absent,
-      floorIs,
-      target: 100,
-    },
+    { what: `${what}: memory (RSS)`, unit: 'MB', ours: ours.memoryMb, floor: bare.memoryMb, floorIs, target: 100 },
   ];
 }
 
