@@ -17,4 +17,6 @@ await Promise.all([
   reflect({ client, resource: nodes, fieldSelector: `metadata.name=${node}`, parse }).synced,
   reflect({ client, resource: subnets, parse }).synced,
 ]);
+// As the daemon does when it has nothing more to do.
+globalThis.gc?.({ type: 'major', execution: 'sync', flavor: 'last-resort' });
 console.log('ready');
