@@ -1,0 +1,164 @@
+/**
+ * The daemon is killed at each step of an ADD: DEL, GC or the next start take away what is half made, and a pod beside it
+ * goes on.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
+import { eventually, exec, TestNode, type CniAnswer } from '../../daemon/testing.ts';
+import { inPod, traces } from './cni-bed.ts';
+
+const node = new TestNode();
+let cluster: TestCluster;
+let living: TestPod;
+let prevResult: object;
+/** What the living pod has on the node. */
+let own: ReturnType<typeof traces>;
+let ownRow: string;
+
+before(async () => {
+  cluster = await startCluster(node);
+  await node.startDaemon(cluster.kubeconfig);
+  living = await cluster.makePod('living');
+  await cluster.allocate(living, '10.16.0.10');
+  const { status, json } = await node.cni('ADD', living.env);
+  assert.equal(status, 0, JSON.stringify(json));
+  prevResult = json;
+  own = traces(node);
+  ownRow = rowOfLiving();
+});
+
+after(async () => {
+  await node.stop();
+  await cluster?.stop();
+});
+
+function rowOfLiving(): string {
+  return node.vsctl('--bare', '--columns=_uuid', 'find', 'interface', 'external_ids:iface-id=living.default');
+}
+
+let address = 20;
+/** With a queue, which is a row of its own. */
+async function newPod(name: string): Promise<TestPod> {
+  const pod = await cluster.makePod(name);
+  await cluster.annotatePod(pod, { 'ovn.kubernetes.io/latency': '10' });
+  await cluster.allocate(pod, `10.16.0.${address++}`);
+  return pod;
+}
+
+const isMade = (pod: TestPod): Promise<unknown> =>
+  eventually('the link', () => exec('ip', '-n', pod.netns, '-o', 'link').includes('eth0'));
+const isConfigured = (pod: TestPod): Promise<unknown> =>
+  eventually('routes', () => inPod(pod, 'ip', 'route').includes('default'));
+
+function startDatabase(): void {
+  const file = (suffix: string): string => join(node.dir, `db.${suffix}`);
+  node.start('db', 'ovsdb-server', file('conf'), `--remote=punix:${file('sock')}`, `--unixctl=${file('ctl')}`);
+}
+
+/** Each leaves the daemon dead, and everything else alive. */
+const crashes: Readonly<Record<string, (pod: TestPod) => Promise<CniAnswer>>> = {
+  'between the link and its row': async (pod) => {
+    node.signal('db', 'SIGSTOP');
+    const adding = node.cni('ADD', pod.env);
+    await isMade(pod);
+    await node.kill('daemon');
+    // What the daemon had sent goes with the database's process.
+    await node.kill('db');
+    startDatabase();
+    await eventually('the database', () => rowOfLiving() === ownRow);
+    assert.ok(!traces(node).rows.some((row) => row.startsWith('qos')), 'no row was written');
+    return adding;
+  },
+  'while its row is on the way': async (pod) => {
+    node.signal('db', 'SIGSTOP');
+    const adding = node.cni('ADD', pod.env);
+    await isMade(pod);
+    await node.kill('daemon');
+    node.signal('db', 'SIGCONT');
+    return adding;
+  },
+  'before ovn-controller has installed it': async (pod) => {
+    node.signal('ovn-controller', 'SIGSTOP');
+    const adding = node.cni('ADD', pod.env);
+    await isConfigured(pod);
+    await node.kill('daemon');
+    node.signal('ovn-controller', 'SIGCONT');
+    return adding;
+  },
+  'before the runtime heard of it': async (pod) => {
+    node.signal('ovn-controller', 'SIGSTOP');
+    const adding = node.cni('ADD', pod.env);
+    await isConfigured(pod);
+    node.signal('daemon', 'SIGSTOP');
+    node.signal('ovn-controller', 'SIGCONT');
+    const find = ['--bare', '--columns=external_ids', 'find', 'interface', `external_ids:pod_name=${pod.name}`];
+    await eventually('an installed port', () => node.vsctl(...find).includes('ovn-installed=true'));
+    await node.kill('daemon');
+    return adding;
+  },
+};
+
+const gc = { cniVersion: '1.1.0', 'cni.dev/valid-attachments': [] as object[] };
+/** Each makes the node as it was, the daemon included. */
+const cures: Readonly<Record<string, (pod: TestPod) => Promise<void>>> = {
+  DEL: async (pod) => {
+    // The runtime does not wait until the daemon is back.
+    const removing = node.cni('DEL', pod.env);
+    await node.startDaemon(cluster.kubeconfig);
+    assert.deepEqual(await removing, { status: 0, json: {} });
+  },
+  GC: async () => {
+    await node.startDaemon(cluster.kubeconfig);
+    const valid = [{ containerID: living.env['CNI_CONTAINERID'], ifname: 'eth0' }];
+    assert.deepEqual(await node.cni('GC', {}, { ...gc, 'cni.dev/valid-attachments': valid }), { status: 0, json: {} });
+  },
+  'a start, with the pod gone': async (pod) => {
+    await cluster.deletePod(pod.name);
+    node.deleteNamespace(pod.netns);
+    await node.startDaemon(cluster.kubeconfig);
+  },
+};
+
+async function onlyTheLiving(): Promise<void> {
+  await eventually('no traces of others', () => JSON.stringify(traces(node)) === JSON.stringify(own)).catch(
+    (error: unknown) => {
+      throw new Error(`${JSON.stringify(traces(node))} instead of ${JSON.stringify(own)}`, { cause: error });
+    },
+  );
+  assert.equal(rowOfLiving(), ownRow, 'the row of the living pod is the same one');
+  await eventually('CHECK', async () => (await node.cni('CHECK', living.env, { prevResult })).status === 0);
+  // The userspace datapath stands still until Open vSwitch has its database again.
+  await eventually('traffic', () => {
+    try {
+      return inPod(living, 'ping', '-c1', '-W1', '172.30.9.11').includes(' 0% packet loss');
+    } catch {
+      return false;
+    }
+  });
+}
+
+let number = 0;
+for (const [when, crash] of Object.entries(crashes))
+  describe(`killed ${when}`, () => {
+    for (const [what, cure] of Object.entries(cures))
+      test(`${what} cleans up`, async () => {
+        const pod = await newPod(`crash-${number++}`);
+        const { status, json } = await crash(pod);
+        assert.deepEqual([status, json['code']], [1, 11], JSON.stringify(json));
+        await cure(pod);
+        await onlyTheLiving();
+      });
+  });
+
+test('a link without a record goes at the start, also while its pod lives', async () => {
+  const pod = await newPod('stray');
+  await crashes['between the link and its row']?.(pod);
+  await node.startDaemon(cluster.kubeconfig);
+  await onlyTheLiving();
+  const again = await node.cni('ADD', pod.env);
+  assert.equal(again.status, 0, `nothing is in its way: ${JSON.stringify(again.json)}`);
+  assert.equal((await node.cni('DEL', pod.env)).status, 0);
+  await onlyTheLiving();
+});
