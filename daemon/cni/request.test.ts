@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CniError } from './error.ts';
-import { parseCniRequest } from './request.ts';
+import { answerVersion, parseCniRequest } from './request.ts';
 
 const environment = {
   CNI_COMMAND: 'ADD',
@@ -100,6 +100,13 @@ test('VERSION needs nothing else and keeps the version it was asked in', () => {
     parseCniRequest({ environment: new Map([['CNI_COMMAND', 'VERSION']]), stdin: '{"cniVersion":"9.9"}' }),
     { command: 'VERSION', cniVersion: '9.9' },
   );
+});
+
+test('errors are told in the version of the configuration, as far as it can be read', () => {
+  assert.equal(answerVersion('{"prevResult":{"cniVersion":"0.4.0"},"cniVersion":"1.1.0"}'), '1.1.0');
+  assert.equal(answerVersion('{"cniVersion": "0.3.1", broken'), '0.3.1');
+  for (const unreadable of ['', 'null', '3', '{}', '{"cniVersion":7}', '{"cniVersion":"x\\"y"}'])
+    assert.equal(answerVersion(unreadable), '1.0.0', unreadable);
 });
 
 const refused: readonly [

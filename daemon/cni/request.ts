@@ -89,7 +89,19 @@ const since: Readonly<Record<Exclude<Command, 'VERSION'>, CniVersion>> = {
 
 /** The version to answer in, also when the rest of the request is broken. */
 export function answerVersion(stdin: string): string {
-  return /"cniVersion"\s*:\s*"([0-9.]{1,15})"/.exec(stdin)?.[1] ?? fallbackVersion;
+  const version = topLevelVersion(stdin) ?? /"cniVersion"\s*:\s*"([^"]*)"/.exec(stdin)?.[1] ?? '';
+  return /^[0-9.]{1,15}$/.test(version) ? version : fallbackVersion;
+}
+
+/** A prevResult before it has a version of its own. */
+function topLevelVersion(stdin: string): string | undefined {
+  try {
+    const { cniVersion } = JSON.parse(stdin) as { readonly cniVersion?: unknown };
+    return typeof cniVersion === 'string' ? cniVersion : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError) return undefined;
+    throw error;
+  }
 }
 
 /** @throws CniError */

@@ -6,7 +6,7 @@
  * way back ends the process, because everything after it would configure the wrong namespace. Sockets opened
  * inside belong to the namespace for good and may be used asynchronously later.
  */
-import { closeSync, fstatSync, openSync, statSync } from 'node:fs';
+import { closeSync, constants, fstatSync, openSync, statSync } from 'node:fs';
 import { libc, systemError } from './libc.ts';
 
 const CLONE_NEWNET = 0x40000000;
@@ -72,11 +72,12 @@ export function isOwnNetns(path: string): boolean {
 
 function openNamespaceFile(path: string): number {
   try {
-    return openSync(path, 'r');
+    // A pipe that nobody writes to must not hold this process up.
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
-    if (isErrno(error, 'ENOENT', 'ENOTDIR', 'ESRCH', 'EACCES'))
-      throw new NetnsError('missing', `network namespace ${path} cannot be opened: ${error.message}`, { cause: error });
-    throw error;
+    if (!(error instanceof Error && 'syscall' in error)) throw error;
+    const code = isErrno(error, 'ENOENT', 'ENOTDIR', 'ESRCH', 'EACCES') ? 'missing' : 'foreign';
+    throw new NetnsError(code, `network namespace ${path} cannot be opened: ${error.message}`, { cause: error });
   }
 }
 

@@ -140,8 +140,34 @@ test('values that cannot work are refused with a reason', () => {
     [['interconnect.token=t', 'clusterName=east'], /interconnect.hub is needed/],
     [['interconnect.hub=192.0.2.1'], /\/interconnect\/hub': '192.0.2.1' does not match/],
     [['hub.enabled=true'], /hub.address is needed/],
+    [['daemon.cni.plugins[0].name=x'], /\/daemon\/cni\/plugins\/0': missing property 'type'/],
+    [['daemon.cni.plugins[0].type=../x'], /\/daemon\/cni\/plugins\/0\/type'/],
   ];
   for (const [values, reason] of refused) assert.throws(() => renderChart(values), reason, values.join(' '));
+});
+
+test('the CNI chain is what the values say, in one list that is JSON', () => {
+  const typesOf = (...values: string[]): readonly string[] => {
+    const config = ofKind(parseManifests(renderChart(values)), 'ConfigMap').find(
+      ({ metadata }) => metadata.name === 'isthmus-cni',
+    );
+    const data = config?.['data'] as Readonly<Record<string, string>> | undefined;
+    const text = data?.['01-isthmus.conflist'] ?? '';
+    return (JSON.parse(text) as { plugins: { type: string; sysctl?: unknown }[] }).plugins.map(
+      ({ type, sysctl }) => `${type}${sysctl === undefined ? '' : JSON.stringify(sysctl)}`,
+    );
+  };
+  assert.deepEqual(typesOf(), ['isthmus', 'portmap']);
+  assert.deepEqual(typesOf('daemon.cni.portmap=false'), ['isthmus']);
+  assert.deepEqual(
+    typesOf(
+      'daemon.cni.bandwidth=true',
+      'daemon.cni.plugins[0].type=tuning',
+      'daemon.cni.plugins[0].sysctl.net\\.core\\.somaxconn=500',
+      'daemon.cni.plugins[1].type=sbr',
+    ),
+    ['isthmus', 'portmap', 'bandwidth', 'tuning{"net.core.somaxconn":500}', 'sbr'],
+  );
 });
 
 test('the agent runs where the hub is named, which makes the cluster a member, and where it is to wait for that', () => {

@@ -394,6 +394,7 @@ test('many at once: each pod gets its own, and nothing is left', async () => {
 });
 
 describe('wrong input', () => {
+  before(() => void exec('mkfifo', join(node.dir, 'pipe')));
   const bad: readonly [what: string, code: number, environment: Record<string, string>, config?: object][] = [
     ['no container', 4, { CNI_CONTAINERID: '' }],
     ['a container id that is none', 3, { CNI_CONTAINERID: '../x' }],
@@ -404,6 +405,9 @@ describe('wrong input', () => {
     ['an unknown argument', 4, { CNI_ARGS: 'K8S_POD_NAMESPACE=default;K8S_POD_NAME=living;X=1' }],
     ['the namespace of the node', 8, { CNI_NETNS: `/proc/${process.pid}/ns/net`, CNI_CONTAINERID: 'wrong' }],
     ['a file that is no namespace', 4, { CNI_NETNS: '/etc/hostname', CNI_CONTAINERID: 'wrong' }],
+    ['a socket', 4, { CNI_NETNS: join(node.dir, 'daemon.sock'), CNI_CONTAINERID: 'wrong' }],
+    ['a pipe', 4, { CNI_NETNS: join(node.dir, 'pipe'), CNI_CONTAINERID: 'wrong' }],
+    ['a path without end', 4, { CNI_NETNS: `/${'x'.repeat(5000)}`, CNI_CONTAINERID: 'wrong' }],
     ['a version of the future', 1, {}, { cniVersion: '9.9.9' }],
     ['ipam', 2, {}, { ipam: { type: 'host-local' } }],
     ['a name that is none', 7, {}, { name: '../x' }],
