@@ -1,0 +1,29 @@
+/** Which nodes a provider network is on, and by which interface: the same for the daemon, which joins it, and the controller, which tells of it. Pure. */
+import type { ProviderNetworkSpec } from './kinds/provider-network.ts';
+import { matchesSelector } from './label-selector.ts';
+import { providerNetworkKey } from './names.ts';
+
+export type ProviderNodeSpec = Pick<
+  ProviderNetworkSpec,
+  'defaultInterface' | 'customInterfaces' | 'excludeNodes' | 'nodeSelector'
+>;
+
+/** The interface that joins a node to the network, or a sentence why the node is without it. */
+export type ProviderNode = { readonly interface: string } | { readonly absence: string };
+
+export interface ProviderNetworkOnNode {
+  readonly network: { readonly name: string; readonly spec: ProviderNodeSpec };
+  readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+}
+
+/** A node named twice in `customInterfaces` has the interface of the first entry. */
+export function providerNode({ network: { name, spec }, node }: ProviderNetworkOnNode): ProviderNode {
+  const exclusion = providerNetworkKey(name, 'exclude');
+  if (spec.excludeNodes?.includes(node.name) === true)
+    return { absence: `spec.excludeNodes of ProviderNetwork ${name} names node ${node.name}` };
+  if (node.labels[exclusion] === 'true') return { absence: `node ${node.name} has the label ${exclusion}=true` };
+  if (spec.nodeSelector !== undefined && !matchesSelector(spec.nodeSelector, node.labels))
+    return { absence: `spec.nodeSelector of ProviderNetwork ${name} does not match the labels of node ${node.name}` };
+  const custom = spec.customInterfaces?.find(({ nodes }) => nodes.includes(node.name));
+  return { interface: custom?.interface ?? spec.defaultInterface };
+}
