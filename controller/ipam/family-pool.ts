@@ -17,6 +17,8 @@ export interface FamilyNet {
   readonly excluded: readonly Range[];
   /** Given to nobody, as the gateway. */
   readonly withheld?: readonly bigint[];
+  /** Of nodes that are in the same LAN; given to nobody. */
+  readonly foreign?: readonly bigint[];
 }
 
 /** Parts of a subnet that are given only to who names them: ranges by the IPPool's name. */
@@ -29,7 +31,7 @@ const rest = '';
 
 function excludedOf(net: FamilyNet): IntervalSet {
   const set = IntervalSet.of(net.gateway, net.gateway);
-  for (const value of net.withheld ?? []) set.add(value);
+  for (const value of [...(net.withheld ?? []), ...(net.foreign ?? [])]) set.add(value);
   for (const range of net.excluded) if (range.family === net.cidr.family) set.add(range.first, range.last);
   return set;
 }
@@ -143,7 +145,8 @@ export class FamilyPool {
   refusal(owner: string, value: bigint): Refusal | undefined {
     if (!this.#isHost(value)) return 'AddressOutOfRange';
     const holder = this.#owners.get(value);
-    const isWithheld = value === this.#net.gateway || this.#net.withheld?.includes(value) === true;
+    const { gateway, withheld = [], foreign = [] } = this.#net;
+    const isWithheld = value === gateway || withheld.includes(value) || foreign.includes(value);
     return isWithheld || (holder !== undefined && holder !== owner) ? 'AddressConflict' : undefined;
   }
 

@@ -212,7 +212,9 @@ export class SubnetPool {
         ? 'the gateway of the subnet'
         : pool?.net.withheld?.includes(asked.value) === true
           ? 'a former gateway of the subnet, which pods still use'
-          : `used by ${pool?.owner(asked.value) ?? 'another port'}`;
+          : pool?.net.foreign?.includes(asked.value) === true
+            ? 'that of a node'
+            : `used by ${pool?.owner(asked.value) ?? 'another port'}`;
     return { code, message: `address ${text} in subnet ${this.name} is ${holder}` };
   }
 

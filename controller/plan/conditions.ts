@@ -4,6 +4,7 @@ import { familyWithoutExit } from './gateway/status.ts';
 import { formerGatewaySentence } from './subnet/former-gateways.ts';
 import { subnetProblems } from './subnet/problems.ts';
 import { familyWithoutAddresses } from './subnet/subnet-net.ts';
+import { idleUnderlayFields } from './underlay/read-underlay.ts';
 import type { View } from './view.ts';
 
 export type WantedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'observedGeneration'>;
@@ -43,9 +44,11 @@ function readyNotice(view: View, name: string): Problem {
     const message = `spec.excludeIps and spec.vips leave no IPv${empty} address that a pod could get by itself: shorten them`;
     return { code: 'NoAddressToGive', message };
   }
+  const spec = view.subnets.get(name)?.spec;
+  const idle = spec && idleUnderlayFields(spec);
   return {
     code: isPrivate ? 'SetPrivateLogicalSwitchSuccess' : 'ResetLogicalSwitchAclSuccess',
-    message: [formerGatewaySentence(view, name), familyWithoutExit(view, name)].filter(Boolean).join('; '),
+    message: [formerGatewaySentence(view, name), familyWithoutExit(view, name), idle].filter(Boolean).join('; '),
   };
 }
 

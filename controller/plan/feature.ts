@@ -7,6 +7,7 @@ import type { Desired } from '../../lib/desired/row.ts';
 import type { Kinds } from '../state/objects.ts';
 import type { PoolVerdict } from './address/judge-pools.ts';
 import type { Verdict } from './subnet/judge.ts';
+import type { VlanVerdict } from './underlay/judge-vlans.ts';
 import type { View } from './view.ts';
 
 interface Changed<K, T> {
@@ -24,6 +25,8 @@ export type Change =
   | ObjectChange
   /** What is in force of a Subnet. */
   | Changed<'verdicts', Verdict>
+  /** What is in force of a Vlan. */
+  | Changed<'vlanVerdicts', VlanVerdict>
   /** What is in force of an IPPool. */
   | Changed<'poolVerdicts', PoolVerdict>
   /** Which nodes a Subnet's centralized gateway leads through, or what keeps it from doing so. */

@@ -17,6 +17,10 @@ import { dhcpFeature } from './subnet/dhcp.ts';
 import { multicastFeature } from './subnet/multicast.ts';
 import { subnetFeature } from './subnet/subnet.ts';
 import { subnetVipsFeature } from './subnet/vips.ts';
+import { providerNetworkFeature } from './underlay/provider-network.ts';
+import { u2oOverlayFeature } from './underlay/overlay-cidrs.ts';
+import { u2oFeature } from './underlay/u2o.ts';
+import { vlanFeature } from './underlay/vlan.ts';
 import { vipFeature } from './vip/vip.ts';
 import { loadBalancerFeature, switchLoadBalancerFeature } from './vpc/load-balancers.ts';
 import { peeringFeature } from './vpc/peerings.ts';
@@ -38,6 +42,10 @@ export const features: readonly Feature[] = [
   dhcpFeature,
   multicastFeature,
   subnetVipsFeature,
+  u2oFeature,
+  u2oOverlayFeature,
+  vlanFeature,
+  providerNetworkFeature,
   centralizedGatewayFeature,
   distributedGatewayFeature,
   nodeFeature,

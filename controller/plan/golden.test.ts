@@ -14,6 +14,7 @@ import {
   parseTransitSwitch,
   parseVpc,
 } from '../watch/networks.ts';
+import { parseProviderNetwork, parseVlan } from '../watch/underlay.ts';
 import {
   parseAttachment,
   parseNamespace,
@@ -37,6 +38,8 @@ import { planSecurityGroupConditions, planSecurityGroupStatus } from './security
 import { specCorrections } from './subnet/corrections.ts';
 import { acceptedNoteOf } from './subnet/former-gateways.ts';
 import { planSubnetStatus } from './subnet/subnet-status.ts';
+import { planProviderNetworkConditions, planProviderNetworkStatus } from './underlay/provider-network.ts';
+import { planVlanConditions, planVlanStatus } from './underlay/vlan.ts';
 import type { Capabilities } from './view.ts';
 import { planVpcConditions, planVpcStatus } from './vpc/status.ts';
 
@@ -61,6 +64,8 @@ function load(cluster: Cluster, raw: RawObject): void {
   else if (raw.kind === 'TransitSwitch') cluster.change('transitSwitches', name, parseTransitSwitch(raw));
   else if (raw.kind === 'RemoteCluster') cluster.change('remoteClusters', name, parseRemoteCluster(raw));
   else if (raw.kind === 'BgpNodeState') cluster.change('bgpNodeStates', name, parseBgpNodeState(raw));
+  else if (raw.kind === 'Vlan') cluster.change('vlans', name, parseVlan(raw));
+  else if (raw.kind === 'ProviderNetwork') cluster.change('providerNetworks', name, parseProviderNetwork(raw));
   else throw new Error(`a case has no use for ${raw.kind}`);
 }
 
@@ -97,6 +102,16 @@ function toldOf(cluster: Cluster, key: string): unknown {
     const problems = learnedProblems(cluster, name);
     return problems.length === 0 ? undefined : { problems };
   }
+  const vlan = cluster.vlans.get(name);
+  if (feature === 'vlan' && vlan !== undefined)
+    return { ...planVlanStatus(cluster, name), conditions: planVlanConditions(cluster, vlan) };
+  const network = cluster.providerNetworks.get(name);
+  if (feature === 'provider-network' && network !== undefined)
+    return {
+      ...planProviderNetworkStatus(cluster, network),
+      conditions: planProviderNetworkConditions(cluster, network),
+    };
+  if (feature === 'u2o' && cluster.ports(key).length > 0) return { ips: planIps(cluster, key) };
   if (feature === 'mcast' && cluster.ports(key).length > 0) return { ips: planIps(cluster, key) };
   if (feature !== 'subnet') return undefined;
   const corrections = specCorrections(cluster, name);

@@ -22,7 +22,15 @@ export function nodePortGroup(node: string): string {
  * Priorities of the router's policies; higher wins. Those of the interconnect are at 29500. What was learned by BGP is just
  * above the gateways, so that a user's policy that overrules these overrules it too.
  */
-export const policyPriority = { subnetLocal: 31000, nodeLocal: 30000, learned: 29001, gateway: 29000 } as const;
+export const policyPriority = {
+  subnetLocal: 31000,
+  underlayLocal: 30060,
+  underlayGateway: 30050,
+  nodeLocal: 30000,
+  underlay: 29400,
+  learned: 29001,
+  gateway: 29000,
+} as const;
 
 /** `ip4` or `ip6` in match expressions. */
 export function matchFamily(family: 4 | 6): string {

@@ -10,6 +10,7 @@ import type { LearnedRoute } from './bgp/learned-route.ts';
 import type { GatewayChoice } from './gateway/choice.ts';
 import type { Interface } from './pod/interfaces.ts';
 import type { Verdict } from './subnet/judge.ts';
+import type { VlanVerdict } from './underlay/judge-vlans.ts';
 
 /** A port that has its addresses. */
 export interface HeldPort {
@@ -38,6 +39,7 @@ export interface Capabilities {
 export interface View extends Stores {
   readonly capabilities: Capabilities;
   readonly verdicts: ReadonlyMap<string, Verdict>;
+  readonly vlanVerdicts: ReadonlyMap<string, VlanVerdict>;
   readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
   /** Which nodes are in use, of each Subnet with a centralized gateway. */
   readonly gateways: ReadonlyMap<string, GatewayChoice>;

@@ -1,5 +1,5 @@
 /** Who has a right to ports now, by key, and what each asks of the allocator. Pure; called by `Ports`. */
-import { defaultSubnet, joinSubnet, nodePortName, querierPortName } from '../../lib/api/names.ts';
+import { defaultSubnet, joinSubnet, nodePortName, querierPortName, u2oPortName } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatIp } from '../../lib/net/ip.ts';
 import type { Allocation } from '../ipam/subnet-pool.ts';
@@ -10,6 +10,7 @@ import type { PortRequest } from '../plan/pod/port-request.ts';
 import { vipPort } from '../plan/address/names.ts';
 import { recordOfNode } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
+import { routingInForce } from '../plan/underlay/underlay.ts';
 import type { View } from '../plan/view.ts';
 import type { Place } from './addresses.ts';
 import { byAge, podKey } from './objects.ts';
@@ -109,6 +110,21 @@ function querierClaimant(view: View, name: string): Claimant | undefined {
   return { uid: subnet.uid, createdMs: subnet.createdMs, name, holder: subnet.uid, wants: [want] };
 }
 
+/** The router of an underlay subnet's VPC has an address of its own there, for as long as anybody else has one. */
+function u2oClaimant(view: View, name: string): Claimant | undefined {
+  const subnet = view.subnets.get(name);
+  const verdict = view.verdicts.get(name);
+  if (subnet === undefined || verdict === undefined || routingInForce(verdict.net) !== 'u2o') return undefined;
+  const port = u2oPortName(verdict.vpc, name);
+  const isLast = [...(view.pool(name)?.allocations().keys() ?? [])].every((other) => other === port);
+  if (subnet.isDeleting && isLast) return undefined;
+  const text = subnet.spec.u2oInterconnectionIP;
+  const addresses = text === '' ? undefined : parseAddresses(text);
+  const request = { value: { subnets: [name], ...(addresses === undefined ? {} : { addresses }) } };
+  const { uid, createdMs } = subnet;
+  return { uid, createdMs, name, holder: uid, wants: [{ port, interface: defaultInterface, request }] };
+}
+
 /** The object behind a key that has a right to ports now. */
 export function claimantOf(view: View, key: string): Claimant | undefined {
   const slash = key.indexOf('/');
@@ -122,6 +138,7 @@ export function claimantOf(view: View, key: string): Claimant | undefined {
     return vip === undefined || vip.isDeleting ? undefined : vipClaimant(vip);
   }
   if (feature === 'mcast') return querierClaimant(view, name);
+  if (feature === 'u2o') return u2oClaimant(view, name);
   const pod = feature === 'pod' ? view.pods.get(name) : undefined;
   return pod !== undefined && wantsNetwork(pod) ? podClaimant(view, pod) : undefined;
 }

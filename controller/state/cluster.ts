@@ -5,7 +5,7 @@
  */
 import { defaultSubnet, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { SubnetNet, SubnetPool } from '../ipam/subnet-pool.ts';
+import type { SubnetPool } from '../ipam/subnet-pool.ts';
 import { judgePools, rangesOf } from '../plan/address/judge-pools.ts';
 import type { PoolVerdict } from '../plan/address/judge-pools.ts';
 import type { PortRecord } from '../plan/address/records.ts';
@@ -16,11 +16,14 @@ import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { judgeSubnets } from '../plan/subnet/judge.ts';
 import type { Verdict } from '../plan/subnet/judge.ts';
 import { interconnectOverlap } from '../plan/subnet/remote-overlap.ts';
+import { judgeVlans } from '../plan/underlay/judge-vlans.ts';
+import type { VlanVerdict } from '../plan/underlay/judge-vlans.ts';
+import type { NetInForce } from '../plan/underlay/underlay.ts';
 import type { Capabilities, HeldPort, View } from '../plan/view.ts';
 import { healthText } from '../plan/gateway/choice.ts';
 import { ActiveGateways } from './active-gateways.ts';
 import { Addresses } from './addresses.ts';
-import { essenceOf, essenceOfSubnet, text } from './essence.ts';
+import { essenceOf, essenceOfSpec, essenceOfSubnet, text } from './essence.ts';
 import type { Kinds } from './objects.ts';
 import { LearnedRoutes } from './learned-routes.ts';
 import { NodeTraits } from './node-traits.ts';
@@ -33,10 +36,23 @@ const judgementRounds = 4;
 /** An address that comes free may be another's, who frees one in turn; more rounds would be a circle. */
 const settleRounds = 8;
 
+/** Kinds whose objects have a say in verdicts. */
+const judgedBy: ReadonlySet<keyof Kinds> = new Set([
+  'nodes',
+  'subnets',
+  'vpcs',
+  'vlans',
+  'providerNetworks',
+  'ipPools',
+  'transitSwitches',
+]);
+
 export class Cluster implements View {
   readonly capabilities: Capabilities;
   readonly vpcs = new Map<string, Kinds['vpcs']>();
   readonly subnets = new Map<string, Kinds['subnets']>();
+  readonly vlans = new Map<string, Kinds['vlans']>();
+  readonly providerNetworks = new Map<string, Kinds['providerNetworks']>();
   readonly nodes = new Map<string, Kinds['nodes']>();
   readonly namespaces = new Map<string, Kinds['namespaces']>();
   readonly pods = new Map<string, Kinds['pods']>();
@@ -53,12 +69,13 @@ export class Cluster implements View {
   readonly bgpNodeStates = new Map<string, Kinds['bgpNodeStates']>();
   verdicts: ReadonlyMap<string, Verdict> = new Map();
   poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();
+  vlanVerdicts: ReadonlyMap<string, VlanVerdict> = new Map();
   readonly gateways: View['gateways'];
   readonly learned: View['learned'];
   chassis: ReadonlySet<string> | undefined;
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
-  readonly #inForce = new Map<string, SubnetNet>();
+  readonly #inForce = new Map<string, NetInForce>();
   readonly #bindings = new Map<string, readonly string[]>();
   readonly #podsOn = new PodsOnNodes();
   readonly #nodeTraits = new NodeTraits();
@@ -216,7 +233,10 @@ export class Cluster implements View {
     if (change.kind === 'nodes' && change.before?.addresses.join() === change.after?.addresses.join()) return;
     if (change.kind === 'subnets' && essenceOfSubnet(change.before) === essenceOfSubnet(change.after)) return;
     if (change.kind === 'subnets') this.#activeGateways.mark(change.name);
-    const isJudged = ['nodes', 'subnets', 'vpcs', 'ipPools', 'transitSwitches'].includes(change.kind);
+    if (change.kind === 'vlans' && essenceOfSpec(change.before) === essenceOfSpec(change.after)) return;
+    // Whether it is there is all that Vlans ask of it.
+    if (change.kind === 'providerNetworks' && change.before !== undefined && change.after !== undefined) return;
+    const isJudged = judgedBy.has(change.kind);
     if (isJudged || (change.kind === 'remoteClusters' && this.#waitsForRemote())) this.#isJudgementDue = true;
     if (change.kind === 'namespaces') this.#bindings.delete(change.name);
     if (isJudged) this.#bindings.clear();
@@ -246,8 +266,10 @@ export class Cluster implements View {
     if (this.verdicts.get(subnet)?.problem?.code === 'AddressesInUse') this.#isJudgementDue = true;
     // The last address of a subnet that is being deleted takes its rows along.
     const verdict = this.verdicts.get(subnet);
-    if (this.subnets.get(subnet)?.isDeleting === true)
+    if (this.subnets.get(subnet)?.isDeleting === true) {
       this.#mark({ kind: 'verdicts', name: subnet, before: verdict, after: verdict });
+      this.#ports.mark(`u2o/${subnet}`);
+    }
     if (!this.subnets.has(subnet) && !this.#isInUse(subnet)) {
       this.#inForce.delete(subnet);
       this.#addresses.define(subnet, undefined, new Map());
@@ -266,10 +288,12 @@ export class Cluster implements View {
 
   #judge(): void {
     this.#isJudgementDue = false;
+    this.#judgeVlans();
     for (let round = 0; round < judgementRounds; round += 1) {
       const verdicts = judgeSubnets({
         subnets: this.subnets.values(),
         vpcs: this.vpcs,
+        vlans: this.vlanVerdicts,
         nodes: this.nodes.values(),
         transitSwitches: this.transitSwitches,
         remoteClusters: this.remoteClusters,
@@ -296,12 +320,23 @@ export class Cluster implements View {
       if (verdict?.net !== undefined) this.#inForce.set(name, verdict.net);
       else if (!this.#isInUse(name)) this.#inForce.delete(name);
       this.#define(name);
+      this.#activeGateways.mark(name);
+      this.#ports.mark(`u2o/${name}`);
       this.#bindings.clear();
       this.#ports.markWaiting();
       if (name === joinSubnet) for (const node of this.nodes.keys()) this.#ports.mark(`node/${node}`);
       this.#mark({ kind: 'verdicts', name, before: before.get(name), after: verdict });
     }
     return isChanged;
+  }
+
+  #judgeVlans(): void {
+    const before = this.vlanVerdicts;
+    this.vlanVerdicts = judgeVlans(this.vlans.values(), this.providerNetworks);
+    for (const name of new Set([...before.keys(), ...this.vlanVerdicts.keys()])) {
+      const [was, is] = [before.get(name), this.vlanVerdicts.get(name)];
+      if (text(was) !== text(is)) this.#mark({ kind: 'vlanVerdicts', name, before: was, after: is });
+    }
   }
 
   #judgePools(): void {

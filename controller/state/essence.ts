@@ -15,6 +15,13 @@ export function essenceOfSubnet(subnet: Kinds['subnets'] | undefined): string {
   return text([uid, spec, unsupported, isDeleting, former]);
 }
 
+/** Of objects of which only the spec, and that they are being deleted, is of interest. */
+export function essenceOfSpec(
+  object: { readonly uid: string; readonly spec: unknown; readonly isDeleting: boolean } | undefined,
+): string {
+  return object === undefined ? '' : text([object.uid, object.spec, object.isDeleting]);
+}
+
 /** Values may be big integers, which JSON does not know. */
 export function text(value: unknown): string {
   return JSON.stringify(value ?? null, (_, part: unknown) => (typeof part === 'bigint' ? part.toString(16) : part));

@@ -4,6 +4,7 @@
  * to be judged by `plan/`.
  */
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 
 export interface ObjectFacts {
@@ -109,6 +110,12 @@ export interface SubnetSpec {
   /** Undefined where not given. */
   readonly enableLb: boolean | undefined;
   readonly enableMulticastSnoop: boolean;
+  /** Name of the Vlan; empty for an overlay subnet. */
+  readonly vlan: string;
+  readonly logicalGateway: boolean;
+  readonly u2oInterconnection: boolean;
+  readonly u2oInterconnectionIP: string;
+  readonly overlayOnlyRouting: boolean;
 }
 
 export interface Subnet extends ApiObjectFacts {
@@ -117,6 +124,22 @@ export interface Subnet extends ApiObjectFacts {
   readonly unsupported: readonly string[];
   /** The definition that was accepted last, as this room noted it on the object. */
   readonly acceptedNote: string | undefined;
+}
+
+/** A physical network that interfaces of nodes lead to. */
+export interface ProviderNetwork extends ApiObjectFacts {
+  readonly spec: ProviderNodeSpec;
+  /** Nodes are to say what they would do, and do nothing. */
+  readonly isDryRun: boolean;
+}
+
+/** One VLAN of a physical network. */
+export interface Vlan extends ApiObjectFacts {
+  readonly spec: {
+    /** 0 for packets without a tag. */
+    readonly id: number;
+    readonly provider: string;
+  };
 }
 
 export interface StaticRoute {
@@ -278,6 +301,8 @@ export interface Attachment extends ObjectFacts {
 export interface Kinds {
   readonly vpcs: Vpc;
   readonly subnets: Subnet;
+  readonly vlans: Vlan;
+  readonly providerNetworks: ProviderNetwork;
   readonly nodes: Node;
   readonly namespaces: Namespace;
   readonly pods: Pod;

@@ -1,3 +1,4 @@
+import { u2oPortPrefix } from '../../lib/api/names.ts';
 import type { Kinds } from './objects.ts';
 import type { IpObject } from './objects.ts';
 import type { View } from '../plan/view.ts';
@@ -10,10 +11,11 @@ export function portKeysOf(
   if (kind === 'pods') return [`pod/${name}`];
   if (kind === 'nodes') return [`node/${name}`];
   if (kind === 'vips') return [`vip/${name}`];
-  if (kind === 'subnets') return [`mcast/${name}`];
+  if (kind === 'subnets') return [`mcast/${name}`, `u2o/${name}`];
   if (kind !== 'ips') return [];
   const ip = view.ips.get(name) ?? (before as IpObject | undefined);
-  if (ip === undefined || ip.spec.podName === '') return [`ip/${name}`];
-  const { podName, namespace } = ip.spec;
+  if (ip === undefined) return [`ip/${name}`];
+  const { podName, namespace, subnet } = ip.spec;
+  if (podName === '') return [`ip/${name}`, ...(name.startsWith(u2oPortPrefix) ? [`u2o/${subnet}`] : [])];
   return [`ip/${name}`, namespace === '' ? `node/${podName}` : `pod/${namespace}/${podName}`];
 }

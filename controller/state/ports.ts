@@ -22,7 +22,7 @@ const reserved = 'reserved';
 /** Holder of addresses of ports that Kube-OVN left in the database: who got them too would be a second one on the wire. */
 const left = 'left';
 /** Nodes first: without them no pod can talk. */
-const ranks = ['node', 'ip', 'vip', 'mcast', 'pod'];
+const ranks = ['node', 'ip', 'vip', 'mcast', 'u2o', 'pod'];
 
 interface Entry {
   readonly interface: Interface;
@@ -169,7 +169,9 @@ export class Ports {
     const want = claimant?.wants.find((one) => one.port === port);
     if (claimant !== undefined && want !== undefined) {
       const { uid, holder } = claimant;
-      const isSame = uid === entry.uid || entry.keys.length > 1;
+      // Pods are made anew to have another address; the router is told by its Subnet.
+      const isMoved = key.startsWith('u2o/') && !satisfies(want.request, addresses.allocation(port));
+      const isSame = (uid === entry.uid && !isMoved) || entry.keys.length > 1;
       const isHeir = holder === entry.holder && satisfies(want.request, addresses.allocation(port));
       if (isSame || isHeir) {
         if (entry.uid !== uid) onChange(key);
@@ -274,12 +276,12 @@ export class Ports {
     return undefined;
   }
 
-  /** Nodes outlive what `join` was when they came; pods are made anew to have what their subnet has got since. */
+  /** Nodes and routers outlive what their subnet was when they came; pods are made anew to have what their subnet has got since. */
   #complete(key: string, port: string): Problem | undefined {
     const { addresses, view, onChange, onUsage } = this.#options;
     const before = addresses.allocation(port);
-    if (!key.startsWith('node/') || before === undefined || view.verdicts.get(before.subnet)?.isOpen !== true)
-      return undefined;
+    const isLasting = key.startsWith('node/') || key.startsWith('u2o/');
+    if (!isLasting || before === undefined || view.verdicts.get(before.subnet)?.isOpen !== true) return undefined;
     const problem = addresses.complete(port);
     if (addresses.allocation(port) === before) return problem;
     onUsage(before.subnet);

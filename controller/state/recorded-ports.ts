@@ -1,11 +1,12 @@
 /** What is on record about ports from before this process, in the order in which it is believed. Pure; called by `Ports`. */
-import { nodePortName, querierPortName } from '../../lib/api/names.ts';
+import { nodePortName, querierPortName, u2oPortName } from '../../lib/api/names.ts';
 import { isOwnIp } from '../plan/address/ip-object.ts';
 import { vipPort } from '../plan/address/names.ts';
 import { recordOfIp, recordOfNode, recordOfPod, recordOfVip } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
 import { defaultInterface, wantsNetwork } from '../plan/pod/interfaces.ts';
 import type { Interface } from '../plan/pod/interfaces.ts';
+import { vpcNameOf } from '../plan/vpc/default-subnet.ts';
 import type { View } from '../plan/view.ts';
 import { claimantOf, isKept } from './claimants.ts';
 import { byAge, podKey } from './objects.ts';
@@ -40,6 +41,8 @@ function* found(view: View, rows: ReadonlyMap<string, PortRecord>): Generator<Fo
   for (const [name, { spec }] of view.subnets) {
     const port = querierPortName(name);
     if (spec.enableMulticastSnoop) yield { key: `mcast/${name}`, port, record: recordOfIp(view.ips.get(port)) };
+    const router = u2oPortName(vpcNameOf(spec), name);
+    yield { key: `u2o/${name}`, port: router, record: recordOfIp(view.ips.get(router)) };
   }
   const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);
   for (const hasIp of [true, false]) {

@@ -8,9 +8,10 @@ import type { Desk } from './desk.ts';
 import { Gateways } from './gateways.ts';
 import { publishNamespace } from './namespaces.ts';
 import { PortOwners } from './port-owners.ts';
-import { publishQuerier } from './querier.ts';
+import { publishQuerier, publishRouterAddress } from './querier.ts';
 import { publishSecurityGroup } from './security-groups.ts';
 import { Subnets } from './subnets.ts';
+import { UnderlayObjects } from './underlay.ts';
 import { publishVpc } from './vpcs.ts';
 
 export interface Publisher {
@@ -25,6 +26,7 @@ export function openPublisher(desk: Desk): Publisher {
   const addressObjects = new AddressObjects(desk);
   const gateways = new Gateways(desk);
   const bgpNodes = new BgpNodes(desk);
+  const underlay = new UnderlayObjects(desk);
   const byFeature: Readonly<Record<string, (id: string) => void>> = {
     pod: (id) => owners.publishPod(id),
     node: (id) => owners.publishNode(id),
@@ -38,6 +40,12 @@ export function openPublisher(desk: Desk): Publisher {
       publishQuerier(desk, id);
       subnets.publish(id);
     },
+    u2o: (id) => {
+      publishRouterAddress(desk, id);
+      subnets.publish(id);
+    },
+    vlan: (id) => underlay.publishVlan(id),
+    'provider-network': (id) => underlay.publishProviderNetwork(id),
     'bgp-node': (id) => bgpNodes.publish(id),
     gateway: (id) => gateways.publishDistributed(id),
     'central-gateway': (id) => {
@@ -63,6 +71,7 @@ export function openPublisher(desk: Desk): Publisher {
     close() {
       subnets.close();
       addressObjects.close();
+      underlay.close();
     },
   };
 }

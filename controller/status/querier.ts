@@ -9,3 +9,10 @@ export function publishQuerier(desk: Desk, subnet: string): void {
   if (wanted.length === 0) clearIp(desk, querierPortName(subnet));
   else if (desk.database.hasSwitch(subnet)) for (const ip of wanted) writeIp(desk, ip);
 }
+
+/** The IP object of what the router of a VPC has in an underlay subnet beside the physical gateway. */
+export function publishRouterAddress(desk: Desk, subnet: string): void {
+  const { view, database } = desk;
+  // Where it is no more, its name is told by the address that became free.
+  if (database.hasSwitch(subnet)) for (const ip of planIps(view, `u2o/${subnet}`)) writeIp(desk, ip);
+}

@@ -9,7 +9,7 @@ import { dhcpKey } from '../plan/subnet/dhcp.ts';
 import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
 import type { Verdict } from '../plan/subnet/judge.ts';
 import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
-import { servedNet } from '../plan/subnet/subnet.ts';
+import { servedNet } from '../plan/subnet/served-net.ts';
 import type { Subnet } from '../state/objects.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
@@ -17,7 +17,17 @@ import { Pace } from './pace.ts';
 import { forget, othersOf, writeStatus } from './write-status.ts';
 
 /** Features whose keys are the Subnet's name. */
-const own = ['subnet', 'acl', 'dhcp', 'mcast', 'subnet-vips', 'central-gateway', 'switch-load-balancer', 'route-table'];
+const own = [
+  'subnet',
+  'acl',
+  'dhcp',
+  'mcast',
+  'subnet-vips',
+  'central-gateway',
+  'switch-load-balancer',
+  'route-table',
+  'u2o',
+];
 /** Conditions whose change is an event, and the event's reason; the first that has something to say says it. */
 const told = [
   ['Validated', 'ValidateLogicalSwitchFailed'],

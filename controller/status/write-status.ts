@@ -1,5 +1,6 @@
 /** Writes a status where it differs from what the object has: fields, conditions, then what is to be said of them. */
 import { controllerFinalizer, formerFinalizers } from '../../lib/api/names.ts';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Resource } from '../../lib/kube/types.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
 import type { ApiObjectFacts } from '../state/objects.ts';
@@ -16,7 +17,14 @@ export interface StatusWrite {
   /** Whether the status is a resource of its own; true by default. */
   readonly isSubresource?: boolean;
   /** Holds back writes that change no condition; `again` comes when it is time. */
-  readonly pace?: { readonly of: Pace; readonly again: () => void };
+  readonly pace?: {
+    readonly of: Pace;
+    readonly again: () => void;
+    /** Also those that change a condition. */
+    readonly isForAll?: boolean;
+  };
+  /** What `conditions` come to, where they are not one of a type; the very list of the object where nothing differs. */
+  readonly merged?: readonly Condition[];
   /** Once it is written. */
   readonly tell: () => void;
 }
@@ -31,11 +39,12 @@ export function writeStatus({ client, told, nowMs }: Desk, wanted: StatusWrite):
   const fields = Object.entries(wanted.status).filter(
     ([field, value]) => JSON.stringify(object.status[field] ?? null) !== JSON.stringify(value ?? null),
   );
-  const conditions = mergeConditions(object.conditions, wanted.conditions, nowMs());
+  const conditions = wanted.merged ?? mergeConditions(object.conditions, wanted.conditions, nowMs());
   const isTurned = conditions !== object.conditions;
   if (fields.length === 0 && !isTurned) return;
   const key = statusKey(resource, name);
-  if (!isTurned && pace?.of.isTooEarly(key, pace.again) === true) return;
+  const isPaced = !isTurned || pace?.isForAll === true;
+  if (isPaced && pace?.of.isTooEarly(key, pace.again) === true) return;
   pace?.of.written(key);
   const status = { ...Object.fromEntries(fields), ...(isTurned ? { conditions } : {}) };
   const write = (): ReturnType<typeof client.patch> =>

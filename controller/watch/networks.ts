@@ -31,7 +31,7 @@ export function parseSubnet(raw: RawObject): Subnet {
   const spec = fieldsOf(raw['spec']);
   return {
     ...apiFactsOf(raw),
-    spec: { ...addressingOf(spec), ...gatewayOf(spec), ...isolationOf(spec), ...servicesOf(spec) },
+    spec: { ...addressingOf(spec), ...gatewayOf(spec), ...isolationOf(spec), ...servicesOf(spec), ...underlayOf(spec) },
     unsupported: namesSet(spec, unsupportedSubnetFields),
     acceptedNote: raw.metadata.annotations?.[annotation.accepted],
   };
@@ -136,6 +136,18 @@ function servicesOf(
     ipv6RAConfigs: textOf(spec['ipv6RAConfigs']),
     enableLb: typeof spec['enableLb'] === 'boolean' ? spec['enableLb'] : undefined,
     enableMulticastSnoop: spec['enableMulticastSnoop'] === true,
+  };
+}
+
+function underlayOf(
+  spec: Fields,
+): Part<'vlan' | 'logicalGateway' | 'u2oInterconnection' | 'u2oInterconnectionIP' | 'overlayOnlyRouting'> {
+  return {
+    vlan: textOf(spec['vlan']),
+    logicalGateway: spec['logicalGateway'] === true,
+    u2oInterconnection: spec['u2oInterconnection'] === true,
+    u2oInterconnectionIP: textOf(spec['u2oInterconnectionIP']),
+    overlayOnlyRouting: fieldsOf(spec['u2oFeatures'])['overlayOnlyRouting'] === true,
   };
 }
 

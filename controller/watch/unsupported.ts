@@ -1,13 +1,6 @@
 /** What users of Kube-OVN may write and this release refuses, so that nothing is silently left undone. */
 
-export const unsupportedSubnetFields: readonly string[] = [
-  'vlan',
-  'u2oInterconnection',
-  'u2oInterconnectionIP',
-  'u2oFeatures',
-  'enableExternalLBAddress',
-  'nodeNetwork',
-];
+export const unsupportedSubnetFields: readonly string[] = ['enableExternalLBAddress', 'nodeNetwork'];
 
 export const unsupportedVpcFields: readonly string[] = [
   'enableExternal',

@@ -8,6 +8,7 @@ import {
   networkAttachmentDefinitions,
   nodes,
   pods,
+  providerNetworks,
   remoteClusters,
   securityGroups,
   statefulSets,
@@ -16,6 +17,7 @@ import {
   vips,
   virtualMachineInstances,
   virtualMachines,
+  vlans,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
@@ -24,6 +26,7 @@ import type { Kinds } from '../state/objects.ts';
 import { parseIp, parseIpPool, parseVip } from './addresses.ts';
 import { parseBgpNodeState } from './bgp.ts';
 import { parseRemoteCluster, parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from './networks.ts';
+import { parseProviderNetwork, parseVlan } from './underlay.ts';
 import {
   parseAttachment,
   parseNamespace,
@@ -55,6 +58,8 @@ export async function openWatches({ client, signal, log, onChange }: WatchOption
   };
   watch('vpcs', vpcs, parseVpc);
   watch('subnets', subnets, parseSubnet);
+  watch('vlans', vlans, parseVlan);
+  watch('providerNetworks', providerNetworks, parseProviderNetwork);
   watch('nodes', nodes, parseNode);
   watch('namespaces', namespaces, parseNamespace);
   watch('pods', pods, parsePod);

@@ -27,6 +27,8 @@ const nodeAnnotations = [
   annotation.ingressBurst,
   annotation.egressBurst,
 ];
+/** What its daemon says of provider networks. */
+const networkAnnotation = /\.provider-network\.kubernetes\.io\/(?:plan|err_mesg)$/;
 const namespaceAnnotations = [
   annotation.logicalSwitch,
   annotation.cidr,
@@ -77,11 +79,12 @@ export function parseNode(raw: RawObject): Node {
   const conditions = recordsOf(status['conditions']);
   const has = (type: string, value: string): boolean =>
     conditions.some((condition) => condition['type'] === type && condition['status'] === value);
+  const ofNetworks = Object.keys(raw.metadata.annotations ?? {}).filter((key) => networkAnnotation.test(key));
   return {
     ...factsOf(raw),
     addresses: internal,
     labels: raw.metadata.labels ?? {},
-    annotations: pick(raw.metadata.annotations, nodeAnnotations),
+    annotations: pick(raw.metadata.annotations, [...nodeAnnotations, ...ofNetworks]),
     isReady: has('Ready', 'True') && !has('NetworkUnavailable', 'True'),
   };
 }

@@ -134,6 +134,19 @@ export function querierPortName(subnet: string): string {
   return `mcast-querier.${subnet}`;
 }
 
+/** The port of a switch that leads to the VLAN its underlay subnet is in. */
+export function localnetPortName(subnet: string): string {
+  return `localnet.${subnet}`;
+}
+
+/** Of names that underlay subnets hold their router's address under. */
+export const u2oPortPrefix = 'u2o-interconnection.';
+
+/** Under which name an underlay subnet holds its router's address; its IP object has it too. */
+export function u2oPortName(vpc: string, subnet: string): string {
+  return `${u2oPortPrefix}${vpc}.${subnet}`;
+}
+
 /** Ports that join switch and router: `<switch>-<router>` on the switch, `<router>-<switch>` on the router. */
 export function switchRouterPort(switchName: string, router: string): string {
   return `${switchName}-${router}`;

@@ -242,7 +242,7 @@ describe('subnets', () => {
     await bed.createSubnet('lost', { cidrBlock: '10.54.0.0/24', vpc: 'nowhere' });
     await bed.untilCondition('lost', 'Ready', 'False', 'VpcNotFound');
     await bed.createSubnet('underlay', { cidrBlock: '10.55.0.0/24', vlan: 'vlan1' });
-    assert.match(await bed.untilCondition('underlay', 'Ready', 'False', 'NotSupported'), /spec\.vlan/);
+    assert.match(await bed.untilCondition('underlay', 'Ready', 'False', 'VlanNotFound'), /spec\.vlan names Vlan vlan1/);
     await bed.kube.create(vpcs, { apiVersion: 'kubeovn.io/v1', kind: 'Vpc', metadata: { name: 'nowhere' }, spec: {} });
     await bed.untilCondition('lost', 'Ready', 'True');
     for (const name of ['nodes', 'lost', 'underlay']) await bed.kube.delete(subnets, { name });

@@ -49,7 +49,7 @@ describe('bad input', () => {
     ['bad-transit', { cidrBlock: '100.100.7.0/24' }, /transit switch ts/],
     ['ts', { cidrBlock: '10.65.0.0/24' }, /transit switch/],
     ['ovn-cluster', { cidrBlock: '10.66.0.0/24' }, /name of the Vpc/],
-    ['bad-field', { cidrBlock: '10.62.0.0/24', vlan: 'trunk' }, /vlan/],
+    ['bad-field', { cidrBlock: '10.62.0.0/24', vlan: 'trunk' }, /spec\.vlan names Vlan trunk, which does not exist/],
   ] as const;
   for (const [name, spec, cause] of late) {
     it(`condition and event of ${name} name the cause`, async () => {

@@ -1,4 +1,4 @@
-import { joinSubnet, label, nodePortName, querierPortName } from '../../../lib/api/names.ts';
+import { joinSubnet, label, nodePortName, querierPortName, u2oPortPrefix } from '../../../lib/api/names.ts';
 import type { IpObject } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
 import { machineOf } from '../pod/interfaces.ts';
@@ -51,14 +51,15 @@ function podTypeOf(view: View, id: string): string {
   return ordinalOf(pod) === undefined ? '' : 'StatefulSet';
 }
 
-/** IP objects of the ports of `pod/…`, `node/…` or `mcast/…`; none while it has no address. */
+/** IP objects of the ports of `pod/…`, `node/…`, `mcast/…` or `u2o/…`; none while it has no address. */
 export function planIps(view: View, key: string): readonly WantedIp[] {
   const [feature, first = '', second = ''] = key.split('/', 3);
   return view.ports(key).flatMap((held): WantedIp[] => {
     if (held.sharers[0] !== key) return [];
     if (feature === 'node')
       return [planIp(view, held, { podName: first, namespace: '', nodeName: first, podType: '' })];
-    if (feature === 'mcast') return [planIp(view, held, { podName: '', namespace: '', nodeName: '', podType: '' })];
+    if (feature === 'mcast' || feature === 'u2o')
+      return [planIp(view, held, { podName: '', namespace: '', nodeName: '', podType: '' })];
     if (feature !== 'pod') return [];
     const id = `${first}/${second}`;
     const podType = podTypeOf(view, id);
@@ -73,7 +74,8 @@ export function isOwnIp(ip: IpObject): boolean {
   if (ip.labels[label.subnet] !== subnet || ip.labels[label.ipReserved] === 'true') return false;
   if (namespace === '') {
     const isNode = ip.name === nodePortName(podName) && subnet === joinSubnet;
-    return isNode || (podName === '' && ip.name === querierPortName(subnet));
+    const isRouter = ip.name.startsWith(u2oPortPrefix) && ip.name.endsWith(`.${subnet}`);
+    return isNode || (podName === '' && (isRouter || ip.name === querierPortName(subnet)));
   }
   if (podType === 'VirtualMachine') return ip.name.includes(`.${namespace}`);
   return `${ip.name}.`.startsWith(`${podName}.${namespace}.`);

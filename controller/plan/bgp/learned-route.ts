@@ -13,11 +13,11 @@ import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
 import { obstacleOf } from '../gateway/choice.ts';
 import { joinAllocation } from '../node/join.ts';
-import { servedNet } from '../subnet/subnet.ts';
+import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
 import { isReachable, networksOf } from '../vpc/next-hops.ts';
 import { tablesOf } from '../vpc/route-table.ts';
-import { subnetsOf } from '../vpc/router.ts';
+import { routedSubnetsOf } from '../vpc/router.ts';
 import { readStaticRoutes } from '../vpc/static-routes.ts';
 
 /** A node that learned a prefix, by its address in the join subnet. */
@@ -48,7 +48,7 @@ export interface Rivals {
 
 export function rivalsOf(view: View): Rivals {
   const networks = new PrefixCover();
-  for (const name of subnetsOf(view, defaultVpc)) {
+  for (const name of routedSubnetsOf(view, defaultVpc)) {
     const net = servedNet(view, name);
     for (const part of [net?.v4, net?.v6]) if (part !== undefined) networks.add(part.cidr, `subnet ${name}`);
   }

@@ -120,7 +120,7 @@ function namesOf(hops: readonly GatewayHop[]): readonly string[] {
  */
 export function chooseGateways(view: View, name: string, last: readonly string[]): GatewayChoice | undefined {
   const subnet = view.subnets.get(name);
-  if (subnet === undefined || !isCentralized(subnet.spec) || !isThroughNodes(subnet)) return undefined;
+  if (subnet === undefined || !isCentralized(subnet.spec) || !isThroughNodes(view, subnet)) return undefined;
   const candidates = candidateNames(view, subnet.spec).map((node) => candidateOf(view, node));
   const hops = chosenOf(candidates, subnet.spec.enableEcmp, last);
   return { hops, problems: problemsOf(subnet.spec, candidates, hops) };

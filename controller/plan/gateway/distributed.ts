@@ -7,9 +7,9 @@ import { nothing } from '../feature.ts';
 import { gatewayPortGroup, matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
 import { joinAllocation } from '../node/join.ts';
 import { holderOf } from '../node/traits.ts';
-import { servedNet } from '../subnet/subnet.ts';
+import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
-import { isCentralized, isThroughNodes } from './scope.ts';
+import { isCentralized, isOfNodes, isThroughNodes } from './scope.ts';
 
 interface Place {
   readonly subnet: string;
@@ -26,7 +26,7 @@ function planGateway(view: View, id: string): Desired {
   const subnet = view.subnets.get(name);
   // Of nodes whose groups would have one name only one has them.
   const holder = holderOf(view, nodePortGroup(node))?.name;
-  if (net === undefined || subnet === undefined || !isThroughNodes(subnet) || holder !== node) return nothing;
+  if (net === undefined || subnet === undefined || !isThroughNodes(view, subnet) || holder !== node) return nothing;
   const place = { subnet: name, node };
   const portGroup: DesiredRow = {
     table: 'Port_Group',
@@ -65,7 +65,7 @@ function policies(view: View, net: SubnetNet, place: Place): readonly DesiredRow
 }
 
 function scopeText(subnet: Subnet | undefined): string {
-  return subnet === undefined ? '' : `${isThroughNodes(subnet)} ${isCentralized(subnet.spec)}`;
+  return subnet === undefined ? '' : `${isOfNodes(subnet)} ${isCentralized(subnet.spec)}`;
 }
 
 /** Keys: `<subnet>/<node>`. */

@@ -6,7 +6,7 @@ import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { byAge } from '../../state/objects.ts';
 import type { Subnet, SubnetSpec } from '../../state/objects.ts';
 import type { View } from '../view.ts';
-import { isThroughNodes, partsOf } from './scope.ts';
+import { isOfNodes, isThroughNodes, partsOf } from './scope.ts';
 
 /** Of the rule that leads to the main table, as every Linux has it: ours must come before. */
 const mainRulePriority = 32_766;
@@ -51,15 +51,15 @@ function settingObstacle({
   return undefined;
 }
 
-function hasEgress(subnet: Subnet): boolean {
-  return subnet.spec.externalEgressGateway !== '' && isThroughNodes(subnet);
+function hasEgress(view: View, subnet: Subnet): boolean {
+  return subnet.spec.externalEgressGateway !== '' && isThroughNodes(view, subnet);
 }
 
 /** An older subnet whose table leads elsewhere: a table has one default route of each family. */
 function tableHolder(view: View, subnet: Subnet): { readonly subnet: Subnet; readonly hop: Ip } | undefined {
   const hops = nextHopsOf(subnet.spec) ?? [];
   for (const other of view.subnets.values()) {
-    const isElsewhere = other.spec.policyRoutingTableID !== subnet.spec.policyRoutingTableID || !hasEgress(other);
+    const isElsewhere = other.spec.policyRoutingTableID !== subnet.spec.policyRoutingTableID || !hasEgress(view, other);
     if (other.name === subnet.name || isElsewhere || byAge(other, subnet) > 0) continue;
     const theirs = nextHopsOf(other.spec) ?? [];
     const hop = theirs.find(({ family, value }) => hops.some((own) => own.family === family && own.value !== value));
@@ -73,9 +73,9 @@ export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
   const { spec, name } = subnet;
   const refuse = (message: string): readonly Problem[] => [{ code: 'EgressGatewayInvalid', message }];
   if (spec.externalEgressGateway === '') return [];
-  if (!isThroughNodes(subnet))
+  if (!isThroughNodes(view, subnet))
     return refuse(
-      'spec.externalEgressGateway has no effect: nodes are gateways of first interfaces in Vpc ovn-cluster only; remove it',
+      'spec.externalEgressGateway has no effect: nodes are gateways of first interfaces in Vpc ovn-cluster only, and not where a physical router is; remove it',
     );
   const obstacle = hopObstacle(spec, view.verdicts.get(name)?.net) ?? settingObstacle(spec);
   if (obstacle !== undefined) return refuse(obstacle);
@@ -88,7 +88,7 @@ export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
 }
 
 function egressText(subnet: Subnet | undefined): string {
-  if (subnet === undefined || !hasEgress(subnet)) return '';
+  if (subnet === undefined || !isOfNodes(subnet) || subnet.spec.externalEgressGateway === '') return '';
   return `${subnet.uid} ${subnet.spec.policyRoutingTableID} ${subnet.spec.externalEgressGateway}`;
 }
 
@@ -97,6 +97,6 @@ export function* sharersOfTable(view: View, before: Subnet | undefined, after: S
   if (egressText(before) === egressText(after)) return;
   const tables = [before, after].flatMap((one) => (one === undefined ? [] : [one.spec.policyRoutingTableID]));
   for (const other of view.subnets.values()) {
-    if (hasEgress(other) && tables.includes(other.spec.policyRoutingTableID)) yield other.name;
+    if (hasEgress(view, other) && tables.includes(other.spec.policyRoutingTableID)) yield other.name;
   }
 }

@@ -6,17 +6,24 @@
  */
 import { defaultProvider, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Subnet, SubnetSpec } from '../../state/objects.ts';
+import { hasLogicalGateway } from '../underlay/underlay.ts';
+import type { View } from '../view.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 
-/** Whether nodes are gateways of a subnet at all: they are on the default router only, and carry first interfaces only. */
-export function isThroughNodes({ name, spec }: Pick<Subnet, 'name' | 'spec'>): boolean {
+/** Whether nodes may be gateways of a subnet, by its spec: they are on the default router only, and carry first interfaces only. */
+export function isOfNodes({ name, spec }: Pick<Subnet, 'name' | 'spec'>): boolean {
   const isFirst = spec.provider === '' || spec.provider === defaultProvider;
   return name !== joinSubnet && isFirst && vpcNameOf(spec) === defaultVpc;
 }
 
-/** Whether the above holds for an object as it did before. */
+/** Whether nodes are gateways of a subnet: where a router of the physical network is, they are not. */
+export function isThroughNodes(view: Pick<View, 'verdicts'>, subnet: Pick<Subnet, 'name' | 'spec'>): boolean {
+  return isOfNodes(subnet) && hasLogicalGateway(view.verdicts.get(subnet.name)?.net);
+}
+
+/** Whether the first of the above holds for an object as it did before. */
 export function isSameScope(before: Subnet | undefined, after: Subnet | undefined): boolean {
-  return (before !== undefined && isThroughNodes(before)) === (after !== undefined && isThroughNodes(after));
+  return (before !== undefined && isOfNodes(before)) === (after !== undefined && isOfNodes(after));
 }
 
 export function isCentralized({ gatewayType }: SubnetSpec): boolean {

@@ -10,7 +10,7 @@ import type { View } from '../view.ts';
 import { egressProblems, sharersOfTable } from './egress.ts';
 import { natRuleProblems, statedRules } from './nat-rules.ts';
 import type { StatedRule } from './nat-rules.ts';
-import { isCentralized, isThroughNodes, partsOf } from './scope.ts';
+import { isCentralized, isOfNodes, isThroughNodes, partsOf } from './scope.ts';
 
 export interface GatewayStatus {
   /** The node, or with enableEcmp the comma list of nodes, that a centralized gateway leads through; else empty. */
@@ -24,7 +24,7 @@ export function planGatewayStatus(view: View, name: string): GatewayStatus {
   const hops = view.gateways.get(name)?.hops ?? [];
   return {
     activateGateway: hops.map(({ node }) => node).join(','),
-    natOutgoingPolicyRules: subnet !== undefined && isThroughNodes(subnet) ? statedRules(subnet.spec) : [],
+    natOutgoingPolicyRules: subnet !== undefined && isThroughNodes(view, subnet) ? statedRules(subnet.spec) : [],
   };
 }
 
@@ -33,10 +33,10 @@ export function gatewayProblems(view: View, name: string): readonly Problem[] {
   const subnet = view.subnets.get(name);
   if (subnet === undefined) return [];
   const { problems = [] } = view.gateways.get(name) ?? {};
-  return [...typeProblems(subnet), ...problems, ...egressProblems(view, subnet), ...natRuleProblems(subnet.spec)];
+  return [...typeProblems(view, subnet), ...problems, ...egressProblems(view, subnet), ...natRuleProblems(subnet.spec)];
 }
 
-function typeProblems(subnet: Subnet): readonly Problem[] {
+function typeProblems(view: View, subnet: Subnet): readonly Problem[] {
   const { spec } = subnet;
   const refuse = (code: string, message: string): readonly Problem[] => [{ code, message }];
   if (spec.gatewayType !== '' && spec.gatewayType !== 'distributed' && !isCentralized(spec))
@@ -45,7 +45,12 @@ function typeProblems(subnet: Subnet): readonly Problem[] {
       `spec.gatewayType '${spec.gatewayType}' is neither distributed nor centralized; distributed is in force`,
     );
   if (!isCentralized(spec)) return [];
-  if (!isThroughNodes(subnet)) {
+  if (!isThroughNodes(view, subnet)) {
+    if (isOfNodes(subnet))
+      return refuse(
+        'GatewayTypeIgnored',
+        'spec.gatewayType centralized has no effect: the gateway of this subnet is a router of the physical network; set spec.logicalGateway to have nodes as gateways, or remove gatewayType',
+      );
     const cause = `this one is in Vpc ${vpcNameOf(spec)} and of provider ${spec.provider === '' ? 'ovn' : spec.provider}`;
     return refuse(
       'GatewayTypeIgnored',
@@ -66,7 +71,8 @@ function typeProblems(subnet: Subnet): readonly Problem[] {
 export function familyWithoutExit(view: View, name: string): string | undefined {
   const subnet = view.subnets.get(name);
   const [net, join] = [view.verdicts.get(name)?.net, view.verdicts.get(joinSubnet)?.net];
-  if (subnet === undefined || net === undefined || join === undefined || !isThroughNodes(subnet)) return undefined;
+  if (subnet === undefined || net === undefined || join === undefined || !isThroughNodes(view, subnet))
+    return undefined;
   const family = net.v6 !== undefined && join.v6 === undefined ? 'IPv6' : 'IPv4';
   if (family === 'IPv4' && (net.v4 === undefined || join.v4 !== undefined)) return undefined;
   return `${family} reaches neither nodes nor what is outside, since subnet ${joinSubnet} has no ${family} CIDR: add one to its spec.cidrBlock`;

@@ -56,11 +56,10 @@ export function dhcpColumns(view: View, pod: Pod, held: HeldPort): Readonly<Reco
 /** Rows of the pod's own options. */
 export function dhcpRows(view: View, pod: Pod, held: HeldPort): readonly DesiredRow[] {
   const { port, allocation, interface: network } = held;
-  const mtu = view.subnets.get(allocation.subnet)?.spec.mtu ?? 0;
   return families.flatMap((one): DesiredRow[] => {
     const net = ownNet(view, pod, held, one);
     if (net === undefined) return [];
-    const defaults = dhcpDefaults(allocation.subnet, net, mtu);
+    const defaults = dhcpDefaults(view, allocation.subnet, net);
     const { options } = readDhcpOptions(one.family, askedOf(pod, network, one.key), defaults, '');
     return [
       {

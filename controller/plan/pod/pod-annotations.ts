@@ -3,52 +3,70 @@ import { annotation } from '../../../lib/api/names.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Allocation, SubnetNet } from '../../ipam/subnet-pool.ts';
 import { addressText } from '../address/texts.ts';
-import { gatewayIp } from '../subnet/subnet-net.ts';
+import { podGateway } from '../underlay/router-addresses.ts';
+import { hasRouterPort } from '../underlay/underlay.ts';
+import type { NetInForce } from '../underlay/underlay.ts';
 import type { HeldPort, View } from '../view.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { annotationOf, machineOf } from './interfaces.ts';
 import { permanentProblem } from './port-problems.ts';
 
-/** CIDRs and gateways of the families a port has. */
-function netTexts(net: SubnetNet, { v4, v6 }: Allocation): { readonly cidr: string; readonly gateway: string } {
+/** CIDRs and gateways of the families a port has; undefined while there is no gateway to name. */
+function netTexts(
+  view: View,
+  net: SubnetNet,
+  { subnet, v4, v6 }: Allocation,
+): { readonly cidr: string; readonly gateway: string } | undefined {
   const parts = [v4 === undefined ? undefined : net.v4, v6 === undefined ? undefined : net.v6];
   const given = parts.filter((part) => part !== undefined);
-  return { cidr: given.map(({ cidr }) => formatCidr(cidr)).join(','), gateway: given.map(gatewayIp).join(',') };
+  const gateways = given.map(({ cidr }) => podGateway(view, subnet, cidr.family));
+  if (gateways.includes(undefined)) return undefined;
+  return { cidr: given.map(({ cidr }) => formatCidr(cidr)).join(','), gateway: gateways.join(',') };
 }
 
-function interfaceAnnotations(
-  view: View,
-  { interface: network, allocation }: HeldPort,
-): Readonly<Record<string, string>> | undefined {
-  const net = view.verdicts.get(allocation.subnet)?.net;
-  if (net === undefined) return undefined;
-  const { cidr, gateway } = netTexts(net, allocation);
-  const key = (name: string): string => annotationOf(network, name);
+/** Null takes away what was said before. */
+type Annotations = Readonly<Record<string, string | null>>;
+
+/** Which part the router of the VPC has in the interface's network, and which VLAN that is. */
+function placeAnnotations(net: NetInForce, vpc: string): Annotations {
+  const { underlay } = net;
   return {
-    [key('allocated')]: 'true',
-    [key('routed')]: 'true',
-    [key('ip_address')]: addressText(allocation),
-    [key('mac_address')]: allocation.mac,
-    [key('cidr')]: cidr,
-    [key('gateway')]: gateway,
-    [key('logical_switch')]: allocation.subnet,
-    [key('logical_router')]: vpcNameOf(view.subnets.get(allocation.subnet)?.spec ?? { vpc: '' }),
-    [key('pod_nic_type')]: 'veth-pair',
+    logical_router: hasRouterPort(net) ? vpc : null,
+    vlan_id: underlay === undefined ? null : String(underlay.vlan),
+    provider_network: underlay === undefined ? null : underlay.provider,
   };
+}
+
+function interfaceAnnotations(view: View, { interface: network, allocation }: HeldPort): Annotations | undefined {
+  const net = view.verdicts.get(allocation.subnet)?.net;
+  const texts = net && netTexts(view, net, allocation);
+  if (net === undefined || texts === undefined) return undefined;
+  const all: Annotations = {
+    allocated: 'true',
+    routed: 'true',
+    ip_address: addressText(allocation),
+    mac_address: allocation.mac,
+    cidr: texts.cidr,
+    gateway: texts.gateway,
+    logical_switch: allocation.subnet,
+    ...placeAnnotations(net, vpcNameOf(view.subnets.get(allocation.subnet)?.spec ?? { vpc: '' })),
+    pod_nic_type: 'veth-pair',
+  };
+  return Object.fromEntries(Object.entries(all).map(([key, value]) => [annotationOf(network, key), value]));
 }
 
 /**
  * What the node's daemon waits for, of all interfaces at once; undefined while one of them has no address, or the pod asks
  * for what cannot be done: it does not start without its limits and routes. A pod that runs keeps what it has.
  */
-export function planPodAnnotations(view: View, key: string): Readonly<Record<string, string>> | undefined {
+export function planPodAnnotations(view: View, key: string): Annotations | undefined {
   const pod = view.pods.get(key);
   const held = view.ports(`pod/${key}`);
   if (pod === undefined || held.length === 0 || view.addressProblem(`pod/${key}`) !== undefined) return undefined;
   const isTold = held.every(({ interface: network }) => pod.annotations[annotationOf(network, 'allocated')] === 'true');
   if (!isTold && permanentProblem(view, key) !== undefined) return undefined;
   const machine = machineOf(pod);
-  let all: Readonly<Record<string, string>> = machine === undefined ? {} : { [annotation.virtualMachine]: machine };
+  let all: Annotations = machine === undefined ? {} : { [annotation.virtualMachine]: machine };
   for (const one of held) {
     const annotations = interfaceAnnotations(view, one);
     if (annotations === undefined) return undefined;

@@ -33,7 +33,7 @@ function planPod(view: View, key: string): Desired {
 
 function gatewayMembership(view: View, pod: Pod, { port, allocation }: HeldPort): readonly Contribution[] {
   const subnet = view.subnets.get(allocation.subnet);
-  const isMember = subnet !== undefined && isThroughNodes(subnet);
+  const isMember = subnet !== undefined && isThroughNodes(view, subnet);
   if (!isMember || pod.node === undefined || !view.nodes.has(pod.node)) return [];
   const group = gatewayPortGroup(allocation.subnet, pod.node);
   return [{ table: 'Port_Group', key: group, column: 'ports', values: [ref('Logical_Switch_Port', port)] }];

@@ -42,6 +42,8 @@ function* podIds(keys: Iterable<string>): Generator<string> {
 
 function* ofPorts(view: View, key: string): Generator<string> {
   yield* podIds([key]);
+  // The address of the router is the gateway of them all.
+  if (key.startsWith('u2o/')) yield* podIds(view.keysIn(key.slice('u2o/'.length)));
   if (!key.startsWith('vip/')) return;
   const name = key.slice('vip/'.length);
   yield* podsOfVip(view, name, [view.vips.get(name)]);

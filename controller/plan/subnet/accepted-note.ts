@@ -3,6 +3,8 @@ import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
+import { parseUnderlay, underlayText } from '../underlay/underlay.ts';
+import type { NetInForce } from '../underlay/underlay.ts';
 
 /** A gateway that was replaced while pods used it. */
 export interface FormerGateway {
@@ -29,18 +31,20 @@ export function gatewayText(net: SubnetNet): string {
     .join(',');
 }
 
-/** `10.16.0.0/16 10.16.0.254`, and `10.16.0.1@1763700000000` behind it for a former gateway. */
-export function renderAcceptedNote(net: SubnetNet, former: readonly FormerGateway[] = []): string {
+/** `10.16.0.0/16 10.16.0.254`, behind it `net1/100/u2o` in a VLAN and `10.16.0.1@1763700000000` for a former gateway. */
+export function renderAcceptedNote(net: NetInForce, former: readonly FormerGateway[] = []): string {
   const parts = [cidrText(net), gatewayText(net)];
+  if (net.underlay !== undefined) parts.push(underlayText(net.underlay));
   if (former.length > 0) parts.push(former.map(({ ip, untilMs }) => `${formatIp(ip)}@${untilMs}`).join(','));
   return parts.join(' ');
 }
 
 /** Undefined where there is none that can be read; nobody but the controller writes it. */
-export function parseAcceptedNote(note: string | undefined): SubnetNet | undefined {
-  const [cidrs = '', gateways = ''] = (note ?? '').split(' ');
+export function parseAcceptedNote(note: string | undefined): NetInForce | undefined {
+  const [cidrs = '', gateways = '', ...others] = (note ?? '').split(' ');
   const ips = gateways.split(',').map(parseIp);
-  let net: SubnetNet = {};
+  const underlay = others.map(parseUnderlay).find((one) => one !== undefined);
+  let net: NetInForce = underlay === undefined ? {} : { underlay };
   for (const text of cidrs.split(',')) {
     const cidr = parseCidr(text);
     const gateway = ips.find((ip) => ip !== undefined && ip.family === cidr?.family);
@@ -53,7 +57,7 @@ export function parseAcceptedNote(note: string | undefined): SubnetNet | undefin
 
 /** Former gateways as they were noted. */
 export function parseFormerGateways(note: string | undefined): readonly FormerGateway[] {
-  const [, , former = ''] = (note ?? '').split(' ');
+  const former = (note ?? '').split(' ').find((part) => part.includes('@')) ?? '';
   return former.split(',').flatMap((text) => {
     const [address = '', until = ''] = text.split('@', 2);
     const ip = parseIp(address);

@@ -9,7 +9,7 @@ import { readAcls } from './acl-items.ts';
 import type { CheckedAcl } from './acl-items.ts';
 import { aclRow, between, cidrsOf } from './acl-row.ts';
 import { isSameSpec } from './spec-change.ts';
-import { servedNet } from './subnet.ts';
+import { servedNet } from './served-net.ts';
 
 /** Kube-OVN's: below the priorities people give their own. */
 const eastWestPriority = 1900;

@@ -8,12 +8,13 @@ import { deriveMac } from '../../../lib/net/mac.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
+import { podGateway } from '../underlay/router-addresses.ts';
 import type { View } from '../view.ts';
 import { readDhcpOptions } from './dhcp-options.ts';
 import type { DhcpOptions } from './dhcp-options.ts';
 import { isSameSpec } from './spec-change.ts';
 import { gatewayIp } from './subnet-net.ts';
-import { servedNet } from './subnet.ts';
+import { servedNet } from './served-net.ts';
 
 /** First octet of addresses of DHCP servers; ports have others. */
 const serverMacSpace = 0x0e;
@@ -25,13 +26,14 @@ function familiesOf(view: View, subnet: string): readonly FamilyNet[] {
   return [net?.v4, net?.v6].filter((part) => part !== undefined);
 }
 
-/** Options that go without saying, for a server in `subnet`. `mtu` is that of the Subnet, 0 where it names none. */
-export function dhcpDefaults(subnet: string, net: FamilyNet, mtu: number): Readonly<Record<string, string>> {
+/** Options that go without saying, for a server in `subnet`. */
+export function dhcpDefaults(view: View, subnet: string, net: FamilyNet): Readonly<Record<string, string>> {
+  const mtu = view.subnets.get(subnet)?.spec.mtu ?? 0;
   const mac = deriveMac(serverMacSpace, `dhcp/${subnet}`);
   if (net.cidr.family === 6) return { server_id: mac };
   return {
     lease_time: '3600',
-    router: gatewayIp(net),
+    router: podGateway(view, subnet, 4) ?? gatewayIp(net),
     server_id: '169.254.0.254',
     server_mac: mac,
     mtu: String(mtu >= 68 ? mtu : defaultMtu),
@@ -43,7 +45,7 @@ function optionsOf(view: View, subnet: string, net: FamilyNet): DhcpOptions {
   const isV4 = net.cidr.family === 4;
   const text = (isV4 ? spec?.dhcpV4Options : spec?.dhcpV6Options) ?? '';
   const field = isV4 ? 'spec.dhcpV4Options' : 'spec.dhcpV6Options';
-  return readDhcpOptions(net.cidr.family, text, dhcpDefaults(subnet, net, spec?.mtu ?? 0), field);
+  return readDhcpOptions(net.cidr.family, text, dhcpDefaults(view, subnet, net), field);
 }
 
 function isEnabled(view: View, subnet: string): boolean {
@@ -102,6 +104,7 @@ export const dhcpFeature: Feature = {
   all: (view) => view.subnets.keys(),
   reads(change) {
     if (change.kind === 'verdicts') return [change.name];
+    if (change.kind === 'ports' && change.name.startsWith('u2o/')) return [change.name.slice('u2o/'.length)];
     return change.kind === 'subnets' && !isSameSpec(change) ? [change.name] : [];
   },
   plan: planDhcp,

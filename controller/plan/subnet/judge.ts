@@ -4,6 +4,7 @@
  * newcomers the older wins; an edit that cannot be accepted leaves pods with the network they have.
  */
 import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
+import { routingOf } from '../../../lib/api/subnet-routing.ts';
 import { portGroupPart } from '../names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, formatCidr, lastOf } from '../../../lib/net/cidr.ts';
@@ -14,6 +15,9 @@ import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { byAge } from '../../state/objects.ts';
 import type { Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../state/objects.ts';
+import type { VlanVerdict } from '../underlay/judge-vlans.ts';
+import { hasRouterPort, routingInForce } from '../underlay/underlay.ts';
+import type { NetInForce } from '../underlay/underlay.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText } from './accepted-note.ts';
 import { interconnectOverlap, remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
@@ -24,7 +28,7 @@ export interface Verdict {
   /** The VPC the subnet is in, whether its spec was accepted or not. */
   readonly vpc: string;
   /** The network in force; rows exist for it. */
-  readonly net: SubnetNet | undefined;
+  readonly net: NetInForce | undefined;
   /** The spec with defaults, where it was accepted. */
   readonly spec: SpecDefaults | undefined;
   /** Whether new addresses are given. */
@@ -36,12 +40,13 @@ export interface Verdict {
 export interface Evidence {
   readonly subnets: Iterable<Subnet>;
   readonly vpcs: ReadonlyMap<string, Vpc>;
+  readonly vlans: ReadonlyMap<string, VlanVerdict>;
   readonly nodes: Iterable<Node>;
   readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
   readonly remoteClusters: ReadonlyMap<string, RemoteCluster>;
   /** Addresses by which pods reach the API server. */
   readonly apiServer: readonly string[];
-  readonly inForce: ReadonlyMap<string, SubnetNet>;
+  readonly inForce: ReadonlyMap<string, NetInForce>;
   /** Lowest and highest address in use, and whether one that is in use is this address. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
   readonly defaultSubnet: string;
@@ -151,23 +156,46 @@ class Judge {
     if (subnet !== undefined) this.#namePorts(name, vpcNameOf(subnet.spec));
     const net = this.#evidence.inForce.get(name);
     // Of a Subnet that is gone nobody knows the VPC any more: most are in the default one.
-    if (net !== undefined) this.#placesIn(vpcNameOf(subnet?.spec ?? { vpc: '' })).add(name, net);
+    if (net !== undefined) this.#give(name, vpcNameOf(subnet?.spec ?? { vpc: '' }), net);
+  }
+
+  #give(name: string, vpc: string, net: NetInForce): void {
+    for (const places of this.#placesOf(vpc, net)) places.add(name, net);
+  }
+
+  #overlapOf(name: string, vpc: string, net: NetInForce): Place | undefined {
+    return this.#placesOf(vpc, net)
+      .map((places) => places.overlap(name, net))
+      .find((place) => place !== undefined);
+  }
+
+  /** Where a network must be the only one of its addresses: in its VPC where that routes it, and in its VLAN. */
+  #placesOf(vpc: string, net: NetInForce): readonly Places[] {
+    const { underlay } = net;
+    return [
+      ...(hasRouterPort(net) ? [this.#placesIn(vpc)] : []),
+      // No VPC can have such a name.
+      ...(underlay === undefined ? [] : [this.#placesIn(`${underlay.provider}/${underlay.vlan}`)]),
+    ];
   }
 
   #namePorts(name: string, vpc: string): void {
     for (const port of patchOf(name, vpc)) this.#portNames.set(port, name);
   }
 
-  /** Networks in use in a VPC; those of different VPCs may overlap. */
-  #placesIn(vpc: string): Places {
-    const places = this.#places.get(vpc) ?? new Places();
-    this.#places.set(vpc, places);
+  /** Networks in use in a VPC or VLAN; those of different ones may overlap. */
+  #placesIn(scope: string): Places {
+    const places = this.#places.get(scope) ?? new Places();
+    this.#places.set(scope, places);
     return places;
   }
 
   #isIncumbent(subnet: Subnet): boolean {
     const net = this.#evidence.inForce.get(subnet.name);
-    return net !== undefined && cidrText(net) === subnet.spec.cidrBlock;
+    if (net === undefined || cidrText(net) !== subnet.spec.cidrBlock) return false;
+    if (routingInForce(net) !== routingOf(subnet.spec)) return false;
+    const vlan = this.#evidence.vlans.get(subnet.spec.vlan);
+    return vlan === undefined || (vlan.provider === net.underlay?.provider && vlan.id === net.underlay.vlan);
   }
 
   #isInUse(name: string): boolean {
@@ -176,11 +204,12 @@ class Judge {
 
   #judge(subnet: Subnet): Verdict {
     const vpc = vpcNameOf(subnet.spec);
-    const defined = defineSubnet(subnet, this.#evidence.vpcs, this.#evidence.defaultSubnet);
+    const defined = defineSubnet(subnet, this.#evidence);
     const problem = 'problem' in defined ? defined.problem : this.#conflictOf(subnet, defined.value.net);
     if (problem === undefined && 'value' in defined) {
-      const { net, spec } = defined.value;
-      this.#placesIn(vpc).add(subnet.name, net);
+      const { spec } = defined.value;
+      const net = this.#apartFromNodes(defined.value.net);
+      this.#give(subnet.name, vpc, net);
       this.#portGroupNames.set(portGroupPart(subnet.name), `subnet ${subnet.name}`);
       this.#namePorts(subnet.name, vpc);
       // A node that comes while `join` is being deleted must not wait for all the others to go.
@@ -192,18 +221,30 @@ class Judge {
     const isKept = !this.#isInUse(subnet.name) && this.#isKept(subnet, problem);
     if (isKept) this.#hold(subnet, subnet.name);
     const net = isKept || this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
-    if (net !== undefined && !isKept && this.#isIncumbent(subnet)) this.#placesIn(vpc).add(subnet.name, net);
+    if (net !== undefined && !isKept && this.#isIncumbent(subnet)) this.#give(subnet.name, vpc, net);
     return { vpc, net, spec: undefined, isOpen: false, problem };
+  }
+
+  /** Nodes may be in the LAN of an underlay subnet: their addresses are not for pods. */
+  #apartFromNodes(net: NetInForce): NetInForce {
+    if (net.underlay === undefined) return net;
+    const ips = this.#nodes.flatMap(({ addresses }) => addresses.flatMap((text) => parseIp(text) ?? []));
+    const apart = (part: FamilyNet): FamilyNet => {
+      const inside = ips.filter((ip) => cidrContains(part.cidr, ip)).map(({ value }) => value);
+      const foreign = [...new Set(inside)].sort((a, b) => (a < b ? -1 : 1));
+      return foreign.length === 0 ? part : { ...part, foreign };
+    };
+    return { ...net, ...(net.v4 && { v4: apart(net.v4) }), ...(net.v6 && { v6: apart(net.v6) }) };
   }
 
   /** Other clusters go on reaching the network that an edit would have left, also while nobody is in it. */
   #isKept(subnet: Subnet, problem: Problem | undefined): boolean {
     const net = this.#evidence.inForce.get(subnet.name);
     if (net === undefined || problem?.code !== interconnectOverlap) return false;
-    return this.#placesIn(vpcNameOf(subnet.spec)).overlap(subnet.name, net) === undefined;
+    return this.#overlapOf(subnet.name, vpcNameOf(subnet.spec), net) === undefined;
   }
 
-  #conflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+  #conflictOf(subnet: Subnet, net: NetInForce): Problem | undefined {
     const { name } = subnet;
     const vpc = vpcNameOf(subnet.spec);
     if (name === defaultVpc) {
@@ -220,7 +261,7 @@ class Judge {
         message: `the name ${name} makes the same OVN port group names as ${holder}: choose another name`,
       };
     }
-    const place = this.#placesIn(vpc).overlap(name, net);
+    const place = this.#overlapOf(name, vpc, net);
     if (place !== undefined) {
       return {
         code: 'CIDROverlap',
@@ -237,6 +278,11 @@ class Judge {
     if (this.#isIncumbent(subnet)) return this.#surroundingConflictOf(subnet, net);
     if (this.#evidence.vpcs.get(vpc)?.isDeleting === true)
       return { code: 'VpcNotFound', message: `spec.vpc names ${vpc}, which is being deleted: name another Vpc` };
+    if (this.#evidence.vlans.get(subnet.spec.vlan)?.isDeleting === true)
+      return {
+        code: 'VlanNotFound',
+        message: `spec.vlan names Vlan ${subnet.spec.vlan}, which is being deleted: name another`,
+      };
     if (this.#isTransitSwitch(name))
       return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };
     return this.#surroundingConflictOf(subnet, net);
@@ -249,15 +295,16 @@ class Judge {
   }
 
   /** With what is there besides subnets. */
-  #surroundingConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+  #surroundingConflictOf(subnet: Subnet, net: NetInForce): Problem | undefined {
     const { name } = subnet;
     const usage = this.#usageConflictOf(name, net);
     const isNew = !this.#isIncumbent(subnet);
-    const remote = isNew ? this.#remoteConflictOf(subnet, net) : undefined;
+    const remote = isNew && hasRouterPort(net) ? this.#remoteConflictOf(subnet, net) : undefined;
     // Other VPCs have no way to nodes that an overlap could spoil.
     if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
     const api = isNew ? this.#apiConflictOf(net) : undefined;
-    return remote ?? api ?? this.#nodeConflictOf(net) ?? usage;
+    const node = net.underlay === undefined ? this.#nodeConflictOf(net) : undefined;
+    return remote ?? api ?? node ?? usage;
   }
 
   /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */

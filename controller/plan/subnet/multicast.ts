@@ -4,7 +4,7 @@ import { formatIp } from '../../../lib/net/ip.ts';
 import type { Feature } from '../feature.ts';
 import type { HeldPort, View } from '../view.ts';
 import { isSameSpec } from './spec-change.ts';
-import { servedNet } from './subnet.ts';
+import { servedNet } from './served-net.ts';
 
 /** The interface identifier is the MAC address's: RFC 4291 appendix A. */
 function linkLocalOf(mac: string): string {

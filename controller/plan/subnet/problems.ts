@@ -2,6 +2,7 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { View } from '../view.ts';
 import { gatewayProblems } from '../gateway/status.ts';
+import { underlayProblems } from '../underlay/problems.ts';
 import { readAcls } from './acl-items.ts';
 import { dhcpProblems } from './dhcp.ts';
 import { readAllowSubnets } from './private.ts';
@@ -33,6 +34,7 @@ export function subnetProblems(view: View, name: string): readonly Problem[] {
     ...mtuProblem(spec.mtu, hasIpv6),
     ...vipProblems(view, name),
     ...dhcpProblems(view, name),
+    ...underlayProblems(view, name),
     ...readRouterAdvert(spec, hasIpv6).problems.map((message) => ({ code: 'IPv6RAInvalid', message })),
     ...(querier === undefined
       ? []

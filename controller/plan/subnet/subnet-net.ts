@@ -11,6 +11,9 @@ import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { Subnet, Vpc } from '../../state/objects.ts';
+import type { VlanVerdict } from '../underlay/judge-vlans.ts';
+import { readUnderlay, u2oAddressProblem } from '../underlay/read-underlay.ts';
+import type { NetInForce } from '../underlay/underlay.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText, gatewayText } from './accepted-note.ts';
 import { withheldGateways } from './former-gateways.ts';
@@ -31,7 +34,7 @@ export interface SpecDefaults {
 }
 
 export interface Definition {
-  readonly net: SubnetNet;
+  readonly net: NetInForce;
   readonly spec: SpecDefaults;
 }
 
@@ -59,7 +62,7 @@ function unsupportedOf(subnet: Subnet, vpcs: ReadonlyMap<string, Vpc>): Problem 
   const { provider, vpc } = subnet.spec;
   const fields = [...subnet.unsupported];
   if (provider !== '' && provider !== 'ovn' && !attachmentProvider.test(provider)) fields.push('provider');
-  if (subnet.spec.protocol === 'Mac') fields.push('protocol');
+  if (subnet.spec.protocol === 'Mac' && subnet.spec.vlan === '') fields.push('protocol');
   if (fields.length > 0) {
     const names = fields.map((field) => `spec.${field}`).join(', ');
     return { code: 'NotSupported', message: `${names} cannot be served by this release: remove it` };
@@ -163,10 +166,19 @@ function specOf(subnet: Subnet, net: SubnetNet, excludeIps: readonly string[], i
   };
 }
 
-/** Reads a Subnet without regard to others. `defaultName` is the one Subnet that may be the default. */
-export function defineSubnet(subnet: Subnet, vpcs: ReadonlyMap<string, Vpc>, defaultName: string): Outcome<Definition> {
+/** What a Subnet names, and the one Subnet that may be the default. */
+export interface Surroundings {
+  readonly vpcs: ReadonlyMap<string, Vpc>;
+  readonly vlans: ReadonlyMap<string, VlanVerdict>;
+  readonly defaultSubnet: string;
+}
+
+/** Reads a Subnet without regard to other Subnets. */
+export function defineSubnet(subnet: Subnet, { vpcs, vlans, defaultSubnet }: Surroundings): Outcome<Definition> {
   const unsupported = unsupportedOf(subnet, vpcs);
   if (unsupported !== undefined) return { problem: unsupported };
+  const underlay = readUnderlay(subnet.spec, vlans);
+  if ('problem' in underlay) return underlay;
   const cidrs = readCidrs(subnet.spec.cidrBlock);
   if ('problem' in cidrs) return cidrs;
   const gateways = readGateways(subnet.spec.gateway, cidrs.value);
@@ -182,9 +194,15 @@ export function defineSubnet(subnet: Subnet, vpcs: ReadonlyMap<string, Vpc>, def
   });
   const v4 = parts.find(({ cidr }) => cidr.family === 4);
   const v6 = parts.find(({ cidr }) => cidr.family === 6);
-  const net: SubnetNet = { ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
+  const u2oProblem = u2oAddressProblem(subnet.spec, parts);
+  if (u2oProblem !== undefined) return { problem: u2oProblem };
+  const net: NetInForce = {
+    ...(v4 === undefined ? {} : { v4 }),
+    ...(v6 === undefined ? {} : { v6 }),
+    ...(underlay.value === undefined ? {} : { underlay: underlay.value }),
+  };
   const gatewayIps = parts.map(({ cidr, gateway }): Ip => ({ family: cidr.family, value: gateway }));
-  const spec = specOf(subnet, net, excludeTexts(excluded.value, gatewayIps), subnet.name === defaultName);
+  const spec = specOf(subnet, net, excludeTexts(excluded.value, gatewayIps), subnet.name === defaultSubnet);
   return { value: { net, spec } };
 }
 
@@ -197,9 +215,9 @@ export function gatewayIp(net: FamilyNet): string {
 export function familyWithoutAddresses({ v4, v6 }: SubnetNet): Family | undefined {
   for (const part of [v4, v6]) {
     if (part === undefined) continue;
-    const { cidr, gateway, excluded, withheld = [] } = part;
+    const { cidr, gateway, excluded, withheld = [], foreign = [] } = part;
     const left = IntervalSet.of(cidr.network + 1n, lastOf(cidr) - 1n);
-    for (const value of [gateway, ...withheld]) left.remove(value);
+    for (const value of [gateway, ...withheld, ...foreign]) left.remove(value);
     for (const { family, first, last } of excluded) if (family === cidr.family) left.remove(first, last);
     if (left.count === 0n) return cidr.family;
   }

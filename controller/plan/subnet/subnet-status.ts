@@ -1,6 +1,7 @@
 import type { FamilyPool } from '../../ipam/family-pool.ts';
 import { planGatewayStatus } from '../gateway/status.ts';
 import type { View } from '../view.ts';
+import { planU2oStatus } from '../underlay/u2o.ts';
 import { planQuerierStatus } from './multicast.ts';
 
 interface Figures {
@@ -42,5 +43,10 @@ export function planSubnetUsage(view: View, name: string): Readonly<Record<strin
 
 /** A Subnet's status besides its conditions and what only the database knows; null stands for a field that is absent. */
 export function planSubnetStatus(view: View, name: string): Readonly<Record<string, unknown>> {
-  return { ...planSubnetUsage(view, name), ...planQuerierStatus(view, name), ...planGatewayStatus(view, name) };
+  return {
+    ...planSubnetUsage(view, name),
+    ...planQuerierStatus(view, name),
+    ...planU2oStatus(view, name),
+    ...planGatewayStatus(view, name),
+  };
 }

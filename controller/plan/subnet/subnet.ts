@@ -4,51 +4,50 @@ import { formatCidr } from '../../../lib/net/cidr.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
-import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { Feature } from '../feature.ts';
 import { gatewayStatusReads } from '../gateway/status.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import { localnetRow } from '../underlay/localnet.ts';
+import { routerAddresses } from '../underlay/router-addresses.ts';
+import type { RouterAddresses } from '../underlay/router-addresses.ts';
+import { hasLogicalGateway } from '../underlay/underlay.ts';
 import type { View } from '../view.ts';
 import { proxiedAddresses } from '../vip/virtual-port.ts';
 import { formerGateways } from './former-gateways.ts';
 import { privateRows } from './private.ts';
 import { readRouterAdvert } from './router-advert.ts';
-import { gatewayIp } from './subnet-net.ts';
+import { servedNet } from './served-net.ts';
 
 /** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
 export const routerMacSpace = 0x06;
 
-/** The network of a subnet that has rows: in force, and not one that is deleted and empty. */
-export function servedNet(view: View, name: string): SubnetNet | undefined {
-  const isLeaving = view.subnets.get(name)?.isDeleting === true && (view.pool(name)?.allocations().size ?? 0) === 0;
-  return isLeaving ? undefined : view.verdicts.get(name)?.net;
-}
-
-/** Addresses of the router's port: the gateways, and those that pods were set up with before. */
-function networksOf(view: View, name: string, parts: readonly FamilyNet[]): readonly string[] {
-  const former = formerGateways(view, name);
-  return parts.flatMap((part) => {
+/** Addresses of the router's port: its own, and those that pods were set up with before. */
+function networksOf(view: View, name: string, { ips, net }: RouterAddresses): readonly string[] {
+  const former = formerGateways(view, name).map(({ ip }) => ip);
+  return [net.v4, net.v6].flatMap((part) => {
+    if (part === undefined) return [];
     const { family, prefix } = part.cidr;
-    const others = former.filter(({ ip }) => ip.family === family).map(({ ip }) => formatIp(ip));
-    return [gatewayIp(part), ...others].map((ip) => `${ip}/${prefix}`);
+    const own = [...ips, ...former].filter((ip) => ip.family === family);
+    return own.map((ip) => `${formatIp(ip)}/${prefix}`);
   });
 }
 
-function routerPort(view: View, name: string, vpc: string, net: SubnetNet): DesiredRow {
+function routerPort(view: View, name: string, vpc: string, addresses: RouterAddresses): DesiredRow {
   const port = routerSwitchPort(vpc, name);
-  const parts = [net.v4, net.v6].filter((part) => part !== undefined);
   const spec = view.subnets.get(name)?.spec;
+  const { mac, net } = addresses;
   return {
     table: 'Logical_Router_Port',
     key: port,
     columns: {
-      networks: networksOf(view, name, parts),
+      networks: networksOf(view, name, addresses),
       ipv6_ra_configs: spec === undefined ? {} : readRouterAdvert(spec, net.v6 !== undefined).configs,
       external_ids: vendorIds,
+      ...(mac === undefined ? {} : { mac }),
     },
     // Pods have it in their neighbour tables: one that another product chose stays.
-    initial: { mac: deriveMac(routerMacSpace, port) },
+    ...(mac === undefined ? { initial: { mac: deriveMac(routerMacSpace, port) } } : {}),
     parent: { table: 'Logical_Router', key: vpc, column: 'ports' },
   };
 }
@@ -59,6 +58,24 @@ function arpProxy(view: View, name: string): Readonly<Record<string, string>> {
   return addresses.length === 0 ? {} : { arp_proxy: addresses.join(' ') };
 }
 
+/** Both ends of the patch between a switch and the router of its VPC. */
+function patchRows(view: View, name: string, vpc: string, addresses: RouterAddresses): readonly DesiredRow[] {
+  return [
+    {
+      table: 'Logical_Switch_Port',
+      key: switchRouterPort(name, vpc),
+      columns: {
+        type: 'router',
+        addresses: ['router'],
+        options: { 'router-port': routerSwitchPort(vpc, name), ...arpProxy(view, name) },
+        external_ids: { ...vendorIds, ls: name },
+      },
+      parent: { table: 'Logical_Switch', key: name, column: 'ports' },
+    },
+    routerPort(view, name, vpc, addresses),
+  ];
+}
+
 /** A switch with what closes it, its patch to the router of its VPC, and the policy that keeps traffic to it off the nodes. */
 function planSubnet(view: View, name: string): Desired {
   const net = servedNet(view, name);
@@ -66,26 +83,20 @@ function planSubnet(view: View, name: string): Desired {
   if (net === undefined || vpc === undefined) return { rows: [] };
   const parts = [net.v4, net.v6].filter((part) => part !== undefined);
   const closing = privateRows(view, name, net);
-  const patch = switchRouterPort(name, vpc);
-  const contributions = closing.length === 0 ? [] : throughEmptyTiers(view, patch);
+  const localnet = localnetRow(name, net);
+  const addresses = routerAddresses(view, name);
+  const patch = addresses === undefined ? [] : patchRows(view, name, vpc, addresses);
+  const [anyPort] = [...patch, ...(localnet === undefined ? [] : [localnet])];
+  const contributions = closing.length === 0 || anyPort === undefined ? [] : throughEmptyTiers(view, anyPort.key);
+  // In other VPCs nothing sends packets to nodes, and the user's policies are to have the first say.
+  const isLocal = vpc === defaultVpc && hasLogicalGateway(net);
   return {
     rows: [
       { table: 'Logical_Switch', key: name, columns: { external_ids: vendorIds } },
       ...closing,
-      {
-        table: 'Logical_Switch_Port',
-        key: patch,
-        columns: {
-          type: 'router',
-          addresses: ['router'],
-          options: { 'router-port': routerSwitchPort(vpc, name), ...arpProxy(view, name) },
-          external_ids: { ...vendorIds, ls: name },
-        },
-        parent: { table: 'Logical_Switch', key: name, column: 'ports' },
-      },
-      routerPort(view, name, vpc, net),
-      // In other VPCs nothing sends packets to nodes, and the user's policies are to have the first say.
-      ...(vpc === defaultVpc ? parts.map((part) => localPolicy(name, part)) : []),
+      ...(localnet === undefined ? [] : [localnet]),
+      ...patch,
+      ...(isLocal ? parts.map((part) => localPolicy(name, part)) : []),
     ],
     ...(contributions.length === 0 ? {} : { contributions }),
   };
@@ -111,7 +122,8 @@ export const subnetFeature: Feature = {
   *reads(change, view) {
     if (['subnets', 'verdicts', 'usage'].includes(change.kind)) yield change.name;
     else if (change.kind === 'vips') yield* [change.before, change.after].flatMap((vip) => vip?.spec.subnet ?? []);
-    else if (change.kind === 'ports' && change.name.startsWith('mcast/')) yield change.name.slice('mcast/'.length);
+    else if (change.kind === 'ports' && /^(?:mcast|u2o)\//.test(change.name))
+      yield change.name.slice(change.name.indexOf('/') + 1);
     yield* gatewayStatusReads(change, view);
     if (change.kind === 'verdicts' && change.name === joinSubnet) yield* privateSubnets(view);
   },

@@ -16,7 +16,7 @@ import { vendorIds } from '../names.ts';
 import { askedOf, listOf } from '../pod/interfaces.ts';
 import type { HeldPort, View } from '../view.ts';
 import { isSameSpec } from './spec-change.ts';
-import { servedNet } from './subnet.ts';
+import { servedNet } from './served-net.ts';
 import { readVips } from './vip-list.ts';
 import type { ReadVips } from './vip-list.ts';
 

@@ -2,14 +2,14 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import { servedNet } from '../subnet/subnet.ts';
+import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
 import { peeringsOf } from './peerings.ts';
-import { subnetsOf } from './router.ts';
+import { routedSubnetsOf } from './router.ts';
 
 /** Networks a router has a port in: those of its subnets, of links to peers, and in the default VPC between clusters. */
 export function networksOf(view: View, vpc: string): readonly Cidr[] {
-  const subnets = subnetsOf(view, vpc).flatMap((name) => {
+  const subnets = routedSubnetsOf(view, vpc).flatMap((name) => {
     const net = servedNet(view, name);
     return [net?.v4, net?.v6].flatMap((part) => (part === undefined ? [] : [part.cidr]));
   });

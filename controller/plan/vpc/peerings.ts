@@ -13,11 +13,12 @@ import type { Vpc, VpcPeering } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { routerMacSpace, servedNet } from '../subnet/subnet.ts';
+import { routerMacSpace } from '../subnet/subnet.ts';
+import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
 import { endText, mismatchOf, readEnds } from './link.ts';
 import type { End } from './link.ts';
-import { hasRouter, routersReading, subnetsOf } from './router.ts';
+import { hasRouter, routedSubnetsOf, routersReading } from './router.ts';
 
 export interface Peering {
   readonly remote: string;
@@ -53,7 +54,7 @@ function nameHolder(view: View, local: Vpc, remote: string): string | undefined 
 
 /** A network of one side that a link would overlap. */
 function overlapOf(view: View, side: Vpc, remote: string, cidr: Cidr): string | undefined {
-  for (const name of subnetsOf(view, side.name)) {
+  for (const name of routedSubnetsOf(view, side.name)) {
     const net = servedNet(view, name);
     const part = [net?.v4, net?.v6].find((one) => one !== undefined && cidrsOverlap(one.cidr, cidr));
     if (part !== undefined) return `${formatCidr(part.cidr)} of subnet ${name}`;

@@ -2,9 +2,9 @@ import { defaultVpc, routerSwitchPort } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
-import { servedNet } from '../subnet/subnet.ts';
+import { routerAddresses } from '../underlay/router-addresses.ts';
 import type { View } from '../view.ts';
-import { subnetsOf } from './router.ts';
+import { routedSubnetsOf } from './router.ts';
 
 /** The table in which routes for packets from a Subnet are looked up; empty is the main one. */
 export function routeTableOf(view: View, subnet: string): string {
@@ -13,13 +13,13 @@ export function routeTableOf(view: View, subnet: string): string {
 
 /** Tables that packets from subnets of the default VPC are routed by. */
 export function tablesOf(view: View): ReadonlySet<string> {
-  return new Set(['', ...subnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
+  return new Set(['', ...routedSubnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
 }
 
 function planRouteTable(view: View, subnet: string): Desired {
   const vpc = view.verdicts.get(subnet)?.vpc;
   const table = routeTableOf(view, subnet);
-  if (vpc === undefined || table === '' || servedNet(view, subnet) === undefined) return nothing;
+  if (vpc === undefined || table === '' || routerAddresses(view, subnet) === undefined) return nothing;
   const [port, entries] = [routerSwitchPort(vpc, subnet), { route_table: table }];
   return { rows: [], contributions: [{ table: 'Logical_Router_Port', key: port, column: 'options', entries }] };
 }
@@ -28,6 +28,9 @@ function planRouteTable(view: View, subnet: string): Desired {
 export const routeTableFeature: Feature = {
   name: 'route-table',
   all: (view) => view.subnets.keys(),
-  reads: (change) => (change.kind === 'subnets' || change.kind === 'verdicts' ? [change.name] : []),
+  reads(change) {
+    if (change.kind === 'ports' && change.name.startsWith('u2o/')) return [change.name.slice('u2o/'.length)];
+    return change.kind === 'subnets' || change.kind === 'verdicts' ? [change.name] : [];
+  },
   plan: planRouteTable,
 };

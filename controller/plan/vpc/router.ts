@@ -1,7 +1,8 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Change } from '../feature.ts';
-import { servedNet } from '../subnet/subnet.ts';
+import { servedNet } from '../subnet/served-net.ts';
 import type { Subnet, Vpc } from '../../state/objects.ts';
+import { hasRouterPort } from '../underlay/underlay.ts';
 import type { View } from '../view.ts';
 import { vpcNameOf } from './default-subnet.ts';
 
@@ -11,6 +12,14 @@ export function subnetsOf(view: View, vpc: string): readonly string[] {
     ([name, verdict]) => verdict.vpc === vpc && servedNet(view, name) !== undefined,
   );
   return names.map(([name]) => name).sort();
+}
+
+/** Those of them that the router has a port in. */
+export function routedSubnetsOf(view: View, vpc: string): readonly string[] {
+  return subnetsOf(view, vpc).filter((name) => {
+    const net = servedNet(view, name);
+    return net !== undefined && hasRouterPort(net);
+  });
 }
 
 /** A router goes with the last of its subnets; the default one stays whatever happens to its object. */

@@ -11,7 +11,7 @@ import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
-import { servedNet } from '../subnet/subnet.ts';
+import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
 import { isReachable, networksOf } from './next-hops.ts';
 import { tablesOf } from './route-table.ts';

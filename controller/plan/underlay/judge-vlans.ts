@@ -1,0 +1,41 @@
+/**
+ * Which Vlans are in force. In: all Vlans and ProviderNetworks. Out: a verdict for each Vlan. Called when one of them comes,
+ * goes or changes its spec. Rule: of two with one id in one network the older has it.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { byAge } from '../../state/objects.ts';
+import type { ProviderNetwork, Vlan } from '../../state/objects.ts';
+
+export interface VlanVerdict {
+  readonly provider: string;
+  readonly id: number;
+  /** An older one has the same id in the same network. */
+  readonly isConflict: boolean;
+  readonly isDeleting: boolean;
+  readonly problem: Problem | undefined;
+}
+
+function providerProblem({ spec }: Vlan, providerNetworks: ReadonlyMap<string, ProviderNetwork>): Problem | undefined {
+  if (providerNetworks.has(spec.provider)) return undefined;
+  const message = `spec.provider names ProviderNetwork ${spec.provider}, which does not exist: create it, or name another`;
+  return { code: 'ProviderNetworkNotFound', message };
+}
+
+export function judgeVlans(
+  vlans: Iterable<Vlan>,
+  providerNetworks: ReadonlyMap<string, ProviderNetwork>,
+): ReadonlyMap<string, VlanVerdict> {
+  const holders = new Map<string, string>();
+  const verdicts = new Map<string, VlanVerdict>();
+  for (const vlan of [...vlans].sort(byAge)) {
+    const { name, spec, isDeleting } = vlan;
+    const place = `${spec.provider}/${spec.id}`;
+    const holder = holders.get(place);
+    if (holder === undefined) holders.set(place, name);
+    const message = `id ${spec.id} in ProviderNetwork ${spec.provider} is that of Vlan ${holder}, which is older: take another id, or put the subnets into ${holder}`;
+    const conflict = holder === undefined ? undefined : { code: 'VlanConflict', message };
+    const problem = conflict ?? providerProblem(vlan, providerNetworks);
+    verdicts.set(name, { ...spec, isConflict: holder !== undefined, isDeleting, problem });
+  }
+  return verdicts;
+}

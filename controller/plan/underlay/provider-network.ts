@@ -1,0 +1,138 @@
+/**
+ * What ProviderNetworks are told: which nodes have it, as the daemons of these nodes say in labels and annotations of their
+ * Nodes. There are no rows: a network is what the ports of switches name.
+ */
+import type { Condition } from '../../../lib/api/kinds/shared.ts';
+import { providerNetworkKey } from '../../../lib/api/names.ts';
+import { providerNode } from '../../../lib/api/provider-nodes.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Node, ProviderNetwork } from '../../state/objects.ts';
+import type { Feature } from '../feature.ts';
+import type { View } from '../view.ts';
+import { waitsFor } from './vlan.ts';
+
+/** The schema's bounds. */
+const mostNodes = 1000;
+/** At most so many nodes are named in a message. */
+const namedNodes = 5;
+
+/** What is wanted of one node, or with an empty name of the network. */
+export type NetworkCondition = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'> & { readonly node: string };
+
+interface NodeState {
+  readonly node: string;
+  /** Why it does not have the network, or not yet. */
+  readonly problem: Problem | undefined;
+  readonly message: string;
+}
+
+/** `Code: sentence`, as daemons write it. */
+function parseError(text: string): Problem {
+  const [, code, message] = /^(\w+): (.+)$/s.exec(text) ?? [];
+  return code === undefined || message === undefined
+    ? { code: 'NodeNotReady', message: text || 'its daemon does not say why: see its log' }
+    : { code, message };
+}
+
+function obstacleOf({ name, isDryRun }: ProviderNetwork, node: Node): Problem | undefined {
+  const key = (of: 'ready' | 'plan' | 'err_mesg'): string => providerNetworkKey(name, of);
+  const ready = node.labels[key('ready')];
+  if (ready === 'true') return undefined;
+  const [plan, error] = [node.annotations[key('plan')], node.annotations[key('err_mesg')]];
+  if (ready === 'false' && error !== undefined) return parseError(error);
+  if (isDryRun && plan !== undefined) return { code: 'DryRun', message: plan };
+  if (ready === 'false') return parseError('');
+  const message = 'its daemon has not said yet that the interface is joined: look whether it runs on the node';
+  return { code: 'Pending', message };
+}
+
+function stateOf(network: ProviderNetwork, node: Node): NodeState {
+  const problem = obstacleOf(network, node);
+  const { [providerNetworkKey(network.name, 'interface')]: nic, [providerNetworkKey(network.name, 'mtu')]: mtu } =
+    node.labels;
+  const facts = [nic === undefined ? '' : `interface ${nic}`, mtu === undefined ? '' : `MTU ${mtu}`];
+  return { node: node.name, problem, message: problem?.message ?? facts.filter(Boolean).join(', ') };
+}
+
+/** Nodes that are to have the network, by name. */
+function statesOf(view: View, network: ProviderNetwork): readonly NodeState[] {
+  const nodes = [...view.nodes.values()].filter((node) => 'interface' in providerNode({ network, node }));
+  const states = nodes.map((node) => stateOf(network, node));
+  return states.sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+export function vlansOf(view: View, network: string): readonly string[] {
+  const vlans = [...view.vlans.values()].filter(({ spec }) => spec.provider === network);
+  return vlans.map(({ name }) => name).toSorted();
+}
+
+/** Several nodes' reasons as one. */
+function together(states: readonly NodeState[]): Problem | undefined {
+  if (states.length === 0) {
+    const message = 'no node has this network: see spec.nodeSelector, spec.excludeNodes and the labels of nodes';
+    return { code: 'NoNodes', message };
+  }
+  const missing = states.flatMap(({ node, problem }) => (problem === undefined ? [] : [{ node, ...problem }]));
+  const [first] = missing;
+  if (first === undefined) return undefined;
+  const code = missing.every((one) => one.code === first.code) ? first.code : 'NodesNotReady';
+  const sentences = missing.slice(0, namedNodes).map(({ node, message }) => `${node}: ${message}`);
+  const rest = missing.length > namedNodes ? [`and ${missing.length - namedNodes} more nodes`] : [];
+  const message = `${missing.length} of ${states.length} nodes without it: ${[...sentences, ...rest].join('; ')}`;
+  return { code, message };
+}
+
+export function planProviderNetworkStatus(view: View, network: ProviderNetwork): Readonly<Record<string, unknown>> {
+  const states = statesOf(view, network);
+  const names = (isReady: boolean): readonly string[] =>
+    states
+      .filter(({ problem }) => (problem === undefined) === isReady)
+      .map(({ node }) => node)
+      .slice(0, mostNodes);
+  return {
+    ready: together(states) === undefined,
+    readyNodes: names(true),
+    notReadyNodes: names(false),
+    vlans: vlansOf(view, network.name),
+  };
+}
+
+/** `Ready` of the network, with an empty node, and of each of its nodes. */
+export function planProviderNetworkConditions(view: View, network: ProviderNetwork): readonly NetworkCondition[] {
+  const states = statesOf(view, network);
+  const vlans = network.isDeleting ? vlansOf(view, network.name) : [];
+  const obstacle = vlans.length > 0 ? waitsFor('vlans', vlans) : together(states);
+  const of = (node: string, problem: Problem | undefined, message: string): NetworkCondition => ({
+    type: 'Ready',
+    node,
+    status: problem === undefined ? 'True' : 'False',
+    reason: problem?.code ?? 'Joined',
+    message: problem?.message ?? message,
+    observedGeneration: network.generation,
+  });
+  const whole = `${states.length} ${states.length === 1 ? 'node has' : 'nodes have'} it`;
+  return [
+    of('', obstacle, whole),
+    ...states.slice(0, mostNodes).map(({ node, problem, message }) => of(node, problem, message)),
+  ];
+}
+
+/** What of a node is read here; its annotations in `watch/` are those of ours. */
+function textOf(node: Node | undefined): string {
+  if (node === undefined) return '';
+  const said = Object.entries(node.annotations).filter(([key]) => key.includes('.provider-network.'));
+  return JSON.stringify([node.labels, said]);
+}
+
+/** Keys: the ProviderNetwork. */
+export const providerNetworkFeature: Feature = {
+  name: 'provider-network',
+  all: (view) => view.providerNetworks.keys(),
+  reads(change, view) {
+    if (change.kind === 'providerNetworks') return [change.name];
+    if (change.kind === 'nodes')
+      return textOf(change.before) === textOf(change.after) ? [] : view.providerNetworks.keys();
+    if (change.kind !== 'vlans') return [];
+    return new Set([change.before, change.after].flatMap((vlan) => (vlan === undefined ? [] : [vlan.spec.provider])));
+  },
+};

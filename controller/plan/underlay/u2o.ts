@@ -1,0 +1,155 @@
+/**
+ * Underlay subnets that are joined with the overlay: the router of the VPC has an address in the VLAN, and pods there have it
+ * as their gateway. In: what is in force of Subnets, and Nodes. Out: policies of the router, by which it sends what is not
+ * for the VPC's own networks on to the physical gateway. Rules: nodes are reached over the physical network, from which
+ * they see the pods; an overlay pod reaches a node by the node's port as before, whatever LAN the node is in.
+ */
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import { formatCidr } from '../../../lib/net/cidr.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
+import { addressText } from '../address/texts.ts';
+import type { Change, Feature } from '../feature.ts';
+import { nothing } from '../feature.ts';
+import { matchFamily, policyPriority, portGroupPart, vendorIds } from '../names.ts';
+import { nodeAddresses } from '../node/traits.ts';
+import { isSameSpec } from '../subnet/spec-change.ts';
+import { gatewayIp } from '../subnet/subnet-net.ts';
+import type { View } from '../view.ts';
+import { ownCidrs } from './own-cidrs.ts';
+import { overlaySet } from './overlay-cidrs.ts';
+import { routerAddresses, u2oAllocation } from './router-addresses.ts';
+import { routingInForce } from './underlay.ts';
+
+/** Subnets that are joined so. */
+export function* u2oSubnets(view: View): Generator<string> {
+  for (const [name, { net }] of view.verdicts) if (routingInForce(net) === 'u2o') yield name;
+}
+
+interface Place {
+  readonly subnet: string;
+  readonly vpc: string;
+  readonly part: FamilyNet;
+  readonly isOverlayOnly: boolean;
+}
+
+interface Rule {
+  readonly name: string;
+  readonly priority: number;
+  readonly match: string;
+  readonly action: 'allow' | 'reroute';
+}
+
+/** Addresses of nodes, of one family. */
+function nodeSet(subnet: string, family: Family): string {
+  return `${portGroupPart(subnet)}.u2o_exclude_ip.${matchFamily(family)}`;
+}
+
+/** What leads into the subnet, and what of its packets stays in the cluster. */
+function innerRules(view: View, { subnet, vpc, part, isOverlayOnly }: Place): readonly Rule[] {
+  const { family } = part.cidr;
+  const [ip, cidr] = [matchFamily(family), formatCidr(part.cidr)];
+  const allow = (name: string, priority: number, match: string): Rule => ({ name, priority, match, action: 'allow' });
+  if (vpc !== defaultVpc) {
+    const own = ownCidrs(view, vpc, family);
+    return [allow('own', policyPriority.underlay, `${ip}.src == ${cidr} && ${ip}.dst == {${own.join(', ')}}`)];
+  }
+  const toNodes: Rule = {
+    name: 'nodes',
+    priority: policyPriority.subnetLocal,
+    match: `${ip}.dst == $${nodeSet(subnet, family)} && ${ip}.src == ${cidr}`,
+    action: 'reroute',
+  };
+  if (!isOverlayOnly) return [toNodes, allow('in', policyPriority.underlay, `${ip}.dst == ${cidr}`)];
+  const fromOverlay = `${ip}.src == $${overlaySet(vpc, family)} && ${ip}.dst == ${cidr}`;
+  return [
+    toNodes,
+    allow('in', policyPriority.underlay, fromOverlay),
+    allow('within', policyPriority.underlayLocal, `${ip}.src == ${cidr} && ${ip}.dst == ${cidr}`),
+  ];
+}
+
+function policies(view: View, place: Place): readonly DesiredRow[] {
+  const { subnet, vpc, part, isOverlayOnly } = place;
+  const { family } = part.cidr;
+  const isEarly = isOverlayOnly && vpc === defaultVpc;
+  const out: Rule = {
+    name: 'out',
+    priority: isEarly ? policyPriority.underlayGateway : policyPriority.gateway,
+    match: `${matchFamily(family)}.src == ${formatCidr(part.cidr)}`,
+    action: 'reroute',
+  };
+  return [...innerRules(view, place), out].map(({ name, priority, match, action }) => ({
+    table: 'Logical_Router_Policy',
+    key: `u2o/${subnet}/${name}/ipv${family}`,
+    columns: {
+      priority,
+      match,
+      action,
+      ...(action === 'reroute' ? { nexthops: [gatewayIp(part)] } : {}),
+      external_ids: { ...vendorIds, subnet, isU2ORoutePolicy: 'true' },
+    },
+    parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
+  }));
+}
+
+function nodeSetRow(subnet: string, family: Family): DesiredRow {
+  return {
+    table: 'Address_Set',
+    key: nodeSet(subnet, family),
+    columns: { external_ids: { ...vendorIds, subnet } },
+    collects: ['addresses'],
+  };
+}
+
+function nodeMembers(view: View, subnet: string, family: Family): Contribution {
+  const all = [...view.nodes.values()].flatMap(nodeAddresses);
+  const values = [...new Set(all.filter((address) => address.includes(':') === (family === 6)))].sort();
+  return { table: 'Address_Set', key: nodeSet(subnet, family), column: 'addresses', values };
+}
+
+function planU2o(view: View, subnet: string): Desired {
+  const vpc = view.verdicts.get(subnet)?.vpc;
+  const addresses = routerAddresses(view, subnet);
+  if (vpc === undefined || addresses === undefined || routingInForce(addresses.net) !== 'u2o') return nothing;
+  const isOverlayOnly = view.subnets.get(subnet)?.spec.overlayOnlyRouting === true;
+  const parts = [addresses.net.v4, addresses.net.v6].filter((part) => part !== undefined);
+  const families = vpc === defaultVpc ? parts.map(({ cidr }) => cidr.family) : [];
+  return {
+    rows: [
+      ...families.map((family) => nodeSetRow(subnet, family)),
+      ...parts.flatMap((part) => policies(view, { subnet, vpc, part, isOverlayOnly })),
+    ],
+    contributions: families.map((family) => nodeMembers(view, subnet, family)),
+  };
+}
+
+/** Fields of a Subnet's status about its router; null where it has none beside the physical gateway. */
+export function planU2oStatus(view: View, subnet: string): Readonly<Record<string, string | null>> {
+  const allocation = u2oAllocation(view, subnet);
+  return {
+    u2oInterconnectionIP: allocation === undefined ? null : addressText(allocation),
+    u2oInterconnectionMAC: allocation?.mac ?? null,
+    u2oInterconnectionVPC: allocation === undefined ? null : (view.verdicts.get(subnet)?.vpc ?? null),
+  };
+}
+
+/** Whether a change may be one of what a custom VPC has ways to. */
+function isOfNetworks(change: Change): boolean {
+  if (change.kind === 'subnets') return !isSameSpec(change);
+  return ['verdicts', 'vpcs', 'transitSwitches', 'remoteClusters'].includes(change.kind);
+}
+
+/** Keys: `<subnet>`. */
+export const u2oFeature: Feature = {
+  name: 'u2o',
+  all: (view) => view.subnets.keys(),
+  *reads(change, view) {
+    if (change.kind === 'ports' && change.name.startsWith('u2o/')) yield change.name.slice('u2o/'.length);
+    if (change.kind === 'verdicts' || change.kind === 'subnets') yield change.name;
+    const isNode = change.kind === 'nodes' && change.before?.addresses.join() !== change.after?.addresses.join();
+    if (isNode || isOfNetworks(change)) yield* u2oSubnets(view);
+  },
+  plan: planU2o,
+};

@@ -1,0 +1,40 @@
+/** The edge, underlay: ProviderNetworks and Vlans. */
+import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
+import { annotation } from '../../lib/api/names.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { ProviderNetwork, Vlan } from '../state/objects.ts';
+import type { Fields } from './fields.ts';
+import { apiFactsOf, fieldsOf, numberOf, recordsOf, textOf, textsOf } from './fields.ts';
+
+function nodeSpecOf(spec: Fields): ProviderNodeSpec {
+  const selector = spec['nodeSelector'];
+  return {
+    defaultInterface: textOf(spec['defaultInterface']),
+    customInterfaces: recordsOf(spec['customInterfaces']).map((one) => ({
+      interface: textOf(one['interface']),
+      nodes: [...textsOf(one['nodes'])],
+    })),
+    excludeNodes: [...textsOf(spec['excludeNodes'])],
+    ...(selector === undefined || selector === null ? {} : { nodeSelector: fieldsOf(selector) }),
+  };
+}
+
+export function parseProviderNetwork(raw: RawObject): ProviderNetwork {
+  return {
+    ...apiFactsOf(raw),
+    spec: nodeSpecOf(fieldsOf(raw['spec'])),
+    isDryRun: raw.metadata.annotations?.[annotation.dryRun] === 'true',
+  };
+}
+
+/** What the deprecated fields say counts where the others say nothing. */
+export function parseVlan(raw: RawObject): Vlan {
+  const spec = fieldsOf(raw['spec']);
+  return {
+    ...apiFactsOf(raw),
+    spec: {
+      id: numberOf(spec['id']) || numberOf(spec['vlanId']),
+      provider: textOf(spec['provider']) || textOf(spec['providerInterfaceName']),
+    },
+  };
+}

@@ -1,0 +1,31 @@
+/** How the packets of a Subnet leave it: rooms act on it, and must agree. Pure. */
+
+export interface RoutingFields {
+  readonly vlan?: string | undefined;
+  readonly logicalGateway?: boolean | undefined;
+  readonly u2oInterconnection?: boolean | undefined;
+}
+
+/**
+ * `overlay`: no VLAN, the router of the VPC is the gateway. In a VLAN: `logicalGateway`, where that router is the gateway
+ * too; `u2o`, where it has an address beside the physical gateway and knows the VPC's own networks; `physical`, where the
+ * router of the VPC has no part in it.
+ */
+export type SubnetRouting = 'overlay' | 'logicalGateway' | 'u2o' | 'physical';
+
+/** What a spec asks for. */
+export function routingOf({ vlan = '', logicalGateway, u2oInterconnection }: RoutingFields): SubnetRouting {
+  if (vlan === '') return 'overlay';
+  if (logicalGateway === true) return 'logicalGateway';
+  return u2oInterconnection === true ? 'u2o' : 'physical';
+}
+
+/** Whether pods of other subnets, and of other clusters, reach it through the router of its VPC. */
+export function isRouted(routing: SubnetRouting): boolean {
+  return routing !== 'physical';
+}
+
+/** Whether its packets leave the cluster through nodes, as those of overlay subnets do. */
+export function isThroughRouter(routing: SubnetRouting): boolean {
+  return routing === 'overlay' || routing === 'logicalGateway';
+}
