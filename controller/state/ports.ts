@@ -137,12 +137,17 @@ export class Ports {
   }
 
   settle(): void {
-    const due = this.#due;
-    this.#due = new Set();
+    const due = new Set<string>();
     let isFreed = false;
-    for (const key of due) if (this.#release(key)) isFreed = true;
-    for (const key of this.#due) due.add(key);
-    this.#due.clear();
+    // Who lets go may be what another one waits for to let go.
+    while (this.#due.size > 0) {
+      const next = this.#due;
+      this.#due = new Set();
+      for (const key of next) {
+        due.add(key);
+        if (this.#release(key)) isFreed = true;
+      }
+    }
     if (isFreed) for (const key of this.#waiting.keys()) due.add(key);
     const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
     for (const { key, claimant } of claims.sort(inOrder)) {

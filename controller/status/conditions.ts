@@ -23,7 +23,8 @@ export function mergeNodeConditions(
   nowMs: number,
 ): readonly Condition[] {
   const now = new Date(nowMs).toISOString();
-  const keyOf = (one: { readonly type: string; readonly node?: unknown }): string => `${one.type}/${one.node ?? ''}`;
+  const keyOf = (one: Pick<Condition, 'type'> & Partial<Pick<NetworkCondition, 'node'>>): string =>
+    `${one.type}/${one.node ?? ''}`;
   const before = new Map(observed.map((one) => [keyOf(one), one]));
   const types = new Set(wanted.map(({ type }) => type));
   const others = observed.filter(({ type }) => !types.has(type));

@@ -1,0 +1,295 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { type Random, randomOf } from '../../lib/testing-random.ts';
+import { basic, columns, created, meta, subnet, vpc } from '../testing-vpcs.ts';
+import { planIps } from '../plan/address/ip-object.ts';
+import { planSubnetConditions } from '../plan/conditions.ts';
+import { planKey } from '../plan/plan.ts';
+import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';
+import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
+import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
+import { planProviderNetworkConditions, planProviderNetworkStatus } from '../plan/underlay/provider-network.ts';
+import { planVlanConditions, planVlanStatus } from '../plan/underlay/vlan.ts';
+import { planVpcStatus } from '../plan/vpc/status.ts';
+import { parseProviderNetwork, parseVlan } from '../watch/underlay.ts';
+import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
+import { Cluster } from './cluster.ts';
+
+type Metadata = Readonly<Record<string, unknown>>;
+
+function vlan(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+  cluster.change('vlans', name, spec && parseVlan({ metadata: meta(name, more), spec }));
+}
+
+function network(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+  cluster.change('providerNetworks', name, spec && parseProviderNetwork({ metadata: meta(name, more), spec }));
+}
+
+function pod(cluster: Cluster, name: string, more: Metadata = {}): void {
+  const metadata = meta(name, { namespace: 'lan', ...created(8), ...more });
+  cluster.change('pods', `lan/${name}`, parsePod({ metadata, spec: { nodeName: 'n1' } }));
+}
+
+function node(cluster: Cluster, name: string, address: string, more: Metadata = {}): void {
+  const status = { addresses: [{ type: 'InternalIP', address }] };
+  cluster.change('nodes', name, parseNode({ metadata: meta(name, more), status }));
+}
+
+const lan = { cidrBlock: '192.168.1.0/24', vlan: 'v10', namespaces: ['lan'] };
+
+/** Objects of a cluster with a VLAN and a subnet in it. */
+function fill(cluster: Cluster, spec: object = lan, more: Metadata = {}): void {
+  cluster.change('namespaces', 'lan', parseNamespace({ metadata: meta('lan') }));
+  node(cluster, 'n1', '172.30.1.1');
+  network(cluster, 'net1', { defaultInterface: 'eth1' });
+  vlan(cluster, 'v10', { id: 10, provider: 'net1' }, created(2));
+  subnet(cluster, 'lan', spec, { ...created(3), ...more });
+}
+
+function underlay(spec: object = lan): Cluster {
+  const cluster = basic();
+  fill(cluster, spec);
+  cluster.settle();
+  return cluster;
+}
+
+const tags = (cluster: Cluster): readonly unknown[] =>
+  planKey(cluster, 'subnet/lan').rows.flatMap(({ columns: { type, tag, options } }) =>
+    type === 'localnet' ? [[tag, options]] : [],
+  );
+const ready = (cluster: Cluster, name = 'lan'): string => {
+  const is = planSubnetConditions(cluster, name, undefined).find(({ type }) => type === 'Ready');
+  return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
+};
+const address = (cluster: Cluster, name: string): string | undefined =>
+  cluster.ports(`pod/lan/${name}`)[0]?.allocation.v4;
+const router = (cluster: Cluster): string | undefined => cluster.ports('u2o/lan')[0]?.allocation.v4;
+const told = (cluster: Cluster, name: string, key: string): unknown =>
+  planPodAnnotations(cluster, `lan/${name}`)?.[`ovn.kubernetes.io/${key}`];
+
+describe('a Vlan', () => {
+  test('its id is the tag, and an edit of it is followed', () => {
+    const cluster = underlay();
+    assert.deepEqual(tags(cluster), [[10, { network_name: 'net1' }]]);
+    vlan(cluster, 'v10', { id: 20, provider: 'net1' }, created(2));
+    assert.ok(cluster.settle().has('subnet/lan'));
+    assert.deepEqual(tags(cluster), [[20, { network_name: 'net1' }]]);
+  });
+
+  test('of two with one id the older is in force; the younger heals when that one goes', () => {
+    const cluster = underlay({ ...lan, vlan: 'again' });
+    vlan(cluster, 'again', { id: 10, provider: 'net1' }, created(3));
+    cluster.settle();
+    assert.match(ready(cluster), /^VlanConflict: .*Vlan again is not in force: .* that of Vlan v10, which is older/);
+    assert.deepEqual(planVlanStatus(cluster, 'again'), { subnets: ['lan'], conflict: true });
+    vlan(cluster, 'v10', undefined);
+    const dirty = cluster.settle();
+    assert.ok(dirty.has('vlan/again') && dirty.has('subnet/lan'));
+    assert.deepEqual(planVlanStatus(cluster, 'again'), { subnets: ['lan'], conflict: false });
+    assert.equal(ready(cluster), 'True');
+  });
+
+  test('that vanishes takes nothing from pods that are there, and gives nothing to others; also after a restart', () => {
+    const cluster = underlay();
+    pod(cluster, 'a');
+    cluster.settle();
+    const before = [tags(cluster), columns(cluster, 'pod/lan/a'), planPodAnnotations(cluster, 'lan/a')];
+    vlan(cluster, 'v10', undefined);
+    pod(cluster, 'b');
+    cluster.settle();
+    assert.deepEqual([tags(cluster), columns(cluster, 'pod/lan/a'), planPodAnnotations(cluster, 'lan/a')], before);
+    assert.match(ready(cluster), /^VlanNotFound/);
+    assert.equal(cluster.addressProblem('pod/lan/b')?.code, 'SubnetNotReady');
+
+    const next = new Cluster();
+    vpc(next, 'ovn-cluster', {}, created(1));
+    fill(next, lan, { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } });
+    vlan(next, 'v10', undefined);
+    pod(next, 'a', { annotations: planPodAnnotations(cluster, 'lan/a') });
+    next.restore(new Map());
+    next.settle();
+    assert.deepEqual([tags(next), columns(next, 'pod/lan/a'), planPodAnnotations(next, 'lan/a')], before);
+
+    vlan(next, 'v10', { id: 10, provider: 'net1' }, created(9));
+    next.settle();
+    assert.equal(ready(next), 'True');
+  });
+
+  test('without its ProviderNetwork is not in force until that is there', () => {
+    const cluster = basic();
+    fill(cluster);
+    network(cluster, 'net1', undefined);
+    cluster.settle();
+    assert.match(ready(cluster), /^ProviderNetworkNotFound: .*net1, which does not exist/);
+    network(cluster, 'net1', { defaultInterface: 'eth1' });
+    cluster.settle();
+    assert.equal(ready(cluster), 'True');
+  });
+
+  test('says what its deletion waits for', () => {
+    const cluster = underlay();
+    const deleted = { ...created(2), deletionTimestamp: '2026-01-09T00:00:00Z' };
+    vlan(cluster, 'v10', { id: 10, provider: 'net1' }, deleted);
+    network(cluster, 'net1', { defaultInterface: 'eth1' }, deleted);
+    cluster.settle();
+    assert.equal(ready(cluster), 'True');
+    const [{ vlans }, { providerNetworks }] = [cluster, cluster];
+    const of = vlans.get('v10');
+    const net1 = providerNetworks.get('net1');
+    assert.ok(of && net1);
+    const messages = [planVlanConditions(cluster, of)[1], planProviderNetworkConditions(cluster, net1)[0]];
+    assert.deepEqual(
+      messages.map((one) => `${one?.reason}: ${one?.message}`),
+      ['Deleting: waits for the deletion of subnets lan', 'Deleting: waits for the deletion of vlans v10'],
+    );
+  });
+});
+
+describe('addresses in a VLAN', () => {
+  test('those of nodes are not for pods, and one that a node takes later is named', () => {
+    const cluster = underlay();
+    node(cluster, 'n2', '192.168.1.2');
+    pod(cluster, 'a');
+    cluster.settle();
+    assert.equal(address(cluster, 'a'), '192.168.1.3');
+    node(cluster, 'n3', '192.168.1.3');
+    cluster.settle();
+    assert.match(ready(cluster), /^AddressConflict: 192\.168\.1\.3 is the address of a node and of a\.lan: delete/);
+  });
+
+  test('VLANs may have one CIDR between them where no router joins them; a router may not', () => {
+    const cluster = underlay();
+    vlan(cluster, 'v20', { id: 20, provider: 'net1' }, created(2));
+    subnet(cluster, 'other', { cidrBlock: '192.168.1.0/24', vlan: 'v20' }, created(4));
+    subnet(cluster, 'overlay', { cidrBlock: '192.168.1.0/24' }, created(5));
+    subnet(cluster, 'same', { cidrBlock: '192.168.1.128/25', vlan: 'v10' }, created(6));
+    cluster.settle();
+    assert.deepEqual([ready(cluster), ready(cluster, 'other'), ready(cluster, 'overlay')], ['True', 'True', 'True']);
+    assert.match(ready(cluster, 'same'), /^CIDROverlap: .* of subnet lan/);
+    subnet(cluster, 'other', { cidrBlock: '192.168.1.0/24', vlan: 'v20', u2oInterconnection: true }, created(4));
+    cluster.settle();
+    assert.match(ready(cluster, 'other'), /^CIDROverlap: .* of subnet overlay/);
+  });
+});
+
+describe('a subnet that is joined with the overlay', () => {
+  const joined = { ...lan, u2oInterconnection: true };
+
+  test('has an address for the router before any pod has one, which is their gateway', () => {
+    const cluster = basic();
+    pod(cluster, 'a');
+    fill(cluster, joined);
+    cluster.settle();
+    assert.deepEqual([router(cluster), address(cluster, 'a')], ['192.168.1.2', '192.168.1.3']);
+    assert.deepEqual(
+      [told(cluster, 'a', 'gateway'), told(cluster, 'a', 'logical_router')],
+      ['192.168.1.2', 'ovn-cluster'],
+    );
+    assert.deepEqual(planIps(cluster, 'u2o/lan')[0]?.name, 'u2o-interconnection.ovn-cluster.lan');
+  });
+
+  test('whose router gets no address says so, and its pods wait', () => {
+    const cluster = underlay({ ...joined, u2oInterconnection: false });
+    pod(cluster, 'a');
+    cluster.settle();
+    assert.equal(address(cluster, 'a'), '192.168.1.2');
+    subnet(cluster, 'lan', { ...joined, u2oInterconnectionIP: '192.168.1.2' }, created(3));
+    cluster.settle();
+    assert.match(ready(cluster), /^AddressConflict: spec\.u2oInterconnection: .* used by a\.lan/);
+    assert.equal(planPodAnnotations(cluster, 'lan/a'), undefined);
+    subnet(cluster, 'lan', { ...joined, u2oInterconnectionIP: '192.168.1.9' }, created(3));
+    cluster.settle();
+    assert.deepEqual([ready(cluster), router(cluster)], ['True', '192.168.1.9']);
+  });
+
+  test('that is deleted keeps its router for as long as pods are there, and then lets go of it', () => {
+    const cluster = underlay(joined);
+    pod(cluster, 'a');
+    cluster.settle();
+    subnet(cluster, 'lan', joined, { ...created(3), deletionTimestamp: '2026-01-09T00:00:00Z' });
+    cluster.settle();
+    assert.equal(router(cluster), '192.168.1.2');
+    assert.equal(columns(cluster, 'u2o/lan').length, 4);
+    cluster.change('pods', 'lan/a', undefined);
+    cluster.settle();
+    assert.equal(router(cluster), undefined);
+    assert.deepEqual([columns(cluster, 'subnet/lan'), columns(cluster, 'u2o/lan')], [[], []]);
+  });
+});
+
+function randomSubnet(random: Random): object {
+  return {
+    cidrBlock: ['192.168.1.0/28', '192.168.1.0/24', '192.168.2.0/24,fd00:2::/120', '10.16.0.0/25'][random(4)],
+    namespaces: random(2) === 0 ? ['lan'] : [],
+    vlan: ['', 'v10', 'v20', 'v20'][random(4)],
+    vpc: ['', '', 'blue'][random(3)],
+    logicalGateway: random(4) === 0,
+    u2oInterconnection: random(2) === 0,
+    u2oInterconnectionIP: random(4) === 0 ? `192.168.1.${1 + random(4)}` : '',
+    u2oFeatures: { overlayOnlyRouting: random(4) === 0 },
+    enableDHCP: random(2) === 0,
+    enableIPv6RA: random(4) === 0,
+    gatewayType: random(4) === 0 ? 'centralized' : '',
+    gatewayNode: 'n1',
+    routeTable: random(4) === 0 ? 'other' : '',
+  };
+}
+
+function planned(cluster: Cluster, key: string): string {
+  const [feature = '', first = '', second = ''] = key.split('/', 3);
+  const [of, net, blue] = [cluster.vlans.get(first), cluster.providerNetworks.get(first), cluster.vpcs.get(first)];
+  const tellings: Readonly<Record<string, () => unknown>> = {
+    pod: () => planPodAnnotations(cluster, `${first}/${second}`),
+    u2o: () => planIps(cluster, key),
+    subnet: () => [
+      planSubnetStatus(cluster, first),
+      acceptedNoteOf(cluster, first),
+      planSubnetConditions(cluster, first, undefined),
+    ],
+    vlan: () => of && [planVlanStatus(cluster, first), planVlanConditions(cluster, of)],
+    'provider-network': () =>
+      net && [planProviderNetworkStatus(cluster, net), planProviderNetworkConditions(cluster, net)],
+    vpc: () => blue && planVpcStatus(cluster, blue),
+  };
+  return JSON.stringify([planKey(cluster, key), tellings[feature]?.()]);
+}
+
+function changeOne(cluster: Cluster, random: Random): void {
+  const isGone = random(5) === 0;
+  const deleted = random(6) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {};
+  const act = random(7);
+  const [name, age] = [`x${random(3)}`, created(1 + random(5))];
+  if (act < 2) subnet(cluster, name, isGone ? undefined : randomSubnet(random), { ...age, ...deleted });
+  else if (act === 2) {
+    const spec = { id: 10 * random(2), provider: ['net1', 'net2'][random(2)] };
+    vlan(cluster, ['v10', 'v20'][random(2)] ?? '', isGone ? undefined : spec, { ...age, ...deleted });
+  } else if (act === 3) {
+    const spec = { defaultInterface: 'eth1', excludeNodes: random(2) === 0 ? ['n1'] : [] };
+    network(cluster, ['net1', 'net2'][random(2)] ?? '', isGone ? undefined : spec, deleted);
+  } else if (act === 4) {
+    const labels = { 'net1.provider-network.kubernetes.io/ready': ['true', 'false'][random(2)] };
+    node(cluster, `n${random(3)}`, `192.168.1.${1 + random(6)}`, { labels });
+  } else if (act === 5 && isGone) cluster.change('pods', `lan/${name}`, undefined);
+  else if (act === 5) pod(cluster, name);
+  else {
+    const staticRoutes = random(2) === 0 ? [] : [{ cidr: '10.99.0.0/16', nextHopIP: '192.168.2.9' }];
+    vpc(cluster, 'blue', isGone ? undefined : { staticRoutes }, created(1));
+  }
+}
+
+test('after random changes every plan is what was planned last: nothing that matters was left clean', () => {
+  const random = randomOf(7);
+  const cluster = basic();
+  cluster.change('namespaces', 'lan', parseNamespace({ metadata: meta('lan') }));
+  const last = new Map<string, string>();
+  for (let round = 0; round < 800; round += 1) {
+    changeOne(cluster, random);
+    if (random(3) === 0) continue;
+    for (const key of cluster.settle()) last.set(key, planned(cluster, key));
+    for (const [key, text] of last) assert.equal(planned(cluster, key), text, `${key} in round ${round}`);
+    const ports = [...cluster.pods.keys()].flatMap((key) => cluster.ports(`pod/${key}`));
+    const routers = [...cluster.subnets.keys()].flatMap((key) => cluster.ports(`u2o/${key}`));
+    const taken = [...ports, ...routers].map(({ allocation: { subnet: of, v4 } }) => `${of} ${v4}`);
+    assert.equal(new Set(taken).size, taken.length, taken.join());
+  }
+});
