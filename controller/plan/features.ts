@@ -19,6 +19,7 @@ import { subnetFeature } from './subnet/subnet.ts';
 import { subnetVipsFeature } from './subnet/vips.ts';
 import { providerNetworkFeature } from './underlay/provider-network.ts';
 import { u2oOverlayFeature } from './underlay/overlay-cidrs.ts';
+import { u2oExitFeature } from './underlay/exit.ts';
 import { u2oFeature } from './underlay/u2o.ts';
 import { vlanFeature } from './underlay/vlan.ts';
 import { vipFeature } from './vip/vip.ts';
@@ -44,6 +45,7 @@ export const features: readonly Feature[] = [
   subnetVipsFeature,
   u2oFeature,
   u2oOverlayFeature,
+  u2oExitFeature,
   vlanFeature,
   providerNetworkFeature,
   centralizedGatewayFeature,

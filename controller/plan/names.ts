@@ -30,6 +30,7 @@ export const policyPriority = {
   underlay: 29400,
   learned: 29001,
   gateway: 29000,
+  nowhere: 0,
 } as const;
 
 /** `ip4` or `ip6` in match expressions. */

@@ -23,10 +23,12 @@ import {
   nodes,
   objectPath,
   pods,
+  providerNetworks,
   securityGroups,
   subnets,
   transitSwitches,
   vips,
+  vlans,
   vpcs,
 } from '../../lib/kube/resources.ts';
 import { startApiServer } from '../../lib/kube/testing.ts';
@@ -132,7 +134,17 @@ export class ControllerBed {
     for (const file of globSync(join(root, 'charts/isthmus/crds/*.yaml'))) {
       await this.#post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(file, 'utf8')));
     }
-    for (const resource of [vpcs, subnets, ips, ipPools, vips, securityGroups, transitSwitches]) {
+    for (const resource of [
+      vpcs,
+      subnets,
+      vlans,
+      providerNetworks,
+      ips,
+      ipPools,
+      vips,
+      securityGroups,
+      transitSwitches,
+    ]) {
       await eventually(`${resource.plural} are served`, async () => this.kube.list(resource).catch(() => undefined));
     }
     const account = {
@@ -368,7 +380,8 @@ export class ControllerBed {
   /** Versions of every object the controller may write. */
   async versions(): Promise<Readonly<Record<string, string>>> {
     const versions: Record<string, string> = {};
-    for (const resource of [pods, nodes, namespaces, subnets, vpcs, ips, ipPools, vips, securityGroups, events]) {
+    const kinds = [pods, nodes, namespaces, subnets, vlans, providerNetworks, vpcs, ips, ipPools, vips, securityGroups];
+    for (const resource of [...kinds, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };
       for (const { metadata } of answer.items)
         versions[`${resource.kind}/${metadata.namespace ?? ''}/${metadata.name}`] = metadata.resourceVersion;

@@ -1,8 +1,22 @@
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
+import type { Change } from '../feature.ts';
+import { isSameSpec } from '../subnet/spec-change.ts';
 import type { View } from '../view.ts';
 import { isReachable, networksOf } from '../vpc/next-hops.ts';
 import { readStaticRoutes } from '../vpc/static-routes.ts';
+import { routingInForce } from './underlay.ts';
+
+/** Subnets that are joined with the overlay. */
+export function* u2oSubnets(view: View): Generator<string> {
+  for (const [name, { net }] of view.verdicts) if (routingInForce(net) === 'u2o') yield name;
+}
+
+/** Whether a change may be one of what the router of a VPC has ways to. */
+export function isOfNetworks(change: Change): boolean {
+  if (change.kind === 'subnets') return !isSameSpec(change);
+  return ['verdicts', 'vpcs', 'transitSwitches', 'remoteClusters'].includes(change.kind);
+}
 
 /** What the router of a VPC has a way to of its own, in canonical text, in order and once each. */
 export function ownCidrs(view: View, vpc: string, family: Family): readonly string[] {

@@ -10,22 +10,16 @@ import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import { addressText } from '../address/texts.ts';
-import type { Change, Feature } from '../feature.ts';
+import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { matchFamily, policyPriority, portGroupPart, vendorIds } from '../names.ts';
 import { nodeAddresses } from '../node/traits.ts';
-import { isSameSpec } from '../subnet/spec-change.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import type { View } from '../view.ts';
-import { ownCidrs } from './own-cidrs.ts';
+import { isOfNetworks, ownCidrs, u2oSubnets } from './own-cidrs.ts';
 import { overlaySet } from './overlay-cidrs.ts';
 import { routerAddresses, u2oAllocation } from './router-addresses.ts';
 import { routingInForce } from './underlay.ts';
-
-/** Subnets that are joined so. */
-export function* u2oSubnets(view: View): Generator<string> {
-  for (const [name, { net }] of view.verdicts) if (routingInForce(net) === 'u2o') yield name;
-}
 
 interface Place {
   readonly subnet: string;
@@ -133,12 +127,6 @@ export function planU2oStatus(view: View, subnet: string): Readonly<Record<strin
     u2oInterconnectionMAC: allocation?.mac ?? null,
     u2oInterconnectionVPC: allocation === undefined ? null : (view.verdicts.get(subnet)?.vpc ?? null),
   };
-}
-
-/** Whether a change may be one of what a custom VPC has ways to. */
-function isOfNetworks(change: Change): boolean {
-  if (change.kind === 'subnets') return !isSameSpec(change);
-  return ['verdicts', 'vpcs', 'transitSwitches', 'remoteClusters'].includes(change.kind);
 }
 
 /** Keys: `<subnet>`. */

@@ -13,10 +13,9 @@ import { vendorIds } from '../names.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
-import { isReachable, networksOf } from './next-hops.ts';
+import { userDefaults } from './user-defaults.ts';
 import { tablesOf } from './route-table.ts';
 import { hasRouter, routers, routersReading } from './router.ts';
-import { readStaticRoutes } from './static-routes.ts';
 
 /** The router that joins the subnets of a VPC, and in the default one its routes towards the nodes. */
 function planVpc(view: View, name: string): Desired {
@@ -44,15 +43,6 @@ function optionsOf(view: View, name: string): Readonly<Record<string, string>> {
   return { ...common, always_learn_from_arp_request: String(hasPeers) };
 }
 
-/** `<table>/<family>` of default routes that the user gives the default VPC, and that lead somewhere. */
-function userDefaults(view: View): ReadonlySet<string> {
-  const { routes } = readStaticRoutes(view.vpcs.get(defaultVpc)?.spec);
-  const defaults = routes.filter(({ prefix, policy }) => prefix.prefix === 0 && policy === 'dst-ip');
-  const networks = defaults.length === 0 ? [] : networksOf(view, defaultVpc);
-  const found = defaults.filter(({ nextHop }) => isReachable(networks, nextHop));
-  return new Set(found.map(({ table, prefix }) => `${table}/${prefix.family}`));
-}
-
 /** `<table>/<family>` of default routes that nodes learned by BGP. */
 function learnedDefaults(view: View): readonly string[] {
   return ([4, 6] as const).flatMap((family) => {
@@ -64,7 +54,7 @@ function learnedDefaults(view: View): readonly string[] {
 function nodeRoutes(view: View): readonly DesiredRow[] {
   const join = servedNet(view, joinSubnet);
   const gateways = [join?.v4, join?.v6].filter((part) => part !== undefined);
-  const others = new Set([...userDefaults(view), ...learnedDefaults(view)]);
+  const others = new Set([...userDefaults(view, defaultVpc), ...learnedDefaults(view)]);
   return gateways.flatMap((part) => {
     const { family } = part.cidr;
     // A second default route would get half of the traffic; the router that the first leads to is itself.

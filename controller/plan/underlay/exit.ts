@@ -1,0 +1,98 @@
+/**
+ * The way out of a user's VPC for its joined underlay subnets. OVN drops a packet without a route before it looks at
+ * policies, so the router is given a default route where the user gave none. Rule: the route is for the joined subnets
+ * alone; what others send nowhere goes nowhere as before.
+ */
+import { defaultVpc } from '../../../lib/api/names.ts';
+import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import { formatCidr } from '../../../lib/net/cidr.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
+import type { Feature } from '../feature.ts';
+import { nothing } from '../feature.ts';
+import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import { gatewayIp } from '../subnet/subnet-net.ts';
+import type { View } from '../view.ts';
+import { routeTableOf } from '../vpc/route-table.ts';
+import { userDefaults } from '../vpc/user-defaults.ts';
+import { isOfNetworks, ownCidrs, u2oSubnets } from './own-cidrs.ts';
+import { routerAddresses } from './router-addresses.ts';
+
+interface Exit {
+  readonly table: string;
+  readonly part: FamilyNet;
+}
+
+/** Of joined subnets whose router has its address, by name. */
+function exitsOf(view: View, vpc: string, family: Family): readonly Exit[] {
+  const names = [...u2oSubnets(view)].filter((name) => view.verdicts.get(name)?.vpc === vpc).toSorted();
+  return names.flatMap((name) => {
+    const net = routerAddresses(view, name)?.net;
+    const part = family === 4 ? net?.v4 : net?.v6;
+    return part === undefined ? [] : [{ table: routeTableOf(view, name), part }];
+  });
+}
+
+function routeRow(vpc: string, { table, part }: Exit): DesiredRow {
+  const { family } = part.cidr;
+  return {
+    table: 'Logical_Router_Static_Route',
+    key: `${vpc}/u2o/ipv${family}${table === '' ? '' : `/${table}`}`,
+    columns: {
+      ip_prefix: family === 4 ? '0.0.0.0/0' : '::/0',
+      nexthop: gatewayIp(part),
+      policy: 'dst-ip',
+      route_table: table,
+      external_ids: vendorIds,
+    },
+    parent: { table: 'Logical_Router', key: vpc, column: 'static_routes' },
+  };
+}
+
+function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] {
+  const exits = exitsOf(view, vpc, family);
+  const taken = userDefaults(view, vpc);
+  const tables = new Map<string, Exit>();
+  for (const exit of exits)
+    if (!taken.has(`${exit.table}/${family}`) && !tables.has(exit.table)) tables.set(exit.table, exit);
+  if (tables.size === 0) return [];
+  const ip = matchFamily(family);
+  const joined = exits.map(({ part }) => formatCidr(part.cidr)).join(', ');
+  const drop: DesiredRow = {
+    table: 'Logical_Router_Policy',
+    key: `u2o/${vpc}/ipv${family}`,
+    columns: {
+      priority: policyPriority.nowhere,
+      match: `${ip}.src != {${joined}} && ${ip}.dst != {${ownCidrs(view, vpc, family).join(', ')}}`,
+      action: 'drop',
+      external_ids: vendorIds,
+    },
+    parent: { table: 'Logical_Router', key: vpc, column: 'policies' },
+  };
+  // With a default route of the user's in some table, others have a way out.
+  const isOthers = [...taken].some((key) => key.endsWith(`/${family}`));
+  return [...[...tables.values()].map((exit) => routeRow(vpc, exit)), ...(isOthers ? [] : [drop])];
+}
+
+function planExit(view: View, vpc: string): Desired {
+  if (vpc === defaultVpc) return nothing;
+  const rows = [...rowsOf(view, vpc, 4), ...rowsOf(view, vpc, 6)];
+  return rows.length === 0 ? nothing : { rows };
+}
+
+/** Keys: the VPC. */
+export const u2oExitFeature: Feature = {
+  name: 'u2o-exit',
+  all: (view) => new Set([...view.verdicts.values()].map(({ vpc }) => vpc)),
+  *reads(change, view) {
+    if (change.kind === 'verdicts')
+      yield* [change.before, change.after].flatMap((verdict) => (verdict === undefined ? [] : [verdict.vpc]));
+    const isRouter = change.kind === 'ports' && change.name.startsWith('u2o/');
+    if (!isRouter && !isOfNetworks(change)) return;
+    for (const name of isRouter ? [change.name.slice('u2o/'.length)] : u2oSubnets(view)) {
+      const vpc = view.verdicts.get(name)?.vpc;
+      if (vpc !== undefined) yield vpc;
+    }
+  },
+  plan: planExit,
+};
