@@ -30,7 +30,8 @@ export const policyPriority = {
   underlay: 29400,
   learned: 29001,
   gateway: 29000,
-  nowhere: 0,
+  /** The lowest: at 0 is OVN's own that lets everything pass. */
+  nowhere: 1,
 } as const;
 
 /** `ip4` or `ip6` in match expressions. */
