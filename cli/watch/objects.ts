@@ -1,6 +1,7 @@
 /** Kubernetes objects as the commands need them. What is wrong with a spec is part of the value. */
 import { z } from 'zod';
-import { networksInForce } from '../../lib/api/in-force.ts';
+import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
+import { isForOtherClusters, type U2oFeatures } from '../../lib/api/subnet-routing.ts';
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
@@ -73,8 +74,7 @@ export function parseHubMember(raw: RawObject): HubMember {
 interface SubnetSpec {
   readonly vpc?: string;
   readonly cidrBlock?: string;
-  readonly vlan?: string;
-  readonly logicalGateway?: boolean;
+  readonly u2oFeatures?: U2oFeatures;
   readonly disableInterConnection?: boolean;
 }
 
@@ -87,7 +87,7 @@ export function parseSubnet(raw: RawObject): Subnet {
     cidrs: networksInForce(raw.metadata.annotations),
     isDisabled: spec.disableInterConnection === true,
     isJoin: raw.metadata.name === joinSubnet,
-    isUnderlay: (spec.vlan ?? '') !== '' && spec.logicalGateway !== true,
+    isUnderlay: !isForOtherClusters(routingInForce(raw.metadata.annotations), spec),
     conditions: conditionsOf(raw),
   };
 }

@@ -62,7 +62,7 @@ export interface SubnetFacts {
   readonly name: string;
   readonly uid: string;
   readonly networks: readonly string[];
-  /** Whether the node reaches it through ovn0: the overlay's subnets in the default VPC. Others may overlap with anything. */
+  /** Whether the node reaches it through ovn0: those of the default VPC whose gateway is OVN. Others may overlap with anything. */
   readonly isRouted: boolean;
   /** Whether its packets go through tunnels. */
   readonly isOverlay: boolean;

@@ -1,6 +1,7 @@
 /** Subnets → what the node needs of them for its host network and its pods. */
 import { z } from 'zod';
-import { networksInForce } from '../../lib/api/in-force.ts';
+import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
+import { isThroughRouter } from '../../lib/api/subnet-routing.ts';
 import { labelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultProvider, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -15,7 +16,6 @@ const text = z.string().optional();
 const shape = z.looseObject({
   spec: z.looseObject({
     vpc: text,
-    vlan: text,
     provider: text,
     mtu: z.int().optional(),
     natOutgoing: z.boolean().optional(),
@@ -42,14 +42,15 @@ export function parseSubnet(raw: RawObject): SubnetFacts | undefined {
   const { spec } = parsed.data;
   const networks = networksInForce(raw.metadata.annotations);
   if (networks.length === 0) return undefined;
-  const isOverlay = (spec.vlan ?? '') === '' && isOvnProvider(spec.provider ?? '');
+  const routing = routingInForce(raw.metadata.annotations);
+  const isOvn = isOvnProvider(spec.provider ?? '');
   const problems: Problem[] = [];
   return {
     name: raw.metadata.name,
     uid: raw.metadata.uid,
     networks: networks.map(formatCidr),
-    isRouted: isOverlay && [undefined, '', defaultVpc].includes(spec.vpc),
-    isOverlay,
+    isRouted: isThroughRouter(routing) && isOvn && [undefined, '', defaultVpc].includes(spec.vpc),
+    isOverlay: routing === 'overlay' && isOvn,
     mtu: spec.mtu !== undefined && spec.mtu > 0 ? spec.mtu : undefined,
     isNatOutgoing: spec.natOutgoing === true,
     natRules: (spec.natOutgoingPolicyRules ?? []).flatMap((rule, index) => parseNatRule(rule, index, problems) ?? []),

@@ -8,7 +8,8 @@ import {
 } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { interconnectSpec, type InterconnectSpec, type InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import { transitSwitchSpec, type TransitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
-import { networksInForce } from '../../lib/api/in-force.ts';
+import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
+import { isForOtherClusters } from '../../lib/api/subnet-routing.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
@@ -67,8 +68,7 @@ const subnetFields = z.object({
   spec: z
     .object({
       vpc: z.string().optional(),
-      vlan: z.string().optional(),
-      logicalGateway: z.boolean().optional(),
+      u2oFeatures: z.object({ overlayOnlyRouting: z.boolean().optional() }).optional(),
       disableInterConnection: z.boolean().optional(),
     })
     .default({}),
@@ -77,8 +77,8 @@ const subnetFields = z.object({
 export function parseSubnet(raw: RawObject): Subnet {
   const { data } = subnetFields.safeParse(raw);
   const spec = data?.spec ?? {};
-  // An underlay network is reached through the physical one, unless OVN is its gateway.
-  const isRouted = (spec.vlan ?? '') === '' || spec.logicalGateway === true;
+  // An underlay network is reached through the physical one, unless OVN has a part in its routing.
+  const isRouted = isForOtherClusters(routingInForce(raw.metadata.annotations), spec);
   const isOpen = spec.disableInterConnection !== true && raw.metadata.name !== joinSubnet;
   const isShared = isRouted && isOpen;
   return {

@@ -32,9 +32,14 @@ describe('parsing', () => {
   it('shares a subnet only when it is in force, routed by OVN and open; one that waits for its pods still is', () => {
     const shared = (fields: object, name = 'a', metadata: object = {}) =>
       parseSubnet(raw(name, { spec: fields }, { ...accepted('10.16.0.0/16'), ...metadata })).isShared;
+    const inVlan = (routing: string, fields: object = {}) =>
+      shared(fields, 'a', accepted(`192.168.1.0/24 192.168.1.1 net1/10/${routing}`));
     assert.equal(shared({}), true);
-    assert.equal(shared({ vlan: 'v' }), false);
-    assert.equal(shared({ vlan: 'v', logicalGateway: true }), true);
+    assert.equal(shared({ vlan: 'not-in-force' }), true, 'an edit that is refused takes nothing from others');
+    assert.equal(inVlan('physical'), false);
+    assert.equal(inVlan('logicalGateway'), true);
+    assert.equal(inVlan('u2o'), true);
+    assert.equal(inVlan('u2o', { u2oFeatures: { overlayOnlyRouting: true } }), false);
     assert.equal(shared({ disableInterConnection: true }), false);
     assert.equal(shared({}, 'join'), false);
     assert.equal(shared({}, 'a', { deletionTimestamp: 'now' }), true);

@@ -1,5 +1,9 @@
 /** How the packets of a Subnet leave it: rooms act on it, and must agree. Pure. */
 
+export interface U2oFeatures {
+  readonly overlayOnlyRouting?: boolean | undefined;
+}
+
 export interface RoutingFields {
   readonly vlan?: string | undefined;
   readonly logicalGateway?: boolean | undefined;
@@ -23,6 +27,17 @@ export function routingOf({ vlan = '', logicalGateway, u2oInterconnection }: Rou
 /** Whether pods of other subnets, and of other clusters, reach it through the router of its VPC. */
 export function isRouted(routing: SubnetRouting): boolean {
   return routing !== 'physical';
+}
+
+/**
+ * Whether other clusters may reach it. One that is joined with nothing but the overlay answers all else through the physical
+ * gateway.
+ */
+export function isForOtherClusters(
+  routing: SubnetRouting,
+  spec: { readonly u2oFeatures?: U2oFeatures | undefined },
+): boolean {
+  return isRouted(routing) && !(routing === 'u2o' && spec.u2oFeatures?.overlayOnlyRouting === true);
 }
 
 /** Whether its packets leave the cluster through nodes, as those of overlay subnets do. */

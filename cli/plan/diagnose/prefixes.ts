@@ -61,7 +61,7 @@ export function whyNotOffered(near: Snapshot, subnet: Subnet): Cause | undefined
     return cause(
       'Underlay',
       `${of} is reached through its physical network, not through OVN`,
-      'set spec.logicalGateway if OVN is to be its gateway',
+      'set spec.logicalGateway if OVN is to be its gateway, or spec.u2oInterconnection without overlayOnlyRouting if OVN is to join the two',
     );
   const ready = conditionOf(subnet.conditions, 'Ready');
   if (subnet.cidrs.length === 0 || ready?.status === 'False') {

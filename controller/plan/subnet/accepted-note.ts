@@ -1,9 +1,9 @@
+import { notedUnderlay, underlayText } from '../../../lib/api/in-force.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
-import { parseUnderlay, underlayText } from '../underlay/underlay.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
 
 /** A gateway that was replaced while pods used it. */
@@ -41,9 +41,9 @@ export function renderAcceptedNote(net: NetInForce, former: readonly FormerGatew
 
 /** Undefined where there is none that can be read; nobody but the controller writes it. */
 export function parseAcceptedNote(note: string | undefined): NetInForce | undefined {
-  const [cidrs = '', gateways = '', ...others] = (note ?? '').split(' ');
+  const [cidrs = '', gateways = ''] = (note ?? '').split(' ');
   const ips = gateways.split(',').map(parseIp);
-  const underlay = others.map(parseUnderlay).find((one) => one !== undefined);
+  const underlay = notedUnderlay(note);
   let net: NetInForce = underlay === undefined ? {} : { underlay };
   for (const text of cidrs.split(',')) {
     const cidr = parseCidr(text);

@@ -1,4 +1,5 @@
 /** What a Subnet says of the VLAN it is in, or what is wrong with that. */
+import type { Underlay } from '../../../lib/api/in-force.ts';
 import { isRouted, routingOf } from '../../../lib/api/subnet-routing.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, lastOf } from '../../../lib/net/cidr.ts';
@@ -7,7 +8,6 @@ import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetSpec } from '../../state/objects.ts';
 import { parseAddresses } from '../pod/port-request.ts';
 import type { VlanVerdict } from './judge-vlans.ts';
-import type { Underlay } from './underlay.ts';
 
 type Outcome<T> = { readonly value: T } | { readonly problem: Problem };
 
