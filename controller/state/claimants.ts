@@ -1,7 +1,15 @@
 /** Who has a right to ports now, by key, and what each asks of the allocator. Pure; called by `Ports`. */
-import { defaultSubnet, joinSubnet, nodePortName, querierPortName, u2oPortName } from '../../lib/api/names.ts';
+import {
+  defaultSubnet,
+  joinSubnet,
+  nodePortName,
+  querierPortName,
+  routerSwitchPort,
+  u2oPortName,
+} from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatIp } from '../../lib/net/ip.ts';
+import { deriveMac } from '../../lib/net/mac.ts';
 import type { Allocation } from '../ipam/subnet-pool.ts';
 import { defaultInterface, interfacesOf, machineOf, portName, wantsNetwork } from '../plan/pod/interfaces.ts';
 import type { Interface } from '../plan/pod/interfaces.ts';
@@ -10,6 +18,8 @@ import type { PortRequest } from '../plan/pod/port-request.ts';
 import { vipPort } from '../plan/address/names.ts';
 import { recordOfNode } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
+import { routerMacSpace } from '../plan/subnet/subnet.ts';
+import { u2oAllocation } from '../plan/underlay/u2o-allocation.ts';
 import { routingInForce } from '../plan/underlay/underlay.ts';
 import type { View } from '../plan/view.ts';
 import type { Place } from './addresses.ts';
@@ -120,7 +130,9 @@ function u2oClaimant(view: View, name: string): Claimant | undefined {
   if (subnet.isDeleting && isLast) return undefined;
   const text = subnet.spec.u2oInterconnectionIP;
   const addresses = text === '' ? undefined : parseAddresses(text);
-  const request = { value: { subnets: [name], ...(addresses === undefined ? {} : { addresses }) } };
+  // Pods have it in their neighbour tables: it stays when the addresses change.
+  const mac = u2oAllocation(view, name)?.mac ?? deriveMac(routerMacSpace, routerSwitchPort(verdict.vpc, name));
+  const request = { value: { subnets: [name], mac, ...(addresses === undefined ? {} : { addresses }) } };
   const { uid, createdMs } = subnet;
   return { uid, createdMs, name, holder: uid, wants: [{ port, interface: defaultInterface, request }] };
 }

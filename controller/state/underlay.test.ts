@@ -11,6 +11,7 @@ import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
 import { planProviderNetworkConditions, planProviderNetworkStatus } from '../plan/underlay/provider-network.ts';
 import { planVlanConditions, planVlanStatus } from '../plan/underlay/vlan.ts';
 import { planVpcStatus } from '../plan/vpc/status.ts';
+import { parseIp } from '../watch/addresses.ts';
 import { parseProviderNetwork, parseVlan } from '../watch/underlay.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { Cluster } from './cluster.ts';
@@ -217,6 +218,80 @@ describe('a subnet that is joined with the overlay', () => {
   });
 });
 
+describe('the router of a joined subnet, once it is to have another address or none', () => {
+  const joined = { ...lan, u2oInterconnection: true };
+  const networks = (cluster: Cluster): unknown =>
+    planKey(cluster, 'subnet/lan').rows.find(({ table }) => table === 'Logical_Router_Port')?.columns['networks'];
+  /** Writes the Subnet as the controller has left it, with another spec. */
+  const edit = (cluster: Cluster, spec: object): void => {
+    const note = { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') };
+    subnet(cluster, 'lan', spec, { ...created(3), annotations: note });
+    cluster.settle();
+  };
+
+  for (const [what, spec, gateway, left] of [
+    ['none', lan, '192.168.1.1', ['192.168.1.2/24']],
+    [
+      'another',
+      { ...joined, u2oInterconnectionIP: '192.168.1.9' },
+      '192.168.1.9',
+      ['192.168.1.9/24', '192.168.1.2/24'],
+    ],
+  ] as const) {
+    test(`answers at the former one for pods that were set up with it: ${what}`, () => {
+      const cluster = underlay(joined);
+      pod(cluster, 'a');
+      cluster.settle();
+      const mac = planKey(cluster, 'subnet/lan').rows.find(({ table }) => table === 'Logical_Router_Port')?.columns[
+        'mac'
+      ];
+      edit(cluster, joined);
+      edit(cluster, spec);
+      assert.deepEqual(networks(cluster), left);
+      assert.equal(columns(cluster, 'u2o/lan').length, 4, 'its policies lead as before');
+      assert.equal(told(cluster, 'a', 'gateway'), gateway);
+      const ready = planSubnetConditions(cluster, 'lan', undefined).find(({ type }) => type === 'Ready');
+      assert.match(ready?.message ?? '', /the former gateway 192\.168\.1\.2 answers until .* made anew: lan\/a$/);
+      edit(cluster, spec);
+      pod(cluster, 'b', created(9));
+      cluster.settle();
+      assert.equal(address(cluster, 'b'), '192.168.1.4', 'nobody is given the former one');
+      assert.deepEqual(networks(cluster), left);
+      const now = planKey(cluster, 'subnet/lan').rows.find(({ table }) => table === 'Logical_Router_Port')?.columns[
+        'mac'
+      ];
+      if (what === 'another') assert.equal(now, mac);
+
+      cluster.change('pods', 'lan/a', undefined);
+      cluster.settle();
+      edit(cluster, spec);
+      assert.deepEqual(networks(cluster), what === 'none' ? undefined : ['192.168.1.9/24']);
+      assert.equal(columns(cluster, 'u2o/lan').length, what === 'none' ? 0 : 4);
+      edit(cluster, spec);
+      pod(cluster, 'c', { ...created(9), annotations: { 'ovn.kubernetes.io/ip_address': '192.168.1.2' } });
+      cluster.settle();
+      assert.equal(address(cluster, 'c'), '192.168.1.2', 'it is free again');
+    });
+  }
+
+  test('has the one it had after a restart', () => {
+    const cluster = underlay(joined);
+    pod(cluster, 'a');
+    cluster.settle();
+    const next = new Cluster();
+    vpc(next, 'ovn-cluster', {}, created(1));
+    fill(next, joined, { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } });
+    for (const { name, labels, spec } of planIps(cluster, 'u2o/lan'))
+      next.change('ips', name, parseIp({ metadata: meta(name, { labels }), spec }));
+    pod(next, 'early', { ...created(1), annotations: {} });
+    next.restore(new Map());
+    next.settle();
+    assert.equal(router(next), '192.168.1.2');
+    assert.deepEqual(columns(next, 'subnet/lan'), columns(cluster, 'subnet/lan'));
+    assert.equal(acceptedNoteOf(next, 'lan'), acceptedNoteOf(cluster, 'lan'));
+  });
+});
+
 function randomSubnet(random: Random): object {
   return {
     cidrBlock: ['192.168.1.0/28', '192.168.1.0/24', '192.168.2.0/24,fd00:2::/120', '10.16.0.0/25'][random(4)],
@@ -259,7 +334,8 @@ function changeOne(cluster: Cluster, random: Random): void {
   const deleted = random(6) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {};
   const act = random(7);
   const [name, age] = [`x${random(3)}`, created(1 + random(5))];
-  if (act < 2) subnet(cluster, name, isGone ? undefined : randomSubnet(random), { ...age, ...deleted });
+  const noted = random(2) === 0 ? {} : { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, name) } };
+  if (act < 2) subnet(cluster, name, isGone ? undefined : randomSubnet(random), { ...age, ...deleted, ...noted });
   else if (act === 2) {
     const spec = { id: 10 * random(2), provider: ['net1', 'net2'][random(2)] };
     vlan(cluster, ['v10', 'v20'][random(2)] ?? '', isGone ? undefined : spec, { ...age, ...deleted });
@@ -282,7 +358,7 @@ test('after random changes every plan is what was planned last: nothing that mat
   const cluster = basic();
   cluster.change('namespaces', 'lan', parseNamespace({ metadata: meta('lan') }));
   const last = new Map<string, string>();
-  for (let round = 0; round < 800; round += 1) {
+  for (let round = 0; round < 1500; round += 1) {
     changeOne(cluster, random);
     if (random(3) === 0) continue;
     for (const key of cluster.settle()) last.set(key, planned(cluster, key));

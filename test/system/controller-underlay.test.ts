@@ -287,6 +287,24 @@ describe('a subnet in a VLAN', () => {
     await eventually('no set', () => bed.row('Address_Set', 'ovn.cluster.u2o_overlay_cidrs.ip4') === undefined);
   });
 
+  test('joined no more keeps its router for the pods that have it as gateway, and no longer', async () => {
+    await edit(subnets, 'joined', { u2oInterconnection: false });
+    await eventually('no address of the router', async () => {
+      return (await bed.status(subnets, 'joined'))['u2oInterconnectionIP'] === undefined;
+    });
+    const port = (): unknown => bed.row('Logical_Router_Port', 'ovn-cluster-joined')?.['networks'];
+    assert.deepEqual(port(), ['192.168.13.2/24']);
+    assert.match(await bed.untilCondition('joined', 'Ready', 'True'), /former gateway 192\.168\.13\.2 answers until/);
+    assert.equal(exitOf(joined, await bed.address('web')), 'web.default');
+    await bed.deletePod('web', 'joined');
+    await eventually('no port of the router', () => port() === undefined);
+    await eventually('no policy', () => bed.policy('ip4.src == 192.168.13.0/24') === undefined);
+    await eventually('no IP object', () => isGone(ips, 'u2o-interconnection.ovn-cluster.joined'));
+    await edit(subnets, 'joined', { u2oInterconnection: true });
+    await bed.createPod('web', { namespace: 'joined' });
+    await bed.address('web', 'joined');
+  });
+
   test("in a Vpc of the user's reaches the Vpc's own networks by its router", async () => {
     await bed.create(vpcs, 'blue', {});
     await bed.createSubnet('blue-pods', { cidrBlock: '10.80.0.0/24', vpc: 'blue', namespaces: ['blue'] });

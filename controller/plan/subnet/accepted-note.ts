@@ -6,6 +6,8 @@ import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
 
+const routerMark = 'router=';
+
 /** A gateway that was replaced while pods used it. */
 export interface FormerGateway {
   readonly ip: Ip;
@@ -31,10 +33,21 @@ export function gatewayText(net: SubnetNet): string {
     .join(',');
 }
 
-/** `10.16.0.0/16 10.16.0.254`, behind it `net1/100/u2o` in a VLAN and `10.16.0.1@1763700000000` for a former gateway. */
-export function renderAcceptedNote(net: NetInForce, former: readonly FormerGateway[] = []): string {
+/** What is noted beside the network itself. */
+export interface Noted {
+  readonly former: readonly FormerGateway[];
+  /** Addresses of the VPC's router in an underlay subnet, beside the physical gateway. */
+  readonly router: readonly Ip[];
+}
+
+/**
+ * `10.16.0.0/16 10.16.0.254`, behind it `net1/100/u2o` in a VLAN, `router=10.16.0.2` and, for a former gateway,
+ * `10.16.0.1@1763700000000`.
+ */
+export function renderAcceptedNote(net: NetInForce, { former, router }: Noted = { former: [], router: [] }): string {
   const parts = [cidrText(net), gatewayText(net)];
   if (net.underlay !== undefined) parts.push(underlayText(net.underlay));
+  if (router.length > 0) parts.push(`${routerMark}${router.map(formatIp).join(',')}`);
   if (former.length > 0) parts.push(former.map(({ ip, untilMs }) => `${formatIp(ip)}@${untilMs}`).join(','));
   return parts.join(' ');
 }
@@ -65,10 +78,19 @@ export function parseFormerGateways(note: string | undefined): readonly FormerGa
   });
 }
 
+/** What the router of the VPC had in an underlay subnet, beside the physical gateway. */
+export function notedRouter(note: string | undefined): readonly Ip[] {
+  const part = (note ?? '').split(' ').find((one) => one.startsWith(routerMark)) ?? '';
+  return part
+    .slice(routerMark.length)
+    .split(',')
+    .flatMap((text) => parseIp(text) ?? []);
+}
+
 /** Addresses that are, or were, gateways according to a note. */
 export function notedGateways(note: string | undefined): readonly Ip[] {
   const net = parseAcceptedNote(note);
   const current =
     net === undefined ? [] : familiesOf(net).map(({ cidr, gateway }): Ip => ({ family: cidr.family, value: gateway }));
-  return [...current, ...parseFormerGateways(note).map(({ ip }) => ip)];
+  return [...current, ...notedRouter(note), ...parseFormerGateways(note).map(({ ip }) => ip)];
 }

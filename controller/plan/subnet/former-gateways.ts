@@ -5,12 +5,21 @@
  */
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
-import type { Family } from '../../../lib/net/ip.ts';
+import type { Family, Ip } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import type { Pod } from '../../state/objects.ts';
+import type { Pod, Subnet } from '../../state/objects.ts';
 import type { View } from '../view.ts';
-import { notedGateways, parseAcceptedNote, parseFormerGateways, renderAcceptedNote } from './accepted-note.ts';
+import { ipsOf, leftByRouter, u2oAllocation } from '../underlay/u2o-allocation.ts';
+import { hasLogicalGateway } from '../underlay/underlay.ts';
+import type { NetInForce } from '../underlay/underlay.ts';
+import {
+  notedGateways,
+  notedRouter,
+  parseAcceptedNote,
+  parseFormerGateways,
+  renderAcceptedNote,
+} from './accepted-note.ts';
 import type { FormerGateway } from './accepted-note.ts';
 
 function partOf(net: SubnetNet, family: Family): FamilyNet | undefined {
@@ -18,9 +27,31 @@ function partOf(net: SubnetNet, family: Family): FamilyNet | undefined {
 }
 
 /** Noted gateways in a family's network that are not its gateway: nobody is given them. */
-export function withheldGateways(note: string | undefined, { cidr, gateway }: FamilyNet): readonly bigint[] {
-  const values = notedGateways(note).filter((ip) => cidrContains(cidr, ip) && ip.value !== gateway);
+export function withheldGateways({ spec, acceptedNote }: Subnet, { cidr, gateway }: FamilyNet): readonly bigint[] {
+  const left = new Set(leftByRouter(spec, acceptedNote).map(formatIp));
+  const kept = new Set(
+    notedRouter(acceptedNote)
+      .map(formatIp)
+      .filter((text) => !left.has(text)),
+  );
+  const noted = notedGateways(acceptedNote).filter((ip) => !kept.has(formatIp(ip)));
+  const values = noted.filter((ip) => cidrContains(cidr, ip) && ip.value !== gateway);
   return [...new Set(values.map(({ value }) => value))];
+}
+
+function gatewaysOf({ v4, v6 }: SubnetNet): readonly Ip[] {
+  const parts = [v4, v6].filter((part) => part !== undefined);
+  return parts.map(({ cidr, gateway }): Ip => ({ family: cidr.family, value: gateway }));
+}
+
+/** Of the gateways of a subnet those that are the router's: pods of others have one of the physical network. */
+function ownAddresses(net: NetInForce, router: readonly Ip[]): readonly Ip[] {
+  return hasLogicalGateway(net) ? gatewaysOf(net) : router;
+}
+
+function routerOf(view: View, name: string): readonly Ip[] {
+  const allocation = u2oAllocation(view, name);
+  return allocation === undefined ? [] : ipsOf(allocation);
 }
 
 function podsIn(view: View, subnet: string): readonly Pod[] {
@@ -38,22 +69,19 @@ export function formerGateways(view: View, name: string): readonly FormerGateway
   const net = view.verdicts.get(name)?.net;
   if (net === undefined || note === undefined) return [];
   const before = parseAcceptedNote(note);
-  const replaced = [before?.v4, before?.v6].filter((part) => part !== undefined);
-  const isLeft = replaced.every(({ cidr, gateway }) => partOf(net, cidr.family)?.gateway === gateway);
+  const own = new Set(ownAddresses(net, routerOf(view, name)).map(formatIp));
+  const replaced = before === undefined ? [] : ownAddresses(before, notedRouter(note));
   const noted = parseFormerGateways(note);
-  if (isLeft && noted.length === 0) return [];
+  if (noted.length === 0 && replaced.every((ip) => own.has(formatIp(ip)))) return [];
   const pods = podsIn(view, name);
   const untilMs = pods.reduce((latest, { createdMs }) => Math.max(latest, createdMs), 0);
-  const all = [
-    ...replaced.map(({ cidr, gateway }): FormerGateway => ({ ip: { family: cidr.family, value: gateway }, untilMs })),
-    ...noted,
-  ];
+  const all = [...replaced.map((ip): FormerGateway => ({ ip, untilMs })), ...noted];
   const seen = new Set<string>();
   return all.filter((former) => {
     const part = partOf(net, former.ip.family);
     const text = formatIp(former.ip);
     if (part === undefined || !cidrContains(part.cidr, former.ip) || part.gateway === former.ip.value) return false;
-    if (seen.has(text) || usersOf(pods, former).length === 0) return false;
+    if (own.has(text) || seen.has(text) || usersOf(pods, former).length === 0) return false;
     seen.add(text);
     return true;
   });
@@ -62,7 +90,7 @@ export function formerGateways(view: View, name: string): readonly FormerGateway
 /** What is in force of a Subnet, for its annotation; undefined where nothing is. */
 export function acceptedNoteOf(view: View, name: string): string | undefined {
   const net = view.verdicts.get(name)?.net;
-  return net && renderAcceptedNote(net, formerGateways(view, name));
+  return net && renderAcceptedNote(net, { former: formerGateways(view, name), router: routerOf(view, name) });
 }
 
 /** Addresses and names of at most `most` pods that a former gateway waits for. */

@@ -190,7 +190,7 @@ export function defineSubnet(subnet: Subnet, { vpcs, vlans, defaultSubnet }: Sur
     const part = { cidr, gateway: gateways.value.get(cidr.family) ?? cidr.network + 1n, excluded: ranges };
     const { ips } = readVips(subnet.spec, [part]);
     const vips = ips.map(({ family, value }): Range => ({ family, first: value, last: value }));
-    return { ...part, excluded: [...ranges, ...vips], withheld: withheldGateways(subnet.acceptedNote, part) };
+    return { ...part, excluded: [...ranges, ...vips], withheld: withheldGateways(subnet, part) };
   });
   const v4 = parts.find(({ cidr }) => cidr.family === 4);
   const v6 = parts.find(({ cidr }) => cidr.family === 6);

@@ -15,8 +15,8 @@ import { gatewayIp } from '../subnet/subnet-net.ts';
 import type { View } from '../view.ts';
 import { routeTableOf } from '../vpc/route-table.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
-import { isOfNetworks, ownCidrs, u2oSubnets } from './own-cidrs.ts';
-import { routerAddresses } from './router-addresses.ts';
+import { isOfNetworks, isPhysical, ownCidrs, physicalSubnets } from './own-cidrs.ts';
+import { isJoined, routerAddresses } from './router-addresses.ts';
 
 interface Exit {
   readonly table: string;
@@ -25,8 +25,10 @@ interface Exit {
 
 /** Of joined subnets whose router has its address, by name. */
 function exitsOf(view: View, vpc: string, family: Family): readonly Exit[] {
-  const names = [...u2oSubnets(view)].filter((name) => view.verdicts.get(name)?.vpc === vpc).toSorted();
-  return names.flatMap((name) => {
+  const names = [...physicalSubnets(view)].filter(
+    (name) => view.verdicts.get(name)?.vpc === vpc && isJoined(view, name),
+  );
+  return names.toSorted().flatMap((name) => {
     const net = routerAddresses(view, name)?.net;
     const part = family === 4 ? net?.v4 : net?.v6;
     return part === undefined ? [] : [{ table: routeTableOf(view, name), part }];
@@ -88,8 +90,9 @@ export const u2oExitFeature: Feature = {
     if (change.kind === 'verdicts')
       yield* [change.before, change.after].flatMap((verdict) => (verdict === undefined ? [] : [verdict.vpc]));
     const isRouter = change.kind === 'ports' && change.name.startsWith('u2o/');
-    if (!isRouter && !isOfNetworks(change)) return;
-    for (const name of isRouter ? [change.name.slice('u2o/'.length)] : u2oSubnets(view)) {
+    const isUsage = change.kind === 'usage' && isPhysical(view.verdicts.get(change.name));
+    if (!isRouter && !isUsage && !isOfNetworks(change) && change.kind !== 'subnets') return;
+    for (const name of physicalSubnets(view)) {
       const vpc = view.verdicts.get(name)?.vpc;
       if (vpc !== undefined) yield vpc;
     }

@@ -2,14 +2,20 @@ import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { Change } from '../feature.ts';
 import { isSameSpec } from '../subnet/spec-change.ts';
+import type { Verdict } from '../subnet/judge.ts';
 import type { View } from '../view.ts';
 import { isReachable, networksOf } from '../vpc/next-hops.ts';
 import { readStaticRoutes } from '../vpc/static-routes.ts';
-import { routingInForce } from './underlay.ts';
+import { hasLogicalGateway } from './underlay.ts';
 
-/** Subnets that are joined with the overlay. */
-export function* u2oSubnets(view: View): Generator<string> {
-  for (const [name, { net }] of view.verdicts) if (routingInForce(net) === 'u2o') yield name;
+/** Whether the gateway is one of the physical network. */
+export function isPhysical(verdict: Verdict | undefined): boolean {
+  return verdict !== undefined && !hasLogicalGateway(verdict.net);
+}
+
+/** Subnets that may be joined with the overlay. */
+export function* physicalSubnets(view: View): Generator<string> {
+  for (const [name, verdict] of view.verdicts) if (isPhysical(verdict)) yield name;
 }
 
 /** Whether a change may be one of what the router of a VPC has ways to. */

@@ -1,27 +1,19 @@
 /** Which addresses the router of a VPC has in a subnet, and by which gateway its pods leave it. */
-import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import { formatIp } from '../../../lib/net/ip.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
-import type { Allocation } from '../../ipam/subnet-pool.ts';
+import { formerGateways } from '../subnet/former-gateways.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
-import { hasRouterPort, routingInForce } from './underlay.ts';
+import { ipsOf, u2oAllocation } from './u2o-allocation.ts';
+import { hasLogicalGateway, hasRouterPort, routingInForce } from './underlay.ts';
 import type { NetInForce } from './underlay.ts';
 
 export interface RouterAddresses {
   readonly net: NetInForce;
-  /** One of each family. */
+  /** One of each family; none where only former ones are left. */
   readonly ips: readonly Ip[];
   /** Where it was given with the addresses; else the router's port has one of its own. */
   readonly mac?: string;
-}
-
-/** What the router has beside the physical gateway; undefined while it has none. */
-export function u2oAllocation(view: View, subnet: string): Allocation | undefined {
-  return view.ports(`u2o/${subnet}`)[0]?.allocation;
-}
-
-function ipsOf({ v4, v6 }: Allocation): readonly Ip[] {
-  return [v4, v6].flatMap((text) => (text === undefined ? [] : (parseIp(text) ?? [])));
 }
 
 function gatewaysOf({ v4, v6 }: NetInForce): readonly Ip[] {
@@ -33,10 +25,18 @@ function gatewaysOf({ v4, v6 }: NetInForce): readonly Ip[] {
 /** Undefined where the router has no port in the subnet, or no address for it yet. */
 export function routerAddresses(view: View, subnet: string): RouterAddresses | undefined {
   const net = servedNet(view, subnet);
-  if (net === undefined || !hasRouterPort(net)) return undefined;
+  if (net === undefined) return undefined;
+  // Pods that were set up with it when it had a part in their routing still send there.
+  if (!hasRouterPort(net)) return formerGateways(view, subnet).length === 0 ? undefined : { net, ips: [] };
   if (routingInForce(net) !== 'u2o') return { net, ips: gatewaysOf(net) };
   const allocation = u2oAllocation(view, subnet);
   return allocation && { net, ips: ipsOf(allocation), mac: allocation.mac };
+}
+
+/** Whether the router of the VPC is in a subnet whose gateway is another. */
+export function isJoined(view: View, subnet: string): boolean {
+  const addresses = routerAddresses(view, subnet);
+  return addresses !== undefined && !hasLogicalGateway(addresses.net);
 }
 
 /** The address pods of the subnet have as gateway of a family; undefined while there is none to name. */

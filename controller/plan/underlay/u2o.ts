@@ -16,10 +16,10 @@ import { matchFamily, policyPriority, portGroupPart, vendorIds } from '../names.
 import { nodeAddresses } from '../node/traits.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import type { View } from '../view.ts';
-import { isOfNetworks, ownCidrs, u2oSubnets } from './own-cidrs.ts';
+import { isOfNetworks, isPhysical, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { overlaySet } from './overlay-cidrs.ts';
-import { routerAddresses, u2oAllocation } from './router-addresses.ts';
-import { routingInForce } from './underlay.ts';
+import { isJoined, routerAddresses } from './router-addresses.ts';
+import { u2oAllocation } from './u2o-allocation.ts';
 
 interface Place {
   readonly subnet: string;
@@ -106,7 +106,7 @@ function nodeMembers(view: View, subnet: string, family: Family): Contribution {
 function planU2o(view: View, subnet: string): Desired {
   const vpc = view.verdicts.get(subnet)?.vpc;
   const addresses = routerAddresses(view, subnet);
-  if (vpc === undefined || addresses === undefined || routingInForce(addresses.net) !== 'u2o') return nothing;
+  if (vpc === undefined || addresses === undefined || !isJoined(view, subnet)) return nothing;
   const isOverlayOnly = view.subnets.get(subnet)?.spec.overlayOnlyRouting === true;
   const parts = [addresses.net.v4, addresses.net.v6].filter((part) => part !== undefined);
   const families = vpc === defaultVpc ? parts.map(({ cidr }) => cidr.family) : [];
@@ -136,8 +136,10 @@ export const u2oFeature: Feature = {
   *reads(change, view) {
     if (change.kind === 'ports' && change.name.startsWith('u2o/')) yield change.name.slice('u2o/'.length);
     if (change.kind === 'verdicts' || change.kind === 'subnets') yield change.name;
+    // With its last pod a former address of the router goes.
+    if (change.kind === 'usage' && isPhysical(view.verdicts.get(change.name))) yield change.name;
     const isNode = change.kind === 'nodes' && change.before?.addresses.join() !== change.after?.addresses.join();
-    if (isNode || isOfNetworks(change)) yield* u2oSubnets(view);
+    if (isNode || isOfNetworks(change)) yield* physicalSubnets(view);
   },
   plan: planU2o,
 };

@@ -2,6 +2,7 @@ import { defaultVpc, routerSwitchPort } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
+import { isPhysical } from '../underlay/own-cidrs.ts';
 import { routerAddresses } from '../underlay/router-addresses.ts';
 import type { View } from '../view.ts';
 import { routedSubnetsOf } from './router.ts';
@@ -28,7 +29,8 @@ function planRouteTable(view: View, subnet: string): Desired {
 export const routeTableFeature: Feature = {
   name: 'route-table',
   all: (view) => view.subnets.keys(),
-  reads(change) {
+  reads(change, view) {
+    if (change.kind === 'usage' && isPhysical(view.verdicts.get(change.name))) return [change.name];
     if (change.kind === 'ports' && change.name.startsWith('u2o/')) return [change.name.slice('u2o/'.length)];
     return change.kind === 'subnets' || change.kind === 'verdicts' ? [change.name] : [];
   },
