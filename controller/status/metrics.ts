@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
+import { nodesOf } from '../plan/underlay/provider-network.ts';
 import type { View } from '../plan/view.ts';
 
 export interface Metrics {
@@ -55,6 +56,21 @@ export function openMetrics(registry: Registry, view: View): Metrics {
     registers,
     collect: () => learned.set([...view.learned.values()].filter(({ hops }) => hops.length > 0).length),
   });
+  const networkNodes = new Gauge({
+    name: 'isthmus_controller_provider_network_nodes',
+    help: 'nodes of a provider network by state',
+    labelNames: ['network', 'state'],
+    registers,
+    collect() {
+      this.reset();
+      for (const network of view.providerNetworks.values()) {
+        const { ready, notReady } = nodesOf(view, network);
+        this.set({ network: network.name, state: 'ready' }, ready.length);
+        this.set({ network: network.name, state: 'not-ready' }, notReady.length);
+      }
+    },
+  });
+  networkNodes.reset();
   const refusals = new Counter({
     name: 'isthmus_controller_southbound_refusals_total',
     help: 'writes that the southbound database did not allow',

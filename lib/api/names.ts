@@ -64,8 +64,8 @@ export const annotation = {
   /** On a pod: what is wrong with its own annotations (`Code: sentence`), so that nobody waits for an address. */
   problem: 'isthmus.network/problem',
   /**
-   * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`). A later edit that
-   * is refused takes the network from nobody.
+   * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`), and behind them the VLAN
+   * (`net1/100/physical`). A later edit that is refused takes the network from nobody.
    */
   accepted: 'isthmus.network/accepted',
 } as const;

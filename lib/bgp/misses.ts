@@ -107,7 +107,10 @@ function notTaken({ advertisement: { name, spec }, what, subnet }: Question, own
   if (subnet !== undefined && !isAnnounceable(subnet))
     return {
       code: 'NotAnnounceable',
-      message: `${what} is the join subnet or of a VPC (${subnet.vpc}) that nodes have no route into`,
+      message:
+        subnet.isPhysical === true
+          ? `${what} is in a VLAN of the physical network, whose routers lead there`
+          : `${what} is the join subnet or of a VPC (${subnet.vpc}) that nodes have no route into`,
     };
   if (subnet !== undefined && spec.scope === 'Local')
     return {

@@ -92,6 +92,8 @@ export interface Subnet {
   readonly vpc: string;
   /** Of the networks in force; none where the controller accepted none. */
   readonly prefixes: readonly string[];
+  /** In a VLAN of the physical network, whose own routers lead there. */
+  readonly isPhysical?: boolean;
   readonly annotation: BgpAnnotation;
 }
 

@@ -58,6 +58,8 @@ test('the annotation has the prefix sets of Kube-OVN: cluster from all speakers,
   assert.deepEqual(of({}, [{ ...here, ...invalid }, there]), { n1: [], n2: [], refused: ['AnnotationInvalid'] });
   const elsewhere = { ...annotated('cluster'), vpc: 'tenant' };
   assert.deepEqual(of(elsewhere), { n1: [], n2: [], refused: ['VpcNotRouted'] });
+  const physical = { ...annotated('cluster'), isPhysical: true };
+  assert.deepEqual(of(physical), { n1: [], n2: [], refused: ['Underlay'] });
 });
 
 test('pods are announced by their node, or by all with scope Cluster; each that is not has its reason', () => {

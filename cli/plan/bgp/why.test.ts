@@ -73,6 +73,14 @@ const refusals: Readonly<Record<string, readonly [TestObjects, string]>> = {
     },
     'pod/web',
   ],
+  Underlay: [
+    {
+      advertisements: pods,
+      subnets: [subnetOf('web', ['10.16.0.0/16'], { isPhysical: true })],
+      pods: [podOf('web', ['10.16.0.7'])],
+    },
+    'pod/web',
+  ],
   NoSpeaker: [{ advertisements: pods, pods: [podOf('web', ['10.16.0.7'], { node: 'n3' })] }, 'po/web'],
   NoAddress: [lb({}), 'svc/lb'],
   NotTaken: [lb({ clusterIps: ['10.96.0.5'] }), 'svc/lb'],

@@ -82,17 +82,25 @@ function together(states: readonly NodeState[]): Problem | undefined {
   return { code, message };
 }
 
-export function planProviderNetworkStatus(view: View, network: ProviderNetwork): Readonly<Record<string, unknown>> {
+export interface NetworkNodes {
+  readonly ready: readonly string[];
+  readonly notReady: readonly string[];
+}
+
+/** Nodes that are to have the network, by what their daemons say. */
+export function nodesOf(view: View, network: ProviderNetwork): NetworkNodes {
   const states = statesOf(view, network);
   const names = (isReady: boolean): readonly string[] =>
-    states
-      .filter(({ problem }) => (problem === undefined) === isReady)
-      .map(({ node }) => node)
-      .slice(0, mostNodes);
+    states.filter(({ problem }) => (problem === undefined) === isReady).map(({ node }) => node);
+  return { ready: names(true), notReady: names(false) };
+}
+
+export function planProviderNetworkStatus(view: View, network: ProviderNetwork): Readonly<Record<string, unknown>> {
+  const { ready, notReady } = nodesOf(view, network);
   return {
-    ready: together(states) === undefined,
-    readyNodes: names(true),
-    notReadyNodes: names(false),
+    ready: ready.length > 0 && notReady.length === 0,
+    readyNodes: ready.slice(0, mostNodes),
+    notReadyNodes: notReady.slice(0, mostNodes),
     vlans: vlansOf(view, network.name),
   };
 }

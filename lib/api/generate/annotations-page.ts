@@ -20,7 +20,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   accepted: {
     on: 'Subnet',
     writer: 'Isthmus',
-    text: 'CIDRs and gateways in force: those accepted last. A refused edit of the spec leaves them.',
+    text: 'CIDRs, gateways and VLAN in force: those accepted last. A refused edit of the spec leaves them.',
   },
   allocated: { on: 'Pod, Node', writer: 'Isthmus', text: '`true` once the object has an address.' },
   routed: { on: 'Pod', writer: 'Isthmus', text: '`true` once the port of the pod is in OVN.' },

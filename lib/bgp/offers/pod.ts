@@ -53,6 +53,9 @@ function offer(
   const host = hostPrefix(ip);
   if (!pod.isAlive) {
     collected.refuse(name, 'PodFinished', `${key} has finished`, host);
+  } else if (subnet?.isPhysical === true) {
+    const message = `${key} is in subnet ${subnet.name}, in a VLAN of the physical network, whose routers lead there`;
+    collected.refuse(name, 'Underlay', message, host);
   } else if (subnet !== undefined && !isAnnounceable(subnet)) {
     collected.refuse(
       name,

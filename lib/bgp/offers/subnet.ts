@@ -31,8 +31,14 @@ function offer(collected: Collected, advertisement: string, { name, prefixes }: 
     collected.refuse(advertisement, 'SubnetNotReady', `subnet ${name} has no accepted network; its conditions say why`);
 }
 
-function refuse(collected: Collected, advertisement: string, { name, vpc }: Subnet): void {
-  if (name === joinSubnet) {
+function refuse(collected: Collected, advertisement: string, { name, vpc, isPhysical }: Subnet): void {
+  if (isPhysical === true) {
+    collected.refuse(
+      advertisement,
+      'Underlay',
+      `subnet ${name} is in a VLAN of the physical network, whose routers lead there: nodes do not, so it is not announced`,
+    );
+  } else if (name === joinSubnet) {
     collected.refuse(
       advertisement,
       'JoinSubnet',

@@ -75,7 +75,7 @@ export function viewOf(state: BgpState): View {
 
 /** The join subnet is plumbing; addresses of other VPCs may overlap with anything, and the node has no route to them. */
 export function isAnnounceable(subnet: Subnet): boolean {
-  return subnet.name !== joinSubnet && subnet.vpc === defaultVpc;
+  return subnet.name !== joinSubnet && subnet.vpc === defaultVpc && subnet.isPhysical !== true;
 }
 
 /** Nodes that announce what goes by this name. */

@@ -1,4 +1,5 @@
-import { networksInForce } from '../../api/in-force.ts';
+import { networksInForce, routingInForce } from '../../api/in-force.ts';
+import { isThroughRouter } from '../../api/subnet-routing.ts';
 import { defaultVpc } from '../../api/names.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { formatCidr } from '../../net/cidr.ts';
@@ -13,6 +14,7 @@ export function parseSubnet(raw: RawObject): Subnet {
     uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
     vpc: vpc || defaultVpc,
+    ...(isThroughRouter(routingInForce(raw.metadata.annotations)) ? {} : { isPhysical: true }),
     prefixes: networksInForce(raw.metadata.annotations).map(formatCidr),
     annotation: parseBgpAnnotation(raw.metadata.annotations),
   };
