@@ -1,5 +1,5 @@
 /** What a Subnet's spec says by itself: its networks, gateways and exclusions, or what is wrong with it. */
-import { defaultVpc } from '../../../lib/api/names.ts';
+import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
@@ -177,6 +177,8 @@ export interface Surroundings {
 export function defineSubnet(subnet: Subnet, { vpcs, vlans, defaultSubnet }: Surroundings): Outcome<Definition> {
   const unsupported = unsupportedOf(subnet, vpcs);
   if (unsupported !== undefined) return { problem: unsupported };
+  if (subnet.name === joinSubnet && subnet.spec.vlan !== '')
+    return refuse('NotSupported', `spec.vlan: ${joinSubnet} is between nodes and routers of the overlay: remove it`);
   const underlay = readUnderlay(subnet.spec, vlans);
   if ('problem' in underlay) return underlay;
   const cidrs = readCidrs(subnet.spec.cidrBlock);

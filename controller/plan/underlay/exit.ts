@@ -6,6 +6,7 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { Feature } from '../feature.ts';
@@ -13,7 +14,9 @@ import { nothing } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import type { View } from '../view.ts';
+import { isReachable, networksOf } from '../vpc/next-hops.ts';
 import { routeTableOf } from '../vpc/route-table.ts';
+import { readStaticRoutes } from '../vpc/static-routes.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
 import { isOfNetworks, isPhysical, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { isJoined, routerAddresses } from './router-addresses.ts';
@@ -51,6 +54,14 @@ function routeRow(vpc: string, { table, part }: Exit): DesiredRow {
   };
 }
 
+/** Networks that the user gives a way of their own. */
+function ownSources(view: View, vpc: string, family: Family): readonly Cidr[] {
+  const { routes } = readStaticRoutes(view.vpcs.get(vpc)?.spec);
+  const networks = networksOf(view, vpc);
+  const own = routes.filter(({ policy, nextHop }) => policy === 'src-ip' && isReachable(networks, nextHop));
+  return own.map(({ prefix }) => prefix).filter((prefix) => prefix.family === family);
+}
+
 function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] {
   const exits = exitsOf(view, vpc, family);
   const taken = userDefaults(view, vpc);
@@ -59,13 +70,14 @@ function rowsOf(view: View, vpc: string, family: Family): readonly DesiredRow[] 
     if (!taken.has(`${exit.table}/${family}`) && !tables.has(exit.table)) tables.set(exit.table, exit);
   if (tables.size === 0) return [];
   const ip = matchFamily(family);
-  const joined = exits.map(({ part }) => formatCidr(part.cidr)).join(', ');
+  const free = [...exits.map(({ part }) => part.cidr), ...ownSources(view, vpc, family)];
+  const sources = [...new Set(free.map(formatCidr))].join(', ');
   const drop: DesiredRow = {
     table: 'Logical_Router_Policy',
     key: `u2o/${vpc}/ipv${family}`,
     columns: {
       priority: policyPriority.nowhere,
-      match: `${ip}.src != {${joined}} && ${ip}.dst != {${ownCidrs(view, vpc, family).join(', ')}}`,
+      match: `${ip}.src != {${sources}} && ${ip}.dst != {${ownCidrs(view, vpc, family).join(', ')}}`,
       action: 'drop',
       external_ids: vendorIds,
     },
