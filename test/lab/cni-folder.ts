@@ -8,8 +8,8 @@ import { checkout, type NodeLayout } from './layout.ts';
 import { tool } from './tools.ts';
 
 const shim = join(checkout, 'daemon/shim/isthmus-cni');
-/** Plugins that may stand behind ours in a chain. */
-const chainable = ['portmap', 'bandwidth', 'tuning'] as const;
+/** `loopback` is what containerd calls before any network; the others may stand behind ours in a chain. */
+const others = ['loopback', 'portmap', 'bandwidth', 'tuning'] as const;
 
 /** Folder of the plugins: CNI_PATH of the node's runtime. */
 export function cniBin(node: Pick<NodeLayout, 'dir'>): string {
@@ -25,7 +25,7 @@ export function cniConf(node: Pick<NodeLayout, 'dir'>): string {
 export function makeCniBin(node: Pick<NodeLayout, 'dir'>): void {
   const folder = cniBin(node);
   mkdirSync(folder, { recursive: true });
-  for (const [name, program] of [['isthmus', shim] as const, ...chainable.map((name) => [name, tool(name)] as const)]) {
+  for (const [name, program] of [['isthmus', shim] as const, ...others.map((name) => [name, tool(name)] as const)]) {
     rmSync(join(folder, name), { force: true });
     symlinkSync(program, join(folder, name));
   }

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 
 packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr bird2 gobgpd openbgpd exabgp etcd-server
   iproute2 iputils-ping ethtool nftables conntrack socat tcpdump procps jq curl containerd runc busybox-static)
-programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp cnitool bandwidth portmap tuning)
+programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp cnitool bandwidth loopback portmap tuning)
 kubernetes=v1.34.4
 
 started=${EPOCHREALTIME/./}

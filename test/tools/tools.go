@@ -5,6 +5,7 @@ package tools
 
 import (
 	_ "github.com/containernetworking/cni/cnitool"
+	_ "github.com/containernetworking/plugins/plugins/main/loopback"
 	_ "github.com/containernetworking/plugins/plugins/meta/bandwidth"
 	_ "github.com/containernetworking/plugins/plugins/meta/portmap"
 	_ "github.com/containernetworking/plugins/plugins/meta/tuning"
