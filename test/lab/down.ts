@@ -7,6 +7,7 @@ import { dirname } from 'node:path';
 import { restoreBuffers } from './buffers.ts';
 import { killComponent, processesOf } from './component.ts';
 import { publicStateDir, realStateDir } from './layout.ts';
+import { podProcesses, removeLeftovers } from './leftovers.ts';
 import { deleteNamespaces, namespacesOf, ownerOf } from './network.ts';
 import { run, waitFor } from './run.ts';
 
@@ -22,6 +23,8 @@ export async function takeDown(name: string): Promise<void> {
   if (!hasState && (await ownerOf(name)) !== dir) return;
   const namespaces = namespacesOf(name);
   await killWithin(namespaces);
+  await killUntilNone(`the pods of lab ${name}`, () => podProcesses(name));
+  await removeLeftovers(name, dir);
   await deleteNamespaces(namespaces);
   restoreBuffers();
   rmSync(dir, { recursive: true, force: true });
@@ -33,10 +36,14 @@ export async function takeDown(name: string): Promise<void> {
 
 /** Kills every process that was started in a directory of a lab, or below it. */
 export async function killAll(dir: string): Promise<void> {
+  await killUntilNone(`the processes of ${dir}`, () => processesOf(dir));
+}
+
+async function killUntilNone(what: string, find: () => readonly number[]): Promise<void> {
   await waitFor(
-    `the end of the processes of ${dir}`,
+    `the end of ${what}`,
     () => {
-      const left = processesOf(dir);
+      const left = find();
       for (const pid of left) kill(pid);
       return left.length === 0 || `pids ${left.join(', ')} live`;
     },

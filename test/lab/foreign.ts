@@ -196,7 +196,15 @@ function foreignLayout(lab: Lab, name: string, podCidr: string, octet: number): 
   const dir = join(lab.dir, name);
   const ovn = lab.hub?.ovn ?? '';
   const subnet = `172.30.${String(octet)}`;
-  const node = { name: 'n1', cluster: name, ovn, dir: join(dir, 'n1'), netns: `${lab.name}-${name}-n1`, labels: {} };
+  const node = {
+    name: 'n1',
+    cluster: name,
+    ovn,
+    dir: join(dir, 'n1'),
+    netns: `${lab.name}-${name}-n1`,
+    labels: {},
+    runtime: 'bare' as const,
+  };
   return {
     name,
     dir,

@@ -2,7 +2,9 @@
  * Gives a lab back what a user killed or froze: dead processes start with their recorded command line, stopped ones
  * continue. Supervised ones are labd's work, and labd itself is healed here.
  */
-import { type Component, componentsIn, pidOf, startComponent, stateOf } from './component.ts';
+import { rmSync } from 'node:fs';
+import { containerdSocket, dropLostNamespaces, sandboxNamespaces } from './containerd.ts';
+import { type Component, fileExists, componentsIn, pidOf, startAndWait, startComponent, stateOf } from './component.ts';
 import type { Lab, NodeLayout } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
 import { remakeDatabase, waitForBridge } from './ovn.ts';
@@ -56,11 +58,21 @@ function rank(component: Component): number {
 
 async function startAgain(lab: Lab, component: Component): Promise<void> {
   if (component.dir === lab.hub?.dir) await remakeDatabase(lab.hub, component.name);
-  await startComponent(component);
   const node = lab.clusters
     .flatMap((cluster): readonly NodeLayout[] => cluster.nodes)
     .find((n) => n.dir === component.dir);
+  if (node !== undefined && component.name === 'containerd') return startContainerdAgain(node, component);
+  await startComponent(component);
   if (component.name !== 'ovs-vswitchd' || node === undefined) return;
   await waitForBridge(node);
   await configureNodeAddress(lab, node);
+}
+
+async function startContainerdAgain(node: NodeLayout, component: Component): Promise<void> {
+  const found = sandboxNamespaces(node);
+  const socket = containerdSocket(node);
+  // The socket of the one that was killed would look as if this one listened already.
+  rmSync(socket, { force: true });
+  await startAndWait(component, fileExists(socket));
+  await dropLostNamespaces(node, found);
 }

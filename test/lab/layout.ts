@@ -16,6 +16,8 @@ export interface NodeLayout {
   readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ovn: string;
+  /** Who makes its pods: the lab itself, or a containerd on the node. */
+  readonly runtime: 'bare' | 'containerd';
 }
 export interface ClusterLayout {
   readonly name: string;
@@ -160,6 +162,7 @@ function layOutCluster(
       ...node,
       cluster: cluster.name,
       ovn,
+      runtime: node.runtime ?? cluster.runtime ?? 'bare',
       dir: join(clusterDir, node.name),
       netns: `${record.name}-${cluster.name}-${node.name}`,
       address: `${subnet}.${String(at + 11)}`,

@@ -19,6 +19,8 @@ const ovn = z
   .regex(/^\d\d\.\d\d$/, 'must be an OVN version such as 25.03')
   .optional();
 const labels = z.record(z.string(), z.string()).default({});
+/** What makes the pods of a node: the lab itself as bare namespaces, or a containerd of the node's own. */
+const runtime = z.enum(['bare', 'containerd'], 'must be bare or containerd').optional();
 
 const cluster = z.strictObject({
   name,
@@ -33,7 +35,9 @@ const cluster = z.strictObject({
   ovn,
   /** False: it is no member of the hub until join.ts makes it one. */
   joins: z.boolean().default(true),
-  nodes: z.array(z.strictObject({ name, labels })).min(1).max(200),
+  /** Of the nodes that name none themselves; bare if absent. */
+  runtime,
+  nodes: z.array(z.strictObject({ name, labels, runtime })).min(1).max(200),
 });
 
 const topology = z

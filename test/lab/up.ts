@@ -18,6 +18,7 @@ import {
 } from './chart.ts';
 import { makeCniBin } from './cni-folder.ts';
 import { startComponent, writeWhole } from './component.ts';
+import { runsContainerd, startContainerd } from './containerd.ts';
 import { startControlPlane } from './control-plane.ts';
 import { takeDown } from './down.ts';
 import { directoriesOf, healLab } from './heal.ts';
@@ -155,10 +156,17 @@ async function startCluster(lab: Lab, cluster: ClusterLayout, progress: Progress
     Promise.all(cluster.nodes.map((node) => startNode(lab, node))).then(() =>
       say(`${cluster.name}: Open vSwitch on the nodes`),
     ),
+    startContainerds(cluster, say),
     startKubernetes(lab, cluster, progress),
   ]);
   await Promise.all(clusterRooms(lab, cluster).map(startComponent));
   say(`${cluster.name}: Isthmus's processes started`);
+}
+
+async function startContainerds(cluster: ClusterLayout, say: (step: string) => void): Promise<void> {
+  const nodes = cluster.nodes.filter(runsContainerd);
+  await Promise.all(nodes.map(startContainerd));
+  if (nodes.length > 0) say(`${cluster.name}: containerd on ${nodes.map(({ name }) => name).join(', ')}`);
 }
 
 async function startKubernetes(

@@ -18,5 +18,5 @@ runRoom('labd', async (signal, log) => {
     keepNodeTokens({ ...common, signal });
     return new PodRuntime({ lab, ...common });
   });
-  await Promise.all([supervise(lab, log, signal), ...runtimes.map((runtime) => runtime.start())]);
+  await Promise.all([supervise(lab, log, signal), ...runtimes.map((runtime) => runtime.start(signal))]);
 });

@@ -14,7 +14,31 @@ export interface Pod {
   readonly isReleased: boolean;
   readonly isRunning: boolean;
   readonly address: string | undefined;
-  readonly containers: readonly { readonly name: string; readonly image: string }[];
+  readonly containers: readonly Container[];
+  readonly hostname: string | undefined;
+  readonly dnsPolicy: string;
+  readonly dnsConfig: DnsConfig;
+}
+
+export interface Container {
+  readonly name: string;
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly args: readonly string[];
+  readonly env: readonly { readonly name: string; readonly value: string }[];
+  readonly ports: readonly Port[];
+}
+/** A port of a container; `hostPort` is 0 where the node has none for it. */
+export interface Port {
+  readonly containerPort: number;
+  readonly hostPort: number;
+  readonly hostIP: string;
+  readonly protocol: 'TCP' | 'UDP' | 'SCTP';
+}
+export interface DnsConfig {
+  readonly servers: readonly string[];
+  readonly searches: readonly string[];
+  readonly options: readonly string[];
 }
 
 export interface Node {
@@ -23,15 +47,32 @@ export interface Node {
   readonly canTakePods: boolean;
 }
 
-interface RawPod {
-  readonly spec?: {
-    readonly nodeName?: string;
-    readonly hostNetwork?: boolean;
-    readonly nodeSelector?: Readonly<Record<string, string>>;
-    readonly containers?: readonly { readonly name: string; readonly image?: string }[];
+interface RawSpec {
+  readonly nodeName?: string;
+  readonly hostNetwork?: boolean;
+  readonly nodeSelector?: Readonly<Record<string, string>>;
+  readonly hostname?: string;
+  readonly dnsPolicy?: string;
+  readonly dnsConfig?: {
+    readonly nameservers?: readonly string[];
+    readonly searches?: readonly string[];
+    readonly options?: readonly { readonly name?: string; readonly value?: string }[];
   };
+  readonly containers?: readonly RawContainer[];
+}
+interface RawPod {
+  readonly spec?: RawSpec;
   readonly status?: { readonly phase?: string; readonly podIP?: string };
   readonly metadata: RawObject['metadata'] & { readonly deletionGracePeriodSeconds?: number };
+}
+
+interface RawContainer {
+  readonly name: string;
+  readonly image?: string;
+  readonly command?: readonly string[];
+  readonly args?: readonly string[];
+  readonly env?: readonly { readonly name: string; readonly value?: string }[];
+  readonly ports?: readonly (Partial<Port> & { readonly containerPort: number })[];
 }
 
 export function parsePod(raw: RawObject): Pod {
@@ -48,7 +89,38 @@ export function parsePod(raw: RawObject): Pod {
     isReleased: metadata.deletionTimestamp !== undefined && metadata.deletionGracePeriodSeconds === 0,
     isRunning: status.phase === 'Running',
     address: status.podIP,
-    containers: (spec.containers ?? []).map(({ name, image }) => ({ name, image: image ?? '' })),
+    containers: (spec.containers ?? []).map(parseContainer),
+    hostname: spec.hostname,
+    dnsPolicy: spec.dnsPolicy ?? 'ClusterFirst',
+    dnsConfig: parseDns(spec.dnsConfig),
+  };
+}
+
+function parseContainer({ name, image = '', command = [], args = [], env = [], ports = [] }: RawContainer): Container {
+  return {
+    name,
+    image,
+    command,
+    args,
+    env: env.map((entry) => ({ name: entry.name, value: entry.value ?? '' })),
+    ports: ports.map(({ containerPort, hostPort = 0, hostIP = '', protocol = 'TCP' }) => ({
+      containerPort,
+      hostPort,
+      hostIP,
+      protocol,
+    })),
+  };
+}
+
+function parseDns({
+  nameservers = [],
+  searches = [],
+  options = [],
+}: NonNullable<RawSpec['dnsConfig']> = {}): DnsConfig {
+  return {
+    servers: nameservers,
+    searches,
+    options: options.map(({ name = '', value }) => (value === undefined ? name : `${name}:${value}`)),
   };
 }
 

@@ -5,23 +5,31 @@
  */
 import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
+import { setTimeout as delay } from 'node:timers/promises';
 import { KubeApiError } from '../../../lib/kube/errors.ts';
 import { reflect } from '../../../lib/kube/reflector.ts';
 import { nodes, objectPath, pods } from '../../../lib/kube/resources.ts';
 import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
 import type { Logger } from '../../../lib/run/logger.ts';
+import { CriError } from '../cri/client.ts';
 import type { ClusterLayout, Lab, NodeLayout } from '../layout.ts';
+import { runsContainerd } from '../containerd.ts';
+import { ContainerdPods } from './containerd-pods.ts';
 import { chooseNode, type Node, parseNode, parsePod, type Pod, runningStatus } from './pod.ts';
 import { KeyedQueue } from './queue.ts';
 import {
   addressesOf,
   createSandbox,
   ensureListener,
+  forgetSandbox,
   planSandbox,
   readSandboxes,
+  recordSandbox,
   removeSandbox,
   type Sandbox,
 } from './sandbox.ts';
+
+const relistMs = 1000;
 
 export interface RuntimeOptions {
   readonly lab: Lab;
@@ -42,6 +50,10 @@ export class PodRuntime {
   /** Bindings that the mirror does not show yet, so that a burst is spread. */
   readonly #bound = new Map<string, string>();
   readonly #eventCounts = new Map<string, number>();
+  /** The nodes that have a containerd, by name. */
+  readonly #containerd: ReadonlyMap<string, ContainerdPods>;
+  /** Sandboxes whose process has ended, by container id. */
+  readonly #ended = new Set<string>();
 
   constructor({ lab, cluster, kube, log }: RuntimeOptions) {
     this.#lab = lab;
@@ -49,6 +61,9 @@ export class PodRuntime {
     this.#kube = kube;
     this.#log = log;
     this.#sandboxes = readSandboxes(cluster);
+    this.#containerd = new Map(
+      cluster.nodes.filter(runsContainerd).map((node) => [node.name, new ContainerdPods(lab, cluster, node)]),
+    );
     this.#pods = reflect({ client: kube, resource: pods, parse: parsePod });
     this.#nodes = reflect({ client: kube, resource: nodes, parse: parseNode });
     this.#queue = new KeyedQueue({
@@ -67,8 +82,8 @@ export class PodRuntime {
     });
   }
 
-  /** Resumes with the sandboxes that exist and follows the API from then on. */
-  async start(): Promise<void> {
+  /** Resumes with the sandboxes that exist and follows the API from then on, until aborted. */
+  async start(signal: AbortSignal): Promise<void> {
     // Nothing may run before the pods are known: a sandbox without a pod is removed.
     await Promise.all([this.#pods.synced, this.#nodes.synced]);
     this.#pods.subscribe(({ key }) => this.#queue.add(key));
@@ -76,6 +91,31 @@ export class PodRuntime {
     for (const key of new Set([...this.#sandboxes.keys(), ...[...this.#pods.entries()].map(([podKey]) => podKey)]))
       this.#queue.add(key);
     this.#log.info({ sandboxes: this.#sandboxes.size, pods: this.#pods.size }, 'following pods');
+    await Promise.all([...this.#containerd].map(([node, pods]) => this.#relist(node, pods, signal)));
+  }
+
+  /** Notices sandboxes that ended by themselves, as kubelet does: by asking the runtime for all of them every second. */
+  async #relist(node: string, pods: ContainerdPods, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      // Taken before the question: one that is made meanwhile may be missing from the answer.
+      const known = [...this.#sandboxes].filter(([, sandbox]) => sandbox.node === node && sandbox.result !== undefined);
+      try {
+        const ready = known.length === 0 ? new Set<string>() : await pods.ready();
+        for (const [key, { containerId }] of known) if (!ready.has(containerId)) this.#sawEnd(key, containerId);
+      } catch (error) {
+        if (!(error instanceof CriError)) throw error;
+        this.#log.debug({ node, err: error }, 'containerd does not answer');
+      }
+      // Only the abort ends the pause early, and it ends the loop.
+      await delay(relistMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  #sawEnd(key: string, containerId: string): void {
+    if (this.#sandboxes.get(key)?.containerId !== containerId || this.#ended.has(containerId)) return;
+    this.#log.warn({ pod: key, sandbox: containerId }, 'sandbox ended by itself, will be made anew');
+    this.#ended.add(containerId);
+    this.#queue.add(key);
   }
 
   #retryUnscheduled(): void {
@@ -85,7 +125,7 @@ export class PodRuntime {
   async #reconcile(key: string): Promise<void> {
     const pod = this.#pods.get(key);
     const sandbox = this.#sandboxes.get(key);
-    if (sandbox && !isWanted(sandbox, pod)) await this.#remove(key, sandbox);
+    if (sandbox && !this.#isWanted(sandbox, pod)) await this.#remove(key, sandbox);
     if (pod === undefined) {
       this.#bound.delete(key);
       return;
@@ -105,7 +145,7 @@ export class PodRuntime {
   async #runOn(key: string, pod: Pod, node: NodeLayout): Promise<void> {
     if (pod.isHostNetwork) return this.#report(pod, [node.address], node);
     const sandbox = this.#sandboxes.get(key) ?? (await this.#create(key, pod, node));
-    await ensureListener(this.#cluster, sandbox);
+    if (!this.#containerd.has(node.name)) await ensureListener(this.#cluster, sandbox);
     await this.#report(pod, addressesOf(sandbox), node);
   }
 
@@ -114,7 +154,9 @@ export class PodRuntime {
       const planned = planSandbox(this.#lab, this.#cluster, pod, node.name);
       this.#sandboxes.set(key, planned);
       const started = performance.now();
-      const sandbox = await createSandbox(this.#cluster, node, planned);
+      const containerd = this.#containerd.get(node.name);
+      const sandbox = await (containerd ? containerd.create(pod, planned) : createSandbox(node, planned));
+      recordSandbox(this.#cluster, sandbox);
       this.#sandboxes.set(key, sandbox);
       this.#log.info({ pod: key, node: node.name, ms: Math.round(performance.now() - started) }, 'sandbox created');
       return sandbox;
@@ -127,7 +169,12 @@ export class PodRuntime {
   }
 
   async #remove(key: string, sandbox: Sandbox): Promise<void> {
-    await removeSandbox(this.#cluster, this.#nodeOf(sandbox.node), sandbox);
+    const containerd = this.#containerd.get(sandbox.node);
+    if (containerd) await containerd.remove(sandbox);
+    else await removeSandbox(this.#cluster, this.#nodeOf(sandbox.node), sandbox);
+    await forgetSandbox(this.#cluster, sandbox);
+    if (this.#pods.get(key)?.uid !== sandbox.uid) containerd?.forget(sandbox.uid);
+    this.#ended.delete(sandbox.containerId);
     this.#sandboxes.delete(key);
     this.#log.info({ pod: key }, 'sandbox removed');
   }
@@ -225,10 +272,11 @@ export class PodRuntime {
       this.#log.debug({ path, err: error }, 'object is gone or has changed');
     }
   }
-}
 
-function isWanted(sandbox: Sandbox, pod: Pod | undefined): boolean {
-  if (pod === undefined || pod.uid !== sandbox.uid || pod.isDeleting || pod.isFinished) return false;
-  // Without a result an ADD was cut short: what it left is taken away before the next.
-  return sandbox.result !== undefined && existsSync(`/run/netns/${sandbox.netns}`);
+  #isWanted(sandbox: Sandbox, pod: Pod | undefined): boolean {
+    if (pod === undefined || pod.uid !== sandbox.uid || pod.isDeleting || pod.isFinished) return false;
+    if (this.#ended.has(sandbox.containerId)) return false;
+    // Without a result an ADD was cut short: what it left is taken away before the next.
+    return sandbox.result !== undefined && existsSync(`/run/netns/${sandbox.netns}`);
+  }
 }

@@ -23,6 +23,7 @@ export interface Sandbox {
   readonly uid: string;
   readonly node: string;
   readonly netns: string;
+  /** Of the sandbox; on a node with a containerd it is known once that has made it. */
   readonly containerId: string;
   /** What ADD answered; absent while it is under way, or after a crash in the midst of it. */
   readonly result?: CniResult;
@@ -70,21 +71,24 @@ export function planSandbox(lab: Lab, cluster: ClusterLayout, pod: Pod, node: st
   };
   if (existsSync(`/run/netns/${sandbox.netns}`))
     throw new Error(`network namespace ${sandbox.netns} exists: another pod's name gives the same`);
-  writeWhole(fileOf(cluster, sandbox, 'sandbox.json'), JSON.stringify(sandbox));
+  recordSandbox(cluster, sandbox);
   return sandbox;
 }
 
 /** Makes the namespace and runs ADD. @throws CniError as the plugin answers; the sandbox has to be removed then. */
-export async function createSandbox(cluster: ClusterLayout, node: NodeLayout, sandbox: Sandbox): Promise<Sandbox> {
+export async function createSandbox(node: NodeLayout, sandbox: Sandbox): Promise<Sandbox> {
   await run(['ip', 'netns', 'add', sandbox.netns]);
   await run(['ip', '-n', sandbox.netns, 'link', 'set', 'lo', 'up']);
   const result = JSON.parse(await callPlugin('ADD', node, sandbox)) as CniResult;
-  const ready = { ...sandbox, result };
-  writeWhole(fileOf(cluster, sandbox, 'sandbox.json'), JSON.stringify(ready));
-  return ready;
+  return { ...sandbox, result };
 }
 
-/** Runs DEL and removes all traces. @throws CniError while the plugin cannot clean up; to be tried again. */
+/** Records a sandbox as it is now. */
+export function recordSandbox(cluster: ClusterLayout, sandbox: Sandbox): void {
+  writeWhole(fileOf(cluster, sandbox, 'sandbox.json'), JSON.stringify(sandbox));
+}
+
+/** Ends the listener and runs DEL. @throws CniError while the plugin cannot clean up; to be tried again. */
 export async function removeSandbox(
   cluster: ClusterLayout,
   node: NodeLayout | undefined,
@@ -92,6 +96,10 @@ export async function removeSandbox(
 ): Promise<void> {
   await killComponent(listener(cluster, sandbox));
   if (node) await callPlugin('DEL', node, sandbox);
+}
+
+/** Removes all traces of a sandbox whose network is gone. */
+export async function forgetSandbox(cluster: ClusterLayout, sandbox: Sandbox): Promise<void> {
   if (existsSync(`/run/netns/${sandbox.netns}`)) await deleteNamespaces([sandbox.netns]);
   for (const suffix of ['http', 'sed', 'pid', 'log', 'cmd.json', 'sandbox.json'])
     rmSync(fileOf(cluster, sandbox, suffix), { force: true });

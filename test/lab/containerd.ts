@@ -1,0 +1,101 @@
+/** The containerd of a node: a process in the node's network namespace, with folders, socket and image of its own. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { cniBin, cniConf } from './cni-folder.ts';
+import { type Component, fileExists, startAndWait } from './component.ts';
+import { CriClient } from './cri/client.ts';
+import { busyboxImage, imageName } from './cri/image.ts';
+import { mountsBelow } from './leftovers.ts';
+import type { NodeLayout } from './layout.ts';
+import { cniSocket } from './rooms.ts';
+import { run } from './run.ts';
+
+/** containerd keeps what the API of Kubernetes made in this namespace of its own. */
+const criNamespace = 'k8s.io';
+
+/** Where a node's containerd answers. */
+export function containerdSocket(node: Pick<NodeLayout, 'dir'>): string {
+  return join(node.dir, 'containerd.sock');
+}
+
+export function runsContainerd(node: NodeLayout): boolean {
+  return node.runtime === 'containerd';
+}
+
+function stateDir(node: Pick<NodeLayout, 'dir'>): string {
+  return join(node.dir, 'containerd/state');
+}
+
+/** Makes a node's containerd and gives it the image that its pods run. @throws Error with its last log lines */
+export async function startContainerd(node: NodeLayout): Promise<void> {
+  const { dir, netns } = node;
+  const config = join(dir, 'containerd.toml');
+  mkdirSync(cniConf(node), { recursive: true });
+  writeFileSync(config, configOf(node));
+  const component: Component = {
+    dir,
+    name: 'containerd',
+    netns,
+    argv: ['containerd', '--config', config],
+    // Plugins inherit it: it tells ours where the daemon of this node listens.
+    env: { ISTHMUS_SOCKET: cniSocket(node) },
+  };
+  await startAndWait(component, fileExists(containerdSocket(node)));
+  const archive = join(dir, 'containerd/image.tar');
+  writeFileSync(archive, busyboxImage());
+  await run(['ctr', '--address', containerdSocket(node), '--namespace', criNamespace, 'image', 'import', archive]);
+}
+
+function configOf(node: NodeLayout): string {
+  const text = (value: string): string => JSON.stringify(value);
+  const { dir } = node;
+  return `version = 2
+root = ${text(join(dir, 'containerd/root'))}
+state = ${text(stateDir(node))}
+# Those that would look for disks, or make folders of their own elsewhere on the machine.
+disabled_plugins = [
+  "io.containerd.internal.v1.opt",
+  "io.containerd.internal.v1.restart",
+  "io.containerd.snapshotter.v1.aufs",
+  "io.containerd.snapshotter.v1.btrfs",
+  "io.containerd.snapshotter.v1.devmapper",
+  "io.containerd.snapshotter.v1.zfs",
+]
+[grpc]
+address = ${text(containerdSocket(node))}
+[plugins."io.containerd.grpc.v1.cri"]
+sandbox_image = ${text(imageName)}
+netns_mounts_under_state_dir = true
+# A machine that is itself a container may not let a process be spared from the kernel's memory killer.
+restrict_oom_score_adj = true
+[plugins."io.containerd.grpc.v1.cri".cni]
+bin_dir = ${text(cniBin(node))}
+conf_dir = ${text(cniConf(node))}
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+[plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
+Root = ${text(join(dir, 'containerd/runc'))}
+`;
+}
+
+/** The network namespaces of sandboxes, as mounts in the state of a node's containerd. */
+export function sandboxNamespaces(node: Pick<NodeLayout, 'dir'>): string[] {
+  return mountsBelow(join(stateDir(node), 'io.containerd.grpc.v1.cri/netns'));
+}
+
+/**
+ * Takes away those of the given namespaces that no sandbox has: a containerd that was killed between making one and
+ * recording its sandbox forgot it. `found` is from before its successor was started, which makes others since.
+ */
+export async function dropLostNamespaces(node: NodeLayout, found: readonly string[]): Promise<void> {
+  if (found.length === 0) return;
+  const cri = new CriClient({ socket: containerdSocket(node) });
+  const sandboxes = await cri.listPodSandbox();
+  const details = await Promise.all(sandboxes.map(({ id }) => cri.podSandboxStatus(id)));
+  cri.close();
+  const known = new Set(details.map(({ netns }) => netns));
+  for (const path of found.filter((candidate) => !known.has(candidate))) {
+    await run(['umount', path]);
+    rmSync(path);
+  }
+}

@@ -1,0 +1,107 @@
+/**
+ * What a containerd leaves when it is killed: shims and containers, which outlive it by design, mounts, cgroups, and files
+ * in folders of the machine. All is found by what it belongs to: a cgroup named after the lab, a path below its directory.
+ */
+import { globSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { NodeLayout } from './layout.ts';
+import { run } from './run.ts';
+
+/** The cgroup of a node's pods. */
+export function cgroupParent(lab: string, node: Pick<NodeLayout, 'cluster' | 'name'>): string {
+  return `${cgroupOf(lab)}/${node.cluster}-${node.name}`;
+}
+
+function cgroupOf(lab: string): string {
+  return `/isthmus-lab/${lab}`;
+}
+
+/** The processes in the cgroups of a lab's pods; they are no children of anything that the lab started. */
+export function podProcesses(lab: string): number[] {
+  const pids = cgroupFolders(cgroupOf(lab)).flatMap((folder) =>
+    (unlessGone(() => readFileSync(join(folder, 'cgroup.procs'), 'utf8')) ?? '').split('\n'),
+  );
+  return [...new Set(pids.filter(Boolean).map(Number))];
+}
+
+/** Mount points below a directory, those mounted last before those they may lie on. */
+export function mountsBelow(dir: string): string[] {
+  return readFileSync('/proc/self/mountinfo', 'utf8')
+    .split('\n')
+    .map((line) =>
+      (line.split(' ')[4] ?? '').replaceAll(/\\(\d{3})/g, (_, code: string) => String.fromCharCode(parseInt(code, 8))),
+    )
+    .filter((path) => path.startsWith(`${dir}/`))
+    .toReversed();
+}
+
+/** Takes away what the containerds of a lab left, once no process of theirs lives. @throws Error if the kernel holds on to something */
+export async function removeLeftovers(lab: string, dir: string): Promise<void> {
+  removeShimSockets(dir);
+  for (const path of mountsBelow(dir)) await run(['umount', path]);
+  for (const folder of cgroupFolders(cgroupOf(lab))) unlessGone(() => rmdirSync(folder));
+  for (const folder of cgroupRoots('/isthmus-lab')) removeIfEmpty(folder);
+  removeCachedResults(dir);
+}
+
+/** Shims listen in a folder of the machine, wherever the state of their containerd is. */
+function removeShimSockets(dir: string): void {
+  const folder = '/run/containerd';
+  for (const file of globSync('*/*/containerd/state/io.containerd.runtime.v2.task/*/*/address', { cwd: dir })) {
+    const address = readFileSync(join(dir, file), 'utf8');
+    if (address.startsWith(`unix://${folder}/s/`)) rmSync(address.replace('unix://', ''), { force: true });
+  }
+  removeIfEmpty(join(folder, 's'));
+  removeIfEmpty(folder);
+}
+
+/** The library that calls plugins keeps their results in a folder of the machine until DEL; each names its network namespace. */
+function removeCachedResults(dir: string): void {
+  const folder = '/var/lib/cni';
+  const results = join(folder, 'results');
+  for (const name of entriesOf(results)) {
+    const file = join(results, name);
+    if (unlessGone(() => readFileSync(file, 'utf8'))?.includes(`${dir}/`)) rmSync(file, { force: true });
+  }
+  removeIfEmpty(results);
+  removeIfEmpty(folder);
+}
+
+/** A cgroup in every hierarchy that has it. */
+function cgroupRoots(name: string): string[] {
+  const root = '/sys/fs/cgroup';
+  return ['', ...entriesOf(root)].map((hierarchy) => join(root, hierarchy, name)).filter(isFolder);
+}
+
+/** The folders of a cgroup and of all below it in every hierarchy, those below before those above. */
+function cgroupFolders(name: string): string[] {
+  return cgroupRoots(name).flatMap(foldersOf);
+}
+
+function foldersOf(folder: string): string[] {
+  const below = entriesOf(folder).map((name) => join(folder, name));
+  return [...below.filter(isFolder).flatMap(foldersOf), folder];
+}
+
+function entriesOf(folder: string): string[] {
+  return unlessGone(() => readdirSync(folder)) ?? [];
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** Another lab may be about to use the folder. */
+function removeIfEmpty(folder: string): void {
+  unlessGone(() => rmdirSync(folder), ['ENOENT', 'ENOTEMPTY', 'EBUSY']);
+}
+
+/** Other labs take away what is theirs meanwhile, and one folder may be found under two names. */
+function unlessGone<T>(act: () => T, codes: readonly string[] = ['ENOENT', 'ENODEV', 'ENOTDIR']): T | undefined {
+  try {
+    return act();
+  } catch (error) {
+    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
+    throw error;
+  }
+}
