@@ -1,9 +1,9 @@
 /** The containerd of a node: a process in the node's network namespace, with folders, socket and image of its own. */
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { cniBin, cniConf } from './cni-folder.ts';
-import { type Component, fileExists, startAndWait } from './component.ts';
-import { CriClient } from './cri/client.ts';
+import { type Component, startAndWait } from './component.ts';
+import { CriClient, CriError } from './cri/client.ts';
 import { busyboxImage, imageName } from './cri/image.ts';
 import { mountsBelow } from './leftovers.ts';
 import type { NodeLayout } from './layout.ts';
@@ -40,10 +40,29 @@ export async function startContainerd(node: NodeLayout): Promise<void> {
     // Plugins inherit it: it tells ours where the daemon of this node listens.
     env: { ISTHMUS_SOCKET: cniSocket(node) },
   };
-  await startAndWait(component, fileExists(containerdSocket(node)));
+  await startAndAsk(node, component);
   const archive = join(dir, 'containerd/image.tar');
   writeFileSync(archive, busyboxImage());
   await run(['ctr', '--address', containerdSocket(node), '--namespace', criNamespace, 'image', 'import', archive]);
+}
+
+/** Starts a containerd and waits until it answers: it listens before it has read what it knows. @throws Error with its last log lines */
+export async function startAndAsk(node: NodeLayout, component: Component): Promise<void> {
+  const cri = new CriClient({ socket: containerdSocket(node), timeoutMs: 5000 });
+  const answers = async (): Promise<true | string> => {
+    try {
+      await cri.listPodSandbox();
+      return true;
+    } catch (error) {
+      if (error instanceof CriError) return error.message;
+      throw error;
+    }
+  };
+  try {
+    await startAndWait(component, answers);
+  } finally {
+    cri.close();
+  }
 }
 
 function configOf(node: NodeLayout): string {
@@ -81,21 +100,4 @@ Root = ${text(join(dir, 'containerd/runc'))}
 /** The network namespaces of sandboxes, as mounts in the state of a node's containerd. */
 export function sandboxNamespaces(node: Pick<NodeLayout, 'dir'>): string[] {
   return mountsBelow(join(stateDir(node), 'io.containerd.grpc.v1.cri/netns'));
-}
-
-/**
- * Takes away those of the given namespaces that no sandbox has: a containerd that was killed between making one and
- * recording its sandbox forgot it. `found` is from before its successor was started, which makes others since.
- */
-export async function dropLostNamespaces(node: NodeLayout, found: readonly string[]): Promise<void> {
-  if (found.length === 0) return;
-  const cri = new CriClient({ socket: containerdSocket(node) });
-  const sandboxes = await cri.listPodSandbox();
-  const details = await Promise.all(sandboxes.map(({ id }) => cri.podSandboxStatus(id)));
-  cri.close();
-  const known = new Set(details.map(({ netns }) => netns));
-  for (const path of found.filter((candidate) => !known.has(candidate))) {
-    await run(['umount', path]);
-    rmSync(path);
-  }
 }

@@ -2,9 +2,8 @@
  * Gives a lab back what a user killed or froze: dead processes start with their recorded command line, stopped ones
  * continue. Supervised ones are labd's work, and labd itself is healed here.
  */
-import { rmSync } from 'node:fs';
-import { containerdSocket, dropLostNamespaces, sandboxNamespaces } from './containerd.ts';
-import { type Component, fileExists, componentsIn, pidOf, startAndWait, startComponent, stateOf } from './component.ts';
+import { startAndAsk } from './containerd.ts';
+import { type Component, componentsIn, pidOf, startComponent, stateOf } from './component.ts';
 import type { Lab, NodeLayout } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
 import { remakeDatabase, waitForBridge } from './ovn.ts';
@@ -61,18 +60,9 @@ async function startAgain(lab: Lab, component: Component): Promise<void> {
   const node = lab.clusters
     .flatMap((cluster): readonly NodeLayout[] => cluster.nodes)
     .find((n) => n.dir === component.dir);
-  if (node !== undefined && component.name === 'containerd') return startContainerdAgain(node, component);
+  if (node !== undefined && component.name === 'containerd') return startAndAsk(node, component);
   await startComponent(component);
   if (component.name !== 'ovs-vswitchd' || node === undefined) return;
   await waitForBridge(node);
   await configureNodeAddress(lab, node);
-}
-
-async function startContainerdAgain(node: NodeLayout, component: Component): Promise<void> {
-  const found = sandboxNamespaces(node);
-  const socket = containerdSocket(node);
-  // The socket of the one that was killed would look as if this one listened already.
-  rmSync(socket, { force: true });
-  await startAndWait(component, fileExists(socket));
-  await dropLostNamespaces(node, found);
 }

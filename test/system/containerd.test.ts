@@ -1,0 +1,250 @@
+/** A real runtime: containerd runs pods through the installed configuration and plugin, and neither loses nor leaks one whatever dies in the midst. */
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { imageName } from '../lab/cri/image.ts';
+import { openLab } from '../lab/lib/lab.ts';
+import { checkout } from '../lab/layout.ts';
+import { run, tryRun, waitFor } from '../lab/run.ts';
+import { ContainerdBed } from './containerd-bed.ts';
+import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
+
+describe('containerd', () => {
+  const lab = openLab();
+  const bed = new ContainerdBed(lab, 'shipped');
+  /** A pod of another node, in a namespace of its own. */
+  const elsewhere = 'ashore';
+  const peer = lab.ns(bed.cluster, `${elsewhere}/peer`);
+  const hostPort = 30_088;
+
+  /** The pod has its one sandbox, and answers a pod of another node. */
+  const works = async (pod: string): Promise<void> => {
+    await bed.untilReady(pod);
+    const address = await bed.address(pod);
+    await lab.ping(peer, address, { count: 2 });
+    assert.equal(await lab.fetchName(peer, address), pod);
+    const sandboxes = await bed.sandboxes(pod);
+    assert.deepEqual(
+      sandboxes.map(({ state }) => state),
+      ['SANDBOX_READY'],
+    );
+    const { ports, links, rows, addresses, 'network namespaces of containerd': namespaces } = await bed.traces();
+    assert.deepEqual([ports?.length, rows?.length, namespaces?.length], [1, 1, 1], 'one of each');
+    assert.deepEqual(links, ports);
+    assert.equal(addresses?.filter((name) => name.includes(`/${pod}.`)).length, 1);
+  };
+  const goes = async (pod: string): Promise<void> => {
+    await bed.delete(pod);
+    await bed.untilClean();
+  };
+
+  before(async () => {
+    await lab.kubectl(bed.cluster, ['create', 'namespace', bed.namespace]);
+    const other = lab.cluster(bed.cluster).nodes.find(({ name }) => name !== bed.node.name)?.name ?? '';
+    await addWorkload(lab, bed.cluster, { namespace: elsewhere, pods: [{ name: 'peer', node: other }] });
+    await waitForPods(lab, bed.cluster, elsewhere, 1);
+    await bed.begin();
+  });
+  after(async () => {
+    bed.cri.close();
+    await lab.heal();
+    for (const namespace of [bed.namespace, elsewhere]) await removeWorkload(lab, bed.cluster, namespace);
+  });
+
+  // What a failed test left would be held against the next ones too.
+  afterEach(async () => {
+    await bed.delete('--all');
+    await bed.untilClean();
+  });
+
+  it('is ready, with the one image that was made here', async () => {
+    const { containerVersion, images } = {
+      containerVersion: await bed.condition('RuntimeReady'),
+      images: await bed.cri.images(),
+    };
+    assert.equal(containerVersion.status, true);
+    assert.deepEqual(images, [imageName]);
+    assert.equal((await bed.condition('NetworkReady')).status, true);
+  });
+
+  it('runs a pod that others reach, and leaves nothing of it', async () => {
+    await bed.create('whole');
+    await works('whole');
+    const { id } = await bed.container('whole');
+    const inside = await bed.cri.exec(id, ['sh', '-c', 'hostname; ip -4 -o addr show eth0; cat /etc/resolv.conf']);
+    assert.equal(inside.code, 0, inside.stderr);
+    assert.match(inside.stdout, /^whole\n/);
+    assert.ok(inside.stdout.includes(await bed.address('whole')), inside.stdout);
+    assert.match(inside.stdout, /search shipped\.svc\.cluster\.local svc\.cluster\.local cluster\.local\n/);
+    const reached = await bed.cri.exec(id, [
+      'ping',
+      '-c',
+      '1',
+      '-W',
+      '2',
+      await lab.addressOf(bed.cluster, `${elsewhere}/peer`),
+    ]);
+    assert.equal(reached.code, 0, reached.stdout + reached.stderr);
+    await goes('whole');
+  });
+
+  it('runs many pods that come at once, and ends them at once', async () => {
+    const pods = Array.from({ length: 10 }, (_, at) => `many-${String(at)}`);
+    await Promise.all(pods.map((pod) => bed.create(pod)));
+    await Promise.all(pods.map((pod) => bed.untilReady(pod)));
+    const addresses = await Promise.all(pods.map((pod) => bed.address(pod)));
+    assert.equal(new Set(addresses).size, pods.length);
+    const names = await Promise.all(addresses.map((address) => lab.fetchName(peer, address)));
+    assert.deepEqual(names, pods);
+    await bed.delete(...pods);
+    await bed.untilClean();
+  });
+
+  it('runs the command of a container that asks for the image by its name', async () => {
+    await bed.create('worker', {
+      image: imageName,
+      command: ['sh', '-c'],
+      args: ['echo "$GREETING"; exec sleep 1000'],
+      env: [{ name: 'GREETING', value: 'good day' }],
+    });
+    await bed.untilReady('worker');
+    const log = join(lab.cluster(bed.cluster).dir, 'pods', `${bed.namespace}.worker.logs/main.log`);
+    await waitFor('its output', () => (existsSync(log) && readFileSync(log, 'utf8').includes('good day')) || 'none');
+    await goes('worker');
+  });
+
+  it('opens a port of the node by the plugin behind ours, and closes it', async () => {
+    const ask = ['curl', '-s', '-m', '3', `http://${bed.node.address}:${String(hostPort)}/`];
+    const { netns } = lab.router('tor');
+    await bed.create('open', { ports: [{ containerPort: 8080, hostPort }] });
+    await works('open');
+    assert.equal(await run(ask, { netns }), 'open\n', 'from the router');
+    assert.equal(await run(ask, { netns: bed.node.netns }), 'open\n', 'from the node itself');
+    await goes('open');
+    assert.notEqual((await tryRun(ask, { netns })).code, 0);
+  });
+
+  it('cancels an ADD whose client died, undoes it, and makes the pod with the next', async () => {
+    await bed.whileAdding('cancelled', () => lab.kill('.', 'labd'));
+    await waitFor('the ADD to be undone', async () => {
+      const { rows, links, 'network namespaces of containerd': namespaces } = await bed.traces();
+      const left = [rows, links, namespaces].flat();
+      return left.length === 0 || JSON.stringify(left);
+    });
+    await lab.heal();
+    await works('cancelled');
+    await goes('cancelled');
+  });
+
+  it('was killed during ADD: its successor makes the pod', async () => {
+    await bed.whileAdding('torn', () => lab.kill(bed.place, 'containerd'));
+    await lab.heal();
+    await works('torn');
+    await goes('torn');
+  });
+
+  it('was killed during ADD, and the pod deleted before its successor came: nothing is left', async () => {
+    await bed.whileAdding('lost', async () => {
+      await lab.kill(bed.place, 'containerd');
+      await bed.kubectl('delete', 'pod', 'lost', '--wait=false');
+    });
+    await lab.heal();
+    await bed.kubectl('wait', '--for=delete', 'pod/lost', '--timeout=60s');
+    await bed.untilClean();
+  });
+
+  it('tries again when the daemon was killed during ADD', async () => {
+    const pid = lab.pid(bed.place, 'daemon');
+    await bed.whileAdding('twice', async () => {
+      await lab.kill(bed.place, 'daemon');
+      await lab.waitForRestart(bed.place, 'daemon', pid);
+    });
+    await works('twice');
+    await goes('twice');
+  });
+
+  it('makes a sandbox anew whose process was killed', async () => {
+    await bed.create('phoenix');
+    await works('phoenix');
+    const address = await bed.address('phoenix');
+    const [old] = await bed.sandboxes('phoenix');
+    process.kill((await bed.cri.podSandboxStatus(old?.id ?? '')).pid, 'SIGKILL');
+    await waitFor('another sandbox', async () => {
+      const [now] = await bed.sandboxes('phoenix');
+      return (now !== undefined && now.id !== old?.id && now.state === 'SANDBOX_READY') || now?.id || 'none';
+    });
+    await works('phoenix');
+    assert.equal((await bed.sandboxes('phoenix'))[0]?.metadata.attempt, (old?.metadata.attempt ?? 0) + 1);
+    assert.equal(await bed.address('phoenix'), address);
+    await goes('phoenix');
+  });
+
+  it('was killed: traffic of its pods goes on, and its successor can end them', async () => {
+    await bed.create('steady');
+    await works('steady');
+    const [before] = await bed.sandboxes('steady');
+    const gap = await longestGapMs(peer, await bed.address('steady'), async () => {
+      await lab.kill(bed.place, 'containerd');
+      await lab.heal();
+    });
+    assert.ok(gap < 500, `a gap of ${gap.toFixed(0)} ms`);
+    await works('steady');
+    assert.equal((await bed.sandboxes('steady'))[0]?.id, before?.id);
+    await goes('steady');
+  });
+
+  it('ends pods that are deleted while the daemon is dead', async () => {
+    await bed.create('orphan');
+    await works('orphan');
+    const pid = lab.pid(bed.place, 'daemon');
+    await lab.kill(bed.place, 'daemon');
+    await bed.delete('orphan');
+    await lab.waitForRestart(bed.place, 'daemon', pid);
+    await bed.untilClean();
+  });
+
+  it('says why a pod does not start while the daemon is frozen, and starts it later', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'impatient-'));
+    const program = join(dir, 'isthmus-cni');
+    const source = join(checkout, 'daemon/shim/shim.c');
+    await run(['cc', '-static', '-Os', '-DANSWER_TIMEOUT_SECONDS=2', source, '-o', program]);
+    bed.signal('daemon', 'SIGSTOP');
+    try {
+      await bed.withPlugin(program, async () => {
+        await bed.create('patient');
+        await waitFor('the event', async () => {
+          const messages = await bed.events('patient', 'FailedCreatePodSandBox');
+          const said = messages.find((message) => message.includes('the isthmus daemon of this node does not answer'));
+          return said !== undefined || JSON.stringify(messages);
+        });
+      });
+    } finally {
+      bed.signal('daemon', 'SIGCONT');
+      rmSync(dir, { recursive: true });
+    }
+    await works('patient');
+    await goes('patient');
+  });
+
+  it('has a network once there is a configuration, without a restart', async () => {
+    const pid = lab.pid(bed.place, 'containerd');
+    bed.signal('daemon', 'SIGSTOP');
+    try {
+      for (const file of bed.networkConfigurations()) rmSync(file);
+      await waitFor('no network', async () => !(await bed.condition('NetworkReady')).status || 'NetworkReady');
+      assert.match((await bed.condition('NetworkReady')).message, /cni plugin not initialized/);
+    } finally {
+      bed.signal('daemon', 'SIGCONT');
+    }
+    await waitFor('the network', async () => {
+      const { status, message } = await bed.condition('NetworkReady');
+      return status || message;
+    });
+    assert.equal(lab.pid(bed.place, 'containerd'), pid);
+    await bed.create('late');
+    await works('late');
+    await goes('late');
+  });
+});
