@@ -1,5 +1,6 @@
 /** Objects that a real cluster would have from elsewhere: Nodes as kubelet registers them, and BGP objects as an operator writes them. */
 import type { KubeClient } from '../../lib/kube/types.ts';
+import { containerdVersion, runsContainerd } from './containerd.ts';
 import type { ClusterLayout, Lab, NodeLayout } from './layout.ts';
 import { applyAll, type Manifest } from './objects.ts';
 
@@ -41,7 +42,7 @@ async function reportReady(kube: KubeClient, node: NodeLayout): Promise<void> {
       bootID: '',
       kernelVersion: '',
       osImage: 'network namespace',
-      containerRuntimeVersion: 'lab://1',
+      containerRuntimeVersion: runsContainerd(node) ? `containerd://${await containerdVersion()}` : 'lab://1',
       kubeletVersion: 'v1.34.4',
       kubeProxyVersion: '',
       operatingSystem: 'linux',

@@ -22,6 +22,11 @@ export function runsContainerd(node: NodeLayout): boolean {
   return node.runtime === 'containerd';
 }
 
+/** As a node's status has it, such as `1.6.20~ds1`. */
+export async function containerdVersion(): Promise<string> {
+  return (await run(['containerd', '--version'])).split(' ')[2] ?? '';
+}
+
 function stateDir(node: Pick<NodeLayout, 'dir'>): string {
   return join(node.dir, 'containerd/state');
 }

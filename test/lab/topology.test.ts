@@ -46,6 +46,22 @@ test('a cluster runs its own OVN, else that of the lab, else the one of this mac
   assert.throws(() => checkTopology({ ovn: '25', clusters: [cluster] }, 'mine.yaml'), /ovn: must be an OVN version/);
 });
 
+test('a node has the runtime it names, else that of its cluster, else none of its own', () => {
+  const nodes = [{ name: 'n1' }, { name: 'n2', runtime: 'bare' }];
+  const topology = {
+    clusters: [
+      { ...cluster, runtime: 'containerd', nodes },
+      { ...cluster, name: 'west' },
+    ],
+  };
+  const record = { name: 'demo', without: [], apiPorts: [1, 2], isComplete: true };
+  const lab = layOut({ ...record, topology: checkTopology(topology, 'x') });
+  const runtimes = lab.clusters.flatMap((each) => each.nodes.map(({ runtime }) => runtime));
+  assert.deepEqual(runtimes, ['containerd', 'bare', 'bare']);
+  const bad = { clusters: [{ ...cluster, runtime: 'docker' }] };
+  assert.throws(() => checkTopology(bad, 'mine.yaml'), /runtime: must be bare or containerd/);
+});
+
 test('every host has a namespace, a directory and an address of its own', () => {
   const topology = readTopology(join(import.meta.dirname, 'topologies/default.yaml'));
   const lab = layOut({ name: 'demo', topology, without: [], apiPorts: [1, 2], isComplete: true });
