@@ -7,6 +7,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { imageName } from '../lab/cri/image.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { checkout } from '../lab/layout.ts';
+import { podProcesses } from '../lab/leftovers.ts';
 import { run, tryRun, waitFor } from '../lab/run.ts';
 import { ContainerdBed } from './containerd-bed.ts';
 import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
@@ -39,6 +40,12 @@ describe('containerd', () => {
     await bed.delete(pod);
     await bed.untilClean();
   };
+
+  const untilAnother = (pod: string, old = ''): Promise<void> =>
+    waitFor(`another sandbox of ${pod}`, async () => {
+      const [now] = await bed.sandboxes(pod);
+      return (now !== undefined && now.id !== old && now.state === 'SANDBOX_READY') || `${now?.id ?? 'none'} yet`;
+    });
 
   before(async () => {
     await lab.kubectl(bed.cluster, ['create', 'namespace', bed.namespace]);
@@ -171,10 +178,7 @@ describe('containerd', () => {
     const address = await bed.address('phoenix');
     const [old] = await bed.sandboxes('phoenix');
     process.kill((await bed.cri.podSandboxStatus(old?.id ?? '')).pid, 'SIGKILL');
-    await waitFor('another sandbox', async () => {
-      const [now] = await bed.sandboxes('phoenix');
-      return (now !== undefined && now.id !== old?.id && now.state === 'SANDBOX_READY') || now?.id || 'none';
-    });
+    await untilAnother('phoenix', old?.id);
     await works('phoenix');
     assert.equal((await bed.sandboxes('phoenix'))[0]?.metadata.attempt, (old?.metadata.attempt ?? 0) + 1);
     assert.equal(await bed.address('phoenix'), address);
@@ -195,14 +199,42 @@ describe('containerd', () => {
     await goes('steady');
   });
 
-  it('ends pods that are deleted while the daemon is dead', async () => {
+  it('ends a pod that was deleted while the daemon was dead', async () => {
     await bed.create('orphan');
     await works('orphan');
-    const pid = lab.pid(bed.place, 'daemon');
-    await lab.kill(bed.place, 'daemon');
-    await bed.delete('orphan');
-    await lab.waitForRestart(bed.place, 'daemon', pid);
+    const [sandbox] = await bed.sandboxes('orphan');
+    // It would start the daemon again after a second.
+    const labd = lab.pid('.', 'labd');
+    process.kill(labd, 'SIGSTOP');
+    try {
+      await lab.kill(bed.place, 'daemon');
+      await bed.kubectl('delete', 'pod', 'orphan', '--wait=false');
+      await assert.rejects(
+        bed.cri.stopPodSandbox(sandbox?.id ?? ''),
+        /StopPodSandbox: failed to destroy network .* the isthmus daemon of this node does not answer, try again later/,
+      );
+    } finally {
+      process.kill(labd, 'SIGCONT');
+    }
+    await bed.kubectl('wait', '--for=delete', 'pod/orphan', '--timeout=60s');
     await bed.untilClean();
+  });
+
+  it('makes a pod anew whose shim was killed, and leaves no process of the old', async () => {
+    await bed.create('bereft');
+    await works('bereft');
+    const [old] = await bed.sandboxes('bereft');
+    const { pid } = await bed.cri.podSandboxStatus(old?.id ?? '');
+    const shim = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1]);
+    assert.match(readFileSync(`/proc/${String(shim)}/cmdline`, 'utf8'), /containerd-shim-runc-v2/);
+    process.kill(shim, 'SIGKILL');
+    await untilAnother('bereft', old?.id);
+    await works('bereft');
+    await goes('bereft');
+    assert.deepEqual(
+      podProcesses(lab.layout.name).filter((left) => left === pid),
+      [],
+    );
   });
 
   it('says why a pod does not start while the daemon is frozen, and starts it later', async () => {
