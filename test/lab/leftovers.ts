@@ -44,15 +44,27 @@ export async function removeLeftovers(lab: string, dir: string): Promise<void> {
   removeCachedResults(dir);
 }
 
+const shimFolder = '/run/containerd';
+const tasks = 'containerd/state/io.containerd.runtime.v2.task/k8s.io';
+
+/** Where the shim of a running sandbox listens. @throws Error if it has none */
+export function shimSocket(node: Pick<NodeLayout, 'dir'>, sandboxId: string): string {
+  return addressIn(join(node.dir, tasks, sandboxId, 'address'));
+}
+
+function addressIn(file: string): string {
+  return readFileSync(file, 'utf8').replace('unix://', '');
+}
+
 /** Shims listen in a folder of the machine, wherever the state of their containerd is. */
 function removeShimSockets(dir: string): void {
-  const folder = '/run/containerd';
-  for (const file of globSync('*/*/containerd/state/io.containerd.runtime.v2.task/*/*/address', { cwd: dir })) {
-    const address = readFileSync(join(dir, file), 'utf8');
-    if (address.startsWith(`unix://${folder}/s/`)) rmSync(address.replace('unix://', ''), { force: true });
+  for (const file of globSync(`*/*/${tasks}/*/address`, { cwd: dir })) {
+    const socket = addressIn(join(dir, file));
+    if (socket.startsWith(`${shimFolder}/s/`)) rmSync(socket, { force: true });
   }
-  removeIfEmpty(join(folder, 's'));
-  removeIfEmpty(folder);
+  // The second is of those who ran `ctr` by hand.
+  for (const name of ['s', 'fifo']) removeIfEmpty(join(shimFolder, name));
+  removeIfEmpty(shimFolder);
 }
 
 /** The library that calls plugins keeps their results in a folder of the machine until DEL; each names its network namespace. */
