@@ -240,6 +240,16 @@ describe('containerd', () => {
     );
   });
 
+  it('ends the sandbox of a pod that is gone, though nobody remembers making it', async () => {
+    await bed.create('forgotten');
+    await works('forgotten');
+    await lab.kill('.', 'labd');
+    rmSync(join(lab.cluster(bed.cluster).dir, 'pods', `${bed.namespace}.forgotten.sandbox.json`));
+    await bed.kubectl('delete', 'pod', 'forgotten', '--force', '--grace-period=0');
+    await lab.heal();
+    await bed.untilClean();
+  });
+
   it('says why a pod does not start while the daemon is frozen, and starts it later', async () => {
     const dir = mkdtempSync(join(tmpdir(), 'impatient-'));
     const program = join(dir, 'isthmus-cni');

@@ -6,6 +6,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { containerdSocket } from '../containerd.ts';
 import { CriClient } from '../cri/client.ts';
+import type { Sandbox as ListedSandbox } from '../cri/messages.ts';
 import type { ClusterLayout, Lab, NodeLayout } from '../layout.ts';
 import { cgroupParent } from '../leftovers.ts';
 import { run } from '../run.ts';
@@ -59,10 +60,9 @@ export class ContainerdPods {
     this.#attempts.delete(uid);
   }
 
-  /** The sandboxes whose process lives. @throws CriError */
-  async ready(): Promise<Set<string>> {
-    const sandboxes = await this.#cri.listPodSandbox();
-    return new Set(sandboxes.filter(({ state }) => state === 'SANDBOX_READY').map(({ id }) => id));
+  /** All sandboxes of the node. @throws CriError */
+  list(): Promise<ListedSandbox[]> {
+    return this.#cri.listPodSandbox();
   }
 
   /** One more than those that a labd before this one made. */
@@ -71,7 +71,7 @@ export class ContainerdPods {
     return Math.max(-1, ...attempts) + 1;
   }
 
-  #sandboxesOf({ namespace, pod, uid }: Sandbox): ReturnType<CriClient['listPodSandbox']> {
+  #sandboxesOf({ namespace, pod, uid }: Sandbox): Promise<ListedSandbox[]> {
     return this.#cri.listPodSandbox(labelsOf({ namespace, name: pod, uid }));
   }
 

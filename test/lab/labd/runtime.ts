@@ -12,11 +12,13 @@ import { nodes, objectPath, pods } from '../../../lib/kube/resources.ts';
 import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
 import type { Logger } from '../../../lib/run/logger.ts';
 import { CriError } from '../cri/client.ts';
-import type { ClusterLayout, Lab, NodeLayout } from '../layout.ts';
+import type { SandboxConfig } from '../cri/messages.ts';
+import { type ClusterLayout, type Lab, type NodeLayout, podNetns } from '../layout.ts';
 import { runsContainerd } from '../containerd.ts';
 import { ContainerdPods } from './containerd-pods.ts';
 import { chooseNode, type Node, parseNode, parsePod, type Pod, runningStatus } from './pod.ts';
 import { KeyedQueue } from './queue.ts';
+import { compareSandboxes } from './relist.ts';
 import {
   addressesOf,
   createSandbox,
@@ -30,6 +32,7 @@ import {
 } from './sandbox.ts';
 
 const relistMs = 1000;
+type Metadata = SandboxConfig['metadata'];
 
 export interface RuntimeOptions {
   readonly lab: Lab;
@@ -94,28 +97,48 @@ export class PodRuntime {
     await Promise.all([...this.#containerd].map(([node, pods]) => this.#relist(node, pods, signal)));
   }
 
-  /** Notices sandboxes that ended by themselves, as kubelet does: by asking the runtime for all of them every second. */
-  async #relist(node: string, pods: ContainerdPods, signal: AbortSignal): Promise<void> {
+  /** Notices what happened without labd, as kubelet does: by asking the runtime for all sandboxes every second. */
+  async #relist(node: string, containerd: ContainerdPods, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
-      // Taken before the question: one that is made meanwhile may be missing from the answer.
-      const known = [...this.#sandboxes].filter(([, sandbox]) => sandbox.node === node && sandbox.result !== undefined);
+      const known = [...this.#sandboxes.values()].filter((one) => one.node === node && one.result !== undefined);
       try {
-        const ready = known.length === 0 ? new Set<string>() : await pods.ready();
-        for (const [key, { containerId }] of known) if (!ready.has(containerId)) this.#sawEnd(key, containerId);
+        const listed = await containerd.list();
+        const { ended, orphans } = compareSandboxes(known, listed, (uid) => this.#knows(uid));
+        for (const sandbox of ended) this.#sawEnd(sandbox);
+        for (const { metadata } of orphans) await this.#removeOrphan(containerd, node, metadata);
       } catch (error) {
         if (!(error instanceof CriError)) throw error;
-        this.#log.debug({ node, err: error }, 'containerd does not answer');
+        this.#log.debug({ node, err: error }, 'containerd could not do it, will be tried again');
       }
       // Only the abort ends the pause early, and it ends the loop.
       await delay(relistMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  #sawEnd(key: string, containerId: string): void {
-    if (this.#sandboxes.get(key)?.containerId !== containerId || this.#ended.has(containerId)) return;
-    this.#log.warn({ pod: key, sandbox: containerId }, 'sandbox ended by itself, will be made anew');
-    this.#ended.add(containerId);
+  #knows(uid: string): boolean {
+    return (
+      [...this.#sandboxes.values()].some((sandbox) => sandbox.uid === uid) ||
+      [...this.#pods.entries()].some(([, pod]) => pod.uid === uid)
+    );
+  }
+
+  #sawEnd(sandbox: Sandbox): void {
+    const key = `${sandbox.namespace}/${sandbox.pod}`;
+    if (this.#sandboxes.get(key) !== sandbox || this.#ended.has(sandbox.containerId)) return;
+    this.#log.warn({ pod: key, sandbox: sandbox.containerId }, 'sandbox ended by itself, will be made anew');
+    this.#ended.add(sandbox.containerId);
     this.#queue.add(key);
+  }
+
+  /** What was under way when a labd died may have become a sandbox that no labd ever heard of. */
+  async #removeOrphan(containerd: ContainerdPods, node: string, { namespace, name, uid }: Metadata): Promise<void> {
+    const netns = podNetns(this.#lab, this.#cluster.name, namespace, name);
+    const orphan = { namespace, pod: name, uid, node, netns, containerId: '' };
+    await containerd.remove(orphan);
+    const key = `${namespace}/${name}`;
+    this.#log.info({ pod: key, uid }, 'sandbox of a pod that is gone removed');
+    // Another pod of that name has the names now.
+    if (!this.#sandboxes.has(key)) await forgetSandbox(this.#cluster, orphan);
   }
 
   #retryUnscheduled(): void {
