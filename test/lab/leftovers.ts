@@ -2,8 +2,9 @@
  * What a containerd leaves when it is killed: shims and containers, which outlive it by design, mounts, cgroups, and files
  * in folders of the machine. All is found by what it belongs to: a cgroup named after the lab, a path below its directory.
  */
+import { createHash } from 'node:crypto';
 import { globSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { NodeLayout } from './layout.ts';
 import { run } from './run.ts';
 
@@ -45,22 +46,19 @@ export async function removeLeftovers(lab: string, dir: string): Promise<void> {
 }
 
 const shimFolder = '/run/containerd';
-const tasks = 'containerd/state/io.containerd.runtime.v2.task/k8s.io';
 
-/** Where the shim of a running sandbox listens. @throws Error if it has none */
-export function shimSocket(node: Pick<NodeLayout, 'dir'>, sandboxId: string): string {
-  return addressIn(join(node.dir, tasks, sandboxId, 'address'));
-}
-
-function addressIn(file: string): string {
-  return readFileSync(file, 'utf8').replace('unix://', '');
-}
-
-/** Shims listen in a folder of the machine, wherever the state of their containerd is. */
+/**
+ * Shims listen in a folder of the machine, under a name made of containerd's own socket and the container. One that was killed
+ * leaves its socket, and containerd forgets it; the ids of all it ever started are in its log.
+ */
 function removeShimSockets(dir: string): void {
-  for (const file of globSync(`*/*/${tasks}/*/address`, { cwd: dir })) {
-    const socket = addressIn(join(dir, file));
-    if (socket.startsWith(`${shimFolder}/s/`)) rmSync(socket, { force: true });
+  for (const log of globSync('*/*/containerd.log', { cwd: dir })) {
+    const socket = join(dir, dirname(log), 'containerd.sock');
+    const ids = new Set(readFileSync(join(dir, log), 'utf8').match(/\b[0-9a-f]{64}\b/g));
+    for (const id of ids) {
+      const name = createHash('sha256').update(`${socket}/k8s.io/${id}`).digest('hex');
+      rmSync(join(shimFolder, 's', name), { force: true });
+    }
   }
   // The second is of those who ran `ctr` by hand.
   for (const name of ['s', 'fifo']) removeIfEmpty(join(shimFolder, name));

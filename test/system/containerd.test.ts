@@ -7,7 +7,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { imageName } from '../lab/cri/image.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { checkout } from '../lab/layout.ts';
-import { podProcesses, shimSocket } from '../lab/leftovers.ts';
+import { podProcesses } from '../lab/leftovers.ts';
 import { run, tryRun, waitFor } from '../lab/run.ts';
 import { ContainerdBed } from './containerd-bed.ts';
 import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
@@ -227,11 +227,8 @@ describe('containerd', () => {
     const { pid } = await bed.cri.podSandboxStatus(old?.id ?? '');
     const shim = Number(/^PPid:\t(\d+)$/m.exec(readFileSync(`/proc/${String(pid)}/status`, 'utf8'))?.[1]);
     assert.match(readFileSync(`/proc/${String(shim)}/cmdline`, 'utf8'), /containerd-shim-runc-v2/);
-    const socket = shimSocket(bed.node, old?.id ?? '');
     process.kill(shim, 'SIGKILL');
     await untilAnother('bereft', old?.id);
-    // containerd forgets it with the shim.
-    rmSync(socket, { force: true });
     await works('bereft');
     await goes('bereft');
     assert.deepEqual(

@@ -1,6 +1,7 @@
 /** What a containerd of a lab left when it was killed is found and taken away, and nothing of others. */
 import assert from 'node:assert/strict';
 import { spawn, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,7 +10,8 @@ import { after, before, describe, it } from 'node:test';
 import { cgroupParent, mountsBelow, podProcesses, removeLeftovers } from '../lab/leftovers.ts';
 import { run } from '../lab/run.ts';
 
-const task = 'east/n1/containerd/state/io.containerd.runtime.v2.task/k8s.io/1234';
+/** As containerd makes ids of containers. */
+const id = 'c0ffee'.repeat(10) + 'abcd';
 const results = '/var/lib/cni/results';
 const sockets = '/run/containerd/s';
 
@@ -24,18 +26,24 @@ describe('leftovers', () => {
     .filter((folder) => existsSync(join(folder, 'cgroup.procs')))
     .map((home) => `${home}${cgroup}`);
   const home = homes[0] ?? '';
-  const ours = { result: join(results, `net-${lab}-eth0`), socket: join(sockets, lab) };
+  const ours = {
+    result: join(results, `net-${lab}-eth0`),
+    socket: join(sockets, nameOf(`${dir}/east/n1/containerd.sock/k8s.io/${id}`)),
+  };
   const theirs = { result: join(results, `net-${lab}-other`), mount: join(tmpdir(), `${lab}-other`) };
   let inCgroup: ChildProcess;
 
   before(async () => {
-    for (const folder of [join(dir, 'a'), join(dir, task), results, sockets, theirs.mount])
+    for (const folder of [join(dir, 'a'), join(dir, 'east/n1'), results, sockets, theirs.mount])
       mkdirSync(folder, { recursive: true });
     await run(['mount', '-t', 'tmpfs', 'lab', join(dir, 'a')]);
     mkdirSync(join(dir, 'a/b'));
     await run(['mount', '-t', 'tmpfs', 'lab', join(dir, 'a/b')]);
     await run(['mount', '-t', 'tmpfs', 'other', theirs.mount]);
-    writeFileSync(join(dir, task, 'address'), `unix://${ours.socket}`);
+    writeFileSync(
+      join(dir, 'east/n1/containerd.log'),
+      `level=info msg="RunPodSandbox returns sandbox id \\"${id}\\""\n`,
+    );
     for (const file of [ours.socket, ours.result, theirs.result]) writeFileSync(file, '');
     writeFileSync(ours.result, `{"interfaces":[{"sandbox":"${dir}/netns/cni-1"}]}`);
     for (const folder of homes) mkdirSync(join(folder, 'pod'), { recursive: true });
@@ -76,3 +84,7 @@ describe('leftovers', () => {
     await removeLeftovers(lab, dir);
   });
 });
+
+function nameOf(address: string): string {
+  return createHash('sha256').update(address).digest('hex');
+}
