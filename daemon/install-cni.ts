@@ -48,7 +48,9 @@ function askVersions(folder: string, type: string): Support {
     encoding: 'utf8',
     timeout: answerTimeoutMs,
   });
-  if (error !== undefined) return { problem: `it could not be asked for its versions here: ${error.message}` };
+  // One that answers without reading its configuration may have ended before that was written.
+  if (error !== undefined && (error as NodeJS.ErrnoException).code !== 'EPIPE')
+    return { problem: `it could not be asked for its versions here: ${error.message}` };
   const versions = parseVersions(stdout);
   return versions ?? { problem: `it does not tell its versions; it ended with status ${String(status)}` };
 }
