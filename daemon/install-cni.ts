@@ -20,6 +20,8 @@ const flagSpec = {
 };
 
 const ours = 'isthmus';
+/** containerd calls it for every pod, whatever the network, and Debian’s package comes without it. */
+const alwaysCalled = 'loopback';
 const answerTimeoutMs = 10_000;
 
 /** A runtime may be reading the files: each is replaced in one step. */
@@ -80,7 +82,7 @@ function main(log: Logger): void {
   const { binDir, pluginsDir, conflist, out } = parseFlags(flagSpec, process.argv.slice(2), process.env);
   const list = readConflist(conflist);
   const types = [...new Set(list.plugins.map(({ type }) => type))];
-  const installed = installPlugins(pluginsDir, binDir, new Set(types));
+  const installed = installPlugins(pluginsDir, binDir, new Set([...types, alwaysCalled]));
   const support = new Map(types.map((type) => [type, askVersions(binDir, type)]));
   const planned = planConflist(list, support);
   for (const warning of planned.warnings) log.warn({}, warning);

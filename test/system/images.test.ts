@@ -99,6 +99,7 @@ describe('install-cni', () => {
     const [plugins, bin] = [join(dir, 'plugins'), join(dir, 'bin')];
     const ours = plugin(join(plugins, 'isthmus'), '1.0.0', '1.1.0');
     const newer = plugin(join(plugins, 'portmap'), '1.0.0', '1.1.0');
+    const loopback = plugin(join(plugins, 'loopback'), '1.0.0');
     plugin(join(plugins, 'bandwidth'), '1.0.0', '1.1.0');
     writeFileSync(join(bin, 'isthmus'), 'old');
     const theirs = plugin(join(bin, 'portmap'), '0.4.0', '1.0.0');
@@ -107,6 +108,7 @@ describe('install-cni', () => {
     assert.equal(readFileSync(join(bin, 'isthmus'), 'utf8'), ours);
     assert.equal(statSync(join(bin, 'isthmus')).mode & 0o777, 0o755);
     assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), theirs);
+    assert.equal(readFileSync(join(bin, 'loopback'), 'utf8'), loopback, 'which runtimes call for every pod');
     const { cniVersions: _, ...narrow } = list;
     assert.deepEqual(first.list, narrow);
     assert.match(first.log, /CNI 1\.1\.0 is not offered to the runtime of this node: portmap/);
@@ -114,7 +116,7 @@ describe('install-cni', () => {
     rmSync(join(bin, 'portmap'));
     assert.deepEqual(install().list, list);
     assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), newer);
-    assert.deepEqual(readdirSync(bin).sort(), ['isthmus', 'portmap'], 'no plugin that the list does not name');
+    assert.deepEqual(readdirSync(bin).sort(), ['isthmus', 'loopback', 'portmap'], 'no plugin that nobody calls');
   });
 
   test('a plugin that the node lacks is told', () => {
