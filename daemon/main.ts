@@ -1,6 +1,7 @@
 /**
  * isthmus-daemon, one per node: wires the parts in the order data flows.
  *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
+ *   ProviderNetworks (watch) → plan → interfaces of the node into bridges, and back (apply, host)
  *   BgpNodeState (watch) → plan → routes of the kernel for what routers announce (apply, host)
  *   BgpNodeState (watch) → router advertisements on links whose routers wait for them (host)
  *   RemoteClusters (watch) → plan → with a speaker, routes of the kernel for what it announces of other clusters (apply, host)
@@ -26,6 +27,7 @@ import { runRoom } from '../lib/run/room.ts';
 import { LearnedRoutes } from './apply/learned-routes.ts';
 import { LostInterfaces } from './apply/lost-interfaces.ts';
 import { NodeNetwork } from './apply/node.ts';
+import { openUnderlay } from './apply/open-underlay.ts';
 import { PodPorts } from './apply/pods.ts';
 import { Attachments } from './cni/attachments.ts';
 import { cniCommands, type Outcome } from './cni/commands.ts';
@@ -56,6 +58,7 @@ import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
 import { NodeStatusWriter } from './status/node.ts';
+import { ProviderNetworkStatus } from './status/provider-networks.ts';
 import { ObjectEvents } from './status/objects.ts';
 import { untilRegistered } from './watch/node.ts';
 import { ProgramWatch } from './watch/programs.ts';
@@ -71,26 +74,9 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     learnedRoutes: () => learnedKernel.count,
   });
 
-  // watch
-  const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
-  const watches = await openWatches({ client: kube, node: settings.node, signal, log });
-  const { nodes, pods, subnets, interconnects, gateways, transitSwitches, remotes, bgpStates } = watches;
-  const self = await untilRegistered(nodes, settings.node, signal);
-  const programs = new ProgramWatch({ folders: controlFolders(settings), reason: self.unavailable?.reason, log });
-
-  // targets
+  // What was moved to bridges comes first: the way to the API server may lie on it.
   const netlink = new Rtnetlink();
-  const encapIp = encapAddress(settings, self);
-  const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
   const ovs = await openLocalOvs(settings.ovs, signal);
-  const chassis = await ensureSystemId(ovs, randomUUID);
-  const hasRole = (): boolean =>
-    isGateway({
-      labels: nodes.get(settings.node)?.labels ?? {},
-      selectors: [...interconnects.entries()].flatMap(([, facts]) => facts.gateways ?? []),
-      hasObject: gateways.get(settings.node) !== undefined,
-    });
-  if (!hasRole()) await forgetGateway(ovs);
   const target = openOvsdbTarget({
     client: ovs,
     room: 'daemon',
@@ -100,6 +86,27 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     reader: new SwitchPace(ovs),
     onTransaction: (done) => metrics.onTransaction(done),
   });
+  const underlay = await openUnderlay({ client: ovs, target, netlink, settings, log });
+
+  // watch
+  const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
+  const watches = await openWatches({ client: kube, node: settings.node, signal, log });
+  const { nodes, pods, subnets, interconnects, gateways, transitSwitches, remotes, bgpStates, providerNetworks } =
+    watches;
+  const self = await untilRegistered(nodes, settings.node, signal);
+  const programs = new ProgramWatch({ folders: controlFolders(settings), reason: self.unavailable?.reason, log });
+
+  // targets
+  const encapIp = encapAddress(settings, self);
+  const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
+  const chassis = await ensureSystemId(ovs, randomUUID);
+  const hasRole = (): boolean =>
+    isGateway({
+      labels: nodes.get(settings.node)?.labels ?? {},
+      selectors: [...interconnects.entries()].flatMap(([, facts]) => facts.gateways ?? []),
+      hasObject: gateways.get(settings.node) !== undefined,
+    });
+  if (!hasRole()) await forgetGateway(ovs);
   const kernel = new KernelHost(netlink);
   const addresses = new NodeAddresses(netlink);
   const host = new HostLoop({
@@ -214,6 +221,12 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     };
     return node === undefined ? undefined : planNodeStatus({ node, ...facts });
   };
+  const underlayChanged = (): void => {
+    const node = nodes.get(settings.node);
+    if (node !== undefined) underlay.changed({ networks: [...providerNetworks.entries()].map(([, one]) => one), node });
+  };
+  underlayChanged();
+  for (const facts of [nodes, providerNetworks]) facts.subscribe(underlayChanged);
 
   // CNI
   const links = new PodLinks(netlink);
@@ -266,11 +279,26 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   // status
   const writer = new ObjectWriter({ signal, log });
   const status = new NodeStatusWriter({ client: kube, writer, events, log, now: () => new Date() });
+  const networkStatus = new ProviderNetworkStatus({
+    client: kube,
+    writer,
+    events,
+    uidOf: (name) => providerNetworks.get(name)?.uid,
+  });
   const tell = (): void => {
     const [node, wanted] = [nodes.get(settings.node), nodeStatus()];
     if (node !== undefined && wanted !== undefined) status.tell(node, systemId(ovs) ?? chassis, wanted);
     // With it the runtime takes the node for ready, so it comes last.
     if (wanted?.isReady === true) conflist?.keep();
+    const node = nodes.get(settings.node);
+    const facts = {
+      hostProblems: host.problems,
+      portProblems: network.portProblems,
+      isInstalled: isInstalled(ovs, nodeInterface),
+      down: programs.down,
+    };
+    if (node !== undefined) status.tell(node, systemId(ovs) ?? chassis, planNodeStatus({ node, ...facts }));
+    if (node !== undefined) networkStatus.tell(node, underlay.reports, underlay.pending);
     objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.problems, ...advertisements.problems]);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
@@ -294,6 +322,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   target.onResult(tell);
   ovs.subscribe(tell);
   programs.subscribe(tell);
+  underlay.subscribe(tell);
   tell();
 
   // tunnels and paths to other clusters
@@ -316,6 +345,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
   await server.close();
   conflist?.close();
+  await underlay.close();
   podPorts.close();
   lostInterfaces.close();
   memory.close();

@@ -9,6 +9,7 @@ const node: NodeFacts = {
   uid: 'u',
   network: undefined,
   labels: {},
+  networkNotes: {},
   internalIps: ['172.30.1.11'],
   chassis: undefined,
   unavailable: undefined,

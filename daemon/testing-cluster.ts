@@ -15,9 +15,11 @@ import {
   interconnects,
   nodes,
   pods,
+  providerNetworks,
   remoteClusters,
   subnets,
   transitSwitches,
+  vlans,
 } from '../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
@@ -53,6 +55,11 @@ export class TestCluster {
     this.#node = node;
     this.admin = openKube({ kubeconfig: api.kubeconfig, userAgent: 'test' });
     this.kubeconfig = join(node.dir, 'kubeconfig');
+  }
+
+  /** Where the API server listens on loopback. */
+  get apiPort(): number {
+    return this.#api.port;
   }
 
   async stop(): Promise<void> {
@@ -183,7 +190,16 @@ export class TestCluster {
       const crd = parse(readFileSync(join(chart, 'crds', file), 'utf8')) as object;
       await this.admin.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     }
-    for (const kind of [subnets, interconnects, interconnectGateways, transitSwitches, remoteClusters, bgpNodeStates])
+    for (const kind of [
+      subnets,
+      interconnects,
+      interconnectGateways,
+      transitSwitches,
+      remoteClusters,
+      bgpNodeStates,
+      providerNetworks,
+      vlans,
+    ])
       await eventually(`the kind ${kind.kind}`, () =>
         this.admin.list(kind).then(
           () => true,

@@ -34,18 +34,21 @@ const ioctl = libc.func('int ioctl(int fd, unsigned long request, _Inout_ ifreq_
  * with it). A userspace datapath reads frames as they are: with partial checksums TCP between pods fails.
  */
 export function disableTransmitChecksum(netns: Netns, ifname: string): void {
-  netns.run(() => {
-    const fd = socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0);
-    if (fd < 0) throw systemError('socket');
-    try {
-      const request = {
-        name: ifname,
-        data: { cmd: ETHTOOL_STXCSUM, data: 0 },
-        rest: Array.from({ length: 16 }, () => 0),
-      };
-      if (ioctl(fd, SIOCETHTOOL, request) !== 0) throw systemError(`SIOCETHTOOL on ${ifname}`);
-    } finally {
-      close(fd);
-    }
-  });
+  netns.run(() => finishChecksums(ifname));
+}
+
+/** The same, in the network namespace this runs in. @throws Error with a code */
+export function finishChecksums(ifname: string): void {
+  const fd = socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0);
+  if (fd < 0) throw systemError('socket');
+  try {
+    const request = {
+      name: ifname,
+      data: { cmd: ETHTOOL_STXCSUM, data: 0 },
+      rest: Array.from({ length: 16 }, () => 0),
+    };
+    if (ioctl(fd, SIOCETHTOOL, request) !== 0) throw systemError(`SIOCETHTOOL on ${ifname}`);
+  } finally {
+    close(fd);
+  }
 }

@@ -9,6 +9,7 @@ const node: NodeFacts = {
   network: { mac: '02:00:00:00:00:01', addresses: [], networks: [], subnet: 'join' },
   internalIps: [],
   labels: {},
+  networkNotes: {},
   chassis: undefined,
   unavailable: undefined,
 };

@@ -2,18 +2,19 @@
 import { integrationBridge, vendor } from '../../lib/api/names.ts';
 import { ref, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
 
-/** A port of the integration bridge with one interface of the same name. */
+/** A port of a bridge, by default the integration bridge, with one interface of the same name. */
 export function portRows(
   name: string,
   columns: Readonly<Record<string, string | number>>,
   externalIds: Readonly<Record<string, string>>,
   portColumns: DesiredRow['columns'] = {},
+  bridge: string = integrationBridge,
 ): Desired['rows'] {
   return [
     {
       table: 'Port',
       key: name,
-      parent: { table: 'Bridge', key: integrationBridge, column: 'ports' },
+      parent: { table: 'Bridge', key: bridge, column: 'ports' },
       columns: { interfaces: [ref('Interface', name)], ...portColumns, external_ids: { vendor } },
       shared: ['external_ids'],
     },

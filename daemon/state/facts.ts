@@ -105,6 +105,8 @@ export interface NodeFacts {
   readonly network: Attachable | string | undefined;
   readonly internalIps: readonly string[];
   readonly labels: Readonly<Record<string, string>>;
+  /** Annotations that tell of provider networks. */
+  readonly networkNotes: Readonly<Record<string, string>>;
   /** The chassis annotation as it is. */
   readonly chassis: string | undefined;
   readonly unavailable: NodeCondition | undefined;

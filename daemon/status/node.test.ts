@@ -14,6 +14,7 @@ function nodeThatSays({ condition }: NodeStatus): NodeFacts {
     network: undefined,
     internalIps: [],
     labels: {},
+    networkNotes: {},
     chassis: 'c',
     unavailable: { ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' },
   };

@@ -1,6 +1,6 @@
 /** This daemon's Node → NodeFacts. */
 import { z } from 'zod';
-import { annotation } from '../../lib/api/names.ts';
+import { annotation, markedNetwork } from '../../lib/api/names.ts';
 import type { RawObject, Reflector } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { NodeCondition, NodeFacts } from '../state/facts.ts';
@@ -41,6 +41,7 @@ export function parseNode(raw: RawObject): NodeFacts {
     network: parseAttachable(annotations),
     internalIps: addresses.map(({ address }) => address),
     labels: metadata.labels ?? {},
+    networkNotes: Object.fromEntries(Object.entries(annotations).filter(([key]) => markedNetwork(key) !== undefined)),
     chassis: annotations[annotation.chassis],
     unavailable: parseCondition(status?.conditions?.find(({ type }) => type === networkUnavailable)),
   };

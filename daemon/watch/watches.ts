@@ -7,6 +7,7 @@ import { parseBgpNodeState } from './bgp-node-state.ts';
 import { parseGateway, parseInterconnect, parseJoinedVpc } from './gateway.ts';
 import { parseNode } from './node.ts';
 import { parsePod } from './pod.ts';
+import { parseProviderNetwork, parseVlan } from './provider-network.ts';
 import { parseRemoteCluster } from './remote-cluster.ts';
 import { parseSubnet } from './subnet.ts';
 
@@ -21,7 +22,7 @@ export interface WatchOptions {
 /** Starts all watches; resolves once everything that is there was delivered. @throws the signal's reason */
 export async function openWatches({ node, ...common }: WatchOptions) {
   const own = { ...common, fieldSelector: `metadata.name=${node}` };
-  // Optional: a cluster that joins no others, or speaks no BGP, need not serve these kinds.
+  // Optional: a cluster that joins no others, speaks no BGP, or has no underlay, need not serve these kinds.
   const optional = true;
   const watches = {
     nodes: reflect({ ...own, resource: resources.nodes, parse: parseNode }),
@@ -31,6 +32,13 @@ export async function openWatches({ node, ...common }: WatchOptions) {
     gateways: reflect({ ...own, resource: resources.interconnectGateways, parse: parseGateway, optional }),
     transitSwitches: reflect({ ...common, resource: resources.transitSwitches, parse: parseJoinedVpc, optional }),
     remotes: reflect({ ...common, resource: resources.remoteClusters, parse: parseRemoteCluster, optional }),
+    providerNetworks: reflect({
+      ...common,
+      resource: resources.providerNetworks,
+      parse: parseProviderNetwork,
+      optional,
+    }),
+    vlans: reflect({ ...common, resource: resources.vlans, parse: parseVlan, optional }),
     bgpStates: reflect({ ...own, resource: resources.bgpNodeStates, parse: parseBgpNodeState, optional }),
   };
   await Promise.all(Object.values(watches).map(({ synced }) => synced));

@@ -96,6 +96,11 @@ export function providerNetworkKey(network: string, key: ProviderNetworkKey): st
   return `${network}.provider-network.kubernetes.io/${key}`;
 }
 
+/** The network that such a key is about; undefined for other keys. */
+export function markedNetwork(key: string): string | undefined {
+  return /^([^/]+)\.provider-network\.kubernetes\.io\//.exec(key)?.[1];
+}
+
 /** The Open vSwitch bridge of a provider network. */
 export function providerBridge(network: string): string {
   return `br-${network}`;

@@ -1,0 +1,168 @@
+/** What moving an interface needs of the kernel, the local Open_vSwitch database and the API server. For one node, used by all networks. */
+import { lookup } from 'node:dns/promises';
+import type { OvsdbClient } from 'ovsdb-client';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import { setIngressGuard } from '../host/ingress-guard.ts';
+import { answers } from '../host/neighbours.ts';
+import type { Nics } from '../host/nics.ts';
+import { Refusal } from '../host/refusal.ts';
+import { portState, readBridges, untilPort } from '../ovs/bridges.ts';
+import { networkOwner, planBridgeRows } from '../plan/underlay/rows.ts';
+import type { LocalBridges, NicMove, NicsByName } from '../state/underlay.ts';
+import { until } from '../state/until.ts';
+
+export interface UnderlayHostOptions {
+  readonly client: OvsdbClient;
+  readonly target: OvsdbTarget;
+  readonly nics: Nics;
+  readonly datapathType: 'system' | 'netdev';
+  /** Host of the API server's URL. */
+  readonly apiHost: () => Promise<string>;
+  /** Whether the API server answers a request on a new connection. */
+  readonly askApi: (signal: AbortSignal) => Promise<boolean>;
+}
+
+export class UnderlayHost {
+  readonly #options: UnderlayHostOptions;
+  readonly #guarded = new Set<string>();
+  /** Owners whose rows the database refused. */
+  readonly #refused = new Set<string>();
+  readonly #closing = new AbortController();
+  #guard = Promise.resolve('');
+
+  constructor(options: UnderlayHostOptions) {
+    this.#options = options;
+  }
+
+  bridges(): LocalBridges {
+    return readBridges(this.#options.client);
+  }
+
+  /** @throws NetlinkError */
+  read(): Promise<NicsByName> {
+    return this.#options.nics.read();
+  }
+
+  /** @throws NetlinkError */
+  apply(steps: Parameters<Nics['apply']>[0]): Promise<void> {
+    return this.#options.nics.apply(steps);
+  }
+
+  /** Sets it up, with that MTU where one is given; a port of Open vSwitch is the kernel's own, so its checksums are finished. */
+  async prepare(name: string, mtu: number | undefined): Promise<void> {
+    const isUserspace = mtu !== undefined && this.#options.datapathType === 'netdev';
+    await this.#options.nics.prepare(name, { ...(mtu === undefined ? {} : { mtu }), isUserspace });
+  }
+
+  hasPort(bridge: string, port: string): boolean {
+    return this.bridges().bridges.get(bridge)?.ports.includes(port) === true;
+  }
+
+  /** `works`, why it does not, or nothing yet. */
+  portState(name: string): string | undefined {
+    return portState(this.#options.client, name);
+  }
+
+  /** `works`, or why not. @throws the signal's reason when it is the daemon's end */
+  async untilPort(name: string, signal: AbortSignal): Promise<string> {
+    try {
+      return await untilPort(this.#options.client, name, signal);
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      return 'it has not taken the interface in time';
+    }
+  }
+
+  /** @throws Refusal */
+  async untilDevice(name: string, signal: AbortSignal): Promise<void> {
+    const state = await this.untilPort(name, signal);
+    const isThere = (await this.read()).has(name);
+    if (state === 'works' && isThere) return;
+    const why = state === 'works' ? 'the kernel has no such interface' : state;
+    throw new Refusal(
+      'BridgeMissing',
+      `ovs-vswitchd has not made ${name}: ${why}; it must run on this node, see its log`,
+    );
+  }
+
+  /** Resolves when the database has them. @throws Refusal */
+  async setRows(move: NicMove, hasNic: boolean): Promise<void> {
+    const { target, datapathType } = this.#options;
+    const owner = networkOwner(move.network);
+    const desired = planBridgeRows(move, datapathType, hasNic);
+    const isSame = JSON.stringify(target.desired(owner)) === JSON.stringify(desired);
+    if (!isSame || this.#refused.has(owner)) await this.#written(owner, () => target.set(owner, desired));
+  }
+
+  /** Resolves when the database has them no more. @throws Refusal */
+  async dropRows(network: string): Promise<void> {
+    const owner = networkOwner(network);
+    await this.#written(owner, () => this.#options.target.drop(owner));
+  }
+
+  /** Ends what waits for the database. */
+  close(): void {
+    this.#closing.abort(new Refusal('Stopped', 'the daemon stops'));
+  }
+
+  async #written(owner: string, write: () => void): Promise<void> {
+    const results = { problem: undefined as Problem | undefined, isTold: false };
+    const stop = this.#options.target.onResult((who, problem) => {
+      if (who === owner) Object.assign(results, { problem, isTold: true });
+    });
+    const onResult = (check: () => void): (() => void) => this.#options.target.onResult(check);
+    try {
+      write();
+      await until([onResult], () => (results.isTold ? true : undefined), this.#closing.signal);
+    } finally {
+      stop();
+    }
+    if (results.problem === undefined) this.#refused.delete(owner);
+    else {
+      this.#refused.add(owner);
+      throw new Refusal(results.problem.code, results.problem.message);
+    }
+  }
+
+  /** False where it does not answer before the signal aborts, or the interface is gone. */
+  async answers(device: string, address: string, signal: AbortSignal): Promise<boolean> {
+    const index = (await this.read()).get(device)?.index;
+    return index === undefined ? false : answers(index, address, signal);
+  }
+
+  askApi(signal: AbortSignal): Promise<boolean> {
+    return this.#options.askApi(signal);
+  }
+
+  /** Whether requests to the API server leave by that interface. */
+  async isWayToApi(index: number): Promise<boolean> {
+    const found = await lookup(await this.#options.apiHost(), { all: true });
+    const ways = await Promise.all(found.map(({ address }) => this.#options.nics.wayTo(address)));
+    return ways.includes(index);
+  }
+
+  /** Whether the kernel itself shall hear nothing on the interface. @throws ProgramError */
+  async guard(nic: string, isOn: boolean): Promise<void> {
+    if (this.#options.datapathType === 'system') return;
+    if (isOn) this.#guarded.add(nic);
+    else this.#guarded.delete(nic);
+    const next = this.#guard.then((written) => this.#setGuard(written));
+    this.#guard = next.catch(() => '');
+    await next;
+  }
+
+  /** What is written now. */
+  async #setGuard(written: string): Promise<string> {
+    const nics = await this.read();
+    const guarded = [...this.#guarded].toSorted().flatMap((name) => nics.get(name) ?? []);
+    const wanted = guarded.map(({ name, index }) => ({ name, index }));
+    const text = JSON.stringify(wanted);
+    if (text !== written) await setIngressGuard(wanted);
+    return text;
+  }
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'TimeoutError';
+}

@@ -1,0 +1,171 @@
+/**
+ * All provider networks on this node: a lane for each that is asked for or recorded, the mappings that tell ovn-controller
+ * of them, and what is told of them. In: `changed` after any fact changed. Before Kubernetes was heard, what is recorded is
+ * kept or finished: the way to the API server may lie on it.
+ */
+import type { Logger } from '../../lib/run/logger.ts';
+import type { OvsdbClient } from 'ovsdb-client';
+import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import { providerBridge } from '../../lib/api/names.ts';
+import { parseMove } from '../ovs/nic-move.ts';
+import { decide, type Decision } from '../plan/underlay/decide.ts';
+import { mappingsOwner, planMappings } from '../plan/underlay/rows.ts';
+import type { NetworkReport, NicMove, NicsByName, ProviderNetworkFacts } from '../state/underlay.ts';
+import type { UnderlayHost } from './underlay-host.ts';
+import { NetworkLane } from './underlay-lane.ts';
+
+export interface UnderlayFacts {
+  readonly networks: readonly ProviderNetworkFacts[];
+  readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+}
+
+export interface UnderlayOptions {
+  readonly client: OvsdbClient;
+  readonly target: OvsdbTarget;
+  readonly host: UnderlayHost;
+  /** Subscribes to changes of the interfaces of these names; returns how to stop. */
+  readonly watch: (names: () => ReadonlySet<string>, onChange: () => void) => () => void;
+  readonly log: Logger;
+}
+
+export class Underlay {
+  readonly #options: UnderlayOptions;
+  readonly #lanes = new Map<string, NetworkLane>();
+  readonly #listeners = new Set<() => void>();
+  readonly #stops: (() => void)[];
+  #facts: UnderlayFacts | undefined;
+  #hasMapped = false;
+  #seen = '';
+  /** Which interfaces are held, as text. */
+  #held = '';
+
+  constructor(options: UnderlayOptions) {
+    this.#options = options;
+    this.#stops = [
+      options.watch(
+        () => this.#names(),
+        () => this.#wake(),
+      ),
+      options.client.subscribe(() => this.#databaseChanged()),
+    ];
+  }
+
+  get reports(): readonly NetworkReport[] {
+    return [...this.#lanes.values()].flatMap(({ report }) => report ?? []);
+  }
+
+  /** Networks of which nothing is known yet. */
+  get pending(): ReadonlySet<string> {
+    return new Set([...this.#lanes.values()].filter(({ report }) => report === undefined).map((lane) => lane.network));
+  }
+
+  report(network: string): NetworkReport | undefined {
+    return this.#lanes.get(network)?.report;
+  }
+
+  /** Called after each report. */
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Takes up what an earlier run left. Resolves when all of it is as recorded, or somebody was told why not. */
+  async resume(): Promise<void> {
+    for (const [name, { move }] of this.#options.host.bridges().bridges) {
+      const recorded = parseMove(move);
+      if (recorded !== undefined && name === providerBridge(recorded.network)) this.#open(recorded.network, recorded);
+    }
+    this.#seen = this.#glance();
+    this.#wake();
+    this.#map();
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.idle()));
+  }
+
+  changed(facts: UnderlayFacts): void {
+    this.#facts = facts;
+    for (const { name } of facts.networks) if (!this.#lanes.has(name)) this.#open(name, undefined);
+    this.#wake();
+  }
+
+  async close(): Promise<void> {
+    for (const stop of this.#stops) stop();
+    this.#options.host.close();
+    await Promise.all([...this.#lanes.values()].map((lane) => lane.close()));
+  }
+
+  #open(network: string, move: NicMove | undefined): void {
+    const lane = new NetworkLane({
+      network,
+      move,
+      host: this.#options.host,
+      decide: (nics) => this.#decide(network, nics),
+      onRound: () => this.#ended(lane),
+      log: this.#options.log,
+    });
+    this.#lanes.set(network, lane);
+  }
+
+  #decide(network: string, nics: NicsByName): Decision {
+    const moves = this.#moves();
+    const move = moves.get(network);
+    if (this.#facts !== undefined)
+      return decide(network, { ...this.#facts, nics, moves, ovs: this.#options.host.bridges() });
+    return move === undefined ? { kind: 'absent' } : { kind: 'join', nic: move.nic, wish: move.wish };
+  }
+
+  #ended(lane: NetworkLane): void {
+    if (lane.isOver && this.#facts?.networks.some(({ name }) => name === lane.network) !== true)
+      this.#lanes.delete(lane.network);
+    this.#map();
+    // An interface that one network lets go may be what another waits for.
+    const held = JSON.stringify([...this.#moves().values()].map(({ nic, phase }) => [nic, phase === 'rolledBack']));
+    if (held !== this.#held) for (const other of this.#lanes.values()) if (other !== lane) other.wake();
+    this.#held = held;
+    for (const listener of this.#listeners) listener();
+  }
+
+  #wake(): void {
+    for (const lane of this.#lanes.values()) lane.wake();
+  }
+
+  #moves(): ReadonlyMap<string, NicMove> {
+    return new Map([...this.#lanes.values()].flatMap(({ network, move }) => (move ? [[network, move] as const] : [])));
+  }
+
+  #names(): ReadonlySet<string> {
+    const wanted = (this.#facts?.networks ?? []).flatMap(({ spec }) =>
+      spec === undefined ? [] : [spec.defaultInterface, ...(spec.customInterfaces ?? []).map((one) => one.interface)],
+    );
+    return new Set([...wanted, ...[...this.#lanes.keys()].map(providerBridge)]);
+  }
+
+  /** Only what is of networks: pods' ports come and go. */
+  #databaseChanged(): void {
+    const now = this.#glance();
+    if (now === this.#seen) return;
+    this.#seen = now;
+    this.#map();
+    this.#wake();
+  }
+
+  #glance(): string {
+    const { host } = this.#options;
+    const { bridges, mappings, ownMappings } = host.bridges();
+    const own = [...this.#lanes.values()].map(({ network, move }) => [
+      bridges.get(providerBridge(network)),
+      move && [host.portState(move.nic), host.portState(providerBridge(network))],
+    ]);
+    return JSON.stringify([own, mappings, ownMappings]);
+  }
+
+  #map(): void {
+    const { host, target } = this.#options;
+    const bridges = host.bridges();
+    const joined = [...this.#lanes.values()].filter(({ move }) => move?.phase === 'joined').map((lane) => lane.network);
+    if (joined.length === 0 && bridges.ownMappings === '' && !this.#hasMapped) return;
+    // From now on for good: taken back, the entries of others would go with ours.
+    this.#hasMapped = true;
+    const desired = planMappings(joined, bridges);
+    if (JSON.stringify(target.desired(mappingsOwner)) !== JSON.stringify(desired)) target.set(mappingsOwner, desired);
+  }
+}

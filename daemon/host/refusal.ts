@@ -1,0 +1,17 @@
+/** What the kernel, Open vSwitch or a program refused: it becomes a problem of the object it was for, while other errors are defects. */
+import { NetlinkError } from '../../lib/netlink/socket.ts';
+import { ProgramError } from './program.ts';
+
+export class Refusal extends Error {
+  readonly code: string;
+
+  constructor(code: string, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export function isRefusal(error: unknown): error is Error & { readonly code: string } {
+  if (error instanceof Refusal || error instanceof NetlinkError || error instanceof ProgramError) return true;
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}

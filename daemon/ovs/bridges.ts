@@ -1,0 +1,45 @@
+/** The local Open_vSwitch database as plan/underlay sees it, and waiting for what ovs-vswitchd makes of it. */
+import type { OvsdbClient, Row } from 'ovsdb-client';
+import { externalId } from '../../lib/api/names.ts';
+import { externalIdOf, ownerIdOf } from '../../lib/ovn/owner.ts';
+import { mappingsKey, moveKey, ownMappingsKey } from '../plan/underlay/rows.ts';
+import type { LocalBridges } from '../state/underlay.ts';
+import { until } from '../state/until.ts';
+
+export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges {
+  const ports = cache.table('Port').rows;
+  const [root] = cache.table('Open_vSwitch').rows.values();
+  const bridges = [...cache.table('Bridge').rows.values()].map((row) => {
+    const uuids = Array.isArray(row['ports']) ? (row['ports'] as readonly string[]) : [];
+    const bridge = {
+      ports: uuids.flatMap((uuid) => (ports.get(uuid)?.['name'] as string | undefined) ?? []),
+      owner: ownerIdOf(row),
+      vendor: externalIdOf(row, externalId.vendor),
+      move: externalIdOf(row, moveKey),
+    };
+    return [row['name'] as string, bridge] as const;
+  });
+  return {
+    bridges: new Map(bridges),
+    mappings: (root && externalIdOf(root, mappingsKey)) ?? '',
+    ownMappings: (root && externalIdOf(root, ownMappingsKey)) ?? '',
+  };
+}
+
+/** What ovs-vswitchd made of a port: `works`, why it does not, or nothing yet. */
+export function portState({ cache }: Pick<OvsdbClient, 'cache'>, name: string): string | undefined {
+  const [row] = cache.table('Interface').byIndex(['name'], [name]);
+  if (row === undefined) return undefined;
+  const error = row['error'];
+  if (typeof error === 'string' && error !== '') return error;
+  return isNumbered(row) ? 'works' : undefined;
+}
+
+function isNumbered(row: Row): boolean {
+  return typeof row['ofport'] === 'number' && row['ofport'] > 0;
+}
+
+/** Resolves with `works`, or with what Open vSwitch says against it. @throws the signal's reason */
+export function untilPort(client: OvsdbClient, name: string, signal: AbortSignal): Promise<string> {
+  return until([(check) => client.subscribe(check)], () => portState(client, name), signal);
+}

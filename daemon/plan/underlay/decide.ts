@@ -1,0 +1,156 @@
+/**
+ * ProviderNetworks, the node and its interfaces → what is to become of each network here. Pure. A network that cannot be
+ * joined is refused with a reason; the others are not affected.
+ */
+import { providerBridge, vendor } from '../../../lib/api/names.ts';
+import { providerNode } from '../../../lib/api/provider-nodes.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { LocalBridges, NicFacts, NicMove, NicsByName, ProviderNetworkFacts } from '../../state/underlay.ts';
+
+export interface UnderlayInput {
+  readonly networks: readonly ProviderNetworkFacts[];
+  readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly nics: NicsByName;
+  readonly ovs: LocalBridges;
+  /** By network. */
+  readonly moves: ReadonlyMap<string, NicMove>;
+}
+
+export type Decision =
+  /** The network is gone, or not for this node. */
+  | { readonly kind: 'absent' }
+  | { readonly kind: 'refused'; readonly nic: string; readonly problem: Problem }
+  /** `problem`: joining it would be refused. */
+  | { readonly kind: 'dryRun'; readonly nic: string; readonly problem: Problem | undefined }
+  | { readonly kind: 'join'; readonly nic: string; readonly wish: string };
+
+/** Bytes; IPv6 asks for so much, and OVN's own packets come close to it. */
+const leastMtu = 1280;
+
+export function decide(name: string, input: UnderlayInput): Decision {
+  const network = input.networks.find((one) => one.name === name);
+  if (network === undefined) return { kind: 'absent' };
+  const { spec } = network;
+  if (spec === undefined)
+    return {
+      kind: 'refused',
+      nic: '',
+      problem: { code: 'SpecInvalid', message: `spec of ProviderNetwork ${name} has no defaultInterface: give it one` },
+    };
+  const asked = providerNode({ network: { name, spec }, node: input.node });
+  if ('absence' in asked) return { kind: 'absent' };
+  const nic = asked.interface;
+  const problem = refusal(network, nic, input);
+  if (network.isDryRun) return { kind: 'dryRun', nic, problem };
+  if (problem !== undefined) return { kind: 'refused', nic, problem };
+  return { kind: 'join', nic, wish: wishOf(network, input.nics.get(nic)) };
+}
+
+/** Changes with whatever makes it worth to try again what was rolled back. */
+function wishOf({ uid, generation }: ProviderNetworkFacts, nic: NicFacts | undefined): string {
+  return `${uid}/${generation}/${nic?.name}/${nic?.mac}`;
+}
+
+function refusal(network: ProviderNetworkFacts, name: string, input: UnderlayInput): Problem | undefined {
+  const { nics, node, moves } = input;
+  const nic = nics.get(name);
+  if (nic === undefined) {
+    const message = `node ${node.name} has no interface ${name}: it is joined as soon as it is there; name another one in spec.customInterfaces, or the node in spec.excludeNodes`;
+    return { code: 'InterfaceMissing', message };
+  }
+  // What is joined already was fit for it.
+  if (moves.get(network.name)?.nic === name && moves.get(network.name)?.phase !== 'rolledBack') return undefined;
+  return unsupported(network) ?? unfit(nic, node.name) ?? taken(network, name, input) ?? vlansUpon(name, input);
+}
+
+function unsupported({ spec }: ProviderNetworkFacts): Problem | undefined {
+  const field = (['exchangeLinkName', 'preserveVlanInterfaces', 'autoCreateVlanSubinterfaces'] as const).find(
+    (key) => spec?.[key] === true,
+  );
+  if (field === undefined) return undefined;
+  return { code: 'NotSupported', message: `nodes cannot follow spec.${field}: make the provider network without it` };
+}
+
+function unfit({ name, isLoopback, master, multipath, mtu, kind }: NicFacts, node: string): Problem | undefined {
+  const refuse = (code: string, why: string): Problem => ({
+    code,
+    message: `interface ${name} of node ${node} ${why}`,
+  });
+  if (isLoopback) return refuse('InterfaceUnfit', 'is the loopback interface: name one that leads out of the node');
+  if (kind === 'bridge')
+    return refuse('InterfaceUnfit', 'is a Linux bridge: take its ports out of it and name the one that leads out');
+  if (master !== undefined)
+    return refuse('InterfaceInUse', `belongs to ${master}: name ${master} if it is a bond, else take it out of it`);
+  if (mtu < leastMtu)
+    return refuse('MtuTooSmall', `has MTU ${mtu}: it must be ${leastMtu} at least, raise it or name another one`);
+  const [several] = multipath;
+  if (several !== undefined)
+    return refuse('RouteNotMovable', `is one of several next hops to ${several}: make that a route with one next hop`);
+  return undefined;
+}
+
+function taken(network: ProviderNetworkFacts, nic: string, input: UnderlayInput): Problem | undefined {
+  const { ovs, nics } = input;
+  const own = providerBridge(network.name);
+  const [holder] = [...ovs.bridges].find(([name, { ports }]) => name !== own && ports.includes(nic)) ?? [];
+  if (holder !== undefined) {
+    const message = `interface ${nic} is a port of Open vSwitch bridge ${holder}: take it out of it (ovs-vsctl del-port ${holder} ${nic}) or name another one`;
+    return { code: 'InterfaceInUse', message };
+  }
+  const rival = rivalOf(network, nic, input);
+  if (rival !== undefined) {
+    const message = `interface ${nic} is that of ProviderNetwork ${rival}: networks that share an interface are Vlans of one ProviderNetwork`;
+    return { code: 'InterfaceInUse', message };
+  }
+  const bridge = ovs.bridges.get(own);
+  const isForeign = bridge === undefined ? nics.has(own) : bridge.owner === undefined && bridge.vendor !== vendor;
+  if (isForeign)
+    return {
+      code: 'BridgeTaken',
+      message: `there is a bridge ${own} that somebody else has made: remove or rename it`,
+    };
+  const mapped = foreignMappings(ovs).find((entry) => entry.startsWith(`${network.name}:`));
+  if (mapped !== undefined && mapped !== `${network.name}:${own}`) {
+    const message = `ovn-bridge-mappings in the local Open_vSwitch database has ${mapped}: take it out, or give the provider network another name`;
+    return { code: 'BridgeTaken', message };
+  }
+  return undefined;
+}
+
+/** Who has the interface, or was made first. */
+function rivalOf(
+  network: ProviderNetworkFacts,
+  nic: string,
+  { networks, node, moves }: UnderlayInput,
+): string | undefined {
+  const holder = [...moves.values()].find((move) => move.network !== network.name && move.nic === nic);
+  if (holder !== undefined && holder.phase !== 'rolledBack') return holder.network;
+  const wanting = networks.filter((one) => {
+    const asked = one.spec && !one.isDryRun && providerNode({ network: { name: one.name, spec: one.spec }, node });
+    return one.name === network.name || (asked && 'interface' in asked && asked.interface === nic);
+  });
+  const [first] = wanting.toSorted((a, b) => (age(a) < age(b) ? -1 : 1));
+  return first === undefined || first.name === network.name ? undefined : first.name;
+}
+
+function age({ createdAt, name }: ProviderNetworkFacts): string {
+  return `${createdAt} ${name}`;
+}
+
+/** The kernel would give such an interface its packets before Open vSwitch sees them. */
+function vlansUpon(nic: string, { nics, node }: UnderlayInput): Problem | undefined {
+  const upon = [...nics.values()].filter(({ vlan }) => vlan?.parent === nic).map(({ name }) => name);
+  if (upon.length === 0) return undefined;
+  const message = `node ${node.name} has VLAN interfaces upon ${nic}, which would take its packets before the bridge does: remove ${upon.join(', ')}, or name the node in spec.excludeNodes`;
+  return { code: 'VlanInterfacesPresent', message };
+}
+
+/** Entries of `ovn-bridge-mappings` that the daemon did not write. */
+export function foreignMappings({ mappings, ownMappings }: LocalBridges): readonly string[] {
+  const own = new Set(entriesOf(ownMappings));
+  return entriesOf(mappings).filter((entry) => !own.has(entry));
+}
+
+function entriesOf(text: string): readonly string[] {
+  return text.split(',').flatMap((entry) => (entry.trim() === '' ? [] : [entry.trim()]));
+}

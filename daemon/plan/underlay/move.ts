@@ -1,0 +1,55 @@
+/** The move of an interface: what there is to move, and how it is written down in the bridge's external_ids. Pure. */
+import { providerBridge } from '../../../lib/api/names.ts';
+import type { MovedInterface, NicFacts, NicMove, NicsByName } from '../../state/underlay.ts';
+import { gather, isMovable } from './steps.ts';
+
+/** `ovs/nic-move.ts` reads it back. */
+export function formatMove(move: NicMove): string {
+  return JSON.stringify(move);
+}
+
+/**
+ * The move that is to begin. What lies at the bridge already moves too: a daemon before this one may have brought it
+ * there without being able to write it down.
+ */
+export function beginMove(
+  network: string,
+  nic: NicFacts,
+  { nics, wish, checks }: { readonly nics: NicsByName; readonly wish: string; readonly checks: NicMove['checks'] },
+): NicMove {
+  const nothing: MovedInterface = { device: nic.name, port: providerBridge(network), addresses: [], routes: [] };
+  const { name, mac, mtu } = nic;
+  const moved = gather(gather(nothing, nic), nics.get(nothing.port));
+  return { network, phase: 'joining', nic: name, mac, mtu, wish, moved: [moved], checks };
+}
+
+/** With what has appeared at the interface since; the same object where that is nothing. */
+export function extendMove(move: NicMove, nics: NicsByName): NicMove {
+  const moved = move.moved.map((one) => gather(one, nics.get(one.device)));
+  const mtu = nics.get(move.nic)?.mtu ?? move.mtu;
+  const isSame = mtu === move.mtu && moved.every((one, at) => one === move.moved[at]);
+  return isSame ? move : { ...move, mtu, moved };
+}
+
+/** The next hops of the default routes over an interface, each once. */
+export function defaultGateways(nic: NicFacts | undefined): readonly string[] {
+  const routes = (nic?.routes ?? []).filter((one) => one.destination.endsWith('/0') && isMovable(one));
+  return [...new Set(routes.flatMap(({ gateway }) => gateway ?? []))];
+}
+
+/** What a dry run says. */
+export function describeMove({ network, nic, moved, checks }: NicMove): string {
+  const bridge = providerBridge(network);
+  const [addresses, routes] = [moved.flatMap((one) => one.addresses), moved.flatMap((one) => one.routes)];
+  const what = [
+    ...addresses.map((one) => `address ${one.address}/${one.prefix}`),
+    ...routes.map((one) => `route ${one.destination}${one.gateway === undefined ? '' : ` via ${one.gateway}`}`),
+  ];
+  const moves = what.length === 0 ? '' : ` and move ${what.join(', ')} to it`;
+  const watched = [
+    ...checks.gateways.map((gateway) => `gateway ${gateway}`),
+    ...(checks.api ? ['the API server'] : []),
+  ];
+  const check = watched.length === 0 ? '' : `; all would be moved back if ${watched.join(' or ')} did not answer then`;
+  return `would make bridge ${bridge}, put ${nic} into it${moves}${check}`;
+}

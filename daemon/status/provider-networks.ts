@@ -1,0 +1,57 @@
+/**
+ * What Kubernetes is told of provider networks on this node: labels and annotations of its Node, and an event on a
+ * ProviderNetwork that is refused here. In: all reports after each change. Only what differs from the Node is written.
+ */
+import type { EventRecorder } from '../../lib/kube/events.ts';
+import { apiVersionOf, nodes, providerNetworks } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { ObjectWriter } from '../../lib/kube/writer.ts';
+import { planNodeMarks } from '../plan/underlay/labels.ts';
+import type { NodeFacts } from '../state/facts.ts';
+import type { NetworkReport } from '../state/underlay.ts';
+
+export interface ProviderNetworkStatusOptions {
+  readonly client: Pick<KubeClient, 'patch'>;
+  readonly writer: Pick<ObjectWriter, 'enqueue' | 'cancel'>;
+  readonly events: Pick<EventRecorder, 'record'>;
+  /** undefined where there is no such ProviderNetwork any more. */
+  readonly uidOf: (network: string) => string | undefined;
+}
+
+export class ProviderNetworkStatus {
+  readonly #options: ProviderNetworkStatusOptions;
+  /** What was written last, until the Node shows it. */
+  #last = '';
+  readonly #told = new Map<string, string>();
+
+  constructor(options: ProviderNetworkStatusOptions) {
+    this.#options = options;
+  }
+
+  /** `pending`: networks of which nothing is known yet, and whose marks stay. */
+  tell(node: NodeFacts, reports: readonly NetworkReport[], pending: ReadonlySet<string>): void {
+    for (const report of reports) this.#tellEvent(node.name, report);
+    const { client, writer } = this.#options;
+    const key = `Node/${node.name}/provider-networks`;
+    const marks = planNodeMarks(reports, pending, { labels: node.labels, annotations: node.networkNotes });
+    if (marks === undefined) {
+      this.#last = '';
+      writer.cancel(key);
+      return;
+    }
+    const text = JSON.stringify([node.uid, node.labels, node.networkNotes, marks]);
+    if (this.#last === text) return;
+    this.#last = text;
+    void writer.enqueue(key, () => client.patch(nodes, { name: node.name }, 'merge', { metadata: marks }));
+  }
+
+  #tellEvent(node: string, { network, problem }: NetworkReport): void {
+    const message = problem?.message ?? '';
+    const uid = this.#options.uidOf(network);
+    if (uid === undefined || this.#told.get(network) === message) return;
+    this.#told.set(network, message);
+    if (problem === undefined) return;
+    const subject = { apiVersion: apiVersionOf(providerNetworks), kind: providerNetworks.kind, name: network, uid };
+    this.#options.events.record(subject, 'Warning', problem.code, `node ${node}: ${message}`);
+  }
+}
