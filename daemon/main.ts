@@ -33,9 +33,11 @@ import { Attachments } from './cni/attachments.ts';
 import { cniCommands, type Outcome } from './cni/commands.ts';
 import { ConflistKeeper } from './cni/conflist.ts';
 import { openCniServer } from './cni/server.ts';
+import { UnderlayPods } from './cni/underlay.ts';
 import { hasNetns } from './host/netns.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { HostLoop } from './host/loop.ts';
+import { whoAnswers } from './host/neighbours.ts';
 import { KernelHost } from './host/network.ts';
 import { NodeAddresses } from './host/node-addresses.ts';
 import { PodLinks } from './host/pod-links.ts';
@@ -234,6 +236,18 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     pods,
     subnetOf: (name) => subnets.get(name),
     links,
+    underlay: new UnderlayPods({
+      stateOf: (network) => underlay.stateOf(network),
+      subscribe: (check) => {
+        const stops = [underlay.subscribe(check), providerNetworks.subscribe(check)];
+        return () => stops.forEach((stop) => stop());
+      },
+      ovs,
+      whoAnswers: async (bridge, address, timeout) => {
+        const link = await netlink.findLink(bridge);
+        return link && whoAnswers(link.index, address, timeout);
+      },
+    }),
     ports,
     sandboxes,
     wishesOf: (sandbox) => podPorts.wishesOf(sandbox),
@@ -290,14 +304,6 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     if (node !== undefined && wanted !== undefined) status.tell(node, systemId(ovs) ?? chassis, wanted);
     // With it the runtime takes the node for ready, so it comes last.
     if (wanted?.isReady === true) conflist?.keep();
-    const node = nodes.get(settings.node);
-    const facts = {
-      hostProblems: host.problems,
-      portProblems: network.portProblems,
-      isInstalled: isInstalled(ovs, nodeInterface),
-      down: programs.down,
-    };
-    if (node !== undefined) status.tell(node, systemId(ovs) ?? chassis, planNodeStatus({ node, ...facts }));
     if (node !== undefined) networkStatus.tell(node, underlay.reports, underlay.pending);
     objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.problems, ...advertisements.problems]);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);

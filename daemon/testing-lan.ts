@@ -69,6 +69,8 @@ export class TestLan {
 
 /** What an interface has and would have to keep: addresses and routes as ip(8) shows them, without the interface's name. */
 export function heldBy(device: string): { readonly addresses: readonly string[]; readonly routes: readonly string[] } {
+  if (!exec('ip', '-o', 'link').includes(` ${device}:`) && !exec('ip', '-o', 'link').includes(` ${device}@`))
+    return nothing;
   const lines = (...args: readonly string[]): readonly string[] =>
     exec('ip', ...args)
       .split('\n')

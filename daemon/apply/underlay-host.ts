@@ -4,7 +4,7 @@ import type { OvsdbClient } from 'ovsdb-client';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { setIngressGuard } from '../host/ingress-guard.ts';
-import { answers } from '../host/neighbours.ts';
+import { whoAnswers } from '../host/neighbours.ts';
 import type { Nics } from '../host/nics.ts';
 import { Refusal } from '../host/refusal.ts';
 import { portState, readBridges, untilPort } from '../ovs/bridges.ts';
@@ -128,7 +128,7 @@ export class UnderlayHost {
   /** False where it does not answer before the signal aborts, or the interface is gone. */
   async answers(device: string, address: string, signal: AbortSignal): Promise<boolean> {
     const index = (await this.read()).get(device)?.index;
-    return index === undefined ? false : answers(index, address, signal);
+    return index !== undefined && (await whoAnswers(index, address, signal)) !== undefined;
   }
 
   askApi(signal: AbortSignal): Promise<boolean> {

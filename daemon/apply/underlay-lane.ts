@@ -6,7 +6,7 @@
 import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { isRefusal } from '../host/refusal.ts';
+import { isRefusal, refusalProblem } from '../host/refusal.ts';
 import type { Decision } from '../plan/underlay/decide.ts';
 import { beginMove, defaultGateways, describeMove, extendMove } from '../plan/underlay/move.ts';
 import { planSteps } from '../plan/underlay/steps.ts';
@@ -39,6 +39,7 @@ export class NetworkLane {
   readonly #stop = new AbortController();
   #move: NicMove | undefined;
   #report: NetworkReport | undefined;
+  #isSettled = false;
   #isDirty = false;
   #running: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
@@ -57,6 +58,11 @@ export class NetworkLane {
   /** Of the last round; undefined before the first, and where the network is not for this node. */
   get report(): NetworkReport | undefined {
     return this.#report;
+  }
+
+  /** Whether it is known what is so; before, nothing that was told of it is to be taken back. */
+  get isSettled(): boolean {
+    return this.#isSettled;
   }
 
   /** Whether nothing of it is left on the node, and nothing to be told. */
@@ -100,8 +106,7 @@ export class NetworkLane {
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       if (!isRefusal(error)) throw error;
-      const { code, message } = error;
-      this.#tell({ isReady: false, nic: undefined, plan: undefined, problem: { code, message } });
+      this.#tell({ isReady: false, nic: undefined, plan: undefined, problem: refusalProblem(error) });
       this.#retry = setTimeout(() => this.wake(), retryMs);
     }
   }
@@ -112,6 +117,7 @@ export class NetworkLane {
     if (problem !== undefined && problem.message !== this.#report?.problem?.message)
       this.#options.log.warn({ network: this.network, reason: problem.code }, problem.message);
     this.#report = report;
+    this.#isSettled = true;
   }
 
   /** One transition, or what there is to say where there is none. */
@@ -264,12 +270,14 @@ export class NetworkLane {
 
   /** Tried again only for another wish, or after somebody looked at it by a dry run. */
   async #stayBack(move: NicMove, decision: Decision): Promise<Verdict | 'again'> {
-    if (decision.kind === 'refused')
-      return { isReady: false, nic: undefined, problem: decision.problem, plan: undefined };
-    if (decision.kind === 'join' && decision.wish === move.wish)
-      return { isReady: false, nic: undefined, problem: move.failure, plan: undefined };
-    await this.#forget();
-    return 'again';
+    const isSettled = decision.kind === 'refused' || (decision.kind === 'join' && decision.wish === move.wish);
+    if (!isSettled) {
+      await this.#forget();
+      return 'again';
+    }
+    await this.#record(move, false);
+    const problem = decision.kind === 'refused' ? decision.problem : move.failure;
+    return { isReady: false, nic: undefined, problem, plan: undefined };
   }
 
   /** Returns when it is in the database. @throws Refusal */

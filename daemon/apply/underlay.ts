@@ -7,6 +7,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { OvsdbClient } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { providerBridge } from '../../lib/api/names.ts';
+import { providerNode } from '../../lib/api/provider-nodes.ts';
 import { parseMove } from '../ovs/nic-move.ts';
 import { decide, type Decision } from '../plan/underlay/decide.ts';
 import { mappingsOwner, planMappings } from '../plan/underlay/rows.ts';
@@ -56,11 +57,18 @@ export class Underlay {
 
   /** Networks of which nothing is known yet. */
   get pending(): ReadonlySet<string> {
-    return new Set([...this.#lanes.values()].filter(({ report }) => report === undefined).map((lane) => lane.network));
+    return new Set([...this.#lanes.values()].filter(({ isSettled }) => !isSettled).map((lane) => lane.network));
   }
 
-  report(network: string): NetworkReport | undefined {
-    return this.#lanes.get(network)?.report;
+  /** How a network is here; a sentence where the node is without it, undefined where that is not known yet. */
+  stateOf(network: string): NetworkReport | string | undefined {
+    const lane = this.#lanes.get(network);
+    if (lane?.report !== undefined) return lane.report;
+    const { networks, node } = this.#facts ?? { networks: [], node: undefined };
+    const spec = networks.find(({ name }) => name === network)?.spec;
+    if (spec === undefined || node === undefined) return `there is no ProviderNetwork ${network}`;
+    const asked = providerNode({ network: { name: network, spec }, node });
+    return 'absence' in asked ? asked.absence : undefined;
   }
 
   /** Called after each report. */

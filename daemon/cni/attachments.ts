@@ -23,6 +23,7 @@ import { KeyedLock } from './keyed-lock.ts';
 import { addressedNow, untilAddressed, type AddressedPod } from './pod-address.ts';
 import type { AddRequest, CheckRequest, DelRequest, GcRequest } from './request.ts';
 import type { Attachment } from './result.ts';
+import type { UnderlayPods } from './underlay.ts';
 
 export interface AttachmentsOptions {
   readonly pods: Pick<Reflector<PodFacts>, 'get' | 'subscribe'>;
@@ -32,6 +33,7 @@ export interface AttachmentsOptions {
   readonly sandboxes: Sandboxes;
   /** What its pod's annotations ask of a port, now; later changes go to `ports` directly. */
   readonly wishesOf: (sandbox: Sandbox) => PortWishes;
+  readonly underlay: UnderlayPods;
   readonly nodeMtu: number;
   readonly isUserspaceDatapath: boolean;
   /** Folder of ovn-controller's control socket, for hints. */
@@ -154,14 +156,22 @@ export class Attachments {
   }
 
   async #remake(sandbox: Sandbox): Promise<void> {
-    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, controllerSockets } = this.#options;
+    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, underlay, controllerSockets } = this.#options;
     const netns = openSandboxNetns(sandbox.netns);
     try {
       const addressed = addressedNow(pods, sandbox);
       const subnet = subnetOf(addressed.network.subnet);
-      const plan = planPodInterface({ request: sandbox, ...addressed, subnet, nodeMtu, isUserspaceDatapath });
+      const nicMtu = await underlay.untilReady(subnet, neverAborted);
+      const { link } = planPodInterface({
+        request: sandbox,
+        ...addressed,
+        subnet,
+        nodeMtu,
+        nicMtu,
+        isUserspaceDatapath,
+      });
       await this.#detach(sandbox);
-      await this.#connect(plan.link, sandbox, netns, neverAborted);
+      await this.#connect({ link, sandbox, subnet }, netns, neverAborted);
     } catch (error) {
       // It is the pod's still, and may be tried again.
       this.#options.sandboxes.add(sandbox);
@@ -215,13 +225,15 @@ export class Attachments {
   }
 
   async #attach(request: AddRequest, addressed: AddressedPod, netns: Netns, signal: AbortSignal): Promise<Attachment> {
-    const { nodeMtu, isUserspaceDatapath, subnetOf } = this.#options;
+    const { nodeMtu, isUserspaceDatapath, subnetOf, underlay } = this.#options;
     const subnet = subnetOf(addressed.network.subnet);
-    const { link, sandbox } = planPodInterface({ request, ...addressed, subnet, nodeMtu, isUserspaceDatapath });
+    const nicMtu = await underlay.untilReady(subnet, signal);
+    const { link, sandbox } = planPodInterface({ request, ...addressed, subnet, nodeMtu, nicMtu, isUserspaceDatapath });
     return this.#locks.run(`port ${sandbox.port}`, async () => {
       await this.#makeRoom(sandbox);
+      await underlay.refuseConflict(subnet, link);
       try {
-        return await this.#connect(link, sandbox, netns, signal);
+        return await this.#connect({ link, sandbox, subnet }, netns, signal);
       } catch (error) {
         throw explainFailure(error, sandbox, signal, this.#options.controllerSockets);
       }
@@ -250,13 +262,22 @@ export class Attachments {
     }
   }
 
-  async #connect(link: PodInterface, sandbox: Sandbox, netns: Netns, signal: AbortSignal): Promise<Attachment> {
-    const { links, ports, sandboxes, wishesOf, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+  async #connect(
+    { link, sandbox, subnet }: { link: PodInterface; sandbox: Sandbox; subnet: SubnetFacts | undefined },
+    netns: Netns,
+    signal: AbortSignal,
+  ): Promise<Attachment> {
+    const { links, ports, sandboxes, underlay, wishesOf, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const host = await links.create(link, netns);
     sandboxes.add(sandbox);
     try {
       ports.add(sandbox, wishesOf(sandbox));
-      const installed = ports.untilInstalled(sandbox, AbortSignal.any([signal, AbortSignal.timeout(portTimeoutMs)]));
+      const deadline = AbortSignal.any([signal, AbortSignal.timeout(portTimeoutMs)]);
+      const installed = ports.untilInstalled(sandbox, deadline);
+      if (subnet?.underlay !== undefined) {
+        await installed;
+        await underlay.untilConnected(subnet, deadline);
+      }
       // Both are awaited to their end: undoing must not run beside work that goes on.
       const [configured, ready] = await Promise.allSettled([links.configure(link, netns), installed]);
       if (configured.status === 'rejected') throw configured.reason;

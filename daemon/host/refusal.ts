@@ -1,4 +1,5 @@
 /** What the kernel, Open vSwitch or a program refused: it becomes a problem of the object it was for, while other errors are defects. */
+import type { Problem } from '../../lib/desired/problem.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { ProgramError } from './program.ts';
 
@@ -14,4 +15,10 @@ export class Refusal extends Error {
 export function isRefusal(error: unknown): error is Error & { readonly code: string } {
   if (error instanceof Refusal || error instanceof NetlinkError || error instanceof ProgramError) return true;
   return error instanceof Error && 'syscall' in error && 'code' in error;
+}
+
+/** As a user is told of it. */
+export function refusalProblem(error: Error & { readonly code: string }): Problem {
+  if (error instanceof Refusal || error instanceof ProgramError) return { code: error.code, message: error.message };
+  return { code: 'KernelRefused', message: `the kernel refused ${error.message}; it is tried again` };
 }

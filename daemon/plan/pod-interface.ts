@@ -34,6 +34,8 @@ export interface PodInterfaceInput {
   readonly routes: readonly Route[];
   readonly subnet: SubnetFacts | undefined;
   readonly nodeMtu: number;
+  /** Of the node's interface in the provider network of an underlay subnet. */
+  readonly nicMtu?: number | undefined;
   readonly isUserspaceDatapath: boolean;
 }
 
@@ -48,7 +50,7 @@ export function planPodInterface(input: PodInterfaceInput): { readonly link: Pod
       hostName: hostInterface,
       name: request.ifname,
       mac: network.mac,
-      mtu: podMtu(input.subnet, input.nodeMtu),
+      mtu: podMtu(input.subnet, input.nodeMtu, input.nicMtu),
       addresses: network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
       routes: planRoutes(input),
       isChecksumFinished: input.isUserspaceDatapath,

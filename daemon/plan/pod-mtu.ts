@@ -2,10 +2,18 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SubnetFacts } from '../state/facts.ts';
 
-/** `nodeMtu` is what a tunnel leaves on this node. An underlay subnet's packets go through no tunnel. */
-export function podMtu(subnet: Pick<SubnetFacts, 'mtu' | 'isOverlay'> | undefined, nodeMtu: number): number {
-  const wanted = subnet?.mtu ?? nodeMtu;
-  return subnet?.isOverlay === false ? wanted : Math.min(wanted, nodeMtu);
+/**
+ * `nodeMtu` is what a tunnel leaves on this node, `nicMtu` that of the interface in the provider network: an underlay
+ * subnet's packets go through no tunnel.
+ */
+export function podMtu(
+  subnet: Pick<SubnetFacts, 'mtu' | 'isOverlay'> | undefined,
+  nodeMtu: number,
+  nicMtu?: number,
+): number {
+  const wanted = subnet?.mtu;
+  if (subnet?.isOverlay !== false) return Math.min(wanted ?? nodeMtu, nodeMtu);
+  return Math.min(wanted ?? nicMtu ?? nodeMtu, nicMtu ?? Infinity);
 }
 
 /** A larger MTU would let pods send what no tunnel carries: nothing fragments it, connections would hang. */

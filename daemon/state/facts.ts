@@ -66,6 +66,8 @@ export interface SubnetFacts {
   readonly isRouted: boolean;
   /** Whether its packets go through tunnels. */
   readonly isOverlay: boolean;
+  /** The ProviderNetwork it lies in, and the VLAN there, 0 for packets without a tag; undefined for the overlay's. */
+  readonly underlay: { readonly provider: string; readonly vlan: number } | undefined;
   readonly mtu: number | undefined;
   readonly isNatOutgoing: boolean;
   /** The first that matches decides; none: as isNatOutgoing says. */

@@ -18,14 +18,6 @@ export interface ProviderNetworkFacts {
   readonly isDryRun: boolean;
 }
 
-export interface VlanFacts {
-  readonly name: string;
-  /** Name of the ProviderNetwork. */
-  readonly provider: string;
-  /** 0: packets without a tag. */
-  readonly id: number;
-}
-
 /** An address of an interface, with what is needed to give it to another. */
 export interface NicAddress {
   readonly address: string;

@@ -1,9 +1,9 @@
 /** Subnets → what the node needs of them for its host network and its pods. */
 import { z } from 'zod';
-import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
+import { networksInForce, notedUnderlay, routingInForce } from '../../lib/api/in-force.ts';
 import { isThroughRouter } from '../../lib/api/subnet-routing.ts';
 import { labelSelector } from '../../lib/api/kinds/shared.ts';
-import { defaultProvider, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import { annotation, defaultProvider, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
@@ -51,6 +51,7 @@ export function parseSubnet(raw: RawObject): SubnetFacts | undefined {
     networks: networks.map(formatCidr),
     isRouted: isThroughRouter(routing) && isOvn && [undefined, '', defaultVpc].includes(spec.vpc),
     isOverlay: routing === 'overlay' && isOvn,
+    underlay: notedUnderlay(raw.metadata.annotations?.[annotation.accepted]),
     mtu: spec.mtu !== undefined && spec.mtu > 0 ? spec.mtu : undefined,
     isNatOutgoing: spec.natOutgoing === true,
     natRules: (spec.natOutgoingPolicyRules ?? []).flatMap((rule, index) => parseNatRule(rule, index, problems) ?? []),

@@ -7,7 +7,7 @@ import { parseBgpNodeState } from './bgp-node-state.ts';
 import { parseGateway, parseInterconnect, parseJoinedVpc } from './gateway.ts';
 import { parseNode } from './node.ts';
 import { parsePod } from './pod.ts';
-import { parseProviderNetwork, parseVlan } from './provider-network.ts';
+import { parseProviderNetwork } from './provider-network.ts';
 import { parseRemoteCluster } from './remote-cluster.ts';
 import { parseSubnet } from './subnet.ts';
 
@@ -38,7 +38,6 @@ export async function openWatches({ node, ...common }: WatchOptions) {
       parse: parseProviderNetwork,
       optional,
     }),
-    vlans: reflect({ ...common, resource: resources.vlans, parse: parseVlan, optional }),
     bgpStates: reflect({ ...own, resource: resources.bgpNodeStates, parse: parseBgpNodeState, optional }),
   };
   await Promise.all(Object.values(watches).map(({ synced }) => synced));

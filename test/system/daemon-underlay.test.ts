@@ -1,6 +1,7 @@
 /** The node's interface in a provider network's bridge and back, with the way to the API server over that very interface. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, afterEach, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { gateway, heldBy, nothing, TestLan } from '../../daemon/testing-lan.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
@@ -23,6 +24,15 @@ before(async () => {
   await node.startDaemon(lan.kubeconfig);
 });
 
+/** What a failed test left does not fail the next. */
+afterEach(async () => {
+  for (const { metadata } of await cluster.admin.list(providerNetworks)) {
+    await deleteNetwork(metadata.name);
+    await eventually('the end of it', async () => Object.keys(await marks(metadata.name)).length === 0, 20_000);
+  }
+  exec('nft', 'add table arp fault; delete table arp fault; add table ip fault; delete table ip fault');
+});
+
 after(async () => {
   await node.stop();
   await cluster?.stop();
@@ -37,6 +47,37 @@ async function makeNetwork(name: string, spec: object = {}, annotations: Readonl
   });
 }
 
+/** Why a network is not ready. */
+async function untilRefused(network: string, code: string): Promise<string> {
+  const what = `${network} to be refused with ${code}`;
+  const message = await eventually(what, async () => (await marks(network))['err_mesg'], 40_000);
+  assert.ok(message.startsWith(`${code}: `), `${message}\n${node.log('daemon')}`);
+  assert.equal((await marks(network))['ready'], 'false');
+  return message;
+}
+
+/** A fault on the way out over one interface. */
+function drop(family: 'arp' | 'ip', device: string, match = ''): void {
+  const table = `${family} fault`;
+  exec('nft', `add table ${table}; add chain ${table} out { type filter hook output priority 0; }`);
+  exec('nft', `add rule ${table} out oifname "${device}" ${match} drop`);
+}
+
+function heal(family: 'arp' | 'ip'): void {
+  exec('nft', `delete table ${family} fault`);
+}
+
+async function restart(): Promise<void> {
+  await node.kill('daemon');
+  await node.startDaemon(lan.kubeconfig);
+}
+
+/** What the bridge's row says of the move. */
+function phase(): string | undefined {
+  const ids = node.vsctl('--if-exists', '--columns=external_ids', 'list', 'bridge', 'br-phys');
+  return /\\"phase\\":\\"(\w+)\\"/.exec(ids)?.[1];
+}
+
 async function deleteNetwork(name: string): Promise<void> {
   await cluster.admin.delete(providerNetworks, { name });
 }
@@ -47,6 +88,11 @@ async function marks(network: string): Promise<Readonly<Record<string, string>>>
   const prefix = providerNetworkKey(network, 'ready').slice(0, -'ready'.length);
   const own = Object.entries({ ...labels, ...annotations }).filter(([key]) => key.startsWith(prefix));
   return Object.fromEntries(own.map(([key, value]) => [key.slice(prefix.length), value]));
+}
+
+async function setDryRun(value: string | null): Promise<void> {
+  const body = { metadata: { annotations: { [annotation.dryRun]: value } } };
+  await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', body);
 }
 
 async function untilReady(network: string): Promise<void> {
@@ -136,11 +182,163 @@ test('a dry run says what it would do and does nothing', async () => {
   );
   assert.match(plan, /moved back if gateway 10\.20\.0\.1 or gateway fd00:20::1 or the API server did not answer/);
   assert.deepEqual(heldBy('eth1'), before_);
-  await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', {
-    metadata: { annotations: { [annotation.dryRun]: null } },
-  });
+  await setDryRun(null);
   await untilReady('phys');
   assert.equal((await marks('phys'))['plan'], undefined);
   await deleteNetwork('phys');
   await untilBack('phys');
+});
+
+test('without the gateway everything moves back, is not tried again by a new daemon, and is after a change of the spec', async () => {
+  drop('arp', 'br-phys');
+  await makeNetwork('phys');
+  const message = await untilRefused('phys', 'RolledBack');
+  assert.match(
+    message,
+    /because the default gateway 10\.20\.0\.1( and the API server)? did not answer within 10 s; look at port security/,
+  );
+  assert.deepEqual(heldBy('eth1'), before_);
+  assert.equal(node.vsctl('list-ports', 'br-phys'), '');
+  assert.equal(mappings(), 'physnet1:br-ex');
+  pingGateway();
+  heal('arp');
+  await restart();
+  await eventually('the daemon to have looked', () => node.log('daemon').includes('"RolledBack"'));
+  assert.equal(phase(), 'rolledBack');
+  assert.deepEqual(heldBy('eth1'), before_);
+  await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { excludeNodes: ['other'] } });
+  await eventually('the refusal to go', async () => (await marks('phys'))['err_mesg'] === undefined, 30_000);
+  await untilReady('phys');
+  await deleteNetwork('phys');
+  await untilBack('phys');
+});
+
+test('without the API server everything moves back; a daemon killed while it looks goes on, whatever it finds', async () => {
+  drop('ip', 'br-phys', 'ip daddr 192.0.2.10');
+  await makeNetwork('phys');
+  await eventually('the move', () => heldBy('br-phys').addresses.length === before_.addresses.length);
+  await node.kill('daemon');
+  assert.equal(phase(), 'joining');
+  await node.startDaemon(lan.kubeconfig);
+  const message = await untilRefused('phys', 'RolledBack');
+  assert.match(message, /because the API server did not answer within 10 s/);
+  assert.deepEqual(heldBy('eth1'), before_);
+
+  // A look by a dry run is enough to try again.
+  await setDryRun('true');
+  await eventually('the plan', async () => (await marks('phys'))['plan']);
+  await setDryRun(null);
+  await eventually('the move', () => heldBy('br-phys').addresses.length === before_.addresses.length);
+  await node.kill('daemon');
+  heal('ip');
+  await node.startDaemon(lan.kubeconfig);
+  await untilReady('phys');
+  assert.deepEqual(heldBy('br-phys'), before_);
+  await deleteNetwork('phys');
+  await untilBack('phys');
+});
+
+test('where the gateway is lost on both ways, that is said, and the daemon may be killed while it looks back', async () => {
+  drop('arp', 'br-phys');
+  await makeNetwork('phys');
+  await eventually('the move', () => heldBy('br-phys').addresses.length === before_.addresses.length);
+  exec('nft', 'add rule arp fault out oifname "eth1" drop');
+  await eventually('the way back', () => phase() === 'returning' && heldBy('eth1').addresses.length > 0, 20_000);
+  await node.kill('daemon');
+  // It looks for 10 s before it does anything else.
+  const started = node.startDaemon(lan.kubeconfig).catch(() => node.untilServing());
+  await eventually('the end of the look', () => phase() === 'rolledBack', 30_000);
+  heal('arp');
+  await started;
+  assert.match(
+    await untilRefused('phys', 'RolledBack'),
+    /Back on eth1, the default gateway 10\.20\.0\.1 .*did not answer either/,
+  );
+  assert.deepEqual(heldBy('eth1'), before_);
+  await deleteNetwork('phys');
+  await untilBack('phys');
+});
+
+test('a daemon killed at any moment of the way there or back', async () => {
+  node.signal('vswitchd', 'SIGSTOP');
+  await makeNetwork('phys');
+  await eventually('the record', () => node.vsctl('--no-wait', 'list-br').includes('br-phys'));
+  await node.kill('daemon');
+  assert.equal(phase(), 'joining');
+  assert.deepEqual(heldBy('eth1'), before_);
+  node.signal('vswitchd', 'SIGCONT');
+  await node.startDaemon(lan.kubeconfig);
+  await untilReady('phys');
+  for (const delayMs of [0, 15, 40, 70]) {
+    const deleted = deleteNetwork('phys');
+    await eventually('the way back', () => phase() !== 'joined');
+    await pause(delayMs / 4);
+    await node.kill('daemon');
+    await deleted;
+    await node.startDaemon(lan.kubeconfig);
+    await untilBack('phys');
+    await makeNetwork('phys');
+    await eventually('the port', () => exec('ip', '-o', 'link').includes(' br-phys:'));
+    await pause(delayMs);
+    await node.kill('daemon');
+    await node.startDaemon(lan.kubeconfig);
+    await untilReady('phys');
+    assert.deepEqual(heldBy('br-phys'), before_, `killed after ${delayMs} ms`);
+  }
+});
+
+test('ovs-vswitchd dies, and the daemon is started before it: the addresses are back with the bridge', async () => {
+  await makeNetwork('phys');
+  await untilReady('phys');
+  await node.kill('vswitchd');
+  await node.kill('daemon');
+  // As after a restart of the machine.
+  exec('ip', 'link', 'del', 'br-phys');
+  node.startVswitchd();
+  await node.startDaemon(lan.kubeconfig);
+  await untilReady('phys');
+  await node.kill('vswitchd');
+  node.startVswitchd();
+  await eventually('the addresses', () => JSON.stringify(heldBy('br-phys')) === JSON.stringify(before_));
+  pingGateway();
+  await node.kill('daemon');
+  await deleteNetwork('phys');
+  await node.startDaemon(lan.kubeconfig);
+  await untilBack('phys');
+});
+
+test('interfaces that cannot be joined are refused with a reason, one network does not affect the other', async () => {
+  await makeNetwork('late', { defaultInterface: 'eth2' });
+  assert.match(await untilRefused('late', 'InterfaceMissing'), /node n1 has no interface eth2/);
+  await makeNetwork('lo', { defaultInterface: 'lo' });
+  assert.match(await untilRefused('lo', 'InterfaceUnfit'), /is the loopback interface/);
+  await makeNetwork('ours', { defaultInterface: 'ovn0' });
+  assert.match(await untilRefused('ours', 'InterfaceInUse'), /a port of Open vSwitch bridge br-int/);
+  await makeNetwork('swap', { exchangeLinkName: true });
+  assert.match(await untilRefused('swap', 'NotSupported'), /spec\.exchangeLinkName/);
+  await makeNetwork('phys');
+  await untilReady('phys');
+  await makeNetwork('rival');
+  assert.match(await untilRefused('rival', 'InterfaceInUse'), /that of ProviderNetwork phys/);
+
+  lan.addNic('eth2', 'p2');
+  exec('ip', 'addr', 'add', '10.22.0.5/24', 'dev', 'eth2');
+  await eventually('late to be ready', async () => (await marks('late'))['ready'] === 'true');
+  assert.equal((await marks('late'))['err_mesg'], undefined);
+  assert.equal(mappings(), 'physnet1:br-ex,late:br-late,phys:br-phys');
+  exec('ip', 'link', 'del', 'eth2');
+  await untilRefused('late', 'InterfaceMissing');
+  assert.match(exec('ip', '-o', 'addr', 'show', 'br-late'), /10\.22\.0\.5\/24/);
+  lan.addNic('eth2', 'p2');
+  await eventually('late to be ready again', async () => (await marks('late'))['ready'] === 'true');
+
+  // Excluded, it lets the interface go to the one that waits.
+  await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { excludeNodes: ['n1'] } });
+  await eventually('the rival to have it', async () => (await marks('rival'))['ready'] === 'true', 30_000);
+  assert.deepEqual(await marks('phys'), {});
+  assert.deepEqual(heldBy('br-rival'), before_);
+  for (const name of ['late', 'lo', 'ours', 'swap', 'phys', 'rival']) await deleteNetwork(name);
+  await untilBack('rival');
+  await eventually('eth2 to have its address', () => exec('ip', '-o', 'addr', 'show', 'eth2').includes('10.22.0.5/24'));
+  assert.equal(mappings(), 'physnet1:br-ex');
 });

@@ -92,14 +92,14 @@ function unfit({ name, isLoopback, master, multipath, mtu, kind }: NicFacts, nod
 function taken(network: ProviderNetworkFacts, nic: string, input: UnderlayInput): Problem | undefined {
   const { ovs, nics } = input;
   const own = providerBridge(network.name);
-  const [holder] = [...ovs.bridges].find(([name, { ports }]) => name !== own && ports.includes(nic)) ?? [];
-  if (holder !== undefined) {
-    const message = `interface ${nic} is a port of Open vSwitch bridge ${holder}: take it out of it (ovs-vsctl del-port ${holder} ${nic}) or name another one`;
-    return { code: 'InterfaceInUse', message };
-  }
   const rival = rivalOf(network, nic, input);
   if (rival !== undefined) {
     const message = `interface ${nic} is that of ProviderNetwork ${rival}: networks that share an interface are Vlans of one ProviderNetwork`;
+    return { code: 'InterfaceInUse', message };
+  }
+  const [holder] = [...ovs.bridges].find(([name, { ports }]) => name !== own && ports.includes(nic)) ?? [];
+  if (holder !== undefined) {
+    const message = `interface ${nic} is a port of Open vSwitch bridge ${holder}: take it out of it (ovs-vsctl del-port ${holder} ${nic}) or name another one`;
     return { code: 'InterfaceInUse', message };
   }
   const bridge = ovs.bridges.get(own);
@@ -126,6 +126,7 @@ function rivalOf(
   const holder = [...moves.values()].find((move) => move.network !== network.name && move.nic === nic);
   if (holder !== undefined && holder.phase !== 'rolledBack') return holder.network;
   const wanting = networks.filter((one) => {
+    if (unsupported(one) !== undefined) return false;
     const asked = one.spec && !one.isDryRun && providerNode({ network: { name: one.name, spec: one.spec }, node });
     return one.name === network.name || (asked && 'interface' in asked && asked.interface === nic);
   });
