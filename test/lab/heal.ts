@@ -4,6 +4,7 @@
  */
 import { startAndAsk } from './containerd.ts';
 import { type Component, componentsIn, pidOf, startComponent, stateOf } from './component.ts';
+import { configureGateway } from './lan.ts';
 import type { Lab, NodeLayout } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
 import { remakeDatabase, waitForBridge } from './ovn.ts';
@@ -29,7 +30,13 @@ const order = [
 /** Every directory that holds components. */
 export function directoriesOf(lab: Lab): string[] {
   const clusters = lab.clusters.flatMap((cluster) => [cluster.dir, ...cluster.nodes.map((node) => node.dir)]);
-  return [lab.dir, ...clusters, ...(lab.hub ? [lab.hub.dir] : []), ...lab.routers.map((router) => router.dir)];
+  return [
+    lab.dir,
+    ...clusters,
+    ...(lab.hub ? [lab.hub.dir] : []),
+    ...lab.routers.map((router) => router.dir),
+    ...lab.lans.map((lan) => lan.dir),
+  ];
 }
 
 export function allComponents(lab: Lab): Component[] {
@@ -62,6 +69,8 @@ async function startAgain(lab: Lab, component: Component): Promise<void> {
     .find((n) => n.dir === component.dir);
   if (node !== undefined && component.name === 'containerd') return startAndAsk(node, component);
   await startComponent(component);
+  const lan = lab.lans.find((one) => one.dir === component.dir);
+  if (component.name === 'ovs-vswitchd' && lan !== undefined) await configureGateway(lan);
   if (component.name !== 'ovs-vswitchd' || node === undefined) return;
   await waitForBridge(node);
   await configureNodeAddress(lab, node);

@@ -46,6 +46,15 @@ export interface RouterLayout {
   readonly asn: number;
   readonly outside: string;
 }
+export interface LanLayout {
+  readonly name: string;
+  readonly dir: string;
+  /** Of its switch and its gateway. */
+  readonly netns: string;
+  /** That every node has in it. */
+  readonly interface: string;
+  readonly gateways: readonly { readonly vlan: number; readonly addresses: readonly string[] }[];
+}
 export interface HubLayout {
   readonly dir: string;
   readonly netns: string;
@@ -63,6 +72,7 @@ export interface Lab {
   readonly netns: string;
   readonly clusters: readonly ClusterLayout[];
   readonly routers: readonly RouterLayout[];
+  readonly lans: readonly LanLayout[];
   readonly hub: HubLayout | undefined;
   /** Rooms that this lab runs without: the user starts them by hand. */
   readonly without: readonly Room[];
@@ -130,6 +140,12 @@ export function layOut(record: LabRecord): Lab {
       dir: join(dir, router.name),
       netns: `${name}-${router.name}`,
       address: `172.30.0.${String(index + 1)}`,
+    })),
+    lans: topology.lans.map((lan, index) => ({
+      ...lan,
+      dir: join(dir, lan.name),
+      netns: `${name}-${lan.name}`,
+      interface: `eth${String(index + 1)}`,
     })),
     hub: topology.hub && {
       dir: join(dir, 'hub'),

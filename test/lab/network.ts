@@ -28,7 +28,9 @@ function hostsOf(lab: Lab): Host[] {
 export async function makeNetwork(lab: Lab): Promise<void> {
   const hosts = hostsOf(lab);
   await run(['ip', '-batch', '-'], {
-    input: [lab.netns, ...hosts.map((host) => host.netns)].map((name) => `netns add ${name}`).join('\n'),
+    input: [lab.netns, ...lab.lans.map((lan) => lan.netns), ...hosts.map((host) => host.netns)]
+      .map((name) => `netns add ${name}`)
+      .join('\n'),
   });
   await run(['ip', '-n', lab.netns, '-batch', '-'], {
     input: `link add br0 type bridge\nlink set br0 up alias ${lab.dir}\nlink set lo up`,

@@ -32,6 +32,8 @@ const kinds: readonly { readonly kind: string; readonly plural: string; readonly
   { kind: 'Secret', plural: 'secrets', isNamespaced: true },
   { kind: 'Node', plural: 'nodes', isNamespaced: false },
   { kind: 'Vpc', plural: 'vpcs', isNamespaced: false },
+  { kind: 'ProviderNetwork', plural: 'provider-networks', isNamespaced: false },
+  { kind: 'Vlan', plural: 'vlans', isNamespaced: false },
   { kind: 'Subnet', plural: 'subnets', isNamespaced: false },
   { kind: 'IP', plural: 'ips', isNamespaced: false },
   { kind: 'IPPool', plural: 'ippools', isNamespaced: false },

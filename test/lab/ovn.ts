@@ -192,15 +192,7 @@ export async function remakeDatabase(hub: HubLayout, component: string): Promise
 export async function startNode(lab: Lab, node: NodeLayout): Promise<void> {
   const { dir, netns } = node;
   const from = installation(node.ovn);
-  await startDatabase({
-    dir,
-    netns,
-    from,
-    name: 'ovsdb-server',
-    schema: 'vswitch',
-    file: 'conf.db',
-    socket: 'db.sock',
-  });
+  await startLocalDatabase(node);
   await run([
     ovnProgram('ovs-vsctl', from),
     `--db=unix:${dir}/db.sock`,
@@ -242,7 +234,16 @@ export async function startNode(lab: Lab, node: NodeLayout): Promise<void> {
   });
 }
 
-function vswitchd(node: NodeLayout): Component {
+/** What an Open vSwitch of the lab needs to know of where it runs. */
+type SwitchPlace = Pick<NodeLayout, 'dir' | 'netns' | 'ovn'>;
+
+/** The database of an Open vSwitch, `db.sock`. */
+export async function startLocalDatabase({ dir, netns, ovn }: SwitchPlace): Promise<void> {
+  const place = { dir, netns, from: installation(ovn), file: 'conf.db', socket: 'db.sock' };
+  await startDatabase({ ...place, name: 'ovsdb-server', schema: 'vswitch' });
+}
+
+export function vswitchd(node: SwitchPlace): Component {
   const { dir, netns } = node;
   return {
     dir,

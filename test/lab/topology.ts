@@ -58,10 +58,31 @@ const topology = z
       .array(z.strictObject({ name, asn, outside: cidr.default('192.0.2.1/32') }))
       .max(3)
       .default([]),
+    /** Physical networks: each node has an interface in each, `eth1`, `eth2` …, and there is a gateway in each VLAN. */
+    lans: z
+      .array(
+        z.strictObject({
+          name,
+          gateways: z
+            .array(
+              z.strictObject({
+                /** 0: packets without a tag. */
+                vlan: z.int().min(0).max(4094).default(0),
+                addresses: z
+                  .array(z.string().regex(/^[0-9a-f.:]+\/\d{1,3}$/, 'must be an address such as 10.20.0.1/24'))
+                  .min(1),
+              }),
+            )
+            .min(1),
+        }),
+      )
+      .max(4)
+      .default([]),
   })
   .superRefine((value, context) => {
-    const places = [...value.clusters.map((c) => c.name), ...value.routers.map((r) => r.name), 'hub', 'net'];
-    reportDuplicates(places, 'clusters and routers (hub and net are taken)', context);
+    const lans = value.lans.map((lan) => lan.name);
+    const places = [...value.clusters.map((c) => c.name), ...value.routers.map((r) => r.name), ...lans, 'hub', 'net'];
+    reportDuplicates(places, 'clusters, routers and lans (hub and net are taken)', context);
     for (const c of value.clusters)
       reportDuplicates(
         c.nodes.map((n) => n.name).concat('pods', 'bin'),

@@ -23,6 +23,7 @@ import { startControlPlane } from './control-plane.ts';
 import { takeDown } from './down.ts';
 import { directoriesOf, healLab } from './heal.ts';
 import { homeOfHub, makeTokens, startHub } from './hub.ts';
+import { startLan } from './lan.ts';
 import {
   checkout,
   type ClusterLayout,
@@ -121,6 +122,7 @@ async function make(options: UpOptions): Promise<Lab> {
   });
   await Promise.all([
     ...lab.routers.map((router) => startRouter(lab, router).then(announce(options, `router ${router.name}`))),
+    ...lab.lans.map((lan) => startLan(lab, lan).then(announce(options, `lan ${lan.name}`))),
     ...lab.clusters.map((cluster) => startCluster(lab, cluster, progress(cluster))),
     hub,
     tokens,
