@@ -1,0 +1,122 @@
+/** Pods in a physical network, with packets: a lab of its own, in which every node has an interface in that network. */
+import assert from 'node:assert/strict';
+import { after, before, describe, it } from 'node:test';
+import { join } from 'node:path';
+import { takeDown } from '../lab/down.ts';
+import { openLab, type LabHandle } from '../lab/lib/lab.ts';
+import { waitUntilReady } from '../lab/ready.ts';
+import { run, waitFor } from '../lab/run.ts';
+import { bringUp } from '../lab/up.ts';
+import { addWorkload, applyObjects, removeWorkload, waitForPods } from './workload.ts';
+
+const name = `u${process.pid.toString(36)}`;
+const topology = join(import.meta.dirname, '../lab/topologies/underlay.yaml');
+
+function object(kind: string, objectName: string, spec: object): object {
+  return { apiVersion: 'kubeovn.io/v1', kind, metadata: { name: objectName }, spec };
+}
+
+function subnet(subnetName: string, spec: object): object {
+  return object('Subnet', subnetName, { vlan: subnetName, namespaces: [subnetName], ...spec });
+}
+
+describe('underlay', () => {
+  let lab: LabHandle;
+  const lan = `${name}-lan`;
+  const address = (pod: string): Promise<string> => lab.addressOf('east', pod);
+
+  before(async () => {
+    const say = (): void => undefined;
+    await waitUntilReady(await bringUp({ name, topology, ovn: undefined, without: [], say }), say);
+    lab = openLab(name);
+    await applyObjects(lab, 'east', [
+      object('ProviderNetwork', 'net1', { defaultInterface: 'eth1' }),
+      object('Vlan', 'flat', { id: 0, provider: 'net1' }),
+      object('Vlan', 'ten', { id: 10, provider: 'net1' }),
+      subnet('flat', {
+        cidrBlock: '10.20.0.0/24',
+        gateway: '10.20.0.1',
+        excludeIps: ['10.20.0.1..10.20.0.99'],
+        u2oInterconnection: true,
+      }),
+      subnet('ten', { cidrBlock: '10.30.0.0/24', gateway: '10.30.0.1', mtu: 1300 }),
+    ]);
+    const pods = [
+      { name: 'a', node: 'n1' },
+      { name: 'b', node: 'n2' },
+    ];
+    await Promise.all(['flat', 'ten', 'over'].map((namespace) => addWorkload(lab, 'east', { namespace, pods })));
+    await Promise.all(['flat', 'ten', 'over'].map((namespace) => waitForPods(lab, 'east', namespace, 2)));
+  });
+  after(() => takeDown(name));
+
+  it('joins every node, and the ProviderNetwork says so', async () => {
+    await waitFor('the ProviderNetwork to be ready', async () => {
+      const status = await lab.kubectl('east', ['get', 'pn', 'net1', '-o', 'jsonpath={.status}']);
+      const { ready, readyNodes } = JSON.parse(status) as { ready?: boolean; readyNodes?: string[] };
+      return (ready === true && readyNodes?.join() === 'n1,n2') || status;
+    });
+  });
+
+  for (const [namespace, gateway] of [
+    ['flat', '10.20.0.1'],
+    ['ten', '10.30.0.1'],
+  ] as const)
+    it(`pods of ${namespace} reach the physical gateway and each other across nodes, by ping and TCP`, async () => {
+      const [a, b] = [lab.ns('east', `${namespace}/a`), lab.ns('east', `${namespace}/b`)];
+      for (const pod of [a, b]) await lab.ping(pod, gateway);
+      await lab.ping(lan, await address(`${namespace}/a`));
+      await lab.ping(a, await address(`${namespace}/b`));
+      assert.equal(await lab.fetchName(a, await address(`${namespace}/b`)), 'b');
+      assert.equal(await lab.fetchName(lan, await address(`${namespace}/a`)), 'a');
+    });
+
+  it('between the VLANs goes through the physical gateway', async () => {
+    assert.equal(await lab.fetchName(lab.ns('east', 'ten/a'), await address('flat/b')), 'b');
+  });
+
+  it('joined with the overlay, its pods reach overlay pods and the other way round', async () => {
+    assert.equal(await lab.fetchName(lab.ns('east', 'flat/a'), await address('over/b')), 'b');
+    assert.equal(await lab.fetchName(lab.ns('east', 'over/b'), await address('flat/a')), 'a');
+  });
+
+  it('pods have the MTU of the interface, or the smaller one of their subnet', async () => {
+    const mtu = async (pod: string): Promise<string> =>
+      /mtu (\d+)/.exec(await run(['ip', '-n', lab.ns('east', pod), 'link', 'show', 'eth0']))?.[1] ?? '';
+    assert.deepEqual([await mtu('flat/a'), await mtu('ten/a')], ['1500', '1300']);
+  });
+
+  it('a pod waits while another host answers for its address, and starts when it no longer does', async () => {
+    const annotations = { 'ovn.kubernetes.io/ip_address': '10.20.0.120' };
+    const pods = [{ name: 'late', node: 'n1', annotations }];
+    await run(['ip', '-n', lan, 'addr', 'add', '10.20.0.120/24', 'dev', 'gw']);
+    await addWorkload(lab, 'east', { namespace: 'flat', pods });
+    await waitFor('the daemon to say so', () => {
+      const log = lab.log('east/n1', 'daemon');
+      return log.includes('address 10.20.0.120 of the pod is in use in the physical network') || log.slice(-500);
+    });
+    await run(['ip', '-n', lan, 'addr', 'del', '10.20.0.120/24', 'dev', 'gw']);
+    await waitForPods(lab, 'east', 'flat', 3);
+    await lab.ping(lan, '10.20.0.120');
+  });
+
+  it('without the interface new pods are refused with the reason; deletion of all leaves nothing behind', async () => {
+    await lab.kubectl('east', ['patch', 'pn', 'net1', '--type=merge', '-p', '{"spec":{"excludeNodes":["n2"]}}']);
+    const ports = (): Promise<string> => lab.vsctl('east', 'n2', ['list-br']);
+    await waitFor('n2 to be without the bridge', async () => !(await ports()).includes('br-net1') || ports());
+    await addWorkload(lab, 'east', { namespace: 'ten', pods: [{ name: 'late', node: 'n2' }] });
+    await waitFor('the daemon to say so', () => {
+      const log = lab.log('east/n2', 'daemon');
+      return /underlay subnet ten is not ready/.test(log) || log.slice(-500);
+    });
+    for (const namespace of ['flat', 'ten', 'over']) await removeWorkload(lab, 'east', namespace);
+    await lab.kubectl('east', ['delete', 'vlan', 'flat', 'ten', '--timeout=60s']);
+    await lab.kubectl('east', ['delete', 'pn', 'net1', '--timeout=60s']);
+    for (const node of ['n1', 'n2'])
+      await waitFor(`${node} to be as before`, async () => {
+        const bridges = await lab.vsctl('east', node, ['list-br']);
+        const marks = await lab.kubectl('east', ['get', 'node', node, '-o', 'jsonpath={.metadata}']);
+        return (!bridges.includes('br-net1') && !marks.includes('provider-network')) || `${bridges} ${marks}`;
+      });
+  });
+});
