@@ -309,7 +309,7 @@ test('ovs-vswitchd dies, and the daemon is started before it: the addresses are 
 
 test('interfaces that cannot be joined are refused with a reason, one network does not affect the other', async () => {
   await makeNetwork('late', { defaultInterface: 'eth2' });
-  assert.match(await untilRefused('late', 'InterfaceMissing'), /node n1 has no interface eth2/);
+  assert.match(await untilRefused('late', 'InterfaceNotFound'), /node n1 has no interface eth2/);
   await makeNetwork('lo', { defaultInterface: 'lo' });
   assert.match(await untilRefused('lo', 'InterfaceUnfit'), /is the loopback interface/);
   await makeNetwork('ours', { defaultInterface: 'ovn0' });
@@ -327,7 +327,7 @@ test('interfaces that cannot be joined are refused with a reason, one network do
   assert.equal((await marks('late'))['err_mesg'], undefined);
   assert.equal(mappings(), 'physnet1:br-ex,late:br-late,phys:br-phys');
   exec('ip', 'link', 'del', 'eth2');
-  await untilRefused('late', 'InterfaceMissing');
+  await untilRefused('late', 'InterfaceNotFound');
   assert.match(exec('ip', '-o', 'addr', 'show', 'br-late'), /10\.22\.0\.5\/24/);
   lan.addNic('eth2', 'p2');
   await eventually('late to be ready again', async () => (await marks('late'))['ready'] === 'true');

@@ -56,7 +56,7 @@ function refusal(network: ProviderNetworkFacts, name: string, input: UnderlayInp
   const nic = nics.get(name);
   if (nic === undefined) {
     const message = `node ${node.name} has no interface ${name}: it is joined as soon as it is there; name another one in spec.customInterfaces, or the node in spec.excludeNodes`;
-    return { code: 'InterfaceMissing', message };
+    return { code: 'InterfaceNotFound', message };
   }
   // What is joined already was fit for it.
   if (moves.get(network.name)?.nic === name && moves.get(network.name)?.phase !== 'rolledBack') return undefined;
