@@ -127,8 +127,9 @@ export class NetworkLane {
     if (move.phase === 'returning') return this.#goBack(move, nics);
     if (move.phase === 'rolledBack') return this.#stayBack(move, decision);
     const isWanted = decision.kind !== 'absent' && decision.nic === move.nic;
+    const isKept = move.phase === 'joined' && (isWanted || decision.kind === 'dryRun');
+    if (isKept) return this.#keep(move, nics, decision);
     if (!isWanted) return this.#turn(move);
-    if (move.phase === 'joined') return this.#keep(move, nics, decision);
     return decision.kind === 'join' ? this.#join(move) : this.#turn(move);
   }
 
@@ -237,8 +238,13 @@ export class NetworkLane {
     const state = host.portState(nic);
     if (state !== 'works' && state !== undefined)
       return fail({ code: 'PortRefused', message: `Open vSwitch cannot use interface ${nic}: ${state}` });
-    const plan = decision.kind === 'dryRun' ? `would do nothing: ${nic} is in ${this.#bridge}` : undefined;
+    const plan = decision.kind === 'dryRun' ? this.#rehearseKept(nic, decision.nic) : undefined;
     return { ...told, isReady: state === 'works', problem: undefined, plan };
+  }
+
+  #rehearseKept(nic: string, wanted: string): string {
+    if (nic === wanted) return `would do nothing: ${nic} is in ${this.#bridge}`;
+    return `would move everything from ${this.#bridge} back to ${nic}, and put ${wanted} into it`;
   }
 
   async #turn(move: NicMove): Promise<'again'> {

@@ -1,5 +1,7 @@
 /** The node's interface in a provider network's bridge and back, with the way to the API server over that very interface. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
@@ -115,6 +117,22 @@ async function untilBack(network: string): Promise<void> {
   assert.deepEqual(heldBy('eth1'), before_);
 }
 
+/** Packets from the gateway to the node, one each 10 ms, that were not answered. */
+async function lostWhile(action: () => Promise<void>): Promise<number> {
+  const ping = spawn('ip', ['netns', 'exec', lan.netns, 'ping', '-n', '-q', '-i', '0.01', '10.20.0.11']);
+  let text = '';
+  ping.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  const ended = once(ping, 'close');
+  try {
+    await action();
+  } finally {
+    ping.kill('SIGINT');
+    await ended;
+  }
+  const [, sent, received] = /(\d+) packets transmitted, (\d+) received/.exec(text) ?? [];
+  return Number(sent) - Number(received);
+}
+
 function mappings(): string {
   return node.vsctl('get', 'open', '.', 'external_ids:ovn-bridge-mappings').replaceAll('"', '');
 }
@@ -125,8 +143,8 @@ function pingGateway(): void {
 }
 
 test('the interface joins with all its addresses and routes, and comes back with them', async () => {
-  await makeNetwork('phys');
-  await untilReady('phys');
+  const lost = lostWhile(() => makeNetwork('phys').then(() => untilReady('phys')));
+  assert.ok((await lost) < 100, `${await lost} packets of a hundred a second were lost`);
   assert.deepEqual(await marks('phys'), { ready: 'true', interface: 'eth1', mtu: '1500' });
   assert.deepEqual(heldBy('eth1'), nothing);
   assert.deepEqual(heldBy('br-phys'), before_);
@@ -341,4 +359,25 @@ test('interfaces that cannot be joined are refused with a reason, one network do
   await untilBack('rival');
   await eventually('eth2 to have its address', () => exec('ip', '-o', 'addr', 'show', 'eth2').includes('10.22.0.5/24'));
   assert.equal(mappings(), 'physnet1:br-ex');
+});
+
+test('another interface for the node: a dry run tells of it, then the first goes back and the other joins', async () => {
+  await makeNetwork('phys');
+  await untilReady('phys');
+  await setDryRun('true');
+  const customInterfaces = [{ interface: 'eth2', nodes: ['n1'] }];
+  await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { customInterfaces } });
+  const planned = 'would move everything from br-phys back to eth1, and put eth2 into it';
+  await eventually('the plan', async () => (await marks('phys'))['plan'] === planned);
+  assert.deepEqual(heldBy('br-phys'), before_);
+  await setDryRun(null);
+  await eventually('the other to have joined', async () => {
+    const now = await marks('phys');
+    return now['ready'] === 'true' && now['interface'] === 'eth2';
+  });
+  assert.deepEqual(heldBy('eth1'), before_);
+  assert.match(exec('ip', '-o', 'addr', 'show', 'br-phys'), /10\.22\.0\.5\/24/);
+  pingGateway();
+  await deleteNetwork('phys');
+  await untilBack('phys');
 });

@@ -63,11 +63,11 @@ function refusal(network: ProviderNetworkFacts, name: string, input: UnderlayInp
   return unsupported(network) ?? unfit(nic, node.name) ?? taken(network, name, input) ?? vlansUpon(name, input);
 }
 
+/** VLAN interfaces to be preserved are refused where there are some. */
 function unsupported({ spec }: ProviderNetworkFacts): Problem | undefined {
-  const field = (['exchangeLinkName', 'preserveVlanInterfaces', 'autoCreateVlanSubinterfaces'] as const).find(
-    (key) => spec?.[key] === true,
-  );
-  if (field === undefined) return undefined;
+  const makesVlans = spec?.autoCreateVlanSubinterfaces === true && (spec.vlanInterfaces ?? []).length > 0;
+  const field = spec?.exchangeLinkName === true ? 'exchangeLinkName' : 'autoCreateVlanSubinterfaces';
+  if (spec?.exchangeLinkName !== true && !makesVlans) return undefined;
   return { code: 'NotSupported', message: `nodes cannot follow spec.${field}: make the provider network without it` };
 }
 
