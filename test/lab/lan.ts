@@ -34,17 +34,18 @@ export async function startLan(lab: Lab, lan: LanLayout): Promise<void> {
   }
   await startLocalDatabase({ dir, netns, ovn: '' });
   const gateways = lan.gateways.map(({ vlan }) => ({ vlan, name: gatewayInterface(vlan) }));
-  await run([
-    ovnProgram('ovs-vsctl', installation('')),
-    `--db=unix:${dir}/db.sock`,
-    '--no-wait',
-    ...['init', '--', 'add-br', bridge, '--', 'set', 'bridge', bridge, 'datapath_type=netdev'],
-    ...nodes.flatMap((_, at) => ['--', 'add-port', bridge, port(at)]),
+  const commands = [
+    ['init'],
+    ['add-br', bridge],
+    ['set', 'bridge', bridge, 'datapath_type=netdev'],
+    ...nodes.map((_, at) => ['add-port', bridge, port(at)]),
     ...gateways.flatMap(({ vlan, name }) => [
-      ...['--', 'add-port', bridge, name, ...(vlan === 0 ? [] : [`tag=${String(vlan)}`])],
-      ...['--', 'set', 'interface', name, 'type=internal'],
+      vlan === 0 ? ['add-port', bridge, name] : ['add-port', bridge, name, `tag=${String(vlan)}`],
+      ['set', 'interface', name, 'type=internal'],
     ]),
-  ]);
+  ];
+  const program = ovnProgram('ovs-vsctl', installation(''));
+  await run([program, `--db=unix:${dir}/db.sock`, '--no-wait', ...commands.flatMap((command) => ['--', ...command])]);
   await startAndWait(vswitchd({ dir, netns, ovn: '' }), () => true);
   for (const { name } of gateways)
     await waitFor(
