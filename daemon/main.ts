@@ -45,7 +45,7 @@ import { RouterAdvertisements } from './host/router-advertisements.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { watchHost } from './host/watch-host.ts';
 import { watchRuleset } from './host/watch-ruleset.ts';
-import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId } from './ovs/local.ts';
+import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId, tunnelEnds } from './ovs/local.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { SwitchPace } from './ovs/switch-pace.ts';
 import { isGateway } from './plan/gateway-role.ts';
@@ -160,6 +160,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       remotes: [...remotes.entries()].flatMap(([, routes]) => routes),
     }),
     addresses: () => addresses.all,
+    otherNodes: () => tunnelEnds(ovs),
     isSwitchUp: () => programs.down.every(({ program }) => program !== 'ovs-vswitchd'),
   });
   const learned = new LearnedRoutes({
@@ -203,6 +204,12 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   learned.refresh();
   target.seal();
   await Promise.all([target.untilApplied(), programs.asked]);
+  let knownEnds = '';
+  ovs.subscribe(() => {
+    const ends = tunnelEnds(ovs).join();
+    if (ends !== knownEnds) network.changed();
+    knownEnds = ends;
+  });
   nodes.subscribe(() => network.changed());
   subnets.subscribe(() => network.changed());
   interconnects.subscribe(() => network.changed());

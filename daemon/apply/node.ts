@@ -16,6 +16,8 @@ export interface NodeNetworkOptions {
   readonly settings: ChassisSettings;
   readonly target: OvsdbTarget;
   readonly host: Pick<HostLoop<HostNetwork>, 'set' | 'problems' | 'onResult'>;
+  /** Addresses of other nodes. */
+  readonly otherNodes: () => readonly string[];
   /** Whether ovs-vswitchd is not known to be down: then an interface that it has not made will not come by itself. */
   readonly isSwitchUp: () => boolean;
   readonly node: () => NodeFacts | undefined;
@@ -78,8 +80,9 @@ export class NodeNetwork {
     }
     const { mtu, mirrorInterface } = settings;
     const [addresses, subnets] = [this.#options.addresses(), this.#options.subnets()];
+    const otherNodes = this.#options.otherNodes();
     const forwarding = this.#options.forwarding();
-    const plan = planHostNetwork({ node, subnets, mtu, addresses, mirrorInterface, forwarding });
+    const plan = planHostNetwork({ node, subnets, mtu, addresses, otherNodes, mirrorInterface, forwarding });
     this.#subnetProblems = plan.problems;
     host.set(plan.network);
   }

@@ -9,6 +9,7 @@ const empty = planHostNetwork({
   subnets: [],
   mtu: 1400,
   addresses: [],
+  otherNodes: [],
   mirrorInterface: '',
   forwarding: { isSpeaker: false, vpcs: new Map(), remotes: [] },
 }).network;

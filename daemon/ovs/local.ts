@@ -4,6 +4,7 @@
  */
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
+import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey } from '../plan/local-ovs.ts';
 
 /** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
@@ -38,6 +39,18 @@ export async function openLocalOvs(remote: string, signal: AbortSignal): Promise
   });
   signal.removeEventListener('abort', giveUp);
   return client;
+}
+
+const tunnelTypes: ReadonlySet<unknown> = new Set(['geneve', 'vxlan', 'stt']);
+
+/** Where the tunnels of this node lead, in order: the other nodes as far as ovn-controller knows them. */
+export function tunnelEnds(client: OvsdbClient): readonly string[] {
+  const rows = [...client.cache.table('Interface').rows.values()].filter((row) => tunnelTypes.has(row['type']));
+  const ends = rows.flatMap((row) => {
+    const { remote_ip: end } = row['options'] as Readonly<Record<string, string>>;
+    return end !== undefined && parseIp(end) !== undefined ? [end] : [];
+  });
+  return [...new Set(ends)].toSorted();
 }
 
 /** Whether ovn-controller has the flows of this interface in place. */

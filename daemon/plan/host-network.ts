@@ -54,6 +54,8 @@ export interface HostInput {
   readonly mtu: number;
   /** Of the node's interfaces. */
   readonly addresses: readonly string[];
+  /** Addresses of other nodes. */
+  readonly otherNodes: readonly string[];
   /** Output of the mirror; empty for none. */
   readonly mirrorInterface: string;
   readonly forwarding: ForwardingInput;
@@ -70,13 +72,25 @@ export function planHostNetwork(input: HostInput): HostPlan {
   const links = mirrorLink(input);
   if (node === undefined || network === undefined || typeof network === 'string') {
     // Without an address of its own the node can neither route to pods nor translate for them.
-    const { text } = planRuleset({ subnets: [], joinNetworks: [], node: undefined, addresses: new Set() });
+    const { text } = planRuleset({
+      subnets: [],
+      joinNetworks: [],
+      node: undefined,
+      addresses: new Set(),
+      otherNodes: [],
+    });
     return { network: { links, routes: [], tableRoutes: [], rules: [], ruleset: text, sysctls: {} }, problems: [] };
   }
   const ordered = subnets.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const routed = ordered.filter(({ isRouted }) => isRouted);
   const addresses = new Set(input.addresses.map(canonical));
-  const ruleset = planRuleset({ subnets: routed, joinNetworks: network.networks, node, addresses });
+  const ruleset = planRuleset({
+    subnets: routed,
+    joinNetworks: network.networks,
+    node,
+    addresses,
+    otherNodes: input.otherNodes,
+  });
   const policy = planPolicyRouting(routed, node);
   const own = [...network.networks, ...routed.flatMap(({ networks }) => networks)];
   const forwarding = planForwarding({ ...input.forwarding, network, own, addresses });

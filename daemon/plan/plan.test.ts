@@ -28,6 +28,7 @@ interface Case {
   readonly isGateway?: boolean;
   /** Of the node's interfaces. */
   readonly addresses?: readonly string[];
+  readonly otherNodes?: readonly string[];
   readonly bgpNodeState?: RawObject;
   readonly remoteClusters?: readonly RawObject[];
 }
@@ -73,7 +74,7 @@ function planAll(input: Case): object {
   const node = parseNode(input.node);
   const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is SubnetFacts => subnet !== undefined);
   const { mtu, mirrorInterface } = settings;
-  const { addresses = [], bgpNodeState, remoteClusters = [] } = input;
+  const { addresses = [], otherNodes = [], bgpNodeState, remoteClusters = [] } = input;
   const forwarding = {
     isSpeaker: bgpNodeState !== undefined,
     vpcs: new Map([
@@ -82,7 +83,7 @@ function planAll(input: Case): object {
     ]),
     remotes: remoteClusters.flatMap(parseRemoteCluster),
   };
-  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses, forwarding });
+  const host = planHostNetwork({ node, subnets, mtu, mirrorInterface, addresses, otherNodes, forwarding });
   const learned = bgpNodeState === undefined ? undefined : parseBgpNodeState(bgpNodeState);
   return {
     host: renderHostNetwork(host.network),

@@ -4,8 +4,11 @@
  * Outgoing NAT: a pod of a natOutgoing subnet that talks to an address of no subnet appears with the node's address.
  * The nat hook sees the first packet of a connection only. A TCP packet that opens none but is first here belongs to a
  * connection that came in by another node (equal-cost routes of a router): translating it would break it.
+ * Incoming: what this node has directed to a pod (a hostPort, a nodePort) for somebody whom the pod reaches past this node, which are
+ * other nodes and pods, appears with the node's own address in the overlay, so that the answer passes here as well.
  * Subnets with rules of their own, or with an address of their own on this node, have a chain; the others share one.
  */
+import { nodeInterface } from '../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import type { Family } from '../../lib/net/ip.ts';
 import type { NatRule, NodeFacts, SubnetFacts } from '../state/facts.ts';
@@ -20,6 +23,8 @@ export interface RulesetInput {
   readonly node: NodeFacts | undefined;
   /** Addresses of this node's interfaces. */
   readonly addresses: ReadonlySet<string>;
+  /** Of the other nodes: those that have a way into the overlay of their own. */
+  readonly otherNodes: readonly string[];
 }
 
 export interface Ruleset {
@@ -35,7 +40,7 @@ const notFirst = '  tcp flags & (fin | syn | rst | ack) != syn return';
 const masquerade = 'masquerade fully-random';
 
 export function planRuleset(input: RulesetInput): Ruleset {
-  const { subnets, joinNetworks, node, addresses } = input;
+  const { subnets, joinNetworks, node, addresses, otherNodes } = input;
   const cluster = [...joinNetworks, ...subnets.flatMap(({ networks }) => networks)];
   const problems: SubnetProblem[] = [];
   const natted = (node === undefined ? [] : subnets)
@@ -47,6 +52,7 @@ export function planRuleset(input: RulesetInput): Ruleset {
   const lines = [
     ...families.flatMap((family) => renderSet(`cluster${family}`, family, cluster)),
     ...families.flatMap((family) => renderSet(`nat${family}`, family, plainNetworks)),
+    ...families.flatMap((family) => renderSet(`nodes${family}`, family, node === undefined ? [] : otherNodes)),
     'chain outgoing {',
     notFirst,
     `  ${masquerade}`,
@@ -54,6 +60,7 @@ export function planRuleset(input: RulesetInput): Ruleset {
     ...special.flatMap(renderChain),
     'chain postrouting {',
     '  type nat hook postrouting priority srcnat; policy accept;',
+    ...families.flatMap((family) => ['cluster', 'nodes'].map((who) => directed(family, `@${who}${family}`))),
     ...families.map((family) => jump(family, `@nat${family}`, 'outgoing')),
     ...special.flatMap(({ subnet }) =>
       families.flatMap((family) => {
@@ -94,6 +101,10 @@ function chainOf({ name }: SubnetFacts): string {
 function jump(family: Family, sources: string, chain: string): string {
   const { header } = words[family];
   return `  ${header} saddr ${sources} ${header} daddr != @cluster${family} jump ${chain}`;
+}
+
+function directed(family: Family, sources: string): string {
+  return `  oifname "${nodeInterface}" ct status dnat ${words[family].header} saddr ${sources} ${masquerade}`;
 }
 
 function renderChain({ subnet, own }: Natted): readonly string[] {

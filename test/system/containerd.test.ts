@@ -129,6 +129,9 @@ describe('containerd', () => {
     await works('open');
     assert.equal(await run(ask, { netns }), 'open\n', 'from the router');
     assert.equal(await run(ask, { netns: bed.node.netns }), 'open\n', 'from the node itself');
+    const other = lab.cluster(bed.cluster).nodes.find(({ name }) => name !== bed.node.name);
+    assert.equal(await run(ask, { netns: other?.netns ?? '' }), 'open\n', 'from another node');
+    assert.equal(await run(ask, { netns: peer }), 'open\n', 'from a pod of another node');
     await goes('open');
     assert.notEqual((await tryRun(ask, { netns })).code, 0);
   });
