@@ -274,6 +274,14 @@ describe('the router of a joined subnet, once it is to have another address or n
     });
   }
 
+  test('gets one of a family that the subnet has come to have', () => {
+    const cluster = underlay(joined);
+    edit(cluster, { ...joined, cidrBlock: '192.168.1.0/24,fd00:1::/64' });
+    assert.deepEqual(networks(cluster), ['192.168.1.2/24', 'fd00:1::2/64']);
+    assert.equal(columns(cluster, 'u2o/lan').length, 8);
+    assert.equal(ready(cluster), 'True');
+  });
+
   test('has the one it had after a restart', () => {
     const cluster = underlay(joined);
     pod(cluster, 'a');

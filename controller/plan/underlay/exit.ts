@@ -18,7 +18,7 @@ import { isReachable, networksOf } from '../vpc/next-hops.ts';
 import { routeTableOf } from '../vpc/route-table.ts';
 import { readStaticRoutes } from '../vpc/static-routes.ts';
 import { userDefaults } from '../vpc/user-defaults.ts';
-import { isOfNetworks, isPhysical, ownCidrs, physicalSubnets } from './own-cidrs.ts';
+import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { isJoined, routerAddresses } from './router-addresses.ts';
 
 interface Exit {
@@ -103,7 +103,7 @@ export const u2oExitFeature: Feature = {
       yield* [change.before, change.after].flatMap((verdict) => (verdict === undefined ? [] : [verdict.vpc]));
     const isRouter = change.kind === 'ports' && change.name.startsWith('u2o/');
     const isUsage = change.kind === 'usage' && isPhysical(view.verdicts.get(change.name));
-    if (!isRouter && !isUsage && !isOfNetworks(change) && change.kind !== 'subnets') return;
+    if (!isRouter && !isUsage && !isOfNetworks(change) && !isRewritten(change)) return;
     for (const name of physicalSubnets(view)) {
       const vpc = view.verdicts.get(name)?.vpc;
       if (vpc !== undefined) yield vpc;

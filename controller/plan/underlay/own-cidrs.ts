@@ -24,6 +24,12 @@ export function isOfNetworks(change: Change): boolean {
   return ['verdicts', 'vpcs', 'transitSwitches', 'remoteClusters'].includes(change.kind);
 }
 
+/** Whether a Subnet asks for something else, or is noted with something else: its router may have other addresses. */
+export function isRewritten(change: Change): boolean {
+  if (change.kind !== 'subnets') return false;
+  return !isSameSpec(change) || change.before?.acceptedNote !== change.after?.acceptedNote;
+}
+
 /** What the router of a VPC has a way to of its own, in canonical text, in order and once each. */
 export function ownCidrs(view: View, vpc: string, family: Family): readonly string[] {
   const networks = networksOf(view, vpc);

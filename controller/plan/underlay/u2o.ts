@@ -16,7 +16,7 @@ import { matchFamily, policyPriority, portGroupPart, vendorIds } from '../names.
 import { nodeAddresses } from '../node/traits.ts';
 import { gatewayIp } from '../subnet/subnet-net.ts';
 import type { View } from '../view.ts';
-import { isOfNetworks, isPhysical, ownCidrs, physicalSubnets } from './own-cidrs.ts';
+import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { overlaySet } from './overlay-cidrs.ts';
 import { isJoined, routerAddresses } from './router-addresses.ts';
 import { u2oAllocation } from './u2o-allocation.ts';
@@ -135,7 +135,7 @@ export const u2oFeature: Feature = {
   all: (view) => view.subnets.keys(),
   *reads(change, view) {
     if (change.kind === 'ports' && change.name.startsWith('u2o/')) yield change.name.slice('u2o/'.length);
-    if (change.kind === 'verdicts' || change.kind === 'subnets') yield change.name;
+    if (change.kind === 'verdicts' || isRewritten(change)) yield change.name;
     // With its last pod a former address of the router goes.
     if (change.kind === 'usage' && isPhysical(view.verdicts.get(change.name))) yield change.name;
     const isNode = change.kind === 'nodes' && change.before?.addresses.join() !== change.after?.addresses.join();
