@@ -121,7 +121,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
           onChange,
           onAddress: () => void addresses.refresh().then((isChanged) => isChanged && addressesChanged()),
         }),
-        watchRuleset(onChange),
+        watchRuleset('inet', onChange),
       ];
       return () => stops.forEach((stop) => stop());
     },

@@ -6,6 +6,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { Nics } from '../host/nics.ts';
 import type { Rtnetlink } from '../host/rtnetlink.ts';
 import { watchNics } from '../host/watch-nics.ts';
+import { watchRuleset } from '../host/watch-ruleset.ts';
 import type { Settings } from '../settings.ts';
 import { askApi } from '../watch/api-server.ts';
 import { UnderlayHost } from './underlay-host.ts';
@@ -32,7 +33,11 @@ export async function openUnderlay({ client, target, netlink, settings, log }: O
     },
     askApi: (signal) => askApi(settings, signal),
   });
-  const underlay = new Underlay({ client, target, host, watch: watchNics, log });
+  const watch: typeof watchNics = (names, onChange) => {
+    const stops = [watchNics(names, onChange), watchRuleset('netdev', onChange)];
+    return () => stops.forEach((stop) => stop());
+  };
+  const underlay = new Underlay({ client, target, host, watch, log });
   await underlay.resume();
   return underlay;
 }

@@ -3,7 +3,7 @@ import { lookup } from 'node:dns/promises';
 import type { OvsdbClient } from 'ovsdb-client';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import { setIngressGuard } from '../host/ingress-guard.ts';
+import { IngressGuard } from '../host/ingress-guard.ts';
 import { whoAnswers } from '../host/neighbours.ts';
 import type { Nics } from '../host/nics.ts';
 import { Refusal } from '../host/refusal.ts';
@@ -29,7 +29,8 @@ export class UnderlayHost {
   /** Owners whose rows the database refused. */
   readonly #refused = new Set<string>();
   readonly #closing = new AbortController();
-  #guard = Promise.resolve('');
+  readonly #guard = new IngressGuard();
+  #lastGuard: Promise<unknown> = Promise.resolve();
 
   constructor(options: UnderlayHostOptions) {
     this.#options = options;
@@ -147,19 +148,15 @@ export class UnderlayHost {
     if (this.#options.datapathType === 'system') return;
     if (isOn) this.#guarded.add(nic);
     else this.#guarded.delete(nic);
-    const next = this.#guard.then((written) => this.#setGuard(written));
-    this.#guard = next.catch(() => '');
+    const next = this.#lastGuard.then(() => this.#setGuard());
+    // A failed one reaches its own caller; the next starts either way.
+    this.#lastGuard = next.catch(() => undefined);
     await next;
   }
 
-  /** What is written now. */
-  async #setGuard(written: string): Promise<string> {
+  async #setGuard(): Promise<void> {
     const nics = await this.read();
-    const guarded = [...this.#guarded].toSorted().flatMap((name) => nics.get(name) ?? []);
-    const wanted = guarded.map(({ name, index }) => ({ name, index }));
-    const text = JSON.stringify(wanted);
-    if (text !== written) await setIngressGuard(wanted);
-    return text;
+    await this.#guard.set([...this.#guarded].toSorted().flatMap((name) => nics.get(name) ?? []));
   }
 }
 

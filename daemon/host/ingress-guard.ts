@@ -1,22 +1,24 @@
 /**
  * Keeps the kernel from answering on interfaces whose packets a userspace Open vSwitch reads: it gets copies of them, and
- * would take each packet to the node twice. One nftables table, replaced as a whole.
+ * would take each packet to the node twice. The hook of an interface goes with it: one that comes again has another index.
  */
-import { run } from './program.ts';
-
-const table = 'netdev isthmus';
+import { NftTable } from './nft.ts';
 
 export interface GuardedNic {
   readonly name: string;
   readonly index: number;
 }
 
-/** @throws ProgramError. The hook of an interface goes with it: one that comes again has another index. */
-export async function setIngressGuard(nics: readonly GuardedNic[]): Promise<void> {
-  const chains = nics.map(
-    ({ name, index }) =>
-      `chain nic${index} {\ntype filter hook ingress device ${JSON.stringify(name)} priority 0; policy drop;\n}\n`,
-  );
-  const body = nics.length === 0 ? '' : `table ${table} {\n${chains.join('')}}\n`;
-  await run('nft', ['-f', '-'], `table ${table}\ndelete table ${table}\n${body}`);
+export class IngressGuard {
+  readonly #table = new NftTable('netdev');
+
+  /** Of all interfaces that are to be guarded; what is so already is not written. @throws ProgramError */
+  async set(nics: readonly GuardedNic[]): Promise<void> {
+    if (nics.length === 0) return this.#table.remove();
+    const chains = nics.map(
+      ({ name, index }) =>
+        `chain nic${index} {\ntype filter hook ingress device ${JSON.stringify(name)} priority 0; policy drop;\n}\n`,
+    );
+    await this.#table.set(chains.join(''));
+  }
 }

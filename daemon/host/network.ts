@@ -24,7 +24,7 @@ export type Attempt = (code: string, work: () => Promise<void>, wish?: Wish) => 
 
 export class KernelHost implements HostTarget<HostNetwork> {
   readonly #netlink: Rtnetlink;
-  readonly #nft = new NftTable();
+  readonly #nft = new NftTable('inet');
   #used: ReadonlySet<number> = new Set();
 
   constructor(netlink: Rtnetlink) {

@@ -115,6 +115,7 @@ async function untilBack(network: string): Promise<void> {
   assert.ok(!node.vsctl('list-br').split('\n').includes(`br-${network}`), node.vsctl('list-br'));
   await eventually('the device to be gone', () => !exec('ip', '-o', 'link').includes(` br-${network}:`));
   assert.deepEqual(heldBy('eth1'), before_);
+  assert.equal(exec('nft', 'list', 'ruleset', 'netdev'), '');
 }
 
 /** Packets from the gateway to the node, one each 10 ms, that were not answered. */
@@ -170,6 +171,8 @@ test('what somebody deletes comes back: an address, a route, the port, the bridg
   await eventually('the address and the routes that went with it', isWhole);
   exec('ip', 'route', 'del', 'default', 'dev', 'br-phys', 'metric', '100');
   await eventually('the default route', isWhole);
+  exec('nft', 'delete', 'table', 'netdev', 'isthmus');
+  await eventually('the guard', () => exec('nft', 'list', 'ruleset', 'netdev').includes('device "eth1"'));
   node.vsctl('del-port', 'br-phys', 'eth1');
   await eventually('the port', () => node.vsctl('list-ports', 'br-phys') === 'eth1');
   node.vsctl('del-br', 'br-phys');
