@@ -107,6 +107,11 @@ export class UnderlayHost {
     this.#closing.abort(new Refusal('Stopped', 'the daemon stops'));
   }
 
+  /** To be called when nobody asks any more. */
+  closeSockets(): void {
+    this.#options.nics.close();
+  }
+
   async #written(owner: string, write: () => void): Promise<void> {
     const results = { problem: undefined as Problem | undefined, isTold: false };
     const stop = this.#options.target.onResult((who, problem) => {

@@ -99,6 +99,7 @@ export class Underlay {
     for (const stop of this.#stops) stop();
     this.#options.host.close();
     await Promise.all([...this.#lanes.values()].map((lane) => lane.close()));
+    this.#options.host.closeSockets();
   }
 
   #open(network: string, move: NicMove | undefined): void {
