@@ -4,21 +4,28 @@ import { defaultProvider } from '../../lib/api/names.ts';
 import { CniError, errorCode } from './error.ts';
 import { supportedVersions, type CniVersion } from './protocol.ts';
 
-const indexed = z.looseObject({ interface: z.int().optional() });
+/** Programs write null for what they leave out. */
+function absentOr<T extends z.ZodType>(shape: T) {
+  return shape
+    .nullish()
+    .transform((value) => value ?? undefined)
+    .optional();
+}
+
 const previousResult = z.looseObject({
-  interfaces: z
-    .array(
+  interfaces: absentOr(
+    z.array(
       z.looseObject({
-        name: z.string().optional(),
-        mac: z.string().optional(),
-        sandbox: z.string().optional(),
-        mtu: z.int().optional(),
+        name: absentOr(z.string()),
+        mac: absentOr(z.string()),
+        sandbox: absentOr(z.string()),
+        mtu: absentOr(z.int()),
       }),
-    )
-    .optional(),
-  ips: z.array(indexed.extend({ address: z.string().optional() })).optional(),
-  routes: z.array(z.looseObject({ dst: z.string().optional(), gw: z.string().optional() })).optional(),
-  dns: z.looseObject({}).optional(),
+    ),
+  ),
+  ips: absentOr(z.array(z.looseObject({ address: absentOr(z.string()), interface: absentOr(z.int()) }))),
+  routes: absentOr(z.array(z.looseObject({ dst: absentOr(z.string()), gw: absentOr(z.string()) }))),
+  dns: absentOr(z.looseObject({})),
 });
 export type PreviousResult = z.infer<typeof previousResult>;
 

@@ -78,6 +78,14 @@ test('keys of a list that are for the runtime are no error', () => {
 
 const bare = { CNI_CONTAINERID: undefined, CNI_NETNS: undefined, CNI_IFNAME: undefined, CNI_ARGS: undefined };
 
+test('null in a result is what was left out', () => {
+  const prevResult = { interfaces: [{ name: 'eth0', mac: null }], ips: null, routes: null, dns: null };
+  const request = parse({ CNI_COMMAND: 'CHECK' }, { prevResult });
+  assert.deepEqual(request.command === 'CHECK' && JSON.parse(JSON.stringify(request.prevResult)), {
+    interfaces: [{ name: 'eth0' }],
+  });
+});
+
 test('STATUS and GC need neither container nor namespace', () => {
   const config11 = { cniVersion: '1.1.0' };
   assert.deepEqual(parse({ ...bare, CNI_COMMAND: 'STATUS' }, config11), { command: 'STATUS', cniVersion: '1.1.0' });

@@ -70,7 +70,7 @@ export function findAttachmentFault(sandbox: Sandbox, kept: KeptResult, seen: Se
   if (seen.pod.peer !== seen.host.index) return `interface ${ifname} is not the other end of ${hostInterface}`;
   const ips = (kept.ips ?? []).filter((ip) => ip.interface === index);
   return (
-    linkFault(ifname, seen.pod, given.mac ?? sandbox.mac, given.mtu ?? seen.host.mtu) ??
+    linkFault(ifname, seen.pod, given.mac || sandbox.mac, given.mtu || seen.host.mtu) ??
     (seen.host.isUp ? undefined : `interface ${hostInterface} of the node is down`) ??
     addressFault(sandbox, ips, seen.pod) ??
     routeFault(ifname, ips, kept.routes ?? [], seen.pod) ??

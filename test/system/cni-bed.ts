@@ -98,3 +98,9 @@ export function traces(node: TestNode): { readonly links: readonly string[]; rea
 export function inPod({ netns }: TestPod, ...command: readonly string[]): string {
   return exec('ip', 'netns', 'exec', netns, ...command);
 }
+
+/** Again, after it was killed. */
+export function startDatabase(node: TestNode): void {
+  const file = (suffix: string): string => join(node.dir, `db.${suffix}`);
+  node.start('db', 'ovsdb-server', file('conf'), `--remote=punix:${file('sock')}`, `--unixctl=${file('ctl')}`);
+}

@@ -3,11 +3,10 @@
  * goes on.
  */
 import assert from 'node:assert/strict';
-import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode, type CniAnswer } from '../../daemon/testing.ts';
-import { inPod, traces } from './cni-bed.ts';
+import { inPod, startDatabase, traces } from './cni-bed.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
@@ -61,11 +60,6 @@ const isMade = (pod: TestPod): Promise<unknown> =>
 const isConfigured = (pod: TestPod): Promise<unknown> =>
   eventually('routes', () => inPod(pod, 'ip', 'route').includes('default'));
 
-function startDatabase(): void {
-  const file = (suffix: string): string => join(node.dir, `db.${suffix}`);
-  node.start('db', 'ovsdb-server', file('conf'), `--remote=punix:${file('sock')}`, `--unixctl=${file('ctl')}`);
-}
-
 /** Each leaves the daemon dead, and everything else alive. */
 const crashes: Readonly<Record<string, (pod: TestPod) => Promise<CniAnswer>>> = {
   'between the link and its row': async (pod) => {
@@ -75,7 +69,7 @@ const crashes: Readonly<Record<string, (pod: TestPod) => Promise<CniAnswer>>> = 
     await node.kill('daemon');
     // What the daemon had sent goes with the database's process.
     await node.kill('db');
-    startDatabase();
+    startDatabase(node);
     await eventually('the database', () => answers(() => rowOfLiving() === ownRow));
     assert.ok(!traces(node).rows.some((row) => row.startsWith('qos')), 'no row was written');
     return adding;

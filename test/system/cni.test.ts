@@ -7,7 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import { supportedVersions } from '../../daemon/cni/protocol.ts';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
-import { CniBed, inPod, traces, type Result, type ToolAnswer } from './cni-bed.ts';
+import { CniBed, inPod, startDatabase, traces, type Result, type ToolAnswer } from './cni-bed.ts';
 
 const node = new TestNode();
 let bed: CniBed;
@@ -362,6 +362,11 @@ describe('STATUS', () => {
     await node.kill('ovn-controller');
     await becomes(50);
     node.startController();
+    await becomes(0);
+    await node.kill('db');
+    await becomes(50);
+    assert.match(String((await node.cni('STATUS', {}, { cniVersion: '1.1.0' })).json['msg']), /DatabaseDown/);
+    startDatabase(node);
     await becomes(0);
     await cluster.annotateNode({ 'ovn.kubernetes.io/allocated': null });
     await becomes(50);
