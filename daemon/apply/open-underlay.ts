@@ -37,7 +37,7 @@ export async function openUnderlay({ client, target, netlink, settings, log }: O
     const stops = [watchNics(names, onChange), watchRuleset('netdev', onChange)];
     return () => stops.forEach((stop) => stop());
   };
-  const underlay = new Underlay({ client, target, host, watch, log });
+  const underlay = new Underlay({ node: settings.node, client, target, host, watch, log });
   await underlay.resume();
   return underlay;
 }

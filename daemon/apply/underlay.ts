@@ -21,6 +21,7 @@ export interface UnderlayFacts {
 }
 
 export interface UnderlayOptions {
+  readonly node: string;
   readonly client: OvsdbClient;
   readonly target: OvsdbTarget;
   readonly host: UnderlayHost;
@@ -159,22 +160,23 @@ export class Underlay {
 
   #glance(): string {
     const { host } = this.#options;
-    const { bridges, mappings, ownMappings } = host.bridges();
+    const { bridges, ...settings } = host.bridges();
     const own = [...this.#lanes.values()].map(({ network, move }) => [
       bridges.get(providerBridge(network)),
       move && [host.portState(move.nic), host.portState(providerBridge(network))],
     ]);
-    return JSON.stringify([own, mappings, ownMappings]);
+    return JSON.stringify([own, settings]);
   }
 
   #map(): void {
     const { host, target } = this.#options;
     const bridges = host.bridges();
     const joined = [...this.#lanes.values()].filter(({ move }) => move?.phase === 'joined').map((lane) => lane.network);
-    if (joined.length === 0 && bridges.ownMappings === '' && !this.#hasMapped) return;
+    const hasOwn = bridges.ownMappings !== '' || bridges.ownRouterMacs !== '';
+    if (joined.length === 0 && !hasOwn && !this.#hasMapped) return;
     // From now on for good: taken back, the entries of others would go with ours.
     this.#hasMapped = true;
-    const desired = planMappings(joined, bridges);
+    const desired = planMappings(joined, this.#options.node, bridges);
     if (JSON.stringify(target.desired(mappingsOwner)) !== JSON.stringify(desired)) target.set(mappingsOwner, desired);
   }
 }

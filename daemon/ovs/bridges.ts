@@ -2,7 +2,7 @@
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import { externalId } from '../../lib/api/names.ts';
 import { externalIdOf, ownerIdOf } from '../../lib/ovn/owner.ts';
-import { mappingsKey, moveKey, ownMappingsKey } from '../plan/underlay/rows.ts';
+import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../plan/underlay/rows.ts';
 import type { LocalBridges } from '../state/underlay.ts';
 import { until } from '../state/until.ts';
 
@@ -19,10 +19,13 @@ export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges
     };
     return [row['name'] as string, bridge] as const;
   });
+  const setting = (key: string): string => (root && externalIdOf(root, key)) ?? '';
   return {
     bridges: new Map(bridges),
-    mappings: (root && externalIdOf(root, mappingsKey)) ?? '',
-    ownMappings: (root && externalIdOf(root, ownMappingsKey)) ?? '',
+    mappings: setting(mappingsKey),
+    ownMappings: setting(ownMappingsKey),
+    routerMacs: setting(routerMacsKey),
+    ownRouterMacs: setting(ownRouterMacsKey),
   };
 }
 

@@ -1,6 +1,7 @@
 /** An ADD and what the pod's annotations say of the interface → the veth pair to make and the sandbox to record. Pure. */
 import { defaultProvider } from '../../lib/api/names.ts';
 import type { Attachable, InterfaceFacts, PodFacts, Route, Sandbox, SubnetFacts } from '../state/facts.ts';
+import { hash48 } from './hash48.ts';
 import { podMtu } from './pod-mtu.ts';
 
 export interface PodRoute extends Route {
@@ -100,11 +101,4 @@ export function hostInterfaceName(containerId: string, ifname: string): string {
 /** Whether a name is of those that `hostInterfaceName` gives. */
 export function isHostInterfaceName(name: string): boolean {
   return /^[0-9a-f]{12}_h$/.test(name);
-}
-
-/** FNV-1a of 64 bits, its first 12 hexadecimal digits. */
-function hash48(text: string): string {
-  let hash = 0xcbf29ce484222325n;
-  for (const byte of new TextEncoder().encode(text)) hash = BigInt.asUintN(64, (hash ^ BigInt(byte)) * 0x100000001b3n);
-  return hash.toString(16).padStart(16, '0').slice(0, 12);
 }

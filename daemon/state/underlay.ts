@@ -122,6 +122,9 @@ export interface LocalBridges {
   /** `ovn-bridge-mappings` as it is, and the entries in it that the daemon wrote. */
   readonly mappings: string;
   readonly ownMappings: string;
+  /** `ovn-chassis-mac-mappings`, as well. */
+  readonly routerMacs: string;
+  readonly ownRouterMacs: string;
 }
 
 /** How a network is on this node, for Kubernetes and for pods. */

@@ -148,8 +148,13 @@ function vlansUpon(nic: string, { nics, node }: UnderlayInput): Problem | undefi
 
 /** Entries of `ovn-bridge-mappings` that the daemon did not write. */
 export function foreignMappings({ mappings, ownMappings }: LocalBridges): readonly string[] {
-  const own = new Set(entriesOf(ownMappings));
-  return entriesOf(mappings).filter((entry) => !own.has(entry));
+  return foreignEntries(mappings, ownMappings);
+}
+
+/** Of a comma list those that are not in the list of our own. */
+export function foreignEntries(all: string, ours: string): readonly string[] {
+  const own = new Set(entriesOf(ours));
+  return entriesOf(all).filter((entry) => !own.has(entry));
 }
 
 function entriesOf(text: string): readonly string[] {

@@ -3,7 +3,8 @@ import { externalId, providerBridge, vendor } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { LocalBridges, NicMove } from '../../state/underlay.ts';
 import { portRows } from '../port-rows.ts';
-import { foreignMappings } from './decide.ts';
+import { hash48 } from '../hash48.ts';
+import { foreignEntries, foreignMappings } from './decide.ts';
 import { formatMove } from './move.ts';
 
 export const underlayFeature = 'underlay';
@@ -13,6 +14,8 @@ export const moveKey = 'isthmus-nic-move';
 /** external_ids of Open_vSwitch: OVN's own key, and the entries in it that are ours. */
 export const mappingsKey = 'ovn-bridge-mappings';
 export const ownMappingsKey = 'isthmus-bridge-mappings';
+export const routerMacsKey = 'ovn-chassis-mac-mappings';
+export const ownRouterMacsKey = 'isthmus-chassis-mac-mappings';
 
 /** Owner of a network's rows, without the room. */
 export function networkOwner(network: string): string {
@@ -42,14 +45,40 @@ export function planBridgeRows(move: NicMove, datapathType: 'system' | 'netdev',
   };
 }
 
-/** `ovn-bridge-mappings` is one string for everybody: entries of others stay as they are. */
-export function planMappings(networks: readonly string[], ovs: LocalBridges): Desired {
-  const own = networks.toSorted().map((network) => `${network}:${providerBridge(network)}`);
-  const foreign = foreignMappings(ovs).filter((entry) => !own.includes(entry));
-  const all = [...foreign, ...own];
+/**
+ * What OVN has to know of the networks this node has joined: their bridges, and the MAC address that packets of a logical router have on the wire
+ * when they leave here. All nodes send for one router, and with its one address a physical switch would see it move from port
+ * to port. Each is one string for everybody: entries of others stay as they are.
+ */
+export function planMappings(networks: readonly string[], node: string, ovs: LocalBridges): Desired {
+  const sorted = networks.toSorted();
   const entries = {
-    [mappingsKey]: all.length === 0 ? null : all.join(','),
-    [ownMappingsKey]: own.length === 0 ? null : own.join(','),
+    ...shared(
+      [mappingsKey, ownMappingsKey],
+      sorted.map((network) => `${network}:${providerBridge(network)}`),
+      foreignMappings(ovs),
+    ),
+    ...shared(
+      [routerMacsKey, ownRouterMacsKey],
+      sorted.map((network) => `${network}:${routerMac(node, network)}`),
+      foreignEntries(ovs.routerMacs, ovs.ownRouterMacs),
+    ),
   };
   return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };
+}
+
+function shared(
+  [key, ownKey]: readonly [string, string],
+  own: readonly string[],
+  foreign: readonly string[],
+): Readonly<Record<string, string | null>> {
+  const all = [...foreign.filter((entry) => !own.includes(entry)), ...own];
+  const text = (entries: readonly string[]): string | null => (entries.length === 0 ? null : entries.join(','));
+  return { [key]: text(all), [ownKey]: text(own) };
+}
+
+/** Locally administered, and the same at every start. */
+function routerMac(node: string, network: string): string {
+  const rest = hash48(`${node}/${network}`).slice(2).match(/../g) ?? [];
+  return ['02', ...rest].join(':');
 }

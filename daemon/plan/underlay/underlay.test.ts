@@ -21,6 +21,8 @@ interface Case {
   readonly bridges?: Readonly<Record<string, Partial<LocalBridge>>>;
   readonly mappings?: string;
   readonly ownMappings?: string;
+  readonly routerMacs?: string;
+  readonly ownRouterMacs?: string;
   readonly moves?: readonly NicMove[];
 }
 
@@ -45,8 +47,8 @@ function plan(input: Case): object {
   const bridges = Object.entries(input.bridges ?? {}).map(
     ([name, bridge]) => [name, { ports: [], owner: undefined, vendor: undefined, move: undefined, ...bridge }] as const,
   );
-  const { mappings = '', ownMappings = '' } = input;
-  const ovs = { bridges: new Map(bridges), mappings, ownMappings };
+  const { mappings = '', ownMappings = '', routerMacs = '', ownRouterMacs = '' } = input;
+  const ovs = { bridges: new Map(bridges), mappings, ownMappings, routerMacs, ownRouterMacs };
   const moves = new Map((input.moves ?? []).map((move) => [move.network, move]));
   const reports: NetworkReport[] = [];
   const decisions = networks.map(({ name }) => {
@@ -71,7 +73,7 @@ function plan(input: Case): object {
   const observed = { labels: node.labels, annotations: node.networkNotes };
   return {
     decisions,
-    mappings: planMappings(joined, ovs).contributions,
+    mappings: planMappings(joined, 'n1', ovs).contributions,
     marks: planNodeMarks(reports, new Set(), observed),
   };
 }
