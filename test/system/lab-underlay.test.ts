@@ -80,6 +80,41 @@ describe('underlay', () => {
     assert.equal(await lab.fetchName(lab.ns('east', 'over/b'), await address('flat/a')), 'a');
   });
 
+  it('on the physical network each node has a MAC address of its own for the router, which the switch sees at one port', async () => {
+    const router = (await lab.nbctl('east', ['get', 'logical_router_port', 'ovn-cluster-flat', 'mac'])).replaceAll(
+      '"',
+      '',
+    );
+    const shown = await lab.kubectl('east', ['get', 'nodes', '-o', 'name']);
+    const own = await Promise.all(
+      shown
+        .trim()
+        .split('\n')
+        .map(async (node) => {
+          const args = ['get', 'open', '.', 'external_ids:ovn-chassis-mac-mappings'];
+          return (await lab.vsctl('east', node.slice('node/'.length), args))
+            .replaceAll('"', '')
+            .trim()
+            .slice('net1:'.length);
+        }),
+    );
+    assert.equal(new Set(own).size, 2, own.join());
+    for (const node of ['a', 'b'])
+      assert.equal(await lab.fetchName(lab.ns('east', `over/${node}`), await address('flat/a')), 'a');
+    const learned = await run([
+      'ovs-appctl',
+      '-t',
+      `${lab.layout.lans[0]?.dir ?? ''}/ovs-vswitchd.ctl`,
+      'fdb/show',
+      'br-lan',
+    ]);
+    assert.ok(!learned.includes(router.trim()), `${router} in ${learned}`);
+    assert.ok(
+      own.some((mac) => learned.includes(mac)),
+      `${own.join()} not in ${learned}`,
+    );
+  });
+
   it('pods have the MTU of the interface, or the smaller one of their subnet', async () => {
     const mtu = async (pod: string): Promise<string> =>
       /mtu (\d+)/.exec(await run(['ip', '-n', lab.ns('east', pod), 'link', 'show', 'eth0']))?.[1] ?? '';
