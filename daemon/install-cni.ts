@@ -50,17 +50,18 @@ function askVersions(folder: string, type: string): Support {
     encoding: 'utf8',
     timeout: answerTimeoutMs,
   });
-  // One that answers without reading its configuration may have ended before that was written.
-  if (error !== undefined && (error as NodeJS.ErrnoException).code !== 'EPIPE')
-    return { problem: `it could not be asked for its versions here: ${error.message}` };
-  const versions = parseVersions(stdout);
-  return versions ?? { problem: `it does not tell its versions; it ended with status ${String(status)}` };
+  // One that answers without reading what it is told breaks the pipe; the answer counts.
+  const versions = parseVersions(stdout ?? '');
+  if (versions !== undefined) return versions;
+  if (error !== undefined) return { problem: `it could not be asked for its versions here: ${error.message}` };
+  return { problem: `it does not tell its versions; it ended with status ${String(status)}` };
 }
 
 function parseVersions(stdout: string): readonly string[] | undefined {
   try {
-    const { supportedVersions } = JSON.parse(stdout) as { supportedVersions?: unknown };
-    return Array.isArray(supportedVersions) ? supportedVersions.map(String) : undefined;
+    const answer = JSON.parse(stdout) as { readonly supportedVersions?: unknown } | null;
+    const versions = answer?.supportedVersions;
+    return Array.isArray(versions) ? versions.map(String) : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

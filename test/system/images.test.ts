@@ -74,9 +74,12 @@ describe('install-cni', () => {
     plugins: [{ type: 'isthmus' }, { type: 'portmap', capabilities: { portMappings: true } }],
   };
 
-  /** A plugin that knows these versions. */
+  /** A plugin that knows these versions, and does not read what it is told, as many do for VERSION. */
   function plugin(file: string, ...versions: readonly string[]): string {
-    writeFileSync(file, `#!/bin/sh\necho '${JSON.stringify({ cniVersion: '1.0.0', supportedVersions: versions })}'\n`);
+    writeFileSync(
+      file,
+      `#!/bin/sh\nexec 0<&-\necho '${JSON.stringify({ cniVersion: '1.0.0', supportedVersions: versions })}'\n`,
+    );
     chmodSync(file, 0o755);
     return readFileSync(file, 'utf8');
   }
