@@ -54,6 +54,7 @@ import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
+import { Preparations } from './state/preparations.ts';
 import { Sandboxes } from './state/sandboxes.ts';
 import { findAddressCause } from './status/cause.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
@@ -79,13 +80,14 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   // What was moved to bridges comes first: the way to the API server may lie on it.
   const netlink = new Rtnetlink();
   const ovs = await openLocalOvs(settings.ovs, signal);
+  const preparations = new Preparations();
   const target = openOvsdbTarget({
     client: ovs,
     room: 'daemon',
     logger: log,
     // A pod waits for each transaction; bursts on one node are small.
     batchDelayMs: 1,
-    reader: new SwitchPace(ovs),
+    reader: new SwitchPace(ovs, preparations),
     onTransaction: (done) => metrics.onTransaction(done),
   });
   const underlay = await openUnderlay({ client: ovs, target, netlink, settings, log });
@@ -241,6 +243,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const links = new PodLinks(netlink);
   const attachments = new Attachments({
     pods,
+    preparations,
     subnetOf: (name) => subnets.get(name),
     links,
     underlay: new UnderlayPods({

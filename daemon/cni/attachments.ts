@@ -14,6 +14,7 @@ import { isGarbage } from '../plan/garbage.ts';
 import { hostInterfaceName, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
 import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
+import type { Preparations } from '../state/preparations.ts';
 import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
 import { checkAttachment } from './check.ts';
 import { CniError, errorCode } from './error.ts';
@@ -34,6 +35,8 @@ export interface AttachmentsOptions {
   /** What its pod's annotations ask of a port, now; later changes go to `ports` directly. */
   readonly wishesOf: (sandbox: Sandbox) => PortWishes;
   readonly underlay: UnderlayPods;
+  /** Where ADDs tell that their ports are about to come. */
+  readonly preparations: Preparations;
   readonly nodeMtu: number;
   readonly isUserspaceDatapath: boolean;
   /** Folder of ovn-controller's control socket, for hints. */
@@ -267,11 +270,15 @@ export class Attachments {
     netns: Netns,
     signal: AbortSignal,
   ): Promise<Attachment> {
-    const { links, ports, sandboxes, underlay, wishesOf, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
-    const host = await links.create(link, netns);
-    sandboxes.add(sandbox);
-    try {
+    const { links, ports, preparations, sandboxes, underlay, wishesOf } = this.#options;
+    const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+    const host = await preparations.run(async () => {
+      const made = await links.create(link, netns);
+      sandboxes.add(sandbox);
       ports.add(sandbox, wishesOf(sandbox));
+      return made;
+    });
+    try {
       const deadline = AbortSignal.any([signal, AbortSignal.timeout(portTimeoutMs)]);
       const installed = ports.untilInstalled(sandbox, deadline);
       if (subnet?.underlay !== undefined) {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { OvsdbClient } from 'ovsdb-client';
+import { Preparations } from '../state/preparations.ts';
 import { SwitchPace } from './switch-pace.ts';
 
-/** A database whose counters are set by hand, and a clock. */
+/** A database whose counters are set by hand. */
 function bed() {
   let row = { next_cfg: 1, cur_cfg: 1 };
-  let nowMs = 1000;
   const listeners = new Set<() => void>();
   const client = {
     cache: { table: () => ({ rows: new Map([['r', row]]) }) },
@@ -16,13 +16,12 @@ function bed() {
       return () => listeners.delete(listener);
     },
   } as unknown as OvsdbClient;
-  const pace = new SwitchPace(client, () => nowMs);
-  const at = (ms: number, change: Partial<typeof row> = {}): void => {
-    nowMs = ms;
+  const preparations = new Preparations();
+  const set = (change: Partial<typeof row>): void => {
     row = { ...row, ...change };
     for (const listener of listeners) listener();
   };
-  return { pace, at };
+  return { pace: new SwitchPace(client, preparations), set, preparations };
 }
 
 async function isResolved(promise: Promise<void>): Promise<boolean> {
@@ -37,20 +36,40 @@ test('where nothing is under way, nobody waits', async () => {
   assert.ok(await isResolved(pace.untilTakenUp()));
 });
 
-test('the next transaction waits for the one before, and as long again as that took', async () => {
-  const { pace, at } = bed();
-  at(1000, { next_cfg: 2 });
+test('the next transaction waits for the one before', async () => {
+  const { pace, set } = bed();
+  set({ next_cfg: 2 });
   const next = pace.untilTakenUp();
   assert.ok(!(await isResolved(next)));
-  at(1030, { cur_cfg: 2 });
-  assert.ok(!(await isResolved(next)), 'it rests');
-  await next;
-  at(1100);
-  assert.ok(await isResolved(pace.untilTakenUp()), 'it has rested');
+  set({ cur_cfg: 2 });
+  assert.ok(await isResolved(next));
 });
 
 test('an ovs-vswitchd that does not run is waited for no longer than 100 ms', async () => {
-  const { pace, at } = bed();
-  at(1000, { next_cfg: 2 });
+  const { pace, set } = bed();
+  set({ next_cfg: 2 });
   await pace.untilTakenUp();
+});
+
+test('ports that are about to come are waited for, no longer than 100 ms each time', async () => {
+  const { pace, preparations } = bed();
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const made = [first, second].map(({ promise }) => preparations.run(() => promise));
+  const next = pace.untilTakenUp();
+  first.resolve();
+  assert.ok(!(await isResolved(next)));
+  second.resolve();
+  assert.ok(await isResolved(next));
+  await Promise.all(made);
+  void preparations.run(() => new Promise(() => undefined));
+  await pace.untilTakenUp();
+});
+
+test('work that fails is not waited for any longer', async () => {
+  const { pace, preparations } = bed();
+  await assert.rejects(
+    preparations.run(() => Promise.reject(new Error('no'))),
+    /no/,
+  );
+  assert.ok(await isResolved(pace.untilTakenUp()));
 });
