@@ -159,12 +159,14 @@ export class Attachments {
   }
 
   async #remake(sandbox: Sandbox): Promise<void> {
-    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, underlay, controllerSockets } = this.#options;
+    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay, controllerSockets } = this.#options;
+    const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+    const deadline = AbortSignal.timeout(portTimeoutMs);
     const netns = openSandboxNetns(sandbox.netns);
     try {
       const addressed = addressedNow(pods, sandbox);
       const subnet = subnetOf(addressed.network.subnet);
-      const nicMtu = await underlay.untilReady(subnet, neverAborted);
+      const nicMtu = await underlay.untilReady(subnet, deadline);
       const { link } = planPodInterface({
         request: sandbox,
         ...addressed,
@@ -174,6 +176,7 @@ export class Attachments {
         isUserspaceDatapath,
       });
       await this.#detach(sandbox);
+      await untilSwitchForgets(ports, sandbox, deadline);
       await this.#connect({ link, sandbox, subnet }, netns, neverAborted);
     } catch (error) {
       // It is the pod's still, and may be tried again.
@@ -324,5 +327,22 @@ export class Attachments {
     }
     await links.remove(sandbox.hostInterface);
     sandboxes.remove(sandbox);
+  }
+}
+
+async function untilSwitchForgets(
+  ports: SandboxPorts,
+  { hostInterface }: Sandbox,
+  deadline: AbortSignal,
+): Promise<void> {
+  try {
+    await ports.untilTakenUp(deadline);
+  } catch (error) {
+    if (!isTimeout(error)) throw error;
+    throw new CniError(
+      errorCode.tryAgainLater,
+      `ovs-vswitchd did not take port ${hostInterface} out of the bridge in time`,
+      'look at ovs-vswitchd on this node',
+    );
   }
 }

@@ -68,6 +68,20 @@ export class SandboxPorts {
     await this.#until(sandbox, signal, (row) => (row === undefined ? true : undefined));
   }
 
+  /**
+   * Resolves when ovs-vswitchd has taken up all that is in the database now. A port that goes and comes again in one piece is for
+   * it the same port, with the device it had. @throws the signal's reason
+   */
+  async untilTakenUp(signal: AbortSignal): Promise<void> {
+    const setting = (column: 'next_cfg' | 'cur_cfg'): number => {
+      const [row] = this.#client.cache.table('Open_vSwitch').rows.values();
+      return Number(row?.[column] ?? 0);
+    };
+    const wanted = setting('next_cfg');
+    const isTakenUp = (): true | undefined => (setting('cur_cfg') >= wanted ? true : undefined);
+    await until([(check) => this.#client.subscribe(check)], isTakenUp, signal);
+  }
+
   /** Why the port carries no packets, as far as the database tells; undefined where it does. */
   findFault(sandbox: Sandbox): string | undefined {
     const row = this.#row(sandbox);

@@ -4,6 +4,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
 
@@ -125,11 +126,17 @@ test('the port of a pod is back, with its traffic', async () => {
 });
 
 test('the interface of a pod is made anew, with its traffic, and the pod is told', async () => {
-  for (const side of ['node', 'pod', 'node, while no daemon runs']) {
+  for (const side of ['node', 'pod', 'node, while ovs-vswitchd hangs', 'node, while no daemon runs']) {
     if (side.endsWith('runs')) await node.kill('daemon');
+    if (side.endsWith('hangs')) node.signal('vswitchd', 'SIGSTOP');
     if (side === 'pod') exec('ip', '-n', podNetns, 'link', 'del', 'eth0');
     else exec('ip', 'link', 'del', podPort);
     if (side.endsWith('runs')) await node.startDaemon(cluster.kubeconfig);
+    if (side.endsWith('hangs')) {
+      // Long enough for whoever does not wait for it.
+      await sleep(500);
+      node.signal('vswitchd', 'SIGCONT');
+    }
     await eventually(`traffic, deleted on the ${side}`, reachesPod).catch((error: unknown) => {
       throw new Error(`${String(error)}\n${node.log('daemon')}\n${node.log('ovn-controller')}`);
     });
