@@ -25,7 +25,7 @@ demo: setup ## two clusters and a router on this machine, with measured pings be
 test: setup ## types, lint, unit tests and system tests on real OVN, Kubernetes and FRR
 	@test/setup/run-tests.sh
 
-test-all: test test-25.03 test-gobgpd-3 test-model bench bench-node bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
+test-all: test test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
 	@ISTHMUS_OVN=25.03 test/setup/run-tests.sh without-check
@@ -38,10 +38,11 @@ test-model: setup ## a long random sequence of changes and crashes (SEED=n, STEP
 	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" ISTHMUS_TOOLS="$$($(SETUP) tools-path)" ISTHMUS_MODEL_SEED=$(or $(SEED),$$RANDOM) \
 	  ISTHMUS_MODEL_STEPS=$(or $(STEPS),1000) $(NODE) --test test/system/controller-model.test.ts
 
-bench: setup ## benchmarks in a lab of their own, each with its floor beside it; rewrites docs/performance.md
+bench: setup ## benchmarks in labs of their own, each with its floor beside it; rewrites docs/performance.md
 	@$(IN_LAB) test/bench/main.ts
+	@$(IN_LAB) test/bench/node/main.ts
 
-bench-node: setup ## what the daemon of a node costs, in a lab of one node; rewrites its part of docs/performance.md
+bench-node: setup ## the second half of bench: what the daemon of a node costs, in a lab of one node
 	@$(IN_LAB) test/bench/node/main.ts
 
 bench-ic: setup ## what a failure between clusters costs, in labs of its own; rewrites its part of docs/performance.md
