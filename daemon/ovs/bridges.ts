@@ -5,6 +5,7 @@ import { externalIdOf, ownerIdOf } from '../../lib/ovn/owner.ts';
 import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../plan/underlay/rows.ts';
 import type { LocalBridges } from '../state/underlay.ts';
 import { until } from '../state/until.ts';
+import { interfaceError } from './local.ts';
 
 export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges {
   const ports = cache.table('Port').rows;
@@ -33,9 +34,7 @@ export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges
 export function portState({ cache }: Pick<OvsdbClient, 'cache'>, name: string): string | undefined {
   const [row] = cache.table('Interface').byIndex(['name'], [name]);
   if (row === undefined) return undefined;
-  const error = row['error'];
-  if (typeof error === 'string' && error !== '') return error;
-  return isNumbered(row) ? 'works' : undefined;
+  return interfaceError(row) ?? (isNumbered(row) ? 'works' : undefined);
 }
 
 function isNumbered(row: Row): boolean {

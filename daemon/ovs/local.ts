@@ -2,7 +2,7 @@
  * The node's Open_vSwitch database. In: its socket. Out: a mirror of the few columns the daemon reads and writes, and
  * the node's chassis name. All writes but the chassis name go through the reconciler of lib/desired.
  */
-import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
+import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey } from '../plan/local-ovs.ts';
@@ -39,6 +39,18 @@ export async function openLocalOvs(remote: string, signal: AbortSignal): Promise
   });
   signal.removeEventListener('abort', giveUp);
   return client;
+}
+
+/** Numbers of the configurations that were asked for and done: ovs-vswitchd copies one to the other, which ovs-vsctl waits for, too. */
+export function switchConfig({ cache }: Pick<OvsdbClient, 'cache'>): { readonly asked: number; readonly done: number } {
+  const [row] = cache.table('Open_vSwitch').rows.values();
+  return { asked: Number(row?.['next_cfg'] ?? 0), done: Number(row?.['cur_cfg'] ?? 0) };
+}
+
+/** What Open vSwitch has against an interface; undefined where it has nothing. */
+export function interfaceError(row: Row): string | undefined {
+  const error = row['error'];
+  return typeof error === 'string' && error !== '' ? error : undefined;
 }
 
 const tunnelTypes: ReadonlySet<unknown> = new Set(['geneve', 'vxlan', 'stt']);

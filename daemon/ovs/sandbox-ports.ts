@@ -8,6 +8,7 @@ import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseSandbox, planSandbox, sandboxOwner, type PortWishes } from '../plan/sandbox.ts';
 import type { Sandbox } from '../state/facts.ts';
 import { until } from '../state/until.ts';
+import { interfaceError, switchConfig } from './local.ts';
 
 /** Open vSwitch or its database refused the port; the message says why. */
 export class PortRefused extends Error {
@@ -53,7 +54,7 @@ export class SandboxPorts {
     try {
       await this.#until(sandbox, signal, (row) => {
         if (refusal !== undefined) throw new PortRefused(refusal);
-        const error = row === undefined ? undefined : errorIn(row);
+        const error = row === undefined ? undefined : interfaceError(row);
         if (error !== undefined)
           throw new PortRefused(`Open vSwitch cannot use interface ${sandbox.hostInterface}: ${error}`);
         return row !== undefined && isInstalledIn(row) ? row : undefined;
@@ -73,12 +74,8 @@ export class SandboxPorts {
    * it the same port, with the device it had. @throws the signal's reason
    */
   async untilTakenUp(signal: AbortSignal): Promise<void> {
-    const setting = (column: 'next_cfg' | 'cur_cfg'): number => {
-      const [row] = this.#client.cache.table('Open_vSwitch').rows.values();
-      return Number(row?.[column] ?? 0);
-    };
-    const wanted = setting('next_cfg');
-    const isTakenUp = (): true | undefined => (setting('cur_cfg') >= wanted ? true : undefined);
+    const { asked } = switchConfig(this.#client);
+    const isTakenUp = (): true | undefined => (switchConfig(this.#client).done >= asked ? true : undefined);
     await until([(check) => this.#client.subscribe(check)], isTakenUp, signal);
   }
 
@@ -86,7 +83,7 @@ export class SandboxPorts {
   findFault(sandbox: Sandbox): string | undefined {
     const row = this.#row(sandbox);
     if (row === undefined) return `port ${sandbox.hostInterface} is not in the local Open vSwitch database`;
-    const error = errorIn(row);
+    const error = interfaceError(row);
     if (error !== undefined) return `Open vSwitch cannot use interface ${sandbox.hostInterface}: ${error}`;
     if (!isInstalledIn(row)) return `ovn-controller has not installed port ${sandbox.hostInterface}`;
     return undefined;
@@ -114,11 +111,6 @@ export class SandboxPorts {
       signal,
     );
   }
-}
-
-function errorIn(row: Row): string | undefined {
-  const error = row['error'];
-  return typeof error === 'string' && error !== '' ? error : undefined;
 }
 
 function isInstalledIn(row: Row): boolean {

@@ -6,13 +6,13 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import type { TransactionReader } from '../../lib/desired/ovsdb-target.ts';
 import type { Preparations } from '../state/preparations.ts';
-import { until } from '../state/until.ts';
+import { untilOrLate } from '../state/until.ts';
+import { switchConfig } from './local.ts';
 
 /** Longer than either takes, and short where ovs-vswitchd does not run. */
 const longestMs = 100;
 
 export class SwitchPace implements TransactionReader {
-  /** ovs-vswitchd copies `next_cfg` to `cur_cfg` when it is done: it is what ovs-vsctl waits for, too. */
   readonly mark = { op: 'mutate', table: 'Open_vSwitch', where: [], mutations: [['next_cfg', '+=', 1]] } as const;
   readonly #client: Pick<OvsdbClient, 'cache' | 'subscribe'>;
   readonly #preparations: Pick<Preparations, 'untilNone'>;
@@ -23,15 +23,11 @@ export class SwitchPace implements TransactionReader {
   }
 
   async untilTakenUp(): Promise<void> {
-    const signal = AbortSignal.timeout(longestMs);
-    await until([(check) => this.#client.subscribe(check)], () => this.#isTakenUp(), signal).catch((error: unknown) => {
-      if (error !== signal.reason) throw error;
-    });
+    const isTakenUp = (): boolean => {
+      const { asked, done } = switchConfig(this.#client);
+      return done >= asked;
+    };
+    await untilOrLate([(check) => this.#client.subscribe(check)], isTakenUp, longestMs);
     await this.#preparations.untilNone(longestMs);
-  }
-
-  #isTakenUp(): true | undefined {
-    const [row] = this.#client.cache.table('Open_vSwitch').rows.values();
-    return row === undefined || Number(row['cur_cfg']) >= Number(row['next_cfg']) ? true : undefined;
   }
 }

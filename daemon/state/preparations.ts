@@ -1,5 +1,5 @@
 /** How many pods are just being made ready for the next transaction, so that it can wait for them. */
-import { until } from './until.ts';
+import { untilOrLate } from './until.ts';
 
 export class Preparations {
   readonly #listeners = new Set<() => void>();
@@ -18,14 +18,10 @@ export class Preparations {
 
   /** Resolves when there is none, after `longestMs` at the latest. */
   async untilNone(longestMs: number): Promise<void> {
-    if (this.#count === 0) return;
-    const signal = AbortSignal.timeout(longestMs);
     const subscribe = (check: () => void): (() => void) => {
       this.#listeners.add(check);
       return () => this.#listeners.delete(check);
     };
-    await until([subscribe], () => (this.#count === 0 ? true : undefined), signal).catch((error: unknown) => {
-      if (error !== signal.reason) throw error;
-    });
+    await untilOrLate([subscribe], () => this.#count === 0, longestMs);
   }
 }

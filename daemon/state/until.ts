@@ -30,3 +30,15 @@ export function until<T>(
     check();
   });
 }
+
+/** The same, but no longer than `longestMs`, after which it resolves as well. @throws what `probe` throws */
+export async function untilOrLate(
+  sources: readonly Subscribe[],
+  probe: () => boolean,
+  longestMs: number,
+): Promise<void> {
+  const signal = AbortSignal.timeout(longestMs);
+  await until(sources, () => probe() || undefined, signal).catch((error: unknown) => {
+    if (error !== signal.reason) throw error;
+  });
+}
