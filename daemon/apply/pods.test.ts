@@ -2,25 +2,11 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import type { ReflectorChange } from '../../lib/kube/types.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
-import type { PodFacts, Sandbox } from '../state/facts.ts';
+import type { PodFacts } from '../state/facts.ts';
 import { Sandboxes } from '../state/sandboxes.ts';
 import { parsePod } from '../watch/pod.ts';
+import { aSandbox as sandbox } from '../testing-sandbox.ts';
 import { PodPorts } from './pods.ts';
-
-const sandbox: Sandbox = {
-  containerId: 'c1',
-  ifname: 'eth0',
-  network: 'isthmus',
-  provider: 'ovn',
-  port: 'web.default',
-  netns: '/run/netns/x',
-  podNamespace: 'default',
-  podName: 'web',
-  podUid: 'u1',
-  hostInterface: 'abc_h',
-  mac: '02:00:00:00:00:01',
-  ips: ['10.16.0.5'],
-};
 
 function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): PodFacts {
   const prefixed = Object.entries(annotations).map(([key, value]) => [`ovn.kubernetes.io/${key}`, value]);

@@ -2,21 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Sandbox } from '../state/facts.ts';
 import { findAttachmentFault, type KeptResult, type SeenAttachment } from './attachment-check.ts';
+import { aSandbox } from '../testing-sandbox.ts';
 
-const sandbox: Sandbox = {
-  containerId: 'c1',
-  ifname: 'eth0',
-  network: 'isthmus',
-  provider: 'ovn',
-  port: 'web.default',
-  netns: '/var/run/netns/x',
-  podNamespace: 'default',
-  podName: 'web',
-  podUid: 'u1',
-  hostInterface: 'abc_h',
-  mac: '02:00:00:00:00:0a',
-  ips: ['10.16.0.5', 'fd00::5'],
-};
+const sandbox: Sandbox = { ...aSandbox, mac: '02:00:00:00:00:0a', ips: ['10.16.0.5', 'fd00::5'] };
 const host = { index: 9, mac: '02:00:00:00:00:01', mtu: 1400, isUp: true, peer: 2 };
 const pod = {
   index: 2,

@@ -2,21 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Sandbox } from '../state/facts.ts';
 import { isGarbage } from './garbage.ts';
+import { aSandbox } from '../testing-sandbox.ts';
 
-const sandbox: Sandbox = {
-  containerId: 'c1',
-  ifname: 'eth0',
-  network: 'isthmus',
-  provider: 'ovn',
-  port: 'web.default',
-  netns: '/var/run/netns/x',
-  podNamespace: 'default',
-  podName: 'web',
-  podUid: 'u1',
-  hostInterface: 'abc_h',
-  mac: '02:00:00:00:00:01',
-  ips: [],
-};
+const sandbox: Sandbox = { ...aSandbox, ips: [] };
 const kept = { network: 'isthmus', provider: 'ovn', valid: [] };
 const red = { network: 'red', provider: 'red.default.ovn', valid: [] };
 const valid = [{ containerId: 'c1', ifname: 'eth0' }];

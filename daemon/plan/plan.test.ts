@@ -18,6 +18,7 @@ import { planLocalOvs } from './local-ovs.ts';
 import { planMirror } from './mirror.ts';
 import { hostInterfaceName, planPodInterface } from './pod-interface.ts';
 import { isAbandoned, parseSandbox, planSandbox, wishesOf } from './sandbox.ts';
+import { aSandbox } from '../testing-sandbox.ts';
 
 interface Case {
   readonly node: RawObject;
@@ -110,20 +111,7 @@ for (const file of readdirSync(folder).filter((name) => name.endsWith('.in.yaml'
   });
 }
 
-const sandbox: Sandbox = {
-  containerId: 'c1',
-  ifname: 'eth0',
-  network: 'isthmus',
-  provider: 'ovn',
-  port: 'web.default',
-  netns: '/var/run/netns/x',
-  podNamespace: 'default',
-  podName: 'web',
-  podUid: 'u1',
-  hostInterface: 'abc_h',
-  mac: '02:00:00:00:00:01',
-  ips: ['10.16.0.5', 'fd00::5'],
-};
+const sandbox: Sandbox = { ...aSandbox, ips: ['10.16.0.5', 'fd00::5'] };
 
 test('a sandbox is read back from its rows as it was written', () => {
   const attached = {
