@@ -14,7 +14,7 @@ const neighbourGroup = 3;
 const NDA_DST = 1;
 const NDA_LLADDR = 2;
 const NTF_USE = 1;
-const NUD = { REACHABLE: 0x02, FAILED: 0x20, PERMANENT: 0x80 } as const;
+const NUD = { REACHABLE: 0x02, STALE: 0x04, PROBE: 0x10, FAILED: 0x20, PERMANENT: 0x80 } as const;
 
 /**
  * Its MAC address as soon as it answers, undefined when `signal` aborts before. An entry that an administrator made for
@@ -26,8 +26,6 @@ export async function whoAnswers(index: number, address: string, signal: AbortSi
   try {
     const known = await stateOf(requests, index, address);
     if (known !== undefined && (known & NUD.PERMANENT) !== 0) return 'permanent';
-    // What the kernel remembers says nothing of now.
-    if (known !== undefined) await forget(requests, index, address);
     const mac = await resolve(requests, events, { index, address, signal });
     // It would stand in the way of whoever comes to have the address.
     if (mac === undefined) await forget(requests, index, address);
@@ -44,13 +42,26 @@ function resolve(
   { index, address, signal }: { readonly index: number; readonly address: string; readonly signal: AbortSignal },
 ): Promise<string | undefined> {
   const wanted = wire.ipBytes(address);
-  const ask = (): Promise<unknown> =>
-    exchange(requests, RTM.NEWNEIGH, NLM.CREATE, body(index, address, NTF_USE), `neighbour ${address}`);
+  const send = (state: number, flags: number): Promise<unknown> =>
+    exchange(requests, RTM.NEWNEIGH, NLM.CREATE, body(index, address, { state, flags }), `neighbour ${address}`);
+  const ask = (): Promise<unknown> => send(0, NTF_USE);
+  // It asked before it answered, which the kernel remembers but would not check before somebody sends, and not tell.
+  const check = (): Promise<unknown> =>
+    send(NUD.PROBE, 0).catch((error: unknown) => {
+      // The entry is another by now.
+      if (!(error instanceof NetlinkError && error.code === 'EINVAL')) throw error;
+      return ask();
+    });
   return new Promise((settle, reject) => {
-    if (signal.aborted) return settle(undefined);
-    signal.addEventListener('abort', () => settle(undefined), { once: true });
+    let isOver = false;
+    const end = (mac: string | undefined): void => {
+      isOver = true;
+      settle(mac);
+    };
+    if (signal.aborted) return end(undefined);
+    signal.addEventListener('abort', () => end(undefined), { once: true });
     const hear = ({ type, data }: NetlinkMessage): void => {
-      if (type !== RTM.NEWNEIGH || wire.readU32(data, 4) !== index) return;
+      if (isOver || type !== RTM.NEWNEIGH || wire.readU32(data, 4) !== index) return;
       const attributes = wire.readAttributes(data.subarray(12));
       if (attributes.get(NDA_DST)?.equals(wanted) !== true) return;
       const state = wire.readU16(data, 8);
@@ -58,21 +69,24 @@ function resolve(
         .get(NDA_LLADDR)
         ?.toString('hex')
         .replaceAll(/(..)(?!$)/g, '$1:');
-      if ((state & NUD.REACHABLE) !== 0) settle(mac ?? '');
+      if ((state & NUD.REACHABLE) !== 0) end(mac ?? '');
       // The kernel gives up after three questions; the network may need longer to see where the node is now.
       else if ((state & NUD.FAILED) !== 0) void ask().catch(reject);
+      else if ((state & NUD.STALE) !== 0) void check().catch(reject);
     };
     events.on('message', (messages) => {
       for (const message of messages) hear(message);
     });
+    // Before anything is asked: whoever sends there at the same time may get the answer first, and it is told once.
     events.addMembership(neighbourGroup);
-    void ask().catch(reject);
+    // What the kernel remembers says nothing of now.
+    void forget(requests, index, address).then(ask).catch(reject);
   });
 }
 
 async function stateOf(socket: NetlinkSocket, index: number, address: string): Promise<number | undefined> {
   try {
-    const [message] = await exchange(socket, RTM.GETNEIGH, 0, body(index, address, 0), `neighbour ${address}`);
+    const [message] = await exchange(socket, RTM.GETNEIGH, 0, body(index, address), `neighbour ${address}`);
     return message && wire.readU16(message.data, 8);
   } catch (error) {
     if (error instanceof NetlinkError && error.code === 'ENOENT') return undefined;
@@ -81,17 +95,17 @@ async function stateOf(socket: NetlinkSocket, index: number, address: string): P
 }
 
 async function forget(socket: NetlinkSocket, index: number, address: string): Promise<void> {
-  await exchange(socket, RTM.DELNEIGH, 0, body(index, address, 0), `neighbour ${address}`).catch((error: unknown) => {
+  await exchange(socket, RTM.DELNEIGH, 0, body(index, address), `neighbour ${address}`).catch((error: unknown) => {
     if (!(error instanceof NetlinkError && error.code === 'ENOENT')) throw error;
   });
 }
 
 /** struct ndmsg with NDA_DST. */
-function body(index: number, address: string, flags: number): readonly Buffer[] {
+function body(index: number, address: string, { state, flags } = { state: 0, flags: 0 }): readonly Buffer[] {
   const header = Buffer.concat([
     Buffer.from([familyOf(address), 0, 0, 0]),
     wire.u32(index),
-    wire.u16(0),
+    wire.u16(state),
     Buffer.from([flags, 0]),
   ]);
   return [header, wire.attribute(NDA_DST, wire.ipBytes(address))];
