@@ -152,6 +152,8 @@ test('the integration bridge is made anew, with ovn0 and the ports of pods', asy
 });
 
 test('nothing is written where nothing changed: by a restart, by an event, by a foreign change', async () => {
+  // The kernel itself tells of each address that has been looked for on the link.
+  await eventually('addresses to be settled', () => exec('ip', '-6', '-o', 'addr', 'show', 'tentative') === '');
   const monitors = [startMonitor('ip', 'monitor', 'link', 'address', 'route', 'rule'), startMonitor('nft', 'monitor')];
   exec('ip', 'route', 'add', '198.51.100.0/24', 'via', '172.30.9.1');
   await eventually('the monitor to see a change', () =>
