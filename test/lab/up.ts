@@ -2,10 +2,10 @@
  * Makes a lab: namespaces, control planes, OVN, nodes, hub, routers, then Isthmus's processes. In: name, topology, rooms
  * to leave out; out: a lab whose every process runs. All that does not depend on each other starts at once.
  */
-import { createServer } from 'node:net';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { installation } from 'ovsdb-client/testing';
+import { freePorts } from '../../lib/testing-ports.ts';
 import { raiseBuffers } from './buffers.ts';
 import { bgpManifests, registerNodes } from './cluster-objects.ts';
 import {
@@ -226,23 +226,4 @@ function makeStateDir(name: string): void {
 
 function writeRecord(record: LabRecord): void {
   writeWhole(recordFile(record.name), `${JSON.stringify(record, null, 1)}\n`);
-}
-
-/** Ports that are free on loopback now; all are held until the last is known, so that none is given twice. */
-async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve, reject) => {
-          server.once('error', reject);
-          server.listen(0, '127.0.0.1', () => {
-            const address = server.address();
-            resolve(typeof address === 'object' && address !== null ? address.port : 0);
-          });
-        }),
-    ),
-  );
-  for (const server of servers) server.close();
-  return ports;
 }

@@ -17,6 +17,7 @@ import { KubeApiError } from '../../lib/kube/errors.ts';
 import { hubMembers, interconnectGateways, interconnects, nodes, secrets, subnets } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
+import { freePorts } from '../../lib/testing-ports.ts';
 import { type ClusterPlan, OvnBed, words } from './ovn-bed.ts';
 import { TunnelReporter } from './tunnel-reporter.ts';
 
@@ -125,12 +126,11 @@ export class Bed {
   }
 
   async serveHub(...argv: string[]): Promise<void> {
-    const port = this.hubPort === 0 ? 20_000 + (process.pid % 20_000) : this.hubPort;
-    this.hubPort = port;
+    if (this.hubPort === 0) [this.hubPort = 0] = await freePorts(1);
     this.#start('hub-serve', 'interconnect/hub/main.ts', [
       'serve',
       `--kubeconfig=${this.kubeconfig(this.#hubCluster)}`,
-      `--listen=127.0.0.1:${port}`,
+      `--listen=127.0.0.1:${this.hubPort}`,
       `--icnb=${this.socket('hub', 'icnb')}`,
       `--icsb=${this.socket('hub', 'icsb')}`,
       '--metrics-address=127.0.0.1:0',
