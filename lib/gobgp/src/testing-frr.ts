@@ -183,7 +183,7 @@ class Router implements TestRouter {
 }
 
 /** Waits until `check` neither throws nor returns false, and gives its value; after `timeoutMs` what it said last is thrown. */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 15_000): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 60_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {

@@ -91,7 +91,7 @@ async function untilAnswering(target: string): Promise<void> {
       (await openTransport({ target })).close();
       return;
     } catch (error) {
-      if (!(error instanceof GobgpUnreachable) || attempt === 100) throw error;
+      if (!(error instanceof GobgpUnreachable) || attempt === 1000) throw error;
       await sleep(30);
     }
   }

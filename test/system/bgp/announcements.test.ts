@@ -166,13 +166,11 @@ test('advertisements of one prefix are joined: all communities, the most preferr
     const path = await frr.path('10.16.0.0/16');
     assert.deepEqual([path?.communities.toSorted(), path?.med, path?.asPath.length], [['65001:1', '65001:2'], 10, 2]);
   });
-  assert.equal((await inner.path('10.16.0.0/16'))?.localPref, 200);
-  const elsewhere = await bird.path('10.16.0.0/16');
-  assert.deepEqual(
-    [elsewhere?.communities, elsewhere?.asPath.length],
-    [['65001:1'], 4],
-    'BIRD is told of the first only',
-  );
+  await eventually(async () => assert.equal((await inner.path('10.16.0.0/16'))?.localPref, 200));
+  await eventually(async () => {
+    const { communities, asPath } = (await bird.path('10.16.0.0/16')) ?? {};
+    assert.deepEqual([communities, asPath?.length], [['65001:1'], 4], 'BIRD is told of the first only');
+  });
   await remove('b');
   await eventually(async () => assert.deepEqual((await frr.path('10.16.0.0/16'))?.communities, ['65001:1']));
   await remove('a');
@@ -193,7 +191,7 @@ test('a changed attribute sends its own prefixes anew and resets no session', as
   assert.equal(afterwards.established, before.established);
   await bed.kube.patch(bgpAdvertisements, { name: 'pods' }, 'merge', { spec: { peers: ['bird'] } });
   await untilRoutes(frr, ['10.16.0.0/16']);
-  assert.equal((await prefixes(bird)).length, 21);
+  await eventually(async () => assert.equal((await prefixes(bird)).length, 21));
   await bed.kube.patch(bgpAdvertisements, { name: 'pods' }, 'merge', {
     spec: { peers: null, aggregation: { ipv4Length: 28 } },
   });
@@ -214,9 +212,11 @@ test('a RoutePolicy decides by prefix what goes to a peer, and says so when it c
   ];
   await bed.create(routePolicies, 'to-frr', { direction: 'Export', bgpPeers: ['frr'], rules });
   await untilRoutes(frr, ['10.16.0.0/16']);
-  const path = await frr.path('10.16.0.0/16');
-  assert.deepEqual([path?.med, path?.communities], [5, ['65001:5']]);
-  assert.deepEqual(await prefixes(bird), ['10.16.0.0/16', '10.17.0.0/16']);
+  await eventually(async () => {
+    const { med, communities } = (await frr.path('10.16.0.0/16')) ?? {};
+    assert.deepEqual([med, communities], [5, ['65001:5']]);
+  });
+  await untilRoutes(bird, ['10.16.0.0/16', '10.17.0.0/16']);
   await eventually(async () => assert.equal(await bed.condition(routePolicies, 'to-frr', 'Ready'), 'True InForce'));
   await eventually(async () => {
     const { status } = (await bed.kube.get(bgpNodeStates, { name: 'n1' })) as { status?: { policies?: object[] } };
@@ -241,7 +241,7 @@ test('a RoutePolicy decides by prefix what goes to a peer, and says so when it c
 
 test('a node that is drained asks to be avoided, then withdraws, and keeps its sessions', async () => {
   const { established } = await counters(frr);
-  await bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { drain: { settleSeconds: 2 } } });
+  await bed.kube.patch(bgpInstances, { name: 'rack' }, 'merge', { spec: { drain: { settleSeconds: 5 } } });
   const drain = (text: string | null) =>
     bed.kube.patch(nodes, { name: 'n1' }, 'merge', {
       metadata: { annotations: { 'isthmus.network/bgp-drain': text } },
@@ -253,6 +253,7 @@ test('a node that is drained asks to be avoided, then withdraws, and keeps its s
   await eventually(async () => assert.equal((await state()).drain, 'Drained'));
   await bed.killSpeaker();
   bed.startSpeaker();
+  await bed.untilWorking();
   await sleep(1500);
   assert.deepEqual(await prefixes(), []);
   await drain(null);

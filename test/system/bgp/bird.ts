@@ -19,14 +19,14 @@ export class BirdPeer extends Peer {
     this.#write();
     const files = ['-c', join(this.dir, 'bird.conf'), '-s', this.#socket, '-P', join(this.dir, 'bird.pid')];
     this.#daemon = await this.namespace.start(['bird', '-f', ...files], join(this.dir, 'bird.log'));
-    await eventually(() => this.command('show status'), 15_000, 10);
+    await eventually(() => this.command('show status'), undefined, 10);
   }
 
   /** What birdc would show, without the codes. */
   async command(line: string): Promise<string> {
     const { promise, resolve, reject } = Promise.withResolvers<string>();
     const socket = connect(this.#socket);
-    const timer = setTimeout(() => reject(new Error(`no answer to '${line}'`)), 5000);
+    const timer = setTimeout(() => reject(new Error(`no answer to '${line}'`)), 60_000);
     let text = '';
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;

@@ -134,7 +134,7 @@ async function seenByGobgpd(): Promise<Record<string, unknown[]>> {
 }
 
 async function untilFrr(wanted: Record<string, string>): Promise<void> {
-  await eventually(async () => assert.deepEqual(await seenByFrr(), wanted), 15_000, 20);
+  await eventually(async () => assert.deepEqual(await seenByFrr(), wanted), undefined, 20);
 }
 
 const own = () => frr.link.nodeV4;

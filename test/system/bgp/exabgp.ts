@@ -27,7 +27,7 @@ export class ExaBgpPeer extends Peer {
     const environment = Object.entries(settings).map(([name, value]) => `exabgp.${name}=${value}`);
     const argv = ['env', ...environment, 'exabgp', file];
     this.#daemon = await this.namespace.start(argv, join(this.dir, 'exabgp.log'));
-    await eventually(() => this.namespace.run('ss', '-Hltn').includes(`[${this.link.v6}]:179`), 15_000, 20);
+    await eventually(() => this.namespace.run('ss', '-Hltn').includes(`[${this.link.v6}]:179`), undefined, 20);
   }
 
   override async routes(family: Family = 4): Promise<Record<string, string[]>> {

@@ -117,7 +117,7 @@ test('a neighbour that reads nothing holds nobody else up', async () => {
   await bed.createSubnet('many', '10.100.0.0/24', {}, false);
   const change = async (prefixes: readonly string[]): Promise<void> => {
     await bed.accept('many', prefixes.join());
-    await untilRoutes(frr, ['10.20.0.0/24', ...prefixes], 4, 5000);
+    await untilRoutes(frr, ['10.20.0.0/24', ...prefixes]);
   };
   for (let round = 0; round < 20 && !(await isStuck()); round++) {
     await change(many);

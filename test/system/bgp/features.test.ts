@@ -85,6 +85,7 @@ test('a session may come from a secondary address', async () => {
   const before = await frr.neighbor(secondary);
   await bed.killSpeaker();
   bed.startSpeaker();
+  await bed.untilWorking();
   await sleep(1500);
   assert.deepEqual(await frr.neighbor(secondary), before, 'a speaker that starts takes the session for what it is');
   await remove('frr');
@@ -99,11 +100,11 @@ test('BFD ends the session of a router that freezes, and says so', onlyGobgpd4('
   );
   for (const daemon of [frr.daemon, frr.bfdd]) daemon.freeze();
   try {
-    await bed.untilSession('frr', /BfdDown/, 5000);
+    await bed.untilSession('frr', /BfdDown/, 60_000);
   } finally {
     for (const daemon of [frr.bfdd, frr.daemon]) daemon.resume();
   }
-  await untilEstablished(frr, 4, 20_000);
+  await untilEstablished(frr);
   await untilRoutes(frr, [v4]);
   await remove('frr');
 });
@@ -117,7 +118,7 @@ test('a router that sends more than its limit loses the session, and gets it bac
   const announce = (...lines: string[]) =>
     inner.configure(`router bgp ${inner.asn}`, 'address-family ipv4 unicast', ...lines);
   await announce(...others.map((line) => `no ${line}`));
-  await bed.untilSession('inner', /^Established$/, 20_000);
+  await bed.untilSession('inner', /^Established$/);
   await untilRoutes(inner, [v4]);
   await bed.patchPeer('inner', { maximumPrefixes: { limit: 2, restartSeconds: 3600 } });
   await announce(...others);

@@ -23,7 +23,7 @@ export class GobgpdPeer extends Peer {
     const flags = ['--pprof-disable', '--metrics-path', '', '--api-hosts', `unix://${this.#socket}`];
     const argv = [join(toolsFolder(), 'gobgpd'), '-t', 'json', '-f', file, ...flags];
     this.#daemon = await this.namespace.start(argv, join(this.dir, 'gobgpd.log'));
-    await eventually(() => this.command('global'), 15_000, 20);
+    await eventually(() => this.command('global'), undefined, 20);
     for (const prefix of this.setup.announces ?? [])
       await this.command('global', 'rib', 'add', prefix, '-a', prefix.includes(':') ? 'ipv6' : 'ipv4');
   }

@@ -19,6 +19,8 @@ import { untilEstablished } from './until.ts';
 const only4 = onlyGobgpd4('does not tell of routes that come and go');
 let bed: SpeakerBed;
 let frr: FrrPeer;
+/** Of the session that is lost, in seconds: longer than any machine takes to tell of that. */
+const longHold = 120;
 const announces = [
   '198.51.100.0/24',
   '198.51.100.128/25',
@@ -31,7 +33,7 @@ const announces = [
 before(async () => {
   bed = await openSpeakerBed([
     { kind: 'frr', name: 'frr', asn: 65101, announces },
-    { kind: 'frr', name: 'other', asn: 65102, announces: ['198.51.100.0/24'] },
+    { kind: 'frr', name: 'other', asn: 65102, announces: ['198.51.100.0/24'], holdSeconds: longHold },
     { kind: 'bird', name: 'bird', asn: 65103, announces: ['192.0.2.0/24'] },
   ]);
   frr = bed.lab.frr('frr');
@@ -106,7 +108,11 @@ test(
   'a speaker that starts again reads the same, and two routers with one prefix are two next hops',
   only4,
   async () => {
-    await bed.createPeer(bed.lab.peer('other'), 4, { import: { vpc: 'ovn-cluster' } });
+    await bed.createPeer(bed.lab.peer('other'), 4, {
+      holdTimeSeconds: longHold,
+      keepaliveSeconds: longHold / 3,
+      import: { vpc: 'ovn-cluster' },
+    });
     await bed.create(routePolicies, 'from-other', { direction: 'Import', bgpPeers: ['other'], rules: [{}] });
     const wanted = [
       `0.0.0.0/0 ${frr.link.v4} 100`,
@@ -117,9 +123,10 @@ test(
     await untilLearned(wanted);
     assert.equal((await nodeState()).learned?.find(({ peer }) => peer === 'other')?.vpc, 'ovn-cluster');
     await eventually(async () => assert.equal((await nodeState()).peers?.[1]?.families?.[0]?.received, 2));
-    const before = await bed.versions();
+    const before = await bed.untilWritten();
     await bed.killSpeaker();
     bed.startSpeaker();
+    await bed.untilWorking();
     await sleep(3000);
     await untilLearned(wanted);
     assert.deepEqual(await bed.versions(), before, 'a start writes nothing');
@@ -147,7 +154,7 @@ test('all routes of a session go with it, at once', only4, async () => {
   // The hold time is longer.
   await eventually(
     async () => assert.ok(!(await nodeState()).learned?.some(({ nextHop }) => nextHop === v4)),
-    3000,
+    (longHold * 1000) / 2,
     10,
   );
   await bed.kube.delete(bgpPeers, { name: 'frr' });

@@ -139,7 +139,7 @@ async function childOf(parent: ChildProcess): Promise<number> {
       if (parent.exitCode !== null) throw new Error(`${parent.spawnargs.join(' ')} ended at once`);
       return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0]) || false;
     },
-    5000,
+    undefined,
     5,
   ) as Promise<number>;
 }

@@ -26,7 +26,7 @@ export class OpenBgpdPeer extends Peer {
     // It refuses a file that others may read.
     writeFileSync(file, this.#config(), { mode: 0o600 });
     this.#daemon = await this.namespace.start(['/usr/sbin/bgpd', '-d', '-f', file], join(this.dir, 'bgpd.log'));
-    await eventually(() => this.show('neighbor'), 15_000, 20);
+    await eventually(() => this.show('neighbor'), undefined, 20);
   }
 
   /** bgpctl's answer. */

@@ -64,7 +64,7 @@ export class RawHost extends Host {
         session.send(message(messageType.keepalive));
         return session;
       },
-      15_000,
+      undefined,
       200,
     );
   }

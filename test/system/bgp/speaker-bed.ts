@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { customResourceDefinition } from '../../../lib/api/generate/crd.ts';
 import { allKinds } from '../../../lib/api/kinds/all.ts';
 import { annotation } from '../../../lib/api/names.ts';
@@ -122,6 +123,12 @@ export class SpeakerBed {
       ...where,
       ...prefix,
     ]);
+  }
+
+  /** Waits until the speaker that was started last knows the cluster: what it is to change, it changes from then on. */
+  async untilWorking(): Promise<void> {
+    const lines = this.logs.at(-1) ?? [];
+    await eventually(() => assert.match(lines.join(''), /the cluster is known; working/));
   }
 
   async killSpeaker(): Promise<void> {
@@ -269,6 +276,13 @@ export class SpeakerBed {
     return `${found?.status} ${found?.reason}`;
   }
 
+  /** Waits until a condition is `True Reason`. */
+  async untilCondition(resource: Resource, name: string, type: string, wanted: string): Promise<void> {
+    await eventually(async () =>
+      assert.equal(await this.condition(resource, name, type), wanted, `${type} of ${name}`),
+    );
+  }
+
   /** State and reason of n1's session. */
   async session(peer: string): Promise<string> {
     const { state, reason } = await this.entry(peer);
@@ -300,6 +314,16 @@ export class SpeakerBed {
     return all
       .filter((event) => (event['involvedObject'] as { name: string }).name === name && event['reason'] === reason)
       .reduce((sum, event) => sum + Number(event['count'] ?? 1), 0);
+  }
+
+  /** The versions of all BGP objects once nothing is written to them any more: counts are told up to three seconds late. */
+  async untilWritten(): Promise<string[]> {
+    return eventually(async () => {
+      const before = await this.versions();
+      await sleep(3500);
+      assert.deepEqual(await this.versions(), before);
+      return before;
+    });
   }
 
   /** The versions of all BGP objects, which change with every write. */

@@ -80,14 +80,16 @@ test('both families go over one session with the link-local next hop, into bgpd 
   await create('tor', 'tor');
   await untilTold();
   await bed.untilSession('tor', /^Established$/);
-  assert.equal((await bed.entry('tor')).advertised, 2);
+  await bed.untilAdvertised('tor', 2);
   const router = linkLocal(tor.namespace, 'node');
-  const { interfaces, peers = [] } = await nodeState();
-  assert.deepEqual(interfaces, ['tor']);
-  assert.deepEqual(peers.map(({ peer, address }) => `${peer} ${address}`).toSorted(), [
-    `other ${other.link.v4}`,
-    `tor ${router}%tor`,
-  ]);
+  await eventually(async () => {
+    const { interfaces, peers = [] } = await nodeState();
+    assert.deepEqual(interfaces, ['tor']);
+    assert.deepEqual(peers.map(({ peer, address }) => `${peer} ${address}`).toSorted(), [
+      `other ${other.link.v4}`,
+      `tor ${router}%tor`,
+    ]);
+  });
 });
 
 test('what the router announces is learned with its link', onlyGobgpd4('tells of no routes'), async () => {
@@ -104,6 +106,7 @@ test('what the router announces is learned with its link', onlyGobgpd4('tells of
 });
 
 test('a speaker that starts leaves the session alone', async () => {
+  await eventually(async () => assert.ok((await tor.neighbor('node')).isSettled));
   const before = await tor.neighbor('node');
   await bed.killSpeaker();
   bed.startSpeaker();
@@ -166,7 +169,7 @@ test('a password, TTL security and BFD go with a link-local address', onlyGobgpd
   await eventually(async () => assert.ok((await tor.neighbor('node')).established > before.established));
   await untilTold();
   await eventually(async () => assert.equal((await nodeState()).peers?.find(({ peer }) => peer === 'tor')?.bfd, 'Up'));
-  assert.equal(await tor.bfd(linkLocal(bed.lab.node, 'tor')), 'up');
+  await eventually(async () => assert.equal(await tor.bfd(linkLocal(bed.lab.node, 'tor')), 'up'));
 });
 
 test('a link with nobody, or with several, has no session and says so', async () => {
@@ -179,7 +182,7 @@ test('a link with nobody, or with several, has no session and says so', async ()
     'addr add fe80::a/64 dev node nodad',
     'addr add fe80::b/64 dev node nodad',
   );
-  const speak = (address: string) => namespace.run('ping', '-c1', '-W1', '-I', `${address}%node`, `${node}%node`);
+  const speak = (address: string) => namespace.run('ping', '-c1', '-W20', '-I', `${address}%node`, `${node}%node`);
   speak('fe80::a');
   await bed.untilSession('mute', /^(Idle|Connect|Active) /);
   await bed.kube.delete(bgpPeers, { name: 'mute' });
@@ -188,8 +191,11 @@ test('a link with nobody, or with several, has no session and says so', async ()
   await create('mute', 'mute');
   await bed.untilSession('mute', /^Refused SeveralNeighbors$/);
   namespace.ip('addr del fe80::b/64 dev node');
-  await bed.untilSession('mute', /^(Idle|Connect|Active) /, 20_000);
-  assert.equal((await nodeState()).peers?.find(({ peer }) => peer === 'mute')?.address, 'fe80::a%mute');
+  await bed.untilSession('mute', /^(Idle|Connect|Active) /);
+  await eventually(async () => {
+    const { peers = [] } = await nodeState();
+    assert.equal(peers.find(({ peer }) => peer === 'mute')?.address, 'fe80::a%mute');
+  });
 });
 
 test('what cannot be is refused at once', async () => {

@@ -17,7 +17,7 @@ export class Vty {
 
   /** Waits until the daemon listens. */
   static async open(path: string): Promise<Vty> {
-    const vty = new Vty(await eventually(() => opened(path), 15_000, 10));
+    const vty = new Vty(await eventually(() => opened(path), undefined, 10));
     await vty.command('enable');
     return vty;
   }
@@ -36,7 +36,7 @@ export class Vty {
   async #ask(line: string): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string | Error>();
     this.#answered = resolve;
-    const timer = setTimeout(() => resolve(new Error(`no answer to '${line}'`)), 5000);
+    const timer = setTimeout(() => resolve(new Error(`no answer to '${line}'`)), 60_000);
     this.#socket.write(`${line}\0`);
     const answer = await promise;
     clearTimeout(timer);

@@ -70,13 +70,13 @@ before(async () => {
     const { sessions: all } = JSON.parse(out) as { sessions: { state: string }[] };
     assert.equal(all.filter(({ state }) => state === 'Established').length, sessions().length, out);
     assert.equal(code, 1);
-  }, 30_000);
+  });
   reading = await readBgp(
     { kubeconfig: bed.kubeconfig, context: undefined, namespace: 'kube-system', timeout: '10s' },
     terminal(() => undefined),
   );
   // Where they never agree, the tests say of what.
-  await eventually(assertListed, 20_000).catch(() => undefined);
+  await eventually(assertListed).catch(() => undefined);
 });
 
 after(() => bed?.close());
@@ -189,7 +189,7 @@ test(`routes are what the routers have, with these attributes; seed ${seed}`, as
         if (isInternal) assert.equal(seen.localPref, attributes.localPreference ?? 100, what);
         else assert.equal(attributes.localPreference, undefined, what);
         if (attributes.nextHop !== undefined) assert.equal(seen.nextHop, attributes.nextHop, what);
-      }, 5000);
+      });
   }
 });
 
