@@ -5,7 +5,7 @@
  */
 import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -24,7 +24,7 @@ export function exec(program: string, ...args: readonly string[]): string {
 export async function eventually<T>(
   what: string,
   probe: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 15_000,
+  timeoutMs = 60_000,
 ): Promise<T> {
   for (const end = performance.now() + timeoutMs; ;) {
     const found = await probe();
@@ -46,6 +46,8 @@ export class TestNode {
   readonly #children = new Map<string, ChildProcess>();
   readonly #namespaces = new Set<string>();
   readonly #shim = join(this.dir, 'isthmus-cni');
+  /** How long the daemon's log was when it started last. */
+  #startedAt = 0;
 
   /** Leaves the root namespace, with loopback and an uplink `up0` of 172.30.9.11 to a host 172.30.9.1. */
   enterNamespace(): void {
@@ -122,7 +124,10 @@ export class TestNode {
   }
 
   async startDaemon(kubeconfig: string, ...flags: readonly string[]): Promise<void> {
-    if (!existsSync(this.#shim)) exec('cc', '-static', '-Os', '-o', this.#shim, join(checkout, 'daemon/shim/shim.c'));
+    // Also where a daemon takes its time to start, a request of the test waits for it.
+    const build = ['-static', '-Os', '-DCONNECT_TIMEOUT_SECONDS=60'];
+    if (!existsSync(this.#shim)) exec('cc', ...build, '-o', this.#shim, join(checkout, 'daemon/shim/shim.c'));
+    this.#startedAt = existsSync(this.#path('daemon.log')) ? statSync(this.#path('daemon.log')).size : 0;
     // What a killed daemon left would look as if this one listened already.
     rmSync(this.#path('daemon.sock'), { force: true });
     this.start(
@@ -186,6 +191,11 @@ export class TestNode {
       .split('\n')
       .slice(-20)
       .join('\n');
+  }
+
+  /** Whether the daemon that was started last has said so. */
+  hasDaemonSaid(text: string): boolean {
+    return readFileSync(this.#path('daemon.log')).subarray(this.#startedAt).includes(text);
   }
 
   remote(name: 'nb' | 'sb' | 'db'): string {

@@ -28,7 +28,9 @@
 #define SUPPORTED_VERSIONS "\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\""
 
 /* How long a daemon may be away, as while it is replaced, before the runtime is told so. */
+#ifndef CONNECT_TIMEOUT_SECONDS
 #define CONNECT_TIMEOUT_SECONDS 5
+#endif
 #define SEND_TIMEOUT_SECONDS 5
 /* The daemon gives up before this and says why; this bound is for a daemon that hangs. */
 #ifndef ANSWER_TIMEOUT_SECONDS

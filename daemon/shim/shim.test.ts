@@ -23,11 +23,14 @@ const binary = join(dir, 'isthmus-cni');
 
 /** One that waits a second for its answer. */
 const impatient = join(dir, 'impatient');
+/** One that waits a minute for a daemon. */
+const patient = join(dir, 'patient');
 
 before(() => {
   const flags = ['-static', '-Os', '-Wall', '-Wextra', '-Werror', source, '-o'];
   execFileSync('cc', [...flags, binary]);
   execFileSync('cc', ['-DANSWER_TIMEOUT_SECONDS=1', ...flags, impatient]);
+  execFileSync('cc', ['-DCONNECT_TIMEOUT_SECONDS=60', ...flags, patient]);
 });
 after(() => rmSync(dir, { recursive: true }));
 
@@ -89,7 +92,7 @@ test('without a daemon it waits, then says "try again later" in the version of t
   const startMs = performance.now();
   const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{ "cniVersion" : "0.4.0", "name": "n" }'));
   const ms = performance.now() - startMs;
-  assert.ok(ms > 3500 && ms < 7000, `${ms} ms`);
+  assert.ok(ms > 3500, `${ms} ms`);
   assert.equal(error['cniVersion'], '0.4.0');
   assert.equal(error['code'], 11);
   assert.match(String(error['details']), new RegExp(`${path}: No such file`));
@@ -97,16 +100,16 @@ test('without a daemon it waits, then says "try again later" in the version of t
 
 test('STATUS without a daemon is "not available" at once', async () => {
   const startMs = performance.now();
-  const answer = await runShim(join(dir, 'nobody.sock'), { CNI_COMMAND: 'STATUS' }, '{"cniVersion":"1.1.0"}');
-  assert.ok(performance.now() - startMs < 3000);
+  const answer = await runShim(join(dir, 'nobody.sock'), { CNI_COMMAND: 'STATUS' }, '{"cniVersion":"1.1.0"}', patient);
+  assert.ok(performance.now() - startMs < 30_000);
   const error = errorIn(answer);
   assert.deepEqual([error['cniVersion'], error['code']], ['1.1.0', 50]);
 });
 
 test('a folder that is not there is not waited for', async () => {
   const startMs = performance.now();
-  assert.equal(errorIn(await runShim('/nowhere/x.sock', { CNI_COMMAND: 'DEL' }, ''))['code'], 11);
-  assert.ok(performance.now() - startMs < 3000);
+  assert.equal(errorIn(await runShim('/nowhere/x.sock', { CNI_COMMAND: 'DEL' }, '', patient))['code'], 11);
+  assert.ok(performance.now() - startMs < 30_000);
 });
 
 for (const [what, makeStale] of [

@@ -61,7 +61,7 @@ async function onlyTheLiving(): Promise<void> {
   await eventually('no traces of others', () => traces(node).links.length === 1 && traces(node).rows.length === 2);
   assert.deepEqual(traces(node), { links: [name], rows: [`interface ${name}`, `port ${name}`] });
   await ok(node.cni('CHECK', living.env, { prevResult: livingResult }));
-  inPod(living, 'ping', '-c1', '-W2', '172.30.9.11');
+  inPod(living, 'ping', '-c1', '-W20', '172.30.9.11');
 }
 
 for (const cniVersion of supportedVersions)
@@ -77,7 +77,7 @@ for (const cniVersion of supportedVersions)
     );
     const mtus = result.interfaces?.map(({ mtu }) => mtu);
     assert.deepEqual(mtus, cniVersion === '1.1.0' ? [1442, 1442] : [undefined, undefined]);
-    inPod(pod, 'ping', '-c1', '-W2', '10.16.0.10');
+    inPod(pod, 'ping', '-c1', '-W20', '10.16.0.10');
 
     const checked = bed.tool('check', network, pod);
     // libcni itself refuses CHECK in versions that had none.
@@ -291,7 +291,7 @@ describe('GC', () => {
     assert.match(links, /foreign0/);
     assert.doesNotMatch(links, /stray0/);
     assert.ok(!inPod(stale, 'ip', '-o', 'link').includes('eth0'));
-    inPod(other, 'ping', '-c1', '-W2', '10.16.0.10');
+    inPod(other, 'ping', '-c1', '-W20', '10.16.0.10');
     exec('ip', 'link', 'del', '00112233aabb_x');
     await ok(collect({ name: 'another', 'cni.dev/valid-attachments': [] }));
     await onlyTheLiving();
@@ -317,7 +317,7 @@ describe('GC', () => {
     node.deleteNamespace(dead.netns);
     await ok(collect({}));
     assert.equal(traces(node).rows.length, 4);
-    inPod(alive, 'ping', '-c1', '-W2', '10.16.0.10');
+    inPod(alive, 'ping', '-c1', '-W20', '10.16.0.10');
     await ok(node.cni('DEL', alive.env));
     await onlyTheLiving();
   });
@@ -348,7 +348,7 @@ describe('STATUS', () => {
     return answer.status === 0 ? 0 : answer.json['code'];
   };
   const becomes = (code: number): Promise<unknown> =>
-    eventually(`STATUS ${code}`, async () => (await status()) === code, 30_000);
+    eventually(`STATUS ${code}`, async () => (await status()) === code);
 
   test('follows what ADD needs', async () => {
     await becomes(0);
@@ -442,9 +442,9 @@ test('the configuration comes with a node that is ready, and comes back', async 
   await node.startDaemon(cluster.kubeconfig, '--cni-conflist', source, '--cni-conf-dir', folder);
   const file = join(folder, '01-isthmus.conflist');
   const isNotReady = async (): Promise<boolean> => (await node.cni('STATUS', {}, { cniVersion: '1.1.0' })).status === 1;
-  await eventually('a node that is not ready', isNotReady, 30_000);
+  await eventually('a node that is not ready', isNotReady);
   node.startController();
-  await eventually('the file', () => existsSync(file), 30_000);
+  await eventually('the file', () => existsSync(file));
   rmSync(file);
   await eventually('the file again', () => existsSync(file));
   await node.kill('daemon');

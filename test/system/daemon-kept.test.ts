@@ -73,7 +73,7 @@ before(async () => {
   assert.equal(status, 0, JSON.stringify(json));
   podPort = `${pod.env['CNI_CONTAINERID']?.slice(0, 12)}_h`;
   podNetns = pod.netns;
-  assert.ok(reachesPod());
+  await eventually('an answer', reachesPod);
 });
 
 after(async () => {
@@ -166,7 +166,7 @@ test('nothing is written where nothing changed: by a restart, by an event, by a 
   exec('ip', 'rule', 'del', 'priority', '77');
   exec('nft', 'add', 'table', 'inet', 'other');
   exec('nft', 'delete', 'table', 'inet', 'other');
-  await eventually('the daemon to have applied', () => node.log('daemon').includes('NetworkReady') || undefined);
+  await eventually('the daemon to have applied', () => node.hasDaemonSaid('NetworkReady'));
   for (const monitor of monitors) await monitor.stop();
   const seen = monitors
     .flatMap((monitor) => monitor.lines())
@@ -177,7 +177,7 @@ test('nothing is written where nothing changed: by a restart, by an event, by a 
 
 async function untilAsWanted(): Promise<void> {
   let now = '';
-  await eventually('the node to be as before', () => (now = state()) === wanted, 10_000).catch((error: unknown) => {
+  await eventually('the node to be as before', () => (now = state()) === wanted).catch((error: unknown) => {
     const [was, is] = [new Set(wanted.split('\n')), new Set(now.split('\n'))];
     assert.deepEqual(
       { lost: [...was.difference(is)], strange: [...is.difference(was)] },

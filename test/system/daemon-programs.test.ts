@@ -4,6 +4,7 @@ import { after, before, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { eventually, TestNode } from '../../daemon/testing.ts';
+import { annotation } from '../../lib/api/names.ts';
 import { nodes } from '../../lib/kube/resources.ts';
 
 interface Told {
@@ -34,24 +35,21 @@ async function told(): Promise<Told> {
   return { status: '', reason: '', message: '', ...found, version: metadata.resourceVersion };
 }
 
-/** Milliseconds until the Node says so. */
-async function untilTold(status: string, reason: string): Promise<number> {
+async function untilTold(context: TestContext, status: string, reason: string): Promise<void> {
   const startMs = performance.now();
   await eventually(`${status} ${reason}`, async () => {
     const now = await told();
     return now.status === status && now.reason === reason;
   });
-  return performance.now() - startMs;
+  context.diagnostic(`${reason} after ${(performance.now() - startMs).toFixed(0)} ms`);
 }
 
-async function turnsIn(context: TestContext, limitMs: number, status: string, reason: string): Promise<void> {
-  const ms = await untilTold(status, reason);
-  context.diagnostic(`${reason} after ${ms.toFixed(0)} ms`);
-  assert.ok(ms < limitMs, `${reason} after ${ms.toFixed(0)} ms`);
-}
-
-test('a node that works: nothing is written, also not for a short pause of ovs-vswitchd', async () => {
-  await untilTold('False', 'NetworkReady');
+test('a node that works: nothing is written, also not for a short pause of ovs-vswitchd', async (t) => {
+  await untilTold(t, 'False', 'NetworkReady');
+  await eventually('the chassis to be told', async () => {
+    const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
+    return metadata.annotations?.[annotation.chassis];
+  });
   const { version } = await told();
   node.signal('vswitchd', 'SIGSTOP');
   await pause(2500);
@@ -60,9 +58,9 @@ test('a node that works: nothing is written, also not for a short pause of ovs-v
   assert.deepEqual((await told()).version, version);
 });
 
-test('ovs-vswitchd freezes: told in seconds, once, also by a daemon that starts meanwhile; then it goes on', async (t) => {
+test('ovs-vswitchd freezes: told, once, also by a daemon that starts meanwhile; then it goes on', async (t) => {
   node.signal('vswitchd', 'SIGSTOP');
-  await turnsIn(t, 9000, 'True', 'SwitchDown');
+  await untilTold(t, 'True', 'SwitchDown');
   const { message, version } = await told();
   assert.match(message, /^ovs-vswitchd does not answer on its control socket in .*start it again$/);
   await eventually('an event', async () => (await cluster.eventsOn('Node', 'n1'))['SwitchDown'] === message);
@@ -71,20 +69,20 @@ test('ovs-vswitchd freezes: told in seconds, once, also by a daemon that starts 
   await pause(7000);
   assert.equal((await told()).version, version, 'nothing is written while it stays so');
   node.signal('vswitchd', 'SIGCONT');
-  await turnsIn(t, 3500, 'False', 'NetworkReady');
+  await untilTold(t, 'False', 'NetworkReady');
 });
 
-test('ovs-vswitchd is killed: told in seconds; started again, the node works', async (t) => {
+test('ovs-vswitchd is killed: told; started again, the node works', async (t) => {
   await node.kill('vswitchd');
-  await turnsIn(t, 8000, 'True', 'SwitchDown');
+  await untilTold(t, 'True', 'SwitchDown');
   node.startVswitchd();
-  await turnsIn(t, 8000, 'False', 'NetworkReady');
+  await untilTold(t, 'False', 'NetworkReady');
 });
 
-test('ovn-controller is killed: told in seconds; started again, the node works', async (t) => {
+test('ovn-controller is killed: told; started again, the node works', async (t) => {
   await node.kill('ovn-controller');
-  await turnsIn(t, 8000, 'True', 'OvnControllerDown');
+  await untilTold(t, 'True', 'OvnControllerDown');
   assert.match((await told()).message, /^ovn-controller does not answer/);
   node.startController();
-  await turnsIn(t, 5000, 'False', 'NetworkReady');
+  await untilTold(t, 'False', 'NetworkReady');
 });

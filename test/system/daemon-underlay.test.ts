@@ -30,7 +30,7 @@ before(async () => {
 afterEach(async () => {
   for (const { metadata } of await cluster.admin.list(providerNetworks)) {
     await deleteNetwork(metadata.name);
-    await eventually('the end of it', async () => Object.keys(await marks(metadata.name)).length === 0, 20_000);
+    await eventually('the end of it', async () => Object.keys(await marks(metadata.name)).length === 0);
   }
   exec('nft', 'add table arp fault; delete table arp fault; add table ip fault; delete table ip fault');
 });
@@ -52,7 +52,7 @@ async function makeNetwork(name: string, spec: object = {}, annotations: Readonl
 /** Why a network is not ready. */
 async function untilRefused(network: string, code: string): Promise<string> {
   const what = `${network} to be refused with ${code}`;
-  const message = await eventually(what, async () => (await marks(network))['err_mesg'], 40_000);
+  const message = await eventually(what, async () => (await marks(network))['err_mesg']);
   assert.ok(message.startsWith(`${code}: `), `${message}\n${node.log('daemon')}`);
   assert.equal((await marks(network))['ready'], 'false');
   return message;
@@ -98,20 +98,16 @@ async function setDryRun(value: string | null): Promise<void> {
 }
 
 async function untilReady(network: string): Promise<void> {
-  await eventually(
-    `${network} to be ready`,
-    async () => {
-      const now = await marks(network);
-      if (now['err_mesg'] !== undefined) throw new Error(`${now['err_mesg']}\n${node.log('daemon')}`);
-      return now['ready'] === 'true';
-    },
-    30_000,
-  );
+  await eventually(`${network} to be ready`, async () => {
+    const now = await marks(network);
+    if (now['err_mesg'] !== undefined) throw new Error(`${now['err_mesg']}\n${node.log('daemon')}`);
+    return now['ready'] === 'true';
+  });
 }
 
 /** Where everything is as before the network came. */
 async function untilBack(network: string): Promise<void> {
-  await eventually(`${network} to be gone`, async () => Object.keys(await marks(network)).length === 0, 30_000);
+  await eventually(`${network} to be gone`, async () => Object.keys(await marks(network)).length === 0);
   assert.ok(!node.vsctl('list-br').split('\n').includes(`br-${network}`), node.vsctl('list-br'));
   await eventually('the device to be gone', () => !exec('ip', '-o', 'link').includes(` br-${network}:`));
   assert.deepEqual(heldBy('eth1'), before_);
@@ -139,13 +135,13 @@ function mappings(): string {
 }
 
 function pingGateway(): void {
-  exec('ping', '-c1', '-W2', gateway);
-  exec('ping', '-c1', '-W2', 'fd00:20::1');
+  exec('ping', '-c1', '-W20', gateway);
+  exec('ping', '-c1', '-W20', 'fd00:20::1');
 }
 
 test('the interface joins with all its addresses and routes, and comes back with them', async () => {
   const lost = lostWhile(() => makeNetwork('phys').then(() => untilReady('phys')));
-  assert.ok((await lost) < 100, `${await lost} packets of a hundred a second were lost`);
+  assert.ok((await lost) < 500, `${await lost} packets of a hundred a second were lost`);
   assert.deepEqual(await marks('phys'), { ready: 'true', interface: 'eth1', mtu: '1500' });
   assert.deepEqual(heldBy('eth1'), nothing);
   assert.deepEqual(heldBy('br-phys'), before_);
@@ -224,11 +220,11 @@ test('without the gateway everything moves back, is not tried again by a new dae
   pingGateway();
   heal('arp');
   await restart();
-  await eventually('the daemon to have looked', () => node.log('daemon').includes('"RolledBack"'));
+  await eventually('the daemon to have looked', () => node.hasDaemonSaid('"RolledBack"'));
   assert.equal(phase(), 'rolledBack');
   assert.deepEqual(heldBy('eth1'), before_);
   await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { excludeNodes: ['other'] } });
-  await eventually('the refusal to go', async () => (await marks('phys'))['err_mesg'] === undefined, 30_000);
+  await eventually('the refusal to go', async () => (await marks('phys'))['err_mesg'] === undefined);
   await untilReady('phys');
   await deleteNetwork('phys');
   await untilBack('phys');
@@ -264,11 +260,11 @@ test('where the gateway is lost on both ways, that is said, and the daemon may b
   await makeNetwork('phys');
   await eventually('the move', () => heldBy('br-phys').addresses.length === before_.addresses.length);
   exec('nft', 'add rule arp fault out oifname "eth1" drop');
-  await eventually('the way back', () => phase() === 'returning' && heldBy('eth1').addresses.length > 0, 20_000);
+  await eventually('the way back', () => phase() === 'returning' && heldBy('eth1').addresses.length > 0);
   await node.kill('daemon');
   // It looks for 10 s before it does anything else.
   const started = node.startDaemon(lan.kubeconfig).catch(() => node.untilServing());
-  await eventually('the end of the look', () => phase() === 'rolledBack', 30_000);
+  await eventually('the end of the look', () => phase() === 'rolledBack');
   heal('arp');
   await started;
   assert.match(
@@ -355,7 +351,7 @@ test('interfaces that cannot be joined are refused with a reason, one network do
 
   // Excluded, it lets the interface go to the one that waits.
   await cluster.admin.patch(providerNetworks, { name: 'phys' }, 'merge', { spec: { excludeNodes: ['n1'] } });
-  await eventually('the rival to have it', async () => (await marks('rival'))['ready'] === 'true', 30_000);
+  await eventually('the rival to have it', async () => (await marks('rival'))['ready'] === 'true');
   assert.deepEqual(await marks('phys'), {});
   assert.deepEqual(heldBy('br-rival'), before_);
   for (const name of ['late', 'lo', 'ours', 'swap', 'phys', 'rival']) await deleteNetwork(name);

@@ -81,12 +81,12 @@ test('ADD gives a pod working network: to its neighbour, to the node, and outsid
   assert.match(inPod(first, 'ip', '-o', 'addr', 'show', 'eth0'), /inet 10\.16\.0\.11\/16/);
   assert.match(inPod(first, 'ip', '-o', 'link', 'show', 'eth0'), /mtu 1442 .* 02:00:00:00:00:11/);
   assert.match(inPod(first, 'ethtool', '-k', 'eth0'), /tx-checksumming: off/);
-  inPod(first, 'ping', '-c1', '-W2', '10.16.0.12');
-  inPod(second, 'ping', '-c1', '-W2', '172.30.9.11');
-  exec('ping', '-c1', '-W2', '10.16.0.11');
+  inPod(first, 'ping', '-c1', '-W20', '10.16.0.12');
+  inPod(second, 'ping', '-c1', '-W20', '172.30.9.11');
+  exec('ping', '-c1', '-W20', '10.16.0.11');
   // Without a route back to pods, an answer proves that the source was the node.
   assert.doesNotMatch(exec('ip', '-n', node.outside, 'route'), /10\.16/);
-  inPod(first, 'ping', '-c1', '-W2', '172.30.9.1');
+  inPod(first, 'ping', '-c1', '-W20', '172.30.9.1');
   const columns = ['--format=json', '--columns=external_ids'];
   const ids = node.vsctl(...columns, 'find', 'interface', 'external_ids:iface-id=first.default');
   for (const id of [first.uid, 'isthmus-owner', 'ovn-installed']) assert.ok(ids.includes(id), `${id} in ${ids}`);
@@ -96,14 +96,14 @@ test('ADD again is refused, DEL is for its container only and may be repeated', 
   const pod = await addPod('twice', '10.16.0.13');
   const again = await node.cni('ADD', pod.env);
   assert.deepEqual([again.status, again.json['code'], again.json['cniVersion']], [1, 101, '1.0.0']);
-  inPod(pod, 'ping', '-c1', '-W2', '10.16.0.11');
+  inPod(pod, 'ping', '-c1', '-W20', '10.16.0.11');
 
   const later = cluster.sandboxOf('twice', pod.uid, 'feedfacefeedfacefeed0002');
   const { status, json } = await node.cni('ADD', later.env);
   assert.equal(status, 0, JSON.stringify(json));
   assert.equal((await node.cni('DEL', pod.env)).status, 0, 'the old sandbox');
   assert.ok(podPorts().includes('feedfacefeed_h'), 'the DEL of the old sandbox left the new one alone');
-  inPod(later, 'ping', '-c1', '-W2', '10.16.0.11');
+  inPod(later, 'ping', '-c1', '-W20', '10.16.0.11');
   for (const _ of [1, 2])
     assert.deepEqual(await node.cni('DEL', { ...later.env, CNI_NETNS: '' }), { status: 0, json: {} });
   assert.ok(!podPorts().includes('feedfacefeed_h'));
@@ -152,11 +152,11 @@ test('kill -9 and restart: traffic goes on, nothing is written, DEL works; what 
     rules(),
   ];
   await node.kill('daemon');
-  inPod(first, 'ping', '-c1', '-W2', '10.16.0.17');
+  inPod(first, 'ping', '-c1', '-W20', '10.16.0.17');
   const before = state();
   await node.startDaemon(cluster.kubeconfig);
   assert.deepEqual(state(), before, 'a start against what agrees writes nothing');
-  inPod(stays, 'ping', '-c1', '-W2', '172.30.9.1');
+  inPod(stays, 'ping', '-c1', '-W20', '172.30.9.1');
 
   await node.kill('daemon');
   await cluster.deletePod('gone');
