@@ -23,7 +23,7 @@ const view = { nodes: new Map([['n1', parseNode({ metadata })]]) };
 
 async function until(what: string, check: () => boolean): Promise<void> {
   for (let tries = 0; !check(); tries += 1) {
-    assert.ok(tries < 200, what);
+    assert.ok(tries < 3000, what);
     await sleep(20);
   }
 }

@@ -13,7 +13,7 @@ import { MemoryStore } from './state/memory-store.ts';
 import { Registry } from './state/registry.ts';
 import { icNorthbound, icSouthbound } from './watch/databases.ts';
 
-const patienceMs = 5000;
+const patienceMs = 60_000;
 
 export const bedTimes = { graceMs: 400, startGraceMs: 400, staleAfterMs: 60_000, retireMs: 150 };
 

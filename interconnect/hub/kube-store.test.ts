@@ -35,7 +35,7 @@ describe('the store of the hub in Kubernetes', () => {
       now: () => nowMs,
     });
   const until = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
-    const deadline = performance.now() + 30_000;
+    const deadline = performance.now() + 60_000;
     while (!(await condition())) {
       assert.ok(performance.now() < deadline, `${what}: not in time`);
       await sleep(20);

@@ -24,7 +24,7 @@ describe('the southbound interconnect database as raft of three', () => {
       const server = await startOvsdbServer({ schema, cluster: { address: address(index), ...others } });
       members.push(server);
       for (
-        let patience = 100;
+        let patience = 600;
         patience > 0 && !(await status(server)).includes('Status: cluster member');
         patience -= 1
       )
@@ -49,7 +49,7 @@ describe('the southbound interconnect database as raft of three', () => {
     await leader.kill('SIGKILL');
     const revision = east.last?.revision ?? 0;
     const said = east.say([attachment(['10.16.0.0/16', '10.17.0.0/16'])], 'a1', '172.30.0.11').catch(() => undefined);
-    for (let patience = 200; (east.last?.revision ?? 0) === revision && patience > 0; patience -= 1) await sleep(100);
+    for (let patience = 600; (east.last?.revision ?? 0) === revision && patience > 0; patience -= 1) await sleep(100);
     await said;
     assert.ok((east.last?.revision ?? 0) > revision, 'acknowledged by the two that are left');
     assert.deepEqual(bed.column('Port_Binding', '_uuid'), before);

@@ -59,7 +59,7 @@ async function holds(reflector: Reflector<string>, pairs: readonly string[]): Pr
   const wanted = [...pairs].sort().join(' ');
   if (text() === wanted) return;
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`the mirror holds "${text()}", not "${wanted}"`)), 5000);
+    const timer = setTimeout(() => reject(new Error(`the mirror holds "${text()}", not "${wanted}"`)), 60_000);
     const unsubscribe = reflector.subscribe(() => {
       if (text() !== wanted) return;
       clearTimeout(timer);

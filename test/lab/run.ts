@@ -80,7 +80,7 @@ export async function run(argv: readonly string[], options: RunOptions = {}): Pr
 export async function waitFor(
   description: string,
   ask: () => Promise<true | string> | true | string,
-  timeoutMs = 30_000,
+  timeoutMs = 60_000,
   everyMs = 250,
 ): Promise<void> {
   const end = Date.now() + timeoutMs;

@@ -195,7 +195,7 @@ async function untilServed(kube: KubeClient, resource: Resource): Promise<void> 
       await kube.list(resource);
       return;
     } catch (error) {
-      if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 100) throw error;
+      if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 1000) throw error;
       await sleep(50);
     }
 }

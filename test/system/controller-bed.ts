@@ -67,7 +67,7 @@ export interface PodOptions {
 export async function eventually<T>(
   what: string,
   check: () => Promise<T> | T,
-  timeoutMs = 15_000,
+  timeoutMs = 60_000,
 ): Promise<NonNullable<T>> {
   const deadlineMs = performance.now() + timeoutMs;
   let last: unknown;
@@ -202,14 +202,10 @@ export class ControllerBed {
       output += chunk.toString();
       appendFileSync(log, chunk);
     });
-    await eventually(
-      'the first round of the controller',
-      () => {
-        if (child.exitCode !== null) throw new Error(`the controller ended: ${output}`);
-        return output.includes('first round done');
-      },
-      40_000,
-    );
+    await eventually('the first round of the controller', () => {
+      if (child.exitCode !== null) throw new Error(`the controller ended: ${output}`);
+      return output.includes('first round done');
+    });
   }
 
   /** What a start would do, as the controller prints it. */
@@ -403,7 +399,7 @@ export class ControllerBed {
         await sleep(700);
         throw new Error(`still changing: ${changed.join(' ')}`);
       },
-      30_000,
+      120_000,
     );
   }
 

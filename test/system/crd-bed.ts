@@ -48,7 +48,7 @@ async function untilServed(kube: KubeClient, resources: readonly Resource[]): Pr
         await kube.list(resource);
         break;
       } catch (error) {
-        if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 100) throw error;
+        if (!(error instanceof KubeApiError) || error.status !== 404 || attempt === 1000) throw error;
         await sleep(50);
       }
 }

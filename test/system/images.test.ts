@@ -44,7 +44,7 @@ async function untilSucceeds(program: string, args: readonly string[]): Promise<
   for (let attempt = 0; ; attempt++) {
     const { status, stdout, stderr } = spawnSync(program, args, { encoding: 'utf8', env: ovnEnvironment() });
     if (status === 0) return stdout;
-    if (attempt === 100) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
+    if (attempt === 1000) throw new Error(`${program} ${args.join(' ')}: ${stderr}`);
     await sleep(50);
   }
 }

@@ -44,7 +44,7 @@ function mirror(options: Partial<ReflectorOptions<string>> = {}): Reflector<stri
 async function holds(reflector: Reflector<string>, key: string, value: string | undefined): Promise<void> {
   if (reflector.get(key) === value) return;
   await new Promise<void>((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Error(`${key} is ${reflector.get(key)}, not ${value}`)), 20_000);
+    const timer = setTimeout(() => reject(new Error(`${key} is ${reflector.get(key)}, not ${value}`)), 60_000);
     const unsubscribe = reflector.subscribe(() => {
       if (reflector.get(key) !== value) return;
       clearTimeout(timer);
@@ -112,7 +112,7 @@ test('an API server killed and started again: changes from before and after arri
   await reflector.stop();
 });
 
-test('a frozen API server is noticed by its silence', { timeout: 20_000 }, async () => {
+test('a frozen API server is noticed by its silence', { timeout: 120_000 }, async () => {
   const noticed = Promise.withResolvers<void>();
   const log = pino({}, { write: () => noticed.resolve() });
   const reflector = mirror({ log, timing: { ...timing, silenceMs: 1500 } });
@@ -247,7 +247,7 @@ test('a kind that is not installed yet is waited for', async () => {
   await reflector.stop();
 });
 
-test('an optional kind is empty until it is installed, and after it was removed', { timeout: 60_000 }, async () => {
+test('an optional kind is empty until it is installed, and after it was removed', { timeout: 120_000 }, async () => {
   const gadgets = {
     group: 'test.isthmus.network',
     version: 'v1',

@@ -60,7 +60,7 @@ export async function waitForPods(
   cluster: string,
   namespace: string,
   count: number,
-  timeoutMs = 60_000,
+  timeoutMs = 120_000,
 ): Promise<void> {
   await waitFor(
     `${String(count)} ready pods in ${cluster} ${namespace}`,

@@ -271,7 +271,7 @@ test('a closed client keeps no process alive', () => {
     console.log('closed');`;
   const { status, stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', program], {
     encoding: 'utf8',
-    timeout: 5000,
+    timeout: 60_000,
   });
   assert.deepEqual([status, stdout], [0, 'closed\n']);
 });

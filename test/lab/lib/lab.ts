@@ -54,7 +54,7 @@ export class LabHandle {
   }
 
   /** Runs a program in a namespace that `ns` gave. @throws Error unless it exits with 0. */
-  exec(netns: string, argv: readonly string[], timeoutMs = 30_000): Promise<string> {
+  exec(netns: string, argv: readonly string[], timeoutMs = 60_000): Promise<string> {
     return run(argv, { netns, timeoutMs });
   }
 
@@ -121,7 +121,7 @@ export class LabHandle {
   }
 
   /** Waits for the first answer, then measures over `count` more. @throws Error if none comes in time or one of those is lost. */
-  async ping(netns: string, address: string, { count = 5, timeoutMs = 15_000 } = {}): Promise<RoundTrip> {
+  async ping(netns: string, address: string, { count = 5, timeoutMs = 60_000 } = {}): Promise<RoundTrip> {
     await waitFor(
       `an answer from ${address} to ${netns}`,
       async () =>
@@ -166,7 +166,7 @@ export class LabHandle {
   }
 
   /** Waits until a process with another pid runs: labd has started it again. */
-  async waitForRestart(place: string, component: string, oldPid: number, timeoutMs = 15_000): Promise<void> {
+  async waitForRestart(place: string, component: string, oldPid: number, timeoutMs = 60_000): Promise<void> {
     const at = { dir: join(this.layout.dir, place), name: component };
     await waitFor(
       `${place}/${component} to run again`,
