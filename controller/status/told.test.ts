@@ -49,7 +49,8 @@ describe('what Kubernetes was told', () => {
 
   it('is forgotten with its echo, in time, and what has no echo yet is not told twice', async () => {
     const seen = new Map<string, string>();
-    const told = new Told(new ObjectWriter({ timing: { qps: 1e6, burst: 1e6 } }), (key) => seen.get(key));
+    const writer = new ObjectWriter({ timing: { qps: 1e6, burst: 1e6 } });
+    const told = new Told(writer, (key) => seen.get(key));
     const writes: string[] = [];
     const tell = (name: string): void => {
       const write = (): Promise<RawObject> => {
@@ -62,11 +63,11 @@ describe('what Kubernetes was told', () => {
       if (at > 0) seen.set(`Pod/${at}`, '6');
       tell(`${at}`);
     }
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await writer.idle();
     assert.equal(writes.length, 1000);
     tell('0');
     tell('1');
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await writer.idle();
     assert.deepEqual(writes.slice(1000), ['1'], 'only of the one whose echo was seen nothing is left');
   });
 });

@@ -163,18 +163,18 @@ describe('tunnels of the local Open vSwitch', () => {
   });
 
   test('a database that stays away is told, and that it is back; a short absence is not', async () => {
-    const watch = new TunnelWatch({ ovs, programs: new Programs(), isSwitchDown: () => false, patienceMs: 1500 });
+    const watch = new TunnelWatch({ ovs, programs: new Programs(), isSwitchDown: () => false, patienceMs: 3000 });
     const told: boolean[] = [];
     watch.subscribe(() => told.push(watch.isDatabaseAway));
     await server.restart();
     await ovs.synced();
-    await pause(1600);
+    await pause(3100);
     assert.deepEqual(told, []);
     await server.kill('SIGTERM');
-    await pause(1700);
+    while (told.length === 0) await pause(50);
     assert.deepEqual([told, watch.tunnels.length], [[true], 1]);
     await server.restart();
-    await ovs.synced();
+    while (told.length === 1) await pause(50);
     assert.deepEqual(told, [true, false]);
     watch.close();
   });

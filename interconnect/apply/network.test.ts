@@ -223,7 +223,8 @@ describe('the network of a member on real databases', () => {
     bed.network.apply(bed.input(members), 'all');
     await bed.untilApplied();
     const coldMs = performance.now() - start;
-    context.diagnostic(`cold: ${Math.round(coldMs)} ms, ${(cpuSeconds() - cpu).toFixed(2)} s of CPU`);
+    const coldCpu = cpuSeconds() - cpu;
+    context.diagnostic(`cold: ${Math.round(coldMs)} ms, ${coldCpu.toFixed(2)} s of CPU`);
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 10_000);
     const times: number[] = [];
     cpu = cpuSeconds();
@@ -243,7 +244,7 @@ describe('the network of a member on real databases', () => {
       `one change: median ${times[25]?.toFixed(1)} ms, p99 ${times[49]?.toFixed(1)} ms, ${(each * 1000).toFixed(1)} ms of CPU`,
     );
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 10_050);
-    assert.ok(coldMs < 15_000, 'cold');
-    assert.ok(each < 0.3, 'CPU of one change');
+    // Planning all of it anew would cost as much as the first time.
+    assert.ok(each < coldCpu / 10, `${each} s of CPU, and ${coldCpu} s in the beginning`);
   });
 });

@@ -7,7 +7,7 @@ import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
 import { attachment, HubBed } from './hub-bed.ts';
 import { openDatabases } from './watch/open-databases.ts';
 
-const silenceTimes = { everyMs: 20, patienceMs: 200 };
+const silenceTimes = { everyMs: 20, patienceMs: 1000 };
 const name = 'OVN_IC_Southbound';
 
 describe('a hub whose databases are silent', () => {
@@ -64,7 +64,7 @@ describe('a hub whose databases are silent', () => {
       southbound: [southbound().remote],
       common: {},
       now: Date.now,
-      patienceMs: 100,
+      patienceMs: 1000,
       onSilent: (databases) => lobby.silent(databases),
       log: { warn: () => undefined },
     });

@@ -6,7 +6,7 @@ import { runWithLease } from './leader.ts';
 import type { LeaseTiming } from './leader.ts';
 import type { KubeClient } from './types.ts';
 
-const timing: LeaseTiming = { leaseMs: 1000, renewDeadlineMs: 400, retryMs: 40, random: () => 0 };
+const timing: LeaseTiming = { leaseMs: 3000, renewDeadlineMs: 1500, retryMs: 40, random: () => 0 };
 
 interface StoredLease {
   metadata: { resourceVersion: string };
@@ -74,14 +74,14 @@ test('one of two leads; the lease is handed back at the end and taken over at on
   const first = candidate(store, 'first');
   await first.started;
   const second = candidate(store, 'second');
-  await new Promise((resolve) => setTimeout(resolve, 1300));
+  await new Promise((resolve) => setTimeout(resolve, timing.leaseMs + 300));
   assert.equal(store.holder, 'first');
   assert.equal(second.work.signal, undefined);
   const stoppedMs = performance.now();
   first.stop();
   await first.ended;
   await second.started;
-  assert.ok(performance.now() - stoppedMs < 500);
+  assert.ok(performance.now() - stoppedMs < timing.leaseMs - 500);
   assert.equal(store.holder, 'second');
   assert.equal(store.stored?.spec['leaseTransitions'], 1);
   second.stop();
@@ -127,7 +127,7 @@ test('a short outage is survived', async () => {
   store.isDown = true;
   await new Promise((resolve) => setTimeout(resolve, 200));
   store.isDown = false;
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await new Promise((resolve) => setTimeout(resolve, timing.renewDeadlineMs + 100));
   assert.equal(leader.work.signal?.aborted, false);
   leader.stop();
   await leader.ended;
@@ -152,7 +152,7 @@ test('a lease edited or removed by somebody is kept', async () => {
   if (store.stored) store.stored.metadata.resourceVersion = 'edited';
   await new Promise((resolve) => setTimeout(resolve, 150));
   store.stored = undefined;
-  await new Promise((resolve) => setTimeout(resolve, 150));
+  while (store.holder === undefined) await new Promise((resolve) => setTimeout(resolve, timing.retryMs));
   assert.equal(store.holder, 'leader');
   assert.equal(leader.work.signal?.aborted, false);
   leader.stop();

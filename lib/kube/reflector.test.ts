@@ -278,7 +278,7 @@ describe('reflector', () => {
   });
 
   test('a silent stream is broken after the agreed time', async () => {
-    const { server } = await open({ timing: { silenceMs: 300 } });
+    const { server } = await open({ timing: { silenceMs: 1500 } });
     server.breakNext(({ kind }, response) => {
       if (kind !== 'watch') return false;
       response.writeHead(200);
@@ -293,7 +293,7 @@ describe('reflector', () => {
   });
 
   test('a connection without any answer is broken after the agreed time', async () => {
-    const { server } = await open({ timing: { silenceMs: 300 } });
+    const { server } = await open({ timing: { silenceMs: 1500 } });
     server.breakNext(({ kind }) => kind === 'watch');
     server.endWatches('reset');
     server.put('a', '2');
