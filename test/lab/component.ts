@@ -86,7 +86,7 @@ function environment(component: Component): Record<string, string> {
 export async function startAndWait(
   component: Component,
   isReady: () => Promise<true | string> | true | string,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<void> {
   await startComponent(component);
   await waitFor(
@@ -160,11 +160,7 @@ export async function killComponent(component: Pick<Component, 'dir' | 'name'>):
   const pid = pidOf(component);
   if (pid === undefined) return;
   process.kill(pid, 'SIGKILL');
-  await waitFor(
-    `the end of ${component.name}`,
-    () => stateOf(component) === 'dead' || `pid ${String(pid)} lives`,
-    5000,
-  );
+  await waitFor(`the end of ${component.name}`, () => stateOf(component) === 'dead' || `pid ${String(pid)} lives`);
 }
 
 /** The components recorded in a directory. */

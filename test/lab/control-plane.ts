@@ -37,7 +37,7 @@ export async function startControlPlane(cluster: ClusterLayout): Promise<KubeCli
   await startEtcd(cluster);
   await startForward(cluster);
   const kube = openKube({ kubeconfig: join(dir, 'kubeconfig'), userAgent: 'lab' });
-  await startAndWait(apiServer(cluster, pki), () => isReady(kube), 60_000);
+  await startAndWait(apiServer(cluster, pki), () => isReady(kube), 120_000);
   await startComponent(controllerManager(cluster));
   return kube;
 }

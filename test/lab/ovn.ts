@@ -267,7 +267,7 @@ export async function waitForBridge(node: NodeLayout): Promise<void> {
   await waitFor(
     `br-phys of ${node.netns}`,
     async () => (await tryRun(['ip', '-n', node.netns, 'link', 'show', 'br-phys'])).code === 0 || 'no such device',
-    15_000,
+    undefined,
     60,
   );
 }

@@ -9,7 +9,7 @@ import { runs } from './rooms.ts';
 import { vtysh } from './router.ts';
 import { tryRun, waitFor } from './run.ts';
 
-const readyTimeoutMs = 90_000;
+const readyTimeoutMs = 300_000;
 
 interface Condition {
   readonly type: string;

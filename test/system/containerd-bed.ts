@@ -50,7 +50,7 @@ export class ContainerdBed {
     await applyObjects(this.lab, this.cluster, [{ apiVersion: 'v1', kind: 'Pod', metadata, spec }]);
   }
 
-  async untilReady(pod: string, timeoutSeconds = 60): Promise<void> {
+  async untilReady(pod: string, timeoutSeconds = 120): Promise<void> {
     await this.kubectl('wait', '--for=condition=Ready', `pod/${pod}`, `--timeout=${String(timeoutSeconds)}s`);
   }
 
@@ -99,7 +99,7 @@ export class ContainerdBed {
     try {
       await this.create(pod);
       const find = ['--bare', '--columns=name', 'find', 'Interface', `external_ids:pod_name=${pod}`];
-      await waitFor(`the port of ${pod}`, async () => (await this.#vsctl(find)) !== '' || 'none', 30_000, 50);
+      await waitFor(`the port of ${pod}`, async () => (await this.#vsctl(find)) !== '' || 'none', undefined, 50);
       await act();
     } finally {
       this.signal('ovn-controller', 'SIGCONT');

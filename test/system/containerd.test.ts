@@ -90,7 +90,7 @@ describe('containerd', () => {
       '-c',
       '1',
       '-W',
-      '2',
+      '20',
       await lab.addressOf(bed.cluster, `${elsewhere}/peer`),
     ]);
     assert.equal(reached.code, 0, reached.stdout + reached.stderr);
@@ -123,7 +123,14 @@ describe('containerd', () => {
   });
 
   it('opens a port of the node by the plugin behind ours, and closes it', async () => {
-    const ask = ['curl', '-s', '-m', '3', `http://${bed.node.address}:${String(hostPort)}/`];
+    const asking = (seconds: number) => [
+      'curl',
+      '-s',
+      '-m',
+      String(seconds),
+      `http://${bed.node.address}:${String(hostPort)}/`,
+    ];
+    const ask = asking(30);
     const { netns } = lab.router('tor');
     await bed.create('open', { ports: [{ containerPort: 8080, hostPort }] });
     await works('open');
@@ -133,7 +140,7 @@ describe('containerd', () => {
     assert.equal(await run(ask, { netns: other?.netns ?? '' }), 'open\n', 'from another node');
     assert.equal(await run(ask, { netns: peer }), 'open\n', 'from a pod of another node');
     await goes('open');
-    assert.notEqual((await tryRun(ask, { netns })).code, 0);
+    assert.notEqual((await tryRun(asking(3), { netns })).code, 0);
   });
 
   it('cancels an ADD whose client died, undoes it, and makes the pod with the next', async () => {

@@ -30,7 +30,7 @@ describe('diagnose', () => {
         const [first] = causes;
         return codes.includes(first?.code ?? '') || JSON.stringify(first ?? 'nothing');
       },
-      45_000,
+      120_000,
     );
   const untilWell = (): Promise<void> =>
     waitFor(
@@ -39,7 +39,7 @@ describe('diagnose', () => {
         const { isWell, causes } = await ask(both);
         return isWell || JSON.stringify(causes);
       },
-      90_000,
+      180_000,
     );
 
   after(() => mend(lab));

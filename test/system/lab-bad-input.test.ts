@@ -103,11 +103,11 @@ describe('bad input', () => {
   });
 
   it('refused subnets go when they are deleted', async () => {
-    await lab.kubectl('east', ['delete', 'subnet', 'ts', 'ovn-cluster', 'bad-transit', '--timeout=15s']);
+    await lab.kubectl('east', ['delete', 'subnet', 'ts', 'ovn-cluster', 'bad-transit', '--timeout=60s']);
   });
 
   it('a Vpc that every cluster has is made again, and a default subnet that is to go keeps its pods connected', async () => {
-    await lab.kubectl('east', ['delete', 'vpc', 'ovn-cluster', '--timeout=15s']);
+    await lab.kubectl('east', ['delete', 'vpc', 'ovn-cluster', '--timeout=60s']);
     await waitFor(
       'the Vpc ovn-cluster',
       async () => (await lab.tryKubectl('east', ['get', 'vpc', 'ovn-cluster'])).code === 0 || 'is not there',

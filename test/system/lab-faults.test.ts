@@ -25,9 +25,10 @@ describe('faults', () => {
   let far: string;
 
   const gapFor = async (action: () => Promise<unknown>): Promise<number> => {
+    const acted = Promise.withResolvers<void>();
     const [local, remote] = await Promise.all([
-      longestGapMs(lab.ns('east', place('one')), near, action),
-      longestGapMs(lab.ns('east', place('one')), far, () => Promise.resolve(), 3000),
+      longestGapMs(lab.ns('east', place('one')), near, () => action().finally(acted.resolve)),
+      longestGapMs(lab.ns('east', place('one')), far, () => acted.promise),
     ]);
     return Math.max(local, remote);
   };
@@ -36,6 +37,8 @@ describe('faults', () => {
     await waitForPods(lab, 'east', namespace, 3);
     await lab.ping(lab.ns('east', place(pod)), far);
     await lab.kubectl('east', ['delete', 'pod', '-n', namespace, pod, '--timeout=60s']);
+    const find = ['--bare', '--columns=name', 'find', 'Logical_Switch_Port', `name=${pod}.${namespace}`];
+    await waitFor('no port of it', async () => (await lab.nbctl('east', find)).trim() === '' || 'one still');
   };
 
   before(async () => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
+import { waitFor } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
 
 describe('traffic', () => {
@@ -47,29 +48,22 @@ describe('traffic', () => {
   it('leaves through the address of the pod’s own node', async () => {
     const router = lab.router('tor');
     await lab.ping(lab.ns('east', 'traffic/c'), outsideOf(lab));
-    const seen = lab.exec(router.netns, [
-      'timeout',
-      '5',
-      'tcpdump',
-      '-nli',
-      'any',
-      '-c',
-      '1',
-      'icmp[icmptype] == icmp-echo',
-    ]);
-    await lab.ping(lab.ns('east', 'traffic/c'), outsideOf(lab));
+    const seen = await lab.firstPacket(router.netns, 'any', 'icmp[icmptype] == icmp-echo', () =>
+      lab.ping(lab.ns('east', 'traffic/c'), outsideOf(lab)),
+    );
     const node = lab.cluster('east').nodes.find(({ name }) => name === 'n3');
-    assert.match(await seen, new RegExp(`${node?.address ?? 'no node'} > ${outsideOf(lab)}`));
+    assert.match(seen, new RegExp(`${node?.address ?? 'no node'} > ${outsideOf(lab)}`));
   });
 
   it('comes in by the routes that speakers announced, without translation', async () => {
     const router = lab.router('tor');
     for (const cluster of ['east', 'west']) {
       const { podCidr, nodes } = lab.cluster(cluster);
-      const route = await lab.vtysh('tor', `show ip route ${podCidr}`);
       const speakers = nodes.filter(({ labels }) => labels['ovn.kubernetes.io/bgp'] === 'true');
-      for (const { address: nextHop } of speakers)
-        assert.ok(route.includes(nextHop), `${podCidr} by ${nextHop}:\n${route}`);
+      await waitFor(`${podCidr} to lead to each speaker`, async () => {
+        const route = await lab.vtysh('tor', `show ip route ${podCidr}`);
+        return speakers.every(({ address: nextHop }) => route.includes(nextHop)) || route;
+      });
       for (const pod of ['a', 'c']) await lab.ping(router.netns, await address(cluster, pod));
       assert.equal(await lab.fetchName(router.netns, await address(cluster, 'c')), 'c');
     }
@@ -77,8 +71,10 @@ describe('traffic', () => {
 
   it('keeps the source address between clusters', async () => {
     const netns = lab.ns('west', 'traffic/a');
-    const seen = lab.exec(netns, ['timeout', '5', 'tcpdump', '-nli', 'eth0', '-c', '1', 'icmp[icmptype] == icmp-echo']);
-    await lab.ping(lab.ns('east', 'traffic/a'), await address('west', 'a'));
-    assert.match(await seen, new RegExp(`${await address('east', 'a')} > `));
+    const target = await address('west', 'a');
+    const seen = await lab.firstPacket(netns, 'eth0', 'icmp[icmptype] == icmp-echo', () =>
+      lab.ping(lab.ns('east', 'traffic/a'), target),
+    );
+    assert.match(seen, new RegExp(`${await address('east', 'a')} > `));
   });
 });

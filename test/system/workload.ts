@@ -101,26 +101,42 @@ export async function conditionsOf(
   return object.status?.conditions ?? [];
 }
 
-/** Pings every 50 ms while `action` runs and for `settleMs` after it; the longest time between two answers, in ms. */
+/**
+ * Pings every 50 ms while `action` runs and for `settleMs` after it; the longest time between two answers, in ms, less what
+ * the machine alone held them up by: the same of pings that leave nothing but their own namespace.
+ */
 export async function longestGapMs(
   netns: string,
   address: string,
   action: () => Promise<unknown>,
   settleMs = 1500,
 ): Promise<number> {
+  const pings = [address, '127.0.0.1'].map((target) => startPing(netns, target));
+  await pause(500);
+  await action();
+  await pause(settleMs);
+  const [measuredMs = 0, aloneMs = 0] = await Promise.all(pings.map((stop) => stop()));
+  return Math.max(0, measuredMs - aloneMs);
+}
+
+/** Returns what ends it, and gives the longest time between two answers. */
+function startPing(netns: string, address: string): () => Promise<number> {
   const [command = '', ...args] = inNetns(netns, ['ping', '-n', '-D', '-i', '0.05', address]);
   const ping = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   let output = '';
   ping.stdout.setEncoding('utf8').on('data', (text: string) => (output += text));
   const ended = once(ping, 'close');
-  await pause(500);
-  await action();
-  await pause(settleMs);
-  ping.kill('SIGINT');
-  await ended;
+  return async () => {
+    const endMs = Date.now();
+    ping.kill('SIGINT');
+    await ended;
+    return longestOf(output, endMs, `${netns} → ${address}`);
+  };
+}
+
+function longestOf(output: string, endMs: number, what: string): number {
   const answersMs = [...output.matchAll(/^\[(\d+\.\d+)\] \d+ bytes/gm)].map(([, seconds]) => Number(seconds) * 1000);
-  if (answersMs.length < 10)
-    throw new Error(`${netns} → ${address}: only ${String(answersMs.length)} answers\n${output}`);
+  if (answersMs.length < 10) throw new Error(`${what}: only ${String(answersMs.length)} answers\n${output}`);
   // Also the time since the last answer counts: traffic that stopped for good must not look like a short gap.
-  return Math.max(...[...answersMs, Date.now()].map((at, index) => at - (answersMs[index - 1] ?? at)));
+  return Math.max(...[...answersMs, endMs].map((at, index) => at - (answersMs[index - 1] ?? at)));
 }

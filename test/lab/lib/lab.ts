@@ -2,8 +2,10 @@
  * The lab as tests and the demo use it: programs run in the right place, waiting with a reason. The lab is the one that LAB
  * names; it must be up. Nothing here changes the lab by itself.
  */
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { installation, ovnProgram } from 'ovsdb-client/testing';
 import { openKube } from '../../../lib/kube/client.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';
@@ -11,11 +13,12 @@ import { componentsIn, killComponent, pidOf, stateOf } from '../component.ts';
 import { directoriesOf, healLab } from '../heal.ts';
 import { type ClusterLayout, type Lab, labName, openLayout, podNetns, type RouterLayout } from '../layout.ts';
 import { vtysh } from '../router.ts';
-import { run, type RunResult, tryRun, waitFor } from '../run.ts';
+import { inNetns, run, type RunResult, tryRun, waitFor } from '../run.ts';
 import { tool } from '../tools.ts';
 
 /** Longer than any --timeout a caller passes, so that kubectl itself says what it waited for. */
 const kubectlTimeoutMs = 150_000;
+const captureTimeoutMs = 120_000;
 
 /** Round-trip times in milliseconds. */
 export interface RoundTrip {
@@ -128,7 +131,7 @@ export class LabHandle {
         (await tryRun(['ping', '-n', '-c', '1', '-W', '1', address], { netns })).code === 0 || 'no echo reply',
       timeoutMs,
     );
-    const text = await run(['ping', '-n', '-q', '-c', String(count), '-i', '0.2', '-W', '1', address], { netns });
+    const text = await run(['ping', '-n', '-q', '-c', String(count), '-i', '0.2', '-W', '20', address], { netns });
     const received = Number(/(\d+) received/.exec(text)?.[1]);
     if (received !== count)
       throw new Error(`${netns} → ${address}: ${String(received)} of ${String(count)} echo replies`);
@@ -141,10 +144,30 @@ export class LabHandle {
     return (await tryRun(['ping', '-n', '-c', '1', '-W', '1', address], { netns })).code === 0;
   }
 
+  /** The first packet that a filter of tcpdump takes on a device, as it tells of it, of those that `send` makes when all is ready. */
+  async firstPacket(netns: string, device: string, filter: string, send: () => Promise<unknown>): Promise<string> {
+    const argv = ['tcpdump', '--immediate-mode', '-enli', device, '-c', '1', filter];
+    const [command = '', ...args] = inNetns(netns, argv);
+    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: captureTimeoutMs });
+    const seen = text(child.stdout);
+    const listening = new Promise<void>((resolve) => {
+      child.stderr.on('data', (chunk: Buffer) => chunk.includes('listening') && resolve());
+      child.once('close', () => resolve());
+    });
+    await listening;
+    await send();
+    return seen;
+  }
+
   /** The body that a pod's port 8080 answers over TCP: the pod's name. */
   async fetchName(netns: string, address: string): Promise<string> {
     const answer = await run(
-      ['socat', '-T3', '-', `${address.includes(':') ? `TCP6:[${address}]` : `TCP:${address}`}:8080,connect-timeout=3`],
+      [
+        'socat',
+        '-T30',
+        '-',
+        `${address.includes(':') ? `TCP6:[${address}]` : `TCP:${address}`}:8080,connect-timeout=30`,
+      ],
       {
         netns,
         input: 'GET / HTTP/1.0\r\n\r\n',
