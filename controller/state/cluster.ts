@@ -234,8 +234,8 @@ export class Cluster implements View {
     if (change.kind === 'subnets' && essenceOfSubnet(change.before) === essenceOfSubnet(change.after)) return;
     if (change.kind === 'subnets') this.#activeGateways.mark(change.name);
     if (change.kind === 'vlans' && essenceOfSpec(change.before) === essenceOfSpec(change.after)) return;
-    // Whether it is there is all that Vlans ask of it.
-    if (change.kind === 'providerNetworks' && change.before !== undefined && change.after !== undefined) return;
+    // Whether it is there, and to stay, is all that Vlans ask of it.
+    if (change.kind === 'providerNetworks' && change.before?.isDeleting === change.after?.isDeleting) return;
     const isJudged = judgedBy.has(change.kind);
     if (isJudged || (change.kind === 'remoteClusters' && this.#waitsForRemote())) this.#isJudgementDue = true;
     if (change.kind === 'namespaces') this.#bindings.delete(change.name);

@@ -8,8 +8,12 @@ import { planKey } from '../plan/plan.ts';
 import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';
 import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
 import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
-import { planProviderNetworkConditions, planProviderNetworkStatus } from '../plan/underlay/provider-network.ts';
-import { planVlanConditions, planVlanStatus } from '../plan/underlay/vlan.ts';
+import {
+  isNeeded,
+  planProviderNetworkConditions,
+  planProviderNetworkStatus,
+} from '../plan/underlay/provider-network.ts';
+import { planVlanConditions, planVlanStatus, subnetsIn } from '../plan/underlay/vlan.ts';
 import { planVpcStatus } from '../plan/vpc/status.ts';
 import { parseIp } from '../watch/addresses.ts';
 import { parseProviderNetwork, parseVlan } from '../watch/underlay.ts';
@@ -143,6 +147,68 @@ describe('a Vlan', () => {
       messages.map((one) => `${one?.reason}: ${one?.message}`),
       ['Deleting: waits for the deletion of subnets lan', 'Deleting: waits for the deletion of vlans v10'],
     );
+  });
+});
+
+const deletion = { ...created(2), deletionTimestamp: '2026-01-09T00:00:00Z' };
+const vlanReady = (cluster: Cluster, name: string): string => {
+  const object = cluster.vlans.get(name);
+  assert.ok(object);
+  const is = planVlanConditions(cluster, object)[1];
+  return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
+};
+const networkReady = (cluster: Cluster, name: string): string => {
+  const object = cluster.providerNetworks.get(name);
+  assert.ok(object);
+  const is = planProviderNetworkConditions(cluster, object)[0];
+  return `${is?.reason}: ${is?.message}`;
+};
+
+describe('what is being deleted', () => {
+  test('a ProviderNetwork takes no further Vlan or Subnet and waits for none; those that are in it stay', () => {
+    const cluster = underlay();
+    network(cluster, 'net1', { defaultInterface: 'eth1' }, deletion);
+    vlan(cluster, 'late', { id: 30, provider: 'net1' }, created(9));
+    subnet(cluster, 'late', { cidrBlock: '192.168.3.0/24', vlan: 'late' }, created(9));
+    subnet(cluster, 'later', { cidrBlock: '192.168.4.0/24', vlan: 'v10' }, created(9));
+    pod(cluster, 'a');
+    const dirty = cluster.settle();
+    assert.ok(dirty.has('vlan/v10') && dirty.has('vlan/late') && dirty.has('provider-network/net1'));
+    assert.match(vlanReady(cluster, 'late'), /^ProviderNetworkNotFound: it is in ProviderNetwork net1, which is being/);
+    assert.match(ready(cluster, 'late'), /^ProviderNetworkNotFound: spec.vlan names Vlan late, which is in Provider/);
+    assert.match(ready(cluster, 'later'), /^ProviderNetworkNotFound: spec.vlan names Vlan v10/);
+    assert.equal(ready(cluster), 'True');
+    assert.equal(address(cluster, 'a'), '192.168.1.2');
+    assert.equal(networkReady(cluster, 'net1'), 'Deleting: waits for the deletion of vlans v10');
+    assert.ok(isNeeded(cluster, 'net1'));
+
+    pod(cluster, 'a', deletion);
+    cluster.change('pods', 'lan/a', undefined);
+    subnet(cluster, 'lan', undefined);
+    assert.ok(cluster.settle().has('provider-network/net1'));
+    assert.ok(!isNeeded(cluster, 'net1'), 'Vlans without a subnet in force do not hold it');
+  });
+
+  test('a Vlan does not wait for Subnets that were refused', () => {
+    const cluster = underlay();
+    vlan(cluster, 'v10', { id: 10, provider: 'net1' }, deletion);
+    subnet(cluster, 'later', { cidrBlock: '192.168.4.0/24', vlan: 'v10' }, created(9));
+    cluster.settle();
+    assert.match(ready(cluster, 'later'), /^VlanNotFound: .* which is being deleted: name another$/);
+    assert.equal(vlanReady(cluster, 'v10'), 'Deleting: waits for the deletion of subnets lan');
+    subnet(cluster, 'lan', undefined);
+    assert.ok(cluster.settle().has('vlan/v10'));
+    assert.deepEqual(subnetsIn(cluster, 'v10'), []);
+  });
+
+  test('a ProviderNetwork waits for a Subnet whose Vlan somebody took away by force', () => {
+    const cluster = underlay();
+    pod(cluster, 'a');
+    cluster.settle();
+    vlan(cluster, 'v10', undefined);
+    network(cluster, 'net1', { defaultInterface: 'eth1' }, deletion);
+    cluster.settle();
+    assert.equal(networkReady(cluster, 'net1'), 'Deleting: waits for the deletion of subnets lan');
   });
 });
 
@@ -329,9 +395,13 @@ function planned(cluster: Cluster, key: string): string {
       acceptedNoteOf(cluster, first),
       planSubnetConditions(cluster, first, undefined),
     ],
-    vlan: () => of && [planVlanStatus(cluster, first), planVlanConditions(cluster, of)],
+    vlan: () => of && [planVlanStatus(cluster, first), planVlanConditions(cluster, of), subnetsIn(cluster, first)],
     'provider-network': () =>
-      net && [planProviderNetworkStatus(cluster, net), planProviderNetworkConditions(cluster, net)],
+      net && [
+        planProviderNetworkStatus(cluster, net),
+        planProviderNetworkConditions(cluster, net),
+        isNeeded(cluster, first),
+      ],
     vpc: () => blue && planVpcStatus(cluster, blue),
   };
   return JSON.stringify([planKey(cluster, key), tellings[feature]?.()]);

@@ -3,11 +3,11 @@ import { controllerFinalizer } from '../../lib/api/names.ts';
 import { apiVersionOf, providerNetworks, vlans } from '../../lib/kube/resources.ts';
 import type { Resource } from '../../lib/kube/types.ts';
 import {
+  isNeeded,
   planProviderNetworkConditions,
   planProviderNetworkStatus,
-  vlansOf,
 } from '../plan/underlay/provider-network.ts';
-import { planVlanConditions, planVlanStatus, subnetsOfVlan } from '../plan/underlay/vlan.ts';
+import { planVlanConditions, planVlanStatus, subnetsIn } from '../plan/underlay/vlan.ts';
 import type { ApiObjectFacts } from '../state/objects.ts';
 import { mergeNodeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
@@ -34,7 +34,7 @@ export class UnderlayObjects {
     const { view } = this.#desk;
     const object = view.vlans.get(name);
     if (object === undefined) return forget(this.#desk, vlans, name, this.#pace);
-    if (this.#publishFinalizers(vlans, object, subnetsOfVlan(view, name).length > 0)) return;
+    if (this.#publishFinalizers(vlans, object, subnetsIn(view, name).length > 0)) return;
     const conditions = planVlanConditions(view, object);
     const tell = (): void =>
       this.#tell(
@@ -56,7 +56,7 @@ export class UnderlayObjects {
     const { view, nowMs } = this.#desk;
     const object = view.providerNetworks.get(name);
     if (object === undefined) return forget(this.#desk, providerNetworks, name, this.#pace);
-    if (this.#publishFinalizers(providerNetworks, object, vlansOf(view, name).length > 0)) return;
+    if (this.#publishFinalizers(providerNetworks, object, isNeeded(view, name))) return;
     const conditions = planProviderNetworkConditions(view, object);
     const tell = (): void =>
       this.#tell(

@@ -400,8 +400,10 @@ describe('what is in use', () => {
     await ready(vlans, 'v10', /^False Deleting waits for the deletion of subnets joined, plain$/);
     await bed.createSubnet('late', { cidrBlock: '192.168.97.0/24', vlan: 'v10' });
     assert.match(await bed.untilCondition('late', 'Ready', 'False', 'VlanNotFound'), /is being deleted/);
+    await bed.create(vlans, 'v97', { id: 97, provider: 'net1' });
+    await ready(vlans, 'v97', /^False ProviderNetworkNotFound it is in ProviderNetwork net1, which is being deleted/);
     assert.ok(bed.row('Logical_Switch_Port', 'localnet.plain'));
-    for (const name of ['late', 'joined', 'plain']) await bed.kube.delete(subnets, { name });
+    for (const name of ['joined', 'plain']) await bed.kube.delete(subnets, { name });
     assert.match(await bed.untilCondition('joined', 'Ready', 'False', 'Deleting'), /web\.joined/);
     assert.ok(bed.row('Logical_Router_Port', 'ovn-cluster-joined'), 'the router stays for the pod');
     for (const namespace of ['joined', 'plain']) await bed.deletePod('web', namespace);
@@ -412,6 +414,8 @@ describe('what is in use', () => {
       [providerNetworks, 'net1'],
     ] as const)
       await eventually(`${resource.kind} ${name} is gone`, () => isGone(resource, name));
+    await ready(subnets, 'late', /^False VlanNotFound .*v10, which does not exist/);
+    await ready(vlans, 'v97', /^False ProviderNetworkNotFound .*net1, which does not exist/);
     assert.equal(bed.row('Address_Set', 'joined.u2o_exclude_ip.ip4'), undefined);
     await eventually('its IP object', () => isGone(ips, 'u2o-interconnection.ovn-cluster.joined'));
   });

@@ -278,10 +278,11 @@ class Judge {
     if (this.#isIncumbent(subnet)) return this.#surroundingConflictOf(subnet, net);
     if (this.#evidence.vpcs.get(vpc)?.isDeleting === true)
       return { code: 'VpcNotFound', message: `spec.vpc names ${vpc}, which is being deleted: name another Vpc` };
-    if (this.#evidence.vlans.get(subnet.spec.vlan)?.isDeleting === true)
+    const closing = this.#evidence.vlans.get(subnet.spec.vlan)?.closing;
+    if (closing !== undefined)
       return {
-        code: 'VlanNotFound',
-        message: `spec.vlan names Vlan ${subnet.spec.vlan}, which is being deleted: name another`,
+        code: closing.code,
+        message: `spec.vlan names Vlan ${subnet.spec.vlan}, which ${closing.message}: name another`,
       };
     if (this.#isTransitSwitch(name))
       return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };

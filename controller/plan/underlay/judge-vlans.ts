@@ -11,7 +11,8 @@ export interface VlanVerdict {
   readonly id: number;
   /** An older one has the same id in the same network. */
   readonly isConflict: boolean;
-  readonly isDeleting: boolean;
+  /** Why it takes no further subnets, as a clause about it; those that are in it stay. */
+  readonly closing: Problem | undefined;
   readonly problem: Problem | undefined;
 }
 
@@ -21,6 +22,15 @@ function providerProblem({ spec }: Vlan, providerNetworks: ReadonlyMap<string, P
   return { code: 'ProviderNetworkNotFound', message };
 }
 
+function closingOf(
+  { spec, isDeleting }: Vlan,
+  providerNetworks: ReadonlyMap<string, ProviderNetwork>,
+): Problem | undefined {
+  if (isDeleting) return { code: 'VlanNotFound', message: 'is being deleted' };
+  if (providerNetworks.get(spec.provider)?.isDeleting !== true) return undefined;
+  return { code: 'ProviderNetworkNotFound', message: `is in ProviderNetwork ${spec.provider}, which is being deleted` };
+}
+
 export function judgeVlans(
   vlans: Iterable<Vlan>,
   providerNetworks: ReadonlyMap<string, ProviderNetwork>,
@@ -28,14 +38,19 @@ export function judgeVlans(
   const holders = new Map<string, string>();
   const verdicts = new Map<string, VlanVerdict>();
   for (const vlan of [...vlans].sort(byAge)) {
-    const { name, spec, isDeleting } = vlan;
+    const { name, spec } = vlan;
     const place = `${spec.provider}/${spec.id}`;
     const holder = holders.get(place);
     if (holder === undefined) holders.set(place, name);
     const message = `id ${spec.id} in ProviderNetwork ${spec.provider} is that of Vlan ${holder}, which is older: take another id, or put the subnets into ${holder}`;
     const conflict = holder === undefined ? undefined : { code: 'VlanConflict', message };
     const problem = conflict ?? providerProblem(vlan, providerNetworks);
-    verdicts.set(name, { ...spec, isConflict: holder !== undefined, isDeleting, problem });
+    verdicts.set(name, {
+      ...spec,
+      isConflict: holder !== undefined,
+      closing: closingOf(vlan, providerNetworks),
+      problem,
+    });
   }
   return verdicts;
 }

@@ -9,7 +9,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Node, ProviderNetwork } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../view.ts';
-import { waitsFor } from './vlan.ts';
+import { subnetsIn, waitsFor } from './vlan.ts';
 
 /** The schema's bounds. */
 const mostNodes = 1000;
@@ -66,6 +66,29 @@ export function vlansOf(view: View, network: string): readonly string[] {
   return vlans.map(({ name }) => name).toSorted();
 }
 
+/** Which of these Vlans it must not be taken from, and subnets that are in it although they are in none of them. */
+function needsOf(
+  view: View,
+  network: string,
+): { readonly vlans: readonly string[]; readonly strays: readonly string[] } {
+  const vlans = vlansOf(view, network).filter((vlan) => subnetsIn(view, vlan).length > 0);
+  const told = new Set(vlans.flatMap((vlan) => subnetsIn(view, vlan)));
+  const inside = [...view.verdicts].flatMap(([name, { net }]) => (net?.underlay?.provider === network ? [name] : []));
+  return { vlans, strays: inside.filter((name) => !told.has(name)).toSorted() };
+}
+
+export function isNeeded(view: View, network: string): boolean {
+  const { vlans, strays } = needsOf(view, network);
+  return vlans.length + strays.length > 0;
+}
+
+function deletionOf(view: View, { name, isDeleting }: ProviderNetwork): Problem | undefined {
+  if (!isDeleting) return undefined;
+  const { vlans, strays } = needsOf(view, name);
+  if (vlans.length > 0) return waitsFor('vlans', vlans);
+  return strays.length > 0 ? waitsFor('subnets', strays) : undefined;
+}
+
 /** Several nodes' reasons as one. */
 function together(states: readonly NodeState[]): Problem | undefined {
   if (states.length === 0) {
@@ -108,8 +131,7 @@ export function planProviderNetworkStatus(view: View, network: ProviderNetwork):
 /** `Ready` of the network, with an empty node, and of each of its nodes. */
 export function planProviderNetworkConditions(view: View, network: ProviderNetwork): readonly NetworkCondition[] {
   const states = statesOf(view, network);
-  const vlans = network.isDeleting ? vlansOf(view, network.name) : [];
-  const obstacle = vlans.length > 0 ? waitsFor('vlans', vlans) : together(states);
+  const obstacle = deletionOf(view, network) ?? together(states);
   const of = (node: string, problem: Problem | undefined, message: string): NetworkCondition => ({
     type: 'Ready',
     node,
@@ -140,6 +162,8 @@ export const providerNetworkFeature: Feature = {
     if (change.kind === 'providerNetworks') return [change.name];
     if (change.kind === 'nodes')
       return textOf(change.before) === textOf(change.after) ? [] : view.providerNetworks.keys();
+    if (change.kind === 'verdicts')
+      return new Set([change.before, change.after].flatMap((verdict) => verdict?.net?.underlay?.provider ?? []));
     if (change.kind !== 'vlans') return [];
     return new Set([change.before, change.after].flatMap((vlan) => (vlan === undefined ? [] : [vlan.spec.provider])));
   },

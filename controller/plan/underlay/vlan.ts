@@ -21,21 +21,43 @@ export function subnetsOfVlan(view: View, vlan: string): readonly string[] {
   return names.toSorted();
 }
 
+/** Those of them that are in it: what it must not be taken from. */
+export function subnetsIn(view: View, vlan: string): readonly string[] {
+  const verdict = view.vlanVerdicts.get(vlan);
+  return subnetsOfVlan(view, vlan).filter((name) => {
+    const underlay = view.verdicts.get(name)?.net?.underlay;
+    return underlay !== undefined && underlay.provider === verdict?.provider && underlay.vlan === verdict.id;
+  });
+}
+
+/** Why a Vlan that is to stay takes no further subnets. */
+function closingOf(view: View, vlan: string): Problem | undefined {
+  const closing = view.vlanVerdicts.get(vlan)?.closing;
+  if (closing === undefined) return undefined;
+  const message = `it ${closing.message}: subnets that are in this VLAN stay until they are deleted, others are refused; name another network in spec.provider`;
+  return { code: closing.code, message };
+}
+
 export function planVlanStatus(view: View, name: string): Readonly<Record<string, unknown>> {
   return { subnets: subnetsOfVlan(view, name), conflict: view.vlanVerdicts.get(name)?.isConflict ?? false };
 }
 
 export function planVlanConditions(view: View, vlan: Vlan): readonly WantedCondition[] {
-  const subnets = vlan.isDeleting ? subnetsOfVlan(view, vlan.name) : [];
+  const subnets = vlan.isDeleting ? subnetsIn(view, vlan.name) : [];
   const deletion = subnets.length === 0 ? undefined : waitsFor('subnets', subnets);
-  return obstacleConditions(vlan.generation, view.vlanVerdicts.get(vlan.name)?.problem, deletion, 'VlanReady');
+  const obstacle = vlan.isDeleting ? deletion : closingOf(view, vlan.name);
+  return obstacleConditions(vlan.generation, view.vlanVerdicts.get(vlan.name)?.problem, obstacle, 'VlanReady');
 }
 
 /** Keys: the Vlan. */
 export const vlanFeature: Feature = {
   name: 'vlan',
   all: (view) => view.vlans.keys(),
-  reads(change) {
+  reads(change, view) {
+    if (change.kind === 'verdicts') {
+      const vlan = view.subnets.get(change.name)?.spec.vlan ?? '';
+      return vlan === '' ? [] : [vlan];
+    }
     if (change.kind === 'vlans' || change.kind === 'vlanVerdicts') return [change.name];
     if (change.kind !== 'subnets') return [];
     const [was, is] = [change.before?.spec.vlan ?? '', change.after?.spec.vlan ?? ''];
