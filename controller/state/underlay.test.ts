@@ -164,6 +164,48 @@ const networkReady = (cluster: Cluster, name: string): string => {
   return `${is?.reason}: ${is?.message}`;
 };
 
+describe('DHCP in a VLAN', () => {
+  const mtus = (cluster: Cluster, ...keys: readonly string[]): unknown =>
+    keys.map((key) =>
+      planKey(cluster, key).rows.flatMap(({ table, columns: { options } }) =>
+        table === 'DHCP_Options' ? [(options as { mtu?: string }).mtu] : [],
+      ),
+    );
+  const joins = (cluster: Cluster, name: string, mtu: string): void =>
+    node(cluster, name, `172.30.1.${name.slice(1)}`, {
+      labels: { 'net1.provider-network.kubernetes.io/mtu': mtu },
+    });
+
+  test('announces what the physical network carries, as nodes say it, or the smaller one of the subnet', () => {
+    const cluster = underlay({ ...lan, enableDHCP: true });
+    const ask = (spec: object): void => {
+      subnet(cluster, 'lan', spec, created(3));
+      cluster.settle();
+    };
+    const annotations = { 'ovn.kubernetes.io/dhcp-v4-options': 'lease_time=60' };
+    pod(cluster, 'a', { annotations });
+    pod(cluster, 'b');
+    cluster.settle();
+    const keys = ['dhcp/lan', 'pod/lan/a'] as const;
+    assert.deepEqual(mtus(cluster, ...keys), [['1500'], ['1500']], 'before any node has said something');
+    joins(cluster, 'n1', '9000');
+    assert.deepEqual([...cluster.settle()].filter((key) => /^(dhcp|pod)/.test(key)).toSorted(), keys);
+    assert.deepEqual(mtus(cluster, ...keys), [['9000'], ['9000']]);
+    joins(cluster, 'n2', '8900');
+    assert.ok(cluster.settle().has('dhcp/lan'));
+    assert.deepEqual(mtus(cluster, ...keys), [['8900'], ['8900']], 'so much passes at every node');
+    joins(cluster, 'n3', '12');
+    joins(cluster, 'n4', '9000');
+    assert.ok(!cluster.settle().has('dhcp/lan'), 'it is the same');
+    ask({ ...lan, enableDHCP: true, mtu: 9100 });
+    assert.deepEqual(mtus(cluster, ...keys), [['8900'], ['8900']]);
+    ask({ ...lan, enableDHCP: true, mtu: 1300 });
+    assert.deepEqual(mtus(cluster, ...keys), [['1300'], ['1300']]);
+    ask({ ...lan, enableDHCP: true, vlan: '' });
+    assert.deepEqual(mtus(cluster, ...keys), [['1400'], ['1400']], 'of the overlay');
+  });
+});
+
 describe('what is being deleted', () => {
   test('a ProviderNetwork takes no further Vlan or Subnet and waits for none; those that are in it stay', () => {
     const cluster = underlay();
@@ -421,11 +463,15 @@ function changeOne(cluster: Cluster, random: Random): void {
     const spec = { defaultInterface: 'eth1', excludeNodes: random(2) === 0 ? ['n1'] : [] };
     network(cluster, ['net1', 'net2'][random(2)] ?? '', isGone ? undefined : spec, deleted);
   } else if (act === 4) {
-    const labels = { 'net1.provider-network.kubernetes.io/ready': ['true', 'false'][random(2)] };
+    const key = 'net1.provider-network.kubernetes.io';
+    const mtu = ['', '1400', '9000'][random(3)];
+    const labels = { [`${key}/ready`]: ['true', 'false'][random(2)], [`${key}/mtu`]: mtu };
     node(cluster, `n${random(3)}`, `192.168.1.${1 + random(6)}`, { labels });
   } else if (act === 5 && isGone) cluster.change('pods', `lan/${name}`, undefined);
-  else if (act === 5) pod(cluster, name);
-  else {
+  else if (act === 5) {
+    const own = { 'ovn.kubernetes.io/dhcp-v4-options': 'lease_time=60' };
+    pod(cluster, name, random(2) === 0 ? {} : { annotations: own });
+  } else {
     const staticRoutes = random(2) === 0 ? [] : [{ cidr: '10.99.0.0/16', nextHopIP: '192.168.2.9' }];
     vpc(cluster, 'blue', isGone ? undefined : { staticRoutes }, created(1));
   }

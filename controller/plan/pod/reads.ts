@@ -5,6 +5,7 @@ import type { Change } from '../feature.ts';
 import { isSameScope } from '../gateway/scope.ts';
 import { securityPortGroup } from '../security-group/names.ts';
 import { regrouped } from '../security-group/security-group.ts';
+import { subnetsOfOtherMtu } from '../underlay/physical-mtu.ts';
 import type { View } from '../view.ts';
 import { mayHoldSomewhere, podsOfVip } from '../vip/virtual-port.ts';
 import { listOf } from './interfaces.ts';
@@ -17,8 +18,10 @@ export function* podsRead(change: Change, view: View): Generator<string> {
   else if (kind === 'subnets') {
     const isSame = portText(change.before) === portText(change.after) && isSameScope(change.before, change.after);
     if (!isSame) yield* podIds(view.keysIn(name));
-  } else if (kind === 'nodes' && chassisText(change.before) !== chassisText(change.after)) {
-    for (const id of view.podsOn(name)) yield* withSharers(view, id);
+  } else if (kind === 'nodes') {
+    if (chassisText(change.before) !== chassisText(change.after))
+      for (const id of view.podsOn(name)) yield* withSharers(view, id);
+    yield* withOwnDhcp(view, subnetsOfOtherMtu(change, view));
   } else if (kind === 'securityGroups') yield* naming(view, regrouped(change));
   else if (kind === 'vips' && specText(change.before) !== specText(change.after)) {
     const versions = [change.before, change.after];
@@ -59,6 +62,14 @@ function portText(subnet: Subnet | undefined): string {
 /** Undefined where there is no node; otherwise what a port's row has of it. */
 function chassisText(node: Node | undefined): string | undefined {
   return node && (node.annotations[annotation.chassis] ?? '');
+}
+
+/** Pods in these subnets that have DHCP options of their own, the MTU among them. */
+function* withOwnDhcp(view: View, subnets: Iterable<string>): Generator<string> {
+  const suffix = annotation.dhcpV4Options.slice(annotation.dhcpV4Options.indexOf('/'));
+  for (const subnet of subnets)
+    for (const id of podIds(view.keysIn(subnet)))
+      if (Object.keys(view.pods.get(id)?.annotations ?? {}).some((key) => key.endsWith(suffix))) yield id;
 }
 
 /** A pod, and those that have its ports with it: one of them plans the rows. */

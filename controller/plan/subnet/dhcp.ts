@@ -8,6 +8,7 @@ import { deriveMac } from '../../../lib/net/mac.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
+import { physicalMtu, subnetsOfOtherMtu } from '../underlay/physical-mtu.ts';
 import { podGateway } from '../underlay/router-addresses.ts';
 import type { View } from '../view.ts';
 import { readDhcpOptions } from './dhcp-options.ts';
@@ -19,7 +20,15 @@ import { servedNet } from './served-net.ts';
 /** First octet of addresses of DHCP servers; ports have others. */
 const serverMacSpace = 0x0e;
 /** What a tunnel leaves of 1500 octets in the worst case: the controller does not know the nodes' links. */
-const defaultMtu = 1400;
+const tunnelMtu = 1400;
+
+/** As the CNI gives it to pods: what a Subnet asks for, where its physical network carries so much. */
+function mtuOf(view: View, subnet: string): number {
+  const mtu = view.subnets.get(subnet)?.spec.mtu ?? 0;
+  const wanted = mtu >= 68 ? mtu : undefined;
+  const carried = physicalMtu(view, subnet);
+  return carried === undefined ? (wanted ?? tunnelMtu) : Math.min(wanted ?? carried, carried);
+}
 
 function familiesOf(view: View, subnet: string): readonly FamilyNet[] {
   const net = servedNet(view, subnet);
@@ -28,7 +37,6 @@ function familiesOf(view: View, subnet: string): readonly FamilyNet[] {
 
 /** Options that go without saying, for a server in `subnet`. */
 export function dhcpDefaults(view: View, subnet: string, net: FamilyNet): Readonly<Record<string, string>> {
-  const mtu = view.subnets.get(subnet)?.spec.mtu ?? 0;
   const mac = deriveMac(serverMacSpace, `dhcp/${subnet}`);
   if (net.cidr.family === 6) return { server_id: mac };
   return {
@@ -36,7 +44,7 @@ export function dhcpDefaults(view: View, subnet: string, net: FamilyNet): Readon
     router: podGateway(view, subnet, 4) ?? gatewayIp(net),
     server_id: '169.254.0.254',
     server_mac: mac,
-    mtu: String(mtu >= 68 ? mtu : defaultMtu),
+    mtu: String(mtuOf(view, subnet)),
   };
 }
 
@@ -102,7 +110,8 @@ export function dhcpProblems(view: View, subnet: string): readonly Problem[] {
 export const dhcpFeature: Feature = {
   name: 'dhcp',
   all: (view) => view.subnets.keys(),
-  reads(change) {
+  reads(change, view) {
+    if (change.kind === 'nodes') return subnetsOfOtherMtu(change, view);
     if (change.kind === 'verdicts') return [change.name];
     if (change.kind === 'ports' && change.name.startsWith('u2o/')) return [change.name.slice('u2o/'.length)];
     return change.kind === 'subnets' && !isSameSpec(change) ? [change.name] : [];

@@ -30,6 +30,12 @@ export function subnetsIn(view: View, vlan: string): readonly string[] {
   });
 }
 
+function deletionOf(view: View, vlan: string): Problem {
+  const subnets = subnetsIn(view, vlan);
+  if (subnets.length > 0) return waitsFor('subnets', subnets);
+  return { code: 'Deleting', message: 'it is being deleted, and takes no subnets any more' };
+}
+
 /** Why a Vlan that is to stay takes no further subnets. */
 function closingOf(view: View, vlan: string): Problem | undefined {
   const closing = view.vlanVerdicts.get(vlan)?.closing;
@@ -43,9 +49,7 @@ export function planVlanStatus(view: View, name: string): Readonly<Record<string
 }
 
 export function planVlanConditions(view: View, vlan: Vlan): readonly WantedCondition[] {
-  const subnets = vlan.isDeleting ? subnetsIn(view, vlan.name) : [];
-  const deletion = subnets.length === 0 ? undefined : waitsFor('subnets', subnets);
-  const obstacle = vlan.isDeleting ? deletion : closingOf(view, vlan.name);
+  const obstacle = vlan.isDeleting ? deletionOf(view, vlan.name) : closingOf(view, vlan.name);
   return obstacleConditions(vlan.generation, view.vlanVerdicts.get(vlan.name)?.problem, obstacle, 'VlanReady');
 }
 

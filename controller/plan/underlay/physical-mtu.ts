@@ -1,0 +1,46 @@
+/** What physical networks carry, as nodes say it of their interfaces. Pure. */
+import { markedNetwork, providerNetworkKey } from '../../../lib/api/names.ts';
+import type { Node } from '../../state/objects.ts';
+import type { Change } from '../feature.ts';
+import type { View } from '../view.ts';
+
+/** Of Ethernet, in bytes: while no node has said anything. */
+const commonMtu = 1500;
+/** What daemons join at least; less is nothing that a daemon wrote. */
+const leastMtu = 1280;
+
+function saidBy(node: Node | undefined, network: string): number | undefined {
+  const text = node?.labels[providerNetworkKey(network, 'mtu')] ?? '';
+  const mtu = /^\d{4,5}$/.test(text) ? Number(text) : 0;
+  return mtu < leastMtu ? undefined : mtu;
+}
+
+function leastOf(nodes: Iterable<Node>, network: string): number {
+  let least: number | undefined;
+  for (const node of nodes) {
+    const mtu = saidBy(node, network);
+    if (mtu !== undefined && (least === undefined || mtu < least)) least = mtu;
+  }
+  return least ?? commonMtu;
+}
+
+/** In bytes, so that a packet passes at every node of its network; undefined of an overlay subnet. */
+export function physicalMtu(view: View, subnet: string): number | undefined {
+  const network = view.verdicts.get(subnet)?.net?.underlay?.provider;
+  return network === undefined ? undefined : leastOf(view.nodes.values(), network);
+}
+
+/** Subnets for which it is another since the change of a node. */
+export function* subnetsOfOtherMtu(change: Change, view: View): Generator<string> {
+  if (change.kind !== 'nodes') return;
+  const { name, before, after } = change;
+  const marked = [before, after].flatMap((node) => Object.keys(node?.labels ?? {}));
+  const networks = new Set(marked.flatMap((key) => markedNetwork(key) ?? []));
+  const told = [...networks].filter((network) => saidBy(before, network) !== saidBy(after, network));
+  if (told.length === 0) return;
+  const others = [...view.nodes.values()].filter((node) => node.name !== name);
+  const least = (node: Node | undefined, network: string): number =>
+    leastOf(node === undefined ? others : [...others, node], network);
+  const other = new Set(told.filter((network) => least(before, network) !== least(after, network)));
+  for (const [subnet, { net }] of view.verdicts) if (other.has(net?.underlay?.provider ?? '')) yield subnet;
+}
