@@ -194,7 +194,7 @@ export const services = {
     .string()
     .max(4096)
     .describe(
-      'OVN DHCPv4 options, `name=value` separated by commas, lists as `{a;b}`. What is not named is lease_time=3600, router, server_id=169.254.0.254, server_mac and mtu (1400, or that of the subnet).',
+      'OVN DHCPv4 options, `name=value` separated by commas, lists as `{a;b}`. What is not named is lease_time=3600, router, server_id=169.254.0.254, server_mac and mtu (that of the subnet, else 1400, in a VLAN that of the physical network).',
     )
     .optional(),
   dhcpV6Options: z
