@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type Random, randomOf } from '../../lib/testing-random.ts';
 import { basic, columns, created, meta, subnet, vpc } from '../testing-vpcs.ts';
+import { planVipConditions } from '../plan/address/vip-status.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import { planKey } from '../plan/plan.ts';
@@ -14,8 +15,9 @@ import {
   planProviderNetworkStatus,
 } from '../plan/underlay/provider-network.ts';
 import { planVlanConditions, planVlanStatus, subnetsIn } from '../plan/underlay/vlan.ts';
+import { proxiedAddresses } from '../plan/vip/virtual-port.ts';
 import { planVpcStatus } from '../plan/vpc/status.ts';
-import { parseIp } from '../watch/addresses.ts';
+import { parseIp, parseVip } from '../watch/addresses.ts';
 import { parseProviderNetwork, parseVlan } from '../watch/underlay.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { Cluster } from './cluster.ts';
@@ -163,6 +165,38 @@ const networkReady = (cluster: Cluster, name: string): string => {
   const is = planProviderNetworkConditions(cluster, object)[0];
   return `${is?.reason}: ${is?.message}`;
 };
+
+describe('the address of a load balancer in a VLAN', () => {
+  const told = (cluster: Cluster): string => {
+    const [, is] = planVipConditions(cluster, 'balancer', undefined);
+    return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
+  };
+
+  test('is refused where no router of OVN would answer for it, and heals when one does', () => {
+    const cluster = underlay();
+    const spec = { subnet: 'lan', type: 'switch_lb_vip' };
+    cluster.change('vips', 'balancer', parseVip({ metadata: meta('balancer'), spec }));
+    cluster.settle();
+    assert.match(told(cluster), /^NotSupported: .*subnet lan is a router of the physical network, and nobody answers/);
+    for (const way of [{ u2oInterconnection: true }, { logicalGateway: true }, { vlan: '' }]) {
+      subnet(cluster, 'lan', { ...lan, ...way }, created(3));
+      assert.ok(cluster.settle().has('vip/balancer'));
+      assert.equal(told(cluster), 'True', JSON.stringify(way));
+      const [address = ''] = proxiedAddresses(cluster, 'lan');
+      assert.match(JSON.stringify(columns(cluster, 'subnet/lan')), new RegExp(`"arp_proxy":"${address}"`));
+    }
+    subnet(cluster, 'lan', lan, created(3));
+    assert.ok(cluster.settle().has('vip/balancer'));
+    assert.match(told(cluster), /^NotSupported/);
+  });
+
+  test('that pods share needs no router', () => {
+    const cluster = underlay();
+    cluster.change('vips', 'balancer', parseVip({ metadata: meta('balancer'), spec: { subnet: 'lan' } }));
+    cluster.settle();
+    assert.equal(told(cluster), 'True');
+  });
+});
 
 describe('DHCP in a VLAN', () => {
   const mtus = (cluster: Cluster, ...keys: readonly string[]): unknown =>

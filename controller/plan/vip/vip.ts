@@ -8,12 +8,21 @@ function* vipsOfPod(view: View, pod: Pod | undefined): Generator<string> {
   for (const vip of view.vips.values()) if (mayHoldSomewhere(vip, pod)) yield vip.name;
 }
 
+/** Whether somebody answers for them is the subnet's to say. */
+function* balancersIn(view: View, subnet: string): Generator<string> {
+  for (const key of view.keysIn(subnet)) {
+    const name = key.startsWith('vip/') ? key.slice('vip/'.length) : '';
+    if (view.vips.get(name)?.spec.type === 'switch_lb_vip') yield name;
+  }
+}
+
 /** A Vip: its address is settled by the allocator, and told in its status; here are the ports it moves between. */
 export const vipFeature: Feature = {
   name: 'vip',
   all: (view) => view.vips.keys(),
   *reads(change, view) {
     if (change.kind === 'vips') yield change.name;
+    else if (change.kind === 'verdicts') yield* balancersIn(view, change.name);
     else if (change.kind === 'pods') {
       yield* vipsOfPod(view, change.before);
       yield* vipsOfPod(view, change.after);
