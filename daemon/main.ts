@@ -14,7 +14,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import { hubSwitch, nodeInterface } from '../lib/api/names.ts';
+import { hubSwitch, nodeInterface, providerBridge } from '../lib/api/names.ts';
 import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
@@ -38,6 +38,8 @@ import { hasNetns } from './host/netns.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { HostLoop } from './host/loop.ts';
 import { whoAnswers } from './host/neighbours.ts';
+import { VlanNeighbours } from './host/vlan-neighbours.ts';
+import { probeMacPrefix } from './plan/underlay/probe-mac.ts';
 import { KernelHost } from './host/network.ts';
 import { NodeAddresses } from './host/node-addresses.ts';
 import { PodLinks } from './host/pod-links.ts';
@@ -241,6 +243,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
 
   // CNI
   const links = new PodLinks(netlink);
+  const vlanNeighbours = new VlanNeighbours(probeMacPrefix(self.uid));
   const attachments = new Attachments({
     pods,
     preparations,
@@ -253,9 +256,12 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
         return () => stops.forEach((stop) => stop());
       },
       ovs,
-      whoAnswers: async (bridge, address, timeout) => {
-        const link = await netlink.findLink(bridge);
-        return link && whoAnswers(link.index, address, timeout);
+      whoAnswers: async ({ provider, vlan }, address, timeout) => {
+        const { index } = (await netlink.findLink(providerBridge(provider))) ?? {};
+        if (index === undefined) return undefined;
+        // Without a tag it is the node itself that asks.
+        if (vlan === 0) return whoAnswers(index, address, timeout);
+        return vlanNeighbours.whoAnswers({ index, vlan, address }, timeout);
       },
     }),
     ports,

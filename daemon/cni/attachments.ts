@@ -237,8 +237,8 @@ export class Attachments {
     const { link, sandbox } = planPodInterface({ request, ...addressed, subnet, nodeMtu, nicMtu, isUserspaceDatapath });
     return this.#locks.run(`port ${sandbox.port}`, async () => {
       await this.#makeRoom(sandbox);
-      await underlay.refuseConflict(subnet, link);
       try {
+        await underlay.refuseConflict(subnet, link);
         return await this.#connect({ link, sandbox, subnet }, netns, signal);
       } catch (error) {
         throw explainFailure(error, sandbox, signal, this.#options.controllerSockets);

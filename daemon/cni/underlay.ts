@@ -3,10 +3,10 @@
  * integration bridge, and that nobody in the physical network has the pod's address.
  */
 import type { OvsdbClient } from 'ovsdb-client';
-import { integrationBridge, localnetPortName, providerBridge } from '../../lib/api/names.ts';
+import { integrationBridge, localnetPortName } from '../../lib/api/names.ts';
 import { untilPort } from '../ovs/bridges.ts';
 import type { PodInterface } from '../plan/pod-interface.ts';
-import type { SubnetFacts } from '../state/facts.ts';
+import type { SubnetFacts, UnderlayPlace } from '../state/facts.ts';
 import type { NetworkReport } from '../state/underlay.ts';
 import { until, type Subscribe } from '../state/until.ts';
 import { CniError, errorCode } from './error.ts';
@@ -17,8 +17,8 @@ export interface UnderlayPodsOptions {
   /** After each change of what that says. */
   readonly subscribe: Subscribe;
   readonly ovs: OvsdbClient;
-  /** MAC address of who answers for an address behind a bridge; undefined where nobody does before the signal aborts. */
-  readonly whoAnswers: (bridge: string, address: string, signal: AbortSignal) => Promise<string | undefined>;
+  /** MAC address of who answers for an address in a VLAN; undefined where nobody does before the signal aborts. */
+  readonly whoAnswers: (place: UnderlayPlace, address: string, signal: AbortSignal) => Promise<string | undefined>;
 }
 
 /** The network is joined within seconds, or something is wrong with it. */
@@ -64,15 +64,15 @@ export class UnderlayPods {
   }
 
   /**
-   * Before the pod is there, because OVN announces it at once. Only where packets have no tag: in a VLAN the node has no
-   * interface to ask with, and OVN lets pods ask in their own name only. @throws CniError 11 where another host answers
+   * Before the pod is there, because OVN announces it at once, and lets pods ask in their own name only.
+   * @throws CniError 11 where another host answers
    */
   async refuseConflict(subnet: SubnetFacts | undefined, { addresses, mac: own }: PodInterface): Promise<void> {
-    if (subnet?.underlay?.vlan !== 0) return;
+    const underlay = subnet?.underlay;
+    if (subnet === undefined || underlay === undefined) return;
     const signal = AbortSignal.timeout(conflictTimeoutMs);
-    const bridge = providerBridge(subnet.underlay.provider);
     const asked = addresses.map((cidr) => cidr.slice(0, cidr.indexOf('/')));
-    const macs = await Promise.all(asked.map((address) => this.#options.whoAnswers(bridge, address, signal)));
+    const macs = await Promise.all(asked.map((address) => this.#options.whoAnswers(underlay, address, signal)));
     // A virtual machine that moves has its addresses at both nodes for a while.
     const at = macs.findIndex((mac) => mac !== undefined && mac !== own);
     if (at < 0) return;

@@ -58,6 +58,12 @@ export interface PodFacts {
   readonly problems: readonly Problem[];
 }
 
+/** A VLAN of a provider network; 0 is without a tag. */
+export interface UnderlayPlace {
+  readonly provider: string;
+  readonly vlan: number;
+}
+
 export interface SubnetFacts {
   readonly name: string;
   readonly uid: string;
@@ -67,7 +73,7 @@ export interface SubnetFacts {
   /** Whether its packets go through tunnels. */
   readonly isOverlay: boolean;
   /** The ProviderNetwork it lies in, and the VLAN there, 0 for packets without a tag; undefined for the overlay's. */
-  readonly underlay: { readonly provider: string; readonly vlan: number } | undefined;
+  readonly underlay: UnderlayPlace | undefined;
   readonly mtu: number | undefined;
   readonly isNatOutgoing: boolean;
   /** The first that matches decides; none: as isNatOutgoing says. */

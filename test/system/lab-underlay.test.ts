@@ -39,7 +39,12 @@ describe('underlay', () => {
         excludeIps: ['10.20.0.1..10.20.0.99'],
         u2oInterconnection: true,
       }),
-      subnet('ten', { cidrBlock: '10.30.0.0/24', gateway: '10.30.0.1', mtu: 1300 }),
+      subnet('ten', {
+        cidrBlock: '10.30.0.0/24,fd00:30::/64',
+        gateway: '10.30.0.1,fd00:30::1',
+        mtu: 1300,
+        enableDHCP: true,
+      }),
     ]);
     const pods = [
       { name: 'a', node: 'n1' },
@@ -121,19 +126,30 @@ describe('underlay', () => {
     assert.deepEqual([await mtu('flat/a'), await mtu('ten/a')], ['1500', '1300']);
   });
 
-  it('a pod waits while another host answers for its address, and starts when it no longer does', async () => {
-    const annotations = { 'ovn.kubernetes.io/ip_address': '10.20.0.120' };
-    const pods = [{ name: 'late', node: 'n1', annotations }];
-    await run(['ip', '-n', lan, 'addr', 'add', '10.20.0.120/24', 'dev', 'gw']);
-    await addWorkload(lab, 'east', { namespace: 'flat', pods });
-    await waitFor('the daemon to say so', () => {
-      const log = lab.log('east/n1', 'daemon');
-      return log.includes('address 10.20.0.120 of the pod is in use in the physical network') || log.slice(-500);
+  for (const { namespace, device, taken } of [
+    { namespace: 'flat', device: 'gw', taken: '10.20.0.120/24' },
+    { namespace: 'ten', device: 'gw10', taken: '10.30.0.120/24' },
+    { namespace: 'ten', device: 'gw10', taken: 'fd00:30::121/64' },
+  ])
+    it(`a pod of ${namespace} waits while another host answers for ${taken}, and starts when it no longer does`, async () => {
+      const isV4 = taken.includes('.');
+      const address = taken.slice(0, taken.indexOf('/'));
+      const ip = namespace === 'flat' ? address : isV4 ? `${address},fd00:30::120` : `10.30.0.121,${address}`;
+      const pod = isV4 ? 'late4' : 'late6';
+      await run(['ip', '-n', lan, 'addr', 'add', taken, 'dev', device, ...(isV4 ? [] : ['nodad'])]);
+      const pods = [{ name: pod, node: 'n1', annotations: { 'ovn.kubernetes.io/ip_address': ip } }];
+      await addWorkload(lab, 'east', { namespace, pods });
+      await waitFor('the daemon to say so', () => {
+        const log = lab.log('east/n1', 'daemon');
+        return log.includes(`address ${address} of the pod is in use in the physical network`) || log.slice(-500);
+      });
+      await run(['ip', '-n', lan, 'addr', 'del', taken, 'dev', device]);
+      await waitFor('it to run', async () => {
+        const shown = await lab.kubectl('east', ['-n', namespace, 'get', 'pod', pod]);
+        return shown.includes('1/1') || shown;
+      });
+      await lab.ping(lan, address);
     });
-    await run(['ip', '-n', lan, 'addr', 'del', '10.20.0.120/24', 'dev', 'gw']);
-    await waitForPods(lab, 'east', 'flat', 3);
-    await lab.ping(lan, '10.20.0.120');
-  });
 
   it('without the interface new pods are refused with the reason; deletion of all leaves nothing behind', async () => {
     await lab.kubectl('east', ['patch', 'pn', 'net1', '--type=merge', '-p', '{"spec":{"excludeNodes":["n2"]}}']);

@@ -1,0 +1,103 @@
+/**
+ * Who has an address in a VLAN, as frames: the question with its tag, and answers to it (ARP by RFC 826 and 5227, neighbour
+ * discovery by RFC 4861). Pure.
+ */
+import { ipBytes, macBytes } from '../../lib/netlink/message.ts';
+
+export interface Solicitation {
+  /** 1 to 4094. */
+  readonly vlan: number;
+  /** Who asks, and to whom alone it is answered. */
+  readonly mac: string;
+  readonly address: string;
+}
+
+export interface NeighbourAnswer {
+  /** Who asked. */
+  readonly to: string;
+  /** 4 or 16 bytes. */
+  readonly address: Buffer;
+  readonly mac: string;
+}
+
+const ethertype = { arp: 0x0806, vlan: 0x8100, ipv6: 0x86dd } as const;
+const arpFixed = Buffer.from([0, 1, 8, 0, 6, 4, 0]);
+const arpReply = 2;
+const icmpv6 = 58;
+const neighbourSolicitation = 135;
+const neighbourAdvertisement = 136;
+const sourceLinkLayer = 1;
+const targetLinkLayer = 2;
+const noMac = Buffer.alloc(6);
+
+export function u16Network(value: number): Buffer {
+  return Buffer.from([value >> 8, value & 0xff]);
+}
+
+export function solicitationFrame({ vlan, mac, address }: Solicitation): Buffer {
+  const [own, wanted] = [macBytes(mac), ipBytes(address)];
+  const isV4 = wanted.length === 4;
+  const to = isV4 ? Buffer.alloc(6, 0xff) : Buffer.concat([Buffer.from([0x33, 0x33, 0xff]), wanted.subarray(13)]);
+  const tag = [u16Network(ethertype.vlan), u16Network(vlan)];
+  const type = u16Network(isV4 ? ethertype.arp : ethertype.ipv6);
+  return Buffer.concat([to, own, ...tag, type, isV4 ? arpProbe(own, wanted) : neighbourQuestion(own, wanted)]);
+}
+
+/** Without an address of its own, so that nobody notes one (RFC 5227 §2.1.1). */
+function arpProbe(own: Buffer, wanted: Buffer): Buffer {
+  return Buffer.concat([arpFixed, Buffer.from([1]), own, Buffer.alloc(4), noMac, wanted]);
+}
+
+/** From a link-local address: to a question without one everybody would be answered, in whatever VLAN. */
+function neighbourQuestion(own: Buffer, wanted: Buffer): Buffer {
+  const source = Buffer.concat([Buffer.from('fe80000000000000', 'hex'), interfaceId(own)]);
+  const group = Buffer.concat([Buffer.from('ff0200000000000000000001ff', 'hex'), wanted.subarray(13)]);
+  const option = Buffer.concat([Buffer.from([sourceLinkLayer, 1]), own]);
+  const message = Buffer.concat([Buffer.from([neighbourSolicitation, 0, 0, 0, 0, 0, 0, 0]), wanted, option]);
+  const pseudo = Buffer.concat([source, group, Buffer.from([0, 0, 0, message.length, 0, 0, 0, icmpv6])]);
+  message.writeUInt16BE(checksum(Buffer.concat([pseudo, message])), 2);
+  const header = Buffer.from([0x60, 0, 0, 0, 0, message.length, icmpv6, 255]);
+  return Buffer.concat([header, source, group, message]);
+}
+
+/** EUI-64 (RFC 4291, appendix A). */
+function interfaceId(mac: Buffer): Buffer {
+  const [first = 0, ...rest] = mac;
+  return Buffer.from([first ^ 2, ...rest.slice(0, 2), 0xff, 0xfe, ...rest.slice(2)]);
+}
+
+function checksum(data: Buffer): number {
+  let sum = 0;
+  for (let at = 0; at < data.length; at += 2) sum += data.readUInt16BE(at);
+  while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
+  return ~sum & 0xffff;
+}
+
+/** Undefined for all other frames. The kernel may have taken the tag off. */
+export function readNeighbourAnswer(frame: Buffer): NeighbourAnswer | undefined {
+  const isTagged = frame.length >= 14 && frame.readUInt16BE(12) === ethertype.vlan;
+  const at = isTagged ? 18 : 14;
+  if (frame.length < at) return undefined;
+  const [type, body] = [frame.readUInt16BE(at - 2), frame.subarray(at)];
+  const found = type === ethertype.arp ? ofArp(body) : type === ethertype.ipv6 ? ofAdvertisement(body) : undefined;
+  return found && { to: macText(frame.subarray(0, 6)), address: found.address, mac: macText(found.mac) };
+}
+
+type Owner = { readonly address: Buffer; readonly mac: Buffer } | undefined;
+
+function ofArp(body: Buffer): Owner {
+  const isReply = body.length >= 28 && body.subarray(0, 7).equals(arpFixed) && body[7] === arpReply;
+  return isReply ? { mac: body.subarray(8, 14), address: body.subarray(14, 18) } : undefined;
+}
+
+/** Its option names the address of the link; it must be there in an answer to a multicast question. */
+function ofAdvertisement(body: Buffer): Owner {
+  const message = body.subarray(40);
+  const isAnswer = message.length >= 32 && body[6] === icmpv6 && message[0] === neighbourAdvertisement;
+  if (!isAnswer || message[24] !== targetLinkLayer) return undefined;
+  return { address: message.subarray(8, 24), mac: message.subarray(26, 32) };
+}
+
+function macText(bytes: Buffer): string {
+  return bytes.toString('hex').replaceAll(/(..)(?!$)/g, '$1:');
+}
