@@ -14,13 +14,23 @@ import type { Capabilities } from '../plan/view.ts';
 export const room = 'controller';
 
 const common = ['name', 'external_ids'];
-const monitor: Readonly<Record<string, readonly string[]>> = {
+/** A column that plans write and this leaves out would be taken for empty: nothing would ever empty it. */
+export const monitor: Readonly<Record<string, readonly string[]>> = {
   Logical_Router: [...common, 'options', 'ports', 'policies', 'static_routes'],
   Logical_Router_Port: [...common, 'mac', 'networks', 'peer', 'options', 'ipv6_ra_configs'],
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table', 'options', 'external_ids'],
   Logical_Router_Policy: ['priority', 'match', 'action', 'nexthops', 'external_ids'],
   Logical_Switch: [...common, 'ports', 'acls', 'load_balancer', 'qos_rules', 'other_config'],
-  Logical_Switch_Port: [...common, 'type', 'addresses', 'port_security', 'options', 'dhcpv4_options', 'dhcpv6_options'],
+  Logical_Switch_Port: [
+    ...common,
+    'type',
+    'addresses',
+    'port_security',
+    'options',
+    'dhcpv4_options',
+    'dhcpv6_options',
+    'tag',
+  ],
   Port_Group: [...common, 'ports', 'acls'],
   ACL: ['name', 'direction', 'priority', 'match', 'action', 'log', 'severity', 'tier', 'external_ids'],
   DHCP_Options: ['cidr', 'options', 'external_ids'],

@@ -4,6 +4,8 @@ import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
+import type { Desired } from '../../lib/desired/row.ts';
+import { monitor } from '../apply/northbound.ts';
 import { Cluster } from '../state/cluster.ts';
 import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
 import { parseBgpNodeState } from '../watch/bgp.ts';
@@ -126,6 +128,18 @@ function toldOf(cluster: Cluster, key: string): unknown {
   };
 }
 
+/** What is written must be seen, too. */
+function checkMonitored(desired: Desired): void {
+  for (const { table, columns, initial, parent } of desired.rows) {
+    const seen = monitor[table] ?? [];
+    for (const column of Object.keys({ ...columns, ...initial }))
+      assert.ok(seen.includes(column), `${table}.${column}`);
+    if (parent !== undefined) assert.ok(monitor[parent.table]?.includes(parent.column), parent.column);
+  }
+  for (const { table, column } of desired.contributions ?? [])
+    assert.ok(monitor[table]?.includes(column), `${table}.${column}`);
+}
+
 function planAll(all: readonly RawObject[]): string {
   const able = all.find(({ kind }) => kind === 'Capabilities');
   const objects = all.filter((object) => object !== able);
@@ -136,6 +150,7 @@ function planAll(all: readonly RawObject[]): string {
   const rows = keys
     .map((key) => [key, planKey(cluster, key)] as const)
     .filter(([, desired]) => desired.rows.length > 0 || (desired.contributions?.length ?? 0) > 0);
+  for (const [, desired] of rows) checkMonitored(desired);
   const told = keys.map((key) => [key, toldOf(cluster, key)] as const).filter(([, value]) => value !== undefined);
   return stringify(
     { rows: Object.fromEntries(rows), told: Object.fromEntries(told) },

@@ -220,6 +220,8 @@ describe('a subnet in a VLAN', () => {
     await eventually('the new annotation', async () => {
       return (await bed.annotations(pods, 'web', 'plain'))['ovn.kubernetes.io/vlan_id'] === '11';
     });
+    await edit(vlans, 'v10', { id: 0 });
+    await eventually('no tag', () => bed.row('Logical_Switch_Port', 'localnet.plain')?.['tag'] === null);
     await edit(vlans, 'v10', { id: 10 });
     await eventually('the tag', () => bed.row('Logical_Switch_Port', 'localnet.plain')?.['tag'] === 10);
   });
