@@ -48,6 +48,24 @@ export interface AttachmentId {
 
 export const identifier: RegExp = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 
+/** Configurations have five or so. JSON.parse reads any number; what walks through them later would run out of stack. */
+const deepestNesting = 100;
+
+function isNestedDeeperThan(value: unknown, levels: number): boolean {
+  let inner = [value];
+  for (let level = 0; level <= levels && inner.length > 0; level++)
+    inner = inner.flatMap((one) => (typeof one === 'object' && one !== null ? Object.values(one) : []));
+  return inner.length > 0;
+}
+
+const longestQuote = 200;
+
+/** For messages, which also stand in events: not a megabyte of it. */
+function brief(value: unknown): string {
+  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  return text.length > longestQuote ? `${text.slice(0, longestQuote)}…` : text;
+}
+
 /** @throws CniError 6 */
 export function parseConfiguration(stdin: string): Configuration {
   let raw: unknown;
@@ -56,6 +74,11 @@ export function parseConfiguration(stdin: string): Configuration {
   } catch (error) {
     throw new CniError(errorCode.decode, 'the network configuration on stdin is not JSON', String(error));
   }
+  if (isNestedDeeperThan(raw, deepestNesting))
+    throw new CniError(
+      errorCode.decode,
+      `the network configuration on stdin is nested deeper than ${deepestNesting} levels`,
+    );
   const parsed = configuration.safeParse(raw);
   if (!parsed.success)
     throw new CniError(
@@ -84,7 +107,7 @@ export function checkNetwork({ name, type }: Configuration): string {
   if (name === undefined || !identifier.test(name)) {
     throw new CniError(
       errorCode.invalidConfig,
-      `"name" of the network configuration must start with a letter or digit and contain only those, "_", "." and "-", not ${JSON.stringify(name)}`,
+      `"name" of the network configuration must start with a letter or digit and contain only those, "_", "." and "-", not ${brief(name)}`,
     );
   }
   if (type === undefined)
@@ -118,7 +141,7 @@ export function checkProvider({ provider = defaultProvider }: Configuration): st
   if (provider === defaultProvider || attachmentProvider.test(provider)) return provider;
   throw new CniError(
     errorCode.invalidConfig,
-    `"provider" of the network configuration is ${JSON.stringify(provider)}`,
+    `"provider" of the network configuration is ${brief(provider)}`,
     'give "<name>.<namespace>.ovn" of the NetworkAttachmentDefinition, or leave it out for the default network',
   );
 }
@@ -126,7 +149,7 @@ export function checkProvider({ provider = defaultProvider }: Configuration): st
 function unsupported(field: string, value: unknown, advice: string): CniError {
   return new CniError(
     errorCode.unsupportedField,
-    `unsupported field ${field}=${JSON.stringify(value)} in the network configuration`,
+    `unsupported field ${field}=${brief(value)} in the network configuration`,
     advice,
   );
 }

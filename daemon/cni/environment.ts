@@ -23,6 +23,9 @@ const required = {
 export type Command = keyof typeof required;
 export const commands = Object.keys(required) as readonly Command[];
 
+// The kernel takes "%d" for a number that it is to choose; others would break lines of logs.
+const notInNames = /[/:%\s\p{Cc}]/u;
+
 // RFC 1123 names: they become part of a port name and of log lines.
 const kubernetesName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const argumentNames = new Set([
@@ -64,10 +67,11 @@ export function containerIdOf(environment: Environment): string {
 /** @throws CniError 4 */
 export function interfaceNameOf(environment: Environment): string {
   const value = environment.get('CNI_IFNAME') ?? '';
-  if (value === '' || value.length > 15 || value === '.' || value === '..' || /[/:\s]/.test(value)) {
+  const isTooLong = Buffer.byteLength(value) > 15;
+  if (value === '' || isTooLong || value === '.' || value === '..' || notInNames.test(value)) {
     throw new CniError(
       errorCode.invalidEnvironment,
-      `CNI_IFNAME ${JSON.stringify(value)} is not an interface name: 1 to 15 characters without "/", ":" and spaces`,
+      `CNI_IFNAME ${JSON.stringify(value)} is not an interface name: 1 to 15 bytes without "/", ":", "%", spaces and control characters`,
     );
   }
   return value;

@@ -117,6 +117,12 @@ test('errors are told in the version of the configuration, as far as it can be r
     assert.equal(answerVersion(unreadable), '1.0.0', unreadable);
 });
 
+/** A configuration in which a value has 100,000 levels. */
+function nested(before: string, after: string): string {
+  const value = '['.repeat(1e5) + ']'.repeat(1e5);
+  return `{"cniVersion":"1.0.0","name":"isthmus","type":"isthmus",${before}${value}${after}}`;
+}
+
 const refused: readonly [
   what: string,
   code: number,
@@ -151,6 +157,14 @@ const refused: readonly [
   ['bad container id', 3, /is not a container id/, { CNI_CONTAINERID: '../x' }],
   ['no interface name', 4, /missing: CNI_IFNAME$/, { CNI_IFNAME: undefined }],
   ['interface name with a slash', 4, /is not an interface name/, { CNI_IFNAME: 'eth/0' }],
+  [
+    'interface name of 15 characters, 30 bytes',
+    4,
+    /is not an interface name: 1 to 15 bytes/,
+    { CNI_IFNAME: 'é'.repeat(15) },
+  ],
+  ['interface name that the kernel would number', 4, /is not an interface name/, { CNI_IFNAME: 'eth%d' }],
+  ['interface name with a control character', 4, /is not an interface name/, { CNI_IFNAME: 'a\u0001b' }],
   ['interface name of 16', 4, /is not an interface name/, { CNI_IFNAME: 'a'.repeat(16) }],
   ['ADD without netns', 4, /missing: CNI_NETNS$/, { CNI_NETNS: undefined }],
   ['ADD without pod', 4, /needs K8S_POD_NAMESPACE/, { CNI_ARGS: undefined }],
@@ -158,6 +172,9 @@ const refused: readonly [
   ['unknown CNI_ARGS key', 4, /unknown keys OTHER/, { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;OTHER=x' }],
   ['CNI_ARGS without =', 4, /KEY=VALUE/, { CNI_ARGS: 'IgnoreUnknown' }],
   ['no JSON', 6, /not JSON/, {}, '{'],
+  ['JSON without end, in a field of ours', 6, /nested deeper than 100 levels/, {}, nested('"ipam":{"a":', '}')],
+  ['JSON without end, in a result', 6, /nested deeper/, {}, nested('"prevResult":{"interfaces":[{"a":', '}]}')],
+  ['a long value, not told in full', 2, /^unsupported field ipam=.{200}… in/, {}, { ipam: { type: 'x'.repeat(1e6) } }],
   ['name of the wrong type', 6, /wrong type/, {}, { name: 3 }],
   ['no version', 1, /cniVersion 0.1.0 is not supported/, {}, { cniVersion: undefined }],
   ['an empty version', 1, /is not supported/, {}, { cniVersion: '' }],
