@@ -16,9 +16,10 @@ import type { PortWishes } from '../plan/sandbox.ts';
 import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
 import type { Preparations } from '../state/preparations.ts';
 import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
+import { AddsUnderWay } from './adds-under-way.ts';
 import { checkAttachment } from './check.ts';
 import { CniError, errorCode } from './error.ts';
-import { explainFailure, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';
+import { explainFailure, explainLateness, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';
 import { removeAll } from './garbage.ts';
 import { KeyedLock } from './keyed-lock.ts';
 import { addressedNow, untilAddressed, type AddressedPod } from './pod-address.ts';
@@ -55,15 +56,14 @@ const neverAborted = new AbortController().signal;
 export class Attachments {
   readonly #options: AttachmentsOptions;
   readonly #locks = new KeyedLock();
-  /** Keys of the ADDs under way, with the interface of the node that each makes. */
-  readonly #adding = new Map<string, string>();
+  readonly #adding = new AddsUnderWay();
 
   constructor(options: AttachmentsOptions) {
     this.#options = options;
   }
 
-  /** @throws CniError. When `signal` aborts, everything done so far is undone before. */
-  async add(request: AddRequest, signal: AbortSignal): Promise<Attachment> {
+  /** @throws CniError. When `gone` aborts, or a DEL comes, everything done so far is undone before. */
+  async add(request: AddRequest, gone: AbortSignal): Promise<Attachment> {
     const key = attachmentKey(request.containerId, request.ifname);
     return this.#locks.run(`container ${request.containerId}`, async () => {
       if (this.#options.sandboxes.get(key) !== undefined) {
@@ -74,12 +74,13 @@ export class Attachments {
         );
       }
       const netns = openSandboxNetns(request.netns);
-      this.#adding.set(key, hostInterfaceName(request.containerId, request.ifname));
+      const unwanted = this.#adding.begin(key, hostInterfaceName(request.containerId, request.ifname));
+      const signal = AbortSignal.any([gone, unwanted]);
       try {
         const addressed = await this.#untilAddressed(request, signal);
         return await this.#attach(request, addressed, netns, signal);
       } finally {
-        this.#adding.delete(key);
+        this.#adding.end(key);
         netns.close();
       }
     });
@@ -95,7 +96,7 @@ export class Attachments {
       try {
         await checkAttachment(this.#options, sandbox, prevResult, netns);
       } catch (error) {
-        throw explainFailure(error, sandbox, neverAborted, this.#options.controllerSockets);
+        throw explainFailure(error, sandbox, neverAborted);
       } finally {
         netns.close();
       }
@@ -104,6 +105,7 @@ export class Attachments {
 
   /** Nothing there is no error. @throws CniError */
   async del(request: DelRequest): Promise<void> {
+    this.#adding.giveUp(attachmentKey(request.containerId, request.ifname));
     await this.#locks.run(`container ${request.containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
       if (sandbox === undefined) await this.#removeStray(hostInterfaceName(request.containerId, request.ifname));
@@ -149,24 +151,27 @@ export class Attachments {
     const sandbox = this.#options.sandboxes.byHostInterface(hostInterface);
     if (sandbox === undefined) return undefined;
     const key = attachmentKey(sandbox.containerId, sandbox.ifname);
+    const isOurs = (): boolean => this.#options.sandboxes.get(key) === sandbox;
     return this.#locks.run(`container ${sandbox.containerId}`, async () => {
-      const isOurs = this.#options.sandboxes.get(key) === sandbox;
-      if (!isOurs || (await this.#options.links.inspectHost(hostInterface)) !== undefined) return undefined;
+      if (!isOurs() || (await this.#options.links.inspectHost(hostInterface)) !== undefined) return undefined;
       if (!hasNetns(sandbox.netns)) return undefined;
-      await this.#locks.run(`port ${sandbox.port}`, () => this.#remake(sandbox));
-      return sandbox;
+      return this.#locks.run(`port ${sandbox.port}`, async () => {
+        // Another sandbox of the pod may have had the port meanwhile, and be why the interface went.
+        if (!isOurs()) return undefined;
+        await this.#remake(sandbox);
+        return sandbox;
+      });
     });
   }
 
   async #remake(sandbox: Sandbox): Promise<void> {
-    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay, controllerSockets } = this.#options;
+    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay } = this.#options;
     const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
-    const deadline = AbortSignal.timeout(portTimeoutMs);
     const netns = openSandboxNetns(sandbox.netns);
     try {
       const addressed = addressedNow(pods, sandbox);
       const subnet = subnetOf(addressed.network.subnet);
-      const nicMtu = await underlay.untilReady(subnet, deadline);
+      const nicMtu = await underlay.untilReady(subnet, neverAborted);
       const { link } = planPodInterface({
         request: sandbox,
         ...addressed,
@@ -176,12 +181,12 @@ export class Attachments {
         isUserspaceDatapath,
       });
       await this.#detach(sandbox);
-      await untilSwitchForgets(ports, sandbox, deadline);
+      await untilSwitchForgets(ports, sandbox, AbortSignal.timeout(portTimeoutMs));
       await this.#connect({ link, sandbox, subnet }, netns, neverAborted);
     } catch (error) {
       // It is the pod's still, and may be tried again.
       this.#options.sandboxes.add(sandbox);
-      throw explainFailure(error, sandbox, neverAborted, controllerSockets);
+      throw explainFailure(error, sandbox, neverAborted);
     } finally {
       netns.close();
     }
@@ -198,7 +203,7 @@ export class Attachments {
     try {
       await this.#locks.run(`port ${sandbox.port}`, () => this.#detach(sandbox));
     } catch (error) {
-      throw explainFailure(error, sandbox, neverAborted, this.#options.controllerSockets);
+      throw explainFailure(error, sandbox, neverAborted);
     }
   }
 
@@ -210,8 +215,7 @@ export class Attachments {
 
   #isStray(name: string): boolean {
     const { sandboxes, ports } = this.#options;
-    const isBeingMade = [...this.#adding.values()].includes(name);
-    return !isBeingMade && sandboxes.byHostInterface(name) === undefined && !ports.hasInterface(name);
+    return !this.#adding.isMaking(name) && sandboxes.byHostInterface(name) === undefined && !ports.hasInterface(name);
   }
 
   /** A daemon that was killed between making the interface and recording it left the interface. */
@@ -236,26 +240,29 @@ export class Attachments {
     const nicMtu = await underlay.untilReady(subnet, signal);
     const { link, sandbox } = planPodInterface({ request, ...addressed, subnet, nodeMtu, nicMtu, isUserspaceDatapath });
     return this.#locks.run(`port ${sandbox.port}`, async () => {
-      await this.#makeRoom(sandbox);
       try {
+        // It may have waited for a newer sandbox of the pod to be made, which is not to go for one that nobody wants any more.
+        signal.throwIfAborted();
+        await this.#makeRoom(sandbox, netns);
         await underlay.refuseConflict(subnet, link);
         return await this.#connect({ link, sandbox, subnet }, netns, signal);
       } catch (error) {
-        throw explainFailure(error, sandbox, signal, this.#options.controllerSockets);
+        throw explainFailure(error, sandbox, signal);
       }
     });
   }
 
-  /** The names and the logical port that a new sandbox needs. @throws CniError where a living one has them */
-  async #makeRoom({ containerId, hostInterface, port }: Sandbox): Promise<void> {
-    const { sandboxes } = this.#options;
+  /** The names and the logical port that a new sandbox needs. @throws CniError, LinkExists where a living one has them */
+  async #makeRoom({ containerId, ifname, hostInterface, port }: Sandbox, netns: Netns): Promise<void> {
+    const { sandboxes, links } = this.#options;
     const holder = sandboxes.byHostInterface(hostInterface);
     if (holder !== undefined)
       throw new CniError(
         errorCode.interfaceExists,
         `interface ${hostInterface} of the node belongs to container ${holder.containerId}`,
       );
-    for (const rival of sandboxes.ofPort(port)) {
+    const rivals = sandboxes.ofPort(port);
+    for (const rival of rivals) {
       if (rival.containerId === containerId) {
         throw new CniError(
           errorCode.interfaceExists,
@@ -263,9 +270,11 @@ export class Attachments {
           "one interface of a network is attached once; a network that is attached more than once is listed so in the pod's annotation k8s.v1.cni.cncf.io/networks",
         );
       }
-      // The runtime made a new sandbox for the pod: the old one is dead, and two ports with one iface-id would take turns.
-      await this.#detach(rival);
     }
+    // What cannot be attached must not cost the pod the sandbox that it has.
+    if (rivals.length > 0) await links.refuseExisting(ifname, netns);
+    // The runtime made a new sandbox for the pod: the old one is dead, and two ports with one iface-id would take turns.
+    for (const rival of rivals) await this.#detach(rival);
   }
 
   async #connect(
@@ -273,7 +282,7 @@ export class Attachments {
     netns: Netns,
     signal: AbortSignal,
   ): Promise<Attachment> {
-    const { links, ports, preparations, sandboxes, underlay, wishesOf } = this.#options;
+    const { links, ports, preparations, sandboxes, underlay, wishesOf, controllerSockets } = this.#options;
     const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const host = await preparations.run(async () => {
       const made = await links.create(link, netns);
@@ -294,8 +303,9 @@ export class Attachments {
       if (ready.status === 'rejected') throw ready.reason;
       signal.throwIfAborted();
     } catch (error) {
+      const cause = isTimeout(error) ? explainLateness(ports.stageOf(sandbox), sandbox, controllerSockets) : error;
       await this.#detach(sandbox);
-      throw error;
+      throw cause;
     }
     return {
       hostInterface: { name: link.hostName, mac: host.mac },

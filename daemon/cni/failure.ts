@@ -2,7 +2,7 @@
 import { LinkExists } from '../host/pod-links.ts';
 import { isOwnNetns, NetnsError, openNetns, type Netns } from '../host/netns.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
-import { PortRefused } from '../ovs/sandbox-ports.ts';
+import { PortRefused, type PortStage } from '../ovs/sandbox-ports.ts';
 import type { Sandbox } from '../state/facts.ts';
 import { CniError, errorCode } from './error.ts';
 
@@ -30,13 +30,9 @@ export function refuseOwnNetns(path: string): void {
 }
 
 /** Errors that nobody foresaw come back as they are. */
-export function explainFailure(
-  error: unknown,
-  sandbox: Sandbox,
-  signal: AbortSignal,
-  controllerSockets: string,
-): unknown {
-  const pod = `pod ${sandbox.podNamespace}/${sandbox.podName}`;
+export function explainFailure(error: unknown, sandbox: Sandbox, signal: AbortSignal): unknown {
+  const pod = describe(sandbox);
+  if (error instanceof CniError) return error;
   if (error instanceof LinkExists)
     return new CniError(errorCode.interfaceExists, `${pod}: ${error.message}`, undefined, { cause: error });
   if (error instanceof PortRefused)
@@ -47,16 +43,28 @@ export function explainFailure(
     return new CniError(errorCode.internal, `${pod}: ${error.message}`, undefined, { cause: error });
   if (signal.aborted)
     return new CniError(errorCode.tryAgainLater, `${pod}: the request was given up`, String(signal.reason));
-  if (isTimeout(error)) {
-    const message = `${pod}: ovn-controller did not install port ${sandbox.hostInterface} in time`;
-    return new CniError(
-      errorCode.tryAgainLater,
-      message,
-      `ovn-controller must run on this node and be connected to the southbound database: ovn-appctl -t ${controllerSockets}/ovn-controller.<pid>.ctl connection-status`,
-      { cause: error },
-    );
-  }
   return error;
+}
+
+/** Of a port that did not come in time: who has not done its part. */
+export function explainLateness(stage: PortStage, sandbox: Sandbox, controllerSockets: string): CniError {
+  const { hostInterface } = sandbox;
+  const [what, advice] = {
+    database: [
+      `the local Open vSwitch database did not take port ${hostInterface} in time`,
+      'look at ovsdb-server on this node',
+    ],
+    switch: [`ovs-vswitchd did not take up port ${hostInterface} in time`, 'look at ovs-vswitchd on this node'],
+    controller: [
+      `ovn-controller did not install port ${hostInterface} in time`,
+      `ovn-controller must run on this node and be connected to the southbound database: ovn-appctl -t ${controllerSockets}/ovn-controller.<pid>.ctl connection-status`,
+    ],
+  }[stage];
+  return new CniError(errorCode.tryAgainLater, `${describe(sandbox)}: ${what}`, advice);
+}
+
+function describe({ podNamespace, podName }: Sandbox): string {
+  return `pod ${podNamespace}/${podName}`;
 }
 
 export function isTimeout(error: unknown): boolean {

@@ -61,6 +61,17 @@ export class PodLinks {
     }
   }
 
+  /** @throws LinkExists where the namespace has an interface of that name, NetlinkError */
+  async refuseExisting(name: string, netns: Netns): Promise<void> {
+    const inside = netns.run(() => new Rtnetlink());
+    try {
+      if ((await inside.findLink(name)) !== undefined)
+        throw new LinkExists(`interface ${name} exists already in ${netns.path}`);
+    } finally {
+      inside.close();
+    }
+  }
+
   /** The pod's end: lo and the interface up, addresses, routes. @throws NetlinkError */
   async configure(wanted: PodInterface, netns: Netns): Promise<void> {
     const inside = netns.run(() => new Rtnetlink());

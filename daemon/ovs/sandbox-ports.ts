@@ -15,6 +15,9 @@ export class PortRefused extends Error {
   readonly code = 'PortRefused';
 }
 
+/** Who is to do the next step for a port: the database, ovs-vswitchd, ovn-controller. */
+export type PortStage = 'database' | 'switch' | 'controller';
+
 export class SandboxPorts {
   readonly #client: OvsdbClient;
   readonly #target: OvsdbTarget;
@@ -87,6 +90,13 @@ export class SandboxPorts {
     if (error !== undefined) return `Open vSwitch cannot use interface ${sandbox.hostInterface}: ${error}`;
     if (!isInstalledIn(row)) return `ovn-controller has not installed port ${sandbox.hostInterface}`;
     return undefined;
+  }
+
+  /** Of a port that is not installed yet. */
+  stageOf(sandbox: Sandbox): PortStage {
+    const row = this.#row(sandbox);
+    if (row === undefined) return 'database';
+    return typeof row['ofport'] === 'number' ? 'controller' : 'switch';
   }
 
   /** Whether the database has an interface of that name, whoever made it. */
