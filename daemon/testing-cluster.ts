@@ -68,9 +68,9 @@ export class TestCluster {
   }
 
   /** Of a pod that the controller has not seen yet. */
-  async makePod(name: string): Promise<TestPod> {
+  async makePod(name: string, annotations: Readonly<Record<string, string>> = {}): Promise<TestPod> {
     const spec = { nodeName: 'n1', containers: [{ name: 'c', image: 'i' }] };
-    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default' }, spec };
+    const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'default', annotations }, spec };
     const { metadata } = await this.admin.create(pods, pod);
     return this.sandboxOf(name, metadata.uid, createHash('sha256').update(name).digest('hex'));
   }

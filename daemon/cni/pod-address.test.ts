@@ -24,6 +24,7 @@ function podOf({ network: of, ...changes }: Partial<PodFacts & Pick<InterfaceFac
     namespace: 'default',
     name: 'web',
     uid: 'u1',
+    staticUid: undefined,
     portOwner: 'web.default',
     refusal: undefined,
     problems: [],
@@ -98,6 +99,17 @@ test('an interface of an attachment waits for its own annotations; of one attach
   const own = interfaceOf('red.default.ovn.net1', { network: other });
   const both = new Map([shared, own].map((facts) => [facts.provider, facts]));
   assert.equal((await untilAddressed(fakePods(podOf({ interfaces: both })), attached, signal)).network, other);
+});
+
+test('a static pod goes by the uid that its kubelet gave it, or by that of its mirror; not by that of an earlier one', async () => {
+  const pods = fakePods(podOf({ network, uid: 'of the mirror', staticUid: 'of the manifest' }));
+  const ask = (podUid: string): Promise<unknown> =>
+    untilAddressed(pods, { ...request, podUid }, AbortSignal.abort(new Error('too late')));
+  for (const podUid of ['of the mirror', 'of the manifest']) await ask(podUid);
+  await assert.rejects(ask('of the old manifest'), (error) => {
+    assert.match(String((error as CniError).details), /has uid of the manifest now, .* for of the old manifest/);
+    return true;
+  });
 });
 
 test('wrong annotations of the pod itself are told at once', async () => {

@@ -69,15 +69,15 @@ function describe({ podNamespace, podName, provider, ifname }: Asked): string {
   return provider === defaultProvider ? pod : `${pod}: interface ${ifname} of network ${provider}`;
 }
 
-function isAsked(pod: PodFacts, { podUid }: Asked): boolean {
-  return podUid === undefined || podUid === pod.uid;
+function isAsked({ uid, staticUid }: PodFacts, { podUid }: Asked): boolean {
+  return podUid === undefined || podUid === uid || podUid === staticUid;
 }
 
 /** undefined where only the controller knows. */
 function explain(pod: PodFacts | undefined, request: Asked): string | undefined {
   if (pod === undefined) return 'the API server knows no pod of that name on this node';
   if (!isAsked(pod, request))
-    return `the pod of that name has uid ${pod.uid} now, the request is for ${request.podUid}: its pod was deleted`;
+    return `the pod of that name has uid ${pod.staticUid ?? pod.uid} now, the request is for ${request.podUid}: its pod was deleted`;
   const network = factsOf(pod, request)?.network;
   return typeof network === 'string' ? network : undefined;
 }

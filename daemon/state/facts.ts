@@ -48,6 +48,8 @@ export interface PodFacts {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
+  /** Of a static pod: what its kubelet, and so the runtime, has for a uid. The API server has a mirror of it, which got its own. */
+  readonly staticUid: string | undefined;
   /** First part of its ports' names: the pod's, or that of the virtual machine it runs. */
   readonly portOwner: string;
   /** By provider. */

@@ -7,6 +7,9 @@ import { parseInterface } from './interface.ts';
 // `ovn.kubernetes.io/…` and `<attachment>.<namespace>.ovn[.<interface>].kubernetes.io/…`
 const interfaceKey = /^(ovn|[^/]+\.ovn(?:\.[^./]+)?)\.kubernetes\.io\//;
 
+// kubelet writes it, and nobody may change it (kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey).
+const mirrorOf = 'kubernetes.io/config.mirror';
+
 export function parsePod({ metadata }: RawObject): PodFacts {
   const annotations = metadata.annotations ?? {};
   const providers = new Set(Object.keys(annotations).flatMap((key) => interfaceKey.exec(key)?.[1] ?? []));
@@ -16,6 +19,7 @@ export function parsePod({ metadata }: RawObject): PodFacts {
     namespace,
     name: metadata.name,
     uid: metadata.uid,
+    staticUid: annotations[mirrorOf] || undefined,
     portOwner: podPortName(namespace, annotations[annotation.virtualMachine] || metadata.name),
     interfaces: new Map(parsed.map(({ facts }) => [facts.provider, facts])),
     refusal: annotations[annotation.problem] || undefined,

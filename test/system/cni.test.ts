@@ -387,6 +387,18 @@ describe('STATUS', () => {
   });
 });
 
+test('a static pod, which its runtime calls by another uid than the API server', async () => {
+  const uid = '0b7d6e54c1b84f6d8a52b0f7a1f5c0de';
+  const pod = await cluster.makePod('static-n1', { 'kubernetes.io/config.mirror': uid });
+  await cluster.allocate(pod, '10.16.0.18');
+  const env = { ...pod.env, CNI_ARGS: pod.env['CNI_ARGS']?.replace(pod.uid, uid) ?? '' };
+  const prevResult = await ok(node.cni('ADD', env));
+  inPod(pod, 'ping', '-c1', '-W2', '10.16.0.10');
+  await ok(node.cni('CHECK', env, { prevResult }));
+  await ok(node.cni('DEL', env));
+  await onlyTheLiving();
+});
+
 test('many at once: each pod gets its own, and nothing is left', async () => {
   const pods = await Promise.all(Array.from({ length: 12 }, (_, at) => newPod(`many-${at}`)));
   const results = (await Promise.all(pods.map(({ pod }) => ok(node.cni('ADD', pod.env))))) as readonly Result[];
