@@ -62,7 +62,7 @@ const longestQuote = 200;
 
 /** For messages, which also stand in events: not a megabyte of it. */
 function brief(value: unknown): string {
-  const text = value === undefined ? 'nothing' : JSON.stringify(value);
+  const text = JSON.stringify(value);
   return text.length > longestQuote ? `${text.slice(0, longestQuote)}…` : text;
 }
 
@@ -104,7 +104,8 @@ export function checkVersion(version = '0.1.0'): CniVersion {
 
 /** The network's name. @throws CniError 7 */
 export function checkNetwork({ name, type }: Configuration): string {
-  if (name === undefined || !identifier.test(name)) {
+  if (name === undefined) throw new CniError(errorCode.invalidConfig, '"name" of the network configuration is missing');
+  if (!identifier.test(name)) {
     throw new CniError(
       errorCode.invalidConfig,
       `"name" of the network configuration must start with a letter or digit and contain only those, "_", "." and "-", not ${brief(name)}`,
@@ -171,10 +172,16 @@ const validAttachments = z.array(z.looseObject({ containerID: z.string(), ifname
 /** The second is how the text of the specification names it in one place; runtimes send either, or both. */
 const validKeys = ['cni.dev/valid-attachments', 'cni.dev/attachments'] as const;
 
-/** Undefined where the runtime sends no list. An empty list, also one that is null, says that none is valid. @throws CniError 7 */
+/**
+ * Undefined where the runtime sends no list. An empty list, also one that is null, says that none is valid; of two lists that
+ * differ, what either has. @throws CniError 7
+ */
 export function parseValidAttachments(config: Configuration): readonly AttachmentId[] | undefined {
-  const key = validKeys.find((name) => name in config);
-  if (key === undefined) return undefined;
+  const keys = validKeys.filter((name) => name in config);
+  return keys.length === 0 ? undefined : keys.flatMap((key) => parseAttachments(config, key));
+}
+
+function parseAttachments(config: Configuration, key: (typeof validKeys)[number]): readonly AttachmentId[] {
   const parsed = validAttachments.safeParse(config[key] ?? []);
   if (!parsed.success)
     throw new CniError(

@@ -98,6 +98,8 @@ test('STATUS and GC need neither container nor namespace', () => {
   const expected = [{ containerId: 'c1', ifname: 'eth0' }];
   assert.deepEqual(collect({ 'cni.dev/valid-attachments': valid }), expected);
   assert.deepEqual(collect({ 'cni.dev/attachments': valid }), expected, 'the other spelling');
+  const both = { 'cni.dev/valid-attachments': null, 'cni.dev/attachments': valid };
+  assert.deepEqual(collect(both), expected, 'what one of the two calls valid stays');
   assert.deepEqual(collect({ 'cni.dev/valid-attachments': [] }), []);
   assert.deepEqual(collect({ 'cni.dev/valid-attachments': null }), [], 'as libcni writes an empty list');
   assert.equal(collect({}), undefined);
@@ -179,7 +181,7 @@ const refused: readonly [
   ['no version', 1, /cniVersion 0.1.0 is not supported/, {}, { cniVersion: undefined }],
   ['an empty version', 1, /is not supported/, {}, { cniVersion: '' }],
   ['a version of the future', 1, /cniVersion 1.2.0 is not supported/, {}, { cniVersion: '1.2.0' }],
-  ['no name', 7, /"name"/, {}, { name: undefined }],
+  ['no name', 7, /"name" .* is missing/, {}, { name: undefined }],
   ['no type', 7, /"type"/, {}, { type: undefined }],
   ['ipam', 2, /ipam=\{"type":"host-local"\}/, {}, { ipam: { type: 'host-local' } }],
   ['capability', 2, /runtimeConfig.portMappings=/, {}, { runtimeConfig: { portMappings: [] } }],
