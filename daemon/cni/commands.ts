@@ -1,4 +1,5 @@
 /** One request of the shim → its answer: parse, do, render; every CniError becomes JSON on stdout and exit status 1. */
+import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { AvailabilityProblem } from '../plan/availability.ts';
 import type { Attachments } from './attachments.ts';
 import { CniError, errorCode, renderError } from './error.ts';
@@ -81,6 +82,8 @@ function refuseUnavailable(problem: AvailabilityProblem | undefined): void {
 /** Anything else is a defect: it is thrown on and ends the process; the shim tells the runtime to try again. */
 function asCniError(error: unknown, signal: AbortSignal): CniError {
   if (error instanceof CniError) return error;
+  if (error instanceof NetlinkError)
+    return new CniError(errorCode.internal, `the kernel refused ${error.message}`, undefined, { cause: error });
   if (signal.aborted && error === signal.reason)
     return new CniError(errorCode.tryAgainLater, 'the request was given up', String(signal.reason));
   throw error;

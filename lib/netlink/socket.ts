@@ -17,13 +17,19 @@ export class NetlinkError extends Error {
 }
 
 const requestTimeoutMs = 5000;
+/** What the package says of a request without an answer, which has no class of its own. */
+const packageTimeout = 'Timeout has been reached';
 
 /** Of rtnetlink(7) unless told otherwise. It keeps no process running. */
 export function openSocket(protocol: number = Protocol.ROUTE): NetlinkSocket {
   return createNetlink(protocol, { ref: false, recvBufferSize: 1 << 20, sendBufferSize: 0 });
 }
 
-/** @param what is asked for, for the error @throws NetlinkError where the kernel refuses */
+/**
+ * @param what is asked for, for the error
+ * @throws NetlinkError where the kernel refuses; ETIMEDOUT where it does not answer for five seconds, as while it takes many
+ * network namespaces apart, and may still do what it was asked
+ */
 export async function exchange(
   socket: NetlinkSocket,
   type: number,
@@ -31,10 +37,25 @@ export async function exchange(
   body: readonly Buffer[],
   what: string,
 ): Promise<readonly NetlinkMessage[]> {
-  const [messages] = await socket.request(type, [...body], { flags, timeout: requestTimeoutMs, checkError: false });
+  const [messages] = await request(socket, type, flags, body, what);
   const first = messages[0];
   if (first?.type !== NLM.ERROR) return messages;
   const { errno } = parseError(first.data, first.flags);
   if (errno !== 0) throw new NetlinkError(getSystemErrorName(errno), what);
   return [];
+}
+
+async function request(
+  socket: NetlinkSocket,
+  type: number,
+  flags: number,
+  body: readonly Buffer[],
+  what: string,
+): ReturnType<NetlinkSocket['request']> {
+  try {
+    return await socket.request(type, [...body], { flags, timeout: requestTimeoutMs, checkError: false });
+  } catch (error) {
+    const isLate = error instanceof Error && error.message === packageTimeout;
+    throw isLate ? new NetlinkError('ETIMEDOUT', what) : error;
+  }
 }
