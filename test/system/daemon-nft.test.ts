@@ -1,0 +1,60 @@
+/** Our nftables table is known again by what stands in it, and edits of others are, whenever they happen. */
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { exec, TestNode } from '../../daemon/testing.ts';
+import { NftTable } from '../../daemon/host/nft.ts';
+
+const nft = promisify(execFile).bind(undefined, 'nft');
+const node = new TestNode();
+const body = `set nat4 { type ipv4_addr; flags interval; elements = { 10.16.0.0/16, 10.17.0.0/16 }
+}
+chain outgoing { masquerade
+}
+chain postrouting { type nat hook postrouting priority srcnat; ip saddr @nat4 jump outgoing
+}
+`;
+const list = (): string => exec('nft', 'list', 'table', 'inet', 'isthmus');
+let wanted = '';
+
+before(async () => {
+  node.enterNamespace();
+  assert.equal(await new NftTable('inet').set(body), true);
+  wanted = list();
+});
+after(() => node.stop());
+
+test('what is as wanted is not written, also by another process', async () => {
+  const table = new NftTable('inet');
+  for (const one of [table, table, new NftTable('inet')]) assert.equal(await one.set(body), false);
+  assert.equal(await table.set(`${body}chain more {\n}\n`), true);
+  assert.equal(await table.set(body), true);
+  assert.equal(list(), wanted);
+});
+
+const edits: Readonly<Record<string, readonly string[]>> = {
+  'an element': ['delete', 'element', 'inet', 'isthmus', 'nat4', '{ 10.17.0.0/16 }'],
+  'the rules of a chain': ['flush', 'chain', 'inet', 'isthmus', 'outgoing'],
+  'a rule of somebody else': ['add', 'rule', 'inet', 'isthmus', 'outgoing', 'drop'],
+  'a chain of somebody else': ['add', 'chain', 'inet', 'isthmus', 'strange'],
+  'the seal': ['delete', 'chain', 'inet', 'isthmus', 'unchanged'],
+};
+for (const [what, edit] of Object.entries(edits))
+  test(`what was edited while no daemon ran is as before: ${what}`, async () => {
+    exec('nft', ...edit);
+    assert.equal(await new NftTable('inet').set(body), true);
+    assert.equal(list(), wanted);
+  });
+
+test('an edit at the very moment of a write is not taken for ours', async () => {
+  for (let round = 0; round < 8; round += 1) {
+    const table = new NftTable('inet');
+    exec('nft', 'flush', 'ruleset');
+    const writing = table.set(body);
+    for (let edit = 0; edit < 3; edit += 1) await nft(['flush', 'ruleset']);
+    await writing;
+    await table.set(body);
+    assert.equal(list(), wanted, `round ${round}`);
+  }
+});
