@@ -122,6 +122,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
         watchHost({
           names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
           used: () => kernel.used,
+          concerns: (route) => kernel.concerns(route),
           onChange,
           onAddress: () => void addresses.refresh().then((isChanged) => isChanged && addressesChanged()),
         }),

@@ -1,21 +1,26 @@
 /** The kernel's side of HostTarget: compares what is wanted with what it reports, and changes the difference. */
 import type { Link } from '../../lib/netlink/link.ts';
 import type { HostLink, HostNetwork } from '../plan/host-network.ts';
+import { AddressRoutes } from './address-routes.ts';
 import { NftTable } from './nft.ts';
+import { OwnRoutes } from './own-routes.ts';
 import { setRules } from './policy-rules.ts';
 import { ProgramError } from './program.ts';
-import { mainTable, type Address, type Route } from './rtnetlink-codec.ts';
+import { mainTable, type Address, type PlacedRoute } from './rtnetlink-codec.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
-import { hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
+import { forwarding6, getSysctl, hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import { type HostProblem, type HostTarget, linkMissing } from './target.ts';
 
 /** rtm_protocol of our routes and rules: how they are told from those of the administrator and of routing daemons. */
 export const routeProtocol = 155;
+/** RTPROT_RA */
+const routerAdvertised = 9;
 
 /** Whose wish a change is, and what its user can do when the kernel refuses it. */
 export interface Wish {
-  readonly subnet: string;
+  /** Undefined: the node's own. */
+  readonly subnet?: string;
   readonly advice: string;
 }
 
@@ -25,15 +30,24 @@ export type Attempt = (code: string, work: () => Promise<void>, wish?: Wish) => 
 export class KernelHost implements HostTarget<HostNetwork> {
   readonly #netlink: Rtnetlink;
   readonly #nft = new NftTable('inet');
+  readonly #routes: OwnRoutes;
+  readonly #addressRoutes: AddressRoutes;
   #used: ReadonlySet<number> = new Set();
 
   constructor(netlink: Rtnetlink) {
     this.#netlink = netlink;
+    this.#routes = new OwnRoutes(netlink, routeProtocol);
+    this.#addressRoutes = new AddressRoutes(netlink);
   }
 
   /** Indexes of the links that our routes to gateways outside use. */
   get used(): ReadonlySet<number> {
     return this.#used;
+  }
+
+  /** Whether a route is one of ours, or one of somebody else to the same place. */
+  concerns(route: PlacedRoute): boolean {
+    return this.#routes.isWanted(route);
   }
 
   async set(wanted: HostNetwork): Promise<readonly HostProblem[]> {
@@ -46,10 +60,15 @@ export class KernelHost implements HostTarget<HostNetwork> {
         problems.push(
           wish === undefined
             ? { code, message: error.message }
-            : { code, message: `${error.message}; ${wish.advice}`, subnet: wish.subnet },
+            : {
+                code,
+                message: `${error.message}; ${wish.advice}`,
+                ...(wish.subnet === undefined ? {} : { subnet: wish.subnet }),
+              },
         );
       }
     };
+    await attempt('SysctlRefused', () => this.#keepRouters(wanted));
     for (const [path, value] of Object.entries(wanted.sysctls))
       await attempt('SysctlRefused', async () => setSysctl(path, value));
     await attempt('RulesetRefused', async () => void (await this.#nft.set(wanted.ruleset)));
@@ -64,14 +83,33 @@ export class KernelHost implements HostTarget<HostNetwork> {
           message: `Open vSwitch has not made interface ${link.name} yet; look at ovs-vswitchd's log`,
         });
     }
-    await this.#setRoutes(wanted, links, attempt);
+    let routes = await this.#netlink.placedRoutes();
+    await attempt('LinkRefused', async () => {
+      const restored = await this.#addressRoutes.restore(wantedAddresses(wanted, links, addresses), routes);
+      problems.push(...restored.problems);
+      if (restored.isChanged) routes = await this.#netlink.placedRoutes();
+    });
+    await this.#setRoutes(wanted, links, routes, attempt);
     await setRules(this.#netlink, wanted.rules, routeProtocol, attempt);
     return problems;
+  }
+
+  /** A host that begins to forward forgets the routers that it had heard of, and its default route with them. */
+  async #keepRouters({ sysctls }: HostNetwork): Promise<void> {
+    if (sysctls[forwarding6] === undefined || !hasIpv6() || getSysctl(forwarding6) === sysctls[forwarding6]) return;
+    const heard = (await this.#netlink.placedRoutes()).filter(
+      ({ destination, protocol }) => destination === '::/0' && protocol === routerAdvertised,
+    );
+    for (const { index, name } of await this.#netlink.links()) {
+      const path = `net/ipv6/conf/${name}/accept_ra`;
+      if (heard.some((route) => route.index === index) && getSysctl(path) === '1') setSysctl(path, '2');
+    }
   }
 
   async #setLink(wanted: HostLink, actual: Link, addresses: readonly Address[]): Promise<void> {
     if (wanted.isMirror && hasIpv6()) setSysctl(`net/ipv6/conf/${wanted.name}/disable_ipv6`, '1');
     if (wanted.hasForeignSources) loosenReversePath(wanted.name);
+    if (!wanted.isMirror) openToTraffic(wanted);
     const change = {
       ...(wanted.mac === undefined || actual.mac === wanted.mac ? {} : { mac: wanted.mac }),
       ...(wanted.mtu === undefined || actual.mtu === wanted.mtu ? {} : { mtu: wanted.mtu }),
@@ -91,42 +129,54 @@ export class KernelHost implements HostTarget<HostNetwork> {
     for (const stale of present.values()) await this.#netlink.deleteAddress(stale);
   }
 
-  async #setRoutes(wanted: HostNetwork, links: ReadonlyMap<string, Link>, attempt: Attempt): Promise<void> {
-    const ours = new Map((await this.#ownRoutes()).map((route) => [keyOf(route), route]));
-    const set = async (wish: Omit<Route, 'protocol'>, ...attempted: [string, Wish?]): Promise<void> => {
-      const route: Route = { ...wish, protocol: routeProtocol };
-      const before = ours.get(keyOf(route));
-      ours.delete(keyOf(route));
-      if (before !== undefined && isSameRoute(before, route)) return;
-      const [code, owner] = attempted;
-      await attempt(code, () => this.#netlink.setRoute(route, before !== undefined), owner);
-    };
-    for (const { destination, gateway, device, source, table = mainTable } of wanted.routes) {
+  async #setRoutes(
+    wanted: HostNetwork,
+    links: ReadonlyMap<string, Link>,
+    present: readonly PlacedRoute[],
+    attempt: Attempt,
+  ): Promise<void> {
+    const routes = wanted.routes.flatMap(({ destination, gateway, device, source, table = mainTable }) => {
       const index = links.get(device)?.index;
-      if (index !== undefined) await set({ destination, gateway, source, index, table }, 'RouteRefused');
-    }
-    for (const { destination, gateway, table, subnet } of wanted.tableRoutes) {
-      const route = { destination, gateway, source: undefined, index: undefined, table };
+      return index === undefined
+        ? []
+        : [{ route: { destination, gateway, source, index, table }, code: 'RouteRefused' }];
+    });
+    const tableRoutes = wanted.tableRoutes.map(({ destination, gateway, table, subnet }) => {
       const advice = `the next hop ${gateway} of spec.externalEgressGateway must be a neighbour of this node, and table ${table} must have no other default route`;
-      await set(route, 'EgressGatewayRefused', { subnet, advice });
-    }
-    for (const stale of ours.values()) await attempt('RouteRefused', () => this.#netlink.deleteRoute(stale));
-    const placed = wanted.tableRoutes.length === 0 ? [] : await this.#ownRoutes();
-    this.#used = new Set(placed.flatMap(({ table, index = 0 }) => (table === mainTable ? [] : [index])));
-  }
-
-  async #ownRoutes(): Promise<readonly Route[]> {
-    return (await this.#netlink.routes()).filter(({ protocol }) => protocol === routeProtocol);
+      const route = { destination, gateway, source: undefined, index: undefined, table };
+      return { route, code: 'EgressGatewayRefused', wish: { subnet, advice } };
+    });
+    await this.#routes.set([...routes, ...tableRoutes], present, attempt);
+    const placed = wanted.tableRoutes.length === 0 ? [] : await this.#netlink.placedRoutes();
+    this.#used = new Set(
+      placed.flatMap(({ table, index = 0, protocol }) =>
+        table === mainTable || protocol !== routeProtocol ? [] : [index],
+      ),
+    );
   }
 }
 
-function keyOf({ table, destination }: Pick<Route, 'table' | 'destination'>): string {
-  return `${table} ${destination}`;
+/** A link has these settings of its own, whatever those for all links say. */
+function openToTraffic({ name, addresses }: HostLink): void {
+  if (addresses.some((address) => !address.includes(':'))) setSysctl(`net/ipv4/conf/${name}/forwarding`, '1');
+  if (!hasIpv6() || addresses.every((address) => !address.includes(':'))) return;
+  setSysctl(`net/ipv6/conf/${name}/disable_ipv6`, '0');
+  setSysctl(`net/ipv6/conf/${name}/forwarding`, '1');
 }
 
-function isSameRoute(before: Route, wanted: Route): boolean {
-  const isSameLink = wanted.index === undefined || before.index === wanted.index;
-  return isSameLink && before.gateway === wanted.gateway && before.source === wanted.source;
+/** What links have of the addresses that are wanted on them, where the kernel has its routes to them as well. */
+function wantedAddresses(
+  { links }: HostNetwork,
+  actual: ReadonlyMap<string, Link>,
+  addresses: readonly Address[],
+): readonly Address[] {
+  return links.flatMap((wanted) => {
+    const link = actual.get(wanted.name);
+    if (link?.isRunning !== true) return [];
+    return addresses.filter(
+      ({ index, address, prefix }) => index === link.index && wanted.addresses.includes(`${address}/${prefix}`),
+    );
+  });
 }
 
 function isSystemError(error: unknown): error is NodeJS.ErrnoException {

@@ -16,8 +16,23 @@ export interface Route {
   /** Of the outgoing interface; undefined: the kernel looks for the one that reaches the gateway. */
   readonly index: number | undefined;
   readonly table: number;
+  /** Of routes to one destination the lowest is used; undefined: what the kernel takes for a route without one. */
+  readonly metric?: number;
   /** Who made it: rtm_protocol. */
   readonly protocol: number;
+}
+
+/** Any route, by what it is told apart; `unicast` says more of it where it has one next hop. */
+export interface PlacedRoute {
+  readonly destination: string;
+  readonly table: number;
+  readonly metric: number;
+  readonly protocol: number;
+  /** rtm_type: unicast, local, blackhole … */
+  readonly type: number;
+  /** Of the interface, where it has one. */
+  readonly index: number | undefined;
+  readonly unicast: Route | undefined;
 }
 
 /** A routing rule for packets from a network, or that arrive on an interface. */
@@ -54,7 +69,7 @@ export const IFLA = {
   VETH_INFO_PEER: 1,
 } as const;
 const IFA = { ADDRESS: 1, LOCAL: 2, FLAGS: 8 } as const;
-const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PREFSRC: 7, TABLE: 15 } as const;
+const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PRIORITY: 6, PREFSRC: 7, TABLE: 15 } as const;
 const AF = { INET: 2, INET6: 10 } as const;
 export const IFF_UP = 1;
 export const IFA_F_NODAD = 2;
@@ -65,8 +80,10 @@ const TCA_KIND = 1;
 export const mainTable = 254;
 /** Larger numbers stand in an attribute only. */
 const largestHeaderTable = 255;
+export const localTable = 255;
 const RTN_UNICAST = 1;
-const RT_SCOPE = { UNIVERSE: 0, LINK: 253 } as const;
+export const RTN_LOCAL = 2;
+const RT_SCOPE = { UNIVERSE: 0, LINK: 253, NOWHERE: 255 } as const;
 export function familyOf(address: string): number {
   return address.includes(':') ? AF.INET6 : AF.INET;
 }
@@ -80,7 +97,15 @@ function splitCidr(cidr: string): [address: string, prefix: number] {
   return [cidr.slice(0, slash), Number(cidr.slice(slash + 1))];
 }
 
-export function encodeRoute({ destination, gateway, source, index, table, protocol }: Route): readonly Buffer[] {
+export function encodeRoute({
+  destination,
+  gateway,
+  source,
+  index,
+  table,
+  metric,
+  protocol,
+}: Route): readonly Buffer[] {
   const [network, prefix] = splitCidr(destination);
   const scope = gateway === undefined ? RT_SCOPE.LINK : RT_SCOPE.UNIVERSE;
   const header = wire.routeHeader({
@@ -96,6 +121,7 @@ export function encodeRoute({ destination, gateway, source, index, table, protoc
   if (prefix > 0) attributes.push(wire.attribute(RTA.DST, wire.ipBytes(network)));
   if (gateway !== undefined) attributes.push(wire.attribute(RTA.GATEWAY, wire.ipBytes(gateway)));
   if (source !== undefined) attributes.push(wire.attribute(RTA.PREFSRC, wire.ipBytes(source)));
+  if (metric !== undefined) attributes.push(wire.attribute(RTA.PRIORITY, wire.u32(metric)));
   return [header, ...attributes];
 }
 
@@ -170,24 +196,39 @@ export function readAddress(data: Buffer): readonly Address[] {
     : [{ index: wire.readU32(data, 4), address: readIp(bytes), prefix: data[1] ?? 0 }];
 }
 
+/** The body of a request to delete it: next hops are not asked for. */
+export function encodePlacedRoute({ destination, table, metric, protocol, type }: PlacedRoute): readonly Buffer[] {
+  const [network, prefix] = splitCidr(destination);
+  const header = wire.routeHeader({
+    family: familyOf(network),
+    prefix,
+    table: headerTable(table),
+    protocol,
+    scope: RT_SCOPE.NOWHERE,
+    type,
+  });
+  const attributes = [wire.attribute(RTA.TABLE, wire.u32(table)), wire.attribute(RTA.PRIORITY, wire.u32(metric))];
+  if (prefix > 0) attributes.push(wire.attribute(RTA.DST, wire.ipBytes(network)));
+  return [header, ...attributes];
+}
+
+/** Those of unicast with one next hop. */
 export function readRoute(data: Buffer): readonly Route[] {
+  const { unicast } = readPlacedRoute(data);
+  return unicast === undefined ? [] : [unicast];
+}
+
+export function readPlacedRoute(data: Buffer): PlacedRoute {
   const attributes = wire.readAttributes(data.subarray(12));
-  const [family, prefix = 0, , , table = 0, protocol = 0, , type] = data;
-  const oif = attributes.get(RTA.OIF);
-  const wideTable = attributes.get(RTA.TABLE);
-  if (oif === undefined || type !== RTN_UNICAST) return [];
+  const [family, prefix = 0, , , headerTableOf = 0, protocol = 0, , type = 0] = data;
   const any = family === AF.INET ? '0.0.0.0' : '::';
-  const [destination, gateway, source] = [RTA.DST, RTA.GATEWAY, RTA.PREFSRC]
+  const [network, gateway, source] = [RTA.DST, RTA.GATEWAY, RTA.PREFSRC]
     .map((name) => attributes.get(name))
     .map((bytes) => (bytes === undefined ? undefined : readIp(bytes)));
-  return [
-    {
-      destination: `${destination ?? any}/${prefix}`,
-      gateway,
-      source,
-      index: wire.readU32(oif),
-      table: wideTable === undefined ? table : wire.readU32(wideTable),
-      protocol,
-    },
-  ];
+  const [index, wideTable, metric = 0] = [RTA.OIF, RTA.TABLE, RTA.PRIORITY]
+    .map((name) => attributes.get(name))
+    .map((bytes) => (bytes === undefined ? undefined : wire.readU32(bytes)));
+  const id = { destination: `${network ?? any}/${prefix}`, table: wideTable ?? headerTableOf, metric, protocol };
+  const isPlain = index !== undefined && type === RTN_UNICAST;
+  return { ...id, type, index, unicast: isPlain ? { ...id, gateway, source, index } : undefined };
 }

@@ -17,6 +17,7 @@ import {
 } from '../../lib/netlink/socket.ts';
 import {
   addressAttributes,
+  encodePlacedRoute,
   encodeRoute,
   encodeRule,
   familyOf,
@@ -25,9 +26,11 @@ import {
   IFLA,
   readAddress,
   readQdisc,
+  readPlacedRoute,
   readRoute,
   readRule,
   type Address,
+  type PlacedRoute,
   type Route,
   type Rule,
   type VethPair,
@@ -122,8 +125,9 @@ export class Rtnetlink {
     await this.#request(RTM.NEWROUTE, flags, encodeRoute(route), `route ${route.destination}`);
   }
 
-  async deleteRoute(route: Route): Promise<void> {
-    await this.#delete(RTM.DELROUTE, encodeRoute(route), `route ${route.destination}`);
+  /** Of several that are told apart by next hops only, one. */
+  async deleteRoute(route: PlacedRoute): Promise<void> {
+    await this.#delete(RTM.DELROUTE, encodePlacedRoute(route), `route ${route.destination}`);
   }
 
   /** A route to the same destination with the same metric that is not to be replaced is another's: NetlinkError EEXIST. */
@@ -168,6 +172,11 @@ export class Rtnetlink {
   /** Those of all tables with one next hop. */
   async routes(): Promise<readonly Route[]> {
     return (await this.#routeMessages()).flatMap(({ data }) => readRoute(data));
+  }
+
+  /** Those of all tables and types. */
+  async placedRoutes(): Promise<readonly PlacedRoute[]> {
+    return (await this.#routeMessages()).map(({ data }) => readPlacedRoute(data));
   }
 
   /** Those of the actions that ours have. */

@@ -1,10 +1,16 @@
 /** Kernel settings below /proc/sys, of the network namespace this runs in. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
+/** Of IPv6 on all links; for IPv4 there is `net/ipv4/ip_forward`. */
+export const forwarding6 = 'net/ipv6/conf/all/forwarding';
+
+export function getSysctl(path: string): string {
+  return readFileSync(`/proc/sys/${path}`, 'utf8').trim();
+}
+
 /** Writes where the value differs. Synchronous, so that it can be used inside another namespace. */
 export function setSysctl(path: string, value: string): void {
-  const file = `/proc/sys/${path}`;
-  if (readFileSync(file, 'utf8').trim() !== value) writeFileSync(file, value);
+  if (getSysctl(path) !== value) writeFileSync(`/proc/sys/${path}`, value);
 }
 
 /**
@@ -12,7 +18,7 @@ export function setSysctl(path: string, value: string): void {
  * stricter of two settings counts, but a loose one of the interface counts more (ip-sysctl.rst, rp_filter).
  */
 export function loosenReversePath(name: string): void {
-  const of = (place: string): number => Number(readFileSync(`/proc/sys/net/ipv4/conf/${place}/rp_filter`, 'utf8'));
+  const of = (place: string): number => Number(getSysctl(`net/ipv4/conf/${place}/rp_filter`));
   if (Math.max(of('all'), of(name)) === 1) setSysctl(`net/ipv4/conf/${name}/rp_filter`, '2');
 }
 

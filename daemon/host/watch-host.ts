@@ -4,6 +4,7 @@ import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { type NetlinkMessage, openSocket } from '../../lib/netlink/socket.ts';
 import { readMultipath } from './multipath-codec.ts';
+import { type PlacedRoute, readPlacedRoute } from './rtnetlink-codec.ts';
 
 /** Multicast groups whose messages tell that links, addresses, routes, rules or settings changed. */
 const groups = [
@@ -19,6 +20,8 @@ export interface HostWatch {
   readonly names: readonly string[];
   /** Indexes of other links that routes of ours use: IPv4 routes go silently when their link goes down. */
   readonly used: () => ReadonlySet<number>;
+  /** Whether a route is one of ours, or to the same place: the kernel does not tell of a route that another one replaces. */
+  readonly concerns?: (route: PlacedRoute) => boolean;
   /** Whether a route of ours has no link yet: then it may be one that just got a network. */
   readonly isWaiting?: () => boolean;
   /** After each change of those links, their addresses, routes and settings, of rules and of settings of all links, and where the kernel lost messages. */
@@ -30,7 +33,15 @@ export interface HostWatch {
 }
 
 /** Of other links nothing is told: pods come and go. */
-export function watchHost({ names, used, isWaiting, onChange, onAddress, onGone }: HostWatch): () => void {
+export function watchHost({
+  names,
+  used,
+  concerns: concernsRoute,
+  isWaiting,
+  onChange,
+  onAddress,
+  onGone,
+}: HostWatch): () => void {
   const socket = openSocket();
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
@@ -44,6 +55,7 @@ export function watchHost({ names, used, isWaiting, onChange, onAddress, onGone 
     }
     if (type === RTM.NEWADDR || type === RTM.DELADDR) return isOurs(wire.readU32(data, 4));
     if (type === RTM.NEWNETCONF) return names.length > 0 && isOursOrAll(settingOf(data));
+    if (concernsRoute?.(readPlacedRoute(data)) === true) return true;
     const hops = readMultipath(data).flatMap((route) => route.hops);
     if (type === RTM.NEWROUTE && isWaiting?.() === true && hops.some(({ gateway }) => gateway === undefined))
       return true;

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { exec, TestNode } from '../../daemon/testing.ts';
 import { NftTable } from '../../daemon/host/nft.ts';
 
-const nft = promisify(execFile).bind(undefined, 'nft');
+const start = promisify(execFile);
 const node = new TestNode();
 const body = `set nat4 { type ipv4_addr; flags interval; elements = { 10.16.0.0/16, 10.17.0.0/16 }
 }
@@ -52,7 +52,7 @@ test('an edit at the very moment of a write is not taken for ours', async () => 
     const table = new NftTable('inet');
     exec('nft', 'flush', 'ruleset');
     const writing = table.set(body);
-    for (let edit = 0; edit < 3; edit += 1) await nft(['flush', 'ruleset']);
+    for (let edit = 0; edit < 3; edit += 1) await start('nft', ['flush', 'ruleset']);
     await writing;
     await table.set(body);
     assert.equal(list(), wanted, `round ${round}`);

@@ -1,0 +1,65 @@
+/**
+ * The two routes that the kernel makes of an address: to the address itself, and to its network. Whoever deletes them, as
+ * "ip route flush dev ovn0" does, takes the next hops of all other routes on the link away, and the kernel makes them with the
+ * address only.
+ */
+import { type Cidr, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { bitsOf } from '../../lib/net/ip.ts';
+import { type Address, localTable, mainTable, type PlacedRoute, RTN_LOCAL } from './rtnetlink-codec.ts';
+import type { Rtnetlink } from './rtnetlink.ts';
+import type { HostProblem } from './target.ts';
+
+export interface Restored {
+  /** Whether addresses were made anew. */
+  readonly isChanged: boolean;
+  readonly problems: readonly HostProblem[];
+}
+
+export class AddressRoutes {
+  readonly #netlink: Pick<Rtnetlink, 'addAddress' | 'deleteAddress'>;
+  /** Addresses that were made anew just now: where that did not help, it is told, and tried again only with what is told. */
+  readonly #tried = new Set<string>();
+
+  constructor(netlink: Pick<Rtnetlink, 'addAddress' | 'deleteAddress'>) {
+    this.#netlink = netlink;
+  }
+
+  /** Makes those of the addresses anew that lack a route; their link is up and running. @throws NetlinkError */
+  async restore(addresses: readonly Address[], present: readonly PlacedRoute[]): Promise<Restored> {
+    const problems: HostProblem[] = [];
+    let isChanged = false;
+    for (const address of addresses) {
+      const key = `${address.index} ${address.address}/${address.prefix}`;
+      const missing = missingOf(address, present);
+      if (missing === undefined) this.#tried.delete(key);
+      else if (this.#tried.delete(key)) problems.push(gone(address, missing));
+      else {
+        this.#tried.add(key);
+        isChanged = true;
+        await this.#netlink.deleteAddress(address);
+        await this.#netlink.addAddress(address);
+      }
+    }
+    return { isChanged, problems };
+  }
+}
+
+function missingOf({ index, address, prefix }: Address, present: readonly PlacedRoute[]): string | undefined {
+  const itself = parseCidr(`${address}/${bitsOf(address.includes(':') ? 6 : 4)}`);
+  const network = parseCidr(`${address}/${prefix}`);
+  if (itself === undefined || network === undefined) return undefined;
+  const has = (table: number, cidr: Cidr, isRight: (route: PlacedRoute) => boolean): boolean =>
+    present.some(
+      (route) =>
+        route.table === table && route.index === index && route.destination === formatCidr(cidr) && isRight(route),
+    );
+  if (!has(localTable, itself, ({ type }) => type === RTN_LOCAL)) return formatCidr(itself);
+  const isWhole = network.prefix === itself.prefix;
+  if (isWhole || has(mainTable, network, ({ unicast }) => unicast?.gateway === undefined)) return undefined;
+  return formatCidr(network);
+}
+
+function gone({ address, prefix }: Address, missing: string): HostProblem {
+  const message = `the kernel's route to ${missing} of address ${address}/${prefix} is gone, and did not come back with the address; it is tried again, look at "ip monitor route" and "ip rule" for who takes it away`;
+  return { code: 'AddressRouteMissing', message };
+}
