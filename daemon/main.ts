@@ -47,7 +47,15 @@ import { RouterAdvertisements } from './host/router-advertisements.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { watchHost } from './host/watch-host.ts';
 import { watchRuleset } from './host/watch-ruleset.ts';
-import { ensureSystemId, forgetGateway, isInstalled, openLocalOvs, systemId, tunnelEnds } from './ovs/local.ts';
+import {
+  ensureSystemId,
+  forgetGateway,
+  isInstalled,
+  openLocalOvs,
+  systemId,
+  tunnelEnds,
+  untilTakenUp,
+} from './ovs/local.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { SwitchPace } from './ovs/switch-pace.ts';
 import { isGateway } from './plan/gateway-role.ts';
@@ -153,6 +161,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     settings: { nodeName: settings.node, southbound: settings.sb, encapType, encapIp, datapathType, mtu, ...mirror },
     target,
     host,
+    untilTakenUp: (deadline) => untilTakenUp(ovs, deadline),
     node: () => nodes.get(settings.node),
     subnets: allSubnets,
     isGateway: hasRole,

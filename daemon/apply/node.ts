@@ -20,6 +20,8 @@ export interface NodeNetworkOptions {
   readonly otherNodes: () => readonly string[];
   /** Whether ovs-vswitchd is not known to be down: then an interface that it has not made will not come by itself. */
   readonly isSwitchUp: () => boolean;
+  /** Resolves when ovs-vswitchd has taken up all that is in the database. @throws the signal's reason */
+  readonly untilTakenUp: (signal: AbortSignal) => Promise<void>;
   readonly node: () => NodeFacts | undefined;
   readonly subnets: () => readonly SubnetFacts[];
   /** Whether traffic to other clusters may pass here. */
@@ -31,6 +33,8 @@ export interface NodeNetworkOptions {
 
 /** A starting ovs-vswitchd makes ovn0 by itself, within less. */
 const patienceMs = 3000;
+/** For a busy ovs-vswitchd to let go of a port. One that hangs makes none either, and is told of elsewhere. */
+const letGoMs = 10_000;
 
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
@@ -103,6 +107,10 @@ export class NodeNetwork {
     this.#isRemaking = true;
     this.refresh();
     await this.#options.target.untilApplied();
+    const deadline = AbortSignal.timeout(letGoMs);
+    await this.#options.untilTakenUp(deadline).catch((error: unknown) => {
+      if (error !== deadline.reason) throw error;
+    });
     this.#isRemaking = false;
     this.refresh();
   }

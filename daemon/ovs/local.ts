@@ -6,6 +6,7 @@ import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey } from '../plan/local-ovs.ts';
+import { until } from '../state/until.ts';
 
 /** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
 export async function openLocalOvs(remote: string, signal: AbortSignal): Promise<OvsdbClient> {
@@ -45,6 +46,19 @@ export async function openLocalOvs(remote: string, signal: AbortSignal): Promise
 export function switchConfig({ cache }: Pick<OvsdbClient, 'cache'>): { readonly asked: number; readonly done: number } {
   const [row] = cache.table('Open_vSwitch').rows.values();
   return { asked: Number(row?.['next_cfg'] ?? 0), done: Number(row?.['cur_cfg'] ?? 0) };
+}
+
+/**
+ * Resolves when ovs-vswitchd has taken up all that is in the database now. An interface that goes and comes again in one piece is for
+ * it the same interface, with the device it had. @throws the signal's reason
+ */
+export async function untilTakenUp(
+  client: Pick<OvsdbClient, 'cache' | 'subscribe'>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { asked } = switchConfig(client);
+  const isTakenUp = (): true | undefined => (switchConfig(client).done >= asked ? true : undefined);
+  await until([(check) => client.subscribe(check)], isTakenUp, signal);
 }
 
 /** What Open vSwitch has against an interface; undefined where it has nothing. */

@@ -8,7 +8,7 @@ import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseSandbox, planSandbox, sandboxOwner, type PortWishes } from '../plan/sandbox.ts';
 import type { Sandbox } from '../state/facts.ts';
 import { until } from '../state/until.ts';
-import { interfaceError, switchConfig } from './local.ts';
+import { interfaceError, untilTakenUp } from './local.ts';
 
 /** Open vSwitch or its database refused the port; the message says why. */
 export class PortRefused extends Error {
@@ -72,14 +72,9 @@ export class SandboxPorts {
     await this.#until(sandbox, signal, (row) => (row === undefined ? true : undefined));
   }
 
-  /**
-   * Resolves when ovs-vswitchd has taken up all that is in the database now. A port that goes and comes again in one piece is for
-   * it the same port, with the device it had. @throws the signal's reason
-   */
+  /** Resolves when ovs-vswitchd has taken up all that is in the database now. @throws the signal's reason */
   async untilTakenUp(signal: AbortSignal): Promise<void> {
-    const { asked } = switchConfig(this.#client);
-    const isTakenUp = (): true | undefined => (switchConfig(this.#client).done >= asked ? true : undefined);
-    await until([(check) => this.#client.subscribe(check)], isTakenUp, signal);
+    await untilTakenUp(this.#client, signal);
   }
 
   /** Why the port carries no packets, as far as the database tells; undefined where it does. */

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { test } from 'node:test';
+import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import { linkMissing } from '../host/target.ts';
+import { nodePortOwner } from '../plan/local-ovs.ts';
+import { NodeNetwork } from './node.ts';
+
+const unexpected = (): never => assert.fail();
+const join = { ip: '100.64.0.2', prefix: 16, gateway: '100.64.0.1' };
+const node = {
+  name: 'n1',
+  uid: 'u',
+  labels: {},
+  chassis: undefined,
+  unavailable: undefined,
+  internalIps: [],
+  networkNotes: {},
+  network: { subnet: 'join', mac: '02:00:64:40:00:02', addresses: [join], networks: ['100.64.0.0/16'] },
+};
+
+test('an ovn0 that is gone is made anew only once ovs-vswitchd has let go of the old one, or has not in its time', async (t) => {
+  let [now, isMissing] = [0, true];
+  t.mock.method(performance, 'now', () => now);
+  const log: string[] = [];
+  let answer = Promise.withResolvers<void>();
+  let applied = unexpected as () => void;
+  const target: OvsdbTarget = {
+    set: (owner) => void (owner === nodePortOwner && log.push('set')),
+    drop: (owner) => void (owner === nodePortOwner && log.push('drop')),
+    untilApplied: () => Promise.resolve(),
+    onResult: () => () => undefined,
+    desired: unexpected,
+    seal: unexpected,
+    owners: unexpected,
+    isApplied: true,
+    close: unexpected,
+  };
+  let deadline = new AbortController().signal;
+  const network = new NodeNetwork({
+    settings: {
+      nodeName: 'n1',
+      southbound: [],
+      encapType: 'geneve',
+      encapIp: '172.30.9.11',
+      datapathType: 'netdev',
+      mtu: 1400,
+      mirrorInterface: '',
+      isMirroringAll: false,
+    },
+    target,
+    host: {
+      set: () => undefined,
+      get problems() {
+        return isMissing ? [{ code: linkMissing, message: '' }] : [];
+      },
+      onResult: (listener) => void (applied = listener),
+    },
+    otherNodes: () => [],
+    isSwitchUp: () => true,
+    untilTakenUp: (signal) => {
+      deadline = signal;
+      return answer.promise;
+    },
+    node: () => node,
+    subnets: () => [],
+    isGateway: () => false,
+    forwarding: () => ({ isSpeaker: false, vpcs: new Map(), remotes: [] }),
+    addresses: () => [],
+  });
+  const wait = async (): Promise<readonly string[]> => {
+    await turn();
+    return log.splice(0);
+  };
+  const miss = (): void => {
+    applied();
+    now += 4000;
+    applied();
+  };
+  applied();
+  now += 1000;
+  applied();
+  assert.deepEqual(await wait(), [], 'a starting ovs-vswitchd makes it by itself');
+  now += 3000;
+  applied();
+  assert.deepEqual(await wait(), ['drop']);
+  network.refresh();
+  assert.deepEqual(await wait(), ['drop'], 'a change meanwhile');
+  answer.resolve();
+  assert.deepEqual(await wait(), ['set']);
+
+  answer = Promise.withResolvers();
+  miss();
+  assert.deepEqual(await wait(), ['drop']);
+  const late = new Error('late');
+  t.mock.getter(deadline, 'reason', () => late);
+  answer.reject(late);
+  assert.deepEqual(await wait(), ['set']);
+
+  isMissing = false;
+  miss();
+  assert.deepEqual(await wait(), []);
+});
