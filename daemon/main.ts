@@ -47,6 +47,7 @@ import { RouterAdvertisements } from './host/router-advertisements.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { watchHost } from './host/watch-host.ts';
 import { watchRuleset } from './host/watch-ruleset.ts';
+import { keepChassisName } from './ovs/chassis-name.ts';
 import {
   ensureSystemId,
   forgetGateway,
@@ -113,7 +114,9 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   // targets
   const encapIp = encapAddress(settings, self);
   const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
-  const chassis = await ensureSystemId(ovs, randomUUID);
+  // The name that OVN knows the node by already, also where the database is a new one.
+  const chassis = await ensureSystemId(ovs, () => self.chassis ?? randomUUID());
+  const unkeepName = keepChassisName(ovs, chassis, log);
   const hasRole = (): boolean =>
     isGateway({
       labels: nodes.get(settings.node)?.labels ?? {},
@@ -386,6 +389,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   learnedLoop.close();
   unwatchLinks();
   advertisements.close();
+  unkeepName();
   target.close();
   await Promise.all([health.close(), writer.close(), gateway.close(), events.close(), ovs.close(), kube.close()]);
 }

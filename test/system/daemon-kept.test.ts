@@ -7,6 +7,8 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { annotation } from '../../lib/api/names.ts';
+import { nodes } from '../../lib/kube/resources.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
@@ -108,6 +110,8 @@ for (const [what, command] of Object.entries(deeds)) {
 const rows: Readonly<Record<string, readonly string[]>> = {
   'the port of ovn0': ['del-port', 'br-int', 'ovn0'],
   'the settings of ovn-controller': ['remove', 'open', '.', 'external_ids', 'ovn-encap-ip', 'ovn-remote'],
+  'the chassis name': ['remove', 'open', '.', 'external_ids', 'system-id'],
+  'all settings of the node': ['clear', 'open', '.', 'external_ids'],
   'the iface-id of ovn0': ['remove', 'interface', 'ovn0', 'external_ids', 'iface-id'],
 };
 for (const [what, command] of Object.entries(rows)) {
@@ -116,6 +120,20 @@ for (const [what, command] of Object.entries(rows)) {
     await untilAsWanted();
   });
 }
+
+test('the chassis name is the same in a database that has lost it while no daemon ran; another one stays', async () => {
+  await node.kill('daemon');
+  node.vsctl('clear', 'open', '.', 'external_ids');
+  await node.startDaemon(cluster.kubeconfig);
+  await untilAsWanted();
+  node.vsctl('set', 'open', '.', 'external_ids:system-id=chassis-2');
+  await eventually('the Node to name it', async () => {
+    const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
+    return metadata.annotations?.[annotation.chassis] === 'chassis-2';
+  });
+  node.vsctl('set', 'open', '.', 'external_ids:system-id=chassis-1');
+  await untilAsWanted();
+});
 
 test('the port of a pod is back, with its traffic', async () => {
   const ofport = (): string => node.vsctl('--if-exists', 'get', 'interface', podPort, 'ofport');
