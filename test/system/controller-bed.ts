@@ -39,6 +39,8 @@ import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
 
 const root = join(import.meta.dirname, '../..');
 const system = 'kube-system';
+/** So long the controller lets statuses wait after many changes, and a bit. */
+const longestWaitMs = 1100;
 const tables = [
   'Load_Balancer',
   'Logical_Router',
@@ -308,9 +310,16 @@ export class ControllerBed {
     await this.kube.create(resource, { apiVersion: apiVersionOf(resource), kind: resource.kind, metadata, spec });
   }
 
-  /** The status of an object. */
+  /** The status of an object, and all rows that were there before it. */
   async status(resource: Resource, name: string): Promise<Readonly<Record<string, unknown>>> {
-    return ((await this.kube.get(resource, { name }))['status'] ?? {}) as Readonly<Record<string, unknown>>;
+    const object = await this.kube.get(resource, { name });
+    await this.#catchUp();
+    return (object['status'] ?? {}) as Readonly<Record<string, unknown>>;
+  }
+
+  /** Afterwards the mirror has what the database had before: whoever was told by Kubernetes may look for the rows of it. */
+  async #catchUp(): Promise<void> {
+    await this.nb.transact([{ op: 'comment', comment: 'a round trip' }]);
   }
 
   /** As the kubelet does when the containers have ended. */
@@ -328,9 +337,9 @@ export class ControllerBed {
   address(name: string, namespace = 'default'): Promise<string> {
     return eventually(`an address of ${namespace}/${name}`, async () => {
       const annotations = await this.annotations(pods, name, namespace);
-      return annotations['ovn.kubernetes.io/allocated'] === 'true'
-        ? annotations['ovn.kubernetes.io/ip_address']
-        : undefined;
+      if (annotations['ovn.kubernetes.io/allocated'] !== 'true') return undefined;
+      await this.#catchUp();
+      return annotations['ovn.kubernetes.io/ip_address'];
     });
   }
 
@@ -341,6 +350,7 @@ export class ControllerBed {
         const about = event['involvedObject'] as { name?: string };
         return event['reason'] === reason && about.name === name && pattern.test(String(event['message']));
       });
+      if (found !== undefined) await this.#catchUp();
       return found === undefined ? undefined : String(found['message']);
     });
   }
@@ -357,11 +367,10 @@ export class ControllerBed {
     name: string,
     type: string,
   ): Promise<{ status: string; reason: string; message: string } | undefined> {
-    const subnet = await this.kube.get(subnets, { name });
-    const status = subnet['status'] as
-      | { conditions?: { type: string; status: string; reason: string; message: string }[] }
-      | undefined;
-    return status?.conditions?.find((condition) => condition.type === type);
+    const status = (await this.status(subnets, name)) as {
+      conditions?: { type: string; status: string; reason: string; message: string }[];
+    };
+    return status.conditions?.find((condition) => condition.type === type);
   }
 
   async untilCondition(name: string, type: string, status: string, reason?: string): Promise<string> {
@@ -391,12 +400,14 @@ export class ControllerBed {
     await eventually(
       'quiet',
       async () => {
+        const begunMs = performance.now();
         const now = { ...(await this.versions()), rows: String(this.changes) };
+        const readMs = performance.now() - begunMs;
         const names = new Set([...Object.keys(before), ...Object.keys(now)]);
         const changed = [...names].filter((name) => before[name] !== (now as Record<string, string>)[name]);
         before = now;
         if (changed.length === 0) return true;
-        await sleep(700);
+        await sleep(Math.max(longestWaitMs, 10 * readMs));
         throw new Error(`still changing: ${changed.join(' ')}`);
       },
       120_000,
