@@ -168,7 +168,7 @@ export class CliBed {
   async renewLease(): Promise<void> {
     const metadata = { name: 'isthmus-interconnect', namespace };
     const renewTime = new Date().toISOString().replace('Z', '000Z');
-    const spec = { holderIdentity: 'agent-0', leaseDurationSeconds: 15, renewTime };
+    const spec = { holderIdentity: 'agent-0', leaseDurationSeconds: 600, renewTime };
     await this.kube.patch(leases, metadata, 'apply', {
       apiVersion: apiVersionOf(leases),
       kind: 'Lease',
