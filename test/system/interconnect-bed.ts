@@ -102,7 +102,7 @@ export class Bed {
   /** Attaches a foreign zone as its administrator would. */
   async attachForeign(plan: ClusterPlan, address: string): Promise<void> {
     this.#ovn.startForeign(plan);
-    await until('ovn-ic makes the transit switch', 10_000, () => this.nb(plan.name, 'ls-list').includes('(ts)'));
+    await until('ovn-ic makes the transit switch', () => this.nb(plan.name, 'ls-list').includes('(ts)'));
     this.#ovn.attachForeign(plan, address);
   }
 
@@ -136,7 +136,7 @@ export class Bed {
       '--metrics-address=127.0.0.1:0',
       ...argv,
     ]);
-    await until('the hub serves', 20_000, () => this.count('hub-serve', '"serving"') > 0);
+    await until('the hub serves', () => this.count('hub-serve', '"serving"') > 0);
   }
 
   /** The hub's databases are lost, and empty ones take their place. */
@@ -295,10 +295,12 @@ export class Bed {
   }
 }
 
+/** Only keeps a test from hanging. */
+const timeoutMs = 120_000;
+
 /** Repeats until the function neither throws nor returns undefined or false. */
 export async function until<T>(
   what: string,
-  timeoutMs: number,
   look: () => T | undefined | false | Promise<T | undefined | false>,
 ): Promise<T> {
   const deadline = performance.now() + timeoutMs;
@@ -320,7 +322,7 @@ async function applyDefinitions(client: KubeClient): Promise<void> {
     await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   }
   for (const resource of [subnets, interconnects, interconnectGateways, hubMembers]) {
-    await until(`${resource.plural} served`, 20_000, async () => {
+    await until(`${resource.plural} served`, async () => {
       try {
         return await client.list(resource);
       } catch (error) {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
@@ -10,6 +11,9 @@ import { interconnectGateways, interconnects, remoteClusters, transitSwitches } 
 import type { RawObject, Resource } from '../../lib/kube/types.ts';
 import { type Bed, until } from './interconnect-bed.ts';
 import { sendFlows, type FlowResult } from './udp-flows.ts';
+
+/** Of all flows in one change, which is a seventh of a second of them. */
+const lossesAllowed = 280;
 
 const run = promisify(execFile);
 export const pods = { east: '10.16.0.11', west: '10.17.0.11', outside: '10.18.0.11' };
@@ -28,7 +32,7 @@ export function lookAt(bed: Bed) {
     (await status<TransitSwitchStatus>(cluster, transitSwitches, 'ts')).paths ?? [];
   const holders = async (cluster: string) => (await paths(cluster)).map(({ holder }) => holder ?? '');
   const settled = (cluster: string, other: string, count = 2) =>
-    until(`${count} paths from ${cluster} to ${other} are up`, 40_000, async () => {
+    until(`${count} paths from ${cluster} to ${other} are up`, async () => {
       const found = await remote(cluster, other);
       return found.pathsUp === `${count}/${count}`;
     });
@@ -48,7 +52,7 @@ export function lookAt(bed: Bed) {
       '-i',
       '0.05',
       '-W',
-      '1',
+      '5',
       '-c',
       String(count),
       pods[to],
@@ -57,24 +61,31 @@ export function lookAt(bed: Bed) {
     return Number(/(\d+) received/.exec(stdout)?.[1] ?? 0);
   };
   const reach = async (): Promise<void> => {
-    await until('west reaches east', 15_000, async () => (await pings('west', 'east', 1)) === 1);
-    await until('east reaches west', 15_000, async () => (await pings('east', 'west', 1)) === 1);
+    await until('west reaches east', async () => (await pings('west', 'east', 1)) === 1);
+    await until('east reaches west', async () => (await pings('east', 'west', 1)) === 1);
   };
-  /** Forty flows from west to east and back. */
-  const flows = (durationMs: number): Promise<FlowResult> =>
-    sendFlows(bed.netns('pwest'), { address: pods.east, port: flowPort, flows: 40, intervalMs: 20, durationMs });
+  /** Forty flows from west to east and back. @returns ends them a while later, for what comes after a change */
+  const flows = (): ((afterMs?: number) => Promise<FlowResult>) => {
+    const stop = sendFlows(bed.netns('pwest'), { address: pods.east, port: flowPort, flows: 40, intervalMs: 20 });
+    return async (afterMs = 3000) => {
+      await sleep(afterMs);
+      return stop();
+    };
+  };
   /** A planned change loses no more than what ovn-controller takes to change its flows, which it does one after another. */
   const judge = (
     context: TestContext,
     what: string,
-    { sent, received, gapsMs, lostAtMs }: FlowResult,
+    { sent, received, gapsMs, stallMs, lostAtMs }: FlowResult,
     longestMs = 600,
   ): void => {
     const lost = sent - received;
     const when = lostAtMs.map((atMs) => new Date(atMs).toISOString()).join(' to ');
-    context.diagnostic(`${what}: ${lost} of ${sent} lost ${when}, longest gaps ${gapsMs.slice(0, 5).join(', ')} ms`);
-    assert.ok(longestMs > 600 || lost <= sent / 100, `${what}: ${lost} of ${sent} lost`);
-    assert.ok((gapsMs[0] ?? Infinity) < longestMs, `${what}: a flow heard nothing for ${gapsMs[0]} ms`);
+    context.diagnostic(
+      `${what}: ${lost} of ${sent} lost ${when}, longest gaps ${gapsMs.slice(0, 5).join(', ')} ms, sender held up ${stallMs} ms`,
+    );
+    assert.ok(longestMs > 600 || lost <= lossesAllowed, `${what}: ${lost} of ${sent} lost`);
+    assert.ok((gapsMs[0] ?? Infinity) < longestMs + stallMs, `${what}: a flow heard nothing for ${gapsMs[0]} ms`);
   };
   const versions = async (): Promise<string> => {
     const objects: RawObject[] = [];

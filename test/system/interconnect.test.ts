@@ -88,11 +88,11 @@ describe('two clusters, a hub, real OVN', () => {
 
   it('joins with one token each; pods reach each other over two paths; kubectl tells', async () => {
     await reach();
-    await until('east is ready', 10_000, isTrue('east', 'Ready'));
-    await until('west is ready', 10_000, isTrue('west', 'Ready'));
+    await until('east is ready', isTrue('east', 'Ready'));
+    await until('west is ready', isTrue('west', 'Ready'));
     await allSettled();
-    await until('west is protected', 5000, isTrue('west', 'DataplaneProtected'));
-    assert.equal((await remote('east', 'west')).phase, 'Ready');
+    await until('west is protected', isTrue('west', 'DataplaneProtected'));
+    await until('east shows west', async () => (await remote('east', 'west')).phase === 'Ready');
     assert.deepEqual((await holders('east')).sort(), ['a1', 'a2'], 'each path on a gateway of its own');
     assert.equal(nextHops('east', '10.17.0.0/16').length, 2);
     for (const type of [
@@ -103,7 +103,7 @@ describe('two clusters, a hub, real OVN', () => {
       'NoConflicts',
       'CertificateValid',
     ])
-      assert.equal((await condition('east', type))?.status, 'True', type);
+      await until(`${type} of east`, isTrue('east', type));
     await watch('east', 'nb', 'OVN_Northbound', northboundMonitor);
     await watch('west', 'nb', 'OVN_Northbound', northboundMonitor);
     await watch('east', 'sb', 'OVN_Southbound', southboundMonitor);
@@ -119,11 +119,7 @@ describe('two clusters, a hub, real OVN', () => {
 
   it('goes on without the hub, says so, and a hub that is back writes nothing', async () => {
     await bed.kill('hub-serve');
-    await until(
-      'HubReachable is False',
-      10_000,
-      async () => (await condition('west', 'HubReachable'))?.status === 'False',
-    );
+    await until('HubReachable is False', async () => (await condition('west', 'HubReachable'))?.status === 'False');
     assert.equal(await pings('west', 'east', 10), 10);
     assert.equal((await condition('west', 'Ready'))?.status, 'True');
     writes = 0;
@@ -131,7 +127,7 @@ describe('two clusters, a hub, real OVN', () => {
     await bed.kill('agent-west');
     const silences = bed.count('agent-west', 'did not answer');
     bed.startAgent('west');
-    await until('the agent is there', 40_000, () => bed.count('agent-west', 'did not answer') > silences);
+    await until('the agent is there', () => bed.count('agent-west', 'did not answer') > silences);
     await sleep(7000);
     assert.equal(writes, 0, 'it leaves all rows as they are');
     assert.equal(await pings('west', 'east', 5), 5);
@@ -139,17 +135,13 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal((await status<{ remoteClusters?: number }>('west', interconnects, 'default')).remoteClusters, 1);
     await bed.serveHub();
     for (const cluster of ['east', 'west'])
-      await until(
-        `${cluster} is back`,
-        15_000,
-        async () => (await condition(cluster, 'HubReachable'))?.status === 'True',
-      );
+      await until(`${cluster} is back`, async () => (await condition(cluster, 'HubReachable'))?.status === 'True');
     await sleep(500);
     assert.equal(writes, 0);
   });
 
   it('an agent that was killed and started again writes nothing, to no database and to no object', async () => {
-    await until('all is settled', 5000, async () => {
+    await until('all is settled', async () => {
       const first = await versions();
       await sleep(1500);
       return first === (await versions());
@@ -162,7 +154,7 @@ describe('two clusters, a hub, real OVN', () => {
     const start = performance.now();
     bed.startAgent('east');
     bed.startAgent('west');
-    await until('both agents are connected', 40_000, () =>
+    await until('both agents are connected', () =>
       connected().every((count, index) => count > (before.connected[index] ?? 0)),
     );
     const awayMs = performance.now() - start;
@@ -172,17 +164,17 @@ describe('two clusters, a hub, real OVN', () => {
     if (awayMs < 8000) assert.equal(await versions(), before.objects);
   });
 
-  it('names what stands still, within ten seconds, while traffic goes on', async () => {
+  it('names what stands still while traffic goes on', async () => {
     const says = (cluster: string, type: string, reason: string) => async () => {
       const found = await condition(cluster, type);
       return found?.reason === reason && found;
     };
     bed.signalPid('hub/icsb', 'SIGSTOP');
     for (const cluster of ['east', 'west'])
-      await until(`${cluster} is told`, 10_000, says(cluster, 'HubDatabasesReady', 'HubDatabasesStuck'));
+      await until(`${cluster} is told`, says(cluster, 'HubDatabasesReady', 'HubDatabasesStuck'));
     assert.equal(await pings('west', 'east', 3), 3);
     bed.signalPid('hub/icsb', 'SIGCONT');
-    await until('east is told of the end', 10_000, isTrue('east', 'HubDatabasesReady'));
+    await until('east is told of the end', isTrue('east', 'HubDatabasesReady'));
     for (const [file, reason, news] of [
       ['east/northd', 'NorthdStuck', '10.40.1.0/24'],
       ['east/sb', 'SouthboundSilent', '10.40.2.0/24'],
@@ -191,36 +183,36 @@ describe('two clusters, a hub, real OVN', () => {
       bed.signalPid(file, 'SIGSTOP');
       // OVN has something to follow: a route more in east.
       await bed.subnet('west', 'news', news);
-      const found = await until(`${reason} is said`, 10_000, says('east', 'RoutesConverged', reason)).finally(() =>
+      const found = await until(`${reason} is said`, says('east', 'RoutesConverged', reason)).finally(() =>
         bed.signalPid(file, 'SIGCONT'),
       );
       assert.match(found.message ?? '', /since \d{4}-/);
-      await until(`${reason} is over`, 15_000, isTrue('east', 'RoutesConverged'));
+      await until(`${reason} is over`, isTrue('east', 'RoutesConverged'));
       await bed.kube('west').delete(subnets, { name: 'news' });
     }
     // Nor can an agent begin that finds a database silent.
     await bed.kill('agent-east');
     bed.signalPid('east/nb', 'SIGSTOP');
     bed.startAgent('east');
-    await until('it is said why', 40_000, says('east', 'RoutesConverged', 'NorthboundSilent')).finally(() =>
+    await until('it is said why', says('east', 'RoutesConverged', 'NorthboundSilent')).finally(() =>
       bed.signalPid('east/nb', 'SIGCONT'),
     );
-    await until('the agent has begun', 15_000, isTrue('east', 'RoutesConverged'));
+    await until('the agent has begun', isTrue('east', 'RoutesConverged'));
     assert.equal(await pings('west', 'east', 3), 3);
     await allSettled();
   });
 
   it('goes on when the databases of the hub are lost, with the hub running and without', async (context) => {
     for (const isHubKilled of [false, true]) {
-      const flowing = flows(8000);
+      const stop = flows();
       if (isHubKilled) await bed.kill('hub-serve');
       await bed.wipeHubDatabases();
       if (isHubKilled) await bed.serveHub();
       const ic = await watch('hub', 'icsb', icSouthbound.database, icSouthbound.monitor);
-      await until('both are in the databases again', 20_000, () => ic.cache.table('Port_Binding').rows.size === 4);
-      judge(context, 'databases of the hub wiped', await flowing);
+      await until('both are in the databases again', () => ic.cache.table('Port_Binding').rows.size === 4);
       for (const cluster of ['east', 'west'])
-        await until(`${cluster} is converged`, 10_000, isTrue(cluster, 'RoutesConverged'));
+        await until(`${cluster} is converged`, isTrue(cluster, 'RoutesConverged'));
+      judge(context, 'databases of the hub wiped', await stop());
       assert.equal(nextHops('east', '10.17.0.0/16').length, 2);
     }
   });
@@ -229,18 +221,19 @@ describe('two clusters, a hub, real OVN', () => {
     const frozen = ['hub/icnb', 'hub/icsb'];
     bed.signal('hub-serve', 'SIGSTOP');
     for (const file of frozen) bed.signalPid(file, 'SIGSTOP');
-    const flowing = flows(8000);
+    const stop = flows();
     await sleep(2000);
     bed.killOvs('a1');
-    judge(context, 'gateway of the other side killed, hub frozen', await flowing, 1000);
-    assert.equal(nextHops('west', '10.16.0.0/16').length, 1, 'the path is out of the routes');
-    const back = flows(14_000);
+    await until('the path is out of the routes', () => nextHops('west', '10.16.0.0/16').length === 1);
+    judge(context, 'gateway of the other side killed, hub frozen', await stop(), 1000);
+    const stopBack = flows();
     bed.startOvs('a1');
     await sleep(1000);
     for (const file of frozen) bed.signalPid(file, 'SIGCONT');
     bed.signal('hub-serve', 'SIGCONT');
-    judge(context, 'gateway returned', await back);
+    await until('the path is in the routes again', () => nextHops('west', '10.16.0.0/16').length === 2);
     await allSettled();
+    judge(context, 'gateway returned', await stopBack());
   });
 
   it('two gateways that hear others and not each other keep the paths they anchor, until they hear each other again', async (context) => {
@@ -251,41 +244,44 @@ describe('two clusters, a hub, real OVN', () => {
     await allSettled();
     const before = await orders();
     bed.dropTunnel(first, second);
-    await until('the cut is named', 5000, async () => {
+    await until('the cut is named', async () => {
       const said = await condition('west', 'GatewaysReady');
       return said?.reason === 'GatewaysCutOff' && said.message?.startsWith(`${first} (172.30.0.171) and ${second} `);
     });
-    await until('each has its own path alone', 3000, async () => {
+    await until('each has its own path alone', async () => {
       const [anchors, now] = [before.map((order) => order.split(',')[0]), await orders()];
       return now.join(' ') === anchors.join(' ') && (await holders('west')).join(' ') === anchors.join(' ');
     });
     const held = claims();
-    const sending = flows(14_000);
+    const stop = flows();
     await sleep(2000);
     assert.equal(claims(), held, 'nobody takes a port from the other');
     bed.passTunnels();
-    judge(context, 'two gateways hear each other again', await sending);
-    await until('the orders are whole', 10_000, async () => (await orders()).join(' ') === before.join(' '));
+    await until('the orders are whole', async () => (await orders()).join(' ') === before.join(' '));
+    judge(context, 'two gateways hear each other again', await stop());
     assert.equal(claims(), held);
-    assert.equal((await condition('west', 'GatewaysReady'))?.status, 'True');
+    await until('the cut is over', isTrue('west', 'GatewaysReady'));
     await allSettled();
   });
 
   it('a gateway is drained without loss, and comes back without', async (context) => {
     const drain = (value: boolean) =>
       bed.kube('east').patch(interconnectGateways, { name: 'a1' }, 'merge', { spec: { drain: value } });
-    const flowing = flows(14_000);
+    const stop = flows();
     await sleep(500);
     await drain(true);
-    await until('a1 holds nothing', 12_000, async () => !(await holders('east')).includes('a1'));
-    judge(context, 'drained', await flowing);
-    assert.equal((await condition('east', 'Ready', interconnectGateways, 'a1'))?.reason, 'Drained');
+    await until('a1 holds nothing', async () => !(await holders('east')).includes('a1'));
+    judge(context, 'drained', await stop(5000));
+    await until(
+      'a1 says so',
+      async () => (await condition('east', 'Ready', interconnectGateways, 'a1'))?.reason === 'Drained',
+    );
     await allSettled();
-    const back = flows(14_000);
+    const stopBack = flows();
     await drain(false);
-    await until('a1 holds a path again', 12_000, async () => (await holders('east')).includes('a1'));
-    judge(context, 'undrained', await back);
+    await until('a1 holds a path again', async () => (await holders('east')).includes('a1'));
     await allSettled();
+    judge(context, 'undrained', await stopBack(5000));
   });
 
   it('a node that is a gateway no more hands its paths over first; one that becomes a gateway gets some', async (context) => {
@@ -293,47 +289,46 @@ describe('two clusters, a hub, real OVN', () => {
       bed
         .kube('west')
         .patch(nodes, { name: 'b2' }, 'merge', { metadata: { labels: { 'ovn.kubernetes.io/ic-gw': value } } });
-    const flowing = flows(14_000);
+    const stop = flows();
     await sleep(500);
     await label(null);
-    await until('b2 has no gateway object', 12_000, async () =>
+    await until('b2 has no gateway object', async () =>
       (await bed.kube('west').list(interconnectGateways)).every(({ metadata }) => metadata.name !== 'b2'),
     );
-    judge(context, 'unselected', await flowing);
+    judge(context, 'unselected', await stop(5000));
     assert.ok(!bed.nb('west', '--columns=chassis_name', 'list', 'Gateway_Chassis').includes('b2'));
-    const back = flows(28_000);
+    const stopBack = flows();
     await label('true');
-    await until('b2 holds a path', 25_000, async () => (await holders('west')).includes('b2'));
-    judge(context, 'selected', await back);
+    await until('b2 holds a path', async () => (await holders('west')).includes('b2'));
     await allSettled();
+    judge(context, 'selected', await stopBack(5000));
   });
 
   it('gets more paths and fewer without loss', async (context) => {
     for (const count of [4, 2]) {
-      const flowing = flows(20_000);
+      const stop = flows();
       await bed.kill('hub-serve');
       await bed.serveHub(`--paths=${count}`);
       await until(
         `${count} paths`,
-        25_000,
         async () => (await paths('east')).length === count && (await paths('west')).length === count,
       );
       await Promise.all([settled('east', 'west', count), settled('west', 'east', count)]);
-      judge(context, `${count} paths`, await flowing);
+      judge(context, `${count} paths`, await stop());
       assert.equal(nextHops('east', '10.17.0.0/16').length, count);
     }
-    assert.ok(!bed.nb('east', 'ls-list').includes('(ts2)'));
+    await until('the third path is gone', () => !bed.nb('east', 'ls-list').includes('(ts2)'));
   });
 
   it('a cluster that dies as a whole loses its routes at once, and has them back when it returns', async (context) => {
     for (const node of gateways.west) bed.killOvs(node);
     const start = performance.now();
-    await until('east has no route to west', 3000, () => nextHops('east', '10.17.0.0/16').length === 0);
+    await until('east has no route to west', () => nextHops('east', '10.17.0.0/16').length === 0);
     context.diagnostic(`routes gone after ${Math.round(performance.now() - start)} ms`);
-    await until('east says so', 3000, async () => (await remote('east', 'west')).phase === 'Unreachable');
+    await until('east says so', async () => (await remote('east', 'west')).phase === 'Unreachable');
     for (const node of gateways.west) bed.startOvs(node);
     const back = performance.now();
-    await until('west is reached again', 15_000, async () => (await pings('east', 'west', 1)) === 1);
+    await until('west is reached again', async () => (await pings('east', 'west', 1)) === 1);
     context.diagnostic(`reached again after ${Math.round(performance.now() - back)} ms`);
     await allSettled();
   });
@@ -352,15 +347,15 @@ describe('two clusters, a hub, real OVN', () => {
         spec: { vpc: 'blue-vpc' },
       });
     }
-    await until('east has routes to the blue VPC of west', 10_000, () =>
+    await until('east has routes to the blue VPC of west', () =>
       bed.nb('east', 'lr-route-list', 'blue-vpc').includes('10.51.0.0/16'),
     );
     assert.ok(!bed.nb('east', 'lr-route-list', 'ovn-cluster').includes('10.51.0.0/16'), 'and no other VPC has');
     for (const cluster of ['west', 'east'])
-      await until(`it is ready in ${cluster}`, 10_000, () => bed.isReady(cluster, transitSwitches, 'blue'));
+      await until(`it is ready in ${cluster}`, () => bed.isReady(cluster, transitSwitches, 'blue'));
     for (const cluster of ['west', 'east']) {
       await bed.kube(cluster).delete(transitSwitches, { name: 'blue' });
-      await until(`${cluster} lets it go`, 10_000, async () =>
+      await until(`${cluster} lets it go`, async () =>
         (await bed.kube(cluster).list(transitSwitches)).every(({ metadata }) => metadata.name !== 'blue'),
       );
       assert.ok(!bed.nb(cluster, 'ls-list').includes('blue'), cluster);
@@ -372,7 +367,7 @@ describe('two clusters, a hub, real OVN', () => {
 
   it('rejects a prefix that another cluster has, names the holder, and changes no forwarding', async () => {
     await bed.subnet('west', 'clash', '10.16.4.0/22');
-    const conflict = await until('west is told', 5000, async () => {
+    const conflict = await until('west is told', async () => {
       const found = await condition('west', 'NoConflicts');
       return found?.status === 'False' && found;
     });
@@ -383,15 +378,15 @@ describe('two clusters, a hub, real OVN', () => {
     assert.ok(bed.nb('west', 'lr-route-list', 'ovn-cluster').includes('10.16.0.0/16'));
     await bed.kube('west').delete(subnets, { name: 'clash' });
     await reach();
-    await until('the conflict is over', 5000, async () => (await condition('west', 'NoConflicts'))?.status === 'True');
+    await until('the conflict is over', async () => (await condition('west', 'NoConflicts'))?.status === 'True');
   });
 
   it('works with a zone that runs plain ovn-ic', async () => {
     await bed.attachForeign(outside, '100.100.0.200/19');
-    await until('outside reaches east', 15_000, async () => (await pings('outside', 'east', 1)) === 1);
-    await until('west reaches outside', 15_000, async () => (await pings('west', 'outside', 1)) === 1);
+    await until('outside reaches east', async () => (await pings('outside', 'east', 1)) === 1);
+    await until('west reaches outside', async () => (await pings('west', 'outside', 1)) === 1);
     assert.match(bed.nb('outside', 'lr-route-list', 'ovn-cluster'), /10\.16\.0\.0\/16\s+100\.100\.0\.\d.*learned/);
-    await until('east shows it', 5000, async () => (await remote('east', 'outside')).phase === 'Ready');
+    await until('east shows it', async () => (await remote('east', 'outside')).phase === 'Ready');
   });
 
   it('is renamed with every row as it was, also with hub and agent killed on the way; it goes on until it has a token', async (context) => {
@@ -421,44 +416,35 @@ describe('two clusters, a hub, real OVN', () => {
     };
     await allSettled();
     const before = rows();
-    const flowing = flows(8000);
+    const stop = flows();
     await call('occident');
     await until(
       'it says what it lacks',
-      5000,
       async () => (await condition('west', 'Joined'))?.reason === 'TokenForOtherCluster',
     );
     assert.equal((await remote('east', 'west')).phase, 'Ready', 'a member by the name it has');
     await give('occident');
-    await until('east knows occident', 8000, () => isCalled('occident', 'west'));
+    await until('east knows occident', () => isCalled('occident', 'west'));
     assert.equal(bed.nb('west', '--bare', '--columns=name', 'list', 'NB_Global').trim(), 'occident');
-    judge(context, 'renamed', await flowing);
+    judge(context, 'renamed', await stop());
     assert.deepEqual(rows(), before);
-    const again = flows(6500);
+    const stopAgain = flows();
     await give('abend');
     await call('abend');
     await Promise.all([bed.kill('hub-serve'), bed.kill('agent-west')]);
     bed.startAgent('west');
     await bed.serveHub();
-    await until('east knows abend', 20_000, () => isCalled('abend', 'occident'));
-    judge(context, 'renamed, hub and agent killed', await again);
+    await until('east knows abend', () => isCalled('abend', 'occident'));
+    judge(context, 'renamed, hub and agent killed', await stopAgain());
     assert.deepEqual(rows(), before);
     await Promise.all([settled('east', 'abend'), settled('west', 'east')]);
   });
 
   it('leaves without a trace', async () => {
     await bed.kube('west').delete(interconnects, { name: 'default' });
-    await until(
-      'the Interconnect is gone',
-      15_000,
-      async () => (await bed.kube('west').list(interconnects)).length === 0,
-    );
+    await until('the Interconnect is gone', async () => (await bed.kube('west').list(interconnects)).length === 0);
     for (const resource of [remoteClusters, transitSwitches, interconnectGateways])
-      await until(
-        `${resource.plural} are gone`,
-        5000,
-        async () => (await bed.kube('west').list(resource)).length === 0,
-      );
+      await until(`${resource.plural} are gone`, async () => (await bed.kube('west').list(resource)).length === 0);
     await assert.rejects(
       bed.kube('west').get(secrets, { namespace: 'kube-system', name: 'isthmus-interconnect-identity' }),
     );
@@ -480,18 +466,11 @@ describe('two clusters, a hub, real OVN', () => {
     assert.ok(!bed.sb('west', 'list', 'Encap').includes('172.30.0.161'));
     assert.equal(bed.sb('west', '--bare', 'list', 'FDB').trim(), '');
     const ic = await watch('hub', 'icsb', icSouthbound.database, icSouthbound.monitor);
-    assert.deepEqual([...ic.cache.table('Availability_Zone').rows.values()].map((row) => String(row['name'])).sort(), [
-      'east',
-      'outside',
-    ]);
-    for (const [table, count] of [
-      ['Port_Binding', 3],
-      ['Route', 3],
-      ['Gateway', 3],
-      ['Encap', 3],
-    ] as const)
-      assert.equal(ic.cache.table(table).rows.size, count, table);
-    await until('east forgets west', 5000, async () => (await bed.kube('east').list(remoteClusters)).length === 1);
+    const zones = () => [...ic.cache.table('Availability_Zone').rows.values()].map((row) => String(row['name']));
+    await until('its zone is gone', () => zones().sort().join() === 'east,outside');
+    for (const table of ['Port_Binding', 'Route', 'Gateway', 'Encap'])
+      await until(`what it had as ${table} is gone`, () => ic.cache.table(table).rows.size === 3);
+    await until('east forgets west', async () => (await bed.kube('east').list(remoteClusters)).length === 1);
     assert.ok(!bed.nb('east', 'lr-route-list', 'ovn-cluster').includes('10.17.0.0/16'));
   });
 });

@@ -1,19 +1,23 @@
 /**
- * Many UDP flows between two network namespaces, and the longest time that one of them heard nothing. Run as a program it
- * is one of the two ends: `echo PORT`, or `send ADDRESS PORT FLOWS INTERVAL_MS DURATION_MS`.
+ * Many UDP flows between two network namespaces, and the longest time in which one of them had no answers. Run as a program it
+ * is one of the two ends: `echo PORT`, or `send ADDRESS PORT FLOWS INTERVAL_MS`, which sends until its standard input ends.
  */
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { createSocket } from 'node:dgram';
-import { promisify } from 'node:util';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 
-const run = promisify(execFile);
+/** How late the last answers may be. */
+const graceMs = 1000;
 const here = import.meta.filename;
 
 export interface FlowResult {
   readonly sent: number;
   readonly received: number;
-  /** Of each flow, in milliseconds, the longest first. */
+  /** Of each flow what it lost at a stretch, in milliseconds, the longest first; packets that were late are not lost. */
   readonly gapsMs: readonly number[];
+  /** By how much its timer was late at most, in milliseconds: so long the machine held up the sender itself. */
+  readonly stallMs: number;
   /** When the first and the last packet that had no answer left, in Unix milliseconds. */
   readonly lostAtMs: readonly number[];
 }
@@ -22,19 +26,19 @@ export function startEcho(namespace: string, port: number): ChildProcess {
   return spawn('ip', ['netns', 'exec', namespace, process.execPath, here, 'echo', String(port)], { stdio: 'ignore' });
 }
 
-export async function sendFlows(
+/** Sends from now on. @returns ends it, and gives what came of it */
+export function sendFlows(
   namespace: string,
-  {
-    address,
-    port,
-    flows,
-    intervalMs,
-    durationMs,
-  }: Readonly<Record<'port' | 'flows' | 'intervalMs' | 'durationMs', number>> & { readonly address: string },
-): Promise<FlowResult> {
-  const argv = [address, port, flows, intervalMs, durationMs].map(String);
-  const { stdout } = await run('ip', ['netns', 'exec', namespace, process.execPath, here, 'send', ...argv]);
-  return JSON.parse(stdout) as FlowResult;
+  { address, port, flows, intervalMs }: Readonly<Record<'port' | 'flows' | 'intervalMs', number>> & { address: string },
+): () => Promise<FlowResult> {
+  const argv = [address, port, flows, intervalMs].map(String);
+  const command = ['netns', 'exec', namespace, process.execPath, here, 'send', ...argv];
+  const child = spawn('ip', command, { stdio: ['pipe', 'pipe', 'inherit'] });
+  const told = text(child.stdout);
+  return async () => {
+    child.stdin.end();
+    return JSON.parse(await told) as FlowResult;
+  };
 }
 
 function echo(port: number): void {
@@ -43,59 +47,67 @@ function echo(port: number): void {
   socket.bind(port);
 }
 
-async function send(
-  address: string,
-  port: number,
-  flows: number,
-  intervalMs: number,
-  durationMs: number,
-): Promise<void> {
-  let [sent, received] = [0, 0];
-  const start = performance.now();
-  const unanswered = new Map<string, number>();
-  const gaps = Array.from({ length: flows }, () => 0);
-  const last = Array.from({ length: flows }, () => start);
-  const heard = (flow: number): void => {
-    const now = performance.now();
-    gaps[flow] = Math.max(gaps[flow] ?? 0, now - (last[flow] ?? now));
-    last[flow] = now;
-  };
-  const sockets = gaps.map((_, flow) => {
+interface Sent {
+  /** Unix milliseconds. */
+  readonly atMs: number;
+  isAnswered: boolean;
+}
+
+async function send(address: string, port: number, flows: number, intervalMs: number): Promise<void> {
+  const sent: readonly Sent[][] = Array.from({ length: flows }, () => []);
+  let [stallMs, tickedMs] = [0, performance.now()];
+  const sockets = sent.map((packets) => {
     const socket = createSocket('udp4');
     socket.on('message', (message) => {
-      received += 1;
-      unanswered.delete(`${flow} ${message.toString()}`);
-      heard(flow);
+      const packet = packets[Number(message.toString())];
+      if (packet) packet.isAnswered = true;
     });
     // A path that is away may answer with ICMP.
     socket.on('error', () => undefined);
     return socket;
   });
   const timer = setInterval(() => {
+    const now = performance.now();
+    stallMs = Math.max(stallMs, now - tickedMs - intervalMs);
+    tickedMs = now;
     for (const [flow, socket] of sockets.entries()) {
-      sent += 1;
-      unanswered.set(`${flow} ${sent}`, Date.now());
-      socket.send(String(sent), port, address);
+      const packets = sent[flow] ?? [];
+      socket.send(String(packets.push({ atMs: Date.now(), isAnswered: false }) - 1), port, address);
     }
   }, intervalMs);
-  await new Promise((resolve) => setTimeout(resolve, durationMs));
+  await once(process.stdin.resume(), 'end');
   clearInterval(timer);
-  await new Promise((resolve) => setTimeout(resolve, 200));
-  for (const [flow, socket] of sockets.entries()) {
-    const silence = start + durationMs - (last[flow] ?? start);
-    gaps[flow] = Math.max(gaps[flow] ?? 0, silence);
-    socket.close();
+  await new Promise((resolve) => setTimeout(resolve, graceMs));
+  for (const socket of sockets) socket.close();
+  const all = sent.flat();
+  const lost = all.flatMap(({ atMs, isAnswered }) => (isAnswered ? [] : [atMs]));
+  const result: FlowResult = {
+    sent: all.length,
+    received: all.length - lost.length,
+    gapsMs: sent.map(longestGap).sort((a, b) => b - a),
+    stallMs: Math.round(stallMs),
+    lostAtMs: lost.length === 0 ? [] : [Math.min(...lost), Math.max(...lost)],
+  };
+  process.stdout.write(JSON.stringify(result));
+}
+
+/** From the last packet that was answered to the next one that was, where some between them were not. */
+function longestGap(packets: readonly Sent[]): number {
+  let longestMs = 0;
+  let before = 0;
+  for (const [at, { atMs, isAnswered }] of packets.entries()) {
+    const isEnd = at === packets.length - 1;
+    if (!isAnswered && !isEnd) continue;
+    if (at - before > 1 || !isAnswered) longestMs = Math.max(longestMs, atMs - (packets[before]?.atMs ?? atMs));
+    before = at;
   }
-  const gapsMs = gaps.map(Math.round).sort((a, b) => b - a);
-  const lost = [...unanswered.values()];
-  const lostAtMs = lost.length === 0 ? [] : [Math.min(...lost), Math.max(...lost)];
-  process.stdout.write(JSON.stringify({ sent, received, gapsMs, lostAtMs }));
+  return longestMs;
 }
 
 const [command, ...argv] = process.argv.slice(2);
 if (process.argv[1] === here && command === 'echo') echo(Number(argv[0]));
 if (process.argv[1] === here && command === 'send') {
   const [address = '', ...numbers] = argv;
-  const [port = 0, flows = 0, intervalMs = 0, durationMs = 0] = numbers.map(Number);
-  await send(address, port, flows, intervalMs, durationMs);
+  const [port = 0, flows = 0, intervalMs = 0] = numbers.map(Number);
+  await send(address, port, flows, intervalMs);
 }
