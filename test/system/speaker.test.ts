@@ -201,7 +201,7 @@ test('a password comes from a Secret; what is wrong with it is said, and no sess
   await eventually(async () => assert.equal(await bed.session('tor2'), 'Established'));
   await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'tor2', 'Established'), 'True Established'));
 
-  const { established } = await counters(tor2);
+  const { established } = await untilQuiet(tor2);
   await bed.kube.delete(secrets, passwords);
   await secret('False SecretNotFound');
   await bed.untilSession('tor2', /^Established SecretNotFound$/);

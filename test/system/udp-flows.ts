@@ -2,10 +2,12 @@
  * Many UDP flows between two network namespaces, and the longest time in which one of them had no answers. Run as a program it
  * is one of the two ends: `echo PORT`, or `send ADDRESS PORT FLOWS INTERVAL_MS`, which sends until its standard input ends.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { letGo } from '../lab/run.ts';
 
 /** How late the last answers may be. */
 const graceMs = 1000;
@@ -23,7 +25,7 @@ export interface FlowResult {
 }
 
 export function startEcho(namespace: string, port: number): ChildProcess {
-  return spawn('ip', ['netns', 'exec', namespace, process.execPath, here, 'echo', String(port)], { stdio: 'ignore' });
+  return startEnd(namespace, ['echo', String(port)], 'ignore');
 }
 
 /** Sends from now on. @returns ends it, and gives what came of it */
@@ -32,13 +34,20 @@ export function sendFlows(
   { address, port, flows, intervalMs }: Readonly<Record<'port' | 'flows' | 'intervalMs', number>> & { address: string },
 ): () => Promise<FlowResult> {
   const argv = [address, port, flows, intervalMs].map(String);
-  const command = ['netns', 'exec', namespace, process.execPath, here, 'send', ...argv];
-  const child = spawn('ip', command, { stdio: ['pipe', 'pipe', 'inherit'] });
-  const told = text(child.stdout);
+  const child = startEnd(namespace, ['send', ...argv], ['pipe', 'pipe', 'inherit']);
+  const told = text(child.stdout as Readable);
   return async () => {
-    child.stdin.end();
+    child.stdin?.end();
     return JSON.parse(await told) as FlowResult;
   };
+}
+
+/** It goes before others, as what it measures does, and ends with the test. */
+function startEnd(namespace: string, argv: readonly string[], stdio: StdioOptions): ChildProcess {
+  const command = ['--pdeathsig', 'KILL', '--', 'ip', 'netns', 'exec', namespace, process.execPath, here, ...argv];
+  const child = spawn('setpriv', command, { stdio, detached: true });
+  letGo(child.pid ?? 0, 'first');
+  return child;
 }
 
 function echo(port: number): void {
