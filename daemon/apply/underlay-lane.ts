@@ -7,7 +7,7 @@ import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { isRefusal, refusalProblem } from '../host/refusal.ts';
-import type { Decision } from '../plan/underlay/decide.ts';
+import { linkProblem, type Decision } from '../plan/underlay/decide.ts';
 import { beginMove, defaultGateways, describeMove, extendMove } from '../plan/underlay/move.ts';
 import { planSteps } from '../plan/underlay/steps.ts';
 import type { NetworkReport, NicFacts, NicMove, NicsByName } from '../state/underlay.ts';
@@ -15,6 +15,7 @@ import type { UnderlayHost } from './underlay-host.ts';
 
 export interface LaneOptions {
   readonly network: string;
+  readonly node: string;
   readonly host: UnderlayHost;
   /** Of an earlier run. */
   readonly move: NicMove | undefined;
@@ -235,6 +236,8 @@ export class NetworkLane {
     if (steps.length > 0) await host.apply(steps);
     await host.guard(nic, nics.has(nic));
     if (decision.kind === 'refused') return fail(decision.problem);
+    const down = linkProblem(nics.get(nic), this.#options.node);
+    if (down !== undefined) return fail(down);
     const state = host.portState(nic);
     if (state !== 'works' && state !== undefined)
       return fail({ code: 'PortRefused', message: `Open vSwitch cannot use interface ${nic}: ${state}` });

@@ -106,6 +106,7 @@ export class Underlay {
   #open(network: string, move: NicMove | undefined): void {
     const lane = new NetworkLane({
       network,
+      node: this.#options.node,
       move,
       host: this.#options.host,
       decide: (nics) => this.#decide(network, nics),

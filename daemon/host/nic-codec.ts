@@ -26,6 +26,7 @@ export interface WireLink {
   readonly mac: string;
   readonly mtu: number;
   readonly isUp: boolean;
+  readonly hasLink: boolean;
   readonly isLoopback: boolean;
   readonly kind: string;
   /** Indexes; undefined where there is none. */
@@ -42,13 +43,14 @@ export function readWireLink(data: Buffer): WireLink {
   const vlanId = wire.readAttributes(info.get(IFLA.INFO_DATA) ?? Buffer.alloc(0)).get(IFLA.VLAN_ID);
   const [master, parent] = [attributes.get(IFLA.MASTER), attributes.get(IFLA.LINK)];
   const kindName = kind === undefined ? '' : wire.readText(kind);
-  const { index, name, mac, mtu, isUp } = readLink(data);
+  const { index, name, mac, mtu, isUp, isRunning } = readLink(data);
   return {
     index,
     name,
     mac,
     mtu,
     isUp,
+    hasLink: isRunning,
     isLoopback: (wire.readU32(data, 8) & IFF_LOOPBACK) !== 0,
     kind: kindName,
     master: master === undefined ? undefined : wire.readU32(master),

@@ -56,7 +56,10 @@ export interface NicFacts {
   readonly mac: string;
   /** Bytes. */
   readonly mtu: number;
+  /** Somebody set it up. */
   readonly isUp: boolean;
+  /** And what it is plugged into is there. */
+  readonly hasLink: boolean;
   readonly isLoopback: boolean;
   /** `veth`, `vlan`, `bridge` …; empty for hardware. */
   readonly kind: string;

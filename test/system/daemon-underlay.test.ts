@@ -360,6 +360,21 @@ test('interfaces that cannot be joined are refused with a reason, one network do
   assert.equal(mappings(), 'physnet1:br-ex');
 });
 
+test('an interface that is down, or leads nowhere, is told, and works again when it is up', async () => {
+  // Not the one by which the daemon tells it.
+  await makeNetwork('side', { defaultInterface: 'eth2' });
+  await untilReady('side');
+  exec('ip', 'link', 'set', 'eth2', 'down');
+  assert.match(await untilRefused('side', 'InterfaceDown'), /interface eth2 of node n1 is down: ip link set eth2 up/);
+  exec('ip', '-n', lan.netns, 'link', 'set', 'p2', 'down');
+  exec('ip', 'link', 'set', 'eth2', 'up');
+  await eventually('the other end', async () => (await marks('side'))['err_mesg']?.includes('has no link: look at'));
+  assert.match(exec('ip', '-o', 'addr', 'show', 'br-side'), /10\.22\.0\.5\/24/);
+  exec('ip', '-n', lan.netns, 'link', 'set', 'p2', 'up');
+  await eventually('it to be ready', async () => (await marks('side'))['ready'] === 'true');
+  assert.equal((await marks('side'))['err_mesg'], undefined);
+});
+
 test('another interface for the node: a dry run tells of it, then the first goes back and the other joins', async () => {
   await makeNetwork('phys');
   await untilReady('phys');

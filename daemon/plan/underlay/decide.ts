@@ -46,6 +46,15 @@ export function decide(name: string, input: UnderlayInput): Decision {
   return { kind: 'join', nic, wish: wishOf(network, input.nics.get(nic)) };
 }
 
+/** Why no packet passes an interface that is in its bridge. It is left as it is: whoever set it down may have a reason. */
+export function linkProblem(nic: NicFacts | undefined, node: string): Problem | undefined {
+  if (nic === undefined || (nic.isUp && nic.hasLink)) return undefined;
+  const why = nic.isUp
+    ? 'has no link: look at its cable and the port of its switch'
+    : `is down: ip link set ${nic.name} up`;
+  return { code: 'InterfaceDown', message: `interface ${nic.name} of node ${node} ${why}` };
+}
+
 /** Changes with whatever makes it worth to try again what was rolled back. */
 function wishOf({ uid, generation }: ProviderNetworkFacts, nic: NicFacts | undefined): string {
   return `${uid}/${generation}/${nic?.name}/${nic?.mac}`;

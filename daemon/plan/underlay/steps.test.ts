@@ -8,7 +8,15 @@ import { planSteps, type NicStep } from './steps.ts';
 const mainTable = 254;
 
 function nic(name: string, addresses: readonly NicAddress[] = [], routes: readonly NicRoute[] = []): NicFacts {
-  const plain = { index: 1, mac: '02:00:00:00:00:01', mtu: 1500, isUp: true, isLoopback: false, kind: '' };
+  const plain = {
+    index: 1,
+    mac: '02:00:00:00:00:01',
+    mtu: 1500,
+    isUp: true,
+    hasLink: true,
+    isLoopback: false,
+    kind: '',
+  };
   return { ...plain, name, master: undefined, vlan: undefined, addresses, routes, multipath: [] };
 }
 

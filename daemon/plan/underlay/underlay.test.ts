@@ -31,6 +31,7 @@ const plain: Omit<NicFacts, 'name' | 'index'> = {
   mac: '02:00:00:00:00:01',
   mtu: 1500,
   isUp: true,
+  hasLink: true,
   isLoopback: false,
   kind: '',
   master: undefined,
