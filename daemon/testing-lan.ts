@@ -43,6 +43,8 @@ export class TestLan {
       'addr add 10.20.0.12/24 dev eth1',
       'addr add 10.21.0.5/16 dev eth1 noprefixroute',
       'addr add fd00:20::11/64 dev eth1 nodad',
+      'addr add fd00:20::12/64 dev eth1 nodad preferred_lft 0',
+      'addr add 169.254.7.1/16 dev eth1 scope link',
       'route add 10.21.0.0/16 dev eth1 src 10.21.0.5 metric 50',
       `route add default via ${gateway} dev eth1 proto static src 10.20.0.12 metric 100`,
       `route add 198.51.100.0/24 via ${gateway} dev eth1 proto 42 mtu 1400`,

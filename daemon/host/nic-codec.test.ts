@@ -7,6 +7,8 @@ const addresses: readonly NicAddress[] = [
   { address: '10.20.0.11', prefix: 24, broadcast: '10.20.0.255', scope: 0 },
   { address: '10.9.0.1', prefix: 32, peer: '10.9.0.2', scope: 0, isRouteless: true },
   { address: 'fd00:20::11', prefix: 64, scope: 0, metric: 300 },
+  { address: 'fd00:20::12', prefix: 64, scope: 0, isDeprecated: true },
+  { address: '169.254.7.1', prefix: 16, scope: 253 },
 ];
 const routes: readonly NicRoute[] = [
   {

@@ -7,8 +7,9 @@ import { familyOf } from './rtnetlink-codec.ts';
 
 const IFLA = { LINK: 5, MASTER: 10, LINKINFO: 18, INFO_KIND: 1, INFO_DATA: 2, VLAN_ID: 1 } as const;
 const IFF_LOOPBACK = 8;
-const IFA = { ADDRESS: 1, LOCAL: 2, BROADCAST: 4, FLAGS: 8, RT_PRIORITY: 9 } as const;
-const IFA_F = { NODAD: 2, NOPREFIXROUTE: 0x200 } as const;
+const IFA = { ADDRESS: 1, LOCAL: 2, BROADCAST: 4, CACHEINFO: 6, FLAGS: 8, RT_PRIORITY: 9 } as const;
+const IFA_F = { NODAD: 2, DEPRECATED: 0x20, NOPREFIXROUTE: 0x200 } as const;
+const forever = 0xffffffff;
 const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PRIORITY: 6, PREFSRC: 7, METRICS: 8, MULTIPATH: 9, TABLE: 15 } as const;
 /** Metrics of the path, gateways of another family, preference of routers: carried over as they are. */
 const extras = [8 /* METRICS */, 18 /* VIA */, 20 /* PREF */] as const;
@@ -59,33 +60,37 @@ export function readWireLink(data: Buffer): WireLink {
   };
 }
 
-/** None for link-local ones. */
+/** None for link-local ones of IPv6, of which each interface makes its own. */
 export function readNicAddress(data: Buffer): readonly { readonly index: number; readonly address: NicAddress }[] {
   const attributes = wire.readAttributes(data.subarray(8));
   const ip = (type: number): string | undefined => textOf(attributes.get(type));
-  const [, prefix = 0, , scope = 0] = data;
+  const [family, prefix = 0, , scope = 0] = data;
   const local = ip(IFA.LOCAL) ?? ip(IFA.ADDRESS);
-  if (local === undefined || scope === RT_SCOPE_LINK) return [];
-  const flags = attributes.get(IFA.FLAGS);
+  if (local === undefined || (family === AF_INET6 && scope === RT_SCOPE_LINK)) return [];
+  const flagBytes = attributes.get(IFA.FLAGS);
+  const flags = flagBytes === undefined ? 0 : wire.readU32(flagBytes);
   const [peer, broadcast, metric] = [ip(IFA.ADDRESS), ip(IFA.BROADCAST), attributes.get(IFA.RT_PRIORITY)];
-  const isRouteless = flags !== undefined && (wire.readU32(flags) & IFA_F.NOPREFIXROUTE) !== 0;
   const address: NicAddress = {
     address: local,
     prefix,
     ...(peer === undefined || peer === local ? {} : { peer }),
     ...(broadcast === undefined ? {} : { broadcast }),
     scope,
-    ...(isRouteless ? { isRouteless } : {}),
+    ...((flags & IFA_F.NOPREFIXROUTE) === 0 ? {} : { isRouteless: true }),
+    ...((flags & IFA_F.DEPRECATED) === 0 ? {} : { isDeprecated: true }),
     ...(metric === undefined ? {} : { metric: wire.readU32(metric) }),
   };
   return [{ index: wire.readU32(data, 4), address }];
 }
 
 export function encodeNicAddress(index: number, address: NicAddress): readonly Buffer[] {
-  const { address: local, prefix, peer = local, broadcast, scope, isRouteless, metric } = address;
+  const { address: local, prefix, peer = local, broadcast, scope, isRouteless, isDeprecated, metric } = address;
   const family = familyOf(local);
   // The address is known to be free: it was this node's before, on the same wire.
-  const flags = (family === AF_INET6 ? IFA_F.NODAD : 0) | (isRouteless === true ? IFA_F.NOPREFIXROUTE : 0);
+  const flags =
+    (family === AF_INET6 ? IFA_F.NODAD : 0) |
+    (isRouteless === true ? IFA_F.NOPREFIXROUTE : 0) |
+    (isDeprecated === true ? IFA_F.DEPRECATED : 0);
   const body = [
     Buffer.concat([Buffer.from([family, prefix, flags & 0xff, scope]), wire.u32(index)]),
     wire.attribute(IFA.LOCAL, wire.ipBytes(local)),
@@ -93,6 +98,8 @@ export function encodeNicAddress(index: number, address: NicAddress): readonly B
     wire.attribute(IFA.FLAGS, wire.u32(flags)),
   ];
   if (broadcast !== undefined) body.push(wire.attribute(IFA.BROADCAST, wire.ipBytes(broadcast)));
+  if (isDeprecated === true)
+    body.push(wire.attribute(IFA.CACHEINFO, wire.u32(0), wire.u32(forever), wire.u32(0), wire.u32(0)));
   if (metric !== undefined) body.push(wire.attribute(IFA.RT_PRIORITY, wire.u32(metric)));
   return body;
 }

@@ -9,6 +9,7 @@ const address = z.strictObject({
   broadcast: z.string().exactOptional(),
   scope: z.int(),
   isRouteless: z.literal(true).exactOptional(),
+  isDeprecated: z.literal(true).exactOptional(),
   metric: z.int().exactOptional(),
 });
 const route = z.strictObject({

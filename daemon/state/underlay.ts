@@ -29,6 +29,8 @@ export interface NicAddress {
   readonly scope: number;
   /** The kernel makes no route of it. */
   readonly isRouteless?: true;
+  /** The node does not send from it of its own accord. */
+  readonly isDeprecated?: true;
   /** Metric of the route that the kernel makes of it. */
   readonly metric?: number;
 }
