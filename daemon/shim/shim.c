@@ -126,6 +126,14 @@ static int is_command(const char *name)
     return command != NULL && strcmp(command, name) == 0;
 }
 
+/* A quote, a backslash or a control character would break the JSON it is put into. */
+static int is_plain(const char *text)
+{
+    while (*text != '\0' && *text != '"' && *text != '\\' && (unsigned char)*text >= ' ')
+        text++;
+    return *text == '\0';
+}
+
 static int answer_alone(const struct buffer *config, const char *path, const char *what, int error)
 {
     char version[16];
@@ -134,12 +142,18 @@ static int answer_alone(const struct buffer *config, const char *path, const cha
         printf("{\"cniVersion\":\"%s\",\"supportedVersions\":[" SUPPORTED_VERSIONS "]}\n", version);
         return 0;
     }
-    /* The path is the administrator's; a quote or backslash in it would break the JSON. */
-    int plain = strpbrk(path, "\"\\") == NULL;
     printf("{\"cniVersion\":\"%s\",\"code\":%d,\"msg\":\"the isthmus daemon of this node does not answer, try again later\","
            "\"details\":\"%s %s: %s; look at the isthmus-daemon pod of this node\"}\n",
-           version, is_command("STATUS") ? 50 : 11, what, plain ? path : "the daemon's socket", strerror(error));
+           version, is_command("STATUS") ? 50 : 11, what, is_plain(path) ? path : "the daemon's socket", strerror(error));
     return 1;
+}
+
+/* What listens there need not be a daemon. An error and a result are JSON objects; only some verbs succeed without a word. */
+static int is_answer(uint32_t status, const char *text, size_t length)
+{
+    if (length == 0)
+        return status == 0 && !is_command("ADD") && !is_command("VERSION");
+    return status <= 255 && text[0] == '{' && text[length - 1] == '\n';
 }
 
 static int dial(const struct sockaddr_un *address)
@@ -214,5 +228,7 @@ int main(void)
     char *answer = length > MAX_ANSWER ? NULL : malloc(length + 1);
     if (answer == NULL || read_all(fd, answer, length) != 0)
         return answer_alone(&config, path, step, answer == NULL ? EPROTO : errno);
-    return write_all(STDOUT_FILENO, answer, length) != 0 ? 1 : (int)(ntohl(header[0]) & 0xff);
+    if (!is_answer(ntohl(header[0]), answer, length))
+        return answer_alone(&config, path, step, EPROTO);
+    return write_all(STDOUT_FILENO, answer, length) != 0 ? 1 : (int)ntohl(header[0]);
 }

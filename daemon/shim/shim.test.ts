@@ -59,18 +59,19 @@ async function runShim(
 
 test('environment and stdin reach the daemon unchanged, its answer and status come back', async () => {
   let request: ShimRequest | undefined;
+  const long = `{"name":"${'ä'.repeat(100_000)}"}\n`;
   const { path, server } = await listen('ok.sock', (socket) => {
     let received = Buffer.alloc(0);
     socket.on('data', (chunk) => {
       received = Buffer.concat([received, chunk]);
       request = decodeRequest(received);
-      if (request !== undefined) socket.end(encodeAnswer({ exitStatus: 7, stdout: 'ä'.repeat(100_000) }));
+      if (request !== undefined) socket.end(encodeAnswer({ exitStatus: 7, stdout: long }));
     });
   });
   const stdin = JSON.stringify({ name: 'n', filler: 'ü'.repeat(60_000) });
   const answer = await runShim(path, { CNI_COMMAND: 'ADD', CNI_ARGS: 'A=1;B=ö=2', CNI_NETNS: '', PATH: '/bin' }, stdin);
   server.close();
-  assert.deepEqual(answer, { status: 7, stdout: 'ä'.repeat(100_000) });
+  assert.deepEqual(answer, { status: 7, stdout: long });
   assert.equal(request?.stdin, stdin);
   assert.deepEqual(
     [...(request?.environment ?? [])].toSorted(([a], [b]) => a.localeCompare(b)),
@@ -127,11 +128,11 @@ for (const [what, makeStale] of [
       socketPath: path,
       answer: () => {
         requests++;
-        return Promise.resolve({ exitStatus: 0, stdout: 'late' });
+        return Promise.resolve({ exitStatus: 0, stdout: '{"ips":[]}\n' });
       },
       onMalformed: assert.fail,
     });
-    assert.deepEqual(await answering, { status: 0, stdout: 'late' });
+    assert.deepEqual(await answering, { status: 0, stdout: '{"ips":[]}\n' });
     assert.equal(requests, 1);
     await server.close();
   });
@@ -169,6 +170,30 @@ for (const [what, bytes] of [
     server.close();
     assert.deepEqual([error['cniVersion'], error['code']], ['1.1.0', 11]);
   });
+
+for (const [number, [what, bytes]] of (
+  [
+    ['no result', encodeAnswer({ exitStatus: 0, stdout: '' })],
+    ['an error without a word', encodeAnswer({ exitStatus: 1, stdout: '' })],
+    ['no JSON', encodeAnswer({ exitStatus: 0, stdout: 'hello\n' })],
+    ['a status that no process has', encodeAnswer({ exitStatus: 256, stdout: '{}\n' })],
+    ['another protocol', Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n')],
+  ] as const
+).entries())
+  test(`what answers an ADD with ${what} is no daemon`, async () => {
+    const { path, server } = await listen(`stranger-${number}.sock`, (socket) => {
+      socket.on('error', () => undefined);
+      socket.once('data', () => socket.end(bytes));
+    });
+    const error = errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{}'));
+    server.close();
+    assert.deepEqual([error['code'], String(error['details']).includes('Protocol error')], [11, true]);
+  });
+
+test('a path that would break the JSON is not told', async () => {
+  for (const path of ['/nowhere/a"b', '/nowhere/a\nb', '/nowhere/a\\b'])
+    assert.match(String(errorIn(await runShim(path, { CNI_COMMAND: 'ADD' }, '{}'))['details']), /the daemon's socket/);
+});
 
 test('a daemon that hangs is given up', async () => {
   const { path, server } = await listen('hangs.sock', (socket) => socket.on('error', () => undefined));
