@@ -49,7 +49,7 @@ function open(reason?: string): ProgramWatch {
     ]),
     reason,
     log: { info: (...args: readonly unknown[]) => said.push(String(args[1])) },
-    timing: { periodMs: 20, timeoutMs: 40 },
+    timing: { periodMs: 20, timeoutMs: 400 },
   });
   return watch;
 }
