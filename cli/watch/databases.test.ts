@@ -54,7 +54,7 @@ const chassis: readonly Operation[] = ['e1', 'w1'].flatMap((name, at): Operation
 describe('the databases of a cluster', () => {
   let nb: TestServer;
   let sb: TestServer;
-  let northd: ChildProcess;
+  let northd: ChildProcess | undefined;
   const read = async (timeoutMs: number, nbOnly = false): Promise<OvnFacts> => {
     const facts = await readDatabases({ nb: [nb.remote], sb: nbOnly ? [] : [sb.remote], timeoutMs, signal });
     assert.ok(facts);
@@ -66,8 +66,9 @@ describe('the databases of a cluster', () => {
     sb = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
   });
   after(async () => {
-    northd.kill('SIGKILL');
-    if (northd.exitCode === null && northd.signalCode === null) await once(northd, 'exit');
+    // A test that failed before there was one must not keep the servers, which would keep the whole run.
+    northd?.kill('SIGKILL');
+    if (northd?.exitCode === null && northd.signalCode === null) await once(northd, 'exit');
     await Promise.all([nb.stop(), sb.stop()]);
   });
 
@@ -117,9 +118,9 @@ describe('the databases of a cluster', () => {
   });
 
   it('a frozen northd does not follow', async () => {
-    northd.kill('SIGSTOP');
+    northd?.kill('SIGSTOP');
     assert.equal((await read(patienceMs)).isNorthdCurrent, false);
-    northd.kill('SIGCONT');
+    northd?.kill('SIGCONT');
   });
 
   it('a frozen database is silent, and the other is read all the same', async () => {
