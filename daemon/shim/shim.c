@@ -181,18 +181,24 @@ static int dial_or_wait(const char *path)
     strcpy(folder, path);
     char *slash = strrchr(folder, '/');
     strcpy(slash == NULL ? folder : slash + 1, ".");
-    struct pollfd watch = {.fd = inotify_init1(IN_CLOEXEC), .events = POLLIN};
-    int can_wait = !is_command("VERSION") && !is_command("STATUS") &&
-                   inotify_add_watch(watch.fd, folder, IN_MOVED_TO | IN_CREATE | IN_ATTRIB) >= 0;
+    struct pollfd watch = {.fd = -1, .events = POLLIN};
+    int can_wait = !is_command("VERSION") && !is_command("STATUS");
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     for (time_t end = now.tv_sec + CONNECT_TIMEOUT_SECONDS;;) {
         int fd = dial(&address), error = errno;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (fd >= 0 || !can_wait || (error != ENOENT && error != ECONNREFUSED) || now.tv_sec >= end ||
-            poll(&watch, 1, (int)(end - now.tv_sec) * 1000) <= 0 || read(watch.fd, events, sizeof events) < 0) {
+        if (fd >= 0 || !can_wait || (error != ENOENT && error != ECONNREFUSED) || now.tv_sec >= end) {
             errno = error;
             return fd;
+        }
+        if (watch.fd < 0) {
+            /* Not before: the kernel holds up the end of a process that has a watch, by some 12 ms. The socket may have come since. */
+            watch.fd = inotify_init1(IN_CLOEXEC);
+            can_wait = inotify_add_watch(watch.fd, folder, IN_MOVED_TO | IN_CREATE | IN_ATTRIB) >= 0;
+        } else if (poll(&watch, 1, (int)(end - now.tv_sec) * 1000) <= 0 || read(watch.fd, events, sizeof events) < 0) {
+            errno = error;
+            return -1;
         }
     }
 }
