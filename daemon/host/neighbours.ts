@@ -65,11 +65,7 @@ function resolve(
       const attributes = wire.readAttributes(data.subarray(12));
       if (attributes.get(NDA_DST)?.equals(wanted) !== true) return;
       const state = wire.readU16(data, 8);
-      const mac = attributes
-        .get(NDA_LLADDR)
-        ?.toString('hex')
-        .replaceAll(/(..)(?!$)/g, '$1:');
-      if ((state & NUD.REACHABLE) !== 0) end(mac ?? '');
+      if ((state & NUD.REACHABLE) !== 0) end(wire.macText(attributes.get(NDA_LLADDR) ?? Buffer.alloc(0)));
       // The kernel gives up after three questions; the network may need longer to see where the node is now.
       else if ((state & NUD.FAILED) !== 0) void ask().catch(reject);
       else if ((state & NUD.STALE) !== 0) void check().catch(reject);

@@ -2,7 +2,7 @@
  * Who has an address in a VLAN, as frames: the question with its tag, and answers to it (ARP by RFC 826 and 5227, neighbour
  * discovery by RFC 4861). Pure.
  */
-import { ipBytes, macBytes } from '../../lib/netlink/message.ts';
+import { ipBytes, macBytes, macText } from '../../lib/netlink/message.ts';
 
 export interface Solicitation {
   /** 1 to 4094. */
@@ -96,8 +96,4 @@ function ofAdvertisement(body: Buffer): Owner {
   const isAnswer = message.length >= 32 && body[6] === icmpv6 && message[0] === neighbourAdvertisement;
   if (!isAnswer || message[24] !== targetLinkLayer) return undefined;
   return { address: message.subarray(8, 24), mac: message.subarray(26, 32) };
-}
-
-function macText(bytes: Buffer): string {
-  return bytes.toString('hex').replaceAll(/(..)(?!$)/g, '$1:');
 }

@@ -5,7 +5,7 @@
  */
 import { promisify } from 'node:util';
 import koffi from 'koffi';
-import { ipBytes, macBytes, u16, u32 } from '../../lib/netlink/message.ts';
+import { ipBytes, macBytes, macText, u16, u32 } from '../../lib/netlink/message.ts';
 import { libc, systemError } from './libc.ts';
 import { readNeighbourAnswer, solicitationFrame, u16Network } from './solicitation.ts';
 
@@ -66,7 +66,7 @@ export class VlanNeighbours {
   whoAnswers({ index, vlan, address }: VlanQuestion, signal: AbortSignal): Promise<string | undefined> {
     const ear = this.#ears.get(index) ?? new Ear(index, this.#prefix, () => this.#ears.delete(index));
     this.#ears.set(index, ear);
-    const mac = `${this.#prefix.toString('hex')}${vlan.toString(16).padStart(4, '0')}`.replaceAll(/(..)(?!$)/g, '$1:');
+    const mac = macText(Buffer.concat([this.#prefix, u16Network(vlan)]));
     return ear.ask(solicitationFrame({ vlan, mac, address }), keyOf(mac, ipBytes(address)), signal);
   }
 }

@@ -35,7 +35,7 @@ export function readLink(data: Buffer): Link {
   return {
     index: wire.readU32(data, 4),
     name: wire.readText(attributes.get(IFLA.IFNAME) ?? Buffer.alloc(0)),
-    mac: mac?.toString('hex').replaceAll(/(..)(?!$)/g, '$1:') ?? '',
+    mac: mac === undefined ? '' : wire.macText(mac),
     mtu: mtu === undefined ? 0 : wire.readU32(mtu),
     isUp: (flags & IFF.UP) !== 0,
     isRunning: (flags & IFF.RUNNING) !== 0,

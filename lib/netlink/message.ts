@@ -61,6 +61,11 @@ export function macBytes(mac: string): Buffer {
   return Buffer.from(mac.replaceAll(':', ''), 'hex');
 }
 
+/** `02:00:…`, of any number of bytes. */
+export function macText(bytes: Buffer): string {
+  return bytes.toString('hex').replaceAll(/(..)(?!$)/g, '$1:');
+}
+
 /** 4 or 16 bytes. @throws RangeError where it is no address: callers pass parsed ones. */
 export function ipBytes(address: string): Buffer {
   const ip = parseIp(address);
