@@ -11,6 +11,7 @@ import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
 import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+import { orLate } from '../state/until.ts';
 
 export interface NodeNetworkOptions {
   readonly settings: ChassisSettings;
@@ -107,10 +108,7 @@ export class NodeNetwork {
     this.#isRemaking = true;
     this.refresh();
     await this.#options.target.untilApplied();
-    const deadline = AbortSignal.timeout(letGoMs);
-    await this.#options.untilTakenUp(deadline).catch((error: unknown) => {
-      if (error !== deadline.reason) throw error;
-    });
+    await orLate((signal) => this.#options.untilTakenUp(signal), letGoMs);
     this.#isRemaking = false;
     this.refresh();
   }

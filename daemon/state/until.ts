@@ -37,8 +37,13 @@ export async function untilOrLate(
   probe: () => boolean,
   longestMs: number,
 ): Promise<void> {
+  await orLate((signal) => until(sources, () => probe() || undefined, signal), longestMs);
+}
+
+/** Waits for `work`, whose signal aborts after `longestMs`: then it resolves as well. @throws what `work` throws else */
+export async function orLate(work: (signal: AbortSignal) => Promise<unknown>, longestMs: number): Promise<void> {
   const signal = AbortSignal.timeout(longestMs);
-  await until(sources, () => probe() || undefined, signal).catch((error: unknown) => {
+  await work(signal).catch((error: unknown) => {
     if (error !== signal.reason) throw error;
   });
 }
