@@ -1,6 +1,6 @@
 /** Offload settings of an interface, by the ethtool ioctl. */
 import koffi from 'koffi';
-import { libc, systemError } from './libc.ts';
+import { close, libc, openDescriptor, systemError } from './libc.ts';
 import type { Netns } from './netns.ts';
 
 const SIOCETHTOOL = 0x8946;
@@ -17,12 +17,6 @@ koffi.struct('ifreq_ethtool', {
   rest: koffi.array('uint8_t', 16),
 });
 
-const socket = libc.func('int socket(int domain, int type, int protocol)') as (
-  domain: number,
-  type: number,
-  protocol: number,
-) => number;
-const close = libc.func('int close(int fd)') as (fd: number) => number;
 const ioctl = libc.func('int ioctl(int fd, unsigned long request, _Inout_ ifreq_ethtool *argument)') as (
   fd: number,
   request: number,
@@ -39,8 +33,7 @@ export function disableTransmitChecksum(netns: Netns, ifname: string): void {
 
 /** The same, in the network namespace this runs in. @throws Error with a code */
 export function finishChecksums(ifname: string): void {
-  const fd = socket(AF_INET, SOCK_DGRAM_CLOEXEC, 0);
-  if (fd < 0) throw systemError('socket');
+  const fd = openDescriptor(AF_INET, SOCK_DGRAM_CLOEXEC, 0);
   try {
     const request = {
       name: ifname,

@@ -1,7 +1,7 @@
 /** Messages to everybody on a link, as routers and hosts send them to find each other (RFC 4861 §4.1, §4.2). */
 import { endianness } from 'node:os';
 import { macBytes, u32 } from '../../lib/netlink/message.ts';
-import { libc, systemError } from './libc.ts';
+import { close, libc, openDescriptor, systemError } from './libc.ts';
 
 const AF_INET6 = 10;
 const SOCK_RAW = 3;
@@ -15,8 +15,6 @@ const IPV6_MULTICAST_LOOP = 19;
 const hopLimit = 255;
 const sourceLinkLayerAddress = 1;
 
-const socket = libc.func('int socket(int domain, int type, int protocol)') as (...args: number[]) => number;
-const close = libc.func('int close(int fd)') as (fd: number) => number;
 const setsockopt = libc.func('int setsockopt(int fd, int level, int name, const void *value, uint32_t length)') as (
   fd: number,
   level: number,
@@ -55,8 +53,7 @@ function linkLayerOption({ mac }: OwnEnd): Buffer {
 
 /** The kernel fills the checksum in. */
 function send({ index }: OwnEnd, group: number, message: Buffer): void {
-  const fd = socket(AF_INET6, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMPV6);
-  if (fd < 0) throw systemError('socket');
+  const fd = openDescriptor(AF_INET6, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMPV6);
   try {
     set(fd, IPV6_MULTICAST_HOPS, hopLimit);
     // The kernel would take itself for a neighbour.

@@ -4,8 +4,18 @@ import koffi from 'koffi';
 
 export const libc = koffi.load('libc.so.6');
 
+const socket = libc.func('int socket(int domain, int type, int protocol)') as (...args: number[]) => number;
+export const close = libc.func('int close(int fd)') as (fd: number) => number;
+
 /** The error of the C call just made; nothing may run in between. */
 export function systemError(syscall: string): Error & { readonly code: string } {
   const code = getSystemErrorName(-koffi.errno());
   return Object.assign(new Error(`${syscall}: ${code}`), { code, syscall });
+}
+
+/** A descriptor, to be given to `close`. @throws Error with syscall and code */
+export function openDescriptor(domain: number, type: number, protocol: number): number {
+  const fd = socket(domain, type, protocol);
+  if (fd < 0) throw systemError('socket');
+  return fd;
 }

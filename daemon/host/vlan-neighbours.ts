@@ -6,7 +6,7 @@
 import { promisify } from 'node:util';
 import koffi from 'koffi';
 import { ipBytes, macBytes, macText, u16, u32 } from '../../lib/netlink/message.ts';
-import { libc, systemError } from './libc.ts';
+import { close, libc, openDescriptor, systemError } from './libc.ts';
 import { readNeighbourAnswer, solicitationFrame, u16Network } from './solicitation.ts';
 
 const AF_PACKET = 17;
@@ -21,8 +21,6 @@ const frameBytes = 2048;
 
 koffi.struct('sock_fprog', { length: 'uint16_t', filter: 'void *' });
 
-const socket = libc.func('int socket(int domain, int type, int protocol)') as (...args: number[]) => number;
-const close = libc.func('int close(int fd)') as (fd: number) => number;
 const bind = libc.func('int bind(int fd, const void *address, uint32_t length)') as BufferCall;
 const setTimeoutOption = libc.func(
   'int setsockopt(int fd, int level, int name, const void *value, uint32_t length)',
@@ -127,8 +125,7 @@ class Ear {
 
 function openPacketSocket(index: number, prefix: Buffer): number {
   // It hears nothing before it is bound: then the filter is there.
-  const fd = socket(AF_PACKET, SOCK_RAW_CLOEXEC, 0);
-  if (fd < 0) throw systemError('socket');
+  const fd = openDescriptor(AF_PACKET, SOCK_RAW_CLOEXEC, 0);
   const address = Buffer.concat([u16(AF_PACKET), u16Network(ETH_P_ALL), u32(index), Buffer.alloc(12)]);
   const [filter, timeout] = [toPrefix(prefix), timeval(receiveTimeoutUs)];
   const steps: readonly (readonly [string, () => number])[] = [
