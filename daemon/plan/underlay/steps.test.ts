@@ -4,20 +4,12 @@ import { randomOf } from '../../../lib/testing-random.ts';
 import type { NicAddress, NicFacts, NicMove, NicRoute, NicsByName } from '../../state/underlay.ts';
 import { beginMove, extendMove } from './move.ts';
 import { planSteps, type NicStep } from './steps.ts';
+import { plainNic } from './testing.ts';
 
 const mainTable = 254;
 
 function nic(name: string, addresses: readonly NicAddress[] = [], routes: readonly NicRoute[] = []): NicFacts {
-  const plain = {
-    index: 1,
-    mac: '02:00:00:00:00:01',
-    mtu: 1500,
-    isUp: true,
-    hasLink: true,
-    isLoopback: false,
-    kind: '',
-  };
-  return { ...plain, name, master: undefined, vlan: undefined, addresses, routes, multipath: [] };
+  return { ...plainNic, index: 1, name, addresses, routes };
 }
 
 function address(text: string): NicAddress {

@@ -13,6 +13,7 @@ import { decide } from './decide.ts';
 import { planNodeMarks } from './labels.ts';
 import { beginMove, defaultGateways, describeMove, formatMove } from './move.ts';
 import { planBridgeRows, planMappings } from './rows.ts';
+import { plainNic } from './testing.ts';
 
 interface Case {
   readonly node: RawObject;
@@ -27,24 +28,11 @@ interface Case {
 }
 
 const folder = join(import.meta.dirname, 'testdata');
-const plain: Omit<NicFacts, 'name' | 'index'> = {
-  mac: '02:00:00:00:00:01',
-  mtu: 1500,
-  isUp: true,
-  hasLink: true,
-  isLoopback: false,
-  kind: '',
-  master: undefined,
-  vlan: undefined,
-  addresses: [],
-  routes: [],
-  multipath: [],
-};
 
 function plan(input: Case): object {
   const node = parseNode(input.node);
   const networks = input.networks.map(parseProviderNetwork);
-  const nics = new Map(input.nics.map((nic, index) => [nic.name ?? '', { ...plain, name: '', index, ...nic }]));
+  const nics = new Map(input.nics.map((nic, index) => [nic.name ?? '', { ...plainNic, name: '', index, ...nic }]));
   const bridges = Object.entries(input.bridges ?? {}).map(
     ([name, bridge]) => [name, { ports: [], owner: undefined, vendor: undefined, move: undefined, ...bridge }] as const,
   );

@@ -1,0 +1,16 @@
+/** An interface of hardware with nothing on it, for tests of this folder; used by tests only. */
+import type { NicFacts } from '../../state/underlay.ts';
+
+export const plainNic: Omit<NicFacts, 'name' | 'index'> = {
+  mac: '02:00:00:00:00:01',
+  mtu: 1500,
+  isUp: true,
+  hasLink: true,
+  isLoopback: false,
+  kind: '',
+  master: undefined,
+  vlan: undefined,
+  addresses: [],
+  routes: [],
+  multipath: [],
+};
