@@ -42,8 +42,16 @@ export async function untilOrLate(
 
 /** Waits for `work`, whose signal aborts after `longestMs`: then it resolves as well. @throws what `work` throws else */
 export async function orLate(work: (signal: AbortSignal) => Promise<unknown>, longestMs: number): Promise<void> {
-  const signal = AbortSignal.timeout(longestMs);
-  await work(signal).catch((error: unknown) => {
-    if (error !== signal.reason) throw error;
-  });
+  const late = new AbortController();
+  // A signal of AbortSignal.timeout would live on until then, and make an error with a stack that nobody reads.
+  const timer = setTimeout(() => late.abort(tooLate), longestMs).unref();
+  try {
+    await work(late.signal);
+  } catch (error) {
+    if (error !== late.signal.reason) throw error;
+  } finally {
+    clearTimeout(timer);
+  }
 }
+
+const tooLate = new Error('too late');
