@@ -35,6 +35,7 @@ import { ConflistKeeper } from './cni/conflist.ts';
 import { openCniServer } from './cni/server.ts';
 import { UnderlayPods } from './cni/underlay.ts';
 import { hasNetns } from './host/netns.ts';
+import { KernelEvents } from './host/kernel-events.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { HostLoop } from './host/loop.ts';
 import { whoAnswers } from './host/neighbours.ts';
@@ -90,6 +91,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
 
   // What was moved to bridges comes first: the way to the API server may lie on it.
   const netlink = new Rtnetlink();
+  const kernelEvents = new KernelEvents();
   const ovs = await openLocalOvs(settings.ovs, signal);
   const preparations = new Preparations();
   const target = openOvsdbTarget({
@@ -101,7 +103,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     reader: new SwitchPace(ovs, preparations),
     onTransaction: (done) => metrics.onTransaction(done),
   });
-  const underlay = await openUnderlay({ client: ovs, target, netlink, settings, log });
+  const underlay = await openUnderlay({ client: ovs, target, netlink, kernelEvents, settings, log });
 
   // watch
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
@@ -130,7 +132,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     host: kernel,
     watch: (onChange) => {
       const stops = [
-        watchHost({
+        watchHost(kernelEvents, {
           names: [nodeInterface, settings.mirrorInterface].filter((name) => name !== ''),
           used: () => kernel.used,
           concerns: (route) => kernel.concerns(route),
@@ -146,7 +148,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const learnedLoop = new HostLoop({
     host: learnedKernel,
     watch: (onChange) =>
-      watchHost({
+      watchHost(kernelEvents, {
         names: [],
         used: () => learnedKernel.used,
         isWaiting: () => learnedKernel.isWaiting,
@@ -339,7 +341,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   };
   // routers that wait to hear of this node, and interfaces of pods that somebody deletes
   const advertisements = new RouterAdvertisements(netlink, () => tell());
-  const unwatchLinks = watchHost({
+  const unwatchLinks = watchHost(kernelEvents, {
     names: [],
     used: () => advertisements.links,
     onChange: () => advertisements.linkChanged(),
@@ -388,6 +390,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   host.close();
   learnedLoop.close();
   unwatchLinks();
+  kernelEvents.close();
   advertisements.close();
   unkeepName();
   target.close();

@@ -1,16 +1,10 @@
 /** Tells of changes that the kernel makes to what is ours, so that what others undo is done again. */
-import { readLink } from '../../lib/netlink/link.ts';
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
-import { type NetlinkMessage, openSocket } from '../../lib/netlink/socket.ts';
+import type { KernelEvent, KernelEvents } from './kernel-events.ts';
 import { readMultipath } from './multipath-codec.ts';
 import { type PlacedRoute, readPlacedRoute } from './rtnetlink-codec.ts';
 
-/** Multicast groups whose messages tell that links, addresses, routes, rules or settings changed. */
-const groups = [
-  1 /* link */, 5 /* v4 addresses */, 7 /* v4 routes */, 8 /* v4 rules */, 9 /* v6 addresses */, 11 /* v6 routes */,
-  19 /* v6 rules */, 24 /* v4 settings */, 25 /* v6 settings */,
-];
 /** Of the settings, such as forwarding, that hold for all links (NETCONFA_IFINDEX_ALL, which is -1). */
 const allLinks = 0xffffffff;
 const NETCONFA_IFINDEX = 1;
@@ -33,23 +27,18 @@ export interface HostWatch {
 }
 
 /** Of other links nothing is told: pods come and go. */
-export function watchHost({
-  names,
-  used,
-  concerns: concernsRoute,
-  isWaiting,
-  onChange,
-  onAddress,
-  onGone,
-}: HostWatch): () => void {
-  const socket = openSocket();
+export function watchHost(
+  kernelEvents: Pick<KernelEvents, 'subscribe'>,
+  { names, used, concerns: concernsRoute, isWaiting, onChange, onAddress, onGone }: HostWatch,
+): () => void {
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
   const isOursOrAll = (index: number): boolean => index === allLinks || [...ours.values()].includes(index);
-  const concerns = ({ type, data }: NetlinkMessage): boolean => {
+  const concerns = (event: KernelEvent): boolean => {
+    const { type, data } = event;
     if (type === RTM.NEWRULE || type === RTM.DELRULE) return true;
     if (type === RTM.NEWLINK || type === RTM.DELLINK) {
-      const link = readLink(data);
+      const { link } = event;
       if (names.includes(link.name)) ours.set(link.name, link.index);
       return names.includes(link.name) || used().has(link.index);
     }
@@ -61,22 +50,19 @@ export function watchHost({
       return true;
     return hops.some(({ index }) => isOurs(index) || used().has(index));
   };
-  socket.on('message', (messages) => {
-    // Every message is looked at, for the indexes it may tell.
-    if (messages.filter(concerns).length > 0) onChange();
-    if (messages.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) onAddress();
-    if (onGone === undefined) return;
-    for (const { type, data } of messages) if (type === RTM.DELLINK) onGone(readLink(data).name);
+  return kernelEvents.subscribe({
+    onEvents: (events) => {
+      // Every one is looked at, for the indexes it may tell.
+      if (events.filter(concerns).length > 0) onChange();
+      if (events.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) onAddress();
+      if (onGone === undefined) return;
+      for (const event of events) if (event.type === RTM.DELLINK) onGone(event.link.name);
+    },
+    onLoss: () => {
+      onChange();
+      onAddress();
+    },
   });
-  const onLoss = (): void => {
-    onChange();
-    onAddress();
-  };
-  socket.on('invalid', onLoss);
-  // ENOBUFS: more changes than the buffer holds.
-  socket.on('error', onLoss);
-  for (const group of groups) socket.addMembership(group);
-  return () => socket.close();
 }
 
 /** Index of the link that a message of a setting is about. */

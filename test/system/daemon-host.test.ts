@@ -5,6 +5,7 @@ import { KernelHost } from '../../daemon/host/network.ts';
 import { HostLoop } from '../../daemon/host/loop.ts';
 import { Rtnetlink } from '../../daemon/host/rtnetlink.ts';
 import { getSysctl } from '../../daemon/host/sysctl.ts';
+import { KernelEvents } from '../../daemon/host/kernel-events.ts';
 import { watchHost } from '../../daemon/host/watch-host.ts';
 import type { HostNetwork } from '../../daemon/plan/host-network.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
@@ -40,6 +41,7 @@ const network: HostNetwork = {
   ruleset: '',
   sysctls: { 'net/ipv4/ip_forward': '1', 'net/ipv6/conf/all/forwarding': '1' },
 };
+let kernelEvents: KernelEvents;
 let host: HostLoop<HostNetwork>;
 let wanted = '';
 
@@ -68,10 +70,11 @@ before(async () => {
   exec('ip', 'route', 'add', '10.19.0.0/24', 'via', '172.30.9.1');
   const netlink = new Rtnetlink();
   const kernel = new KernelHost(netlink);
+  kernelEvents = new KernelEvents();
   host = new HostLoop({
     host: kernel,
     watch: (onChange) =>
-      watchHost({
+      watchHost(kernelEvents, {
         names: ['ovn0'],
         used: () => kernel.used,
         concerns: (route) => kernel.concerns(route),
@@ -83,6 +86,7 @@ before(async () => {
 });
 after(async () => {
   host.close();
+  kernelEvents.close();
   await node.stop();
 });
 

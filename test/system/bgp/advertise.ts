@@ -1,4 +1,5 @@
 /** `node advertise.ts LINK…`: what the daemon sends to routers on links of the network namespace this runs in. */
+import { KernelEvents } from '../../../daemon/host/kernel-events.ts';
 import { RouterAdvertisements } from '../../../daemon/host/router-advertisements.ts';
 import { Rtnetlink } from '../../../daemon/host/rtnetlink.ts';
 import { watchHost } from '../../../daemon/host/watch-host.ts';
@@ -6,7 +7,7 @@ import { watchHost } from '../../../daemon/host/watch-host.ts';
 const advertisements = new RouterAdvertisements(new Rtnetlink(), () => {
   for (const { message } of advertisements.problems) process.stderr.write(`${message}\n`);
 });
-watchHost({
+watchHost(new KernelEvents(), {
   names: [],
   used: () => advertisements.links,
   onChange: () => advertisements.linkChanged(),

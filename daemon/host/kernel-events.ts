@@ -1,0 +1,63 @@
+/**
+ * What the kernel tells of links, addresses, routes, rules and settings of the network namespace this is made in. Each message is
+ * received and read once for all that listen: a pod makes a dozen of them.
+ */
+import { readLink, type Link } from '../../lib/netlink/link.ts';
+import { type NetlinkMessage, type NetlinkSocket, openSocket } from '../../lib/netlink/socket.ts';
+
+const groups = [
+  1 /* link */, 5 /* v4 addresses */, 7 /* v4 routes */, 8 /* v4 rules */, 9 /* v6 addresses */, 11 /* v6 routes */,
+  19 /* v6 rules */, 24 /* v4 settings */, 25 /* v6 settings */,
+];
+
+export class KernelEvent {
+  /** RTM_NEWLINK … */
+  readonly type: number;
+  readonly data: Buffer;
+  #link: Link | undefined;
+
+  constructor({ type, data }: NetlinkMessage) {
+    this.type = type;
+    this.data = data;
+  }
+
+  /** Of RTM_NEWLINK and RTM_DELLINK. */
+  get link(): Link {
+    return (this.#link ??= readLink(this.data));
+  }
+}
+
+export interface KernelListener {
+  readonly onEvents: (events: readonly KernelEvent[]) => void;
+  /** There were more messages than the buffer holds, or one that cannot be read: anything may have changed. */
+  readonly onLoss: () => void;
+}
+
+export class KernelEvents {
+  readonly #socket: NetlinkSocket = openSocket();
+  readonly #listeners = new Set<KernelListener>();
+
+  constructor() {
+    const onLoss = (): void => {
+      for (const listener of this.#listeners) listener.onLoss();
+    };
+    this.#socket.on('message', (messages) => {
+      const events = messages.map((message) => new KernelEvent(message));
+      for (const listener of this.#listeners) listener.onEvents(events);
+    });
+    this.#socket.on('invalid', onLoss);
+    // ENOBUFS
+    this.#socket.on('error', onLoss);
+    for (const group of groups) this.#socket.addMembership(group);
+  }
+
+  /** Returns how to stop. What changed just before may be told, too. */
+  subscribe(listener: KernelListener): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+}
