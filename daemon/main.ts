@@ -37,6 +37,7 @@ import { UnderlayPods } from './cni/underlay.ts';
 import { hasNetns } from './host/netns.ts';
 import { KernelEvents } from './host/kernel-events.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
+import { trimMemory } from './host/libc.ts';
 import { HostLoop } from './host/loop.ts';
 import { whoAnswers } from './host/neighbours.ts';
 import { VlanNeighbours } from './host/vlan-neighbours.ts';
@@ -373,7 +374,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     signal,
     log,
   });
-  const memory = new IdleMemory();
+  const memory = new IdleMemory({ trim: trimMemory });
   for (const source of [pods, nodes, subnets, ovs]) source.subscribe(() => memory.worked());
 
   openGatewayMetrics(registry, () => gateway.figures);

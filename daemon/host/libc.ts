@@ -7,6 +7,13 @@ export const libc = koffi.load('libc.so.6');
 const socket = libc.func('int socket(int domain, int type, int protocol)') as (...args: number[]) => number;
 export const close = libc.func('int close(int fd)') as (fd: number) => number;
 
+const mallocTrim = libc.func('int malloc_trim(size_t pad)') as (pad: number) => number;
+
+/** Gives freed memory that the library keeps back to the machine; takes a quarter of a millisecond where there is none. */
+export function trimMemory(): void {
+  mallocTrim(0);
+}
+
 /** The error of the C call just made; nothing may run in between. */
 export function systemError(syscall: string): Error & { readonly code: string } {
   const code = getSystemErrorName(-koffi.errno());

@@ -1,8 +1,9 @@
 /**
  * Gives memory back once a process has nothing to do. V8 collects when the heap has grown, so that what a burst left
  * behind stays with the process until the next one. In: word of each piece of work. Out: one full collection in the
- * silence after it, where the heap has grown; it blocks for some tenths of a second in which nobody waits.
- * Needs Node's `--expose-gc`; without it nothing happens.
+ * silence after it, where the heap has grown; it blocks for some tenths of a second in which nobody waits. What V8 frees the C
+ * library keeps for itself, some 10 MB after a start alone: on demand that is given back, too.
+ * Needs Node's `--expose-gc`; without it nothing is collected.
  */
 import { getHeapStatistics } from 'node:v8';
 
@@ -16,6 +17,8 @@ export interface IdleMemoryOptions {
   readonly collect?: (() => void) | undefined;
   /** Bytes the heap takes of the machine's memory. */
   readonly heapBytes?: () => number;
+  /** Gives back what the C library holds without using it; called in each silence, so it must be cheap. */
+  readonly trim?: () => void;
 }
 
 function collectAll(): (() => void) | undefined {
@@ -26,6 +29,7 @@ function collectAll(): (() => void) | undefined {
 export class IdleMemory {
   readonly #collect: (() => void) | undefined;
   readonly #heapBytes: () => number;
+  readonly #trim: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #workedMs = 0;
   #bytesAfter = 0;
@@ -33,11 +37,11 @@ export class IdleMemory {
   constructor(options: IdleMemoryOptions = {}) {
     this.#collect = options.collect ?? collectAll();
     this.#heapBytes = options.heapBytes ?? (() => getHeapStatistics().total_heap_size);
+    this.#trim = options.trim;
   }
 
   /** Something was done. Cheap: may be called for each event. */
   worked(): void {
-    if (this.#collect === undefined) return;
     this.#workedMs = performance.now();
     this.#timer ??= this.#lookIn(quietMs);
   }
@@ -53,8 +57,11 @@ export class IdleMemory {
   #look(): void {
     const leftMs = quietMs - (performance.now() - this.#workedMs);
     this.#timer = leftMs > 1 ? this.#lookIn(leftMs) : undefined;
-    if (leftMs > 1 || this.#heapBytes() < this.#bytesAfter * growth) return;
-    this.#collect?.();
-    this.#bytesAfter = this.#heapBytes();
+    if (leftMs > 1) return;
+    if (this.#heapBytes() >= this.#bytesAfter * growth) {
+      this.#collect?.();
+      this.#bytesAfter = this.#heapBytes();
+    }
+    this.#trim?.();
   }
 }
