@@ -11,7 +11,7 @@ import { hasNetns, type Netns } from '../host/netns.ts';
 import type { PodLinks } from '../host/pod-links.ts';
 import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
 import { isGarbage } from '../plan/garbage.ts';
-import { hostInterfaceName, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
+import { hostInterfaceNames, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
 import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
 import type { Preparations } from '../state/preparations.ts';
@@ -74,11 +74,12 @@ export class Attachments {
         );
       }
       const netns = openSandboxNetns(request.netns);
-      const unwanted = this.#adding.begin(key, hostInterfaceName(request.containerId, request.ifname));
+      const hostInterface = this.#freeNameFor(request.containerId, request.ifname);
+      const unwanted = this.#adding.begin(key, hostInterface);
       const signal = AbortSignal.any([gone, unwanted]);
       try {
         const addressed = await this.#untilAddressed(request, signal);
-        return await this.#attach(request, addressed, netns, signal);
+        return await this.#attach({ ...request, hostInterface }, addressed, netns, signal);
       } finally {
         this.#adding.end(key);
         netns.close();
@@ -108,8 +109,8 @@ export class Attachments {
     this.#adding.giveUp(attachmentKey(request.containerId, request.ifname));
     await this.#locks.run(`container ${request.containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
-      if (sandbox === undefined) await this.#removeStray(hostInterfaceName(request.containerId, request.ifname));
-      else await this.#remove(sandbox);
+      if (sandbox !== undefined) return this.#remove(sandbox);
+      for (const name of hostInterfaceNames(request.containerId, request.ifname)) await this.#removeStray(name);
     });
     if (request.netns !== undefined && !request.allowsOwnNetns) refuseOwnNetns(request.netns);
   }
@@ -234,7 +235,20 @@ export class Attachments {
     }
   }
 
-  async #attach(request: AddRequest, addressed: AddressedPod, netns: Netns, signal: AbortSignal): Promise<Attachment> {
+  /** The first that no other container has or is about to have; the last where all are taken, which ADD then refuses. */
+  #freeNameFor(containerId: string, ifname: string): string {
+    const isTaken = (name: string): boolean =>
+      this.#adding.isMaking(name) || this.#options.sandboxes.byHostInterface(name) !== undefined;
+    const [first, ...others] = hostInterfaceNames(containerId, ifname);
+    return isTaken(first) ? (others.at(-1) ?? first) : first;
+  }
+
+  async #attach(
+    request: AddRequest & { readonly hostInterface: string },
+    addressed: AddressedPod,
+    netns: Netns,
+    signal: AbortSignal,
+  ): Promise<Attachment> {
     const { nodeMtu, isUserspaceDatapath, subnetOf, underlay } = this.#options;
     const subnet = subnetOf(addressed.network.subnet);
     const nicMtu = await underlay.untilReady(subnet, signal);

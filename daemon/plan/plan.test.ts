@@ -16,7 +16,7 @@ import { planHostNetwork } from './host-network.ts';
 import { planLearnedRoutes } from './learned-routes.ts';
 import { planLocalOvs } from './local-ovs.ts';
 import { planMirror } from './mirror.ts';
-import { hostInterfaceName, planPodInterface } from './pod-interface.ts';
+import { hostInterfaceNames, planPodInterface } from './pod-interface.ts';
 import { isAbandoned, parseSandbox, planSandbox, wishesOf } from './sandbox.ts';
 import { aSandbox } from '../testing-sandbox.ts';
 
@@ -57,6 +57,7 @@ function planPod(raw: RawObject, subnets: readonly SubnetFacts[], datapath: Case
         ifname: index === 0 ? 'eth0' : `net${index}`,
         network: 'isthmus',
         netns: '/run/netns/x',
+        hostInterface: hostInterfaceNames('0123456789abcdef', index === 0 ? 'eth0' : `net${index}`)[0],
       },
       pod,
       facts,
@@ -147,13 +148,17 @@ test('only a sandbox without namespace and without pod is abandoned', () => {
 
 test('names of host interfaces: unique, at most 15 characters', () => {
   const hex = 'a1b2c3d4e5f60718293a4b5c6d7e8f90';
-  assert.equal(hostInterfaceName(hex, 'eth0'), 'a1b2c3d4e5f6_h');
+  const [first, second = ''] = hostInterfaceNames(hex, 'eth0');
+  assert.equal(first, 'a1b2c3d4e5f6_h');
   const others = [
-    hostInterfaceName(hex, 'net1'),
-    hostInterfaceName('demo-east-default-web-1', 'eth0'),
-    hostInterfaceName('demo-east-default-web-2', 'eth0'),
+    second,
+    ...hostInterfaceNames(`${hex}00`, 'eth0').slice(1),
+    ...hostInterfaceNames(hex, 'net1'),
+    ...hostInterfaceNames('demo-east-default-web-1', 'eth0'),
+    ...hostInterfaceNames('demo-east-default-web-2', 'eth0'),
   ];
-  assert.equal(new Set(others).size, 3);
+  assert.equal(new Set(others).size, 5);
+  assert.equal(others.length, 5);
   for (const name of others) assert.match(name, /^[0-9a-f]{12}_h$/);
 });
 

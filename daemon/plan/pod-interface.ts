@@ -27,6 +27,8 @@ export interface PodInterfaceInput {
     readonly ifname: string;
     readonly network: string | undefined;
     readonly netns: string;
+    /** One of `hostInterfaceNames`. */
+    readonly hostInterface: string;
   };
   readonly pod: PodFacts;
   readonly facts: Pick<InterfaceFacts, 'provider' | 'hasDefaultRoute'>;
@@ -45,10 +47,9 @@ const mainInterface = 'eth0';
 
 export function planPodInterface(input: PodInterfaceInput): { readonly link: PodInterface; readonly sandbox: Sandbox } {
   const { request, pod, facts, network } = input;
-  const hostInterface = hostInterfaceName(request.containerId, request.ifname);
   return {
     link: {
-      hostName: hostInterface,
+      hostName: request.hostInterface,
       name: request.ifname,
       mac: network.mac,
       mtu: podMtu(input.subnet, input.nodeMtu, input.nicMtu),
@@ -66,7 +67,7 @@ export function planPodInterface(input: PodInterfaceInput): { readonly link: Pod
       podNamespace: pod.namespace,
       podName: pod.name,
       podUid: pod.uid,
-      hostInterface,
+      hostInterface: request.hostInterface,
       mac: network.mac,
       ips: network.addresses.map(({ ip }) => ip),
     },
@@ -90,15 +91,17 @@ function planRoutes({ request, facts, network, routes }: PodInterfaceInput): rea
 }
 
 /**
- * `<first 12 of the container id>_h`, as Kube-OVN names it; for ids that are not random hexadecimal, and for further
- * interfaces of a container, a hash stands there instead, because their first characters may repeat.
+ * Names for the node's end, the second for where another container has the first: `<first 12 of the container id>_h`, as
+ * Kube-OVN names it, then one with a hash. For ids that are not random hexadecimal, and for further interfaces of a
+ * container, there is the hash only, because their first characters may repeat.
  */
-export function hostInterfaceName(containerId: string, ifname: string): string {
+export function hostInterfaceNames(containerId: string, ifname: string): readonly [string, ...string[]] {
+  const hashed = `${hash48(`${containerId}/${ifname}`)}_h`;
   const isRandom = /^[0-9a-f]{12,}$/.test(containerId);
-  return `${isRandom && ifname === mainInterface ? containerId.slice(0, 12) : hash48(`${containerId}/${ifname}`)}_h`;
+  return isRandom && ifname === mainInterface ? [`${containerId.slice(0, 12)}_h`, hashed] : [hashed];
 }
 
-/** Whether a name is of those that `hostInterfaceName` gives. */
+/** Whether a name is of those that `hostInterfaceNames` gives. */
 export function isHostInterfaceName(name: string): boolean {
   return /^[0-9a-f]{12}_h$/.test(name);
 }

@@ -132,3 +132,31 @@ test('an ADD that was given up while it waited for its turn leaves the newer san
   await ok(node.cni('DEL', pod.env));
   assert.deepEqual(traces(node), { links: [], rows: [] });
 });
+
+test('containers whose ids begin alike are told apart', async () => {
+  const id = (at: number): string => String(at).padStart(64, '0');
+  const all = await Promise.all(
+    [0, 1, 2].map(async (at) => {
+      const { name, uid } = await cluster.makePod(`alike-${String(at)}`);
+      const pod = cluster.sandboxOf(name, uid, id(at));
+      await cluster.allocate(pod, `10.16.0.3${String(at)}`);
+      return pod;
+    }),
+  );
+  const results = await Promise.all(all.map((pod) => ok(node.cni('ADD', pod.env))));
+  assert.equal(traces(node).links.length, 3);
+  for (const [at, pod] of all.entries()) {
+    reaches(pod);
+    await ok(node.cni('CHECK', pod.env, { prevResult: results[at] }));
+  }
+  // The second leaves the first and the third alone, and its name is free again.
+  const [, second] = all;
+  assert.ok(second);
+  await ok(node.cni('DEL', second.env));
+  await ok(node.cni('DEL', second.env));
+  for (const pod of all.filter((pod) => pod !== second)) reaches(pod);
+  await ok(node.cni('ADD', second.env));
+  reaches(second);
+  for (const pod of all) await ok(node.cni('DEL', pod.env));
+  assert.deepEqual(traces(node), { links: [], rows: [] });
+});
