@@ -65,6 +65,7 @@ import { isGateway } from './plan/gateway-role.ts';
 import { planAvailability } from './plan/availability.ts';
 import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
+import { findStranded } from './plan/underlay/stranded.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
 import { Preparations } from './state/preparations.ts';
@@ -361,6 +362,17 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   ovs.subscribe(tell);
   programs.subscribe(tell);
   underlay.subscribe(tell);
+  const tellStranded = (): void => {
+    const stranded = findStranded({
+      sandboxes: sandboxes.all(),
+      podOf: (key) => pods.get(key),
+      subnetOf: (name) => subnets.get(name),
+      stateOf: (provider) => underlay.stateOf(provider),
+    });
+    objectEvents.tellPods(stranded);
+  };
+  underlay.subscribe(tellStranded);
+  tellStranded();
   tell();
 
   // tunnels and paths to other clusters

@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '../../lib/run/logger.ts';
+import { parsePod } from '../watch/pod.ts';
 import { ObjectEvents } from './objects.ts';
+
+const aPod = (name: string) =>
+  parsePod({ metadata: { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1' } });
 
 test('a problem of a subnet is told when it begins, and again when it comes back', () => {
   const told: string[] = [];
@@ -17,4 +21,22 @@ test('a problem of a subnet is told when it begins, and again when it comes back
   events.tellSubnets([]);
   events.tellSubnets([a!]);
   assert.deepEqual(told, Array(3).fill('Subnet/a Warning MtuTooLarge'));
+});
+
+test('a problem of pods is told once while it lasts, to each of them', () => {
+  const told: string[] = [];
+  const events = new ObjectEvents({
+    events: { record: ({ kind, name }, _type, reason) => void told.push(`${kind}/${name} ${reason}`) },
+    log: createLogger('daemon', 'silent'),
+    uidOfSubnet: () => undefined,
+  });
+  const of = (name: string) => ({ pod: aPod(name), problem: { code: 'ProviderNetworkLeft', message: 'x' } });
+  events.tellPods([of('a')]);
+  events.tellPods([of('a'), of('b')]);
+  events.tellPods([of('b')]);
+  events.tellPods([of('a'), of('b')]);
+  assert.deepEqual(
+    told,
+    ['Pod/a', 'Pod/b', 'Pod/a'].map((pod) => `${pod} ProviderNetworkLeft`),
+  );
 });

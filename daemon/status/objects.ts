@@ -4,6 +4,7 @@ import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
+import type { PodProblem } from '../plan/underlay/stranded.ts';
 import type { NodeFacts, PodFacts } from '../state/facts.ts';
 import type { LearnedFacts } from '../state/learned.ts';
 
@@ -20,6 +21,8 @@ export class ObjectEvents {
   #toldLearned: ReadonlySet<string> = new Set();
   /** What subnets were told and still holds. */
   #told: ReadonlySet<string> = new Set();
+  /** What pods were told and still holds. */
+  #toldPods: ReadonlySet<string> = new Set();
 
   constructor(options: ObjectEventsOptions) {
     this.#options = options;
@@ -58,6 +61,13 @@ export class ObjectEvents {
   tellNode({ name, uid }: Pick<NodeFacts, 'name' | 'uid'>, { code, message }: Problem): void {
     this.#options.log.warn({ reason: code }, message);
     this.#options.events.record({ apiVersion: 'v1', kind: 'Node', name, uid }, 'Warning', code, message);
+  }
+
+  /** To be called after each change, with all problems of that kind that there are. */
+  tellPods(problems: readonly PodProblem[]): void {
+    const now = new Map(problems.map((one) => [`${one.pod.uid} ${one.problem.message}`, one]));
+    for (const [key, { pod, problem }] of now) if (!this.#toldPods.has(key)) this.tellPod(pod, problem);
+    this.#toldPods = new Set(now.keys());
   }
 
   tellPod({ namespace, name, uid }: PodFacts, { code, message }: Problem): void {

@@ -151,10 +151,21 @@ describe('underlay', () => {
       await lab.ping(lan, address);
     });
 
-  it('without the interface new pods are refused with the reason; deletion of all leaves nothing behind', async () => {
+  it('without the interface pods are told, and new ones refused with the reason; deletion of all leaves nothing behind', async () => {
     await lab.kubectl('east', ['patch', 'pn', 'net1', '--type=merge', '-p', '{"spec":{"excludeNodes":["n2"]}}']);
     const ports = (): Promise<string> => lab.vsctl('east', 'n2', ['list-br']);
     await waitFor('n2 to be without the bridge', async () => !(await ports()).includes('br-net1') || ports());
+    await waitFor('its pods to be told', async () => {
+      const shown = await lab.kubectl('east', [
+        '-n',
+        'flat',
+        'get',
+        'events',
+        '--field-selector=reason=ProviderNetworkLeft',
+      ]);
+      const isTold = /pod\/b +interface eth0 reaches nobody: spec.excludeNodes of ProviderNetwork net1 names node n2; /;
+      return (isTold.test(shown) && !shown.includes('pod/a ')) || shown;
+    });
     await addWorkload(lab, 'east', { namespace: 'ten', pods: [{ name: 'late', node: 'n2' }] });
     await waitFor('the daemon to say so', () => {
       const log = lab.log('east/n2', 'daemon');

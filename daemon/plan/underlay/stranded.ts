@@ -1,0 +1,30 @@
+/** Pods here in provider networks that the node is without: they lost the network when the node left it. Pure. */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { PodFacts, Sandbox, SubnetFacts } from '../../state/facts.ts';
+import type { NetworkReport } from '../../state/underlay.ts';
+
+export interface StrandedInput {
+  readonly sandboxes: Iterable<Sandbox>;
+  /** By `<namespace>/<name>`. */
+  readonly podOf: (key: string) => PodFacts | undefined;
+  readonly subnetOf: (name: string) => SubnetFacts | undefined;
+  /** How a provider network is here; a sentence where the node is without it. */
+  readonly stateOf: (provider: string) => NetworkReport | string | undefined;
+}
+
+export interface PodProblem {
+  readonly pod: PodFacts;
+  readonly problem: Problem;
+}
+
+export function findStranded({ sandboxes, podOf, subnetOf, stateOf }: StrandedInput): readonly PodProblem[] {
+  return [...sandboxes].flatMap(({ podNamespace, podName, provider, ifname }) => {
+    const pod = podOf(`${podNamespace}/${podName}`);
+    const network = pod?.interfaces.get(provider)?.network;
+    const underlay = typeof network === 'object' ? subnetOf(network.subnet)?.underlay : undefined;
+    const state = underlay && stateOf(underlay.provider);
+    if (pod === undefined || typeof state !== 'string') return [];
+    const message = `interface ${ifname} reaches nobody: ${state}; take the node in again, or delete the pod`;
+    return [{ pod, problem: { code: 'ProviderNetworkLeft', message } }];
+  });
+}
