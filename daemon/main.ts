@@ -68,6 +68,7 @@ import { refusedWishes } from './plan/subnet-problem.ts';
 import { findStranded } from './plan/underlay/stranded.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
+import type { PodFacts, Sandbox } from './state/facts.ts';
 import { Preparations } from './state/preparations.ts';
 import { Sandboxes } from './state/sandboxes.ts';
 import { findAddressCause } from './status/cause.ts';
@@ -215,8 +216,13 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     hasNetem: (name) => netlink.hasQdisc(name, 'netem'),
     onProblem: (pod, problem) => objectEvents.tellPod(pod, problem),
   });
+  // Another pod may have the name by now.
+  const podOf = ({ podNamespace, podName, podUid }: Sandbox): PodFacts | undefined => {
+    const pod = pods.get(`${podNamespace}/${podName}`);
+    return pod?.uid === podUid ? pod : undefined;
+  };
   for (const sandbox of ports.recorded()) {
-    const hasPod = pods.get(`${sandbox.podNamespace}/${sandbox.podName}`)?.uid === sandbox.podUid;
+    const hasPod = podOf(sandbox) !== undefined;
     if (isAbandoned({ hasNetns: hasNetns(sandbox.netns), hasPod })) continue;
     sandboxes.add(sandbox);
     ports.add(sandbox, podPorts.wishesOf(sandbox));
@@ -293,9 +299,9 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     attachments,
     links,
     sandboxes,
-    tell: ({ podNamespace, podName, podUid }, problem) => {
-      const pod = pods.get(`${podNamespace}/${podName}`);
-      if (pod?.uid === podUid) objectEvents.tellPod(pod, problem);
+    tell: (sandbox, problem) => {
+      const pod = podOf(sandbox);
+      if (pod !== undefined) objectEvents.tellPod(pod, problem);
     },
   });
   await attachments.removeStrays();
@@ -365,7 +371,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const tellStranded = (): void => {
     const stranded = findStranded({
       sandboxes: sandboxes.all(),
-      podOf: (key) => pods.get(key),
+      podOf,
       subnetOf: (name) => subnets.get(name),
       stateOf: (provider) => underlay.stateOf(provider),
     });

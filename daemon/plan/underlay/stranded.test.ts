@@ -23,7 +23,7 @@ test('pods of a network that the node is without are found, those of others and 
   const report = { network: 'ready', isReady: true, nic: undefined, problem: undefined, plan: undefined };
   const found = findStranded({
     sandboxes: [...pods.map(({ name }) => name), 'gone'].map((podName) => ({ ...aSandbox, podName })),
-    podOf: (key) => pods.find(({ name }) => `default/${name}` === key),
+    podOf: ({ podName }) => pods.find(({ name }) => name === podName),
     subnetOf: (name) =>
       ({ name, underlay: name === 'over' ? undefined : { provider: name, vlan: 0 } }) as unknown as SubnetFacts,
     stateOf: (provider) => states[provider] ?? (provider === 'ready' ? report : undefined),

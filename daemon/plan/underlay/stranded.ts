@@ -5,8 +5,8 @@ import type { NetworkReport } from '../../state/underlay.ts';
 
 export interface StrandedInput {
   readonly sandboxes: Iterable<Sandbox>;
-  /** By `<namespace>/<name>`. */
-  readonly podOf: (key: string) => PodFacts | undefined;
+  /** undefined where the pod is gone or another has its name. */
+  readonly podOf: (sandbox: Sandbox) => PodFacts | undefined;
   readonly subnetOf: (name: string) => SubnetFacts | undefined;
   /** How a provider network is here; a sentence where the node is without it. */
   readonly stateOf: (provider: string) => NetworkReport | string | undefined;
@@ -18,13 +18,13 @@ export interface PodProblem {
 }
 
 export function findStranded({ sandboxes, podOf, subnetOf, stateOf }: StrandedInput): readonly PodProblem[] {
-  return [...sandboxes].flatMap(({ podNamespace, podName, provider, ifname }) => {
-    const pod = podOf(`${podNamespace}/${podName}`);
-    const network = pod?.interfaces.get(provider)?.network;
+  return [...sandboxes].flatMap((sandbox) => {
+    const pod = podOf(sandbox);
+    const network = pod?.interfaces.get(sandbox.provider)?.network;
     const underlay = typeof network === 'object' ? subnetOf(network.subnet)?.underlay : undefined;
     const state = underlay && stateOf(underlay.provider);
     if (pod === undefined || typeof state !== 'string') return [];
-    const message = `interface ${ifname} reaches nobody: ${state}; take the node in again, or delete the pod`;
+    const message = `interface ${sandbox.ifname} reaches nobody: ${state}; take the node in again, or delete the pod`;
     return [{ pod, problem: { code: 'ProviderNetworkLeft', message } }];
   });
 }
