@@ -215,8 +215,12 @@ export class Attachments {
   }
 
   #isStray(name: string): boolean {
-    const { sandboxes, ports } = this.#options;
-    return !this.#adding.isMaking(name) && sandboxes.byHostInterface(name) === undefined && !ports.hasInterface(name);
+    return !this.#isHeld(name) && !this.#options.ports.hasInterface(name);
+  }
+
+  /** Whether a sandbox has the name or is about to have it. */
+  #isHeld(name: string): boolean {
+    return this.#adding.isMaking(name) || this.#options.sandboxes.byHostInterface(name) !== undefined;
   }
 
   /** A daemon that was killed between making the interface and recording it left the interface. */
@@ -235,12 +239,10 @@ export class Attachments {
     }
   }
 
-  /** The first that no other container has or is about to have; the last where all are taken, which ADD then refuses. */
+  /** Where all are held, ADD refuses the one it gets. */
   #freeNameFor(containerId: string, ifname: string): string {
-    const isTaken = (name: string): boolean =>
-      this.#adding.isMaking(name) || this.#options.sandboxes.byHostInterface(name) !== undefined;
-    const [first, ...others] = hostInterfaceNames(containerId, ifname);
-    return isTaken(first) ? (others.at(-1) ?? first) : first;
+    const names = hostInterfaceNames(containerId, ifname);
+    return names.find((name) => !this.#isHeld(name)) ?? names[0];
   }
 
   async #attach(
