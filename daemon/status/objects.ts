@@ -17,12 +17,10 @@ export interface ObjectEventsOptions {
 
 export class ObjectEvents {
   readonly #options: ObjectEventsOptions;
-  /** Messages told of the node's BgpNodeState that still hold. */
-  #toldLearned: ReadonlySet<string> = new Set();
-  /** What subnets were told and still holds. */
-  #told: ReadonlySet<string> = new Set();
-  /** What pods were told and still holds. */
-  #toldPods: ReadonlySet<string> = new Set();
+  readonly #ofSubnets = new Standing<SubnetProblem>();
+  /** Of the node's BgpNodeState. */
+  readonly #learned = new Standing<Problem>();
+  readonly #ofPods = new Standing<PodProblem>();
 
   constructor(options: ObjectEventsOptions) {
     this.#options = options;
@@ -30,10 +28,10 @@ export class ObjectEvents {
 
   /** To be called after each round, with all problems there are. */
   tellSubnets(problems: readonly SubnetProblem[]): void {
-    const now = new Map(problems.map((problem) => [`${problem.subnet} ${problem.code} ${problem.message}`, problem]));
-    for (const [key, { subnet, code, message }] of now) {
+    const begun = this.#ofSubnets.begun(problems, (one) => `${one.subnet} ${one.code} ${one.message}`);
+    for (const { subnet, code, message } of begun) {
       const uid = this.#options.uidOfSubnet(subnet);
-      if (this.#told.has(key) || uid === undefined) continue;
+      if (uid === undefined) continue;
       this.#options.log.warn({ subnet, reason: code }, message);
       this.#options.events.record(
         { apiVersion: 'kubeovn.io/v1', kind: 'Subnet', name: subnet, uid },
@@ -42,20 +40,17 @@ export class ObjectEvents {
         message,
       );
     }
-    this.#told = new Set(now.keys());
   }
 
   /** What of the prefixes learned by BGP this node does not route; undefined where the node has no speaker. */
   tellLearned(state: Pick<LearnedFacts, 'name' | 'uid'> | undefined, problems: readonly Problem[]): void {
     const now = state === undefined ? [] : problems;
     const subject = { apiVersion: apiVersionOf(bgpNodeStates), kind: bgpNodeStates.kind, name: '', uid: '', ...state };
-    for (const { code, message } of now) {
-      if (this.#toldLearned.has(message)) continue;
+    for (const { code, message } of this.#learned.begun(now, (one) => one.message)) {
       this.#options.log.warn({ reason: code }, message);
       const { apiVersion, kind, name, uid } = subject;
       this.#options.events.record({ apiVersion, kind, name, uid }, 'Warning', code, message);
     }
-    this.#toldLearned = new Set(now.map(({ message }) => message));
   }
 
   tellNode({ name, uid }: Pick<NodeFacts, 'name' | 'uid'>, { code, message }: Problem): void {
@@ -65,13 +60,25 @@ export class ObjectEvents {
 
   /** To be called after each change, with all problems of that kind that there are. */
   tellPods(problems: readonly PodProblem[]): void {
-    const now = new Map(problems.map((one) => [`${one.pod.uid} ${one.problem.message}`, one]));
-    for (const [key, { pod, problem }] of now) if (!this.#toldPods.has(key)) this.tellPod(pod, problem);
-    this.#toldPods = new Set(now.keys());
+    const begun = this.#ofPods.begun(problems, (one) => `${one.pod.uid} ${one.problem.message}`);
+    for (const { pod, problem } of begun) this.tellPod(pod, problem);
   }
 
   tellPod({ namespace, name, uid }: PodFacts, { code, message }: Problem): void {
     this.#options.log.warn({ pod: `${namespace}/${name}`, reason: code }, message);
     this.#options.events.record({ apiVersion: 'v1', kind: 'Pod', namespace, name, uid }, 'Warning', code, message);
+  }
+}
+
+/** What holds, from one look to the next. */
+class Standing<T> {
+  #keys: ReadonlySet<string> = new Set();
+
+  /** Those of `now` that did not hold at the last look, each once. */
+  begun(now: readonly T[], keyOf: (one: T) => string): readonly T[] {
+    const byKey = new Map(now.map((one) => [keyOf(one), one]));
+    const before = this.#keys;
+    this.#keys = new Set(byKey.keys());
+    return [...byKey].flatMap(([key, one]) => (before.has(key) ? [] : [one]));
   }
 }
