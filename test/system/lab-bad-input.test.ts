@@ -3,7 +3,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
 import { waitFor } from '../lab/run.ts';
-import { addWorkload, applyObjects, conditionsOf, removeWorkload, subnetManifest, waitForPods } from './workload.ts';
+import {
+  addWorkload,
+  applyObjects,
+  conditionsOf,
+  eventsWith,
+  removeWorkload,
+  subnetManifest,
+  waitForPods,
+} from './workload.ts';
 
 describe('bad input', () => {
   const lab = openLab();
@@ -60,13 +68,7 @@ describe('bad input', () => {
         return (ready?.status === 'False' && cause.test(ready.message ?? '')) || JSON.stringify(conditions);
       });
       await waitFor(`an event on ${name}`, async () => {
-        const events = await lab.kubectl('east', [
-          'get',
-          'events',
-          '-A',
-          '--field-selector',
-          `involvedObject.name=${name},type=Warning`,
-        ]);
+        const events = await eventsWith(lab, 'east', `involvedObject.name=${name},type=Warning`);
         return cause.test(events) || events;
       });
       const subnets = await lab.nbctl('east', [
@@ -137,14 +139,8 @@ describe('bad input', () => {
       pods: [{ name: 'second', node: 'n2' }],
     });
     await waitFor('an event on cramped/second', async () => {
-      const events = await lab.kubectl('east', [
-        'get',
-        'events',
-        '-n',
-        'cramped',
-        '--field-selector',
-        'involvedObject.name=second,reason=AcquireAddressFailed',
-      ]);
+      const fields = 'involvedObject.namespace=cramped,involvedObject.name=second,reason=AcquireAddressFailed';
+      const events = await eventsWith(lab, 'east', fields);
       return /NoAvailableAddress/.test(events) || events;
     });
     await lab.kubectl('east', ['delete', 'pod', '-n', 'cramped', 'first', '--timeout=60s']);

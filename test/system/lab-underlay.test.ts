@@ -7,7 +7,7 @@ import { openLab, type LabHandle } from '../lab/lib/lab.ts';
 import { waitUntilReady } from '../lab/ready.ts';
 import { run, waitFor } from '../lab/run.ts';
 import { bringUp } from '../lab/up.ts';
-import { addWorkload, applyObjects, removeWorkload, waitForPods } from './workload.ts';
+import { addWorkload, applyObjects, eventsWith, removeWorkload, waitForPods } from './workload.ts';
 
 const name = `u${process.pid.toString(36)}`;
 const topology = join(import.meta.dirname, '../lab/topologies/underlay.yaml');
@@ -156,13 +156,8 @@ describe('underlay', () => {
     const ports = (): Promise<string> => lab.vsctl('east', 'n2', ['list-br']);
     await waitFor('n2 to be without the bridge', async () => !(await ports()).includes('br-net1') || ports());
     await waitFor('its pods to be told', async () => {
-      const shown = await lab.kubectl('east', [
-        '-n',
-        'flat',
-        'get',
-        'events',
-        '--field-selector=reason=ProviderNetworkLeft',
-      ]);
+      const fields = 'involvedObject.namespace=flat,reason=ProviderNetworkLeft';
+      const shown = await eventsWith(lab, 'east', fields);
       const isTold = /pod\/b +interface eth0 reaches nobody: spec.excludeNodes of ProviderNetwork net1 names node n2; /;
       return (isTold.test(shown) && !shown.includes('pod/a ')) || shown;
     });

@@ -82,6 +82,11 @@ export function outsideOf(lab: LabHandle): string {
   return lab.router('tor').outside.replace(/\/.*$/, '');
 }
 
+/** A table of those that a field selector names, of all namespaces. */
+export function eventsWith(lab: LabHandle, cluster: string, fields: string): Promise<string> {
+  return lab.kubectl(cluster, ['get', 'events', '-A', '--field-selector', fields]);
+}
+
 export interface Condition {
   readonly type: string;
   readonly status: string;
