@@ -3,8 +3,8 @@ import type { LabelSelector } from '../api/kinds/shared.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import { defaultVpc } from '../api/names.ts';
 import type { Problem } from '../desired/problem.ts';
-import { cidrContains, parseCidr } from '../net/cidr.ts';
-import { type Ip, parseIp } from '../net/ip.ts';
+import { isLinkLocal, parseIp } from '../net/ip.ts';
+import { unusableAs } from '../net/router-address.ts';
 import { type Family, familyOfAddress, nodeAddress } from './family.ts';
 import type { BgpPeer, BgpState, Node } from './objects.ts';
 import type { WantedInstance } from './instance.ts';
@@ -113,30 +113,17 @@ function addressProblem(address: string, sourceAddress: string | undefined): Pro
   const code = 'InvalidAddress';
   const ip = parseIp(address);
   if (!ip) return { code, message: `address '${address}' is not an IP address` };
-  const unusable = unusableRange(ip);
-  if (unusable)
-    return {
-      code,
-      message: `address ${address} is ${unusable} and cannot be a neighbour; give the router's own address`,
-    };
-  if (sourceAddress === undefined || parseIp(sourceAddress)?.family === ip.family) return undefined;
-  return { code, message: `sourceAddress '${sourceAddress}' is not an IP address of the family of ${address}` };
-}
-
-const unusableRanges = [
-  ['0.0.0.0/32', 'unspecified'],
-  ['::/128', 'unspecified'],
-  ['224.0.0.0/4', 'a multicast address'],
-  ['ff00::/8', 'a multicast address'],
-  ['255.255.255.255/32', 'the broadcast address'],
-  ['fe80::/10', 'a link-local address, for which there is spec.interface,'],
-] as const;
-
-function unusableRange(ip: Ip): string | undefined {
-  return unusableRanges.find(([range]) => {
-    const cidr = parseCidr(range);
-    return cidr && cidrContains(cidr, ip);
-  })?.[1];
+  const use = unusableAs(ip);
+  const remedy = isLinkLocal(ip) ? 'name its link in spec.interface' : "give the router's own address";
+  if (use !== undefined)
+    return { code, message: `address ${address} is ${use} and cannot be that of a neighbour; ${remedy}` };
+  if (sourceAddress === undefined) return undefined;
+  const source = parseIp(sourceAddress);
+  if (source?.family !== ip.family)
+    return { code, message: `sourceAddress '${sourceAddress}' is not an IP address of the family of ${address}` };
+  const sourceUse = unusableAs(source);
+  if (sourceUse === undefined) return undefined;
+  return { code, message: `sourceAddress ${sourceAddress} is ${sourceUse}; give an address of the node` };
 }
 
 /** Whether the peer belongs to the node, given the instance that holds the node. */

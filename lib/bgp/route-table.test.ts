@@ -291,3 +291,100 @@ test('worked on object by object in any order, the table is what a build of ever
     assert.deepEqual(refused(table), refused(fresh));
   }
 });
+
+test('prefixes that no router may be told of are announced from no source', () => {
+  const special = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4', 'fe80::/10', 'ff00::/8', '::ffff:0:0/96'];
+  const whole = ['0.0.0.0/0', '::/0'];
+  const subnets = outcome({
+    subnets: [subnetOf('x', [...special, ...whole, '10.1.0.0/16'])],
+    advertisements: [advertisementOf('a')],
+  });
+  assert.deepEqual([subnets.n1, subnets.refused], [['10.1.0.0/16'], [...special, ...whole].map(() => 'PrefixInvalid')]);
+  const remote = {
+    name: 'west',
+    labels: {},
+    routes: [...special, ...whole].map((prefix) => ({ prefix, origin: 'subnet', tags: [] })),
+  };
+  const remotes = outcome({ remotes: [remote], advertisements: [advertisementOf('a', { source: 'Interconnect' })] });
+  assert.deepEqual([remotes.n1, remotes.refused], [[], remote.routes.map(() => 'PrefixInvalid')]);
+  const addresses = [
+    '0.0.0.0',
+    '127.0.0.1',
+    '224.0.0.1',
+    '255.255.255.255',
+    '::',
+    '::1',
+    'ff02::1',
+    'fe80::1',
+    '::ffff:7f00:1',
+  ];
+  const everywhere = { clusterIps: addresses, externalIps: addresses, loadBalancerIps: addresses };
+  const all = { serviceAddresses: ['ClusterIP', 'ExternalIP', 'LoadBalancerIP'] };
+  const services = outcome({
+    services: [serviceOf('s', everywhere)],
+    endpoints: { 'default/s': readyOn('n1') },
+    advertisements: [advertisementOf('a', { source: 'Service', ...all })],
+  });
+  assert.deepEqual([services.n1, new Set(services.refused)], [[], new Set(['AddressInvalid'])]);
+  // A forged subnet does not make them ordinary.
+  const pods = outcome({
+    subnets: [subnetOf('web', [...special, ...whole])],
+    pods: [podOf('p', addresses, { annotation: { scope: 'cluster' } })],
+    advertisements: [advertisementOf('a', { source: 'Pod' })],
+  });
+  assert.deepEqual([pods.n1, new Set(pods.refused)], [[], new Set(['AddressInvalid'])]);
+  const eip = { kind: 'OvnEip', name: 'e', uid: 'u', labels: {}, ips: addresses, isReady: true } as const;
+  const eips = outcome({
+    eips: [{ ...eip, annotation: undefined }],
+    advertisements: [advertisementOf('a', { source: 'Eip' })],
+  });
+  assert.deepEqual([eips.n1, new Set(eips.refused)], [[], new Set(['AddressInvalid'])]);
+});
+
+test('an aggregate that would hold special addresses is not made', () => {
+  const of = (ip: string, ipv4Length: number) =>
+    outcome({
+      services: [serviceOf('s', { loadBalancerIps: [ip] })],
+      endpoints: { 'default/s': readyOn('n1') },
+      advertisements: [advertisementOf('a', { source: 'Service', aggregation: { ipv4Length } })],
+    });
+  assert.deepEqual(of('100.70.0.1', 1), {
+    n1: ['100.70.0.1/32'],
+    n2: ['100.70.0.1/32'],
+    refused: ['AggregateNotOwned'],
+  });
+  assert.deepEqual(of('100.70.0.1', 4), { n1: ['96.0.0.0/4'], n2: ['96.0.0.0/4'], refused: [] });
+});
+
+test('communities of one prefix fit one message: those of the youngest advertisements that do not are left out', () => {
+  const large = (at: number) => Array.from({ length: 32 }, (_, index) => `65001:${at}:${index}`);
+  const advertisements = Array.from({ length: 12 }, (_, at) => ({
+    ...advertisementOf(`a${at}`, { attributes: { communities: { large: large(at) } } }),
+    createdAt: `2024-01-01T00:00:${String(at).padStart(2, '0')}Z`,
+  })).toReversed();
+  const table = tableOf({ advertisements });
+  const [routeClass] = table.routes.values();
+  const heard = ['a0', 'a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7'];
+  assert.deepEqual(
+    routeClass?.advertisements.map(({ name }) => name),
+    heard,
+  );
+  const late = table.summary('a9');
+  assert.deepEqual(
+    [late.prefixCount, late.prefixes, late.notAnnounced.map(({ reason }) => reason)],
+    [0, [], ['TooManyCommunities', 'TooManyCommunities']],
+  );
+  assert.equal(table.summary('a7').prefixCount, 2);
+  assert.deepEqual(
+    [...table.refused()].filter(([name]) => name === 'a9'),
+    [
+      ['a9', 'TooManyCommunities', 1],
+      ['a9', 'TooManyCommunities', 1],
+    ],
+  );
+  // The same communities once more cost nothing.
+  const alike = advertisements.map((each) => ({
+    ...advertisementOf(each.name, { attributes: { communities: { large: large(0) } } }),
+  }));
+  assert.equal(tableOf({ advertisements: alike }).summary('a9').prefixCount, 2);
+});

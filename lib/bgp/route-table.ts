@@ -2,6 +2,7 @@
 // out. A round with everything anew gives the same table. No I/O, no clock: the same state gives the same routes, in whatever order it came.
 import { byPrefix } from '../net/cidr.ts';
 import { Classifier, type RouteClass } from './classes.ts';
+import { crowdedOut, crowdedProblem } from './crowding.ts';
 import { familyOfAddress } from './family.ts';
 import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
 import { eipOffers } from './offers/eip.ts';
@@ -19,6 +20,7 @@ import { subnetOffers } from './offers/subnet.ts';
 import { announcers, type Source, type View, viewOf } from './offers/view.ts';
 import { allObjects } from './own-prefixes.ts';
 import { BgpPolicies } from './policies.ts';
+import type { Problem } from '../desired/problem.ts';
 
 /** An object that may bring prefixes: `Pod`, `default/web`. */
 export interface ObjectRef {
@@ -51,6 +53,8 @@ export class RouteTable {
   readonly #byObject = new Map<string, ObjectOffers>();
   readonly #byPrefix = new Map<string, Contribution[]>();
   readonly #tallies = new Map<string, Tally>();
+  /** Advertisements of a prefix whose communities are too many, by prefix. */
+  readonly #crowded = new Map<string, ReadonlySet<string>>();
   readonly #routes = new Map<string, RouteClass>();
   readonly #counts = new Map<string, { readonly routeClass: RouteClass; ipv4: number; ipv6: number }>();
   #changed = new Set<string>();
@@ -87,6 +91,7 @@ export class RouteTable {
     this.#byObject.clear();
     this.#byPrefix.clear();
     this.#tallies.clear();
+    this.#crowded.clear();
     for (const name of [annotationAdvertisement, ...this.#view.byName.keys()]) this.#tally(name);
     for (const ref of allObjects(state)) this.#put(`${ref.source} ${ref.key}`, offersOf(this.#view, ref));
     this.#decideAll();
@@ -135,6 +140,13 @@ export class RouteTable {
   *refused(): Generator<readonly [advertisement: string, code: string, objects: number]> {
     for (const [advertisement, { refused }] of this.#tallies)
       for (const [code, objects] of refused) yield [advertisement, code, objects];
+    for (const [prefix, names] of this.#crowded)
+      for (const name of names) yield [name, crowdedProblem(name, prefix).code, 1];
+  }
+
+  /** Why advertisements that take the prefix say nothing of it. */
+  crowded(prefix: string): readonly Problem[] {
+    return [...(this.#crowded.get(prefix) ?? [])].map((name) => crowdedProblem(name, prefix));
   }
 
   /** What an advertisement announces from all nodes together. */
@@ -145,10 +157,20 @@ export class RouteTable {
       const byMessage = new Map(refusals.map((refusal) => [refusal.message, refusal]));
       return [...byMessage.values()].map(({ code, message }): NotAnnounced => ({ object, reason: code, message }));
     });
+    const crowded = [...this.#crowded].filter(([, names]) => names.has(advertisement)).map(([prefix]) => prefix);
+    for (const prefix of crowded) {
+      const { code, message } = crowdedProblem(advertisement, prefix);
+      for (const { object, offer } of this.contributions(prefix))
+        if (offer.advertisement === advertisement) notAnnounced.push({ object, reason: code, message });
+    }
+    const all = tally?.prefixes.keys() ?? [];
     return {
       objects: tally?.objects.size ?? 0,
-      prefixCount: tally?.prefixes.size ?? 0,
-      prefixes: byPrefix(smallest(tally?.prefixes.keys() ?? [], shownPrefixes), (prefix) => prefix),
+      prefixCount: (tally?.prefixes.size ?? 0) - crowded.length,
+      prefixes: byPrefix(
+        smallest(crowded.length === 0 ? all : new Set(all).difference(new Set(crowded)), shownPrefixes),
+        (prefix) => prefix,
+      ),
       notAnnounced: notAnnounced.toSorted((a, b) => (a.object < b.object ? -1 : 1)).slice(0, shownRefusals),
     };
   }
@@ -196,6 +218,7 @@ export class RouteTable {
   }
 
   #decide(prefix: string): void {
+    this.#crowd(prefix);
     const before = this.#routes.get(prefix);
     const here = this.#contributedHere(prefix);
     const after = here.length === 0 ? undefined : this.#classifier?.classOf(prefix, here);
@@ -211,7 +234,19 @@ export class RouteTable {
   #contributedHere(prefix: string): readonly Contribution[] {
     const view = this.#view;
     if (!view) return [];
-    return (this.#byPrefix.get(prefix) ?? []).filter(({ offer }) => isOfferedHere(view, offer));
+    const crowded = this.#crowded.get(prefix);
+    return (this.#byPrefix.get(prefix) ?? []).filter(
+      ({ offer }) => crowded?.has(offer.advertisement) !== true && isOfferedHere(view, offer),
+    );
+  }
+
+  /** The same on all nodes: whoever announces it where. */
+  #crowd(prefix: string): void {
+    const contributions = this.#byPrefix.get(prefix) ?? [];
+    const names = contributions.length < 2 ? [] : [...new Set(contributions.map(({ offer }) => offer.advertisement))];
+    const out = crowdedOut(names, this.#view?.state.advertisements ?? new Map());
+    if (out.size > 0) this.#crowded.set(prefix, out);
+    else this.#crowded.delete(prefix);
   }
 
   #count(routeClass: RouteClass, prefix: string, by: 1 | -1): void {

@@ -8,6 +8,7 @@ const uses = [
   ['224.0.0.0/4', 'multicast'],
   ['240.0.0.0/4', 'nobody'],
   ['::/127', 'this host'],
+  ['::ffff:0:0/96', 'IPv4 inside of one host'],
   ['fe80::/10', 'one link'],
   ['ff00::/8', 'multicast'],
 ].flatMap(([text = '', use = '']) => {

@@ -1,7 +1,7 @@
 /** A RoutePolicy's spec → rules that can be asked, or what is wrong with it. Pure. */
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import type { RoutePolicySpec, RouteRule } from '../api/kinds/route-policy.ts';
-import { attributesProblem } from '../api/bgp-attributes.ts';
+import { attributesProblem, communityProblem } from '../api/bgp-attributes.ts';
 import type { Problem } from '../desired/problem.ts';
 import { cidrsOverlap, formatCidr, hasHostBits, parseCidr, type Cidr } from '../net/cidr.ts';
 import { bitsOf } from '../net/ip.ts';
@@ -54,6 +54,8 @@ function compileRule(
   const { match, action, setTags = [], setPreference = defaultPreference, setBgp } = rule;
   const problem = setBgp && attributesProblem(setBgp, `rules[${index}].setBgp`);
   if (problem !== undefined) problems.push(problem);
+  for (const message of (match.communities ?? []).flatMap((community) => communityProblem(community) ?? []))
+    problems.push({ code: 'CommunityInvalid', message: `rules[${index}].match.communities: ${message}` });
   return {
     index,
     isAllowed: action === 'Allow',

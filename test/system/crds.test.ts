@@ -1,7 +1,15 @@
 /** The CRDs on a real API server: what users' manifests hold is accepted, what the rules refuse is refused with a sentence. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { bgpPeers, interconnects, subnets, vpcs } from '../../lib/kube/resources.ts';
+import {
+  bgpAdvertisements,
+  bgpInstances,
+  bgpPeers,
+  interconnects,
+  routePolicies,
+  subnets,
+  vpcs,
+} from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { object, openCrdBed, type CrdBed } from './crd-bed.ts';
 
@@ -10,7 +18,7 @@ let kube: KubeClient;
 let tryCreate: CrdBed['tryCreate'];
 
 before(async () => {
-  bed = await openCrdBed([bgpPeers, interconnects, subnets, vpcs]);
+  bed = await openCrdBed([bgpAdvertisements, bgpInstances, bgpPeers, interconnects, routePolicies, subnets, vpcs]);
   ({ kube, tryCreate } = bed);
 });
 after(() => bed.close());
@@ -228,4 +236,80 @@ test('a BgpPeer needs an address and a keepalive below the hold time', async () 
   assert.match(await tryCreate(bgpPeers, 'tor', { ...spec, address: 'tor' }), /address must be an IP address/);
   assert.match(await tryCreate(bgpPeers, 'tor', { ...spec, holdTimeSeconds: 9 }), /keepaliveSeconds must be below/);
   assert.match(await tryCreate(bgpPeers, 'tor', { ...spec, asn: 0 }), /spec.asn/);
+});
+
+describe('what no router takes is refused where it is written', () => {
+  const no4 = ['127.0.0.1', '224.0.0.1', '0.0.0.0', '0.1.2.3', '240.0.0.1', '255.255.255.255'];
+  const no6 = ['::', '0::0', '::1', '0:0:0:0:0:0:0:1', 'ff02::1', 'fe80::1', 'febf::1', '::ffff:7f00:1', '::a00:1'];
+  const peer = { instance: 'rack', address: '10.0.0.254', asn: 65001 };
+  const advertisement = (attributes: object) => tryCreate(bgpAdvertisements, 'a', { source: 'Subnet', attributes });
+  const policy = (rule: object) =>
+    tryCreate(routePolicies, 'p', { direction: 'Export', bgpPeers: ['tor'], rules: [rule] });
+  const both = async (attributes: object) => {
+    const answers = [await advertisement(attributes), await policy({ setBgp: attributes })];
+    assert.equal(answers.filter((each) => each === 'accepted').length % 2, 0, answers.join('; '));
+    return answers.join('; ');
+  };
+
+  test('next hops', async () => {
+    for (const ipv4 of no4) assert.match(await both({ nextHop: { ipv4 } }), /nextHop.ipv4 must be an address that a/);
+    for (const ipv6 of no6) assert.match(await both({ nextHop: { ipv6 } }), /nextHop.ipv6 must be an address that a/);
+    assert.match(await both({ nextHop: { ipv4: 'fd00::1' } }), /nextHop.ipv4 must be an IPv4 address/);
+    assert.match(await both({ nextHop: { ipv6: '10.0.0.1' } }), /nextHop.ipv6 must be an IPv6 address/);
+    assert.match(await both({ nextHop: { ipv6: '::ffff:127.0.0.1' } }), /nextHop.ipv6 must be an IPv6 address/);
+    const good = ['fd00::1', 'fe8::1', '1::', '2001:db8:0:0:0:0:0:1', '::1:0:0:1', 'fd00:0:0::ffff:1:2', '64:ff9b::1'];
+    for (const ipv6 of good)
+      assert.equal(await both({ nextHop: { ipv4: '10.0.0.1', ipv6 } }), 'accepted; accepted', ipv6);
+    assert.equal(await both({ nextHop: { ipv4: '169.254.1.1' } }), 'accepted; accepted');
+  });
+
+  test('communities', async () => {
+    const of = (communities: object) => both({ communities });
+    assert.match(await of({ standard: ['65536:1'] }), /a standard community is asn:value, each up to 65535/);
+    assert.match(await of({ standard: ['1:99999'] }), /a standard community is asn:value, each up to 65535/);
+    assert.match(await of({ standard: ['65535:6'] }), /LLGR_STALE/);
+    assert.match(await of({ large: ['1:1:4294967296'] }), /a large community is asn:value:value/);
+    assert.match(await of({ large: ['4294967295:1:1'] }), /reserved: no network may have that AS/);
+    assert.match(await of({ extended: ['rt:65001:1'] }), /extended communities are not sent; give large ones/);
+    const good = { standard: ['0:65101', '65535:666'], large: ['0:0:0', '4294967294:4294967295:0'] };
+    assert.equal(await of({ ...good, wellKnown: ['no-export'] }), 'accepted; accepted');
+    const match = (community: string) =>
+      tryCreate(routePolicies, 'p', {
+        direction: 'Import',
+        bgpPeers: ['tor'],
+        rules: [{ match: { communities: [community] } }],
+      });
+    assert.match(await match('65001:65536'), /a community is asn:value, each up to 65535/);
+    assert.match(await match('1:1:1:1'), /communities/);
+    for (const community of ['65001:7', '65001:4294967295:7'])
+      assert.equal(await match(community), 'accepted', community);
+  });
+
+  test('preferences, prepends and AS numbers', async () => {
+    for (const bad of [{ localPreference: 0 }, { localPreference: 4294967296 }, { med: -1 }, { med: 4294967296 }])
+      assert.match(await both(bad), /localPreference|med/);
+    for (const asPathPrepend of [0, 11]) assert.match(await both({ asPathPrepend }), /asPathPrepend/);
+    for (const asn of [0, 23456, 65535, 4294967295, 4294967296]) {
+      assert.notEqual(await tryCreate(bgpPeers, 'tor', { ...peer, asn }), 'accepted');
+      assert.notEqual(await tryCreate(bgpPeers, 'tor', { ...peer, localASN: asn }), 'accepted');
+      assert.notEqual(await tryCreate(bgpInstances, 'rack', { localASN: asn }), 'accepted');
+    }
+    assert.match(await tryCreate(bgpPeers, 'tor', { ...peer, asn: 23456 }), /are reserved, and no router may have/);
+    for (const asn of [1, 64512, 65536, 4200000000])
+      assert.equal(await tryCreate(bgpPeers, 'tor', { ...peer, asn }), 'accepted');
+  });
+
+  test('addresses of neighbours and of our own', async () => {
+    for (const address of [...no4, ...no6]) {
+      assert.match(await tryCreate(bgpPeers, 'tor', { ...peer, address }), /address must be an address that a router/);
+      const neighbor = address.includes(':') ? 'fd00::fe' : '10.0.0.254';
+      const spec = { ...peer, address: neighbor, sourceAddress: address };
+      assert.match(await tryCreate(bgpPeers, 'tor', spec), /sourceAddress must be an address that a router/);
+    }
+    assert.match(
+      await tryCreate(bgpInstances, 'rack', { localASN: 1, ownedPrefixes: ['10.0.0.0'] }),
+      /ownedPrefixes are/,
+    );
+    assert.equal(await tryCreate(bgpInstances, 'rack', { localASN: 1, ownedPrefixes: ['10.0.0.0/8'] }), 'accepted');
+  });
 });

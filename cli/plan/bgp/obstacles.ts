@@ -91,7 +91,7 @@ function peerProblems(
     });
   const untold = here.flatMap((each) => {
     const telling = tellingOf(peer, each.prefix, each.routeClass);
-    return telling.isTold ? [] : telling.problems;
+    return telling.isTold ? [] : [...telling.problems, ...table.crowded(each.prefix)];
   });
   const foreign = here.length === 0 && prefix !== undefined ? familyProblem(peer, prefix) : undefined;
   return [...untold, ...(foreign ? [foreign] : []), ...sessionProblems(speaker, name)];

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { bgpGroup, ipField } from './bgp-shared.ts';
+import { bgpGroup, routerAddressField } from './bgp-shared.ts';
 import { ageColumn, conditionColumn, conditions, labelSelector, rules, type Kind } from './shared.ts';
 
 const number16 = '(0|[1-9][0-9]{0,4})';
@@ -16,25 +16,74 @@ export const wellKnownCommunities = {
   'no-peer': '65535:65284',
 } as const;
 
-const communities = z.object({
-  standard: z
-    .array(z.string().regex(new RegExp(`^${number16}:${number16}$`)))
-    .min(1)
-    .max(32)
-    .optional()
-    .describe('`asn:value`, each up to 65535 (RFC 1997).'),
-  large: z
-    .array(z.string().regex(new RegExp(`^${number32}:${number32}:${number32}$`)))
-    .min(1)
-    .max(32)
-    .optional()
-    .describe('`asn:value:value`, each up to 4294967295 (RFC 8092).'),
-  wellKnown: z
-    .array(z.enum(Object.keys(wellKnownCommunities) as [keyof typeof wellKnownCommunities]))
-    .min(1)
-    .max(7)
-    .optional(),
-});
+/** CEL: each part of a community is at most this. */
+function partsUpTo(max: number): string {
+  return `self.split(':').all(part, int(part) <= ${max})`;
+}
+
+/** Stands for routes that a router keeps of a neighbour that is gone. */
+export const llgrStale = '65535:6';
+
+const communities = z
+  .object({
+    standard: z
+      .array(
+        z
+          .string()
+          .max(11)
+          .regex(new RegExp(`^${number16}:${number16}$`))
+          .meta(
+            rules(
+              { rule: partsUpTo(65535), message: 'a standard community is asn:value, each up to 65535' },
+              {
+                rule: `self != '${llgrStale}'`,
+                message: `${llgrStale} is LLGR_STALE (RFC 9494), which only a router gives to routes that it keeps: nobody would be told`,
+              },
+            ),
+          ),
+      )
+      .min(1)
+      .max(32)
+      .optional()
+      .describe('`asn:value`, each up to 65535 (RFC 1997).'),
+    large: z
+      .array(
+        z
+          .string()
+          .max(32)
+          .regex(new RegExp(`^${number32}:${number32}:${number32}$`))
+          .meta(
+            rules(
+              { rule: partsUpTo(4294967295), message: 'a large community is asn:value:value, each up to 4294967295' },
+              {
+                rule: "!self.startsWith('4294967295:')",
+                message: 'large communities of AS 4294967295 are reserved: no network may have that AS',
+              },
+            ),
+          ),
+      )
+      .min(1)
+      .max(32)
+      .optional()
+      .describe('`asn:value:value`, each up to 4294967295 (RFC 8092).'),
+    wellKnown: z
+      .array(z.enum(Object.keys(wellKnownCommunities) as [keyof typeof wellKnownCommunities]))
+      .min(1)
+      .max(7)
+      .optional(),
+    extended: z
+      .array(z.string().max(64))
+      .max(32)
+      .optional()
+      .describe('Refused: extended communities (RFC 4360) are not sent. Large ones say the same and more.'),
+  })
+  .meta(
+    rules({
+      rule: '!has(self.extended)',
+      message: 'extended communities are not sent; give large ones (communities.large)',
+      fieldPath: '.extended',
+    }),
+  );
 
 export const bgpAttributes = z.object({
   communities: communities.optional(),
@@ -59,7 +108,10 @@ export const bgpAttributes = z.object({
       'How many times our AS is put in front once more. Of several advertisements of one prefix the fewest are; one without it counts as none.',
     ),
   nextHop: z
-    .object({ ipv4: ipField('nextHop.ipv4').optional(), ipv6: ipField('nextHop.ipv6').optional() })
+    .object({
+      ipv4: routerAddressField('nextHop.ipv4', 4).optional(),
+      ipv6: routerAddressField('nextHop.ipv6', 6).optional(),
+    })
     .optional()
     .describe("In place of the node's own address on the session."),
 });

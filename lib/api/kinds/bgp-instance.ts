@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { label } from '../names.ts';
+import { matchesWhole, pattern } from './address.ts';
 import { asn, bgpGroup } from './bgp-shared.ts';
-import { ageColumn, conditionColumn, conditions, labelSelector, mapList, type Kind } from './shared.ts';
+import { ageColumn, conditionColumn, conditions, labelSelector, mapList, rules, type Kind } from './shared.ts';
 
 /** The local side of BGP on the nodes it selects: one gobgpd per node. */
 export const bgpInstanceSpec = z.object({
@@ -12,7 +13,18 @@ export const bgpInstanceSpec = z.object({
     .object({ enabled: z.boolean().default(true), restartTimeSeconds: z.int().min(1).max(4095).default(120) })
     .default({ enabled: true, restartTimeSeconds: 120 }),
   ownedPrefixes: z
-    .array(z.string().min(1).max(49))
+    .array(
+      z
+        .string()
+        .min(1)
+        .max(49)
+        .meta(
+          rules({
+            rule: matchesWhole('self', pattern.cidr),
+            message: 'ownedPrefixes are networks such as 192.0.2.0/24 or fd00::/48 (IPv6 in lower case)',
+          }),
+        ),
+    )
     .min(1)
     .max(256)
     .optional()

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressFamily, asn, bgpGroup, ipField } from './bgp-shared.ts';
+import { addressFamily, asn, bgpGroup, routerAddressField } from './bgp-shared.ts';
 import {
   ageColumn,
   conditionColumn,
@@ -58,7 +58,9 @@ const peerImport = z.object({
 export const bgpPeerSpec = z
   .object({
     instance: z.string().min(1).max(253).describe('The BgpInstance this peer belongs to.'),
-    address: ipField('address').optional().describe('The neighbour, IPv4 or IPv6. Either this or `interface`.'),
+    address: routerAddressField('address')
+      .optional()
+      .describe('The neighbour, IPv4 or IPv6. Either this or `interface`, which is for link-local addresses.'),
     interface: z
       .string()
       .regex(/^[^\s/:%]{1,15}$/)
@@ -70,7 +72,7 @@ export const bgpPeerSpec = z
     localASN: asn
       .optional()
       .describe("Our AS on the sessions with this peer, where it is another than the instance's."),
-    sourceAddress: ipField('sourceAddress')
+    sourceAddress: routerAddressField('sourceAddress')
       .optional()
       .describe(
         'Our address of the session, one that each selected node has; by default the one of the route to the peer.',

@@ -8,6 +8,9 @@ const tag = z
   .max(63)
   .regex(/^[a-zA-Z0-9]([-_.:a-zA-Z0-9]*[a-zA-Z0-9])?$/);
 
+// Splitting the text would be beyond the cost budget of CEL.
+const upTo65535 = '(6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5]?[0-9]{1,4})';
+
 /** All that is given must hold; nothing given matches every prefix. */
 export const routeMatch = z.object({
   prefixes: z
@@ -41,7 +44,18 @@ export const routeMatch = z.object({
     .describe('Where the cluster that offers it has it from: any of these.'),
   tags: z.array(tag).min(1).max(32).optional().describe('Any of these tags.'),
   communities: z
-    .array(z.string().regex(/^[0-9]{1,10}:[0-9]{1,10}(:[0-9]{1,10})?$/))
+    .array(
+      z
+        .string()
+        .max(32)
+        .regex(/^[0-9]{1,10}:[0-9]{1,10}(:[0-9]{1,10})?$/)
+        .meta(
+          rules({
+            rule: `self.matches(r'^(${upTo65535}:${upTo65535}|[0-9]{1,10}:[0-9]{1,10}:[0-9]{1,10})$')`,
+            message: 'a community is asn:value, each up to 65535, or asn:value:value, each up to 4294967295',
+          }),
+        ),
+    )
     .min(1)
     .max(32)
     .optional()

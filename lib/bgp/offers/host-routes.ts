@@ -4,17 +4,31 @@ import { annotation } from '../../api/names.ts';
 import { formatCidr, parseCidr } from '../../net/cidr.ts';
 import { specialUse } from '../../net/special-use.ts';
 import { familyOfAddress } from '../family.ts';
-import { annotationAdvertisement, type Asking, type Offer, type Refusal } from './offer.ts';
+import { annotationAdvertisement, type Asking, type ObjectOffers, type Offer, type Refusal } from './offer.ts';
 import { isWithin, type View } from './view.ts';
 
 export function hostPrefix(ip: string): string {
   return `${ip}/${ip.includes(':') ? 128 : 32}`;
 }
 
-/** Collects the offers and refusals of one object. */
-export class Collected {
-  readonly offers: Offer[] = [];
+/** Collects the offers and refusals of one object. Whatever brings it, no prefix gets past here that no router may be told of. */
+export class Collected implements ObjectOffers {
+  readonly #offers: Offer[] = [];
   readonly refusals: Refusal[] = [];
+
+  get offers(): readonly Offer[] {
+    return this.#offers;
+  }
+
+  /** Offers a prefix as it is. @param what whose it is */
+  prefix(what: string, offer: Offer): void {
+    const use = useOf(offer.prefix);
+    if (use === undefined) this.#offers.push(offer);
+    else {
+      const message = `prefix ${offer.prefix} of ${what} has addresses for ${use} and is never announced`;
+      this.refuse(offer.advertisement, 'PrefixInvalid', message, offer.prefix);
+    }
+  }
 
   /** @param prefix the one of the object's that it is about; without it all */
   refuse(advertisement: string, code: string, message: string, prefix?: string): void {
@@ -30,10 +44,9 @@ export class Collected {
   /** Offers one address. @param nodes those that announce it; undefined: all */
   address(view: View, { name, spec }: Asking, ip: string, nodes: readonly string[] | undefined, what: string): void {
     const host = hostPrefix(ip);
-    const cidr = parseCidr(host);
-    const special = cidr && specialUse(cidr);
-    if (cidr === undefined || special !== undefined) {
-      this.refuse(name, 'AddressInvalid', `${what} ${ip} is for ${special ?? 'nothing'} and is never announced`, host);
+    const use = useOf(host);
+    if (use !== undefined) {
+      this.refuse(name, 'AddressInvalid', `${what} ${ip} is for ${use} and is never announced`, host);
     } else if (view.owned !== undefined && !isWithin(host, view.owned)) {
       this.refuse(
         name,
@@ -42,7 +55,7 @@ export class Collected {
         host,
       );
     } else {
-      this.offers.push({ prefix: this.#aggregate(view, name, spec, ip, host), advertisement: name, nodes });
+      this.#offers.push({ prefix: this.#aggregate(view, name, spec, ip, host), advertisement: name, nodes });
     }
   }
 
@@ -53,13 +66,21 @@ export class Collected {
     const aggregate = formatCidr(cidr);
     // What a subnet has around the aggregate is the cluster's; without a list nobody knows about other addresses.
     const networks = isWithin(host, view.subnets) ? view.subnets : view.owned;
-    if (networks === undefined || isWithin(aggregate, networks)) return aggregate;
+    const use = specialUse(cidr);
+    if (use === undefined && (networks === undefined || isWithin(aggregate, networks))) return aggregate;
+    const cause = use === undefined ? 'reaches outside of what the cluster owns' : `has addresses for ${use}`;
     this.refuse(
       name,
       'AggregateNotOwned',
-      `the aggregate ${aggregate} of ${ip} reaches outside of what the cluster owns; the address is announced by itself`,
+      `the aggregate ${aggregate} of ${ip} ${cause}; the address is announced by itself`,
       host,
     );
     return host;
   }
+}
+
+/** What some addresses of a prefix are for, where no router may be told of it. */
+function useOf(prefix: string): string | undefined {
+  const cidr = parseCidr(prefix);
+  return cidr === undefined ? 'nothing' : specialUse(cidr);
 }

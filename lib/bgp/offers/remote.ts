@@ -1,5 +1,3 @@
-import { parseCidr } from '../../net/cidr.ts';
-import { specialUse } from '../../net/special-use.ts';
 import { learnedOrigin } from '../../route-policy/policy.ts';
 import type { Remote } from '../objects.ts';
 import { Collected } from './host-routes.ts';
@@ -12,16 +10,13 @@ export function remoteOffers(view: View, remote: Remote): ObjectOffers {
   for (const each of view.bySource.Interconnect) {
     if (!selects(each, remote.labels)) continue;
     for (const { prefix, origin, tags } of remote.routes) {
-      const cidr = parseCidr(prefix);
-      const from = `prefix ${prefix} of cluster ${remote.name}`;
-      if (cidr === undefined || specialUse(cidr) !== undefined) {
-        collected.refuse(each.name, 'PrefixInvalid', `${from} is nothing that a router may be told`, prefix);
-      } else if (origin === learnedOrigin) {
-        const message = `${from} comes from a router there; passing it on to routers here could make a loop`;
+      if (origin === learnedOrigin) {
+        const message = `prefix ${prefix} of cluster ${remote.name} comes from a router there; passing it on to routers here could make a loop`;
         collected.refuse(each.name, 'LearnedByBgp', message, prefix);
       } else {
         const remoteSide = { cluster: remote.name, origin, tags };
-        collected.offers.push({ prefix, advertisement: each.name, nodes: undefined, remote: remoteSide });
+        const offer = { prefix, advertisement: each.name, nodes: undefined, remote: remoteSide };
+        collected.prefix(`cluster ${remote.name}`, offer);
       }
     }
   }

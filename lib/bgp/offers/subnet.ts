@@ -26,7 +26,7 @@ export function subnetOffers(view: View, subnet: Subnet): ObjectOffers {
 }
 
 function offer(collected: Collected, advertisement: string, { name, prefixes }: Subnet): void {
-  for (const prefix of prefixes) collected.offers.push({ prefix, advertisement, nodes: undefined });
+  for (const prefix of prefixes) collected.prefix(`subnet ${name}`, { prefix, advertisement, nodes: undefined });
   if (prefixes.length === 0)
     collected.refuse(advertisement, 'SubnetNotReady', `subnet ${name} has no accepted network; its conditions say why`);
 }

@@ -1,9 +1,10 @@
+import { routerAddress } from '../../api/bgp-attributes.ts';
 import { annotation } from '../../api/names.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { formatIp, parseIp } from '../../net/ip.ts';
 import type { Node } from '../objects.ts';
 
-/** A node with its InternalIPs in canonical text. */
+/** A node with its InternalIPs in canonical text; they become router IDs and next hops, and a kubelet may write anything. */
 export function parseNode(raw: RawObject): Node {
   const { addresses = [], conditions = [] } = (raw['status'] ?? {}) as {
     addresses?: readonly { type: string; address: string }[];
@@ -12,7 +13,7 @@ export function parseNode(raw: RawObject): Node {
   const { unschedulable = false } = (raw['spec'] ?? {}) as { unschedulable?: boolean };
   const internal = addresses
     .filter(({ type }) => type === 'InternalIP')
-    .flatMap(({ address }) => canonicalIp(address) ?? []);
+    .flatMap(({ address }) => routerAddress(address) ?? []);
   return {
     name: raw.metadata.name,
     uid: raw.metadata.uid,

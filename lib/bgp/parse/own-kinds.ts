@@ -1,13 +1,14 @@
 // Our own kinds at the edge: raw objects come in, values with a usable spec or a problem go out. The schema that made the CRD reads the
 // spec, so defaults and limits are those of the documentation, also for objects older than the CRD.
 import type { z } from 'zod';
-import { attributesProblem } from '../../api/bgp-attributes.ts';
+import { asnProblem, attributesProblem } from '../../api/bgp-attributes.ts';
 import { bgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
-import { bgpInstanceSpec } from '../../api/kinds/bgp-instance.ts';
+import { bgpInstanceSpec, type BgpInstanceSpec } from '../../api/kinds/bgp-instance.ts';
 import { bgpPeerSpec, type BgpPeerSpec } from '../../api/kinds/bgp-peer.ts';
 import type { Condition } from '../../api/kinds/shared.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { RawObject } from '../../kube/types.ts';
+import { hasHostBits, parseCidr } from '../../net/cidr.ts';
 import type { BgpAdvertisement, BgpInstance, BgpPeer, NodeInstance, NodeSession } from '../objects.ts';
 import { canonicalIp } from './node.ts';
 
@@ -15,7 +16,7 @@ export function parseBgpInstance(raw: RawObject): BgpInstance {
   const status = statusOf(raw) as { nodes?: readonly NodeInstance[]; conditions?: readonly Condition[] };
   return {
     ...headOf(raw),
-    spec: parseSpec(bgpInstanceSpec, raw),
+    spec: checked(parseSpec(bgpInstanceSpec, raw), instanceProblem),
     status: { nodes: status.nodes ?? [], conditions: status.conditions ?? [] },
   };
 }
@@ -26,7 +27,7 @@ export function parseBgpPeer(raw: RawObject): BgpPeer {
     established?: string;
     conditions?: readonly Condition[];
   };
-  const spec = parseSpec(bgpPeerSpec, raw);
+  const spec = checked(parseSpec(bgpPeerSpec, raw), peerProblem);
   return {
     ...headOf(raw),
     spec: 'value' in spec ? { value: { ...spec.value, ...canonicalAddresses(spec.value) } } : spec,
@@ -38,15 +39,32 @@ export function parseBgpAdvertisement(raw: RawObject): BgpAdvertisement {
   const status = statusOf(raw) as Partial<BgpAdvertisement['status']>;
   return {
     ...headOf(raw),
-    spec: checkedAdvertisement(parseSpec(bgpAdvertisementSpec, raw)),
+    spec: checked(parseSpec(bgpAdvertisementSpec, raw), ({ attributes }) =>
+      attributesProblem(attributes, 'spec.attributes'),
+    ),
     status: { ...status, conditions: status.conditions ?? [] },
   };
 }
 
-function checkedAdvertisement(spec: BgpAdvertisement['spec']): BgpAdvertisement['spec'] {
-  if ('problem' in spec) return spec;
-  const problem = attributesProblem(spec.value.attributes, 'spec.attributes');
+/** What the schema says only by rules of the CRD, which judge no object that is older than they are. */
+function checked<Spec>(spec: SpecOf<Spec>, problemOf: (spec: Spec) => Problem | undefined): SpecOf<Spec> {
+  const problem = 'problem' in spec ? undefined : problemOf(spec.value);
   return problem === undefined ? spec : { problem: { ...problem, message: `${problem.message}; correct the object` } };
+}
+
+function instanceProblem({ localASN, ownedPrefixes = [] }: BgpInstanceSpec): Problem | undefined {
+  const asn = asnProblem(localASN, 'spec.localASN');
+  if (asn !== undefined) return asn;
+  const bad = ownedPrefixes.find((text) => parseCidr(text) === undefined || hasHostBits(text));
+  if (bad === undefined) return undefined;
+  return {
+    code: 'PrefixInvalid',
+    message: `spec.ownedPrefixes: '${bad}' is no network such as 192.0.2.0/24 or fd00::/48`,
+  };
+}
+
+function peerProblem({ asn, localASN }: BgpPeerSpec): Problem | undefined {
+  return asnProblem(asn, 'spec.asn') ?? asnProblem(localASN, 'spec.localASN');
 }
 
 function canonicalAddresses({ address, sourceAddress }: BgpPeerSpec): Pick<BgpPeerSpec, 'address' | 'sourceAddress'> {

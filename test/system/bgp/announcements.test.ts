@@ -264,9 +264,11 @@ test('a node that is drained asks to be avoided, then withdraws, and keeps its s
 
 test('bad objects have a reason and disturb nobody', async () => {
   const before = await untilQuiet(bird);
-  await advertise('big', { source: 'Subnet', attributes: { communities: { standard: ['70000:1'] } } });
-  await advertise('reserved', { source: 'Subnet', attributes: { communities: { large: ['4294967295:1:1'] } } });
-  await advertise('hop', { source: 'Subnet', attributes: { nextHop: { ipv4: 'fd00::1' } } });
+  await bed.createStored(bgpAdvertisements, {
+    big: { source: 'Subnet', attributes: { communities: { standard: ['70000:1'] } } },
+    reserved: { source: 'Subnet', attributes: { communities: { large: ['4294967295:1:1'] } } },
+    hop: { source: 'Subnet', attributes: { nextHop: { ipv4: 'fd00::1' } } },
+  });
   await advertise('nowhere', { source: 'Pod', nodeSelector: { matchLabels: { rack: '9' } } });
   const reasons = { big: 'CommunityInvalid', reserved: 'CommunityInvalid', hop: 'NextHopInvalid', nowhere: 'NoNode' };
   for (const [name, reason] of Object.entries(reasons))
@@ -274,7 +276,9 @@ test('bad objects have a reason and disturb nobody', async () => {
       assert.equal(await bed.condition(bgpAdvertisements, name, 'Ready'), `False ${reason}`),
     );
   const setBgp = { communities: { standard: ['65001:70000'] } };
-  await bed.create(routePolicies, 'big', { direction: 'Export', bgpPeers: ['frr'], rules: [{ setBgp }] });
+  await bed.createStored(routePolicies, {
+    big: { direction: 'Export', bgpPeers: ['frr'], rules: [{ setBgp }] },
+  });
   await eventually(async () =>
     assert.equal(await bed.condition(routePolicies, 'big', 'Ready'), 'False CommunityInvalid'),
   );
@@ -285,4 +289,56 @@ test('bad objects have a reason and disturb nobody', async () => {
   await bed.patchPeer('frr', { routeReflectorClient: null });
   await untilRoutes(frr, ['10.16.0.0/16']);
   assert.deepEqual(await counters(bird), before);
+});
+
+test('nothing that is asked for resets a session or ends gobgpd: next hops, addresses, communities without end', async () => {
+  const before = await Promise.all(bed.lab.peers.map((peer) => untilQuiet(peer)));
+  const { pid } = bed.lab.gobgpd;
+  const source = 'Subnet';
+  const hops = { loopback: '127.0.0.1', multicast: '224.0.0.1', none: '0.0.0.0', 'class-e': '240.0.0.1' };
+  await advertise('plain', { source });
+  const stored = Object.entries(hops).map(([name, ipv4]) => [name, { source, attributes: { nextHop: { ipv4 } } }]);
+  await bed.createStored(bgpAdvertisements, Object.fromEntries(stored) as Record<string, object>);
+  const rules = [{ setBgp: { nextHop: { ipv4: '127.0.0.1' } } }];
+  await bed.createStored(routePolicies, {
+    loopback: { direction: 'Export', bgpPeers: ['frr', 'inner', 'bird'], rules },
+  });
+  for (const name of Object.keys(hops))
+    await bed.untilCondition(bgpAdvertisements, name, 'Ready', 'False NextHopInvalid');
+  await bed.untilCondition(routePolicies, 'loopback', 'Ready', 'False NextHopInvalid');
+
+  await advertise('vips', { source: 'Service', serviceAddresses: ['ExternalIP', 'LoadBalancerIP'] });
+  const externalIPs = ['240.0.0.1', '239.1.1.1', '198.51.100.77'];
+  await bed.createService('odd', '0.0.0.1', { externalIPs });
+  await bed.setEndpoints('odd', 'n1');
+  await untilRoutes(frr, ['10.16.0.0/16', '198.51.100.77/32']);
+  await bed.createSubnet('forged', '10.77.0.0/24', {}, false);
+  await bed.accept('forged', '127.0.0.0/8,224.0.0.0/4,0.0.0.0/0,ff00::/8');
+  await eventually(async () =>
+    assert.ok(
+      (await bed.status(bgpAdvertisements, 'vips')).notAnnounced?.some(({ reason }) => reason === 'AddressInvalid'),
+    ),
+  );
+
+  const large = (at: number) => Array.from({ length: 32 }, (_, index) => `65001:${at}:${index}`);
+  const many = Array.from({ length: 14 }, (_, at) => `many-${at}`);
+  await Promise.all(
+    many.map((name, at) => advertise(name, { source, attributes: { communities: { large: large(at) } } })),
+  );
+  const crowded = async (): Promise<string[]> => {
+    const all = await Promise.all(many.map((name) => bed.status(bgpAdvertisements, name)));
+    return many.filter((_, at) => all[at]?.notAnnounced?.some(({ reason }) => reason === 'TooManyCommunities'));
+  };
+  await eventually(async () => assert.equal((await crowded()).length, 6));
+  for (const peer of [frr, inner])
+    await eventually(async () => assert.equal((await peer.path('10.16.0.0/16'))?.largeCommunities.length, 8 * 32));
+
+  assert.equal(bed.lab.gobgpd.pid, pid);
+  process.kill(pid, 0);
+  const after = await Promise.all(bed.lab.peers.map((peer) => untilQuiet(peer)));
+  assert.deepEqual(
+    after.map(({ established }) => established),
+    before.map(({ established }) => established),
+  );
+  for (const name of [...Object.keys(hops), ...many, 'vips', 'plain']) await remove(name);
 });

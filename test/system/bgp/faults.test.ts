@@ -172,11 +172,24 @@ test('another program in the place of gobgpd is not taken for it', async () => {
 
 test('an address that nobody can have is refused before anything is sent', async () => {
   const before = await untilQuiet(frr);
-  const bad = { multicast: '224.0.0.5', broadcast: '255.255.255.255', none: '::', local: 'fe80::1' };
-  for (const [name, address] of Object.entries(bad)) {
-    await bed.create(bgpPeers, name, { instance: 'rack', address, asn: 65001 });
+  const bad = {
+    multicast: '224.0.0.5',
+    broadcast: '255.255.255.255',
+    loopback: '127.0.0.1',
+    none: '::',
+    local: 'fe80::1',
+    mapped: '::ffff:a00:1',
+  };
+  const specs = Object.entries(bad).map(
+    ([name, address]) => [name, { instance: 'rack', address, asn: 65001 }] as const,
+  );
+  await bed.createStored(bgpPeers, {
+    ...Object.fromEntries(specs),
+    trans: { instance: 'rack', address: '172.31.1.99', asn: 23456 },
+  });
+  for (const name of Object.keys(bad))
     await eventually(async () => assert.equal(await bed.condition(bgpPeers, name, 'Accepted'), 'False InvalidAddress'));
-  }
+  await eventually(async () => assert.equal(await bed.condition(bgpPeers, 'trans', 'Accepted'), 'False AsnInvalid'));
   // The pattern of the CRD cannot count groups.
   const source = { address: 'fd00:99::1', sourceAddress: '1:2:3:4:5::6:7:8:9' };
   await bed.create(bgpPeers, 'source', { instance: 'rack', asn: 65001, ...source });

@@ -154,6 +154,36 @@ export class SpeakerBed {
     });
   }
 
+  /** Objects of one kind that are older than the rules of its CRD, by name. */
+  async createStored(resource: Resource, specs: Readonly<Record<string, object>>): Promise<void> {
+    const kind = allKinds.find((each) => each.kind === resource.kind);
+    if (!kind) throw new Error(`${resource.kind} is no kind of ours`);
+    const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${kind.plural}.${kind.group}`;
+    const replace = async (definition: object): Promise<void> =>
+      eventually(async () => {
+        const { metadata } = (await this.kube.request('GET', path)) as RawObject;
+        await this.kube.request('PUT', path, { ...definition, metadata });
+      });
+    const strict = customResourceDefinition(kind) as { spec: { versions: object[] } };
+    const anything = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    const schema = { openAPIV3Schema: { type: 'object', properties: { spec: anything, status: anything } } };
+    await replace({
+      ...strict,
+      spec: { ...strict.spec, versions: strict.spec.versions.map((each) => ({ ...each, schema })) },
+    });
+    for (const [name, spec] of Object.entries(specs)) await eventually(() => this.create(resource, name, spec));
+    await replace(strict);
+    const [spec = {}] = Object.values(specs);
+    await eventually(async () => {
+      const isTaken = await this.create(resource, 'too-late', spec).then(
+        () => true,
+        () => false,
+      );
+      if (isTaken) await this.kube.delete(resource, { name: 'too-late' });
+      assert.ok(!isTaken, 'the rules are not in force yet');
+    });
+  }
+
   async createNode(name: string, address: string, labels: Record<string, string>): Promise<void> {
     await this.create(nodes, name, {}, labels);
     const status = { addresses: [{ type: 'InternalIP', address }] };
