@@ -3,10 +3,11 @@
  * other cluster uses its route, takes it away, and waits until the route is gone. Only where the user named the prefix.
  */
 import { networksInForce } from '../../lib/api/in-force.ts';
-import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
+import { readRemotePrefixes } from '../../lib/api/remote-prefixes.ts';
 import { orAbsent } from '../../lib/kube/errors.ts';
 import { apiVersionOf, remoteClusters, subnets } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
+import { compareCidrs, parseCidr } from '../../lib/net/cidr.ts';
 import { waitFor, type Patience } from './wait.ts';
 
 export const markerName = 'isthmus-bench';
@@ -42,8 +43,8 @@ export async function measureMarker({ near, far, cluster, cidr, vpc, patience }:
   });
   const isUsed = async (): Promise<boolean> => {
     const raw = await orAbsent(far.get(remoteClusters, { name: cluster }));
-    const { routes = [] } = (raw?.['status'] ?? {}) as RemoteClusterStatus;
-    return routes.some(({ prefix, state }) => prefix === cidr && state === 'Active');
+    const { listed } = raw === undefined ? { listed: [] } : readRemotePrefixes(raw);
+    return listed.some((prefix) => prefix.isActive && compareCidrs(prefix.cidr, parseCidr(cidr)) === 0);
   };
   try {
     const inForce = await waitFor(async () => {

@@ -21,14 +21,26 @@ export interface RouteList {
 export function listRoutes(snapshot: Snapshot, cluster: string | undefined): RouteList {
   const remotes = snapshot.remotes.filter(({ name }) => cluster === undefined || name === cluster);
   const routes = remotes.flatMap(({ name, status }) =>
-    (status.routes ?? []).map((route) => ({ ...route, cluster: name, cidr: parseCidr(route.prefix) })),
+    routesOf(status).map((route) => ({ ...route, cluster: name, cidr: parseCidr(route.prefix) })),
   );
-  const unlisted = remotes.reduce((sum, { status }) => sum + unlistedOf(status), 0);
+  const unlisted = remotes.reduce((sum, { status }) => sum + unlistedOf(status, routesOf(status)), 0);
   return { routes: routes.toSorted(byAddress), unlisted };
 }
 
+/** Of prefixes for whose next hops there was no room only the prefix is known. */
+export function routesOf({ routes = [], prefixes = [] }: RemoteClusterStatus): readonly Route[] {
+  const placeOf = (transitSwitch: string, prefix: string): string => `${transitSwitch} ${prefix}`;
+  const withHops = new Set(routes.map(({ transitSwitch, prefix }) => placeOf(transitSwitch, prefix)));
+  const others = prefixes.flatMap(({ cidrs, ...kind }) =>
+    cidrs.flatMap((prefix) =>
+      withHops.has(placeOf(kind.transitSwitch, prefix)) ? [] : [{ ...kind, prefix, nextHop: '' }],
+    ),
+  );
+  return [...routes, ...others];
+}
+
 /** A prefix is counted once, and listed once for each next hop; one that has backups only is not counted. */
-function unlistedOf({ routes = [], routesActive = 0, routesRejected = 0 }: RemoteClusterStatus): number {
+function unlistedOf({ routesActive = 0, routesRejected = 0 }: RemoteClusterStatus, routes: readonly Route[]): number {
   const counted = routes.filter(({ state }) => state !== 'Backup');
   const listed = new Set(counted.map(({ prefix, transitSwitch }) => `${transitSwitch} ${prefix}`));
   return Math.max(0, routesActive + routesRejected - listed.size);

@@ -7,6 +7,7 @@ import { plural } from '../render/units.ts';
 import { conditionOf, type RemoteCluster, type Snapshot } from '../state/snapshot.ts';
 import { pairsOf } from './diagnose/tunnels.ts';
 import { deniedTo, whyNotOffered } from './diagnose/prefixes.ts';
+import { routesOf } from './routes.ts';
 
 export interface Check {
   readonly cluster: string;
@@ -119,7 +120,7 @@ function routeChecks(near: Snapshot, far: Snapshot): readonly Check[] {
   const offered = near.subnets
     .filter((subnet) => !subnet.isJoin && whyNotOffered(near, subnet) === undefined)
     .flatMap((subnet) => subnet.cidrs.map((cidr) => ({ subnet, cidr, prefix: formatCidr(cidr) })));
-  const routes = (us?.routes ?? []).flatMap((route) => {
+  const routes = routesOf(us ?? {}).flatMap((route) => {
     const own = parseCidr(route.prefix);
     return own === undefined ? [] : [{ ...route, own }];
   });

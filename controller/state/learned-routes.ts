@@ -4,7 +4,11 @@ import type { Change } from '../plan/feature.ts';
 import { healthText } from '../plan/gateway/choice.ts';
 import type { View } from '../plan/view.ts';
 import { essenceOfSubnet, text } from './essence.ts';
-import type { BgpNodeState } from './objects.ts';
+import type { BgpNodeState, RemoteCluster } from './objects.ts';
+
+function prefixText(cluster: RemoteCluster | undefined): string {
+  return text([cluster?.routes, cluster?.unlisted]);
+}
 
 export interface LearnedRoutesOptions {
   readonly view: View;
@@ -30,7 +34,7 @@ export class LearnedRoutes {
     else if (kind === 'ports' && name.startsWith('node/')) this.#markNode(name.slice('node/'.length));
     else if (kind === 'verdicts' || kind === 'vpcs' || kind === 'transitSwitches') this.markAll();
     else if (kind === 'subnets' && essenceOfSubnet(change.before) !== essenceOfSubnet(change.after)) this.markAll();
-    else if (kind === 'remoteClusters' && text(change.before?.routes) !== text(change.after?.routes)) this.markAll();
+    else if (kind === 'remoteClusters' && prefixText(change.before) !== prefixText(change.after)) this.markAll();
   }
 
   markAll(): void {

@@ -5,6 +5,7 @@
  */
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
+import type { UnlistedNetwork } from '../../lib/api/remote-prefixes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
 
 export interface ObjectFacts {
@@ -202,6 +203,8 @@ export interface RemoteRoute {
 export interface RemoteCluster extends ObjectFacts {
   /** Those that are not rejected, each once, whether a path to it is up or not. */
   readonly routes: readonly RemoteRoute[];
+  /** Networks that hold further prefixes of it, which the object has no room for. */
+  readonly unlisted: readonly UnlistedNetwork[];
 }
 
 /** What the speaker of the node of this name learned from routers for the default VPC. */

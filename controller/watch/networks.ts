@@ -1,5 +1,6 @@
 /** The edge, networks: Subnets, Vpcs, SecurityGroups and the networks between clusters. */
 import { annotation, defaultVpc } from '../../lib/api/names.ts';
+import { readRemotePrefixes } from '../../lib/api/remote-prefixes.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
@@ -221,16 +222,13 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   return { name: raw.metadata.name, vpc, cidrs: texts.flatMap((text) => parseCidr(text) ?? []), paths };
 }
 
-/** A prefix is listed once for each next hop, which is no matter here. */
 export function parseRemoteCluster(raw: RawObject): RemoteCluster {
-  const routes = new Map<string, RemoteRoute>();
-  for (const route of recordsOf(fieldsOf(raw['status'])['routes'])) {
-    const cidr = parseCidr(textOf(route['prefix']));
-    const transitSwitch = textOf(route['transitSwitch']);
-    if (cidr === undefined || route['state'] === 'Rejected') continue;
-    const key = `${transitSwitch} ${textOf(route['prefix'])}`;
-    const isActive = route['state'] === 'Active' || routes.get(key)?.isActive === true;
-    routes.set(key, { cidr, transitSwitch, isLearned: route['origin'] === learnedOrigin, isActive });
-  }
-  return { ...factsOf(raw), routes: [...routes.values()] };
+  const { listed, unlisted } = readRemotePrefixes(raw);
+  const routes = listed.map(({ cidr, transitSwitch, isActive, origin }): RemoteRoute => ({
+    cidr,
+    transitSwitch,
+    isLearned: origin === learnedOrigin,
+    isActive,
+  }));
+  return { ...factsOf(raw), routes, unlisted };
 }

@@ -1,24 +1,13 @@
 /** RemoteCluster → its prefixes that routers may send packets for to this node. */
-import { z } from 'zod';
+import { readRemotePrefixes } from '../../lib/api/remote-prefixes.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { formatCidr } from '../../lib/net/cidr.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import type { RemoteRoute } from '../state/forwarding.ts';
 
-const route = z.looseObject({
-  prefix: z.string(),
-  transitSwitch: z.string(),
-  state: z.string(),
-  origin: z.string().optional(),
-});
-const shape = z.looseObject({ status: z.looseObject({ routes: z.array(z.unknown()).optional() }).optional() });
-
-/** Without what routers there announce: no router here is told of it. */
+/** Without what routers there announce, and what is not listed: no router here is told of either. */
 export function parseRemoteCluster(raw: RawObject): readonly RemoteRoute[] {
-  return (shape.safeParse(raw).data?.status?.routes ?? []).flatMap((entry) => {
-    const { prefix = '', transitSwitch = '', state, origin } = route.safeParse(entry).data ?? {};
-    const cidr = parseCidr(prefix);
-    const isTold = state === 'Active' && origin !== learnedOrigin;
-    return cidr === undefined || !isTold ? [] : [{ prefix: formatCidr(cidr), transitSwitch }];
-  });
+  return readRemotePrefixes(raw).listed.flatMap(({ cidr, transitSwitch, isActive, origin }) =>
+    isActive && origin !== learnedOrigin ? [{ prefix: formatCidr(cidr), transitSwitch }] : [],
+  );
 }

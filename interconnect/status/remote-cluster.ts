@@ -8,10 +8,8 @@ import type { RouteUse } from '../plan/route-use.ts';
 import type { RemoteState } from '../state/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
 import { mtuProblem, probeOf } from './mtu.ts';
+import { listRoutes } from './prefix-list.ts';
 import { isoOf, type Situation } from './situation.ts';
-
-const mostRoutes = 1000;
-type Route = NonNullable<RemoteClusterStatus['routes']>[number];
 
 export function renderRemoteCluster(
   member: Member,
@@ -23,8 +21,15 @@ export function renderRemoteCluster(
   const verdicts = state?.verdicts ?? [];
   const paths = verdicts.map((verdict) => pathOf(verdict, situation, before));
   const [phase, ready] = phaseOf(member, state, conflicts);
-  const conditions = [ready, pathsVerdict(verdicts), conflictsVerdict(conflicts), mtuVerdict(verdicts, situation)];
   const uses = state?.uses ?? [];
+  const { routes, prefixes, unlisted, verdict: listed } = listRoutes(member.name, uses);
+  const conditions = [
+    ready,
+    pathsVerdict(verdicts),
+    conflictsVerdict(conflicts),
+    mtuVerdict(verdicts, situation),
+    listed,
+  ];
   const handle = handleOf(member);
   return {
     phase,
@@ -39,7 +44,9 @@ export function renderRemoteCluster(
     })),
     paths,
     pathsUp: `${paths.filter((path) => path.state === 'Up').length}/${paths.length}`,
-    routes: uses.slice(0, mostRoutes).flatMap(routesOf).slice(0, mostRoutes),
+    routes: [...routes],
+    prefixes: [...prefixes],
+    ...(unlisted.length === 0 ? {} : { unlisted: [...unlisted] }),
     routesActive: uses.filter(isActive).length,
     routesRejected: uses.filter(({ rejected }) => rejected !== undefined).length,
   };
@@ -75,19 +82,6 @@ function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteCluste
     ...(tunnel?.flaps === undefined ? {} : { flaps: tunnel.flaps }),
     since: since ?? isoOf(situation),
   };
-}
-
-/** One for each next hop, so that each path's part can be seen. */
-function routesOf({ prefix, transitSwitch, origin, tags, hops, rejected }: RouteUse): readonly Route[] {
-  const common = { prefix, transitSwitch, origin, ...(tags.length === 0 ? {} : { tags: [...tags] }) };
-  if (rejected !== undefined) {
-    const nextHop = hops.map(({ address }) => address).join(',');
-    return [{ ...common, nextHop, state: 'Rejected', reason: rejected.code, message: rejected.message }];
-  }
-  return hops.map(({ address, problem }): Route => {
-    if (problem === undefined) return { ...common, nextHop: address, state: 'Active' };
-    return { ...common, nextHop: address, state: 'Backup', reason: problem.code, message: problem.message };
-  });
 }
 
 type Phase = NonNullable<RemoteClusterStatus['phase']>;

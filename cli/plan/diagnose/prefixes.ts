@@ -11,6 +11,7 @@ import {
   type Subnet,
 } from '../../state/snapshot.ts';
 import { decisionOf } from '../policy.ts';
+import { routesOf } from '../routes.ts';
 import { meantRemotes } from './peers.ts';
 import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
@@ -120,17 +121,14 @@ export function checkOffer({ near, far }: Side): Outcome | undefined {
   return judged(failures, warnings, `${plural(offered.length, 'prefix')} offered`);
 }
 
-/** A RemoteCluster lists so many routes at most. */
-const mostListed = 1000;
-
 /** What we offer and the other side has not even heard of. */
 function unlearned(near: Snapshot, far: Snapshot | undefined, offered: readonly Cidr[]): readonly Cause[] {
   const us = far?.remotes.find(({ name }) => name === near.label);
   if (far === undefined || us === undefined) return [];
-  const routes = us.status.routes ?? [];
-  // What is absent from a list that was cut may be known all the same.
-  if (routes.length >= mostListed) return [];
-  const heard = routes.flatMap(({ prefix }) => parseCidr(prefix) ?? []);
+  const { unlisted = [] } = us.status;
+  // What is not listed for want of room may be known all the same.
+  if (unlisted.length > 0) return [];
+  const heard = routesOf(us.status).flatMap(({ prefix }) => parseCidr(prefix) ?? []);
   // Also as a part of an aggregate.
   const missing = offered.filter((cidr) => !heard.some((one) => cidrCovers(one, cidr))).map(formatCidr);
   if (missing.length === 0) return [];
@@ -176,7 +174,8 @@ export function checkRoutes(side: Side): Outcome | undefined {
 
 /** One cause for each reason, with the prefixes that have it. */
 function unusedRoutes(near: Snapshot, { name, status }: RemoteCluster): readonly Cause[] {
-  const { routes = [], routesRejected = 0 } = status;
+  const { routesRejected = 0 } = status;
+  const routes = routesOf(status);
   const used = new Set(routes.filter(({ state }) => state === 'Active').map(({ prefix }) => prefix));
   const unused = routes.filter(({ prefix, reason }) => !used.has(prefix) && reason !== 'Loop');
   const causes = [...Map.groupBy(unused, ({ reason, state }) => reason ?? state)].map(([reason, members]) => {

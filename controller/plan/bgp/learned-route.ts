@@ -55,7 +55,10 @@ export function rivalsOf(view: View): Rivals {
   const own = networksOf(view, defaultVpc);
   for (const cidr of own) networks.add(cidr, `a network of the router of Vpc ${defaultVpc}`);
   const elsewhere = new Set<string>();
-  for (const { name, routes } of view.remoteClusters.values()) {
+  for (const { name, routes, unlisted } of view.remoteClusters.values()) {
+    for (const { cidr, transitSwitch } of unlisted)
+      if (view.transitSwitches.get(transitSwitch)?.vpc === defaultVpc)
+        networks.add(cidr, `cluster ${name}, which has more prefixes in ${formatCidr(cidr)} than are listed`);
     for (const { cidr, transitSwitch, isLearned, isActive } of routes) {
       if (view.transitSwitches.get(transitSwitch)?.vpc !== defaultVpc) continue;
       // This cluster's routers come before those of others.

@@ -52,10 +52,36 @@ function start(cluster: Cluster): Cluster {
   return cluster;
 }
 
+/** West has more prefixes than its object lists, all of them in one network. */
+function cut(cluster: Cluster, within: string): void {
+  const prefixes = [{ transitSwitch: 'ts', state: 'Active', origin: 'connected', cidrs: ['10.17.0.0/16'] }];
+  const status = { prefixes, unlisted: [{ transitSwitch: 'ts', count: 5, within: [within] }] };
+  cluster.change('remoteClusters', 'west', parseRemoteCluster({ metadata: meta('west', at(1)), status }));
+}
+
 const problemOf = (cluster: Cluster, name: string) => cluster.verdicts.get(name)?.problem;
 const rowsOf = (cluster: Cluster, name: string) => planKey(cluster, `subnet/${name}`).rows.length;
 
 describe('a Subnet that overlaps what another cluster offers', () => {
+  it('is refused, too, where it may be one of the prefixes that the RemoteCluster has no room for', () => {
+    const cluster = start(member());
+    cut(cluster, '10.32.0.0/12');
+    subnet(cluster, 'inside', { cidrBlock: '10.40.0.0/24' }, at(5));
+    subnet(cluster, 'outside', { cidrBlock: '10.64.0.0/24' }, at(5));
+    cluster.settle();
+    assert.equal(problemOf(cluster, 'inside')?.code, 'InterconnectOverlap');
+    assert.match(
+      problemOf(cluster, 'inside')?.message ?? '',
+      /may overlap a prefix of cluster west.* 10\.32\.0\.0\/12/,
+    );
+    assert.equal(rowsOf(cluster, 'inside'), 0);
+    assert.notEqual(problemOf(cluster, 'outside')?.code, 'InterconnectOverlap');
+    cut(cluster, '192.0.2.0/24');
+    cluster.settle();
+    assert.notEqual(problemOf(cluster, 'inside')?.code, 'InterconnectOverlap');
+    assert.ok(rowsOf(cluster, 'inside') > 0);
+  });
+
   it('is none with what that cluster has from its routers', () => {
     const cluster = start(member());
     remote(cluster, 'west', [{ ...route('10.0.0.0/8'), origin: 'bgp' }], at(1));

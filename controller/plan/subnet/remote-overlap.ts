@@ -74,10 +74,16 @@ export function remoteOverlapOf(
     const cluster = remoteClusters.get(name);
     if (cluster === undefined) continue;
     if (inForce === undefined && wasThereFirst(subnet, cluster)) continue;
+    const asked = `spec.cidrBlock ${taken.map(formatCidr).join(',')}`;
     const route = cluster.routes.find(clashes);
-    if (route === undefined) continue;
-    const asked = taken.map(formatCidr).join(',');
-    const message = `spec.cidrBlock ${asked} overlaps ${formatCidr(route.cidr)} of cluster ${cluster.name}, which is reached over transit switch ${route.transitSwitch}: choose a free CIDR, or let ${cluster.name} withdraw its prefix; this Subnet comes into force once it has`;
+    if (route !== undefined) {
+      const message = `${asked} overlaps ${formatCidr(route.cidr)} of cluster ${cluster.name}, which is reached over transit switch ${route.transitSwitch}: choose a free CIDR, or let ${cluster.name} withdraw its prefix; this Subnet comes into force once it has`;
+      return { code: interconnectOverlap, message };
+    }
+    // What is not listed may be anywhere in the networks that hold it.
+    const within = cluster.unlisted.find((network) => clashes({ ...network, isLearned: false, isActive: true }));
+    if (within === undefined) continue;
+    const message = `${asked} may overlap a prefix of cluster ${cluster.name}, which offers more than RemoteCluster ${cluster.name} can list; those it does not list are in ${formatCidr(within.cidr)}: choose a CIDR outside of it, or let ${cluster.name} offer fewer prefixes, by aggregates or larger subnets; this Subnet comes into force once they are listed`;
     return { code: interconnectOverlap, message };
   }
   return undefined;

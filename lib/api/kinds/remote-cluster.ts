@@ -25,6 +25,21 @@ export const remotePath = z.object({
   since: dateTime.optional(),
 });
 
+/** Prefixes that differ in nothing but their addresses. */
+export const remotePrefixes = z.object({
+  transitSwitch: z.string(),
+  state: z.enum(['Active', 'Backup']).describe('Backup: no path to it is up, or another cluster has it.'),
+  origin: z.string().optional(),
+  tags: z.array(z.string()).optional(),
+  cidrs: z.array(z.string()),
+});
+
+export const unlistedPrefixes = z.object({
+  transitSwitch: z.string(),
+  count: z.int(),
+  within: z.array(z.string()).describe('Networks that hold all of them.'),
+});
+
 /** One per peer cluster, written by the agent. */
 export const remoteClusterStatus = z.object({
   phase: z.enum(['Joining', 'Ready', 'Degraded', 'Stale', 'Conflicted', 'Unreachable']).optional(),
@@ -59,7 +74,21 @@ export const remoteClusterStatus = z.object({
         tags: z.array(z.string()).optional(),
       }),
     )
-    .describe('At most the first 1,000; the counts are of all.')
+    .describe(
+      'One for each next hop, for people to read: at most the first 1,000. The counts are of all; programs read `prefixes`.',
+    )
+    .optional(),
+  prefixes: z
+    .array(remotePrefixes)
+    .describe(
+      'Every prefix that is not rejected, at most 10,000, those of a kind together: what new Subnets are compared with, what is forwarded for routers, what they are told of.',
+    )
+    .optional(),
+  unlisted: z
+    .array(unlistedPrefixes)
+    .describe(
+      'Prefixes for which `prefixes` has no room. Pods reach them; routers are not told of them, and no new Subnet may overlap the networks that hold them.',
+    )
     .optional(),
   routesActive: z.int().optional(),
   routesRejected: z.int().optional(),
