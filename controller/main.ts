@@ -143,7 +143,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     },
   });
   await bootstrap.run(cluster, signal);
-  cluster.restore(northbound.portRecords());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   if (settings.sb.length > 0) await southbound.settled();
   rounds.start();
   southbound.start();

@@ -47,7 +47,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   await openWatches({ ...watching, onChange: (kind, name, after) => cluster.change(kind, name, after) });
   reading.abort();
   const missing = assumeBasics(cluster, options.basics);
-  cluster.restore(northbound.portRecords());
+  cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   const keys = [...cluster.settle()].sort();
   const target = openDryRun({ client: northbound.client, room });
   for (const key of keys) target.set(key, planKey(cluster, key));

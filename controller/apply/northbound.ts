@@ -55,10 +55,18 @@ export interface Northbound {
   onPortGone(listener: (name: string) => void): void;
   /** Addresses of the ports of this room, and of those that are nobody's and may be adopted, by port name. */
   portRecords(): ReadonlyMap<string, PortRecord>;
+  /** Nodes with rows of this room that only one node can have, by the name of the port group, or by the address. */
+  nodeHolders(): ReadonlyMap<string, string>;
 }
 
 function isOurs(row: Row | undefined): boolean {
   return row !== undefined && ownerOf(row)?.room === room;
+}
+
+/** The node whose plan a row of this room is. */
+function nodeOf(row: Row): string | undefined {
+  const owner = ownerOf(row);
+  return owner?.room === room && owner.name.startsWith('node/') ? owner.name.slice('node/'.length) : undefined;
 }
 
 function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
@@ -111,6 +119,20 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
         records.set(row['name'], owner === undefined ? { ...record, isNobodys: true } : record);
       }
       return records;
+    },
+    nodeHolders: () => {
+      const holders = new Map<string, string>();
+      for (const row of client.cache.table('Port_Group').rows.values()) {
+        const node = nodeOf(row);
+        if (node !== undefined && typeof row['name'] === 'string') holders.set(row['name'], node);
+      }
+      for (const row of client.cache.table('Logical_Router_Policy').rows.values()) {
+        const node = nodeOf(row);
+        const match = typeof row['match'] === 'string' ? row['match'] : '';
+        const [, address] = /^ip[46]\.dst == (\S+)$/.exec(match) ?? [];
+        if (node !== undefined && address !== undefined) holders.set(address, node);
+      }
+      return holders;
     },
   };
 }

@@ -60,6 +60,8 @@ export interface View extends Stores {
   keysIn(subnet: string): Iterable<string>;
   /** Nodes with the same port group name, or the same InternalIP; more than one where they are in conflict. */
   nodesWith(trait: string): Iterable<string>;
+  /** Of these the one that has it. */
+  holderOf(trait: string): string | undefined;
   /** Pods scheduled to a node, as `namespace/name`. */
   podsOn(node: string): Iterable<string>;
   /** Why an object has no address, or not all it wants; by its key. */

@@ -76,6 +76,8 @@ export class Cluster implements View {
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
   readonly #inForce = new Map<string, NetInForce>();
+  /** Subnets whose network in force is that of another object of the name, which is gone: it stays while it is in use. */
+  readonly #left = new Set<string>();
   readonly #bindings = new Map<string, readonly string[]>();
   readonly #podsOn = new PodsOnNodes();
   readonly #nodeTraits = new NodeTraits();
@@ -138,6 +140,10 @@ export class Cluster implements View {
     return this.#nodeTraits.nodesWith(trait);
   }
 
+  holderOf(trait: string): string | undefined {
+    return this.#nodeTraits.holderOf(trait);
+  }
+
   /** Takes over which chassis there are. */
   setChassis(names: ReadonlySet<string>): void {
     this.chassis = names;
@@ -165,8 +171,12 @@ export class Cluster implements View {
     this.#mark(change);
   }
 
-  /** Restores who has which address, once everything is known; `rows` are ports the database has, by name. */
-  restore(rows: ReadonlyMap<string, PortRecord>): void {
+  /**
+   * Restores who has what, once everything is known: `rows` are ports the database has, by name, and `holders` the nodes
+   * that had what only one can have.
+   */
+  restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
+    this.#nodeTraits.restore(holders);
     for (const { name, acceptedNote } of this.subnets.values()) {
       const net = parseAcceptedNote(acceptedNote);
       if (net === undefined) continue;
@@ -232,7 +242,12 @@ export class Cluster implements View {
     else if (change.kind === 'attachments') this.#markPods();
     if (change.kind === 'nodes' && change.before?.addresses.join() === change.after?.addresses.join()) return;
     if (change.kind === 'subnets' && essenceOfSubnet(change.before) === essenceOfSubnet(change.after)) return;
-    if (change.kind === 'subnets') this.#activeGateways.mark(change.name);
+    if (change.kind === 'subnets') {
+      this.#activeGateways.mark(change.name);
+      const [was, is] = [change.before, change.after];
+      const isSame = was?.uid === is?.uid && was?.spec.vpc === is?.spec.vpc;
+      if (!isSame && this.#inForce.has(change.name)) this.#left.add(change.name);
+    }
     if (change.kind === 'vlans' && essenceOfSpec(change.before) === essenceOfSpec(change.after)) return;
     // Whether it is there, and to stay, is all that Vlans ask of it.
     if (change.kind === 'providerNetworks' && change.before?.isDeleting === change.after?.isDeleting) return;
@@ -270,11 +285,7 @@ export class Cluster implements View {
       this.#mark({ kind: 'verdicts', name: subnet, before: verdict, after: verdict });
       this.#ports.mark(`u2o/${subnet}`);
     }
-    if (!this.subnets.has(subnet) && !this.#isInUse(subnet)) {
-      this.#inForce.delete(subnet);
-      this.#addresses.define(subnet, undefined, new Map());
-      this.#isJudgementDue = true;
-    }
+    if (this.#left.has(subnet) && !this.#isInUse(subnet)) this.#isJudgementDue = true;
   }
 
   #isInUse(subnet: string): boolean {
@@ -289,6 +300,12 @@ export class Cluster implements View {
   #judge(): void {
     this.#isJudgementDue = false;
     this.#judgeVlans();
+    for (const name of this.#left) {
+      if (this.#isInUse(name)) continue;
+      this.#left.delete(name);
+      this.#inForce.delete(name);
+      if (!this.subnets.has(name)) this.#addresses.define(name, undefined, new Map());
+    }
     for (let round = 0; round < judgementRounds; round += 1) {
       const verdicts = judgeSubnets({
         subnets: this.subnets.values(),
@@ -300,6 +317,7 @@ export class Cluster implements View {
         apiServer: this.capabilities.apiServer ?? [],
         loadBalancers: this.capabilities.loadBalancers,
         inForce: this.#inForce,
+        left: this.#left,
         usage: (subnet, family) => this.#addresses.usage(subnet, family),
         defaultSubnet,
       });
@@ -317,6 +335,7 @@ export class Cluster implements View {
       const verdict = verdicts.get(name);
       if (essenceOf(before.get(name)) === essenceOf(verdict)) continue;
       isChanged ||= text(this.#inForce.get(name)) !== text(verdict?.net);
+      if (verdict?.spec !== undefined) this.#left.delete(name);
       if (verdict?.net !== undefined) this.#inForce.set(name, verdict.net);
       else if (!this.#isInUse(name)) this.#inForce.delete(name);
       this.#define(name);

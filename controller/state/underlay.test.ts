@@ -5,6 +5,7 @@ import { fill, lan, network, node, pod, underlay, vlan } from '../testing-underl
 import { planVipConditions } from '../plan/address/vip-status.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
+import { nodeProblems } from '../plan/node/traits.ts';
 import { planKey } from '../plan/plan.ts';
 import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';
 import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
@@ -243,7 +244,7 @@ describe('what is being deleted', () => {
 });
 
 describe('addresses in a VLAN', () => {
-  test('those of nodes are not for pods, and one that a node takes later is named', () => {
+  test("those of nodes are not for pods; one that a node claims later stays the pod's, and the node is told", () => {
     const cluster = underlay();
     node(cluster, 'n2', '192.168.1.2');
     pod(cluster, 'a');
@@ -251,7 +252,25 @@ describe('addresses in a VLAN', () => {
     assert.equal(address(cluster, 'a'), '192.168.1.3');
     node(cluster, 'n3', '192.168.1.3');
     cluster.settle();
-    assert.match(ready(cluster), /^AddressConflict: 192\.168\.1\.3 is the address of a node and of a\.lan: delete/);
+    assert.equal(ready(cluster), 'True');
+    const [problem] = nodeProblems(cluster, 'n3');
+    assert.match(
+      problem?.message ?? '',
+      /InternalIP 192\.168\.1\.3 of node n3 is an address of port a\.lan in subnet lan/,
+    );
+    assert.equal(address(cluster, 'a'), '192.168.1.3');
+    const next = basic();
+    fill(
+      next,
+      { ...lan, u2oInterconnection: true },
+      { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } },
+    );
+    node(next, 'n3', '192.168.1.3');
+    pod(next, 'a', { annotations: planPodAnnotations(cluster, 'lan/a') });
+    next.restore(new Map());
+    next.settle();
+    assert.equal(address(next, 'a'), '192.168.1.3');
+    assert.ok(!planKey(next, 'node/n3').rows.some(({ key }) => key === 'node/n3/192.168.1.3'));
   });
 
   test('VLANs may have one CIDR between them where no router joins them; a router may not', () => {

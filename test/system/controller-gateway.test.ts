@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { openOvsdb } from 'ovsdb-client';
 import type { OvsdbClient, Row } from 'ovsdb-client';
-import { ips, nodes, objectPath, subnets, vpcs } from '../../lib/kube/resources.ts';
+import { ips, nodes, objectPath, services, subnets, vpcs } from '../../lib/kube/resources.ts';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
@@ -279,6 +279,40 @@ describe('nodes', () => {
       return ids?.['node'] === 'n.4' && String(bed.policy('ip4.dst == 172.30.1.14')?.['nexthops']) === heir;
     });
     await bed.kube.delete(nodes, { name: 'n.4' });
+  });
+
+  test('one that claims addresses of pods, of the API server and of another node takes them from nobody', async () => {
+    const { spec } = await bed.kube.get(services, { namespace: 'default', name: 'kubernetes' });
+    const { clusterIP } = spec as { clusterIP: string };
+    const others = ['10.16.0.2', '10.16.77.7', '100.64.0.1', clusterIP];
+    const claims = [...others, '172.30.1.12', '172.30.1.99'];
+    const claim = async (): Promise<void> => {
+      const status = { addresses: claims.map((address) => ({ type: 'InternalIP', address })) };
+      await bed.kube.request('PATCH', objectPath(nodes, { name: 'n-5' }, 'status'), { status }, merge);
+    };
+    const isAsBefore = async (pod: string): Promise<void> => {
+      for (const reason of [
+        '10.16.0.2 .* subnet ovn-default',
+        `${clusterIP} .* Service kubernetes`,
+        '172.30.1.12 .* node n2',
+      ])
+        await bed.event('ValidateNodeNetworkFailed', 'n-5', new RegExp(`^NodeAddressConflict: .*${reason}`));
+      await bed.createPod(pod);
+      await bed.address(pod);
+      for (const name of ['ovn-default', 'join']) await bed.untilCondition(name, 'Ready', 'True');
+      for (const ip of others) assert.equal(bed.policy(`ip4.dst == ${ip}`), undefined);
+      assert.deepEqual(bed.policy('ip4.dst == 172.30.1.12')?.['nexthops'], [await joinAddress('n2')]);
+    };
+    await bed.createNode('n-5', '172.30.1.98');
+    await joinAddress('n-5');
+    await claim();
+    await eventually('its own address is served', () => bed.policy('ip4.dst == 172.30.1.99'));
+    await isAsBefore('after-claim');
+    await bed.kill();
+    await started();
+    await isAsBefore('after-restart');
+    await bed.kube.delete(nodes, { name: 'n-5' });
+    for (const pod of ['after-claim', 'after-restart']) await bed.deletePod(pod);
   });
 
   test('a subnet and a node whose group has the name of another pair: told', async () => {

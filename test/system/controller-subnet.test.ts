@@ -222,6 +222,9 @@ describe('a subnet that changes', () => {
     assert.equal(await bed.address('taken', 'moved'), '10.63.0.3');
     await edit('moved', { gateway: '10.63.0.3' });
     assert.match(await bed.untilCondition('moved', 'Validated', 'False', 'AddressesInUse'), /gateway/);
+    await bed.createPod('meanwhile', { namespace: 'moved' });
+    assert.equal(await bed.address('meanwhile', 'moved'), '10.63.0.4');
+    await bed.deletePod('meanwhile', 'moved');
     await bed.deletePod('taken', 'moved');
     await bed.untilCondition('moved', 'Ready', 'True');
     const networks = (): unknown => bed.row('Logical_Router_Port', 'ovn-cluster-moved')?.['networks'];

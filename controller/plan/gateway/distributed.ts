@@ -6,7 +6,6 @@ import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { gatewayPortGroup, matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
 import { joinAllocation } from '../node/join.ts';
-import { holderOf } from '../node/traits.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
 import { isCentralized, isOfNodes, isThroughNodes } from './scope.ts';
@@ -25,7 +24,7 @@ function planGateway(view: View, id: string): Desired {
   const net = servedNet(view, name);
   const subnet = view.subnets.get(name);
   // Of nodes whose groups would have one name only one has them.
-  const holder = holderOf(view, nodePortGroup(node))?.name;
+  const holder = view.holderOf(nodePortGroup(node));
   if (net === undefined || subnet === undefined || !isThroughNodes(view, subnet) || holder !== node) return nothing;
   const place = { subnet: name, node };
   const portGroup: DesiredRow = {

@@ -1,16 +1,20 @@
 import { annotation, defaultVpc, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import { parseIp } from '../../../lib/net/ip.ts';
+import { cidrContains } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import type { Node } from '../../state/objects.ts';
 import { addressText, portAddresses } from '../address/texts.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
 import { cidrText, gatewayText } from '../subnet/accepted-note.ts';
+import { partsOf } from '../subnet/parts.ts';
 import type { View } from '../view.ts';
 import { joinAllocation } from './join.ts';
+import { networkOwner } from './network-owner.ts';
 import { nodeRateRows } from './rates.ts';
-import { holderOf, nodeAddresses, nodeTraits } from './traits.ts';
+import { holds, nodeAddresses, nodeTraits } from './traits.ts';
 
 /** A node's port in the join subnet with its limits, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {
@@ -28,10 +32,10 @@ function planNode(view: View, name: string): Desired {
   return { rows: [...group, port, ...nodeRateRows(node), ...nodePolicies(view, node, allocation)] };
 }
 
-/** None where an older node has the name: the younger's port must not be lost over it. */
+/** None where another node has the name: the port of this one must not be lost over it. */
 function portGroup(view: View, name: string): readonly DesiredRow[] {
   const key = nodePortGroup(name);
-  if (holderOf(view, key)?.name !== name) return [];
+  if (!holds(view, name, key)) return [];
   return [{ table: 'Port_Group', key, columns: { external_ids: { ...vendorIds, node: name, np: `node/${name}` } } }];
 }
 
@@ -39,8 +43,9 @@ function nodePolicies(view: View, node: Node, allocation: Allocation): readonly 
   return nodeAddresses(node).flatMap((address): DesiredRow[] => {
     const ip = parseIp(address);
     const hop = ip?.family === 4 ? allocation.v4 : allocation.v6;
-    // Two policies of one match would take turns.
-    if (ip === undefined || hop === undefined || holderOf(view, address)?.name !== node.name) return [];
+    // Two policies of one match would take turns; and what has the address goes on having it.
+    const isServed = holds(view, node.name, address) && networkOwner(view, address) === undefined;
+    if (ip === undefined || hop === undefined || !isServed) return [];
     return [
       {
         table: 'Logical_Router_Policy',
@@ -74,6 +79,23 @@ export function planNodeAnnotations(view: View, name: string): Readonly<Record<s
   };
 }
 
+function nodesWithin(view: View, cidrs: readonly Cidr[]): readonly string[] {
+  const isInside = (address: string): boolean => {
+    const ip = parseIp(address);
+    return ip !== undefined && cidrs.some((cidr) => cidrContains(cidr, ip));
+  };
+  return [...view.nodes.values()].filter(({ addresses }) => addresses.some(isInside)).map(({ name }) => name);
+}
+
+/** Nodes with an address in an underlay subnet, which a port may have come to have, or have no more. */
+function nodesInLan(view: View, subnet: string): readonly string[] {
+  const net = view.verdicts.get(subnet)?.net;
+  if (net?.underlay === undefined) return [];
+  return partsOf(net).flatMap(({ cidr: { family }, foreign = [] }) =>
+    foreign.flatMap((value) => [...view.nodesWith(formatIp({ family, value }))]),
+  );
+}
+
 export const nodeFeature: Feature = {
   name: 'node',
   all: (view) => view.nodes.keys(),
@@ -83,7 +105,17 @@ export const nodeFeature: Feature = {
       return new Set([change.name, ...traits.flatMap((trait) => [...view.nodesWith(trait)])]);
     }
     if (change.kind === 'ports' && change.name.startsWith('node/')) return [change.name.slice('node/'.length)];
-    return change.kind === 'verdicts' && change.name === joinSubnet ? view.nodes.keys() : [];
+    if (change.kind === 'verdicts' && change.name === joinSubnet) return view.nodes.keys();
+    if (change.kind === 'verdicts') {
+      const nets = [change.before?.net, change.after?.net].filter((net) => net !== undefined);
+      return nodesWithin(
+        view,
+        nets.flatMap((net) => partsOf(net).map(({ cidr }) => cidr)),
+      );
+    }
+    if (change.kind === 'transitSwitches')
+      return nodesWithin(view, [...(change.before?.cidrs ?? []), ...(change.after?.cidrs ?? [])]);
+    return change.kind === 'usage' ? nodesInLan(view, change.name) : [];
   },
   plan: planNode,
 };

@@ -1,26 +1,33 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
-import { byAge } from '../../state/objects.ts';
+import type { Ip } from '../../../lib/net/ip.ts';
 import type { Node } from '../../state/objects.ts';
 import { nodePortGroup } from '../names.ts';
 import type { View } from '../view.ts';
+import { networkOwner } from './network-owner.ts';
 import { nodeRateProblems } from './rates.ts';
+
+/** So many InternalIPs of one node are served: each is a policy of the router, and a kubelet may write what it likes. */
+const mostAddresses = 16;
 
 /** What no two nodes should have in common: the name of its port group, and its addresses in canonical text. */
 export function nodeTraits(node: Node): readonly string[] {
   return [nodePortGroup(node.name), ...nodeAddresses(node)];
 }
 
-/** Its InternalIPs, once each, in canonical text; what is no address is left out. */
-export function nodeAddresses({ addresses }: Node): readonly string[] {
-  const ips = addresses.flatMap((text) => parseIp(text) ?? []);
-  return [...new Set(ips.map(formatIp))];
+function allAddresses({ addresses }: Node): readonly Ip[] {
+  const ips = new Map(addresses.flatMap((text) => parseIp(text) ?? []).map((ip) => [formatIp(ip), ip]));
+  return [...ips.values()];
 }
 
-/** Of nodes that have something in common the oldest has it. */
-export function holderOf(view: View, trait: string): Node | undefined {
-  const nodes = [...view.nodesWith(trait)].flatMap((name) => view.nodes.get(name) ?? []);
-  return nodes.sort(byAge)[0];
+/** Its InternalIPs as far as they are heeded, once each, in canonical text; what is no address is left out. */
+export function nodeAddresses(node: Node): readonly string[] {
+  return allAddresses(node).slice(0, mostAddresses).map(formatIp);
+}
+
+/** Whether a node has what only one can have. */
+export function holds(view: View, node: string, trait: string): boolean {
+  return view.holderOf(trait) === node;
 }
 
 /** What keeps a node from having all that nodes have. */
@@ -31,16 +38,28 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
   const obstacle = view.addressProblem(`node/${name}`);
   if (obstacle !== undefined) problems.push(obstacle);
   const group = nodePortGroup(name);
-  const twin = holderOf(view, group);
-  if (twin !== undefined && twin.name !== name) {
-    const message = `node ${name} has the OVN port group ${group} in common with node ${twin.name}, which is older: traffic of its pods leaves through ${twin.name}; give it another name`;
+  const twin = view.holderOf(group);
+  if (twin !== undefined && twin !== name) {
+    const message = `node ${name} has the OVN port group ${group} in common with node ${twin}, which had it before: traffic of its pods leaves through ${twin}; give it another name`;
     problems.push({ code: 'NodeNameConflict', message });
   }
+  problems.push(...addressProblems(view, node));
+  return [...problems, ...nodeRateProblems(node)];
+}
+
+function addressProblems(view: View, node: Node): readonly Problem[] {
+  const { name } = node;
+  const problems: Problem[] = [];
   for (const address of nodeAddresses(node)) {
-    const holder = holderOf(view, address);
-    if (holder === undefined || holder.name === name) continue;
-    const message = `InternalIP ${address} of node ${name} is also that of node ${holder.name}, which is older: traffic from pods to it goes to ${holder.name}; correct the address, or delete the node that is gone`;
-    problems.push({ code: 'NodeAddressConflict', message });
+    const holder = view.holderOf(address);
+    const owner = networkOwner(view, address);
+    if (owner !== undefined) {
+      const message = `InternalIP ${address} of node ${name} is an address of ${owner}, which is in force: pods do not reach the node by it; give the node another address`;
+      problems.push({ code: 'NodeAddressConflict', message });
+    } else if (holder !== undefined && holder !== name) {
+      const message = `InternalIP ${address} of node ${name} is also that of node ${holder}, which had it before: traffic from pods to it goes to ${holder}; correct the address, or delete the node that is gone`;
+      problems.push({ code: 'NodeAddressConflict', message });
+    }
   }
   const wrong = node.addresses.find((text) => parseIp(text) === undefined);
   if (wrong !== undefined)
@@ -48,5 +67,11 @@ export function nodeProblems(view: View, name: string): readonly Problem[] {
       code: 'NodeAddressInvalid',
       message: `InternalIP '${wrong}' of node ${name} is no IP address: pods cannot reach the node by it`,
     });
-  return [...problems, ...nodeRateProblems(node)];
+  const count = allAddresses(node).length;
+  if (count > mostAddresses)
+    problems.push({
+      code: 'NodeAddressesTooMany',
+      message: `node ${name} has ${count} InternalIPs, of which the first ${mostAddresses} are heeded: remove the others`,
+    });
+  return problems;
 }

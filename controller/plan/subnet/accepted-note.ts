@@ -2,11 +2,16 @@ import { notedUnderlay, underlayText } from '../../../lib/api/in-force.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
+import { IntervalSet } from '../../../lib/net/interval-set.ts';
+import { formatRange, parseRange } from '../../../lib/net/range.ts';
+import type { Range } from '../../../lib/net/range.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
+import { partsOf } from './parts.ts';
 
 const routerMark = 'router=';
+const excludeMark = 'exclude=';
 
 /** A gateway that was replaced while pods used it. */
 export interface FormerGateway {
@@ -15,20 +20,16 @@ export interface FormerGateway {
   readonly untilMs: number;
 }
 
-function familiesOf(net: SubnetNet): readonly FamilyNet[] {
-  return [net.v4, net.v6].filter((part) => part !== undefined);
-}
-
 /** `10.16.0.0/16,fd00::/64` */
 export function cidrText(net: SubnetNet): string {
-  return familiesOf(net)
+  return partsOf(net)
     .map(({ cidr }) => formatCidr(cidr))
     .join(',');
 }
 
 /** `10.16.0.1,fd00::1` */
 export function gatewayText(net: SubnetNet): string {
-  return familiesOf(net)
+  return partsOf(net)
     .map(({ cidr, gateway }) => formatIp({ family: cidr.family, value: gateway }))
     .join(',');
 }
@@ -41,15 +42,37 @@ export interface Noted {
 }
 
 /**
- * `10.16.0.0/16 10.16.0.254`, behind it `net1/100/u2o` in a VLAN, `router=10.16.0.2` and, for a former gateway,
- * `10.16.0.1@1763700000000`.
+ * `10.16.0.0/16 10.16.0.254`, behind it `net1/100/u2o` in a VLAN, `exclude=10.16.0.2..10.16.0.9`, `router=10.16.0.2` and,
+ * for a former gateway, `10.16.0.1@1763700000000`.
  */
 export function renderAcceptedNote(net: NetInForce, { former, router }: Noted = { former: [], router: [] }): string {
   const parts = [cidrText(net), gatewayText(net)];
   if (net.underlay !== undefined) parts.push(underlayText(net.underlay));
+  const excluded = excludedText(net);
+  if (excluded !== '') parts.push(`${excludeMark}${excluded}`);
   if (router.length > 0) parts.push(`${routerMark}${router.map(formatIp).join(',')}`);
   if (former.length > 0) parts.push(former.map(({ ip, untilMs }) => `${formatIp(ip)}@${untilMs}`).join(','));
   return parts.join(' ');
+}
+
+/** What nobody is given by itself, beside the gateway: the fewest ranges that say it. */
+function excludedText(net: SubnetNet): string {
+  return partsOf(net)
+    .flatMap(({ cidr: { family }, gateway, excluded }) => {
+      const set = new IntervalSet();
+      for (const range of excluded) if (range.family === family) set.add(range.first, range.last);
+      const ranges = set.intervals().filter(({ first, last }) => first !== gateway || last !== gateway);
+      return ranges.map(({ first, last }) => formatRange({ family, first, last }));
+    })
+    .join(',');
+}
+
+function notedExclusions(note: string | undefined): readonly Range[] {
+  const part = (note ?? '').split(' ').find((one) => one.startsWith(excludeMark)) ?? '';
+  return part
+    .slice(excludeMark.length)
+    .split(',')
+    .flatMap((text) => parseRange(text) ?? []);
 }
 
 /** Undefined where there is none that can be read; nobody but the controller writes it. */
@@ -57,12 +80,14 @@ export function parseAcceptedNote(note: string | undefined): NetInForce | undefi
   const [cidrs = '', gateways = ''] = (note ?? '').split(' ');
   const ips = gateways.split(',').map(parseIp);
   const underlay = notedUnderlay(note);
+  const exclusions = notedExclusions(note);
   let net: NetInForce = underlay === undefined ? {} : { underlay };
   for (const text of cidrs.split(',')) {
     const cidr = parseCidr(text);
     const gateway = ips.find((ip) => ip !== undefined && ip.family === cidr?.family);
     if (cidr === undefined || gateway === undefined) return undefined;
-    const family: FamilyNet = { cidr, gateway: gateway.value, excluded: [] };
+    const excluded = exclusions.filter((range) => range.family === cidr.family);
+    const family: FamilyNet = { cidr, gateway: gateway.value, excluded };
     net = cidr.family === 4 ? { ...net, v4: family } : { ...net, v6: family };
   }
   return net;
@@ -91,6 +116,6 @@ export function notedRouter(note: string | undefined): readonly Ip[] {
 export function notedGateways(note: string | undefined): readonly Ip[] {
   const net = parseAcceptedNote(note);
   const current =
-    net === undefined ? [] : familiesOf(net).map(({ cidr, gateway }): Ip => ({ family: cidr.family, value: gateway }));
+    net === undefined ? [] : partsOf(net).map(({ cidr, gateway }): Ip => ({ family: cidr.family, value: gateway }));
   return [...current, ...notedRouter(note), ...parseFormerGateways(note).map(({ ip }) => ip)];
 }

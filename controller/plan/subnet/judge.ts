@@ -1,16 +1,17 @@
 /**
  * Which Subnets are in force. In: all Subnets, what was in force before and what is in use. Out: a verdict for
- * each. Called when a Subnet, Vpc or node address changes. Rules: who is in force stays so against newcomers, of
- * newcomers the older wins; an edit that cannot be accepted leaves pods with the network they have.
+ * each. Called when a Subnet, Vpc or node address changes. Rules: what is in force stays so against Subnets, nodes and
+ * edits that come later, of newcomers the older wins; an edit that cannot be accepted leaves the former network in force,
+ * for new pods, too.
  */
 import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
 import { routingOf } from '../../../lib/api/subnet-routing.ts';
 import { portGroupPart } from '../names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { cidrContains, formatCidr, lastOf } from '../../../lib/net/cidr.ts';
-import type { Cidr } from '../../../lib/net/cidr.ts';
+import { cidrContains, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
+import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { byAge } from '../../state/objects.ts';
@@ -20,9 +21,14 @@ import { hasRouterPort, routingInForce } from '../underlay/underlay.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText } from './accepted-note.ts';
-import { interconnectOverlap, remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
+import { withheldGateways } from './former-gateways.ts';
+import { partsOf } from './parts.ts';
+import { Places } from './places.ts';
+import type { Place } from './places.ts';
+import { remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
 import { defineSubnet, gatewayIp } from './subnet-net.ts';
 import type { SpecDefaults } from './subnet-net.ts';
+import { readVips } from './vip-list.ts';
 
 export interface Verdict {
   /** The VPC the subnet is in, whether its spec was accepted or not. */
@@ -47,6 +53,8 @@ export interface Evidence {
   /** Addresses by which pods reach the API server. */
   readonly apiServer: readonly string[];
   readonly inForce: ReadonlyMap<string, NetInForce>;
+  /** Names of which what is in force is that of a Subnet that is gone. */
+  readonly left: ReadonlySet<string>;
   /** Lowest and highest address in use, and whether one that is in use is this address. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
   readonly defaultSubnet: string;
@@ -58,58 +66,6 @@ export interface Usage {
   readonly first: bigint;
   readonly last: bigint;
   has(value: bigint): boolean;
-}
-
-interface Place {
-  readonly owner: string;
-  readonly cidr: Cidr;
-}
-
-function partsOf(net: SubnetNet): readonly FamilyNet[] {
-  return [net.v4, net.v6].filter((part) => part !== undefined);
-}
-
-/** Networks given to somebody, in order, so that an overlap is found by a binary search. */
-class Places {
-  readonly #sorted = new Map<Family, Place[]>();
-
-  #index(list: readonly Place[], network: bigint): number {
-    let low = 0;
-    let high = list.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((list[middle]?.cidr.network ?? 0n) < network) low = middle + 1;
-      else high = middle;
-    }
-    return low;
-  }
-
-  add(owner: string, net: SubnetNet): void {
-    for (const { cidr } of partsOf(net)) {
-      const list = this.#sorted.get(cidr.family) ?? [];
-      list.splice(this.#index(list, cidr.network), 0, { owner, cidr });
-      this.#sorted.set(cidr.family, list);
-    }
-  }
-
-  /** Somebody else's network that overlaps. */
-  overlap(owner: string, net: SubnetNet): Place | undefined {
-    for (const { cidr } of partsOf(net)) {
-      const list = this.#sorted.get(cidr.family) ?? [];
-      const at = this.#index(list, cidr.network);
-      // CIDRs nest or are apart: what overlaps begins inside, or is the nearest before that is not our own.
-      for (let index = at; (list[index]?.cidr.network ?? lastOf(cidr) + 1n) <= lastOf(cidr); index += 1) {
-        if (list[index]?.owner !== owner) return list[index];
-      }
-      for (let index = at - 1; index >= 0; index -= 1) {
-        const place = list[index];
-        if (place === undefined || place.owner === owner) continue;
-        if (lastOf(place.cidr) >= cidr.network) return place;
-        break;
-      }
-    }
-    return undefined;
-  }
 }
 
 /** Both ends of the patch between a subnet and its VPC: northd knows ports of switches and routers by one set of names. */
@@ -127,10 +83,36 @@ function containedProblem(net: SubnetNet, address: string, what: string): Proble
   return { code: 'CIDROverlap', message };
 }
 
+/** CIDRs as they are written once a spec is corrected; undefined where one is none. */
+function canonicalCidrs(text: string): string | undefined {
+  const cidrs = text.split(',').map((part) => parseCidr(part.trim()));
+  const known = cidrs.filter((cidr) => cidr !== undefined).sort((a, b) => a.family - b.family);
+  return known.length < cidrs.length ? undefined : known.map(formatCidr).join();
+}
+
+/** A node that comes while `join` is being deleted must not wait for all the others to go. */
+function takesPorts({ name, isDeleting }: Subnet): boolean {
+  return !isDeleting || name === joinSubnet;
+}
+
+/** What nobody is given by itself, as the spec has come to be beside its networks: its vips, and its former gateways. */
+function reserveAgain(subnet: Subnet, net: NetInForce): NetInForce {
+  const again = (part: FamilyNet): FamilyNet => {
+    const { ips } = readVips(subnet.spec, [part]);
+    const vips = ips.map(({ family, value }): Range => ({ family, first: value, last: value }));
+    const isKnown = ({ first }: Range): boolean =>
+      part.excluded.some((range) => range.first <= first && first <= range.last);
+    const excluded = [...part.excluded, ...vips.filter((vip) => !isKnown(vip))];
+    return { ...part, excluded, withheld: withheldGateways(subnet, part) };
+  };
+  return { ...net, ...(net.v4 && { v4: again(net.v4) }), ...(net.v6 && { v6: again(net.v6) }) };
+}
+
 class Judge {
   readonly #evidence: Evidence;
   readonly #places = new Map<string, Places>();
-  readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), 'the port groups of nodes']]);
+  /** Subnets by what their port groups are named after; the name `node` is taken by those of nodes. */
+  readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), '']]);
   readonly #portNames = new Map<string, string>();
   readonly #nodes: readonly Node[];
 
@@ -140,27 +122,36 @@ class Judge {
   }
 
   all(): ReadonlyMap<string, Verdict> {
-    const subnets = [...this.#evidence.subnets];
-    const changed = subnets.filter((subnet) => !this.#isIncumbent(subnet) && this.#isInUse(subnet.name));
-    for (const subnet of changed) this.#hold(subnet, subnet.name);
+    const subnets = [...this.#evidence.subnets].sort(byAge);
+    for (const { name, spec } of subnets) this.#hold(name, vpcNameOf(spec));
     // Of a Subnet that is gone while pods are still in it, by whoever's hand, nobody else gets the addresses.
     const names = new Set(subnets.map(({ name }) => name));
     for (const name of this.#evidence.inForce.keys())
-      if (!names.has(name) && this.#isInUse(name)) this.#hold(undefined, name);
+      // Nobody knows its VPC any more: most are in the default one.
+      if (!names.has(name) && this.#isInUse(name)) this.#hold(name, defaultVpc);
     const rank = (subnet: Subnet): number => (this.#isIncumbent(subnet) ? 0 : 1);
     subnets.sort((a, b) => rank(a) - rank(b) || byAge(a, b));
     return new Map(subnets.map((subnet) => [subnet.name, this.#judge(subnet)]));
   }
 
-  #hold(subnet: Subnet | undefined, name: string): void {
-    if (subnet !== undefined) this.#namePorts(name, vpcNameOf(subnet.spec));
+  /** Keeps what is in force of a Subnet from everybody else, until the Subnet is judged. */
+  #hold(name: string, vpc: string): void {
     const net = this.#evidence.inForce.get(name);
-    // Of a Subnet that is gone nobody knows the VPC any more: most are in the default one.
-    if (net !== undefined) this.#give(name, vpcNameOf(subnet?.spec ?? { vpc: '' }), net);
+    if (net === undefined || this.#overlapOf(name, vpc, net) !== undefined) return;
+    this.#give(name, vpc, net);
   }
 
   #give(name: string, vpc: string, net: NetInForce): void {
     for (const places of this.#placesOf(vpc, net)) places.add(name, net);
+    const group = portGroupPart(name);
+    if (!this.#portGroupNames.has(group)) this.#portGroupNames.set(group, name);
+    for (const port of patchOf(name, vpc)) if (!this.#portNames.has(port)) this.#portNames.set(port, name);
+  }
+
+  #takeBack(name: string): void {
+    for (const places of this.#places.values()) places.remove(name);
+    for (const names of [this.#portGroupNames, this.#portNames])
+      for (const [text, owner] of names) if (owner === name) names.delete(text);
   }
 
   #overlapOf(name: string, vpc: string, net: NetInForce): Place | undefined {
@@ -179,10 +170,6 @@ class Judge {
     ];
   }
 
-  #namePorts(name: string, vpc: string): void {
-    for (const port of patchOf(name, vpc)) this.#portNames.set(port, name);
-  }
-
   /** Networks in use in a VPC or VLAN; those of different ones may overlap. */
   #placesIn(scope: string): Places {
     const places = this.#places.get(scope) ?? new Places();
@@ -190,9 +177,10 @@ class Judge {
     return places;
   }
 
+  /** Whether the Subnet asks for the network it has. */
   #isIncumbent(subnet: Subnet): boolean {
     const net = this.#evidence.inForce.get(subnet.name);
-    if (net === undefined || cidrText(net) !== subnet.spec.cidrBlock) return false;
+    if (net === undefined || cidrText(net) !== canonicalCidrs(subnet.spec.cidrBlock)) return false;
     if (routingInForce(net) !== routingOf(subnet.spec)) return false;
     const vlan = this.#evidence.vlans.get(subnet.spec.vlan);
     return vlan === undefined || (vlan.provider === net.underlay?.provider && vlan.id === net.underlay.vlan);
@@ -206,23 +194,39 @@ class Judge {
     const vpc = vpcNameOf(subnet.spec);
     const defined = defineSubnet(subnet, this.#evidence);
     const problem = 'problem' in defined ? defined.problem : this.#conflictOf(subnet, defined.value.net);
-    if (problem === undefined && 'value' in defined) {
-      const { spec } = defined.value;
-      const net = this.#apartFromNodes(defined.value.net);
-      this.#give(subnet.name, vpc, net);
-      this.#portGroupNames.set(portGroupPart(subnet.name), `subnet ${subnet.name}`);
-      this.#namePorts(subnet.name, vpc);
-      // A node that comes while `join` is being deleted must not wait for all the others to go.
-      const isOpen = !subnet.isDeleting || subnet.name === joinSubnet;
-      const hasDefault = this.#evidence.loadBalancers && subnet.name !== joinSubnet;
-      const balanced = hasDefault ? { ...spec, enableLb: subnet.spec.enableLb ?? true } : spec;
-      return { vpc, net, spec: balanced, isOpen, problem: undefined };
-    }
-    const isKept = !this.#isInUse(subnet.name) && this.#isKept(subnet, problem);
-    if (isKept) this.#hold(subnet, subnet.name);
-    const net = isKept || this.#isInUse(subnet.name) ? this.#evidence.inForce.get(subnet.name) : undefined;
-    if (net !== undefined && !isKept && this.#isIncumbent(subnet)) this.#give(subnet.name, vpc, net);
-    return { vpc, net, spec: undefined, isOpen: false, problem };
+    if (problem !== undefined || !('value' in defined)) return this.#former(subnet, problem);
+    const { spec } = defined.value;
+    const net = this.#apartFromNodes(defined.value.net);
+    this.#takeBack(subnet.name);
+    this.#give(subnet.name, vpc, net);
+    const hasDefault = this.#evidence.loadBalancers && subnet.name !== joinSubnet;
+    const balanced = hasDefault ? { ...spec, enableLb: subnet.spec.enableLb ?? true } : spec;
+    return { vpc, net, spec: balanced, isOpen: takesPorts(subnet), problem: undefined };
+  }
+
+  /** What stays of a Subnet that cannot be as its spec asks. */
+  #former(subnet: Subnet, problem: Problem | undefined): Verdict {
+    const { name } = subnet;
+    const vpc = vpcNameOf(subnet.spec);
+    const before = this.#evidence.inForce.get(name);
+    const isSound =
+      before !== undefined &&
+      !this.#evidence.left.has(name) &&
+      this.#hasGround(vpc, before) &&
+      this.#overlapOf(name, vpc, before) === undefined;
+    const net = isSound || this.#isInUse(name) ? before : undefined;
+    if (net === undefined) this.#takeBack(name);
+    const kept = net && this.#apartFromNodes(reserveAgain(subnet, net));
+    return { vpc, net: kept, spec: undefined, isOpen: isSound && takesPorts(subnet), problem };
+  }
+
+  /** Whether what a network is in is still there: its VPC, and its VLAN. */
+  #hasGround(vpc: string, { underlay }: NetInForce): boolean {
+    const { vpcs, vlans } = this.#evidence;
+    if (vpc !== defaultVpc && !vpcs.has(vpc)) return false;
+    const isIn = ({ provider, id, problem }: VlanVerdict): boolean =>
+      problem === undefined && provider === underlay?.provider && id === underlay.vlan;
+    return underlay === undefined || vlans.values().some(isIn);
   }
 
   /** Nodes may be in the LAN of an underlay subnet: their addresses are not for pods. */
@@ -237,13 +241,6 @@ class Judge {
     return { ...net, ...(net.v4 && { v4: apart(net.v4) }), ...(net.v6 && { v6: apart(net.v6) }) };
   }
 
-  /** Other clusters go on reaching the network that an edit would have left, also while nobody is in it. */
-  #isKept(subnet: Subnet, problem: Problem | undefined): boolean {
-    const net = this.#evidence.inForce.get(subnet.name);
-    if (net === undefined || problem?.code !== interconnectOverlap) return false;
-    return this.#overlapOf(subnet.name, vpcNameOf(subnet.spec), net) === undefined;
-  }
-
   #conflictOf(subnet: Subnet, net: NetInForce): Problem | undefined {
     const { name } = subnet;
     const vpc = vpcNameOf(subnet.spec);
@@ -255,10 +252,11 @@ class Judge {
       return { code: 'NameConflict', message };
     }
     const holder = this.#portGroupNames.get(portGroupPart(name));
-    if (holder !== undefined) {
+    if (holder !== undefined && holder !== name) {
+      const what = holder === '' ? 'the port groups of nodes' : `subnet ${holder}`;
       return {
         code: 'NameConflict',
-        message: `the name ${name} makes the same OVN port group names as ${holder}: choose another name`,
+        message: `the name ${name} makes the same OVN port group names as ${what}: choose another name`,
       };
     }
     const place = this.#overlapOf(name, vpc, net);
@@ -299,13 +297,12 @@ class Judge {
   #surroundingConflictOf(subnet: Subnet, net: NetInForce): Problem | undefined {
     const { name } = subnet;
     const usage = this.#usageConflictOf(name, net);
-    const isNew = !this.#isIncumbent(subnet);
-    const remote = isNew && hasRouterPort(net) ? this.#remoteConflictOf(subnet, net) : undefined;
+    if (this.#isIncumbent(subnet)) return usage;
+    const remote = hasRouterPort(net) ? this.#remoteConflictOf(subnet, net) : undefined;
     // Other VPCs have no way to nodes that an overlap could spoil.
     if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
-    const api = isNew ? this.#apiConflictOf(net) : undefined;
     const node = net.underlay === undefined ? this.#nodeConflictOf(net) : undefined;
-    return remote ?? api ?? node ?? usage;
+    return remote ?? this.#apiConflictOf(net) ?? node ?? usage;
   }
 
   /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */
@@ -336,7 +333,7 @@ class Judge {
       if (isInside && !usage.has(part.gateway)) continue;
       const what = isInside
         ? `the gateway ${gatewayIp(part)} is in use: name another`
-        : `addresses in use are not in spec.cidrBlock ${cidrText(net)}: delete those pods first, or go back`;
+        : `addresses in use are not in spec.cidrBlock ${cidrText(net)}: ${cidrText(this.#evidence.inForce.get(name) ?? net)} stays in force, for new pods, too, until nobody has such an address; delete those pods, or go back`;
       // Not the pods by name: with each that goes the sentence would be another, and be told again.
       const message = `${what}; kubectl get ips -l ${label.subnet}=${name} lists them`;
       return { code: 'AddressesInUse', message };

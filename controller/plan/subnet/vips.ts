@@ -8,8 +8,6 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import type { FamilyNet } from '../../ipam/family-pool.ts';
-import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { Pod } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
@@ -17,15 +15,12 @@ import { askedOf, listOf } from '../pod/interfaces.ts';
 import type { HeldPort, View } from '../view.ts';
 import { isSameSpec } from './spec-change.ts';
 import { servedNet } from './served-net.ts';
+import { partsOf } from './parts.ts';
 import { readVips } from './vip-list.ts';
 import type { ReadVips } from './vip-list.ts';
 
 function ownerOf(view: View, subnet: string, { family, value }: Ip): string | undefined {
   return view.pool(subnet)?.pool(family)?.owner(value);
-}
-
-function partsOf(net: SubnetNet): readonly FamilyNet[] {
-  return [net.v4, net.v6].filter((part) => part !== undefined);
 }
 
 function vipsOf(view: View, subnet: string): ReadVips {

@@ -1,27 +1,13 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { formatIp } from '../../../lib/net/ip.ts';
 import type { View } from '../view.ts';
 import { hasRouterPort, routingInForce } from './underlay.ts';
-import type { NetInForce } from './underlay.ts';
-
-/** Nodes that came into the LAN after a pod had their address. */
-function nodeConflicts(view: View, subnet: string, { v4, v6 }: NetInForce): readonly Problem[] {
-  return [v4, v6].flatMap((part) =>
-    (part?.foreign ?? []).flatMap((value): Problem[] => {
-      const family = part?.cidr.family ?? 4;
-      const owner = view.pool(subnet)?.pool(family)?.owner(value);
-      const message = `${formatIp({ family, value })} is the address of a node and of ${owner}: delete the latter, it gets another`;
-      return owner === undefined ? [] : [{ code: 'AddressConflict', message }];
-    }),
-  );
-}
 
 /** What of an underlay subnet is not as its spec asks. */
 export function underlayProblems(view: View, subnet: string): readonly Problem[] {
   const net = view.verdicts.get(subnet)?.net;
   const spec = view.subnets.get(subnet)?.spec;
   if (net?.underlay === undefined || spec === undefined) return [];
-  const problems = [...nodeConflicts(view, subnet, net)];
+  const problems: Problem[] = [];
   const unmet = routingInForce(net) === 'u2o' ? view.addressProblem(`u2o/${subnet}`) : undefined;
   if (unmet !== undefined)
     problems.push({
