@@ -8,6 +8,7 @@ import type { Kinds } from '../state/objects.ts';
 import type { PoolVerdict } from './address/judge-pools.ts';
 import type { LearnedRoute } from './bgp/learned-route.ts';
 import type { GatewayChoice } from './gateway/choice.ts';
+import type { Binding } from './namespace/binding.ts';
 import type { Interface } from './pod/interfaces.ts';
 import type { Verdict } from './subnet/judge.ts';
 import type { VlanVerdict } from './underlay/judge-vlans.ts';
@@ -47,8 +48,10 @@ export interface View extends Stores {
   readonly learned: ReadonlyMap<string, LearnedRoute>;
   /** Chassis in the southbound database, by name; undefined where it is not known. */
   readonly chassis: ReadonlySet<string> | undefined;
-  /** Subnets of a namespace, in the order they are used. */
-  boundSubnets(namespace: string): readonly string[];
+  /** The VPC and the subnets of a namespace. */
+  binding(namespace: string): Binding;
+  /** Namespaces that a Subnet asks for and that are in another VPC. */
+  strays(subnet: string): readonly string[];
   /** IPPools of a namespace, in the order they are used. */
   boundPools(namespace: string): readonly string[];
   /** Ports of a pod, node, … that have addresses, by its key (`pod/default/web`); the default interface first. */

@@ -198,7 +198,7 @@ export function placesOf(
   // Who asks for an address gets it wherever it lies.
   const isFree = pools.length === 0 || request.addresses !== undefined || request.candidates !== undefined;
   if (!isFree) return poolPlaces(view, pools);
-  const bound = view.boundSubnets(namespace);
+  const bound = view.binding(namespace).subnets;
   if (bound.length > 0) return { places: bound.map((subnet) => ({ subnet })) };
   const message = `namespace ${namespace} belongs to a Vpc that has no subnet: create a Subnet in that Vpc`;
   return { problem: { code: 'NoSubnet', message } };
@@ -214,6 +214,8 @@ function poolPlaces(
     const pool = view.ipPools.get(name);
     const obstacle = view.poolVerdicts.get(name)?.problem;
     if (pool === undefined) problem ??= { code: 'IPPoolNotFound', message: `IPPool ${name} does not exist` };
+    else if (pool.isDeleting)
+      problem ??= { code: 'IPPoolNotReady', message: `IPPool ${name} gives no addresses: it is being deleted` };
     else if (obstacle !== undefined)
       problem ??= { code: 'IPPoolNotReady', message: `IPPool ${name} gives no addresses: ${obstacle.message}` };
     else places.push({ subnet: pool.spec.subnet, pool: name });

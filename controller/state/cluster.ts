@@ -3,7 +3,7 @@
  * keys (`pod/default/web`, `gateway/ovn-default/n1`, …) whose plans may have changed, as the features tell. Rule:
  * verdicts and addresses are settled here, in one place, before any plan is made.
  */
-import { defaultSubnet, joinSubnet } from '../../lib/api/names.ts';
+import { annotation, defaultSubnet, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SubnetPool } from '../ipam/subnet-pool.ts';
 import { judgePools, rangesOf } from '../plan/address/judge-pools.ts';
@@ -11,11 +11,13 @@ import type { PoolVerdict } from '../plan/address/judge-pools.ts';
 import type { PortRecord } from '../plan/address/records.ts';
 import type { Change, ObjectChange } from '../plan/feature.ts';
 import { features } from '../plan/features.ts';
-import { bindNamespace, bindPools } from '../plan/namespace/binding.ts';
+import { asks, bindNamespace, bindPools } from '../plan/namespace/binding.ts';
+import type { Binding } from '../plan/namespace/binding.ts';
 import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { judgeSubnets } from '../plan/subnet/judge.ts';
 import type { Verdict } from '../plan/subnet/judge.ts';
 import { interconnectOverlap } from '../plan/subnet/remote-overlap.ts';
+import { vpcNameOf } from '../plan/vpc/default-subnet.ts';
 import { judgeVlans } from '../plan/underlay/judge-vlans.ts';
 import type { VlanVerdict } from '../plan/underlay/judge-vlans.ts';
 import type { NetInForce } from '../plan/underlay/underlay.ts';
@@ -78,7 +80,10 @@ export class Cluster implements View {
   readonly #inForce = new Map<string, NetInForce>();
   /** Subnets whose network in force is that of another object of the name, which is gone: it stays while it is in use. */
   readonly #left = new Set<string>();
-  readonly #bindings = new Map<string, readonly string[]>();
+  readonly #bindings = new Map<string, Binding>();
+  /** By namespace, the VPC that its pods were in last. */
+  readonly #vpcsHeld = new Map<string, string>();
+  #strays: ReadonlyMap<string, readonly string[]> | undefined;
   readonly #podsOn = new PodsOnNodes();
   readonly #nodeTraits = new NodeTraits();
   readonly #activeGateways: ActiveGateways;
@@ -107,13 +112,34 @@ export class Cluster implements View {
     this.learned = this.#learnedRoutes.routes;
   }
 
-  boundSubnets(namespace: string): readonly string[] {
+  binding(namespace: string): Binding {
     let bound = this.#bindings.get(namespace);
     if (bound === undefined) {
-      bound = bindNamespace(this, namespace);
+      bound = bindNamespace(this, namespace, this.#vpcsHeld.get(namespace));
       this.#bindings.set(namespace, bound);
+      if (bound.vpc === undefined) this.#vpcsHeld.delete(namespace);
+      else this.#vpcsHeld.set(namespace, bound.vpc);
     }
     return bound;
+  }
+
+  strays(subnet: string): readonly string[] {
+    this.#strays ??= this.#findStrays();
+    return this.#strays.get(subnet) ?? [];
+  }
+
+  #findStrays(): ReadonlyMap<string, readonly string[]> {
+    const strays = new Map<string, string[]>();
+    for (const namespace of [...this.namespaces.keys()].sort())
+      for (const subnet of this.binding(namespace).others)
+        strays.set(subnet, [...(strays.get(subnet) ?? []), namespace]);
+    return strays;
+  }
+
+  #unbind(namespace?: string): void {
+    if (namespace === undefined) this.#bindings.clear();
+    else this.#bindings.delete(namespace);
+    this.#strays = undefined;
   }
 
   boundPools(namespace: string): readonly string[] {
@@ -183,6 +209,11 @@ export class Cluster implements View {
       this.#inForce.set(name, net);
       this.#addresses.define(name, net, new Map());
     }
+    for (const { name, annotations, labels } of this.namespaces.values()) {
+      const [first = ''] = (annotations[annotation.logicalSwitch] ?? '').split(',');
+      const subnet = this.subnets.get(first);
+      if (subnet !== undefined && asks(subnet, name, labels)) this.#vpcsHeld.set(name, vpcNameOf(subnet.spec));
+    }
     // Once before verdicts are given, which depend on what is in use, and once in subnets they brought.
     this.#ports.restore(rows);
     this.#judge();
@@ -215,6 +246,8 @@ export class Cluster implements View {
     }
     this.#activeGateways.settle();
     this.#learnedRoutes.settle();
+    // Who was first is settled round by round, not when somebody asks.
+    this.#strays ??= this.#findStrays();
     const dirty = this.#dirty;
     this.#dirty = new Set();
     return dirty;
@@ -253,8 +286,9 @@ export class Cluster implements View {
     if (change.kind === 'providerNetworks' && change.before?.isDeleting === change.after?.isDeleting) return;
     const isJudged = judgedBy.has(change.kind);
     if (isJudged || (change.kind === 'remoteClusters' && this.#waitsForRemote())) this.#isJudgementDue = true;
-    if (change.kind === 'namespaces') this.#bindings.delete(change.name);
-    if (isJudged) this.#bindings.clear();
+    if (change.kind === 'namespaces') this.#unbind(change.name);
+    if (change.kind === 'namespaces' && change.after === undefined) this.#vpcsHeld.delete(change.name);
+    if (isJudged) this.#unbind();
     if (isJudged || change.kind === 'namespaces') this.#ports.markWaiting();
   }
 
@@ -341,7 +375,7 @@ export class Cluster implements View {
       this.#define(name);
       this.#activeGateways.mark(name);
       this.#ports.mark(`u2o/${name}`);
-      this.#bindings.clear();
+      this.#unbind();
       this.#ports.markWaiting();
       if (name === joinSubnet) for (const node of this.nodes.keys()) this.#ports.mark(`node/${node}`);
       this.#mark({ kind: 'verdicts', name, before: before.get(name), after: verdict });

@@ -4,6 +4,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { apiVersionOf, subnets } from '../../lib/kube/resources.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
+import { strayProblems } from '../plan/namespace/strays.ts';
 import { specCorrections } from '../plan/subnet/corrections.ts';
 import { dhcpKey } from '../plan/subnet/dhcp.ts';
 import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
@@ -135,6 +136,17 @@ export class Subnets {
     });
   }
 
+  /** Who creates pods looks at the Namespace rather than at Subnets. */
+  #tellNamespaces(name: string, now: string, before: string): void {
+    const { events, view } = this.#desk;
+    for (const { namespace, code, message } of strayProblems(view, name)) {
+      const uid = view.namespaces.get(namespace)?.uid;
+      if (uid === undefined || !now.includes(message) || before.includes(message)) continue;
+      const subject = { apiVersion: 'v1', kind: 'Namespace', name: namespace, uid };
+      events.record(subject, 'Warning', code, `subnet ${name}: ${message}`);
+    }
+  }
+
   /** Events for what the status has just begun to say. */
   #tell(subnet: Subnet, conditions: readonly WantedCondition[]): void {
     const { events } = this.#desk;
@@ -145,6 +157,7 @@ export class Subnets {
       const was = subnet.conditions.find((one) => one.type === type);
       if (is === undefined || (was?.status === is.status && was.message === is.message)) continue;
       if (is.status === 'False' && is.reason !== 'Deleting') {
+        this.#tellNamespaces(name, is.message ?? '', was?.message ?? '');
         events.record(subject, 'Warning', failure, `${is.reason}: ${is.message}`);
         return;
       }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Row } from 'ovsdb-client';
-import { ips, pods, subnets } from '../../lib/kube/resources.ts';
+import { ips, pods, subnets, vpcs } from '../../lib/kube/resources.ts';
 import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
 
 let bed: ControllerBed;
@@ -287,6 +287,44 @@ describe('a subnet that changes', () => {
     await bed.untilCondition('wrong', 'Ready', 'True', 'NoAddressToGive');
     await bed.event('NoAddressToGive', 'wrong', /excludeIps/);
     await assert.rejects(edit('wrong', { mtu: 60 }), /mtu/);
+  });
+});
+
+describe('a namespace', () => {
+  test('whose subnet is being deleted: its pods wait, and are told for what', async () => {
+    await bed.createNamespace('closing');
+    await bed.createSubnet('closing', { cidrBlock: '10.66.0.0/24', namespaces: ['closing'] });
+    await bed.createPod('there', { namespace: 'closing' });
+    await bed.address('there', 'closing');
+    await bed.kube.delete(subnets, { name: 'closing' });
+    await bed.createPod('late', { namespace: 'closing' });
+    await bed.event('AcquireAddressFailed', 'late', /^SubnetNotReady: subnet closing .* being deleted/);
+    assert.equal((await bed.annotations(pods, 'late', 'closing'))['ovn.kubernetes.io/ip_address'], undefined);
+    await bed.createSubnet('opened', { cidrBlock: '10.67.0.0/24', namespaces: ['closing'] });
+    assert.equal(await bed.address('late', 'closing'), '10.67.0.2');
+    for (const name of ['there', 'late']) await bed.deletePod(name, 'closing');
+    await bed.kube.delete(subnets, { name: 'opened' });
+  });
+
+  test('that subnets of two VPCs ask for stays where it was, over a restart; the other subnet and the namespace are told', async () => {
+    await bed.kube.create(vpcs, { apiVersion: 'kubeovn.io/v1', kind: 'Vpc', metadata: { name: 'blue' }, spec: {} });
+    await bed.createNamespace('asked');
+    await bed.createSubnet('first', { cidrBlock: '10.68.0.0/24', vpc: 'blue', namespaces: ['asked'] });
+    await bed.untilCondition('first', 'Ready', 'True');
+    await bed.createSubnet('second', { cidrBlock: '10.69.0.0/24', namespaces: ['asked'] });
+    assert.match(
+      await bed.untilCondition('second', 'Validated', 'False', 'NamespaceConflict'),
+      /asked is in Vpc blue.* first/,
+    );
+    await bed.event('NamespaceConflict', 'asked', /^subnet second: /);
+    await bed.kill();
+    await bed.start();
+    await bed.quiet();
+    await bed.createPod('p', { namespace: 'asked' });
+    assert.equal(await bed.address('p', 'asked'), '10.68.0.2');
+    await bed.deletePod('p', 'asked');
+    for (const name of ['first', 'second']) await bed.kube.delete(subnets, { name });
+    await bed.kube.delete(vpcs, { name: 'blue' });
   });
 });
 

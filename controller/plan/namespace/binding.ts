@@ -2,38 +2,63 @@
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { byAge } from '../../state/objects.ts';
-import { defaultSubnetOf, namedDefaultSubnet } from '../vpc/default-subnet.ts';
+import type { Namespace, Subnet } from '../../state/objects.ts';
+import { defaultSubnetOf, namedDefaultSubnet, vpcNameOf } from '../vpc/default-subnet.ts';
 import { vpcOfNamespace } from '../vpc/namespaces.ts';
 import type { View } from '../view.ts';
 
 /** What of the state decides; subsets are enough for tests. */
-type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces'>;
+type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces' | 'verdicts'>;
 
-/**
- * Subnets that ask for the namespace, oldest first, behind the one its VPC names as the default. Where none asks, the
- * default one of its VPC, and of ovn-cluster for namespaces of no other. Empty for those of a VPC without subnets: their
- * pods must not turn up in another VPC.
- */
-export function bindNamespace(view: Known, namespace: string): readonly string[] {
-  const labels = view.namespaces.get(namespace)?.labels ?? {};
-  const bound = [...view.subnets.values()].filter((subnet) => {
-    const { namespaces, namespaceSelectors, provider } = subnet.spec;
-    if (subnet.name === joinSubnet || subnet.isDeleting || (provider !== '' && provider !== 'ovn')) return false;
-    return namespaces.includes(namespace) || namespaceSelectors.some((selector) => matchesSelector(selector, labels));
-  });
-  const names = bound.sort(byAge).map(({ name }) => name);
-  const vpc = vpcOfNamespace(view, namespace) ?? view.vpcs.get(defaultVpc);
-  const first = vpc === undefined || vpc.name === defaultVpc ? undefined : namedDefaultSubnet(view, vpc);
-  if (first !== undefined) return [first, ...names.filter((name) => name !== first)];
-  if (names.length > 0) return names;
-  const common = vpc === undefined ? defaultSubnet : defaultSubnetOf(view, vpc);
-  return common === undefined ? [] : [common];
+export interface Binding {
+  /** The VPC that somebody asks for the namespace for; undefined where nobody does. */
+  readonly vpc: string | undefined;
+  /** In the order they are used. Empty for namespaces of a VPC without subnets: their pods must not turn up in another VPC. */
+  readonly subnets: readonly string[];
+  /** Subnets of other VPCs that ask for the namespace and do not get it. */
+  readonly others: readonly string[];
 }
 
-/** IPPools that ask for the namespace, oldest first. */
+/** Those that are being deleted last: they give no addresses, and are why pods wait. */
+function byUse(a: Subnet, b: Subnet): number {
+  return Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b);
+}
+
+/** Whether a Subnet is to have the pods of a namespace. */
+export function asks({ name, spec }: Subnet, namespace: string, labels: Namespace['labels']): boolean {
+  const { namespaces, namespaceSelectors, provider } = spec;
+  if (name === joinSubnet || (provider !== '' && provider !== 'ovn')) return false;
+  return namespaces.includes(namespace) || namespaceSelectors.some((selector) => matchesSelector(selector, labels));
+}
+
+/**
+ * The VPC that a namespace is in is the one that it was in, `held`, for as long as it is asked for there; then that of a
+ * Vpc that names it, then that of the oldest Subnet in force that does. Of this VPC the subnet it names as the default comes first,
+ * then those that ask for the namespace, oldest first; where none asks, the default one.
+ */
+export function bindNamespace(view: Known, namespace: string, held: string | undefined): Binding {
+  const labels = view.namespaces.get(namespace)?.labels ?? {};
+  const bound = [...view.subnets.values()].filter((subnet) => asks(subnet, namespace, labels)).sort(byAge);
+  const claiming = vpcOfNamespace(view, namespace)?.name;
+  const claim = claiming === defaultVpc ? undefined : claiming;
+  const vpcs = new Set([...(claim === undefined ? [] : [claim]), ...bound.map(({ spec }) => vpcNameOf(spec))]);
+  const inForce = bound.find(({ name }) => view.verdicts.get(name)?.net !== undefined) ?? bound[0];
+  const first = claim ?? (inForce && vpcNameOf(inForce.spec));
+  const name = held !== undefined && vpcs.has(held) ? held : first;
+  const vpc = view.vpcs.get(name ?? defaultVpc);
+  const own = bound.filter(({ spec }) => vpcNameOf(spec) === name).sort(byUse);
+  const others = bound.filter((subnet) => !own.includes(subnet)).map((subnet) => subnet.name);
+  const named = vpc === undefined || vpc.name === defaultVpc ? undefined : namedDefaultSubnet(view, vpc);
+  const isNamed = named !== undefined && (claim === name || own.some((subnet) => subnet.name === named));
+  const names = own.map((subnet) => subnet.name).filter((one) => !isNamed || one !== named);
+  if (isNamed) return { vpc: name, subnets: [named, ...names], others };
+  if (names.length > 0) return { vpc: name, subnets: names, others };
+  const common = vpc === undefined ? defaultSubnet : defaultSubnetOf(view, vpc);
+  return { vpc: name, subnets: common === undefined ? [] : [common], others };
+}
+
+/** IPPools that ask for the namespace, oldest first; one that is being deleted gives none, and is why pods wait. */
 export function bindPools(view: Pick<View, 'ipPools'>, namespace: string): readonly string[] {
-  const bound = [...view.ipPools.values()].filter(
-    ({ spec, isDeleting }) => !isDeleting && spec.namespaces.includes(namespace),
-  );
-  return bound.sort(byAge).map(({ name }) => name);
+  const bound = [...view.ipPools.values()].filter(({ spec }) => spec.namespaces.includes(namespace));
+  return bound.sort((a, b) => Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b)).map(({ name }) => name);
 }

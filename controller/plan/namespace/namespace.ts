@@ -9,7 +9,7 @@ export function planNamespaceAnnotations(view: View, namespace: Namespace): Read
   const names: string[] = [];
   const cidrs: string[] = [];
   const excludes: string[] = [];
-  for (const name of view.boundSubnets(namespace.name)) {
+  for (const name of view.binding(namespace.name).subnets) {
     const verdict = view.verdicts.get(name);
     if (verdict?.net === undefined) continue;
     names.push(name);

@@ -126,9 +126,16 @@ export const subnetFeature: Feature = {
       yield change.name.slice(change.name.indexOf('/') + 1);
     yield* gatewayStatusReads(change, view);
     if (change.kind === 'verdicts' && change.name === joinSubnet) yield* privateSubnets(view);
+    if (['subnets', 'vpcs', 'verdicts', 'namespaces'].includes(change.kind)) yield* withNamespaces(view);
   },
   plan: planSubnet,
 };
+
+/** Those that may come to ask for namespaces of another VPC, or to get them. */
+function* withNamespaces(view: View): Generator<string> {
+  for (const { name, spec } of view.subnets.values())
+    if (spec.namespaces.length > 0 || spec.namespaceSelectors.length > 0) yield name;
+}
 
 function* privateSubnets(view: View): Generator<string> {
   for (const { name, spec } of view.subnets.values()) if (spec.isPrivate) yield name;

@@ -1,4 +1,4 @@
-import { systemNamespace } from '../../../lib/api/names.ts';
+import { defaultVpc, systemNamespace } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../state/objects.ts';
 import type { Vpc } from '../../state/objects.ts';
@@ -16,9 +16,14 @@ export function vpcOfNamespace(view: Pick<View, 'vpcs'>, namespace: string): Vpc
 }
 
 /** Namespaces a Vpc claims and does not get. */
-export function namespaceProblems(view: Pick<View, 'vpcs'>, vpc: Vpc): readonly Problem[] {
+export function namespaceProblems(view: Pick<View, 'vpcs' | 'binding'>, vpc: Vpc): readonly Problem[] {
   return [...new Set(vpc.spec.namespaces)].flatMap((namespace): Problem[] => {
     const holder = vpcOfNamespace(view, namespace);
+    const { vpc: held, subnets } = view.binding(namespace);
+    if (holder?.name === vpc.name && held !== undefined && held !== vpc.name && vpc.name !== defaultVpc) {
+      const message = `spec.namespaces: ${namespace} is in Vpc ${held} by ${subnets.join(', ')}, which had it before: remove it here, or there`;
+      return [{ code: 'NamespaceConflict', message }];
+    }
     if (holder?.name === vpc.name) return [];
     const cause =
       holder === undefined

@@ -82,9 +82,12 @@ function nodeRoute(family: Family, nexthop: string, table: string): DesiredRow {
 export const vpcFeature: Feature = {
   name: 'vpc',
   all: routers,
-  reads(change, view) {
-    if (change.kind !== 'learned') return routersReading(change, view);
-    return isDefaultRoute(change.name) ? [defaultVpc] : [];
+  *reads(change, view) {
+    if (change.kind !== 'learned') yield* routersReading(change, view);
+    else if (isDefaultRoute(change.name)) yield defaultVpc;
+    // A Subnet of another VPC may come to have a namespace that it names, or have it no more.
+    if (['subnets', 'verdicts', 'namespaces'].includes(change.kind))
+      for (const { name, spec } of view.vpcs.values()) if (spec.namespaces.length > 0) yield name;
   },
   plan: planVpc,
 };
