@@ -81,6 +81,8 @@ describe('a remote cluster', () => {
       'HA_Chassis isthmus-interconnect:ts1-west/b2',
       'HA_Chassis isthmus-interconnect:ts1-west/b1',
       'Logical_Switch_Port ts1-west',
+      'Logical_Switch_Port isthmus-interconnect:ts:b1',
+      'Logical_Switch_Port isthmus-interconnect:ts:b2',
       'Logical_Router_Static_Route west/10.17.0.0/16/100.100.0.2',
       'Logical_Router_Static_Route west/10.17.0.0/16/100.100.32.2',
     ]);
@@ -99,7 +101,22 @@ describe('a remote cluster', () => {
       'Encap geneve/172.30.2.12',
       'Chassis b2',
     ]);
-    assert.deepEqual(plan.southbound.contributions, []);
+  });
+
+  it('has its gateways stand witness that the last one here is not cut off: ports without packets, bound there', () => {
+    const { northbound, southbound } = planOf(west).plan;
+    const witness = northbound.rows.find(({ key }) => key === 'isthmus-interconnect:ts:b1');
+    assert.deepEqual(witness?.columns, { type: 'remote', enabled: false });
+    assert.equal(witness?.parent?.key, 'ts');
+    assert.deepEqual(
+      southbound.contributions,
+      ['b1', 'b2'].map((chassis) => ({
+        table: 'Port_Binding',
+        key: `isthmus-interconnect:ts:${chassis}`,
+        column: 'chassis',
+        value: { ref: { table: 'Chassis', key: chassis } },
+      })),
+    );
   });
 
   it('with a single gateway has those of this cluster behind it: a group of one is none', () => {

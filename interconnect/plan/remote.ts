@@ -17,6 +17,7 @@ import type { OwnNetwork, OwnPath } from '../state/networks.ts';
 import type { RouteUse } from './route-use.ts';
 import { encapKey, fdbKey, fdbOwner } from './southbound.ts';
 import { bfdGroup, cutSet, exemptSet, haGroup, otherBfdMember } from './transit.ts';
+import { planWitnesses } from './witnesses.ts';
 
 export interface RemotePlan {
   readonly northbound: Desired;
@@ -132,18 +133,21 @@ export function planRemote({
   const portRows = member.foreign
     ? ports.map(remotePort)
     : ports.flatMap((port) => externalPort(port, chassis, ownGateways));
+  // No BFD runs to a foreign zone: its gateways can tell nobody anything.
+  const witnesses = planWitnesses(networks.values(), ports, member.foreign ? [] : gateways);
   return {
     northbound: {
       rows: [
         ...(member.foreign ? [] : gateways.map((gateway) => otherBfdMember(gateway.chassis))),
         ...portRows,
+        ...witnesses.rows,
         ...taken.flatMap((route) => routeRows(route, handle, ownHandle)),
       ],
       contributions: exemptions(taken),
     },
     southbound: {
       rows: [...gateways, ...parting].flatMap(chassisRows),
-      contributions: member.foreign ? ports.map((port) => binding(port, chassis)) : [],
+      contributions: member.foreign ? ports.map((port) => binding(port, chassis)) : witnesses.bindings,
     },
     fdb: new Map(member.foreign ? [] : ports.flatMap((port) => fdbEntry(port, paths.get(port.switch)))),
   };

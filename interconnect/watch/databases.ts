@@ -12,7 +12,7 @@ export const northboundMonitor = {
   Address_Set: ['name', 'addresses', 'external_ids'],
   NB_Global: ['name', 'options', 'external_ids'],
   Logical_Switch: ['name', 'ports', 'other_config', 'external_ids'],
-  Logical_Switch_Port: ['name', 'type', 'addresses', 'options', 'ha_chassis_group', 'external_ids'],
+  Logical_Switch_Port: ['name', 'type', 'enabled', 'addresses', 'options', 'ha_chassis_group', 'external_ids'],
   Logical_Router: ['name', 'ports', 'static_routes', 'policies', 'external_ids'],
   Logical_Router_Port: ['name', 'mac', 'networks', 'gateway_chassis', 'external_ids'],
   Gateway_Chassis: undefined,
