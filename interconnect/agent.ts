@@ -120,6 +120,7 @@ class Agent {
       sources: this.#sources,
       now,
       isFollowed: () => isTakenUp(this.#inquiry.still),
+      isStuck: (node) => this.#inquiry.still.controllers.has(node),
     });
     this.#inquiry = new Inquiry({
       northbound,

@@ -10,6 +10,7 @@ import type { Gateway, MemberState } from '../link/messages.ts';
 import type { GatewayClash } from '../plan/clashes.ts';
 import { neverMet } from '../plan/never-met.ts';
 import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
+import { takeoverProblem } from '../plan/takeover.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
 import { type Decision, isForClusters } from '../../lib/route-policy/policy.ts';
 import { Anchors, type GatewayFacts, type PathFacts } from '../state/anchors.ts';
@@ -29,6 +30,7 @@ import {
   readRemoteGateways,
   readRouterId,
   readRouterOf,
+  readWitnesses,
 } from '../watch/databases.ts';
 import { buildEdges } from '../watch/edges.ts';
 import { buildLocal } from '../watch/local.ts';
@@ -46,6 +48,8 @@ export interface MemberOptions {
   readonly now: () => number;
   /** Whether databases and northd of this cluster take up what is written. */
   readonly isFollowed: () => boolean;
+  /** Whether the ovn-controller of a gateway node takes up nothing. */
+  readonly isStuck: (node: string) => boolean;
 }
 
 export class LocalMember {
@@ -65,6 +69,7 @@ export class LocalMember {
   #networks: ReadonlyMap<string, OwnNetwork> = new Map();
   #problems: ReadonlyMap<string, Problem> = new Map();
   #blocked: ReadonlyMap<string, string> = new Map();
+  #takeovers: ReadonlyMap<string, Problem> = new Map();
   readonly #exports = new Exports();
   #edges: Edges = noEdges;
   #areEdgesStale = true;
@@ -92,6 +97,10 @@ export class LocalMember {
   /** `<network>/<path>` → why its anchor does not move. */
   get blocked(): ReadonlyMap<string, string> {
     return this.#blocked;
+  }
+  /** By logical switch: why nobody would take its port over, on paths that others share. */
+  get takeovers(): ReadonlyMap<string, Problem> {
+    return this.#takeovers;
   }
   /** Gateways that are another's too. */
   get clashes(): readonly GatewayClash[] {
@@ -181,6 +190,7 @@ export class LocalMember {
     const { networks, problems } = buildNetworks(local, hub.switches, (network) => this.#endsOf(network));
     this.#networks = networks;
     this.#problems = problems;
+    this.#takeovers = this.#observeTakeovers(local, hub);
     const text = endsText(networks);
     const dirty = text === this.#endsText ? this.#dirty : 'all';
     this.#endsText = text;
@@ -216,6 +226,7 @@ export class LocalMember {
     this.#networks = new Map();
     this.#problems = new Map();
     this.#blocked = new Map();
+    this.#takeovers = new Map();
     this.#ends = new Map();
     this.#exports.clear();
     this.#endsText = '';
@@ -323,6 +334,26 @@ export class LocalMember {
       isGone: !local.chassis.has(chassis),
       upSinceMs: this.tunnels.upSinceMs(chassis),
     }));
+  }
+
+  #observeTakeovers(local: LocalView, hub: HubView): ReadonlyMap<string, Problem> {
+    const { cache } = this.#options.southbound;
+    const nodes = new Map(local.gatewayNodes.map(({ chassis, node }) => [chassis, node]));
+    const shared = new Set([...hub.members.values()].flatMap(({ ports }) => ports.map((port) => port.switch)));
+    const paths = [...this.#networks.values()].flatMap((network) => network.paths);
+    const found = new Map<string, Problem>();
+    for (const path of paths) {
+      if (path.isRetiring || !shared.has(path.switch)) continue;
+      const problem = takeoverProblem(path, {
+        reportOf: (chassis) => this.tunnels.report(chassis),
+        isDead: (chassis) => this.isDead(chassis),
+        isStuck: (chassis) => this.#options.isStuck(nodes.get(chassis) ?? ''),
+        witnesses: readWitnesses(cache, local.handle, path.switch),
+        isPlainNode: (chassis) => local.chassis.has(chassis) && !nodes.has(chassis),
+      });
+      if (problem !== undefined) found.set(path.switch, problem);
+    }
+    return found;
   }
 
   #published(local: LocalView): readonly string[] {

@@ -36,7 +36,7 @@ export interface RemoteView {
   readonly totals: Totals;
   /** Clusters to which every path is down. */
   readonly unreachable: ReadonlySet<string>;
-  /** Clusters that the loss of one gateway of this cluster would cut off; a zone with plain ovn-ic is none. */
+  /** Clusters that the loss of one gateway, here or there, would cut off; a zone with plain ovn-ic is none. */
   readonly unprotected: ReadonlySet<string>;
   /** Clusters with routes or gateways that were not taken because others have them. */
   readonly conflicts: ReadonlyMap<string, readonly Problem[]>;
@@ -117,12 +117,13 @@ function countsOf({ uses }: RemoteState): ReadonlyMap<string, number> {
   return counts;
 }
 
-/** On every network that joins the two, at least two paths are up, on different gateways here. */
+/** On every network that joins the two, at least two paths are up, on different gateways here and there. */
 function isProtected({ verdicts }: RemoteState): boolean {
   const networks = Map.groupBy(verdicts, ({ network }) => network);
   return networks.values().every((paths) => {
     const up = paths.filter(({ state }) => state === 'Up');
-    return new Set(up.map(({ localGateway }) => localGateway)).size >= 2;
+    const ends = [up.map(({ localGateway }) => localGateway), up.map(({ remoteGateway }) => remoteGateway)];
+    return ends.every((gateways) => new Set(gateways).size >= 2);
   });
 }
 

@@ -240,9 +240,12 @@ function certificateVerdict({ link: { notAfterMs, renewal }, nowMs }: Situation)
 
 const named = 5;
 
-function protectedVerdict({ remotes }: Situation): Verdict {
+function protectedVerdict({ remotes, takeovers }: Situation): Verdict {
   const type = 'DataplaneProtected';
   const names = [...remotes.unprotected].sort();
+  const [takeover] = takeovers.values();
+  if (names.length === 0 && takeover !== undefined)
+    return bad(type, { code: takeover.code, message: summary([...takeovers.values()]) });
   if (names.length === 0)
     return good(type, 'Protected', 'every cluster is reached over two paths on different gateways, watched by BFD');
   const rest = names.length > named ? ` and ${names.length - named} more` : '';

@@ -31,6 +31,8 @@ export interface Situation {
   readonly networkProblems: ReadonlyMap<string, Problem>;
   /** `<network>/<path>` → why an anchor that should move does not. */
   readonly blocked: ReadonlyMap<string, string>;
+  /** By logical switch: why nobody would take this cluster's port over. */
+  readonly takeovers: ReadonlyMap<string, Problem>;
   readonly remotes: RemoteView;
   /** The gateway object of a chassis of this cluster. */
   readonly gatewayOf: (chassis: string) => GatewayObject | undefined;

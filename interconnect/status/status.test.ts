@@ -85,6 +85,7 @@ function situation(state = stateOf(), fields: Partial<Situation> = {}): Situatio
     networkProblems: new Map(),
     expected: new Set(),
     blocked: new Map(),
+    takeovers: new Map(),
     remotes,
     gatewayOf: () => undefined,
     isDead: () => false,
@@ -123,6 +124,23 @@ describe('the Interconnect', () => {
   });
   it('says when one gateway would be enough to cut a cluster off', () => {
     assert.equal(conditions({}, stateOf({ verdicts: verdicts(['ts1']) }))['DataplaneProtected'], 'False OnePathLeft');
+  });
+  it('says when a gateway could die and nobody would take its port over', () => {
+    const takeovers = new Map([['ts', { code: 'NoWitness', message: 'a2 would not take it' }]]);
+    assert.equal(conditions({ takeovers })['DataplaneProtected'], 'False NoWitness');
+    const { paths = [], conditions: all } = renderTransitSwitch('ts', situation(stateOf(), { takeovers }), {}, 1);
+    assert.deepEqual(
+      paths.map(({ state, reason }) => [state, reason]),
+      [
+        ['Unprotected', 'NoWitness'],
+        ['Settled', undefined],
+      ],
+    );
+    assert.equal(conditionsOf({ conditions: all })['Protected'], 'False NoWitness');
+  });
+  it('says when the other cluster has one gateway only', () => {
+    const one = verdicts().map((verdict) => ({ ...verdict, remoteGateway: 'b1' }));
+    assert.equal(conditions({}, stateOf({ verdicts: one }))['DataplaneProtected'], 'False OnePathLeft');
   });
   it('says when its certificate ran out, and when the hub cannot be reached', () => {
     const problem = { code: 'HubUnreachable', message: 'm' };

@@ -144,6 +144,7 @@ function situationOf(object: Interconnect | undefined, told: Told): Situation {
     networks: member.networks,
     networkProblems: member.problems,
     blocked: member.blocked,
+    takeovers: member.takeovers,
     remotes: member.network.remotes,
     gatewayOf: (chassis) => member.tunnels.gateway(chassis),
     isDead: (chassis) => member.isDead(chassis),

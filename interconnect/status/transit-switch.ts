@@ -2,7 +2,7 @@
 import type { TransitPathStatus, TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OwnNetwork, OwnPath } from '../state/networks.ts';
-import { bad, good, withVerdicts, type Verdict } from './conditions.ts';
+import { bad, good, summary, withVerdicts, type Verdict } from './conditions.ts';
 import { isoOf, type Situation } from './situation.ts';
 
 export function renderTransitSwitch(
@@ -12,7 +12,12 @@ export function renderTransitSwitch(
   generation: number,
 ): TransitSwitchStatus {
   const network = situation.networks.get(name);
-  const conditions = withVerdicts(before.conditions, [readyOf(name, network, situation)], isoOf(situation), generation);
+  const conditions = withVerdicts(
+    before.conditions,
+    [readyOf(name, network, situation), ...protectedOf(network, situation)],
+    isoOf(situation),
+    generation,
+  );
   if (network === undefined) return { conditions };
   const granted = situation.switches.find((one) => one.name === name);
   const holders = network.paths.map(({ holder }) => holder).filter((holder) => holder !== '');
@@ -52,10 +57,23 @@ function readyOf(name: string, network: OwnNetwork | undefined, situation: Situa
   return good('Ready', 'Claimed', `forwarded for: ${holders}`);
 }
 
+/** Where nobody else takes part there is nothing to lose. */
+function protectedOf(network: OwnNetwork | undefined, { takeovers, members }: Situation): readonly Verdict[] {
+  const type = 'Protected';
+  const paths = network?.paths.filter(({ isRetiring }) => !isRetiring) ?? [];
+  const shared = new Set([...members.values()].flatMap(({ ports }) => ports.map((port) => port.switch)));
+  if (!paths.some((path) => shared.has(path.switch))) return [];
+  const problems = paths.flatMap((path) => takeovers.get(path.switch) ?? []);
+  const [first] = problems;
+  if (first !== undefined) return [bad(type, { code: first.code, message: summary(problems) })];
+  return [good(type, 'Protected', 'if a gateway of this cluster dies, another takes its port over')];
+}
+
 type State = NonNullable<TransitPathStatus['state']>;
 
 function pathOf(path: OwnPath, situation: Situation, before: TransitSwitchStatus): TransitPathStatus {
-  const state = stateOf(path);
+  const takeover = situation.takeovers.get(path.switch);
+  const state = stateOf(path, takeover);
   const known = before.paths?.find((one) => one.path === path.index);
   const since = known?.state === state && known.holder === path.holder ? known.since : undefined;
   const [localAddress] = path.port.networks;
@@ -68,16 +86,18 @@ function pathOf(path: OwnPath, situation: Situation, before: TransitSwitchStatus
     gateways: [...path.order],
     holder: path.holder,
     state,
+    ...(state === 'Unprotected' && takeover !== undefined ? { reason: takeover.code, message: takeover.message } : {}),
     since: since ?? isoOf(situation),
   };
 }
 
-function stateOf({ isRetiring, phase, holder, order }: OwnPath): State {
+function stateOf({ isRetiring, phase, holder, order }: OwnPath, takeover: Problem | undefined): State {
   if (isRetiring) return 'Retiring';
   if (phase === 'draining') return 'Draining';
   if (phase === 'moving') return 'Moving';
   if (holder === '') return 'Unclaimed';
-  return holder === order[0] ? 'Settled' : 'FailedOver';
+  if (holder !== order[0]) return 'FailedOver';
+  return takeover === undefined ? 'Settled' : 'Unprotected';
 }
 
 const mostClusters = 1000;

@@ -37,6 +37,7 @@ export const southboundMonitor = {
   Encap: undefined,
   FDB: ['mac', 'dp_key', 'port_key'],
   HA_Chassis: ['chassis'],
+  HA_Chassis_Group: ['name', 'ref_chassis'],
   Port_Binding: ['logical_port', 'type', 'chassis'],
 };
 
@@ -44,6 +45,7 @@ export const southboundIndexes = {
   Port_Binding: [['logical_port']],
   Chassis: [['name']],
   HA_Chassis: [['chassis']],
+  HA_Chassis_Group: [['name']],
 };
 
 /** Keys of SB rows that carry neither a name nor our ids. */
@@ -160,6 +162,15 @@ export function readHolder(southbound: Cache, handle: string, logicalSwitch: str
   const binding = southbound.table('Port_Binding').byIndex(['logical_port'], [name])[0];
   const chassis = southbound.table('Chassis').rows.get(binding === undefined ? '' : textOf(binding, 'chassis'));
   return chassis === undefined ? '' : textOf(chassis, 'name');
+}
+
+/** Chassis that OVN lets tell the last gateway of a transit router port that it is not cut off. northd names the group after the port. */
+export function readWitnesses(southbound: Cache, handle: string, logicalSwitch: string): ReadonlySet<string> {
+  const name = transitRouterPort(handle, logicalSwitch);
+  const [group] = southbound.table('HA_Chassis_Group').byIndex(['name'], [name]);
+  const { rows } = southbound.table('Chassis');
+  const chassis = (group === undefined ? [] : textsOf(group, 'ref_chassis')).flatMap((uuid) => rows.get(uuid) ?? []);
+  return new Set(chassis.map((row) => textOf(row, 'name')));
 }
 
 /** Addresses of next hops that carry a cluster's traffic, by its handle: the owner of a route says whose it is. */

@@ -1,5 +1,6 @@
 /** Everything the agent watches, and which database changes can matter to it. */
 import type { Change } from 'ovsdb-client';
+import { textsOf } from '../../lib/ovn/columns.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
   bgpNodeStates,
@@ -58,7 +59,7 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
   };
 }
 
-/** What a database change asks for: a look at this cluster's chassis and routers, or only at who holds ports and is in groups. */
+/** What a database change asks for: a look at this cluster's chassis and routers, or only at who holds ports and has to do with groups. */
 export type Concern = 'local' | 'holders';
 
 /** Most changes are pods coming and going, and this room's own routes. */
@@ -66,10 +67,16 @@ export function concernOf({ table, before, after }: Change): Concern | undefined
   const row = after ?? before;
   if (table === 'Port_Binding') return row?.['type'] === 'chassisredirect' ? 'holders' : undefined;
   if (table === 'HA_Chassis') return after === undefined ? 'holders' : undefined;
+  // Groups of other clusters' ports have no references.
+  if (table === 'HA_Chassis_Group') return isReferenced(before) || isReferenced(after) ? 'holders' : undefined;
   if (table === 'Chassis') return isRemote(row) ? undefined : 'local';
   if (table === 'Encap') return 'local';
   if (table === 'Logical_Router') return (before === undefined) === (after === undefined) ? undefined : 'local';
   return undefined;
+}
+
+function isReferenced(row: Change['after']): boolean {
+  return row !== undefined && textsOf(row, 'ref_chassis').length > 0;
 }
 
 function isRemote(row: Change['after']): boolean {

@@ -35,7 +35,12 @@ export const transitPath = z.object({
   localAddress: z.string().optional(),
   gateways: z.array(z.string()).describe('Chassis that may hold our port, first the one that should.').optional(),
   holder: z.string().describe('Chassis that holds it; empty while none does.').optional(),
-  state: z.enum(['Settled', 'Draining', 'Moving', 'FailedOver', 'Unclaimed', 'Retiring']).optional(),
+  state: z
+    .enum(['Settled', 'Unprotected', 'Draining', 'Moving', 'FailedOver', 'Unclaimed', 'Retiring'])
+    .describe('Unprotected: the port is where it is to be, and no other gateway would take it over if its holder died.')
+    .optional(),
+  reason: z.string().describe('Why it is `Unprotected`: `NoStandby` or `NoWitness`.').optional(),
+  message: z.string().optional(),
   since: dateTime.optional(),
 });
 
