@@ -65,10 +65,11 @@ function unreached({ remotes }: Snapshot): readonly string[] {
 }
 
 function areAllUp({ remotes, transitSwitches }: Snapshot): boolean {
-  const isSettled = transitSwitches.every(({ status: { paths = [] } }) =>
-    paths.every(({ state }) => state === undefined || state === 'Settled'),
+  // What nobody would take over is where it is to be all the same; the other checks say so.
+  const isAtRest = transitSwitches.every(({ status: { paths = [] } }) =>
+    paths.every(({ state }) => state === undefined || state === 'Settled' || state === 'Unprotected'),
   );
-  return isSettled && remotes.every(({ status: { paths = [] } }) => paths.every(({ state }) => state === 'Up'));
+  return isAtRest && remotes.every(({ status: { paths = [] } }) => paths.every(({ state }) => state === 'Up'));
 }
 
 interface Run {

@@ -52,11 +52,14 @@ function conditionChecks({ label, interconnect }: Snapshot): readonly Check[] {
 
 function portChecks({ label, transitSwitches }: Snapshot): readonly Check[] {
   return transitSwitches.flatMap(({ name, status }) =>
-    (status.paths ?? []).map(({ path, holder = '', state = '' }) => ({
+    (status.paths ?? []).map(({ path, holder = '', state = '', message = '' }) => ({
       cluster: label,
       name: `port ${name}/${path}`,
       isWell: holder !== '' && (state === '' || state === 'Settled'),
-      evidence: holder === '' ? 'no gateway holds it' : `${holder} holds it${state === '' ? '' : `, ${state}`}`,
+      evidence:
+        holder === ''
+          ? 'no gateway holds it'
+          : `${holder} holds it${state === '' ? '' : `, ${state}`}${message === '' ? '' : `: ${message}`}`,
     })),
   );
 }

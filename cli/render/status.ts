@@ -123,7 +123,10 @@ function switchRows({ name, spec, status }: Status['transitSwitches'][number]): 
     cidr,
     localAddress,
     (holder ?? '') === '' ? toned('nobody', 'bad') : holder,
-    toned(state ?? '', state === 'Settled' ? 'good' : state === 'Unclaimed' ? 'bad' : 'doubtful'),
+    toned(
+      state ?? '',
+      state === 'Settled' ? 'good' : state === 'Unclaimed' || state === 'Unprotected' ? 'bad' : 'doubtful',
+    ),
   ]);
 }
 

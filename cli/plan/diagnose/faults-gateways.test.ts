@@ -27,6 +27,30 @@ const faults: readonly Fault[] = [
     says: /no node of east is selected/,
   },
   {
+    name: 'one node is labelled: nobody would stand in for it',
+    make: ({ east }) => {
+      for (const node of east.nodes.slice(1)) node.labels = {};
+    },
+    code: 'OneGateway',
+    says: /e1 is the only gateway of east/,
+  },
+  {
+    name: 'the second gateway would take itself for cut off',
+    make: ({ east }) => {
+      for (const path of east.transitSwitches[0]?.status.paths ?? [])
+        Object.assign(path, { state: 'Unprotected', reason: 'NoWitness', message: 'e2 would not take the port' });
+      spoil(east, 'DataplaneProtected', 'NoWitness', 'e2 would not take the port');
+    },
+    code: 'NoWitness',
+    says: /e2 would not take the port/,
+  },
+  {
+    name: 'the other cluster has one gateway',
+    make: ({ east }) => spoil(east, 'DataplaneProtected', 'OnePathLeft', 'fewer than two paths to west'),
+    code: 'OnePathLeft',
+    says: /fewer than two paths to west/,
+  },
+  {
     name: 'ovn-controller of a gateway is dead, says its daemon',
     make: ({ east }) => {
       const [node] = east.nodes;

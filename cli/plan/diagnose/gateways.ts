@@ -35,13 +35,7 @@ export function checkGatewayNodes({ near }: Side): Outcome {
       '',
     );
   }
-  const [only] = nodes.length === 1 ? nodes : [];
-  if (only === undefined) return ok(nodes.map(({ name }) => name).join(', '));
-  const message = `${only.name} is the only gateway of ${near.label}: there is none to take over`;
-  return warnIf(
-    [cause('OneGateway', message, 'label a second node: kubectl label node NODE ovn.kubernetes.io/ic-gw=true')],
-    '',
-  );
+  return ok(nodes.map(({ name }) => name).join(', '));
 }
 
 /** What Kubernetes and the daemon say of the nodes themselves. */

@@ -52,6 +52,7 @@ export type StepId =
   | 'tunnels'
   | 'mtu'
   | 'paths'
+  | 'takeover'
   | 'policy'
   | 'offer'
   | 'routes';

@@ -13,6 +13,7 @@ import { checkPaths, checkPeer } from './peers.ts';
 import { checkOffer, checkPolicy, checkRoutes } from './prefixes.ts';
 import { checkSiblings } from './siblings.ts';
 import { checkConflicts, checkConverged, checkFailover, checkPorts, checkTransit } from './transit.ts';
+import { checkTakeover } from './takeover.ts';
 import { checkMtu, checkTunnels } from './tunnels.ts';
 import type { Step } from './step.ts';
 
@@ -59,6 +60,12 @@ export const steps: readonly Step[] = [
     check: checkPeer,
   },
   { id: 'paths', name: 'paths', needs: ['tunnels', 'ports', 'failover', 'drain', 'peer'], check: checkPaths },
+  {
+    id: 'takeover',
+    name: 'next failure',
+    needs: ['agent', 'gateway-nodes', 'reports', 'siblings', 'paths'],
+    check: checkTakeover,
+  },
   { id: 'policy', name: 'route policies', needs: [], check: checkPolicy },
   {
     id: 'offer',

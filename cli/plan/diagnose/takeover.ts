@@ -1,0 +1,33 @@
+/** The step that looks ahead: would the next gateway that dies be stood in for. What is so now is told by the others. */
+import { falseCondition } from '../../state/snapshot.ts';
+import { selectedNodes } from './gateways.ts';
+import { cause, failedIf, type Cause, type Outcome, type Side } from './step.ts';
+
+const secondGateway = 'label a second node: kubectl label node NODE ovn.kubernetes.io/ic-gw=true';
+
+/** Code of a path that nobody would take over → what to do. */
+const fixes: Readonly<Record<string, string>> = {
+  NoStandby: secondGateway,
+  NoWitness: 'let udp 6081 pass to gateways of other clusters, or label a third node: the message says which gateway',
+  OnePathLeft: 'look at the paths that are not up, and at how many gateways the clusters have that it names',
+};
+
+export function checkTakeover({ near }: Side): Outcome | undefined {
+  const nodes = selectedNodes(near);
+  const paths = near.transitSwitches.flatMap(({ status }) => status.paths ?? []);
+  const [only] = nodes.length === 1 ? nodes : [];
+  if (only !== undefined) {
+    const message = `${only.name} is the only gateway of ${near.label}: there is none to take over`;
+    return failedIf([cause('OneGateway', message, secondGateway)], '');
+  }
+  const causes: Cause[] = paths.flatMap(({ reason, message = '' }) =>
+    reason === undefined ? [] : [cause(reason, message, fixes[reason] ?? '')],
+  );
+  const said = falseCondition(near, 'DataplaneProtected');
+  if (causes.length === 0 && said !== undefined) {
+    const { reason = 'OnePathLeft', message = 'DataplaneProtected is False' } = said;
+    causes.push(cause(reason, message, fixes[reason] ?? ''));
+  }
+  if (paths.length === 0 && causes.length === 0) return undefined;
+  return failedIf(causes, 'a gateway that dies is stood in for');
+}
