@@ -45,7 +45,7 @@ bench: setup ## benchmarks in labs of their own, each with its floor beside it; 
 bench-node: setup ## the second half of bench: what the daemon of a node costs, in a lab of one node
 	@$(IN_LAB) test/bench/node/main.ts
 
-bench-ic: setup ## what a failure between clusters costs, in labs of its own; rewrites its part of docs/performance.md
+bench-ic: setup ovn-23.03 ovn-25.03 ## what a failure between clusters costs, in labs of its own; rewrites its part of docs/performance.md
 	@$(IN_LAB) test/bench/ic/main.ts
 
 bench-bgp: setup ## routes of pods on their way to routers, and what restarts cost; rewrites its part of docs/performance.md

@@ -9,7 +9,7 @@ import type { LabHandle } from '../../lab/lib/lab.ts';
 import { tryRun, waitFor } from '../../lab/run.ts';
 import { addWorkload, applyObjects, removeWorkload, subnetManifest, waitForPods } from '../../system/workload.ts';
 import type { FlowReport } from '../flows/report.ts';
-import { type FlowOptions, startFlows } from '../flows/start.ts';
+import { type FlowEnds, type FlowOptions, startFlows } from '../flows/start.ts';
 
 export const namespace = 'bench-ic';
 const pod = `${namespace}/one`;
@@ -80,12 +80,24 @@ export class IcBed {
   }
 
   /** Flows between two clusters from before `action` until `afterMs` after it. */
-  async flowsDuring(
+  flowsDuring(
     [from, to]: readonly [string, string],
+    action: () => Promise<unknown>,
+    options: FlowOptions & { readonly afterMs?: number } = {},
+  ): Promise<FlowReport> {
+    return this.flowsBetween(
+      { from: this.netns(from), to: this.netns(to), address: this.address(to) },
+      action,
+      options,
+    );
+  }
+
+  async flowsBetween(
+    ends: FlowEnds,
     action: () => Promise<unknown>,
     { afterMs = 3000, ...options }: FlowOptions & { readonly afterMs?: number } = {},
   ): Promise<FlowReport> {
-    const flows = await startFlows({ from: this.netns(from), to: this.netns(to), address: this.address(to) }, options);
+    const flows = await startFlows(ends, options);
     try {
       await pause(1000);
       await action();
@@ -118,27 +130,33 @@ export class IcBed {
    * @throws Error if the packets leave for no gateway
    */
   async carrierOf(cluster: string, [from, to]: readonly [string, string]): Promise<string> {
-    const pair = [`src=${this.address(from)}`, `dst=${this.address(to)}`];
-    const { nodes } = this.lab.cluster(from);
-    let flows: readonly string[] = [];
-    await this.flowsDuring(
-      [from, to],
-      async () => {
-        const text = await this.lab.datapathFlows(from, this.#podNode(from));
-        flows = text.split('\n').filter((line) => isRecent.test(line) && pair.every((part) => line.includes(part)));
-      },
-      { udp: 10, afterMs: 0 },
-    );
-    const target = flows.map((line) => pushed.exec(line)?.[1]).find((address) => address !== undefined);
-    const gateway = nodes.find(({ address }) => address === target)?.name;
+    const pair = { src: this.address(from), dst: this.address(to) };
+    let gateway: string | undefined;
+    const look = async (): Promise<void> => {
+      gateway = await this.nextNode(from, this.#podNode(from), pair);
+    };
+    await this.flowsDuring([from, to], look, { udp: 10, afterMs: 0 });
     const port = [...(await this.holders(from))].find(([, holder]) => holder === gateway)?.[0];
     if (gateway === undefined || port === undefined)
-      throw new Error(`packets from ${from} to ${to} leave for ${target ?? 'no tunnel'}: ${flows.join('\n')}`);
+      throw new Error(`packets from ${from} to ${to} pass no gateway of ${from}, or one without a port`);
     if (cluster === from) return gateway;
     const far = port.replace(`cr-${from}-`, `cr-${cluster}-`);
     const holder = (await this.holders(cluster)).get(far);
     if (holder === undefined) throw new Error(`no gateway of ${cluster} holds ${far}`);
     return holder;
+  }
+
+  /** The other node of its cluster to which a node sends packets of a pair of pods, now; undefined for none. */
+  async nextNode(
+    cluster: string,
+    node: string,
+    { src, dst }: { readonly src: string; readonly dst: string },
+  ): Promise<string | undefined> {
+    const pair = [`src=${src}`, `dst=${dst}`];
+    const lines = (await this.lab.datapathFlows(cluster, node)).split('\n');
+    const flows = lines.filter((line) => isRecent.test(line) && pair.every((part) => line.includes(part)));
+    const target = flows.map((line) => pushed.exec(line)?.[1]).find((address) => address !== undefined);
+    return this.lab.cluster(cluster).nodes.find(({ address }) => address === target)?.name;
   }
 
   /** Starts what is dead, continues what is stopped, and waits until all paths between all members carry traffic. */

@@ -19,6 +19,15 @@ export function signal(lab: LabHandle, place: string, component: string, name: '
   process.kill(lab.pid(place, component), name);
 }
 
+export const gatewayFaults = ['killed', 'frozen'] as const;
+export type GatewayFault = (typeof gatewayFaults)[number];
+
+/** A gateway, `east/n1`, forwards nothing any more. */
+export async function loseGateway(lab: LabHandle, place: string, fault: GatewayFault): Promise<void> {
+  if (fault === 'killed') await lab.kill(place, 'ovs-vswitchd');
+  else signal(lab, place, 'ovs-vswitchd', 'SIGSTOP');
+}
+
 /** Freezes the hub and the interconnect databases while `work` runs. */
 export async function whileHubIsFrozen<T>(lab: LabHandle, work: () => Promise<T>): Promise<T> {
   const parts = ['hub', ...icDatabases(hubOf(lab))];

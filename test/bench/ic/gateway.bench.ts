@@ -1,24 +1,16 @@
 /** The gateway that carries traffic dies or freezes, at the sender's or the receiver's side, with and without a hub. */
 import { quantile } from '../row.ts';
 import type { IcBed } from './bed.ts';
-import { signal, whileHubIsFrozen } from './faults.ts';
+import { gatewayFaults, loseGateway, whileHubIsFrozen, type GatewayFault } from './faults.ts';
 import type { IcRow, Measurement } from './measurement.ts';
 
 const direction = ['east', 'west'] as const;
 const targetMs = 400;
 
-const faults = {
-  killed: (bed: IcBed, cluster: string, node: string) => bed.lab.kill(`${cluster}/${node}`, 'ovs-vswitchd'),
-  frozen: (bed: IcBed, cluster: string, node: string) => {
-    signal(bed.lab, `${cluster}/${node}`, 'ovs-vswitchd', 'SIGSTOP');
-    return Promise.resolve();
-  },
-};
-
-async function lose(bed: IcBed, cluster: string, fault: keyof typeof faults, isHubFrozen: boolean): Promise<IcRow[]> {
+async function lose(bed: IcBed, cluster: string, fault: GatewayFault, isHubFrozen: boolean): Promise<IcRow[]> {
   await bed.settle();
   const node = await bed.carrierOf(cluster, direction);
-  const work = () => bed.flowsDuring(direction, () => faults[fault](bed, cluster, node));
+  const work = () => bed.flowsDuring(direction, () => loseGateway(bed.lab, `${cluster}/${node}`, fault));
   const report = isHubFrozen ? await whileHubIsFrozen(bed.lab, work) : await work();
   const side = cluster === direction[0] ? 'sender' : 'receiver';
   const hub = isHubFrozen ? ', hub and IC databases frozen' : '';
@@ -37,7 +29,7 @@ async function lose(bed: IcBed, cluster: string, fault: keyof typeof faults, isH
 
 export const measurements: readonly Measurement[] = [false, true].flatMap((isHubFrozen) =>
   direction.flatMap((cluster) =>
-    (['killed', 'frozen'] as const).map((fault) => ({
+    gatewayFaults.map((fault) => ({
       name: `gateway of ${cluster} ${fault}${isHubFrozen ? ', hub frozen' : ''}`,
       measure: (bed: IcBed) => lose(bed, cluster, fault, isHubFrozen),
     })),

@@ -19,20 +19,27 @@ import { type IcRow, type Measurement, renderRows } from './measurement.ts';
 import { measurements as membership } from './membership.bench.ts';
 import { measurements as overlap } from './overlap.bench.ts';
 import { measurements as scale } from './scale.bench.ts';
+import { loneVpc, twoNodes } from './witness.bench.ts';
 
 const topologies = join(import.meta.dirname, '../../lab/topologies');
 const only = process.env['ONLY'] ?? '';
 
 interface Group {
   readonly topology: string;
+  /** Of clusters whose topology names none; by default what the environment says, else this machine's own. */
+  readonly ovn?: string;
   readonly measurements: readonly Measurement[];
 }
+
+/** What the oldest and the newest release make of a cluster of two nodes is not the same code. */
+const pairsOn = ['23.03', '25.03'];
 
 const groups: readonly Group[] = [
   {
     topology: 'interconnect.yaml',
-    measurements: [...gateway, ...changes, ...databases, ...membership, ...overlap, ...cluster, ...chaos],
+    measurements: [...gateway, ...changes, ...databases, ...membership, ...overlap, ...cluster, ...loneVpc, ...chaos],
   },
+  ...pairsOn.map((ovn) => ({ topology: 'pairs.yaml', ovn, measurements: twoNodes(ovn) })),
   { topology: 'hub-and-one.yaml', measurements: scale },
 ];
 
@@ -57,7 +64,10 @@ async function measureAll(bed: IcBed, measurements: readonly Measurement[], outc
 }
 
 async function inLab(name: string, group: Group, outcome: Outcome): Promise<void> {
-  await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: join(topologies, group.topology), LAB_WITHOUT: '' });
+  const { topology, ovn } = group;
+  const release = ovn === undefined ? {} : { ISTHMUS_OVN: ovn };
+  const lab = { LAB: name, TOPOLOGY: join(topologies, topology), LAB_WITHOUT: '' };
+  await upFromEnvironment({ ...process.env, ...release, ...lab });
   await measureAll(new IcBed(openLab(name)), group.measurements, outcome);
   await takeDown(name);
 }
@@ -65,8 +75,8 @@ async function inLab(name: string, group: Group, outcome: Outcome): Promise<void
 async function bench(name: string): Promise<void> {
   const outcome: Outcome = { rows: [], failures: [] };
   const wanted = groups
-    .map(({ topology, measurements }) => ({
-      topology,
+    .map(({ measurements, ...group }) => ({
+      ...group,
       measurements: measurements.filter((one) => one.name.includes(only)),
     }))
     .filter(({ measurements }) => measurements.length > 0);

@@ -1,0 +1,107 @@
+/**
+ * A gateway dies where nobody else of its cluster is left to tell its successor that the successor is not the one cut off: a
+ * lab of its own of two clusters of two nodes, all of them gateways, with pods of two VPCs on the nodes that live on.
+ */
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, afterEach, before, describe, it } from 'node:test';
+import { loseGateway, whileHubIsFrozen } from '../bench/ic/faults.ts';
+import { takeDown } from '../lab/down.ts';
+import { openLab, type LabHandle } from '../lab/lib/lab.ts';
+import { waitUntilReady } from '../lab/ready.ts';
+import { waitFor } from '../lab/run.ts';
+import { bringUp } from '../lab/up.ts';
+import { addWorkload, applyObjects, conditionsOf, longestGapMs, subnetManifest, waitForPods } from './workload.ts';
+
+const name = `g${process.pid.toString(36)}`;
+const topology = join(import.meta.dirname, '../lab/topologies/pairs.yaml');
+const clusters = ['east', 'west'] as const;
+/** The namespace of each VPC; the custom one has pods on one node of each cluster only. */
+const namespaces = ['plain', 'blue'] as const;
+/** Where the pods are, and the gateway that dies. */
+const [survivor, victim] = ['n2', 'n1'];
+/** Detection takes 300 ms; without anybody to take over the gap lasts until the gateway is back. */
+const longestMs = 2500;
+
+function blueVpc(octet: number): object[] {
+  return [
+    { apiVersion: 'kubeovn.io/v1', kind: 'Vpc', metadata: { name: 'blue' }, spec: {} },
+    subnetManifest('blue-pods', { vpc: 'blue', cidrBlock: `10.${octet}.0.0/24`, namespaces: ['blue'] }),
+    {
+      apiVersion: 'isthmus.network/v1alpha1',
+      kind: 'TransitSwitch',
+      metadata: { name: 'blue' },
+      spec: { vpc: 'blue' },
+    },
+  ];
+}
+
+describe('two clusters of two nodes', () => {
+  let lab: LabHandle;
+  const pods = new Map<string, string>();
+
+  /** The longest gap from east to west and back, of each VPC, while `action` runs and for a while after. */
+  const gapsDuring = (action: () => Promise<unknown>): Promise<number[]> => {
+    let acted: Promise<unknown> | undefined;
+    const once = (): Promise<unknown> => (acted ??= action());
+    return Promise.all(
+      namespaces.map((namespace) =>
+        longestGapMs(lab.ns('east', `${namespace}/one`), pods.get(namespace) ?? '', once, 2 * longestMs),
+      ),
+    );
+  };
+
+  before(async () => {
+    const say = (): void => undefined;
+    await waitUntilReady(await bringUp({ name, topology, ovn: undefined, without: [], say }), say);
+    lab = openLab(name);
+    for (const [index, cluster] of clusters.entries()) {
+      await applyObjects(lab, cluster, blueVpc(50 + index));
+      for (const namespace of namespaces)
+        await addWorkload(lab, cluster, { namespace, pods: [{ name: 'one', node: survivor }] });
+    }
+    for (const cluster of clusters) for (const namespace of namespaces) await waitForPods(lab, cluster, namespace, 1);
+    for (const namespace of namespaces) {
+      pods.set(namespace, await lab.addressOf('west', `${namespace}/one`));
+      await lab.ping(lab.ns('east', `${namespace}/one`), pods.get(namespace) ?? '');
+    }
+  });
+  after(() => takeDown(name));
+  afterEach(() => lab.heal());
+
+  /** Waits until the agents of both clusters say of both networks whether a gateway that dies is stood in for. */
+  const untilSaid = async (status: 'True' | 'False', cluster: string): Promise<void> => {
+    for (const network of ['ts', 'blue'])
+      await waitFor(`Protected of ${network} in ${cluster} to be ${status}`, async () => {
+        const conditions = await conditionsOf(lab, cluster, 'transitswitch', network);
+        const found = conditions.find(({ type }) => type === 'Protected');
+        return found?.status === status || JSON.stringify(conditions);
+      });
+  };
+  const untilProtected = async (): Promise<void> => {
+    for (const cluster of clusters) {
+      await untilSaid('True', cluster);
+      await waitFor(`${cluster} to say so`, async () => {
+        const conditions = await conditionsOf(lab, cluster, 'interconnect', 'default');
+        return conditions.every(({ status }) => status === 'True') || JSON.stringify(conditions);
+      });
+    }
+  };
+
+  const cases = [
+    { cluster: 'east', fault: 'frozen', isHubFrozen: true },
+    { cluster: 'west', fault: 'killed', isHubFrozen: false },
+  ] as const;
+  for (const { cluster, fault, isHubFrozen } of cases)
+    it(`${cluster}/${victim} ${fault}${isHubFrozen ? ', hub and databases frozen' : ''}: traffic goes on in both VPCs`, async () => {
+      await untilProtected();
+      const measure = (): Promise<number[]> => gapsDuring(() => loseGateway(lab, `${cluster}/${victim}`, fault));
+      const gaps = await (isHubFrozen ? whileHubIsFrozen(lab, measure) : measure());
+      const text = gaps.map((gap, index) => `${namespaces[index]}: ${gap.toFixed(0)} ms`).join(', ');
+      assert.ok(
+        gaps.every((gap) => gap < longestMs),
+        text,
+      );
+      await untilSaid('False', cluster);
+    });
+});
