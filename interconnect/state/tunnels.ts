@@ -71,9 +71,14 @@ export class Tunnels {
     };
   }
 
-  /** Unix milliseconds since when some tunnel of this chassis has been up; undefined while none is. */
+  /**
+   * Unix milliseconds since when some tunnel of this chassis has been up; undefined while none is. The other gateways of the cluster
+   * are asked, too: a daemon that died with its node never said that its tunnels were down, and says of none that it came up.
+   */
   upSinceMs(chassis: string): number | undefined {
-    const up = (this.gateway(chassis)?.tunnels ?? []).filter(({ state }) => state === 'up');
+    const toIt = this.#gateways.values().flatMap(({ object }) => object.siblingTunnels);
+    const all = [...(this.gateway(chassis)?.tunnels ?? []), ...toIt.filter((tunnel) => tunnel.chassis === chassis)];
+    const up = all.filter(({ state }) => state === 'up');
     const times = up.map(({ since }) => (since === undefined ? Number.NaN : Date.parse(since)));
     const known = times.filter((time) => !Number.isNaN(time));
     return known.length === 0 ? undefined : Math.max(...known);
