@@ -1,4 +1,6 @@
 /** Builds clusters for the tests of VLANs of the physical network; used by tests only. */
+import { addressCondition } from '../lib/api/pod-addresses.ts';
+import { planPodAnnotations, planPodCondition } from './plan/pod/pod-annotations.ts';
 import { basic, created, meta, subnet } from './testing-vpcs.ts';
 import type { Cluster } from './state/cluster.ts';
 import { parseProviderNetwork, parseVlan } from './watch/underlay.ts';
@@ -14,9 +16,16 @@ export function network(cluster: Cluster, name: string, spec: object | undefined
   cluster.change('providerNetworks', name, spec && parseProviderNetwork({ metadata: meta(name, more), spec }));
 }
 
-export function pod(cluster: Cluster, name: string, more: Metadata = {}): void {
+export function pod(cluster: Cluster, name: string, more: Metadata = {}, status: object = {}): void {
   const metadata = meta(name, { namespace: 'lan', ...created(8), ...more });
-  cluster.change('pods', `lan/${name}`, parsePod({ metadata, spec: { nodeName: 'n1' } }));
+  cluster.change('pods', `lan/${name}`, parsePod({ metadata, spec: { nodeName: 'n1' }, status }));
+}
+
+/** The pod as `from` has told it, as another process finds it. */
+export function toldPod(cluster: Cluster, name: string, from: Cluster): void {
+  const annotations = planPodAnnotations(from, `lan/${name}`);
+  const condition = planPodCondition(from, `lan/${name}`, { annotations, refused: undefined });
+  pod(cluster, name, { annotations }, { conditions: [{ type: addressCondition, ...condition }] });
 }
 
 export function node(cluster: Cluster, name: string, address: string, more: Metadata = {}): void {

@@ -71,7 +71,6 @@ import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
 import type { PodFacts, Sandbox } from './state/facts.ts';
 import { Preparations } from './state/preparations.ts';
 import { Sandboxes } from './state/sandboxes.ts';
-import { findAddressCause } from './status/cause.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
@@ -293,7 +292,6 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     nodeMtu: mtu,
     isUserspaceDatapath: datapathType === 'netdev',
     controllerSockets: settings.ovsRundir,
-    findCause: (pod) => findAddressCause(kube, pod),
   });
   const lostInterfaces = new LostInterfaces({
     attachments,

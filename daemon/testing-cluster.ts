@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
+import { addressCondition } from '../lib/api/pod-addresses.ts';
 import { annotation, interfaceAnnotation } from '../lib/api/names.ts';
 import { openKube } from '../lib/kube/client.ts';
 import {
@@ -24,6 +25,7 @@ import {
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { eventually, type TestNode } from './testing.ts';
+import { vouchingStatus } from './testing-pods.ts';
 
 const chart = join(import.meta.dirname, '../charts/isthmus');
 const networks = {
@@ -97,9 +99,28 @@ export class TestCluster {
     await this.annotatePod(pod, allocation(ip, macOf(ip), 'ovn-default'));
   }
 
-  /** null takes an annotation away. */
+  /** As the controller does: what the status vouches for comes with it. null takes an annotation away. */
   async annotatePod({ name }: TestPod, annotations: Readonly<Record<string, string | null>>): Promise<void> {
+    const { metadata } = await this.admin.get(pods, { namespace: 'default', name });
+    const all = Object.entries({ ...metadata.annotations, ...annotations }).filter((one) => one[1] !== null);
+    const status = vouchingStatus(Object.fromEntries(all) as Readonly<Record<string, string>>);
+    await this.#patchStatus(name, { metadata: { annotations }, status });
+  }
+
+  /** As the pod's author can. */
+  async forge({ name }: TestPod, annotations: Readonly<Record<string, string | null>>): Promise<void> {
     await this.admin.patch(pods, { namespace: 'default', name }, 'merge', { metadata: { annotations } });
+  }
+
+  /** As the controller does where a pod gets no address. */
+  async refuse({ name }: TestPod, reason: string, message: string): Promise<void> {
+    await this.#patchStatus(name, {
+      status: { conditions: [{ type: addressCondition, status: 'False', reason, message }] },
+    });
+  }
+
+  async #patchStatus(name: string, patch: object): Promise<void> {
+    await this.admin.patch(pods, { namespace: 'default', name }, 'strategic', patch, { subresource: 'status' });
   }
 
   /** null takes an annotation away. */

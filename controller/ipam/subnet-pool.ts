@@ -181,6 +181,11 @@ export class SubnetPool {
     }
     const stray = request.addresses?.find((ip) => !wanted.includes(ip.family));
     if (stray !== undefined) return this.#refused('AddressOutOfRange', stray.family, stray, undefined);
+    // Of all that is wrong the address first, whoever came meanwhile: a restart must give the same reason.
+    for (const ip of request.addresses ?? []) {
+      const code = this.#pools.get(ip.family)?.refusal(request.owner, ip.value);
+      if (code !== undefined) return this.#refused(code, ip.family, ip, undefined);
+    }
     // Before anything is taken, so that a port that keeps asking does not use up addresses of the other family.
     const full = wanted.find((family) => {
       const isAsked = request.addresses?.some((ip) => ip.family === family) ?? false;

@@ -9,6 +9,7 @@ import {
 } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatIp } from '../../lib/net/ip.ts';
+import type { Family } from '../../lib/net/ip.ts';
 import { deriveMac } from '../../lib/net/mac.ts';
 import type { Allocation } from '../ipam/subnet-pool.ts';
 import { defaultInterface, interfacesOf, machineOf, portName, wantsNetwork } from '../plan/pod/interfaces.ts';
@@ -16,7 +17,7 @@ import type { Interface } from '../plan/pod/interfaces.ts';
 import { ordinalOf, parseAddresses, readPortRequest } from '../plan/pod/port-request.ts';
 import type { PortRequest } from '../plan/pod/port-request.ts';
 import { vipPort } from '../plan/address/names.ts';
-import { recordOfNode } from '../plan/address/records.ts';
+import { formerAddressOf, recordOfNode } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
 import { routerMacSpace } from '../plan/subnet/subnet.ts';
 import { u2oAllocation } from '../plan/underlay/u2o-allocation.ts';
@@ -69,7 +70,7 @@ function podClaimant(view: View, pod: Pod): Claimant {
 /** Where a node was, as long as nobody else is there: one that is registered anew is found at its former address. */
 function formerPlace(view: View, node: Node): Pick<PortRequest, 'addresses'> {
   const port = nodePortName(node.name);
-  const { addresses = [] } = recordOfNode(node, view.ips.get(port), undefined) ?? {};
+  const { addresses = [] } = recordOfNode(view.ips.get(port), undefined) ?? formerAddressOf(node) ?? {};
   const isFree = addresses.every(({ family, value }) => {
     const pool = view.pool(joinSubnet)?.pool(family);
     return pool !== undefined && pool.refusal(port, value) === undefined;
@@ -223,16 +224,28 @@ function poolPlaces(
   return places.length === 0 && problem !== undefined ? { problem } : { places };
 }
 
-/** Whether an heir's wishes are met by what there is to inherit. */
-export function satisfies(request: PortWant['request'], allocation: Allocation | undefined): boolean {
-  if ('problem' in request || allocation === undefined) return false;
+type Held = Pick<Allocation, 'subnet' | 'v4' | 'v6'> & { readonly mac: string | undefined };
+
+/** Whether an heir's wishes are met by what there is to inherit. A record without a MAC address leaves it open. */
+export function satisfies(request: PortWant['request'], held: Allocation | PortRecord | undefined): boolean {
+  if ('problem' in request || held === undefined) return false;
+  const allocation = 'addresses' in held ? heldBy(held) : held;
   const { addresses, candidates, mac, subnets } = request.value;
   const has = (texts: readonly string[]): boolean =>
     texts.every((text) => text === allocation.v4 || text === allocation.v6);
   if (addresses !== undefined && !has(addresses.map(formatIp))) return false;
   if (candidates !== undefined && !candidates.some((set) => has(set.map(formatIp)))) return false;
-  if (mac !== undefined && mac !== allocation.mac) return false;
+  if (mac !== undefined && mac !== (allocation.mac ?? mac)) return false;
   return subnets === undefined || subnets.includes(allocation.subnet);
+}
+
+function heldBy({ subnet, addresses, mac }: PortRecord): Held {
+  const text = (family: Family): string | undefined => {
+    const ip = addresses.find((one) => one.family === family);
+    return ip && formatIp(ip);
+  };
+  const [v4, v6] = [text(4), text(6)];
+  return { subnet, mac, ...(v4 === undefined ? {} : { v4 }), ...(v6 === undefined ? {} : { v6 }) };
 }
 
 /** Whether what is on record is what there is; a record without a MAC address leaves it open. */

@@ -4,6 +4,7 @@
  * to be judged by `plan/`.
  */
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
 import type { UnlistedNetwork } from '../../lib/api/remote-prefixes.ts';
 import type { Cidr } from '../../lib/net/cidr.ts';
@@ -44,6 +45,8 @@ export interface Pod extends ObjectFacts {
   readonly labels: Readonly<Record<string, string>>;
   /** The annotations this room reads or writes. */
   readonly annotations: Readonly<Record<string, string>>;
+  /** What the controller said of its addresses; the pod's author cannot write it. */
+  readonly told: PodCondition | undefined;
   /** Annotations that ask for what is not supported. */
   readonly unsupported: readonly string[];
 }

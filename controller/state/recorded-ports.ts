@@ -8,9 +8,9 @@ import { defaultInterface, wantsNetwork } from '../plan/pod/interfaces.ts';
 import type { Interface } from '../plan/pod/interfaces.ts';
 import { vpcNameOf } from '../plan/vpc/default-subnet.ts';
 import type { View } from '../plan/view.ts';
-import { claimantOf, isKept } from './claimants.ts';
+import { claimantOf, isKept, satisfies } from './claimants.ts';
 import { byAge, podKey } from './objects.ts';
-import type { IpObject } from './objects.ts';
+import type { IpObject, Vip } from './objects.ts';
 
 export interface RecordedPort {
   readonly key: string;
@@ -33,31 +33,50 @@ interface Found {
 function* found(view: View, rows: ReadonlyMap<string, PortRecord>): Generator<Found> {
   for (const node of [...view.nodes.values()].sort(byAge)) {
     const port = nodePortName(node.name);
-    yield { key: `node/${node.name}`, port, record: recordOfNode(node, view.ips.get(port), rows.get(port)) };
+    yield { key: `node/${node.name}`, port, record: recordOfNode(view.ips.get(port), rows.get(port)) };
   }
-  for (const vip of [...view.vips.values()].sort(byAge)) {
-    yield { key: `vip/${vip.name}`, port: vipPort(vip.name), record: recordOfVip(vip) };
-  }
+  const pods = podRecords(view, rows);
+  for (const one of pods) if (one.lender === undefined) yield one;
+  for (const vip of [...view.vips.values()].sort(byAge)) yield vipRecord(view, vip);
+  for (const one of pods) if (one.lender !== undefined) yield one;
   for (const [name, { spec }] of view.subnets) {
     const port = querierPortName(name);
     if (spec.enableMulticastSnoop) yield { key: `mcast/${name}`, port, record: recordOfIp(view.ips.get(port)) };
     const router = u2oPortName(vpcNameOf(spec), name);
     yield { key: `u2o/${name}`, port: router, record: recordOfIp(view.ips.get(router)) };
   }
-  const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);
-  for (const hasIp of [true, false]) {
-    for (const pod of pods) {
-      const key = `pod/${podKey(pod)}`;
-      for (const { port, interface: network } of claimantOf(view, key)?.wants ?? []) {
-        const ip = view.ips.get(port);
-        if ((ip !== undefined) !== hasIp) continue;
-        yield { key, port, record: recordOfPod(pod, network, ip, rows.get(port)) };
-      }
-    }
-  }
 }
 
-/** Nodes and Vips, then pods whose IP object says the same, then the other pods by age: so a copied annotation loses. */
+interface FoundOfPod extends Found {
+  /** The Vip whose address the port uses. */
+  readonly lender: string | undefined;
+}
+
+function podRecords(view: View, rows: ReadonlyMap<string, PortRecord>): readonly FoundOfPod[] {
+  const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);
+  const all = pods.flatMap((pod): readonly (FoundOfPod & { readonly hasIp: boolean })[] => {
+    const key = `pod/${podKey(pod)}`;
+    const claimant = claimantOf(view, key);
+    return (claimant?.wants ?? []).map(({ port, interface: network, request }) => {
+      const [ip, row] = [view.ips.get(port), rows.get(port)];
+      const mayHave = (record: PortRecord): boolean => satisfies(request, record);
+      const isInherited = claimant?.holder !== claimant?.uid;
+      const lender = 'value' in request ? request.value.vip : undefined;
+      const record = recordOfPod(pod, network, { ip, row, mayHave, isInherited });
+      return { key, port, record, lender, hasIp: ip !== undefined };
+    });
+  });
+  return [...all.filter(({ hasIp }) => hasIp), ...all.filter(({ hasIp }) => !hasIp)];
+}
+
+/** Who may write a Vip may write its status: what is there counts as far as the spec would ask for it. */
+function vipRecord(view: View, vip: Vip): Found {
+  const [key, port] = [`vip/${vip.name}`, vipPort(vip.name)];
+  const [record, request] = [recordOfVip(vip), claimantOf(view, key)?.wants[0]?.request];
+  return { key, port, record: request !== undefined && satisfies(request, record) ? record : undefined };
+}
+
+/** Nodes, then pods, those with an IP object first, then Vips, whose status their authors can write, and pods that use them. */
 export function* recordedPorts(view: View, rows: ReadonlyMap<string, PortRecord>): Generator<RecordedPort> {
   for (const { key, port, record } of found(view, rows)) if (record !== undefined) yield { key, port, record };
 }

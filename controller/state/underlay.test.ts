@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { basic, columns, created, meta, subnet, vpc } from '../testing-vpcs.ts';
-import { fill, lan, network, node, pod, underlay, vlan } from '../testing-underlay.ts';
+import { fill, lan, network, node, pod, toldPod, underlay, vlan } from '../testing-underlay.ts';
 import { planVipConditions } from '../plan/address/vip-status.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
@@ -67,7 +67,7 @@ describe('a Vlan', () => {
     vpc(next, 'ovn-cluster', {}, created(1));
     fill(next, lan, { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } });
     vlan(next, 'v10', undefined);
-    pod(next, 'a', { annotations: planPodAnnotations(cluster, 'lan/a') });
+    toldPod(next, 'a', cluster);
     next.restore(new Map());
     next.settle();
     assert.deepEqual([tags(next), columns(next, 'pod/lan/a'), planPodAnnotations(next, 'lan/a')], before);

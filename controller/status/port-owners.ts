@@ -1,5 +1,7 @@
 /** What pods and nodes are told of their addresses: annotations, an IP object, or an event why there is none. */
 import { annotation } from '../../lib/api/names.ts';
+import { addressCondition } from '../../lib/api/pod-addresses.ts';
+import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventSubject } from '../../lib/kube/events.ts';
 import { apiVersionOf, ips, nodes, pods } from '../../lib/kube/resources.ts';
@@ -7,11 +9,16 @@ import { planIps } from '../plan/address/ip-object.ts';
 import { portAddresses } from '../plan/address/texts.ts';
 import { planNodeAnnotations } from '../plan/node/node.ts';
 import { nodeProblems } from '../plan/node/traits.ts';
-import { planPodAnnotations, planProblemNote } from '../plan/pod/pod-annotations.ts';
+import { planPodAnnotations, planPodCondition, planProblemNote } from '../plan/pod/pod-annotations.ts';
 import { portProblems } from '../plan/pod/port-problems.ts';
 import { clearIp, writeIp } from './ip-object.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
+
+function isSame(planned: PodCondition, there: PodCondition | undefined): boolean {
+  const { status, reason, message } = planned;
+  return there?.status === status && there.reason === reason && there.message === message;
+}
 
 export class PortOwners {
   readonly #desk: Desk;
@@ -23,7 +30,7 @@ export class PortOwners {
   }
 
   publishPod(name: string): void {
-    const { view, client, told } = this.#desk;
+    const { view, client, told, nowMs } = this.#desk;
     const key = `pod/${name}`;
     const pod = view.pods.get(name);
     if (pod === undefined) {
@@ -42,11 +49,19 @@ export class PortOwners {
     );
     const allocated = this.#isApplied(key) ? planPodAnnotations(view, name) : undefined;
     const annotations = differing({ ...allocated, ...note }, pod.annotations);
-    if (annotations !== undefined) {
-      const patch = { metadata: { uid, annotations } };
-      told.write(`Pod/${name}`, resourceVersion, patch, () =>
-        client.patch(pods, { namespace, name: pod.name }, 'merge', patch, { answer: 'metadata' }),
-      );
+    const planned = planPodCondition(view, name, { annotations: allocated, refused: this.#desk.refused(key) });
+    const condition = planned === undefined || isSame(planned, pod.told) ? undefined : planned;
+    if (annotations !== undefined || condition !== undefined) {
+      const metadata = { uid, ...(annotations && { annotations }) };
+      // One write for both: what the status vouches for is there with it.
+      told.write(`Pod/${name}`, resourceVersion, { metadata, condition }, () => {
+        const isTransition = condition?.status !== pod.told?.status;
+        const time = isTransition ? { lastTransitionTime: new Date(nowMs()).toISOString() } : {};
+        const conditions = [{ type: addressCondition, ...condition, ...time }];
+        const patch = { metadata, ...(condition && { status: { conditions } }) };
+        const options = { subresource: 'status', answer: 'metadata' } as const;
+        return client.patch(pods, { namespace, name: pod.name }, 'strategic', patch, options);
+      });
     }
     this.#publishIps(key);
   }

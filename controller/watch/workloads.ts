@@ -3,6 +3,7 @@
  * every object they see; must not throw on anything a user can write. Here: pods and what they belong to.
  */
 import { annotation } from '../../lib/api/names.ts';
+import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../state/objects.ts';
 import { factsOf, fieldsOf, namesSet, numberOf, pick, recordsOf, textOf } from './fields.ts';
@@ -67,6 +68,7 @@ export function parsePod(raw: RawObject): Pod {
       all,
       Object.keys(all).filter((key) => podAnnotation.test(key)),
     ),
+    told: addressConditionOf(raw['status']),
     unsupported: namesSet(all, unsupportedPodAnnotations),
   };
 }

@@ -42,8 +42,6 @@ export interface AttachmentsOptions {
   readonly isUserspaceDatapath: boolean;
   /** Folder of ovn-controller's control socket, for hints. */
   readonly controllerSockets: string;
-  /** Why the controller gives a pod no address, as far as can be seen; asked only after a failure. */
-  readonly findCause: (pod: Pick<AddRequest, 'podNamespace' | 'podName'>) => Promise<string>;
   readonly addressTimeoutMs?: number;
   readonly portTimeoutMs?: number;
 }
@@ -78,7 +76,9 @@ export class Attachments {
       const unwanted = this.#adding.begin(key, hostInterface);
       const signal = AbortSignal.any([gone, unwanted]);
       try {
-        const addressed = await this.#untilAddressed(request, signal);
+        const { pods, addressTimeoutMs = defaultAddressTimeoutMs } = this.#options;
+        const deadline = AbortSignal.any([signal, AbortSignal.timeout(addressTimeoutMs)]);
+        const addressed = await untilAddressed(pods, request, deadline);
         return await this.#attach({ ...request, hostInterface }, addressed, netns, signal);
       } finally {
         this.#adding.end(key);
@@ -226,17 +226,6 @@ export class Attachments {
   /** A daemon that was killed between making the interface and recording it left the interface. */
   async #removeStray(name: string): Promise<void> {
     if (this.#isStray(name)) await this.#options.links.remove(name);
-  }
-
-  async #untilAddressed(request: AddRequest, signal: AbortSignal): Promise<AddressedPod> {
-    const { pods, findCause, addressTimeoutMs = defaultAddressTimeoutMs } = this.#options;
-    try {
-      return await untilAddressed(pods, request, AbortSignal.any([signal, AbortSignal.timeout(addressTimeoutMs)]));
-    } catch (error) {
-      const isLate = error instanceof CniError && error.code === errorCode.tryAgainLater;
-      if (!isLate || error.details !== undefined || signal.aborted) throw error;
-      throw new CniError(error.code, error.message, await findCause(request), { cause: error });
-    }
   }
 
   /** Where all are held, ADD refuses the one it gets. */

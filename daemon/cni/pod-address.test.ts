@@ -26,7 +26,7 @@ function podOf({ network: of, ...changes }: Partial<PodFacts & Pick<InterfaceFac
     uid: 'u1',
     staticUid: undefined,
     portOwner: 'web.default',
-    refusal: undefined,
+    told: undefined,
     problems: [],
   };
   return { ...pod, interfaces, ...changes };
@@ -63,11 +63,19 @@ test('an address that is there is taken at once, one that comes later when it co
   assert.equal(pods.listeners.size, 0);
 });
 
-const late: readonly [what: string, pod: PodFacts | undefined, details: RegExp | undefined][] = [
+const taken = { status: 'False', reason: 'AddressConflict', message: 'address 10.16.0.5 is used by db.default' };
+
+const late: readonly [what: string, pod: PodFacts | undefined, details: RegExp][] = [
   ['no such pod', undefined, /knows no pod of that name/],
   ['a pod of that name with another uid', podOf({ uid: 'u2', network }), /uid u2 now, the request is for u1/],
   ['annotations that make no sense', podOf({ network: 'annotation x is wrong' }), /annotation x is wrong/],
-  ['no annotations yet: only the controller knows why', podOf({}), undefined],
+  ['the controller has not answered', podOf({}), /controller has said nothing of the pod yet/],
+  ['an address that may come free', podOf({ told: taken }), /refused the address: AddressConflict: .* db\.default/],
+  [
+    'annotations that are not those which the controller wrote',
+    podOf({ told: { status: 'True', reason: 'Allocated', message: 'ovn/x' } }),
+    /ovn\.kubernetes\.io\/ip_address are not those that isthmus-controller wrote/,
+  ],
 ];
 
 for (const [what, pod, details] of late) {
@@ -79,8 +87,7 @@ for (const [what, pod, details] of late) {
     await assert.rejects(waiting, (error) => {
       assert.ok(error instanceof CniError);
       assert.equal(error.code, 11);
-      if (details === undefined) assert.equal(error.details, undefined);
-      else assert.match(error.details ?? '', details);
+      assert.match(error.details ?? '', details);
       return true;
     });
     assert.equal(pods.listeners.size, 0);
@@ -114,7 +121,7 @@ test('a static pod goes by the uid that its kubelet gave it, or by that of its m
 
 test('wrong annotations of the pod itself are told at once', async () => {
   const { signal } = new AbortController();
-  const refusal = 'InvalidAddress: annotation x is wrong';
+  const told = { status: 'False', reason: 'InvalidAddress', message: 'annotation x is wrong' };
   const refused = (pod: PodFacts, message: RegExp): Promise<void> =>
     assert.rejects(untilAddressed(fakePods(pod), request, signal), (error) => {
       assert.ok(error instanceof CniError);
@@ -122,9 +129,9 @@ test('wrong annotations of the pod itself are told at once', async () => {
       assert.match(error.message, message);
       return true;
     });
-  await refused(podOf({ refusal }), /default\/web gets no address: InvalidAddress: annotation x is wrong/);
+  await refused(podOf({ told }), /default\/web gets no address: InvalidAddress: annotation x is wrong/);
   const routes = { code: 'InvalidAnnotation', message: 'annotation routes is wrong' };
   await refused(podOf({ interfaces: new Map([['ovn', interfaceOf('ovn', { network, routes })]]) }), /routes is wrong/);
-  const allocated = await untilAddressed(fakePods(podOf({ network, refusal })), request, signal);
+  const allocated = await untilAddressed(fakePods(podOf({ network, told })), request, signal);
   assert.equal(allocated.network, network, 'what is wrong does not concern this interface');
 });

@@ -1,5 +1,7 @@
 /** Waits until the controller has given a pod's interface its address; says why when it does not come. */
-import { defaultProvider } from '../../lib/api/names.ts';
+import { annotation, defaultProvider, interfaceAnnotation } from '../../lib/api/names.ts';
+import { addressCondition, permanentRefusals } from '../../lib/api/pod-addresses.ts';
+import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Reflector } from '../../lib/kube/types.ts';
 import type { Attachable, InterfaceFacts, PodFacts, Route } from '../state/facts.ts';
 import { until } from '../state/until.ts';
@@ -51,8 +53,9 @@ function addressed(pod: PodFacts | undefined, request: Asked): AddressedPod | un
   const facts = factsOf(pod, request);
   const network = facts?.network;
   if (facts === undefined || network === undefined || typeof network === 'string') {
-    if (pod.refusal === undefined) return undefined;
-    throw new CniError(errorCode.podRefused, `${describe(request)} gets no address: ${pod.refusal}`);
+    const refusal = refusalOf(pod);
+    if (refusal === undefined || !permanentRefusals.has(refusal.reason)) return undefined;
+    throw new CniError(errorCode.podRefused, `${describe(request)} gets no address: ${textOf(refusal)}`);
   }
   if ('code' in facts.routes) throw new CniError(errorCode.podRefused, `${describe(request)}: ${facts.routes.message}`);
   return { pod, facts, network, routes: facts.routes };
@@ -73,11 +76,25 @@ function isAsked({ uid, staticUid }: PodFacts, { podUid }: Asked): boolean {
   return podUid === undefined || podUid === uid || podUid === staticUid;
 }
 
-/** undefined where only the controller knows. */
-function explain(pod: PodFacts | undefined, request: Asked): string | undefined {
+function refusalOf({ told }: PodFacts): PodCondition | undefined {
+  return told?.status === 'False' ? told : undefined;
+}
+
+function textOf({ reason, message }: PodCondition): string {
+  return `${reason}: ${message}`;
+}
+
+function explain(pod: PodFacts | undefined, request: Asked): string {
   if (pod === undefined) return 'the API server knows no pod of that name on this node';
   if (!isAsked(pod, request))
     return `the pod of that name has uid ${pod.staticUid ?? pod.uid} now, the request is for ${request.podUid}: its pod was deleted`;
+  const refusal = refusalOf(pod);
+  if (refusal !== undefined) return `isthmus-controller refused the address: ${textOf(refusal)}`;
   const network = factsOf(pod, request)?.network;
-  return typeof network === 'string' ? network : undefined;
+  if (typeof network === 'string') return network;
+  const look = `see "kubectl describe pod -n ${pod.namespace} ${pod.name}" and the log of isthmus-controller`;
+  if (pod.told === undefined)
+    return `isthmus-controller has said nothing of the pod yet, no condition ${addressCondition} is in its status; ${look}`;
+  const name = interfaceAnnotation(request.provider, annotation.ipAddress);
+  return `annotations such as ${name} are not those that isthmus-controller wrote, or it gave the pod no such interface; ${look}`;
 }

@@ -3,6 +3,7 @@
  * local OVS database; read by plan/ and cni/. Addresses in here are checked, whatever a user wrote.
  */
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 
 export interface InterfaceAddress {
@@ -33,7 +34,7 @@ export interface Route {
 export interface InterfaceFacts {
   /** Prefix of its annotations: `ovn`, `<attachment>.<namespace>.ovn`, or the latter with `.<interface>` behind. */
   readonly provider: string;
-  /** Undefined until the controller has allocated; a sentence where the annotations make no sense. */
+  /** Undefined until the controller has allocated and vouches for it; a sentence where the annotations make no sense. */
   readonly network: Attachable | string | undefined;
   /** Whether the user wants the pod's default route here; undefined where nothing is said. */
   readonly hasDefaultRoute: boolean | undefined;
@@ -54,8 +55,8 @@ export interface PodFacts {
   readonly portOwner: string;
   /** By provider. */
   readonly interfaces: ReadonlyMap<string, InterfaceFacts>;
-  /** What the controller found wrong with the pod's own annotations; it gives no address before that is mended. */
-  readonly refusal: string | undefined;
+  /** What the controller said of its addresses: that it vouches for them, or why there are none. */
+  readonly told: PodCondition | undefined;
   /** Annotations that this node cannot follow, and ignores. */
   readonly problems: readonly Problem[];
 }

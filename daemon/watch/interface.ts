@@ -1,6 +1,8 @@
 /** The annotations of one interface of a pod → InterfaceFacts. What a user got wrong is a problem beside the facts. */
 import { z } from 'zod';
 import { annotation, interfaceAnnotation } from '../../lib/api/names.ts';
+import { isVouchedFor } from '../../lib/api/pod-addresses.ts';
+import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, parseIp } from '../../lib/net/ip.ts';
@@ -11,9 +13,11 @@ type Annotations = Readonly<Record<string, string>>;
 
 const routeList = z.array(z.looseObject({ dst: z.string(), gw: z.string() }));
 
+/** `told` is what the controller said in the pod's status: annotations that it does not vouch for are anybody's. */
 export function parseInterface(
   annotations: Annotations,
   provider: string,
+  told: PodCondition | undefined,
 ): { readonly facts: InterfaceFacts; readonly problems: readonly Problem[] } {
   const problems: Problem[] = [];
   const read = (key: string): Read => ({
@@ -21,7 +25,7 @@ export function parseInterface(
     value: annotations[interfaceAnnotation(provider, key)] || undefined,
     problems,
   });
-  const network = parseAttachable(annotations, provider);
+  const network = isVouchedFor(told, annotations, provider) ? parseAttachable(annotations, provider) : undefined;
   return {
     facts: {
       provider,

@@ -17,6 +17,7 @@ const pageSize = 100;
 const metadataOnly = 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json';
 const contentTypes: Readonly<Record<PatchKind, string>> = {
   merge: 'application/merge-patch+json',
+  strategic: 'application/strategic-merge-patch+json',
   json: 'application/json-patch+json',
   apply: 'application/apply-patch+yaml',
 };

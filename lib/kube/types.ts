@@ -36,7 +36,8 @@ export interface RawObject {
   readonly [field: string]: unknown;
 }
 
-export type PatchKind = 'merge' | 'json' | 'apply';
+/** `strategic`: members of lists by their key, of built-in kinds only. */
+export type PatchKind = 'merge' | 'strategic' | 'json' | 'apply';
 
 export interface WriteOptions {
   readonly subresource?: 'status';

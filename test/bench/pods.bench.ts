@@ -1,5 +1,6 @@
 /** A thousand pods created at once until each has its port, annotations and IP object; the floor makes the same writes in a bare loop. */
 import { setTimeout as pause } from 'node:timers/promises';
+import { addressCondition, vouchFor } from '../../lib/api/pod-addresses.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { apiVersionOf, ips, pods } from '../../lib/kube/resources.ts';
@@ -49,8 +50,16 @@ async function writeBare(kube: KubeClient, name: string, batch: Batch): Promise<
     [annotation.logicalRouter]: 'ovn-cluster',
     [annotation.podNicType]: 'veth-pair',
   };
+  const condition = { status: 'True', reason: 'Allocated', message: vouchFor(annotations, ['ovn']) };
+  const status = { conditions: [{ type: addressCondition, ...condition }] };
   await Promise.all([
-    kube.patch(pods, { namespace, name }, 'merge', { metadata: { annotations } }),
+    kube.patch(
+      pods,
+      { namespace, name },
+      'strategic',
+      { metadata: { annotations }, status },
+      { subresource: 'status' },
+    ),
     kube.create(ips, {
       apiVersion: apiVersionOf(ips),
       kind: ips.kind,

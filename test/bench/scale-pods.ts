@@ -2,6 +2,7 @@
  * The objects of a cluster of ten thousand pods: Subnets of one and of two families, their namespaces, Nodes without
  * machines, and pods as large as those of a Deployment are.
  */
+import { addressCondition, vouchFor } from '../../lib/api/pod-addresses.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { apiVersionOf, ips, namespaces, nodes, objectPath, pods, subnets } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
@@ -125,9 +126,17 @@ export async function tellPod(kube: KubeClient, pod: PodAt): Promise<void> {
     [annotation.logicalRouter]: 'ovn-cluster',
     [annotation.podNicType]: 'veth-pair',
   };
+  const condition = { status: 'True', reason: 'Allocated', message: vouchFor(annotations, ['ovn']) };
+  const status = { conditions: [{ type: addressCondition, ...condition }] };
   const spec = { podName: `${name}-bare`, namespace, nodeName: node, subnet: '', ...address };
   await Promise.all([
-    kube.patch(pods, { namespace, name }, 'merge', { metadata: { annotations } }),
+    kube.patch(
+      pods,
+      { namespace, name },
+      'strategic',
+      { metadata: { annotations }, status },
+      { subresource: 'status' },
+    ),
     kube.create(ips, { apiVersion: apiVersionOf(ips), kind: ips.kind, metadata: { name: portOf(pod) }, spec }),
   ]);
 }

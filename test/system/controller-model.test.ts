@@ -17,6 +17,7 @@ import {
   vips,
   vpcs,
 } from '../../lib/kube/resources.ts';
+import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
 
@@ -37,6 +38,11 @@ function generator(start: number): (below: number) => number {
 interface KnownPod {
   readonly uid: string;
   readonly isFinished: boolean;
+}
+
+/** What annotations say of it their author may have written. */
+function isTold(pod: RawObject): boolean {
+  return addressConditionOf(pod['status'])?.status === 'True';
 }
 
 class Model {
@@ -74,6 +80,8 @@ class Model {
       [4, () => this.#toggleGroup()],
       [4, () => this.#toggleVpc()],
       [4, () => this.#edit()],
+      [16, () => this.#createForged()],
+      [12, () => this.#tamper()],
     ];
     let at = this.#random(actions.reduce((sum, [weight]) => sum + weight, 0));
     for (const [weight, act] of actions) {
@@ -102,6 +110,48 @@ class Model {
     const annotations = this.#one(wishes)?.() ?? {};
     await this.#create(name, { namespace, annotations });
     return `create ${namespace}/${name} ${JSON.stringify(annotations)}`;
+  }
+
+  /** What the controller writes of an interface, by an author who would have the address of anybody. */
+  #forgery(): Readonly<Record<string, string>> {
+    const addresses = [
+      `10.16.0.${this.#random(32)}`,
+      `10.16.0.${this.#random(32)}`,
+      `10.60.0.${this.#random(8)}`,
+      `100.64.0.${1 + this.#random(4)}`,
+      `10.16.0.${this.#random(32)},fd00::${this.#random(9)}`,
+      'junk',
+      '',
+    ];
+    const all: Readonly<Record<string, string>> = {
+      allocated: this.#one(['true', 'true', 'false', 'junk']) ?? 'true',
+      routed: 'true',
+      ip_address: this.#one(addresses) ?? '',
+      mac_address: this.#one(['', '', 'junk', `0a:00:00:00:00:0${this.#random(4)}`]) ?? '',
+      logical_switch: this.#one(['ovn-default', 'ovn-default', 'blue', 'own', 'join', 'none']) ?? '',
+      cidr: this.#one(['10.0.0.0/8', 'junk']) ?? '',
+      gateway: this.#one(['10.16.0.3', 'junk']) ?? '',
+      logical_router: 'apart',
+      virtualmachine: this.#one(['p1', '']) ?? '',
+    };
+    return Object.fromEntries(Object.entries(all).map(([key, value]) => [ovn(key), value]));
+  }
+
+  async #createForged(): Promise<string> {
+    const name = `p${(this.#count += 1)}`;
+    const annotations = this.#forgery();
+    await this.#create(name, { annotations });
+    return `forge ${name} ${JSON.stringify(annotations)}`;
+  }
+
+  /** Of a pod that may run. */
+  async #tamper(): Promise<string | undefined> {
+    const key = this.#one([...this.#pods.keys()]);
+    if (key === undefined) return undefined;
+    const [namespace = '', name = ''] = key.split('/');
+    const annotations = this.#forgery();
+    await this.#bed.kube.patch(pods, { namespace, name }, 'merge', { metadata: { annotations } });
+    return `tamper with ${key} ${JSON.stringify(annotations)}`;
   }
 
   async #create(name: string, options: Parameters<ControllerBed['createPod']>[1] & object): Promise<void> {
@@ -271,8 +321,9 @@ class Model {
       assert.equal(row, undefined, `${port} has finished`);
       return;
     }
-    if (annotations[ovn('allocated')] !== 'true') {
+    if (!isTold(pod)) {
       assert.equal(row, undefined, `${port} has a port and does not know`);
+      assert.equal(addressConditionOf(pod['status'])?.status, 'False', `${port} has no address and does not know why`);
       // What only the user can mend is noted on the pod itself.
       if (annotations['isthmus.network/problem'] !== undefined) return;
       await eventually(`a reason for ${port}`, async () =>
@@ -280,6 +331,7 @@ class Model {
       );
       return;
     }
+    assert.equal(annotations[ovn('virtualmachine')], undefined, port);
     const address = annotations[ovn('ip_address')] ?? '';
     take(annotations[ovn('logical_router')] === 'apart' ? `${address} of apart` : address, port);
     const isClosed = this.#bed.members('ovn.sg.kubeovn_deny_all').includes(port);
@@ -296,7 +348,7 @@ class Model {
     for (const pod of live) {
       const { name, namespace, annotations = {} } = pod.metadata;
       const isFinished = this.#pods.get(`${namespace}/${name}`)?.isFinished === true;
-      if (annotations[ovn('allocated')] !== 'true' || isFinished) continue;
+      if (!isTold(pod) || isFinished) continue;
       const owner = [...this.kept].find(([, address]) => address === annotations[ovn('ip_address')])?.[0];
       assert.equal(owner ?? name, name, `${name} has the address of ${owner}`);
     }

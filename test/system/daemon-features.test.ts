@@ -144,7 +144,7 @@ test('the default route moves to an attachment that asks for it', async () => {
 
 test('annotations that are wrong are told at once', async () => {
   const wrong = await cluster.makePod('wrong');
-  await cluster.annotatePod(wrong, { [annotation.problem]: 'InvalidAddress: 10.99.0.1 is in no subnet' });
+  await cluster.refuse(wrong, 'InvalidAddress', '10.99.0.1 is in no subnet');
   const start = performance.now();
   const { json } = await node.cni('ADD', wrong.env);
   // For an address that has not come yet it waits 25 seconds.
@@ -153,7 +153,7 @@ test('annotations that are wrong are told at once', async () => {
     [json['code'], json['msg']],
     [103, 'pod default/wrong gets no address: InvalidAddress: 10.99.0.1 is in no subnet'],
   );
-  await cluster.annotatePod(wrong, { [annotation.problem]: null, [annotation.routes]: '[{"dst":"10.9.0.0/16"}]' });
+  await cluster.annotatePod(wrong, { [annotation.routes]: '[{"dst":"10.9.0.0/16"}]' });
   await cluster.allocate(wrong, '10.16.0.28');
   const second = await node.cni('ADD', wrong.env);
   assert.match(String(second.json['msg']), /annotation ovn\.kubernetes\.io\/routes must be a JSON list/);

@@ -1,10 +1,12 @@
 /** What is on record about a port from before: on its object, in its IP object, or in the northbound database. */
-import { annotation, joinSubnet } from '../../../lib/api/names.ts';
+import { annotation, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
+import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import type { IpObject, Node, Pod, Vip } from '../../state/objects.ts';
-import { annotationOf } from '../pod/interfaces.ts';
+import { annotationOf, annotationPrefix } from '../pod/interfaces.ts';
 import type { Interface } from '../pod/interfaces.ts';
+import { isOwnIp } from './ip-object.ts';
 import { parseAddresses } from '../pod/port-request.ts';
 
 export interface PortRecord {
@@ -29,29 +31,47 @@ export function recordOfIp(ip: IpObject | undefined): PortRecord | undefined {
   return recordOf(subnet, families === '' ? ipAddress : families, macAddress);
 }
 
-/** The pod's own annotations come first: its interface was configured from them. */
+export interface PodRecords {
+  readonly ip: IpObject | undefined;
+  readonly row: PortRecord | undefined;
+  /** Whether the pod could have been given what is on record, had it asked now. */
+  readonly mayHave: (record: PortRecord) => boolean;
+  /** Whether the port outlives the pod: what a former pod of the name had is this one's. */
+  readonly isInherited: boolean;
+}
+
+/**
+ * What the controller gave to this very pod. Annotations count as far as the pod's status vouches for them: its interface was
+ * configured from them. IP object and row have no more than the pod's name: of a pod that was told of no address they are its own,
+ * or of a former pod of the name, which has no right to them any more.
+ */
 export function recordOfPod(
   pod: Pod,
   network: Interface,
-  ip: IpObject | undefined,
-  row: PortRecord | undefined,
+  { ip, row, mayHave, isInherited }: PodRecords,
 ): PortRecord | undefined {
   const of = (key: string): string => pod.annotations[annotationOf(network, key)] ?? '';
-  const told =
-    of('allocated') === 'true' ? recordOf(of('logical_switch'), of('ip_address'), of('mac_address')) : undefined;
-  return told ?? recordOfIp(ip) ?? row;
+  if (isVouchedFor(pod.told, pod.annotations, annotationPrefix(network)))
+    return recordOf(of('logical_switch'), of('ip_address'), of('mac_address'));
+  const own = ip !== undefined && isOwnIp(ip) ? recordOfIp(ip) : undefined;
+  const record = own ?? row;
+  const isOfKubeOvn = row?.isNobodys === true || ip?.finalizers.some((one) => formerFinalizers.includes(one)) === true;
+  if (pod.told?.status === 'True' || (isOfKubeOvn && record !== undefined)) return record;
+  const isOlder = own !== undefined && ip !== undefined && ip.createdMs < pod.createdMs;
+  if (record === undefined || (isOlder && !isInherited)) return undefined;
+  return mayHave(record) ? record : undefined;
 }
 
-export function recordOfNode(
-  node: Node,
-  ip: IpObject | undefined,
-  row: PortRecord | undefined,
-): PortRecord | undefined {
-  const { [annotation.allocated]: told, [annotation.ipAddress]: address = '' } = node.annotations;
-  const own =
-    told === 'true' ? recordOf(joinSubnet, address, node.annotations[annotation.macAddress] ?? '') : undefined;
-  const record = own ?? recordOfIp(ip) ?? row;
+/** Annotations of a Node are its kubelet's to write: where a node was before is a wish (`nodeClaimant`), no record. */
+export function recordOfNode(ip: IpObject | undefined, row: PortRecord | undefined): PortRecord | undefined {
+  const record = recordOfIp(ip) ?? row;
   return record?.subnet === joinSubnet ? record : undefined;
+}
+
+/** Where a node says it was; for one that is registered anew. */
+export function formerAddressOf(node: Node): PortRecord | undefined {
+  const { [annotation.allocated]: told, [annotation.ipAddress]: address = '' } = node.annotations;
+  return told === 'true' ? recordOf(joinSubnet, address, node.annotations[annotation.macAddress] ?? '') : undefined;
 }
 
 export function recordOfVip({ spec, status }: Vip): PortRecord | undefined {

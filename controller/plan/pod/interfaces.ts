@@ -122,9 +122,14 @@ export function portName(pod: Pod, { provider, name }: Interface): string {
   return name === undefined ? network : `${network}.${name}`;
 }
 
+/** What the annotations of an interface begin with: `ovn`, `net1.default.ovn`, or the latter with the interface's name behind. */
+export function annotationPrefix({ provider, name }: Interface): string {
+  return name === undefined ? provider : `${provider}.${name}`;
+}
+
 /** The annotation that tells something of one interface: for `ip_address`, `ovn.kubernetes.io/ip_address` of the default one. */
-export function annotationOf({ provider, name }: Interface, key: string): string {
-  return interfaceAnnotation(name === undefined ? provider : `${provider}.${name}`, key);
+export function annotationOf(network: Interface, key: string): string {
+  return interfaceAnnotation(annotationPrefix(network), key);
 }
 
 /** What a pod says of one interface; empty where it says nothing. `key` is the annotation's name for the default one. */

@@ -1,14 +1,18 @@
-/** What a pod is told of its interfaces, by annotations. */
+/** What a pod is told of its interfaces: annotations, and a condition that vouches for them or says why there are none. */
 import { annotation } from '../../../lib/api/names.ts';
+import { vouchFor } from '../../../lib/api/pod-addresses.ts';
+import type { PodCondition } from '../../../lib/api/pod-addresses.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Allocation, SubnetNet } from '../../ipam/subnet-pool.ts';
 import { addressText } from '../address/texts.ts';
 import { podGateway } from '../underlay/router-addresses.ts';
 import { hasRouterPort } from '../underlay/underlay.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
+import type { Pod } from '../../state/objects.ts';
 import type { HeldPort, View } from '../view.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
-import { annotationOf, machineOf } from './interfaces.ts';
+import { annotationOf, annotationPrefix, machineOf } from './interfaces.ts';
 import { permanentProblem } from './port-problems.ts';
 
 /** CIDRs and gateways of the families a port has; undefined while there is no gateway to name. */
@@ -55,6 +59,11 @@ function interfaceAnnotations(view: View, { interface: network, allocation }: He
   return Object.fromEntries(Object.entries(all).map(([key, value]) => [annotationOf(network, key), value]));
 }
 
+/** Whether the pod has been told of addresses: it may run with them. */
+function isTold({ told }: Pod): boolean {
+  return told?.status === 'True';
+}
+
 /**
  * What the node's daemon waits for, of all interfaces at once; undefined while one of them has no address, or the pod asks
  * for what cannot be done: it does not start without its limits and routes. A pod that runs keeps what it has.
@@ -63,10 +72,9 @@ export function planPodAnnotations(view: View, key: string): Annotations | undef
   const pod = view.pods.get(key);
   const held = view.ports(`pod/${key}`);
   if (pod === undefined || held.length === 0 || view.addressProblem(`pod/${key}`) !== undefined) return undefined;
-  const isTold = held.every(({ interface: network }) => pod.annotations[annotationOf(network, 'allocated')] === 'true');
-  if (!isTold && permanentProblem(view, key) !== undefined) return undefined;
-  const machine = machineOf(pod);
-  let all: Annotations = machine === undefined ? {} : { [annotation.virtualMachine]: machine };
+  if (!isTold(pod) && permanentProblem(view, key) !== undefined) return undefined;
+  // It names the port, so that a pod which runs no machine must not have it.
+  let all: Annotations = { [annotation.virtualMachine]: machineOf(pod) ?? null };
   for (const one of held) {
     const annotations = interfaceAnnotations(view, one);
     if (annotations === undefined) return undefined;
@@ -79,4 +87,25 @@ export function planPodAnnotations(view: View, key: string): Annotations | undef
 export function planProblemNote(view: View, key: string): Readonly<Record<string, string | null>> {
   const problem = permanentProblem(view, key);
   return { [annotation.problem]: problem === undefined ? null : `${problem.code}: ${problem.message}` };
+}
+
+/**
+ * What the pod's status says of its addresses; undefined where that stays as it is. `annotations` are those it is told, `refused`
+ * is what the database said to its ports.
+ */
+export function planPodCondition(
+  view: View,
+  key: string,
+  { annotations, refused }: { readonly annotations: Annotations | undefined; readonly refused: Problem | undefined },
+): PodCondition | undefined {
+  const held = view.ports(`pod/${key}`);
+  if (annotations !== undefined) {
+    const names = held.map(({ interface: network }) => annotationPrefix(network));
+    return { status: 'True', reason: 'Allocated', message: vouchFor(annotations, names) };
+  }
+  const pod = view.pods.get(key);
+  const problem = view.addressProblem(`pod/${key}`) ?? refused ?? permanentProblem(view, key);
+  const keepsNetwork = pod !== undefined && isTold(pod) && held.length > 0;
+  if (problem === undefined || keepsNetwork) return undefined;
+  return { status: 'False', reason: problem.code, message: problem.message };
 }

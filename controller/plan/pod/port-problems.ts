@@ -1,5 +1,6 @@
 /** What is wrong with what a pod asks for, besides its addresses. */
 import { annotation } from '../../../lib/api/names.ts';
+import { permanentRefusals } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Pod } from '../../state/objects.ts';
@@ -11,15 +12,6 @@ import { annotationOf, askedOf, interfacesOf, listOf, wantsNetwork } from './int
 import type { Interface } from './interfaces.ts';
 import { rateProblems } from './rates.ts';
 import { routeProblem } from './routes.ts';
-
-/** Codes that only an edit of the pod mends. */
-const permanent: ReadonlySet<string> = new Set([
-  'InvalidAnnotation',
-  'InvalidAddress',
-  'InvalidIPFamily',
-  'AddressOutOfRange',
-  'NotSupported',
-]);
 
 function invalid(network: Interface, key: string, what: string): Problem {
   return { code: 'InvalidAnnotation', message: `annotation ${annotationOf(network, key)} ${what}` };
@@ -69,13 +61,13 @@ export function portProblems(view: View, key: string): readonly Problem[] {
   const pod = view.pods.get(key);
   if (pod === undefined || !wantsNetwork(pod)) return [];
   const problems = (interfacesOf(pod, view.attachments) ?? []).flatMap((network) => problemsOf(view, pod, network));
-  return problems.sort((a, b) => Number(permanent.has(b.code)) - Number(permanent.has(a.code)));
+  return problems.sort((a, b) => Number(permanentRefusals.has(b.code)) - Number(permanentRefusals.has(a.code)));
 }
 
 /** What only an edit of the pod mends: there is nothing to wait for. */
 export function permanentProblem(view: View, key: string): Problem | undefined {
   const address = view.addressProblem(`pod/${key}`);
   return [...(address === undefined ? [] : [address]), ...portProblems(view, key)].find(({ code }) =>
-    permanent.has(code),
+    permanentRefusals.has(code),
   );
 }

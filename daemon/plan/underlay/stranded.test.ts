@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PodFacts, SubnetFacts } from '../../state/facts.ts';
+import { vouchedFor } from '../../testing-pods.ts';
 import { aSandbox } from '../../testing-sandbox.ts';
 import { parsePod } from '../../watch/pod.ts';
 import { findStranded } from './stranded.ts';
@@ -14,7 +15,8 @@ function podIn(subnet: string, name: string): PodFacts {
     'ovn.kubernetes.io/gateway': '10.20.0.1',
     'ovn.kubernetes.io/logical_switch': subnet,
   };
-  return parsePod({ metadata: { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', annotations } });
+  const metadata = { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1', annotations };
+  return parsePod(vouchedFor({ metadata }));
 }
 
 test('pods of a network that the node is without are found, those of others and of ones that are under way are not', () => {

@@ -247,6 +247,9 @@ export class SpeakerBed {
       // Nobody else ends it.
       spec: { nodeName: node, terminationGracePeriodSeconds: 0, containers: [{ name: 'main', image: 'none' }] },
     });
+    const podIPs = ip.split(',').map((one) => ({ ip: one }));
+    const status = { podIP: podIPs[0]?.ip, podIPs };
+    await this.kube.patch(pods, { name, namespace: 'default' }, 'merge', { status }, { subresource: 'status' });
     await this.setPodReady(name, isReady);
   }
 

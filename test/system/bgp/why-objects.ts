@@ -156,6 +156,7 @@ async function createPods(kube: KubeClient, random: Random): Promise<readonly st
     const phase = random(10) === 0 ? 'Succeeded' : 'Running';
     const status = {
       phase,
+      ...(hasAddress && { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) }),
       conditions: [{ type: 'Ready', status: phase === 'Running' && random(6) > 0 ? 'True' : 'False' }],
     };
     return { metadata, spec, status };

@@ -1,0 +1,72 @@
+/**
+ * How the controller vouches for the addresses of a pod, and says why there are none: by a condition in the status of the pod, which
+ * the API server empties when a pod is created and which roles for users do not let them write. Annotations alone prove nothing:
+ * the author of a pod writes them, too. Written by the controller, read by the daemon. Pure.
+ */
+import { createHash } from 'node:crypto';
+import { annotation, interfaceAnnotation } from './names.ts';
+
+/** Type of the condition. `True`: the message vouches for interfaces. `False`: reason and message say why there is no address. */
+export const addressCondition = 'isthmus.network/AddressAllocated';
+
+export interface PodCondition {
+  readonly status: string;
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** What the controller writes of one interface; the user's wishes beside it are none of it. */
+const written = [
+  annotation.allocated,
+  annotation.routed,
+  annotation.ipAddress,
+  annotation.macAddress,
+  annotation.cidr,
+  annotation.gateway,
+  annotation.logicalSwitch,
+  annotation.logicalRouter,
+  annotation.podNicType,
+  annotation.vlanId,
+  annotation.providerNetwork,
+];
+
+type Annotations = Readonly<Record<string, string | null | undefined>>;
+
+/** Of the annotations of one interface, and of the virtual machine whose port it is. `name` is `ovn`, or `<attachment>.<namespace>.ovn` and so on. */
+function digestOf(annotations: Annotations, name: string): string {
+  const values = written.map((key) => annotations[interfaceAnnotation(name, key)] ?? null);
+  const text = JSON.stringify([annotations[annotation.virtualMachine] ?? null, ...values]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** `ovn/Zm9v… red.default.ovn/YmFy…`: vouches for these annotations of these interfaces. */
+export function vouchFor(annotations: Annotations, names: readonly string[]): string {
+  return names.map((name) => `${name}/${digestOf(annotations, name)}`).join(' ');
+}
+
+/** Whether the controller wrote these annotations of this interface, and nobody changed them since. */
+export function isVouchedFor(condition: PodCondition | undefined, annotations: Annotations, name: string): boolean {
+  if (condition?.status !== 'True') return false;
+  return condition.message.split(' ').includes(vouchFor(annotations, [name]));
+}
+
+/** The condition among those of a pod's status, as the API server gives it. */
+export function addressConditionOf(status: unknown): PodCondition | undefined {
+  const { conditions } = (status ?? {}) as { readonly conditions?: unknown };
+  for (const one of Array.isArray(conditions) ? (conditions as readonly unknown[]) : []) {
+    const { type, status: is, reason, message } = (one ?? {}) as Readonly<Record<string, unknown>>;
+    if (type !== addressCondition || typeof is !== 'string') continue;
+    const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
+    return { status: is, reason: textOf(reason), message: textOf(message) };
+  }
+  return undefined;
+}
+
+/** Reasons that only an edit of the pod mends: there is nothing to wait for. */
+export const permanentRefusals: ReadonlySet<string> = new Set([
+  'InvalidAnnotation',
+  'InvalidAddress',
+  'InvalidIPFamily',
+  'AddressOutOfRange',
+  'NotSupported',
+]);
