@@ -1,5 +1,7 @@
 import { strict as assert } from 'node:assert';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { openKube } from './client.ts';
 import { KubeApiError, KubeUnreachable } from './errors.ts';
@@ -145,9 +147,101 @@ describe('client', () => {
     await other.close();
   });
 
+  test('connections that are refused or cut before a request left cost none of a burst', async () => {
+    await using door = await openDoor(server, { cuts: 40 });
+    const patient = openKube({ kubeconfig: door.kubeconfig, userAgent: 'test', patienceMs: 60_000 });
+    const before = server.requests.length;
+    await Promise.all(Array.from({ length: 30 }, () => patient.patch(nodes, { name: 'n1' }, 'merge', {})));
+    assert.equal(server.requests.length - before, 30);
+    await patient.close();
+    assert.equal(door.cutsLeft, 0);
+  });
+
+  test('what may have reached the server is sent again only if it reads', async () => {
+    const seen: string[] = [];
+    const cut = () =>
+      server.breakNext((_, response) => {
+        seen.push(String(response.req.method));
+        response.socket?.destroy();
+        return true;
+      });
+    cut();
+    await client.get(nodes, { name: 'n1' });
+    cut();
+    await assert.rejects(client.patch(nodes, { name: 'n1' }, 'merge', {}), {
+      name: 'KubeUnreachable',
+      isUnsent: false,
+    });
+    assert.deepEqual(seen, ['GET', 'PATCH']);
+  });
+
+  test('an API server that goes on refusing is told of after the patience, or at once without one', async () => {
+    await using door = await openDoor(server, { cuts: Infinity });
+    const impatient = openKube({ kubeconfig: door.kubeconfig, userAgent: 'test', patienceMs: 0 });
+    const refused = { name: 'KubeUnreachable', isUnsent: true, message: /Client network socket disconnected before/ };
+    await assert.rejects(impatient.get(nodes, { name: 'n1' }), refused);
+    assert.equal(door.cuts, 1);
+    const patient = openKube({ kubeconfig: door.kubeconfig, userAgent: 'test', patienceMs: 300 });
+    await assert.rejects(patient.get(nodes, { name: 'n1' }), refused);
+    await patient.close();
+    const waiting = openKube({ kubeconfig: door.kubeconfig, userAgent: 'test', patienceMs: 60_000 });
+    const stop = new AbortController();
+    const reason = new Error('enough');
+    setTimeout(() => stop.abort(reason), 50);
+    await assert.rejects(waiting.get(nodes, { name: 'n1' }, { signal: stop.signal }), reason);
+    await Promise.all([impatient.close(), waiting.close()]);
+  });
+
   test('a client that is closed says so', async () => {
     const closed = openKube({ kubeconfig: server.kubeconfig, userAgent: 'test' });
     await closed.close();
     await assert.rejects(closed.get(nodes, { name: 'n1' }), KubeUnreachable);
   });
 });
+
+interface Door extends AsyncDisposable {
+  readonly kubeconfig: string;
+  readonly cuts: number;
+  readonly cutsLeft: number;
+}
+
+/** A way to the server that ends so many connections as soon as they are made. */
+async function openDoor(server: FaultServer, { cuts }: { readonly cuts: number }): Promise<Door> {
+  const text = readFileSync(server.kubeconfig, 'utf8');
+  const [url = '', target = ''] = /https:\/\/127\.0\.0\.1:(\d+)/.exec(text) ?? [];
+  let cutsLeft = cuts;
+  let cutsDone = 0;
+  const sockets = new Set<Socket>();
+  const door = createServer((socket) => {
+    socket.on('error', () => undefined);
+    sockets.add(socket);
+    if (cutsLeft > 0) {
+      cutsLeft--;
+      cutsDone++;
+      socket.end();
+      return;
+    }
+    const onward = connect(Number(target), '127.0.0.1');
+    onward.on('error', () => undefined);
+    sockets.add(onward);
+    socket.pipe(onward).pipe(socket);
+  });
+  door.listen(0, '127.0.0.1');
+  await once(door, 'listening');
+  const kubeconfig = `${server.kubeconfig}.door`;
+  writeFileSync(kubeconfig, text.replaceAll(url, `https://127.0.0.1:${(door.address() as AddressInfo).port}`));
+  return {
+    kubeconfig,
+    get cuts() {
+      return cutsDone;
+    },
+    get cutsLeft() {
+      return cutsLeft;
+    },
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      door.close();
+      await once(door, 'close');
+    },
+  };
+}

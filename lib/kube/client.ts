@@ -3,14 +3,18 @@
  * In go paths and objects, out come raw objects that `watch/` parses at the edge. Who calls: reflectors, writers,
  * leases and the rooms' main.ts. Rule: every error is a KubeApiError, a KubeUnreachable or the signal's reason.
  */
+import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '../run/backoff.ts';
 import { loadEndpoint, type KubeconfigDocument } from './config.ts';
 import { KubeApiError, KubeUnreachable } from './errors.ts';
 import { collectionPath, objectPath } from './resources.ts';
 import { Transport } from './transport.ts';
-import type { Exchange } from './transport.ts';
+import type { Answer, Exchange } from './transport.ts';
 import type { KubeClient, ObjectName, PatchKind, RawObject, Resource, WriteOptions } from './types.ts';
 
 const requestTimeoutMs = 30_000;
+const defaultPatienceMs = 2000;
+const pauses = { baseMs: 100, maxMs: 500 } as const;
 /** Of a list, parsed as a whole: larger pages are no faster, and what is parsed of them grows the heap for good. */
 const pageSize = 100;
 /** Servers that cannot do so send the whole object. */
@@ -27,6 +31,11 @@ export interface KubeOptions {
   readonly kubeconfig?: string | KubeconfigDocument | undefined;
   /** `isthmus-controller`: also the field manager of writes. */
   readonly userAgent: string;
+  /**
+   * How long a request is sent again whose connection is refused or cut, two seconds by default: one refusal in a burst, or while
+   * an API server is exchanged, is no failure. What may have reached the server is sent again only if it reads.
+   */
+  readonly patienceMs?: number;
 }
 
 interface CallOptions {
@@ -41,16 +50,19 @@ export function openKube(options: KubeOptions): KubeClient {
   return new JsonClient(
     new Transport(() => loadEndpoint(options.kubeconfig, process.env), options.userAgent),
     options.userAgent,
+    options.patienceMs ?? defaultPatienceMs,
   );
 }
 
 class JsonClient implements KubeClient {
   readonly #transport: Transport;
   readonly #fieldManager: string;
+  readonly #patienceMs: number;
 
-  constructor(transport: Transport, fieldManager: string) {
+  constructor(transport: Transport, fieldManager: string, patienceMs: number) {
     this.#transport = transport;
     this.#fieldManager = fieldManager;
+    this.#patienceMs = patienceMs;
   }
 
   async get(resource: Resource, name: ObjectName, options: CallOptions = {}): Promise<RawObject> {
@@ -118,12 +130,27 @@ class JsonClient implements KubeClient {
       ...(options.answer === undefined ? {} : { accept: metadataOnly }),
       ...(options.signal === undefined ? {} : { signal: options.signal }),
     };
-    const answer = await this.#transport.send(exchange);
+    const answer = await this.#sendPatiently(exchange, Math.min(this.#patienceMs, timeoutMs));
     try {
       const text = await answer.body.text();
       return answer.isJson ? JSON.parse(text) : text;
     } catch (error) {
       throw this.#transport.translate(error, exchange);
+    }
+  }
+
+  async #sendPatiently(exchange: Exchange, patienceMs: number): Promise<Answer> {
+    const end = performance.now() + patienceMs;
+    for (let attempt = 0; ; attempt++) {
+      try {
+        return await this.#transport.send(exchange);
+      } catch (error) {
+        if (!(error instanceof KubeUnreachable) || !error.isTransient) throw error;
+        if (!error.isUnsent && exchange.method !== 'GET') throw error;
+        const pauseMs = backoffMs(attempt, pauses, Math.random);
+        if (performance.now() + pauseMs > end) throw error;
+        await untilNextAttempt(pauseMs, exchange.signal);
+      }
     }
   }
 
@@ -154,6 +181,11 @@ class JsonClient implements KubeClient {
   close(): Promise<void> {
     return this.#transport.close();
   }
+}
+
+async function untilNextAttempt(pauseMs: number, signal: AbortSignal | undefined): Promise<void> {
+  // An abort ends the pause; the attempt that follows throws the signal's reason.
+  await delay(pauseMs, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
 }
 
 export interface Page {

@@ -31,14 +31,35 @@ export class KubeApiError extends Error {
   }
 }
 
+const transientCodes: ReadonlySet<string> = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ETIMEDOUT',
+  'UND_ERR_SOCKET',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
 /** No usable answer: refused, reset, silent, or not what an API server says. `cause` has the transport's error. */
 export class KubeUnreachable extends Error {
   readonly code = 'KubeUnreachable';
   readonly retry: Retry = 'backoff';
+  /** No connection came about: the API server cannot have seen the request. */
+  readonly isUnsent: boolean;
 
-  constructor(message: string, cause?: unknown) {
+  constructor(message: string, cause?: unknown, isUnsent = false) {
     super(cause instanceof Error ? `${message}: ${cause.message}` : message, { cause });
     this.name = 'KubeUnreachable';
+    this.isUnsent = isUnsent;
+  }
+
+  /** A connection was refused or cut, as one is while servers start, are busy or change: the next may be taken. */
+  get isTransient(): boolean {
+    const code = (this.cause as { code?: unknown } | undefined)?.code;
+    return typeof code === 'string' && transientCodes.has(code);
   }
 
   /** An answer had begun and then stayed silent: on a watch that may just mean that nothing happened. */

@@ -47,6 +47,8 @@ export class Transport {
   #endpoint: Promise<KubeEndpoint> | undefined;
   #credentials: { readonly value: Promise<Credentials>; readonly readAtMs: number } | undefined;
   #pools: Pools | undefined;
+  /** Errors of connections that never came about. */
+  readonly #unsent = new WeakSet<Error>();
   #isClosed = false;
 
   constructor(loadEndpoint: () => Promise<KubeEndpoint>, userAgent: string) {
@@ -92,7 +94,8 @@ export class Transport {
   translate(error: unknown, exchange: Exchange): unknown {
     if (exchange.signal?.aborted) return exchange.signal.reason;
     if (error instanceof KubeApiError || isDefect(error)) return error;
-    return new KubeUnreachable(`${exchange.method} ${exchange.path}: no answer from the API server`, error);
+    const isUnsent = error instanceof Error && this.#unsent.has(error);
+    return new KubeUnreachable(`${exchange.method} ${exchange.path}: no answer from the API server`, error, isUnsent);
   }
 
   async close(): Promise<void> {
@@ -123,6 +126,8 @@ export class Transport {
       requests: new Pool(endpoint.server.origin, { ...options, connections: requestConnections }),
       watches: new Pool(endpoint.server.origin, options),
     };
+    for (const pool of [this.#pools.requests, this.#pools.watches])
+      pool.on('connectionError', (_origin, _targets, error) => this.#unsent.add(error));
     return this.#pools;
   }
 }

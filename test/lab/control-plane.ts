@@ -1,6 +1,6 @@
 /**
  * A cluster's control plane: etcd, kube-apiserver and the controllers that make namespaces end and Deployments work,
- * in the cluster's namespace. A pair of socat processes leads from a loopback port of the root namespace to the API.
+ * in the cluster's namespace. A loopback port of the root namespace leads to the API (forward.ts).
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { openKube } from '../../lib/kube/client.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { startAndWait, startComponent, writeWhole } from './component.ts';
+import { startForward } from './forward.ts';
 import type { ClusterLayout } from './layout.ts';
 import { writePki } from './pki.ts';
 import { tool } from './tools.ts';
@@ -35,11 +36,17 @@ export async function startControlPlane(cluster: ClusterLayout): Promise<KubeCli
   writeKubeconfig(join(dir, 'kubeconfig'), `https://127.0.0.1:${String(cluster.apiPort)}`, pki, { token });
   writeKubeconfig(join(dir, 'internal.kubeconfig'), 'https://127.0.0.1:6443', pki, { token });
   await startEtcd(cluster);
-  await startForward(cluster);
-  const kube = openKube({ kubeconfig: join(dir, 'kubeconfig'), userAgent: 'lab' });
-  await startAndWait(apiServer(cluster, pki), () => isReady(kube), 120_000);
+  await startForward({ ...cluster, target: 6443 });
+  const probe = openKube({ kubeconfig: join(dir, 'kubeconfig'), userAgent: 'lab', patienceMs: 0 });
+  await startAndWait(apiServer(cluster, pki), () => isReady(probe), 120_000);
+  await probe.close();
   await startComponent(controllerManager(cluster));
-  return kube;
+  return openAdmin(cluster);
+}
+
+/** A client with all rights in a cluster whose API server was ready once; to be closed by the caller. */
+export function openAdmin(cluster: ClusterLayout, userAgent = 'lab'): KubeClient {
+  return openKube({ kubeconfig: join(cluster.dir, 'kubeconfig'), userAgent, patienceMs: 30_000 });
 }
 
 /** A token, or the absolute path of a file that always has the newest. */
@@ -93,15 +100,6 @@ async function startEtcd(cluster: ClusterLayout): Promise<void> {
       `--initial-cluster=lab=${peer}`,
     ],
   });
-}
-
-async function startForward(cluster: ClusterLayout): Promise<void> {
-  const { dir, netns } = cluster;
-  const socket = join(dir, 'api.sock');
-  const inside = `UNIX-LISTEN:${socket},fork,unlink-early,mode=600`;
-  const outside = `TCP4-LISTEN:${String(cluster.apiPort)},bind=127.0.0.1,fork,reuseaddr`;
-  await startComponent({ dir, name: 'api-inside', netns, argv: ['socat', inside, 'TCP4:127.0.0.1:6443,nodelay'] });
-  await startComponent({ dir, name: 'api-outside', argv: ['socat', `${outside},nodelay`, `UNIX-CONNECT:${socket}`] });
 }
 
 function apiServer(cluster: ClusterLayout, pki: string): Parameters<typeof startComponent>[0] {

@@ -3,7 +3,7 @@
  * makes it one, and leaves again as `kubectl delete interconnect default` lets it.
  */
 import { join } from 'node:path';
-import { openKube } from '../../lib/kube/client.ts';
+import { openAdmin } from './control-plane.ts';
 import { installChart, renderChart, writeAccountKubeconfig } from './chart.ts';
 import { startComponent, stateOf } from './component.ts';
 import { homeOfHub } from './hub.ts';
@@ -23,7 +23,7 @@ export async function joinCluster(lab: Lab, cluster: ClusterLayout, token: strin
   if (lab.hub === undefined) throw new Error(`lab ${lab.name} has no hub`);
   const hubAddress = cluster === homeOfHub(lab) ? lab.hub.address : undefined;
   const manifests = await renderChart(cluster, { join: { hub: `${lab.hub.address}:6650`, token }, hubAddress });
-  const kube = openKube({ kubeconfig: join(cluster.dir, 'kubeconfig'), userAgent: 'lab' });
+  const kube = openAdmin(cluster);
   try {
     await installChart(kube, manifests);
     await writeAccountKubeconfig(kube, cluster, 'isthmus-interconnect');

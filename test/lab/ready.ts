@@ -1,6 +1,5 @@
 /** When a lab is ready: what its parts themselves report, asked until all agree or the time is over. */
-import { join } from 'node:path';
-import { openKube } from '../../lib/kube/client.ts';
+import { openAdmin } from './control-plane.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { type Component, lastLines, stateOf } from './component.ts';
 import { allComponents } from './heal.ts';
@@ -35,7 +34,7 @@ interface Check {
 export async function waitUntilReady(lab: Lab, say: (step: string) => void): Promise<void> {
   const clients = lab.clusters.map((cluster) => ({
     cluster,
-    kube: openKube({ kubeconfig: join(cluster.dir, 'kubeconfig'), userAgent: 'lab' }),
+    kube: openAdmin(cluster),
   }));
   const end = Date.now() + readyTimeoutMs;
   const checks = [

@@ -7,7 +7,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { installation, ovnProgram } from 'ovsdb-client/testing';
-import { openKube } from '../../../lib/kube/client.ts';
+import { openAdmin } from '../control-plane.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';
 import { componentsIn, killComponent, pidOf, stateOf } from '../component.ts';
 import { directoriesOf, healLab } from '../heal.ts';
@@ -81,7 +81,7 @@ export class LabHandle {
 
   /** A client with all rights; to be closed by the caller. */
   kube(cluster: string): KubeClient {
-    return openKube({ kubeconfig: join(this.cluster(cluster).dir, 'kubeconfig'), userAgent: 'lab' });
+    return openAdmin(this.cluster(cluster));
   }
 
   nbctl(cluster: string, args: readonly string[]): Promise<string> {
