@@ -4,7 +4,7 @@
  */
 import { KubeApiError, KubeConfigError, KubeUnreachable } from '../lib/kube/errors.ts';
 import { UsageError } from '../lib/run/flags.ts';
-import type { Command, ExitCode, Terminal } from './command/command.ts';
+import { commonFlags, type Command, type ExitCode, type Terminal } from './command/command.ts';
 import { CommandFailed } from './command/failure.ts';
 import { bench } from './commands/bench.ts';
 import { peers } from './commands/bgp/peers.ts';
@@ -38,7 +38,8 @@ const groups: readonly Group[] = [
 /** Errors go to `note`. */
 export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   try {
-    const [word, name, ...rest] = argv;
+    const { before, words } = separateCommon(argv);
+    const [word, name, ...rest] = words;
     if (word === '--version' || word === 'version') throw new UsageError(versionText(), 0);
     if (word === undefined || isHelp(word)) throw new UsageError(help(groups), word === undefined ? 2 : 0);
     const group = groups.find((one) => one.name === word);
@@ -46,10 +47,22 @@ export async function run(argv: readonly string[], terminal: Terminal): Promise<
     if (name === undefined || isHelp(name)) throw new UsageError(help([group]), name === undefined ? 2 : 0);
     const found = group.commands.find((one) => one.name === name);
     if (found === undefined) throw new UsageError(`"${word} ${name}" is no command; see isthmus ${word} --help`, 2);
-    return await found.run(rest, terminal, word);
+    return await found.run([...before, ...rest], terminal, word);
   } catch (error) {
     return told(error, terminal);
   }
+}
+
+/** The flags of every command that stand before its words. */
+function separateCommon(argv: readonly string[]): {
+  readonly before: readonly string[];
+  readonly words: readonly string[];
+} {
+  const isCommon = (argument: string): boolean =>
+    argument.startsWith('--') && Object.hasOwn(commonFlags, argument.slice(2).split('=', 1)[0] ?? '');
+  const first = argv.findIndex((argument) => !isCommon(argument));
+  const end = first < 0 ? argv.length : first;
+  return { before: argv.slice(0, end), words: argv.slice(end) };
 }
 
 function isHelp(word: string): boolean {

@@ -67,9 +67,26 @@ describe('the words of a command', () => {
         allow: ['10.0.0.0/8', 'fd00::/8', '10.1.0.0/16'],
         force: true,
         wait: '60s',
+        noColor: false,
         operands: ['n1', 'n2'],
       },
     );
+  });
+
+  it('--no-color is a flag of every command, and of its environment', async () => {
+    const coloured: boolean[] = [];
+    const text = { name: 'plain', operands: [], summary: 's', description: 'd', examples: [] };
+    const plain = command(text, {}, ({ terminal: seen }) => {
+      coloured.push(seen.isColoured);
+      return Promise.resolve(0);
+    });
+    const tty = { ...terminal, isColoured: true };
+    await plain.run([], tty, 'ic');
+    await plain.run(['--no-color'], tty, 'ic');
+    await plain.run([], { ...tty, env: { ISTHMUS_NO_COLOR: 'true' } }, 'ic');
+    await plain.run([], terminal, 'ic');
+    assert.deepEqual(coloured, [true, false, false, false]);
+    await assert.rejects(plain.run(['--help'], tty, 'ic'), usage(/--no-color/, 0));
   });
 
   it('-- ends the flags; - is a word', async () => {

@@ -6,6 +6,7 @@
 import {
   list,
   parseFlags,
+  toggle,
   renderHelp,
   UsageError,
   type Flag,
@@ -53,20 +54,28 @@ export interface Command extends CommandText {
   readonly run: (argv: readonly string[], terminal: Terminal, group: string) => Promise<ExitCode>;
 }
 
+/** Of every command; each may also stand before the command's words. */
+export const commonFlags = {
+  'no-color': toggle('no colours; also with NO_COLOR in the environment, and where the output is no terminal'),
+};
+
 const shortFlags: Readonly<Record<string, string>> = { '-o': '--output', '-n': '--namespace', '-h': '--help' };
 
 export function command<S extends FlagSpec>(
   text: CommandText,
-  flags: S,
+  own: S,
   run: (invocation: Invocation<S>) => Promise<ExitCode>,
 ): Command {
+  const spec = { ...own, ...commonFlags };
   return {
     ...text,
     run: async (argv, terminal, group) => {
-      const words = separate(flags, argv);
-      if (words.isHelp) throw new UsageError(renderCommandHelp(group, text, flags), 0);
+      const words = separate(spec, argv);
+      if (words.isHelp) throw new UsageError(renderCommandHelp(group, text, spec), 0);
       checkOperands(text, words.operands);
-      return run({ flags: parseFlags(flags, words.flags, terminal.env), operands: words.operands, terminal });
+      const flags = parseFlags(spec, words.flags, terminal.env);
+      const isColoured = terminal.isColoured && !flags.noColor;
+      return run({ flags, operands: words.operands, terminal: { ...terminal, isColoured } });
     },
   };
 }

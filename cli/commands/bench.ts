@@ -57,7 +57,7 @@ export const bench = command(
           : await timeMarker({ flags, operands, terminal }, near, flags.marker, cluster.client);
       return { cluster: near.label, hub, paths: pathFigures(near), agent: distributions(samples.flat()), marker };
     });
-    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    const paint = paintFor(terminal.isColoured);
     terminal.out(
       flags.output === 'json'
         ? `${JSON.stringify(report, undefined, 2)}\n`

@@ -37,7 +37,7 @@ export const diagnose = command(
       readDatabases({ nb: flags.nb ?? [], sb: flags.sb ?? [], timeoutMs, signal: terminal.signal }),
     ]);
     const found = judge({ near: { ...read, ovn }, far, peer: operands[0] ?? far?.label });
-    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    const paint = paintFor(terminal.isColoured);
     terminal.out(flags.output === 'json' ? `${JSON.stringify(found, undefined, 2)}\n` : renderDiagnosis(found, paint));
     return found.isWell ? 0 : 1;
   },

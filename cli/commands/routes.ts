@@ -41,7 +41,7 @@ export const routes = command(
       const message = `${near.label} knows no cluster ${cluster}; it knows ${known === '' ? 'none' : known}`;
       throw new CommandFailed({ code: 'UnknownCluster', message });
     }
-    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    const paint = paintFor(terminal.isColoured);
     const isJson = flags.output === 'json';
     if (target === undefined) {
       const list = listRoutes(near, flags.cluster);

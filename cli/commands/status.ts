@@ -16,7 +16,7 @@ export const status = command(
   { ...clusterFlags, ...outputFlags },
   async ({ flags, terminal }) => {
     const found = statusOf(await readNear(flags, terminal));
-    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    const paint = paintFor(terminal.isColoured);
     terminal.out(
       flags.output === 'json' ? `${JSON.stringify(found, undefined, 2)}\n` : renderStatus(found, terminal.now(), paint),
     );

@@ -47,7 +47,7 @@ export const verify = command(
     const isWell = still.every((check) => check.isWell);
     const moved = flags.disruptive ? await exercise(flags, terminal, isWell) : [];
     const checks = [...still, ...moved];
-    const paint = paintFor(terminal.isColoured && !flags.noColor);
+    const paint = paintFor(terminal.isColoured);
     terminal.out(
       flags.output === 'json' ? `${JSON.stringify({ checks }, undefined, 2)}\n` : renderChecks(checks, paint),
     );

@@ -1,7 +1,7 @@
 /** Opens the clusters that a command is about, from its flags, and closes them again. Who calls: the commands. */
 import { openKube } from '../../lib/kube/client.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
-import { choice, text, toggle, type FlagValues } from '../../lib/run/flags.ts';
+import { choice, text, type FlagValues } from '../../lib/run/flags.ts';
 import { systemNamespace } from '../../lib/api/names.ts';
 import { duration, durationMs, type Terminal } from '../command/command.ts';
 import { specOf, type Snapshot } from '../state/snapshot.ts';
@@ -21,7 +21,6 @@ export const clusterFlags = {
 
 export const outputFlags = {
   output: choice('table for people, json for programs (-o)', ['table', 'json'], 'table'),
-  'no-color': toggle('no colours; also with NO_COLOR in the environment, and where the output is no terminal'),
 };
 
 export const peerFlags = {

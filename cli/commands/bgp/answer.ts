@@ -24,8 +24,8 @@ export function checkNames({ state, nodeStates }: BgpReading, { node, peer }: Se
 export function print(
   answer: unknown,
   render: (paint: Paint) => string,
-  { output, noColor }: { readonly output: 'table' | 'json'; readonly noColor: boolean },
+  { output }: { readonly output: 'table' | 'json' },
   { out, isColoured }: Terminal,
 ): void {
-  out(output === 'json' ? `${JSON.stringify(answer, undefined, 2)}\n` : render(paintFor(isColoured && !noColor)));
+  out(output === 'json' ? `${JSON.stringify(answer, undefined, 2)}\n` : render(paintFor(isColoured)));
 }
