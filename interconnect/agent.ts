@@ -16,6 +16,7 @@ import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { readSecret, secretStore } from './apply/identity.ts';
+import { Heartbeats } from './apply/heartbeats.ts';
 import { Inquiry } from './apply/inquiry.ts';
 import { LocalMember } from './apply/member.ts';
 import { Membership, type LinkState } from './apply/membership.ts';
@@ -92,6 +93,7 @@ class Agent {
   readonly #hub = new HubView();
   readonly #progress: Progress;
   readonly #inquiry: Inquiry;
+  readonly #heartbeats: Heartbeats;
   readonly #transitions = new Transitions();
   readonly #unsubscribe: (() => void)[] = [];
   #timer: NodeJS.Timeout | undefined;
@@ -129,13 +131,18 @@ class Agent {
       gateways: () => this.#member.followers,
       onChange: () => this.#schedule(),
     });
+    this.#heartbeats = new Heartbeats({ client, log, onChange: () => this.#silenceTurned() });
     this.#membership = new Membership({
       store: secretStore(client, namespace),
       now,
       random,
       log,
       onUpdate: (update) => {
+        const before = this.#hub.unreachedBy;
         const { members } = this.#hub.apply(update, now());
+        const isOtherWord = this.#hub.unreachedBy.symmetricDifference(before).size > 0;
+        // What others say counts where nobody here can tell.
+        if (isOtherWord && this.#heartbeats.silent.size > 0) this.#telling.clustersChanged(this.#hub.members.keys());
         for (const name of members) this.#member.tunnels.learn(name, this.#hub.members.get(name));
         this.#member.clustersChanged(members);
         this.#telling.clustersChanged(members);
@@ -163,7 +170,11 @@ class Agent {
     const { northbound, southbound } = this.#options;
     await Promise.all(Object.values(this.#sources).map(({ synced }) => synced));
     this.#watch();
-    for (const [node, object] of this.#sources.gateways.entries()) this.#member.tunnels.set(node, undefined, object);
+    for (const [node, object] of this.#sources.gateways.entries()) {
+      this.#member.tunnels.set(node, undefined, object);
+      this.#heartbeats.seen(node, object.checkedAt);
+    }
+    this.#heartbeats.start();
     for (const client of [northbound, southbound])
       this.#unsubscribe.push(client.subscribe((changes) => this.#databaseChanged(changes)));
     void this.#ovnIcConfig.start();
@@ -180,6 +191,7 @@ class Agent {
     this.#telling.close();
     this.#progress.close();
     this.#inquiry.stop();
+    this.#heartbeats.stop();
     for (const target of Object.values(this.#targets)) target.close();
     await Promise.all([this.#writer.close(), this.#events.close()]);
   }
@@ -211,6 +223,11 @@ class Agent {
 
   #gatewayChanged(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): void {
     this.#telling.seen('InterconnectGateway', node);
+    this.#heartbeats.seen(node, after?.checkedAt);
+    // Only those that are cut off from each other are judged by how often they look.
+    if (isHeartbeat(before, after) && this.#member.cuts.length === 0) return;
+    if (before?.status.silentPrograms?.join() !== after?.status.silentPrograms?.join())
+      this.#telling.clustersChanged(this.#hub.members.keys());
     const clusters = this.#member.tunnels.set(node, before, after);
     this.#telling.clustersChanged(this.#member.tunnels.measured(before, after));
     if (before?.isDrained !== after?.isDrained || before === undefined || after === undefined)
@@ -222,6 +239,13 @@ class Agent {
       this.#urgent = undefined;
       this.#round();
     });
+  }
+
+  #silenceTurned(): void {
+    // Whether it is the daemon alone shows when its ovn-controller is asked.
+    this.#inquiry.doubt();
+    this.#telling.clustersChanged(this.#hub.members.keys());
+    this.#schedule();
   }
 
   #databaseChanged(changes: readonly Change[]): void {
@@ -349,9 +373,18 @@ class Agent {
       link: this.#membership.state,
       progress: this.#progress,
       still: this.#inquiry.still,
+      silent: this.#heartbeats.silent,
       nowMs,
     });
   }
+}
+
+/** Nothing is different but the time of the check. */
+function isHeartbeat(before: GatewayObject | undefined, after: GatewayObject | undefined): boolean {
+  if (before === undefined || after === undefined) return false;
+  const essence = ({ status: { checkedAt: _, ...status }, uid, isDrained, isDeleting }: GatewayObject): string =>
+    JSON.stringify([uid, isDrained, isDeleting, status]);
+  return before.checkedAt !== after.checkedAt && essence(before) === essence(after);
 }
 
 function openTargets({ northbound, southbound, log }: AgentOptions, onTransaction: () => void) {

@@ -13,11 +13,18 @@ const tones: Readonly<Record<StepState, Tone>> = {
   unknown: 'doubtful',
 };
 
+function codesOf(causes: readonly { readonly code: string }[]): string {
+  return [...new Set(causes.map(({ code }) => code))].join(', ');
+}
+
 export function renderDiagnosis(found: Diagnosis, paint: Paint): string {
   const { cluster, peer, isWell, causes, consequences, warnings, steps, unreadable } = found;
   const way = peer === undefined ? `${cluster} – all other clusters` : `${cluster} – ${peer}`;
-  const none = unreadable.length === 0 ? 'no fault found' : 'no fault found in what you may read';
-  const verdict = isWell ? paint(none, 'good') : paint(plural(causes.length, 'cause'), 'bad');
+  const where = unreadable.length === 0 ? '' : ' in what you may read';
+  const none = `no fault found${where}`;
+  const some = `nothing found${where} that keeps traffic from passing; worth knowing: ${codesOf(warnings)}`;
+  const well = warnings.length === 0 ? paint(none, 'good') : paint(some, 'doubtful');
+  const verdict = isWell ? well : paint(plural(causes.length, 'cause'), 'bad');
   const rows = steps.map(({ cluster: side, name, state, evidence, because }) => [
     side,
     name,

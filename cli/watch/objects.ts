@@ -45,7 +45,8 @@ export function parseInterconnect(raw: RawObject): Interconnect {
 export function parseGateway(raw: RawObject): Gateway {
   const spec = (raw['spec'] ?? {}) as { drain?: boolean };
   const status: Gateway['status'] = statusOf(raw);
-  const times = (status.probes ?? []).map(({ at }) => Date.parse(at));
+  const { checkedAt, probes = [] } = status;
+  const times = [...probes.map(({ at }) => at), ...(checkedAt === undefined ? [] : [checkedAt])].map(Date.parse);
   const measuredMs = times.length === 0 ? undefined : Math.max(...times);
   return { node: raw.metadata.name, isDrained: spec.drain === true, measuredMs, status };
 }

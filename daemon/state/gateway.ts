@@ -2,6 +2,7 @@
 import type {
   GatewayPeer,
   GatewayProbe,
+  GatewayProgram,
   GatewaySibling,
   GatewayTunnel,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
@@ -23,8 +24,9 @@ export interface GatewayFacts {
   readonly tunnels: readonly GatewayTunnel[];
   readonly probes: readonly GatewayProbe[];
   readonly siblingTunnels: readonly GatewayTunnel[];
-  /** ISO time; undefined while no sibling was cut off. */
-  readonly siblingsCheckedAt: string | undefined;
+  readonly silentPrograms: readonly GatewayProgram[];
+  /** ISO time; undefined before the first check. */
+  readonly checkedAt: string | undefined;
 }
 
 /** A tunnel of the local Open vSwitch. */

@@ -1,13 +1,14 @@
 /**
  * Keeps the node's InterconnectGateway told: its object → peers and siblings → what the local Open vSwitch and probes say
- * of each → `status.tunnels`, `status.probes`, `status.siblingTunnels`. In: the object and the sources, which it watches.
+ * of each → what the daemon says in its status. In: the object and the sources, which it watches.
  * Called by main.ts, nobody else.
  */
 import type { OvsdbClient } from 'ovsdb-client';
+import type { GatewayProgram } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { checkEveryMs, isWatched } from '../plan/siblings.ts';
+import { checkEveryMs } from '../plan/siblings.ts';
 import type { GatewayFacts } from '../state/gateway.ts';
 import { Prober } from '../watch/probes.ts';
 import type { ProgramWatch } from '../watch/programs.ts';
@@ -39,6 +40,7 @@ export class GatewayReport {
   readonly #status: GatewayStatusWriter;
   #refused = '';
   #checks: NodeJS.Timeout | undefined;
+  #everyMs = 0;
 
   constructor(options: GatewayReportOptions) {
     this.#options = options;
@@ -51,6 +53,7 @@ export class GatewayReport {
     this.#status = new GatewayStatusWriter({ client, writer: this.#writer, now });
     this.#tunnels.subscribe(() => this.#tell());
     this.#prober.subscribe(() => this.#tell());
+    programs.subscribe(() => this.#tell());
     options.gateways.subscribe(() => this.#onObject());
     this.#onObject();
   }
@@ -73,20 +76,28 @@ export class GatewayReport {
   #onObject(): void {
     const { peers = [], siblings = [], wantedMtu, refused = [] } = this.#gateway ?? {};
     this.#prober.set({ peers, wantedMtu });
-    this.#watchSiblings(isWatched(siblings));
+    this.#checkEvery(checkEveryMs(siblings));
     this.#tell();
     if (refused.join() === this.#refused) return;
     this.#refused = refused.join();
     for (const sentence of refused) this.#options.log.warn({ node: this.#options.node }, sentence);
   }
 
-  #watchSiblings(isWanted: boolean): void {
-    if (isWanted === (this.#checks !== undefined)) return;
+  #checkEvery(ms: number): void {
+    if (ms === this.#everyMs) return;
+    this.#everyMs = ms;
     clearInterval(this.#checks);
-    this.#checks = isWanted ? setInterval(() => this.#tell(), checkEveryMs).unref() : undefined;
+    this.#checks = setInterval(() => this.#tell(), ms).unref();
+  }
+
+  get #silentPrograms(): readonly GatewayProgram[] {
+    const database = this.#tunnels.isDatabaseAway ? (['ovsdb-server'] as const) : [];
+    return [...this.#options.programs.down.map(({ program }) => program), ...database].sort();
   }
 
   #tell(): void {
-    this.#status.tell(this.#gateway, this.#tunnels, this.#prober.results);
+    const { tunnels, isSwitchDown, isDatabaseAway } = this.#tunnels;
+    const local = { tunnels, isSwitchDown, isDatabaseAway, silentPrograms: this.#silentPrograms };
+    this.#status.tell(this.#gateway, local, this.#prober.results);
   }
 }

@@ -61,7 +61,7 @@ function view(state: string, flaps = 1): LocalView {
   const bfd = { state, flap_count: String(flaps) };
   const { chassis, address } = peers[0] ?? assert.fail();
   const tunnel: LocalTunnel = { name: 'ovn-b1-0', chassis, address, isBfdWanted: true, bfd, isStale: false };
-  return { tunnels: [tunnel], isSwitchDown: false, isDatabaseAway: false };
+  return { tunnels: [tunnel], isSwitchDown: false, isDatabaseAway: false, silentPrograms: [] };
 }
 
 function open(server: Server): { status: GatewayStatusWriter; writer: ObjectWriter; clock: { ms: number } } {
@@ -79,7 +79,7 @@ test('a change is sent in the same turn, with the tunnels alone; what is told al
   status.tell(server.observed, view('up'), none);
   assert.deepEqual(server.sent, ['up'], 'before anything was awaited');
   await writer.idle();
-  assert.deepEqual(Object.keys(server.bodies[0]?.status ?? {}), ['tunnels']);
+  assert.deepEqual(Object.keys(server.bodies[0]?.status ?? {}), ['tunnels', 'checkedAt']);
   assert.equal(server.status['chassis'], 'a1');
   status.tell(server.observed, view('up', 9), none);
   await writer.idle();
@@ -120,7 +120,7 @@ test('one request at a time: states that pass meanwhile are not sent, the newest
   assert.deepEqual(server.sent, ['up', 'down', 'up']);
 });
 
-test('a restart writes nothing where nothing differs, and keeps the time of a state', async () => {
+test('a restart writes nothing but its check where nothing differs, and keeps the time of a state', async () => {
   const server = new Server();
   const first = open(server);
   first.status.tell(server.observed, view('up'), none);
@@ -129,7 +129,10 @@ test('a restart writes nothing where nothing differs, and keeps the time of a st
   again.clock.ms += 60_000;
   again.status.tell(server.observed, view('up', 5), none);
   await again.writer.idle();
-  assert.equal(server.bodies.length, 1);
+  assert.deepEqual(
+    server.bodies.slice(1).map(({ status }) => status),
+    [{ checkedAt: '2026-01-01T00:01:00.000Z' }],
+  );
   assert.equal(again.status.current.tunnels[0]?.since, '2026-01-01T00:00:00.000Z');
 });
 
@@ -179,6 +182,18 @@ test('without peers nothing is written; a peer that goes takes its tunnel and it
   assert.deepEqual([server.observed.tunnels, server.observed.probes], [[], []]);
 });
 
+test('programs of the node that do not answer are told at once, and that they do again', async () => {
+  const server = new Server();
+  server.status = { peers };
+  const { status, writer } = open(server);
+  status.tell(server.observed, { ...view('up'), silentPrograms: ['ovn-controller'] }, none);
+  await writer.idle();
+  assert.deepEqual(server.observed.silentPrograms, ['ovn-controller']);
+  status.tell(server.observed, view('up'), none);
+  await writer.idle();
+  assert.deepEqual(server.bodies.at(-1)?.status, { silentPrograms: [] });
+});
+
 describe('gateways of the own cluster', () => {
   const siblings = [{ chassis: 'a2', address: '172.30.1.12' }];
   const cutOff = siblings.map((sibling) => ({ ...sibling, cutOff: true }));
@@ -205,7 +220,7 @@ describe('gateways of the own cluster', () => {
     assert.deepEqual(states(status.current.tunnels), ['b1 up'], 'figures count the others only');
   });
 
-  it('are told of every second while one is cut off, and only then', async () => {
+  it('are told of every second while one is cut off, else every third', async () => {
     const server = new Server();
     server.status = { peers, siblings: cutOff };
     const { status, writer, clock } = open(server);
@@ -218,16 +233,17 @@ describe('gateways of the own cluster', () => {
     };
     await tellAfter(0);
     assert.equal(await tellAfter(500), 'nothing');
-    assert.deepEqual(await tellAfter(500), { siblingsCheckedAt: '2026-01-01T00:00:01.000Z' });
+    assert.deepEqual(await tellAfter(500), { checkedAt: '2026-01-01T00:00:01.000Z' });
     server.status = { ...server.status, siblings };
     server.version++;
-    assert.equal(await tellAfter(60_000), 'nothing');
+    assert.equal(await tellAfter(1000), 'nothing');
+    assert.deepEqual(await tellAfter(2000), { checkedAt: '2026-01-01T00:00:04.000Z' });
     server.status = { ...server.status, siblings: cutOff };
     server.version++;
     clock.ms -= 120_000;
     assert.deepEqual(
       await tellAfter(0),
-      { siblingsCheckedAt: '2025-12-31T23:59:01.000Z' },
+      { checkedAt: '2025-12-31T23:58:04.000Z' },
       'a clock that was set back silences nobody',
     );
   });

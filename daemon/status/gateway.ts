@@ -1,11 +1,12 @@
 /**
- * What Kubernetes is told of this node as a gateway between clusters: `status.tunnels`, `status.probes` and what is said of
- * siblings in its InterconnectGateway, and nothing else of it, because the rest is the agent's. In: tunnels, probes and the
- * object as observed. A tunnel's change leaves in the same turn; one request is in flight at a time, and the newest follows it.
+ * What Kubernetes is told of this node as a gateway between clusters: `status.tunnels`, `status.probes`, what is said of
+ * siblings and of programs in its InterconnectGateway, and nothing else of it, because the rest is the agent's; and now and
+ * then that this daemon still looks. In: tunnels, probes and the object as observed. A tunnel's change leaves in the same turn; one request is in flight at a time, and the newest follows it.
  */
 import type {
   GatewayPeer,
   GatewayProbe,
+  GatewayProgram,
   GatewaySibling,
   GatewayTunnel,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
@@ -24,7 +25,10 @@ export interface GatewayStatusOptions {
 }
 
 /** What the local Open vSwitch says. */
-export type LocalView = Pick<TunnelsInput, 'tunnels' | 'isSwitchDown' | 'isDatabaseAway'>;
+export interface LocalView extends Pick<TunnelsInput, 'tunnels' | 'isSwitchDown' | 'isDatabaseAway'> {
+  /** In order of name. */
+  readonly silentPrograms: readonly GatewayProgram[];
+}
 
 /** By chassis. */
 type Results = ReadonlyMap<string, GatewayProbe>;
@@ -33,12 +37,13 @@ interface Told {
   readonly tunnels: readonly GatewayTunnel[];
   readonly probes: readonly GatewayProbe[];
   readonly siblingTunnels: readonly GatewayTunnel[];
-  readonly siblingsCheckedAt: string | undefined;
+  readonly silentPrograms: readonly GatewayProgram[];
+  readonly checkedAt: string | undefined;
 }
 
 /** A request that hangs would hold up the next state; the API server may have gone with the path that broke. */
 const timeoutMs = 5000;
-const nothing: Told = { tunnels: [], probes: [], siblingTunnels: [], siblingsCheckedAt: undefined };
+const nothing: Told = { tunnels: [], probes: [], siblingTunnels: [], silentPrograms: [], checkedAt: undefined };
 
 export class GatewayStatusWriter {
   readonly #options: GatewayStatusOptions;
@@ -76,7 +81,8 @@ export class GatewayStatusWriter {
       tunnels: planTunnels({ ...common, peers, before: before.tunnels }),
       probes: planProbes(peers, probes, this.#told.probes),
       siblingTunnels: planTunnels({ ...common, peers: siblings, before: before.siblingTunnels }),
-      siblingsCheckedAt: nowIso,
+      silentPrograms: local.silentPrograms,
+      checkedAt: nowIso,
     };
     if (this.#difference() === undefined) return;
     void this.#options.writer.enqueue(`InterconnectGateway/${gateway.name}/status`, () => this.#write(gateway));
@@ -92,8 +98,8 @@ export class GatewayStatusWriter {
   }
 
   #observe(gateway: GatewayFacts): void {
-    const { uid, resourceVersion, tunnels, probes, siblingTunnels, siblingsCheckedAt } = gateway;
-    const seen: Told = { tunnels, probes, siblingTunnels, siblingsCheckedAt };
+    const { uid, resourceVersion, tunnels, probes, siblingTunnels, silentPrograms, checkedAt } = gateway;
+    const seen: Told = { tunnels, probes, siblingTunnels, silentPrograms, checkedAt };
     if (uid !== this.#uid) this.#clear();
     this.#uid = uid;
     const hasArrived = resourceVersion === this.#awaited || isSame(seen, this.#told);
@@ -104,16 +110,19 @@ export class GatewayStatusWriter {
 
   /** The fields to write; undefined where nobody needs to be told. */
   #difference(): Partial<Told> | undefined {
-    const { tunnels, probes, siblingTunnels, siblingsCheckedAt } = this.#wanted;
+    const { tunnels, probes, siblingTunnels, silentPrograms, checkedAt } = this.#wanted;
     const nowMs = this.#options.now().getTime();
     const newestMs = Math.max(0, ...this.#told.probes.map(({ at }) => Date.parse(at)));
-    const checkedMs = Date.parse(this.#told.siblingsCheckedAt ?? '');
+    const checkedMs = Date.parse(this.#told.checkedAt ?? '');
     const age = { ageMs: nowMs - newestMs, peers: this.#peers.length };
+    // Of a gateway without others there is nothing to look at.
+    const hasTunnels = this.#peers.length + this.#siblings.length > 0;
     const difference: Partial<Told> = {
       ...(isSameTunnels(this.#told.tunnels, tunnels) ? {} : { tunnels }),
       ...(isWorthWriting(this.#told.probes, probes, age) ? { probes } : {}),
       ...(isSameTunnels(this.#told.siblingTunnels, siblingTunnels) ? {} : { siblingTunnels }),
-      ...(isCheckDue(this.#siblings, checkedMs, nowMs) ? { siblingsCheckedAt } : {}),
+      ...(isSamePrograms(this.#told.silentPrograms, silentPrograms) ? {} : { silentPrograms }),
+      ...(hasTunnels && isCheckDue(this.#siblings, checkedMs, nowMs) ? { checkedAt } : {}),
     };
     return Object.keys(difference).length === 0 ? undefined : difference;
   }
@@ -134,9 +143,13 @@ export class GatewayStatusWriter {
 }
 
 function isSame(a: Told, b: Told): boolean {
-  const times = ({ probes, siblingsCheckedAt = '' }: Told): string =>
-    [siblingsCheckedAt, ...probes.map(({ chassis, at }) => `${chassis} ${at}`)].join();
+  const times = ({ probes, silentPrograms, checkedAt = '' }: Told): string =>
+    [checkedAt, ...silentPrograms, ...probes.map(({ chassis, at }) => `${chassis} ${at}`)].join();
   return (
     isSameTunnels(a.tunnels, b.tunnels) && isSameTunnels(a.siblingTunnels, b.siblingTunnels) && times(a) === times(b)
   );
+}
+
+function isSamePrograms(a: readonly GatewayProgram[], b: readonly GatewayProgram[]): boolean {
+  return a.join() === b.join();
 }

@@ -17,7 +17,8 @@ test('an object without a status, and one with all the daemon reads', () => {
     tunnels: [],
     probes: [],
     siblingTunnels: [],
-    siblingsCheckedAt: undefined,
+    silentPrograms: [],
+    checkedAt: undefined,
   };
   assert.deepEqual(parseGateway({ metadata }), empty);
   const peers = [{ chassis: 'b1', cluster: 'west', address: 'fd00::11' }];
@@ -25,7 +26,7 @@ test('an object without a status, and one with all the daemon reads', () => {
   const probes = [{ chassis: 'b1', address: 'fd00::11', lossPercent: 0, at: '2026-01-01T00:00:00Z' }];
   const siblings = [{ chassis: 'a2', address: 'fd00::2', cutOff: true }];
   const siblingTunnels = [{ chassis: 'a2', address: 'fd00::2', state: 'down' }];
-  const own = { siblings, siblingTunnels, siblingsCheckedAt: '2026-01-01T00:00:00Z' };
+  const own = { siblings, siblingTunnels, silentPrograms: ['ovs-vswitchd'], checkedAt: '2026-01-01T00:00:00Z' };
   const status = { chassis: 'a1', peers, tunnels, probes, wantedMTU: 1500, ...own };
   assert.deepEqual(parseGateway({ metadata, status }), { ...empty, peers, tunnels, probes, wantedMtu: 1500, ...own });
 });

@@ -1,6 +1,12 @@
 /** InterconnectGateway of this node → GatewayFacts; Interconnect → which nodes are gateways, and what it joins. */
 import { z } from 'zod';
-import { gatewayPeer, gatewayProbe, gatewaySibling, gatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
+import {
+  gatewayPeer,
+  gatewayProbe,
+  gatewayProgram,
+  gatewaySibling,
+  gatewayTunnel,
+} from '../../lib/api/kinds/interconnect-gateway.ts';
 import { labelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
@@ -18,7 +24,8 @@ const shape = z.looseObject({
       probes: z.array(gatewayProbe).optional().catch(undefined),
       siblings: z.array(gatewaySibling).optional().catch(undefined),
       siblingTunnels: z.array(gatewayTunnel).optional().catch(undefined),
-      siblingsCheckedAt: z.string().optional().catch(undefined),
+      silentPrograms: z.array(gatewayProgram).optional().catch(undefined),
+      checkedAt: z.string().optional().catch(undefined),
     })
     .optional(),
 });
@@ -44,7 +51,8 @@ export function parseGateway(raw: RawObject): GatewayFacts {
     tunnels: status?.tunnels ?? [],
     probes: status?.probes ?? [],
     siblingTunnels: status?.siblingTunnels ?? [],
-    siblingsCheckedAt: status?.siblingsCheckedAt,
+    silentPrograms: status?.silentPrograms ?? [],
+    checkedAt: status?.checkedAt,
   };
 }
 

@@ -81,6 +81,11 @@ export class Inquiry {
     this.#isOwed = true;
   }
 
+  /** A gateway has fallen silent: whether it follows is asked though nothing was written. */
+  doubt(): void {
+    this.#isOwed = true;
+  }
+
   stop(): void {
     clearInterval(this.#timer);
     clearImmediate(this.#check);

@@ -91,6 +91,7 @@ const update = {
   rejections: [],
   expected: [],
   silentDatabases: [],
+  unreachedBy: [],
 };
 
 describe('a membership', () => {

@@ -17,6 +17,24 @@ describe('members of the hub', () => {
   before(() => bed.up());
   after(() => bed.down());
 
+  it('tells each member who says that it is reached by no path, for as long as that one is connected', async () => {
+    const [near, far] = [await bed.member('near'), await bed.member('far')];
+    await near.say([attachment(['10.70.0.0/16'])], 'n1', '172.30.0.71');
+    const says = (unreachable: readonly string[]) =>
+      far.say([attachment(['10.71.0.0/16'])], 'f1', '172.30.0.72', unreachable);
+    await says(['near', 'nobody']);
+    await near.until(() => near.last?.unreachedBy.join() === 'far');
+    assert.deepEqual(far.last?.unreachedBy, []);
+    await says([]);
+    await near.until(() => near.last?.unreachedBy.length === 0);
+    await says(['near']);
+    await near.until(() => near.last?.unreachedBy.join() === 'far');
+    far.close();
+    await near.until(() => near.last?.unreachedBy.length === 0);
+    await near.leave();
+    await (await bed.member('far')).leave();
+  });
+
   it('gives each member a port on each path and tells the others', async () => {
     const [east, west] = [await bed.member('east'), await bed.member('west')];
     assert.deepEqual(await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11'), []);

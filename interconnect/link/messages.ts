@@ -154,6 +154,8 @@ export interface HubUpdate {
   readonly expected: readonly string[];
   /** Complete each time; while there are any, nothing new can be told. */
   readonly silentDatabases: readonly SilentDatabase[];
+  /** Connected members that say that every path of theirs to the receiver is down. Complete each time. */
+  readonly unreachedBy: readonly string[];
 }
 
 export interface JoinRequest {

@@ -44,6 +44,18 @@ describe('a path', () => {
     assert.equal(verdict({ tunnelTo: () => 'init' }), 'Down TunnelDown');
     assert.equal(verdict({ tunnelTo: (chassis) => (chassis === 'b2' ? 'down' : 'up') }), 'Up ');
   });
+  it('is on its way, with the names of both that forward, while another gateway stands in for an anchor nobody hears', () => {
+    const facts = { tunnelTo: (chassis: string) => (chassis === 'b1' ? 'down' : 'up') };
+    const stoodIn = { order: ['b1', 'b2'], holder: 'b1', isDraining: false };
+    for (const remote of [stoodIn, { ...stoodIn, holder: 'b2' }]) {
+      const [first] = planPaths([path(0, { ...facts, remote }), path(1)], noMemory, time).verdicts;
+      assert.deepEqual(
+        [first?.state, first?.reason, first?.localGateway, first?.remoteGateway, first?.bfd],
+        ['Moving', 'FailedOver', 'a1', 'b2', 'up'],
+      );
+      assert.match(first?.message ?? '', /b1 of the other cluster is not heard by a1; b2 forwards for ts in its place/);
+    }
+  });
   it('is down when the other anchor or holder is a gateway that this cluster cannot take, whatever its tunnel says', () => {
     const refused = new Map([['b1', { code: 'DuplicateEncap', message: 'm' }]]);
     const unknown = { refused, tunnelTo: () => undefined };

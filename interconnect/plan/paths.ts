@@ -124,6 +124,15 @@ export function isUnreachable(verdicts: readonly PathVerdict[]): boolean {
   return verdicts.length > 0 && verdicts.every((verdict) => verdict.rank === rank.dead);
 }
 
+/** Nobody at this end measures the path any more, and what is known of it says this instead; routes go on by what was measured. */
+export function known(
+  verdict: PathVerdict,
+  state: 'Down' | 'Unknown',
+  { code: reason, message }: Problem,
+): PathVerdict {
+  return { ...verdict, state, reason, message, bfd: 'unknown', rank: state === 'Down' ? rank.dead : rank.resting };
+}
+
 function rest(verdict: PathVerdict): PathVerdict {
   const message = `${verdict.switch} is well again and rests before traffic returns to it`;
   return { ...verdict, state: 'HoldDown', reason: 'HoldDown', message, rank: rank.resting };
@@ -149,14 +158,13 @@ function judge(facts: PathFacts): PathVerdict {
     return { ...common, state: 'Down', reason: refusal.code, message: refusal.message, rank: rank.dead };
   if (isTunnelDown(bfd)) {
     const backup = remote.order.find((chassis) => !refused.has(chassis) && !isTunnelDown(tunnelTo(chassis)));
+    if (backup !== undefined) {
+      const message = `${anchor} of the other cluster is not heard by ${local.holder}; ${backup} forwards for ${facts.switch} in its place`;
+      const standIn = { remoteGateway: backup, bfd: tunnelTo(backup) ?? 'unknown' };
+      return { ...common, ...standIn, state: 'Moving', reason: 'FailedOver', message, rank: rank.backup };
+    }
     const message = `no BFD packets pass between ${local.holder} and ${anchor}: look at the underlay between them (udp 6081 both ways) and at Open vSwitch on both`;
-    return {
-      ...common,
-      state: 'Down',
-      reason: 'TunnelDown',
-      message,
-      rank: backup === undefined ? rank.dead : rank.backup,
-    };
+    return { ...common, remoteGateway: anchor, state: 'Down', reason: 'TunnelDown', message, rank: rank.dead };
   }
   const [state, reason, message] = unsettled(facts) ?? ['Up', '', ''];
   return { ...common, state, reason, message, rank: state === 'Up' ? rank.up : rank.resting };

@@ -14,7 +14,14 @@ describe('gateways that are another’s too', () => {
     };
     const tell = (chassis: string): void => {
       const members = [{ ...west, gateways: [gateway(chassis, '172.30.2.11')] }];
-      const nothing = { transitSwitches: [], removed: [], rejections: [], expected: [], silentDatabases: [] };
+      const nothing = {
+        transitSwitches: [],
+        removed: [],
+        rejections: [],
+        expected: [],
+        silentDatabases: [],
+        unreachedBy: [],
+      };
       hub.apply({ ...nothing, revision: 1, full: false, members }, 0);
     };
     assert.deepEqual(found(), []);

@@ -13,6 +13,7 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
   rejections: [],
   expected: [],
   silentDatabases: [],
+  unreachedBy: [],
   ...fields,
 });
 const north = { ...west, name: 'north' };

@@ -26,7 +26,7 @@ function gateway(
     tunnels: [...tunnels],
     probes: [],
     siblingTunnels: [...siblings],
-    siblingsCheckedAt: undefined,
+    checkedAt: undefined,
   };
 }
 

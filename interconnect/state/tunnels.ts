@@ -62,12 +62,12 @@ export class Tunnels {
 
   /** What the daemon of a gateway of this cluster says; of nobody, while there is none. */
   report(chassis: string): CutReport {
-    const { tunnels = [], siblingTunnels = [], siblingsCheckedAt } = this.gateway(chassis) ?? {};
+    const { tunnels = [], siblingTunnels = [], checkedAt } = this.gateway(chassis) ?? {};
     return {
       chassis,
       tunnels: tunnels.map(reportOf),
       siblings: siblingTunnels.map(reportOf),
-      checkedAt: siblingsCheckedAt,
+      checkedAt,
     };
   }
 

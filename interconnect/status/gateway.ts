@@ -7,10 +7,11 @@ import type {
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { GatewayObject } from '../watch/objects.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
+import { ailmentOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem } from './mtu.ts';
 import { isoOf, usableGateways, type Situation } from './situation.ts';
 
-const writtenByDaemon = ['tunnels', 'probes', 'siblingTunnels', 'siblingsCheckedAt'] as const;
+const writtenByDaemon = ['tunnels', 'probes', 'siblingTunnels', 'silentPrograms', 'checkedAt'] as const;
 /** Fields that the daemon of the node writes. */
 export const daemonFields: ReadonlySet<string> = new Set(writtenByDaemon);
 export type OwnGatewayStatus = Omit<InterconnectGatewayStatus, (typeof writtenByDaemon)[number]>;
@@ -61,7 +62,8 @@ export function peersOf({ remotes }: Situation): readonly GatewayPeer[] {
   return peers.sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }
 
-function readyOf(node: string, { local, isDead, clashes }: Situation, chassis: string | undefined): Verdict {
+function readyOf(node: string, situation: Situation, chassis: string | undefined): Verdict {
+  const { local, clashes } = situation;
   const clash = clashes.find((one) => one.node === node);
   if (clash !== undefined) return bad('Ready', clash.problem);
   const known = chassis === undefined ? undefined : local?.chassis.get(chassis);
@@ -73,10 +75,9 @@ function readyOf(node: string, { local, isDead, clashes }: Situation, chassis: s
     const message = `chassis ${chassis} of ${node} is no gateway yet: ovn-is-interconn is not set, or it has no geneve address; the daemon there sets it`;
     return bad('Ready', { code: 'NotInterconnect', message });
   }
-  if (chassis !== undefined && isDead(chassis)) {
-    const message = `chassis ${chassis} of ${node} lost its port to another gateway and its tunnels have not come up since; look at Open vSwitch and ovn-controller there`;
-    return bad('Ready', { code: 'Lost', message });
-  }
+  const ailment = chassis === undefined ? undefined : ailmentOf(chassis, situation);
+  if (ailment !== undefined)
+    return ailment.isKnown ? bad('Ready', ailment) : unknown('Ready', ailment.code, ailment.message);
   if (local?.gatewayNodes.some((gateway) => gateway.node === node && gateway.isDrained) === true)
     return good('Ready', 'Drained', 'its paths are kept on other gateways, because spec.drain is set');
   return good('Ready', 'Ready', `chassis ${chassis} can carry traffic`);
@@ -85,7 +86,7 @@ function readyOf(node: string, { local, isDead, clashes }: Situation, chassis: s
 function mtuVerdict(
   node: string,
   object: GatewayObject | undefined,
-  { wantedMtu }: Situation,
+  { wantedMtu, silent }: Situation,
   peers: readonly GatewayPeer[],
 ): Verdict {
   const names = new Map(peers.map(({ chassis, cluster }) => [chassis, `${chassis} of ${cluster}`]));
@@ -96,6 +97,9 @@ function mtuVerdict(
   });
   const [first] = problems;
   if (first !== undefined) return bad('PathMTU', { code: first.code, message: summary(problems) });
+  const silentSince = silent.get(node);
+  if (silentSince !== undefined)
+    return unknown('PathMTU', daemonSilent, `the daemon of ${node} has measured nothing since ${silentSince}`);
   if (!probes.some(({ mtu }) => mtu !== undefined))
     return unknown('PathMTU', 'NotMeasured', 'no probe to a gateway of another cluster has been answered yet');
   return good('PathMTU', 'Enough', `packets of ${wantedMtu} bytes pass`);

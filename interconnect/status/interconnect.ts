@@ -3,10 +3,12 @@ import type { InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import { hubSwitch } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SilentDatabase } from '../link/messages.ts';
+import type { GatewayNode } from '../state/local.ts';
 import { countRefused } from '../link/refused.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
+import { ailmentOf, daemonSilent, isReached, standingStill, type Ailment } from './gateway-health.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
-import { controllerStuck, isSilence } from './stuck.ts';
+import { isSilence } from './stuck.ts';
 
 export function renderInterconnect(
   situation: Situation,
@@ -57,7 +59,10 @@ function keptReady(kept: Verdict | undefined, known: readonly Verdict[], situati
 /** Of several conditions the first that traffic does not go on with. */
 function readyVerdict(needed: readonly Verdict[], situation: Situation): Verdict {
   const wrong = needed.find((verdict) => verdict.status !== 'True' && !isLesser(verdict, situation));
-  if (wrong !== undefined) return bad('Ready', { code: wrong.reason ?? 'NotReady', message: wrong.message ?? '' });
+  if (wrong !== undefined) {
+    const { status, reason = 'NotReady', message = '' } = wrong;
+    return status === 'Unknown' ? unknown('Ready', reason, message) : bad('Ready', { code: reason, message });
+  }
   return good('Ready', 'Ready', `remote clusters: ${situation.remotes.size}`);
 }
 
@@ -89,7 +94,7 @@ function figuresBefore(before: InterconnectStatus): Figures {
 /** By condition: reasons with which traffic goes on. One gateway less is what there are several for. */
 const lesser: Readonly<Record<string, readonly string[]>> = {
   GatewaysReady: ['ChassisMissing', 'GatewaysCutOff', 'Lost', 'AllDrained', 'WaitingForHub'],
-  RoutesConverged: [controllerStuck],
+  RoutesConverged: standingStill,
 };
 
 function isLesser({ type, reason = '' }: Verdict, situation: Situation): boolean {
@@ -97,8 +102,12 @@ function isLesser({ type, reason = '' }: Verdict, situation: Situation): boolean
   if (lesser[type]?.includes(reason) === true) return true;
   if (type === 'RoutesConverged') return reason === wishProblem(situation)?.code && networks.has(hubSwitch);
   if (type !== 'GatewaysReady') return false;
+  // Nobody here can tell, but others do: they reach this cluster.
+  if (reason === daemonSilent && isReached(situation) === true) return true;
   const isClashing = new Set(clashes.map(({ node }) => node));
   const others = local === undefined ? [] : usableGateways(local).filter(({ node }) => !isClashing.has(node));
+  if (ailments(situation).some(({ code }) => code === reason))
+    return others.some(({ chassis }) => ailmentOf(chassis, situation) === undefined);
   return clashes.some(({ problem }) => problem.code === reason) && others.length > 0;
 }
 
@@ -143,11 +152,9 @@ function gatewaysVerdict(situation: Situation): Verdict {
   }
   const cut = cutOffProblem(situation);
   if (cut !== undefined) return bad(type, cut);
-  const lost = local.gatewayNodes.filter(({ chassis }) => isDead(chassis)).map(({ node }) => node);
-  if (lost.length > 0) {
-    const message = `${lost.join(', ')} lost a port to another gateway and has not come back; look at Open vSwitch and ovn-controller there`;
-    return bad(type, { code: 'Lost', message });
-  }
+  const ill = ailments(situation);
+  const known = ill.filter(({ isKnown }) => isKnown);
+  if (known[0] !== undefined) return bad(type, { code: known[0].code, message: summary(known) });
   if (local.gatewayNodes.every(({ isDrained }) => isDrained))
     return bad(type, {
       code: 'AllDrained',
@@ -160,7 +167,14 @@ function gatewaysVerdict(situation: Situation): Verdict {
     return bad(type, { code: 'NotClaimed', message: `no gateway has taken the port on ${idle.join(', ')} yet` });
   const [stuck] = blocked;
   if (stuck !== undefined) return bad(type, { code: 'WaitingForHub', message: `path ${stuck[0]}: ${stuck[1]}` });
+  if (ill[0] !== undefined) return unknown(type, ill[0].code, summary(ill));
   return good(type, 'Claimed', `gateways: ${usable.length}`);
+}
+
+/** Of gateways, all or those meant. */
+function ailments(situation: Situation, isMeant: (gateway: GatewayNode) => boolean = () => true): readonly Ailment[] {
+  const gateways = situation.local?.gatewayNodes.filter(isMeant) ?? [];
+  return gateways.flatMap(({ chassis }) => ailmentOf(chassis, situation) ?? []);
 }
 
 /** Two that live and do not hear each other: no order may have both, and a packet from one to the other is lost. */
@@ -186,6 +200,10 @@ function convergedVerdict(situation: Situation): Verdict {
   if (first !== undefined) return bad(type, { code: first.code, message: summary(stuck) });
   const problem = problems[0] ?? networkProblems.values().next().value ?? wishProblem(situation);
   if (problem !== undefined) return bad(type, problem);
+  // One that was lost has nothing left to forward for, and so nothing to take up.
+  const ill = ailments(situation, ({ chassis }) => !situation.isDead(chassis));
+  const standing = ill.find(({ code }) => standingStill.includes(code));
+  if (standing !== undefined) return bad(type, { code: standing.code, message: standing.message });
   if (networks.size === 0) {
     const message = 'the hub has not given this cluster a port on a transit switch yet';
     return bad(type, link.problem ?? hubDelay(situation) ?? { code: 'WaitingForHub', message });

@@ -2,11 +2,12 @@
 import type { RemoteClusterStatus, RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Member } from '../link/messages.ts';
-import type { PathVerdict } from '../plan/paths.ts';
+import { isUnreachable, known, type PathVerdict } from '../plan/paths.ts';
 import { handleOf } from '../plan/remote.ts';
 import type { RouteUse } from '../plan/route-use.ts';
 import type { RemoteState } from '../state/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
+import { ailmentOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem, probeOf } from './mtu.ts';
 import { listRoutes } from './prefix-list.ts';
 import { isoOf, type Situation } from './situation.ts';
@@ -18,9 +19,9 @@ export function renderRemoteCluster(
   before: RemoteClusterStatus,
 ): RemoteClusterStatus {
   const conflicts = situation.remotes.conflicts.get(member.name) ?? [];
-  const verdicts = state?.verdicts ?? [];
+  const verdicts = (state?.verdicts ?? []).map((verdict) => asKnown(verdict, member, situation));
   const paths = verdicts.map((verdict) => pathOf(verdict, situation, before));
-  const [phase, ready] = phaseOf(member, state, conflicts);
+  const [phase, ready] = phaseOf(member, verdicts, conflicts);
   const uses = state?.uses ?? [];
   const { routes, prefixes, unlisted, verdict: listed } = listRoutes(member.name, uses);
   const conditions = [
@@ -56,6 +57,21 @@ function isActive({ rejected, hops }: RouteUse): boolean {
   return rejected === undefined && hops.some(({ isUsed }) => isUsed);
 }
 
+const notForwarding: readonly string[] = ['VswitchdDown', 'GatewayDown'];
+const notMeasuring: readonly string[] = ['OvsdbServerDown', daemonSilent];
+
+/** What was measured last counts as long as it is measured: then what is known of the gateway does, and what the other cluster says. */
+function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): PathVerdict {
+  const ailment = verdict.localGateway === '' ? undefined : ailmentOf(verdict.localGateway, situation);
+  if (ailment === undefined) return verdict;
+  const { code: reason, message } = ailment;
+  if (notForwarding.includes(reason)) return known(verdict, 'Down', ailment);
+  if (!notMeasuring.includes(reason)) return verdict;
+  if (!situation.unreachedBy.has(name)) return known(verdict, 'Unknown', ailment);
+  const said = `${name} says that every path of its to this cluster is down; ${message}`;
+  return known(verdict, 'Down', { code: 'NotReached', message: said });
+}
+
 /** Three digits are more than two probes agree on, and the next one would be a write for nothing. */
 function rounded(ms: number): number {
   return Number(ms.toPrecision(2));
@@ -64,7 +80,8 @@ function rounded(ms: number): number {
 function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteClusterStatus): RemotePathStatus {
   const { network, index, localGateway, remoteGateway, state, reason, message, bfd } = verdict;
   const gateway = situation.gatewayOf(localGateway);
-  const probe = probeOf(gateway, remoteGateway);
+  const isMeasured = ailmentOf(localGateway, situation) === undefined;
+  const probe = isMeasured ? probeOf(gateway, remoteGateway) : undefined;
   const tunnel = gateway?.tunnels.find(({ chassis }) => chassis === remoteGateway);
   const known = before.paths?.find((path) => path.transitSwitch === network && path.path === index);
   const since = known?.state === state ? known.since : undefined;
@@ -86,7 +103,7 @@ function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteCluste
 
 type Phase = NonNullable<RemoteClusterStatus['phase']>;
 
-function phaseOf(member: Member, state: RemoteState | undefined, conflicts: readonly Problem[]): [Phase, Verdict] {
+function phaseOf(member: Member, verdicts: readonly PathVerdict[], conflicts: readonly Problem[]): [Phase, Verdict] {
   const { name } = member;
   const fail = (phase: Phase, code: string, message: string): [Phase, Verdict] => [
     phase,
@@ -98,8 +115,8 @@ function phaseOf(member: Member, state: RemoteState | undefined, conflicts: read
       'NoGateway',
       `${name} has no gateway: nothing there can be reached until one of its nodes is`,
     );
-  if (state?.isUnreachable === true) {
-    const refused = state.verdicts.find(({ reason }) => reason !== 'TunnelDown');
+  if (isUnreachable(verdicts)) {
+    const refused = verdicts.find(({ reason }) => reason !== 'TunnelDown');
     if (refused !== undefined) return fail('Unreachable', refused.reason, refused.message);
     const seen = member.connected ? 'the hub still has a session of it' : 'and the hub has no session of it';
     return fail('Unreachable', 'AllPathsDown', `the tunnels to all gateways of ${name} are down; ${seen}`);
@@ -108,17 +125,24 @@ function phaseOf(member: Member, state: RemoteState | undefined, conflicts: read
   if (conflict !== undefined) return fail('Conflicted', conflict.code, summary(conflicts));
   if (!member.foreign && !member.connected)
     return fail('Stale', 'NoSession', `${name} has no session with the hub; its routes are kept as they were`);
-  const verdicts = state?.verdicts ?? [];
   if (verdicts.length === 0) return fail('Joining', 'NoPath', `${name} and this cluster have no path in common yet`);
   if (member.ports.every(({ holder }) => holder === ''))
     return fail('Joining', 'NoActiveGateway', `no gateway of ${name} has taken a port yet`);
-  const rest = verdicts.find((verdict) => verdict.state !== 'Up');
+  const rest = worstOf(verdicts);
+  if (rest?.state === 'Unknown') return ['Degraded', unknown('Ready', rest.reason, rest.message)];
   if (rest !== undefined && !member.foreign) return fail('Degraded', rest.reason, rest.message);
   return ['Ready', good('Ready', 'Ready', member.foreign ? 'runs its own ovn-ic' : 'in contact with the hub')];
 }
 
+/** What is known to be wrong, before what is not known. */
+function worstOf(verdicts: readonly PathVerdict[]): PathVerdict | undefined {
+  const wrong = verdicts.filter(({ state }) => state !== 'Up');
+  return wrong.find(({ state }) => state !== 'Unknown') ?? wrong[0];
+}
+
 function pathsVerdict(verdicts: readonly PathVerdict[]): Verdict {
-  const wrong = verdicts.find(({ state }) => state !== 'Up');
+  const wrong = worstOf(verdicts);
+  if (wrong?.state === 'Unknown') return unknown('PathsUp', wrong.reason, wrong.message);
   if (wrong !== undefined) return bad('PathsUp', { code: wrong.reason, message: wrong.message });
   if (verdicts.length === 0) return unknown('PathsUp', 'NoPath', 'there is no path in common yet');
   return good('PathsUp', 'Up', `paths: ${verdicts.length}`);
@@ -133,7 +157,8 @@ function conflictsVerdict(conflicts: readonly Problem[]): Verdict {
 function mtuVerdict(verdicts: readonly PathVerdict[], { gatewayOf, wantedMtu }: Situation): Verdict {
   const problems: Problem[] = [];
   let measured = 0;
-  for (const { localGateway: from, remoteGateway: to } of verdicts) {
+  for (const { localGateway: from, remoteGateway: to, state } of verdicts) {
+    if (state === 'Unknown') continue;
     const probe = probeOf(gatewayOf(from), to);
     if (probe?.mtu !== undefined) measured += 1;
     const problem = mtuProblem(probe, wantedMtu, { from, to });

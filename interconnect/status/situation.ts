@@ -22,6 +22,12 @@ export interface Situation {
   readonly rejections: readonly Rejection[];
   /** Of the hub, those that do not answer. */
   readonly silentDatabases: readonly SilentDatabase[];
+  /** Connected members that say that every path of theirs to this cluster is down. */
+  readonly unreachedBy: ReadonlySet<string>;
+  /** Nodes of gateways whose daemon is silent → when it last looked, by its own clock. */
+  readonly silent: ReadonlyMap<string, string>;
+  /** Nodes of gateways whose ovn-controller does not follow → since when, in Unix milliseconds. */
+  readonly behind: ReadonlyMap<string, number>;
   /** What of this cluster's OVN stands still, the cause of the rest first. */
   readonly stuck: readonly Problem[];
   /** Gateways of this cluster whose chassis or tunnel address is another's too. */

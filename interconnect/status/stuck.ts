@@ -12,7 +12,11 @@ export function isSilence(code: string): boolean {
   return Object.values<string>(silent).includes(code);
 }
 
-export function stuckProblems({ northbound, southbound, northd, controllers }: StandingStill): readonly Problem[] {
+/** `ailmentOf` says why the ovn-controller of a gateway's node cannot follow, where more than that is known. */
+export function stuckProblems(
+  { northbound, southbound, northd, controllers }: StandingStill,
+  ailmentOf: (node: string) => Problem | undefined = () => undefined,
+): readonly Problem[] {
   const problems: Problem[] = [];
   const databases = [
     ['northbound', northbound],
@@ -32,6 +36,8 @@ export function stuckProblems({ northbound, southbound, northd, controllers }: S
   return [...controllers]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([node, sinceMs]) => {
+      const ailment = ailmentOf(node);
+      if (ailment !== undefined) return { code: ailment.code, message: ailment.message };
       const message = `ovn-controller of gateway ${node} has taken up nothing since ${isoOf(sinceMs)}: it forwards by what it had; look at its process and log there, and at its way to the southbound database`;
       return { code: controllerStuck, message };
     });

@@ -10,12 +10,14 @@ import type { HubView } from '../state/hub-view.ts';
 import type { Progress } from '../state/progress.ts';
 import type { Interconnect } from '../watch/objects.ts';
 import type { Sources } from '../watch/sources.ts';
+import { ailmentOf } from './gateway-health.ts';
 import { wantedMtuOf } from './mtu.ts';
 import { policyFigures } from './policy-figures.ts';
 import { Reporter } from './report.ts';
 import { RoutePolicyReporter } from './route-policies.ts';
 import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 
 export interface TellingOptions {
   readonly client: KubeClient;
@@ -34,6 +36,8 @@ export interface Told {
   readonly progress: Progress;
   /** What of this cluster's OVN stands still. */
   readonly still: StandingStill;
+  /** Nodes of gateways whose daemon is silent → when it last looked. */
+  readonly silent: ReadonlyMap<string, string>;
   readonly nowMs: number;
 }
 
@@ -130,24 +134,36 @@ function situationOf(object: Interconnect | undefined, told: Told): Situation {
   const { hub, member, link, progress, nowMs } = told;
   const spec = object?.spec;
   const isWrong = spec !== undefined && 'code' in spec;
-  return {
+  const facts = {
     local: member.local,
+    members: hub.members,
+    unreachedBy: hub.unreachedBy,
+    silent: told.silent,
+    behind: told.still.controllers,
+    gatewayOf: (chassis: string) => member.tunnels.gateway(chassis),
+    isDead: (chassis: string) => member.isDead(chassis),
+  };
+  const ailmentAt = (node: string): Problem | undefined => {
+    const chassis = facts.local?.gatewayNodes.find((gateway) => gateway.node === node)?.chassis;
+    const ailment = chassis === undefined ? undefined : ailmentOf(chassis, facts);
+    // That its daemon is silent is no reason why ovn-controller does not follow.
+    return ailment?.isKnown === true ? ailment : undefined;
+  };
+  return {
+    ...facts,
     link,
     isHubKnown: hub.isComplete,
-    members: hub.members,
     expected: hub.expected,
     switches: hub.switches,
     rejections: hub.rejections,
     silentDatabases: hub.silentDatabases,
-    stuck: stuckProblems(told.still),
+    stuck: stuckProblems(told.still, ailmentAt),
     clashes: member.clashes,
     networks: member.networks,
     networkProblems: member.problems,
     blocked: member.blocked,
     takeovers: member.takeovers,
     remotes: member.network.remotes,
-    gatewayOf: (chassis) => member.tunnels.gateway(chassis),
-    isDead: (chassis) => member.isDead(chassis),
     cuts: member.cuts,
     wantedMtu: wantedMtuOf(spec === undefined || isWrong ? 0 : spec.mtu),
     prefixesOffered: member.prefixesOffered,

@@ -2,7 +2,8 @@
 import type { TransitPathStatus, TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OwnNetwork, OwnPath } from '../state/networks.ts';
-import { bad, good, summary, withVerdicts, type Verdict } from './conditions.ts';
+import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
+import { ailmentOf } from './gateway-health.ts';
 import { isoOf, type Situation } from './situation.ts';
 
 export function renderTransitSwitch(
@@ -53,6 +54,10 @@ function readyOf(name: string, network: OwnNetwork | undefined, situation: Situa
     const message = `no gateway of this cluster has taken its port on ${idle.map((path) => path.switch).join(', ')}`;
     return fail({ code: 'NotClaimed', message });
   }
+  const ailments = network.paths.map(({ holder }) => (holder === '' ? undefined : ailmentOf(holder, situation)));
+  const [first] = ailments.filter((one) => one !== undefined);
+  if (first !== undefined && !ailments.includes(undefined))
+    return first.isKnown ? fail(first) : unknown('Ready', first.code, first.message);
   const holders = network.paths.map((path) => `${path.switch} by ${path.holder}`).join(', ');
   return good('Ready', 'Claimed', `forwarded for: ${holders}`);
 }

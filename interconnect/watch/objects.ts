@@ -150,7 +150,7 @@ export interface GatewayObject extends Life {
   /** To the other gateways of this cluster. */
   readonly siblingTunnels: readonly GatewayTunnel[];
   /** When they were last looked at, by the node's clock. */
-  readonly siblingsCheckedAt: string | undefined;
+  readonly checkedAt: string | undefined;
 }
 
 export function parseGateway(raw: RawObject): GatewayObject {
@@ -166,6 +166,6 @@ export function parseGateway(raw: RawObject): GatewayObject {
     tunnels: status.tunnels ?? [],
     probes: status.probes ?? [],
     siblingTunnels: status.siblingTunnels ?? [],
-    siblingsCheckedAt: status.siblingsCheckedAt,
+    checkedAt: status.checkedAt,
   };
 }

@@ -58,7 +58,7 @@ describe('the daemon of n1', () => {
       ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'True')] }),
     },
     { what: 'the same again', path: '', ...statusOf('n1', { conditions: [condition('NetworkUnavailable', 'False')] }) },
-    gateway('n1', { tunnels: [], probes: [], siblingTunnels: [], siblingsCheckedAt: time }),
+    gateway('n1', { tunnels: [], probes: [], siblingTunnels: [], silentPrograms: [], checkedAt: time }),
     {
       what: 'an event about a pod',
       ...bed.eventOf('isthmus-daemon', 'n1', { kind: 'Pod', namespace: 'default', name: 'web' }),

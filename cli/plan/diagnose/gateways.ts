@@ -1,5 +1,6 @@
 /** Steps within one cluster: are there gateway nodes, are they chassis, do their daemons report, may they carry anything. */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
+import { isTunnelDown } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { plural } from '../../render/units.ts';
 import {
@@ -42,10 +43,39 @@ export function checkGatewayNodes({ near }: Side): Outcome {
 export function checkGatewayHealth({ near }: Side): Outcome | undefined {
   const nodes = selectedNodes(near);
   if (nodes.length === 0) return undefined;
-  const causes = nodes.flatMap((node) => [...nodeCauses(near, node), ...chassisCauses(near, node)]);
+  const causes = nodes.flatMap((node) => healthCauses(near, node));
   const said = saidStuck(near, ['OvnControllerStuck']);
   if (said !== undefined && causes.length === 0) return said;
   return failedIf(causes, `${plural(nodes.length, 'gateway node')} well`);
+}
+
+/** Each by one name: what its node, its agent and its databases say of the same program is not told thrice. */
+function healthCauses(near: Snapshot, node: Node): readonly Cause[] {
+  const said = nodeCauses(near, node);
+  const ailment = ailmentCause(near, node);
+  const found = ailment === undefined || said.some(({ code }) => code === ailment.code) ? said : [...said, ailment];
+  // An ovn-controller follows nothing where its node is gone, or the ovs-vswitchd that it writes to.
+  return found.length > 0 ? found : chassisCauses(near, node);
+}
+
+/** What the agent says of programs of the node, and of all of it. */
+function ailmentCause(near: Snapshot, { name }: Node): Cause | undefined {
+  const ready = readyOf(near, name);
+  const fix = ready?.status === 'False' ? ailmentFixes[ready.reason ?? ''] : undefined;
+  return fix === undefined ? undefined : cause(ready?.reason ?? '', ready?.message ?? `gateway ${name} is ill`, fix);
+}
+
+function readyOf(near: Snapshot, node: string): Condition | undefined {
+  return conditionOf(near.gateways.find((gateway) => gateway.node === node)?.status.conditions, 'Ready');
+}
+
+/** Reason that the agent gives for daemons that do not look at their tunnels any more. */
+export const daemonSilent = 'DaemonSilent';
+const notMeasuring: readonly string[] = [daemonSilent, 'GatewayDown', 'OvsdbServerDown'];
+
+/** Whether what the daemon of a gateway said of tunnels still counts. */
+export function isMeasuring({ status }: Gateway): boolean {
+  return !notMeasuring.includes(conditionOf(status.conditions, 'Ready')?.reason ?? '');
 }
 
 function nodeCauses(near: Snapshot, node: Node): readonly Cause[] {
@@ -89,6 +119,10 @@ function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
   const chassis = near.ovn?.chassis.find(({ name }) => name === chassisOf(near, node));
   // What has another's name does not follow under it: that is told of the name.
   if (chassis?.isCurrent !== false || chassis.isRemote || clashOf(near, node) !== undefined) return [];
+  if (isUnheard(near, chassis.name)) {
+    const message = `nothing is heard of gateway ${node.name} (chassis ${chassis.name}), and its ovn-controller does not follow: ovs-vswitchd on it is dead or frozen, or the node or its link is down`;
+    return [cause('GatewayDown', message, lostGatewayFix)];
+  }
   const message = `ovn-controller of gateway node ${node.name} (chassis ${chassis.name}) does not take up what the southbound database says`;
   return [
     cause(
@@ -97,6 +131,14 @@ function chassisCauses(near: Snapshot, node: Node): readonly Cause[] {
       'it is dead, frozen or cut off from the southbound database: look at its log on that node',
     ),
   ];
+}
+
+/** By the other gateways of the cluster. */
+function isUnheard(near: Snapshot, chassis: string): boolean {
+  const words = near.gateways
+    .filter((gateway) => gateway.status.chassis !== chassis && isMeasuring(gateway))
+    .flatMap(({ status }) => status.siblingTunnels?.filter((tunnel) => tunnel.chassis === chassis) ?? []);
+  return words.length > 0 && words.every(({ state }) => isTunnelDown(state));
 }
 
 function chassisOf(near: Snapshot, node: Node): string {
@@ -108,8 +150,19 @@ const duplicates = new Set(['DuplicateChassis', 'DuplicateEncap']);
 export const lostGatewayFix =
   'look at ovs-vswitchd on that node first (with a userspace datapath the address of the node goes with it), then at ovn-controller and the node itself';
 
-/** Reasons of GatewaysReady that tell of ports, drains, missing nodes and of gateways among themselves. */
-const ofOtherSteps = new Set(['NotClaimed', 'NoGateway', 'AllDrained', 'WaitingForHub', 'GatewaysCutOff']);
+/** Reasons that a gateway is not ready for, which the step of their health tells → what to do. */
+const ailmentFixes: Readonly<Record<string, string>> = {
+  VswitchdDown: 'start or thaw ovs-vswitchd on that node; its log says why it ended',
+  GatewayDown: lostGatewayFix,
+  OvsdbServerDown: 'start or thaw the ovsdb-server of Open vSwitch on that node; its log says why it ended',
+  OvnControllerDown: 'start or thaw ovn-controller on that node; its log says why it ended',
+};
+
+/** Reasons of GatewaysReady that tell of ports, drains, missing nodes, of gateways among themselves, and of their health. */
+const ofOtherSteps = new Set([
+  ...['NotClaimed', 'NoGateway', 'AllDrained', 'WaitingForHub', 'GatewaysCutOff', daemonSilent],
+  ...Object.keys(ailmentFixes),
+]);
 
 export function checkChassis({ near }: Side): Outcome | undefined {
   const nodes = selectedNodes(near);
@@ -163,7 +216,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
     const message = `gateway node ${node.name} has no chassis: its daemon has not said what Open vSwitch calls itself`;
     return [cause('ChassisUnknown', message, `look at the daemon, ovn-controller and Open vSwitch on ${node.name}`)];
   }
-  if (ready?.status !== 'False' || isOfPaths(ready.reason)) return [];
+  if (ready?.status !== 'False' || isOfPaths(ready.reason) || ailmentFixes[ready.reason ?? ''] !== undefined) return [];
   const message = ready.message ?? `gateway ${node.name} is not ready`;
   if (ready.reason === 'Lost') return [cause('GatewayDown', message, lostGatewayFix)];
   return [cause(ready.reason ?? 'ChassisUnknown', message, chassisFix(node, ready))];
@@ -203,17 +256,13 @@ export function usableGateways(near: Snapshot): readonly Gateway[] {
   return near.gateways.filter(({ node }) => selected.has(node));
 }
 
-/** A daemon writes what it measures at least twice a minute; with many peers less often. */
-const silenceMs = 60_000;
-const fewPeers = 50;
+/** A daemon looks every three seconds. The agent says so where one does not; this is for where the agent says nothing. */
+const silenceMs = 30_000;
 
-/** For how long the daemon has measured nothing, where that is too long and the clocks can be trusted. */
-function silentMs(
-  { lease, nowMs }: Snapshot,
-  { measuredMs, status }: Pick<Gateway, 'measuredMs' | 'status'>,
-): number | undefined {
+/** For how long the daemon has looked at nothing, where that is too long and the clocks can be trusted. */
+function silentMs({ lease, nowMs }: Snapshot, { measuredMs }: Pick<Gateway, 'measuredMs'>): number | undefined {
   const isTrusted = lease !== undefined && Math.abs(nowMs - lease.renewedMs) < silenceMs / 3;
-  if (!isTrusted || measuredMs === undefined || (status.peers ?? []).length > fewPeers) return undefined;
+  if (!isTrusted || measuredMs === undefined) return undefined;
   return nowMs - measuredMs > silenceMs ? nowMs - measuredMs : undefined;
 }
 
@@ -229,12 +278,18 @@ export function checkReports({ near }: Side): Outcome | undefined {
     failures.push(cause('GatewayObjectMissing', `there is no InterconnectGateway ${name}`, fix));
   }
   for (const { node, measuredMs, status } of gateways) {
+    const ready = readyOf(near, node);
+    const isSaid = ready?.status === 'Unknown' && ready.reason === daemonSilent;
     const peers = status.peers ?? [];
     const told = new Set((status.tunnels ?? []).map(({ chassis }) => chassis));
     const silent = peers.filter(({ chassis }) => !told.has(chassis));
-    const agedMs = silentMs(near, { measuredMs, status });
-    if (silent.length === 0 && agedMs === undefined) continue;
+    const agedMs = silentMs(near, { measuredMs });
+    if (silent.length === 0 && agedMs === undefined && !isSaid) continue;
     const fix = `see that the daemon runs there: kubectl -n ${near.namespace} get pods -l app.kubernetes.io/name=isthmus-daemon --field-selector spec.nodeName=${node}; then ovs-vsctl show on ${node}`;
+    if (isSaid) {
+      failures.push(cause(daemonSilent, ready.message ?? `the daemon of gateway ${node} is silent`, fix));
+      continue;
+    }
     if (silent.length === 0 && agedMs !== undefined) {
       const message = `the daemon of gateway ${node} has measured nothing for ${Math.round(agedMs / 1000)} s; what it says of tunnels is as old`;
       failures.push(cause('DaemonSilent', message, fix));

@@ -135,6 +135,7 @@ const pathWords: Readonly<
     'is on its way to another gateway',
     'wait some seconds; if it stays so, look at northd and ovn-controller of the gateways, and at the hub: nothing moves without it',
   ],
+  Unknown: ['PathUnknown', 'is not measured by anybody now', 'see the reports of the daemons above'],
   Draining: ['PathDraining', 'is drained', 'undrain the gateway when the work there is done: isthmus ic undrain NODE'],
 };
 

@@ -82,7 +82,7 @@ export const steps: readonly Step[] = [
   {
     id: 'converged',
     name: 'convergence',
-    needs: ['agent', 'hub', 'hub-databases', 'joined', 'databases', 'transit', 'conflicts'],
+    needs: ['agent', 'hub', 'hub-databases', 'joined', 'databases', 'gateway-health', 'transit', 'conflicts'],
     check: checkConverged,
   },
 ];

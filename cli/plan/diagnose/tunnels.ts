@@ -6,7 +6,7 @@
 import type { GatewayProbe, GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import { plural } from '../../render/units.ts';
 import { type Gateway, type Snapshot } from '../../state/snapshot.ts';
-import { usableGateways } from './gateways.ts';
+import { isMeasuring, usableGateways } from './gateways.ts';
 import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
 /** One gateway of ours and one of theirs. */
@@ -34,16 +34,20 @@ type Fault =
 
 /** Every tunnel to a gateway of the peer, or of all peers. */
 export function pairsOf({ near, far, peer }: Side): readonly Pair[] {
-  return usableGateways(near).flatMap((ours) =>
-    (ours.status.tunnels ?? []).flatMap((tunnel) => {
-      const cluster = clusterOf(near, ours, tunnel.chassis);
-      if (cluster === undefined || (peer !== undefined && cluster !== peer)) return [];
-      const theirs = far?.gateways.find(({ status }) => status.chassis === tunnel.chassis);
-      const reverse = theirs?.status.tunnels?.find(({ chassis }) => chassis === ours.status.chassis);
-      const probe = ours.status.probes?.find(({ chassis }) => chassis === tunnel.chassis);
-      return [{ ours, cluster, tunnel, reverse, probe }];
-    }),
-  );
+  return usableGateways(near)
+    .filter(isMeasuring)
+    .flatMap((ours) =>
+      (ours.status.tunnels ?? []).flatMap((tunnel) => {
+        const cluster = clusterOf(near, ours, tunnel.chassis);
+        if (cluster === undefined || (peer !== undefined && cluster !== peer)) return [];
+        const theirs = far?.gateways.find(
+          (gateway) => gateway.status.chassis === tunnel.chassis && isMeasuring(gateway),
+        );
+        const reverse = theirs?.status.tunnels?.find(({ chassis }) => chassis === ours.status.chassis);
+        const probe = ours.status.probes?.find(({ chassis }) => chassis === tunnel.chassis);
+        return [{ ours, cluster, tunnel, reverse, probe }];
+      }),
+    );
 }
 
 /** Tunnels between this cluster's own nodes are no matter of the interconnect. */
@@ -103,9 +107,7 @@ function isLost(probe: GatewayProbe | undefined): boolean {
 export function checkTunnels(side: Side): Outcome | undefined {
   const pairs = pairsOf(side);
   if (pairs.length === 0)
-    return side.near.remotes.length === 0
-      ? undefined
-      : unknown('no daemon of a gateway has reported a tunnel to there');
+    return side.near.remotes.length === 0 ? undefined : unknown('no daemon of a gateway reports a tunnel to there');
   const faults = faultsOf(pairs);
   const groups = Map.groupBy(pairs, (pair) => faults.get(pair));
   const failures: Cause[] = [];
@@ -224,13 +226,15 @@ function nameAll(pairs: readonly Pair[], label: string): string {
 }
 
 export function checkMtu(side: Side): Outcome | undefined {
-  const probed = usableGateways(side.near).flatMap((ours) =>
-    (ours.status.probes ?? []).flatMap((probe) => {
-      const cluster = clusterOf(side.near, ours, probe.chassis);
-      const isMeant = cluster !== undefined && (side.peer === undefined || cluster === side.peer);
-      return isMeant ? [{ ours, cluster, probe }] : [];
-    }),
-  );
+  const probed = usableGateways(side.near)
+    .filter(isMeasuring)
+    .flatMap((ours) =>
+      (ours.status.probes ?? []).flatMap((probe) => {
+        const cluster = clusterOf(side.near, ours, probe.chassis);
+        const isMeant = cluster !== undefined && (side.peer === undefined || cluster === side.peer);
+        return isMeant ? [{ ours, cluster, probe }] : [];
+      }),
+    );
   if (probed.length === 0) return undefined;
   const failures: Cause[] = [];
   const warnings: Cause[] = [];

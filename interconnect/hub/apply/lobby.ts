@@ -92,6 +92,7 @@ class WaitingCalls implements HubCalls {
       rejections: [],
       expected: expected.sort(),
       silentDatabases: this.#silent,
+      unreachedBy: [],
     });
   }
 

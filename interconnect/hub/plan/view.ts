@@ -103,7 +103,7 @@ export function switchesFor(
 export function isNews(before: Omit<HubUpdate, 'full'> | undefined, after: Omit<HubUpdate, 'full'>): boolean {
   if (before === undefined || after.members.length + after.removed.length > 0) return true;
   if (before.revision !== after.revision) return true;
-  const { transitSwitches, rejections, expected, silentDatabases } = after;
-  const told = [before.transitSwitches, before.rejections, before.expected, before.silentDatabases];
-  return JSON.stringify(told) !== JSON.stringify([transitSwitches, rejections, expected, silentDatabases]);
+  const textOf = ({ transitSwitches, rejections, expected, silentDatabases, unreachedBy }: typeof after): string =>
+    JSON.stringify([transitSwitches, rejections, expected, silentDatabases, unreachedBy]);
+  return textOf(before) !== textOf(after);
 }

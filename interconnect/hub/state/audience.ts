@@ -113,9 +113,17 @@ export class Audience {
     if (candidate === open) this.#candidates.delete(name);
     if (this.#sessions.get(name) !== open) return false;
     this.#sessions.delete(name);
+    for (const other of open.unreachable) this.ownChanged(other);
     if (candidate === undefined) return true;
     this.accept(candidate);
     return false;
+  }
+
+  /** What a member says of the others: those of whom it says another thing are told. */
+  hear(open: OpenSession, unreachable: ReadonlySet<string>): void {
+    const turned = open.unreachable.symmetricDifference(unreachable);
+    open.unreachable = unreachable;
+    for (const name of turned) this.ownChanged(name);
   }
 
   /** Its session goes on. One that waits to take its place has a certificate of the former name, which is over. */
@@ -220,13 +228,18 @@ export class Audience {
       rejections: this.#scene.rejections(name),
       expected: this.#scene.expected().filter((one) => one !== name),
       silentDatabases: this.#scene.silentDatabases(),
+      unreachedBy: this.#unreachedBy(name),
     };
+  }
+
+  #unreachedBy(name: string): readonly string[] {
+    return [...this.#sessions].flatMap(([other, { unreachable }]) => (unreachable.has(name) ? [other] : [])).sort();
   }
 
   /** To a session that was told nothing yet: nothing may be concluded from it. */
   #nothing(name: string): Omit<HubUpdate, 'full'> {
-    const { rejections, expected, silentDatabases } = this.#own(name, { revision: 0 });
-    return { revision: 0, transitSwitches: [], members: [], removed: [], rejections, expected, silentDatabases };
+    const own = this.#own(name, { revision: 0 });
+    return { ...own, transitSwitches: [], members: [], removed: [] };
   }
 
   #differences(

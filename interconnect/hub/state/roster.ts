@@ -205,7 +205,7 @@ export class Roster {
 
   #hear(open: OpenSession, state: MemberState): void {
     open.revision = state.revision;
-    open.unreachable = new Set(state.unreachable);
+    this.#audience.hear(open, new Set(state.unreachable));
     this.#members.wish(open.name, state);
   }
 

@@ -49,6 +49,9 @@ export const gatewayTunnel = z.object({
   since: dateTime.describe('When the state was first seen as it is.').optional(),
 });
 
+/** Programs of a gateway's node without which it cannot forward, or takes up no change. */
+export const gatewayProgram = z.enum(['ovn-controller', 'ovs-vswitchd', 'ovsdb-server']);
+
 /** What packets of known size between the two tunnel addresses met, outside the tunnel. */
 export const gatewayProbe = z.object({
   chassis: z.string(),
@@ -104,9 +107,13 @@ export const interconnectGatewayStatus = z.object({
     .meta(mapList('chassis'))
     .describe('One for each sibling; written by the daemon of the node, at once when a state changes.')
     .optional(),
-  siblingsCheckedAt: dateTime
+  silentPrograms: z
+    .array(gatewayProgram)
+    .describe('Programs of the node that do not answer: dead or frozen; written by the daemon of the node.')
+    .optional(),
+  checkedAt: dateTime
     .describe(
-      'When the daemon of the node last looked at `siblingTunnels`; written every second while a sibling is cut off, so that a node that dies then is noticed.',
+      'When the daemon of the node last looked, by its clock; written every three seconds, and every second while a sibling is cut off. Once it stands still, nothing that the daemon has written is known any more.',
     )
     .optional(),
 });
@@ -116,6 +123,7 @@ export type InterconnectGatewayStatus = z.infer<typeof interconnectGatewayStatus
 export type GatewayPeer = z.infer<typeof gatewayPeer>;
 export type GatewaySibling = z.infer<typeof gatewaySibling>;
 export type GatewayTunnel = z.infer<typeof gatewayTunnel>;
+export type GatewayProgram = z.infer<typeof gatewayProgram>;
 export type GatewayProbe = z.infer<typeof gatewayProbe>;
 
 /** Nothing arrives, or the other end says so of its side: one that hears nothing says `init` or `down`, as RFC 5880 has it. */

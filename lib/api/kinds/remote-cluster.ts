@@ -8,9 +8,9 @@ export const remotePath = z.object({
   localGateway: z.string().describe('Chassis; empty while none holds the port.').optional(),
   remoteGateway: z.string().optional(),
   state: z
-    .enum(['Up', 'HoldDown', 'Draining', 'Moving', 'Down'])
+    .enum(['Up', 'HoldDown', 'Draining', 'Moving', 'Down', 'Unknown'])
     .describe(
-      'HoldDown: well, but not for long enough to carry traffic while others do. Moving: on its way to another gateway.',
+      'Unknown: nobody measures it now. HoldDown: well, but not for long enough to carry traffic while others do. Moving: on its way to another gateway.',
     ),
   reason: z.string().describe('Why it is not Up, in one word.').optional(),
   message: z.string().describe('The same in a sentence, with what to do.').optional(),
