@@ -69,7 +69,8 @@ describe('Subnet', () => {
     'NAT rules of either family, with and without match': {
       cidrBlock: '10.66.0.0/16,fd00:66::/64',
       natOutgoingPolicyRules: [
-        { match: { srcIPs: 'fd00:66::/96', dstIPs: 'fd01::1' }, action: 'nat' },
+        { match: { srcIPs: 'fd00:66::/96', dstIPs: 'fd01::1, fd02::/64,fd03::' }, action: 'nat' },
+        { match: { srcIPs: '', dstIPs: '192.0.2.0/24, 198.51.100.1' }, action: 'nat' },
         { action: 'forward' },
       ],
     },
@@ -145,6 +146,17 @@ describe('Subnet', () => {
       },
       /must be of one family/,
     ],
+    ...['10.66.0.300', '10.66.0.0/24 192.0.2.1', '10.66.0.0/24,', 'FD00::1', '10.66.0', '10.66.0.0/', ','].flatMap(
+      (list) =>
+        (['srcIPs', 'dstIPs'] as const).map((field): [string, object, RegExp] => [
+          `"${list}" as ${field} of a NAT rule`,
+          { cidrBlock: '10.66.0.0/16', natOutgoingPolicyRules: [{ match: { [field]: list } }] },
+          new RegExp(
+            `^(?!.*25\\[0-5).*${field} must be CIDRs or IP addresses \\(IPv6 in lower case\\) separated by commas`,
+            's',
+          ),
+        ]),
+    ),
     [
       'an unknown action of a NAT rule',
       { cidrBlock: '10.66.0.0/16', natOutgoingPolicyRules: [{ action: 'snat' }] },
@@ -203,6 +215,25 @@ test('a Vpc as Kube-OVN users write it is accepted; a reroute without next hop i
   assert.match(await tryCreate(vpcs, 'a', lost), /action reroute needs nextHopIP/);
   const bad = { staticRoutes: [{ cidr: '10.0.0.0/99', nextHopIP: '10.0.1.254' }] };
   assert.match(await tryCreate(vpcs, 'a', bad), /must be a CIDR or an IP address/);
+});
+
+test('the ends of a link between Vpcs', async () => {
+  const link = (localConnectIP: string): Promise<string> =>
+    tryCreate(vpcs, 'a', { vpcPeerings: [{ remoteVpc: 'b', localConnectIP }] });
+  for (const right of ['', '169.254.0.1/30', '169.254.0.1/30,fd00::1/126', 'fd00::1/126, 169.254.0.1/30'])
+    assert.equal(await link(right), 'accepted', right);
+  const message = /localConnectIP must be an address with its prefix length such as 169\.254\.0\.1\/30/;
+  for (const wrong of [
+    '169.254.0.1',
+    '169.254.0.1/30,',
+    '169.254.0.1/30 fd00::1/126',
+    ',',
+    '1.2.3.4/30,1.2.3.5/30,::1/9',
+  ]) {
+    const answer = await link(wrong);
+    assert.match(answer, message, wrong);
+    assert.doesNotMatch(answer, /25\[0-5/, 'no regular expression');
+  }
 });
 
 describe('Interconnect', () => {

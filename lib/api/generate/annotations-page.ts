@@ -8,7 +8,7 @@ interface Meaning {
 
 const annotations: Record<keyof typeof annotation, Meaning> = {
   bgp: {
-    on: 'Subnet, Pod, Service, OvnEip, IptablesEIP',
+    on: 'Subnet, Pod, Service; OvnEip and IptablesEIP of Kube-OVN',
     writer: 'you',
     text: 'Announced over BGP. `true` or `cluster`: by every speaker; of a subnet its CIDRs and the addresses of its pods, of a service its cluster IPs. `local`: by the speaker of the node that has the pod or a ready endpoint. A pod overrides its subnet.',
   },

@@ -45,8 +45,10 @@ const excludeIp = z
 
 const natOutgoingMatch = z
   .object({
-    srcIPs: cidrListField().describe('Sources, CIDRs and addresses of one family separated by commas.').optional(),
-    dstIPs: cidrListField().describe('Destinations, CIDRs and addresses of the same family.').optional(),
+    srcIPs: cidrListField('srcIPs')
+      .describe('Sources, CIDRs and addresses of one family separated by commas.')
+      .optional(),
+    dstIPs: cidrListField('dstIPs').describe('Destinations, CIDRs and addresses of the same family.').optional(),
   })
   .meta(
     rules({

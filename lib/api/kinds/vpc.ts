@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { addressField, matchesWhole, pattern } from './address.ts';
+import { addressField, cidrPairField, matchesWhole, pattern } from './address.ts';
 import { ageColumn, conditionColumn, conditions, labelSelector, rules, type Kind } from './shared.ts';
 
 const names = z.array(z.string().max(253)).max(4096);
@@ -79,11 +79,7 @@ const vpcPeering = z.object({
     .max(253)
     .describe('The other Vpc, which must list this one; one link for each pair.')
     .optional(),
-  localConnectIP: z
-    .string()
-    .max(160)
-    // Over lists in a list CEL is beyond the cost budget.
-    .regex(new RegExp(`^(${pattern.cidr}(, ?${pattern.cidr})?)?$`))
+  localConnectIP: cidrPairField('localConnectIP')
     .describe('Address of this end with the prefix length of the link, or one of each family separated by a comma.')
     .optional(),
 });
