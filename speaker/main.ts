@@ -12,7 +12,10 @@ import { runRoom } from '../lib/run/room.ts';
 import { Probes } from './apply/probe.ts';
 import { GobgpTarget } from './apply/target.ts';
 import { SpeakerMetrics } from './metrics.ts';
+import { Lifelines } from '../lib/bgp/lifelines.ts';
+import { ServerAddresses } from '../lib/kube/server-addresses.ts';
 import { learnedBefore, planLearned } from './plan/learned.ts';
+import { planLifelines } from './plan/lifelines.ts';
 import { type SpeakerPlan, SpeakerPlanner } from './plan/plan.ts';
 import { planStatus } from './plan/status.ts';
 import { Drain } from './state/drain.ts';
@@ -29,6 +32,7 @@ import { watchCluster } from './watch/cluster.ts';
 import { flagObjects, sessionFlags } from './watch/flag-objects.ts';
 import { GobgpdLog } from './watch/gobgpd-log.ts';
 import { LinkWatch } from './watch/links.ts';
+import { NodeNetworkWatch } from './watch/node-network.ts';
 import { SignatureWatch } from './watch/signatures.ts';
 
 const flags = {
@@ -78,6 +82,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const nodeState = new NodeStateWriter({ client, writer: counted, node, now });
 
   let plan: SpeakerPlan | undefined;
+  let lifelines = new Lifelines({});
   let observed: Observed | undefined;
   let received: Received | undefined;
   const tell = joined(joinMs, 0, () => {
@@ -85,7 +90,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     const { state } = cluster;
     // Until gobgpd has told all that routers announce, what was told of it before stays.
     const learned = received
-      ? planLearned(state, plan, observed, received)
+      ? planLearned(plan, lifelines, observed, received)
       : learnedBefore(plan, observed, cluster.nodeState() ?? {});
     const clues = { signatures: signatures.recent, notifications: gobgpdLog.last };
     const planned = planStatus(state, plan, observed, clues, learned);
@@ -130,6 +135,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     const { instance } = choice;
     const phase = drain.phase(isDrained(state, instance), instance?.drain.settleSeconds ?? 0);
     plan = planner.plan(state, changes, choice, phase);
+    lifelines = planLifelines(state, plan, { network: nodeNetwork.network, apiServers: apiServers.all });
     // What was there before the speaker says nothing of how fast it is.
     if (before && changes.sinceMs !== undefined && plan.changed.size > 0) lag.wants(changes.sinceMs);
     target.set(plan);
@@ -143,6 +149,8 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     probes.set(neighbors.doubtful);
     replan();
   });
+  const nodeNetwork = new NodeNetworkWatch(replan);
+  const apiServers = new ServerAddresses({ kubeconfig: options.kubeconfig, signal, log, onChange: replan });
   const drain = new Drain({ monotonicMs, onChange: replan });
   const cluster = watchCluster({
     client,
@@ -157,7 +165,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   });
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
-  await cluster.synced;
+  await Promise.all([cluster.synced, nodeNetwork.known, apiServers.known]);
   neighbors.remember(cluster.nodeState());
   target.remember(historyOf(cluster.nodeState()));
   if (cluster.nodeState()?.drain === 'Drained') drain.resume();
@@ -167,6 +175,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   await target.run(signal);
   signatures.stop();
   links.close();
+  nodeNetwork.close();
   probes.stop();
   gobgpdLog.close();
   drain.stop();

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { LearnedRoute } from '../plan/learned-routes.ts';
-import { bgpProtocol, KernelLearnedRoutes, learnedMetric } from './learned-routes.ts';
-import type { MultipathRoute } from './multipath-codec.ts';
+import { bgpProtocol, type MultipathRoute } from '../../lib/netlink/multipath.ts';
+import { KernelLearnedRoutes, learnedMetric } from './learned-routes.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 
 const common = { table: 254, metric: 0, protocol: 2 };

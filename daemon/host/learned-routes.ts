@@ -5,15 +5,12 @@
 import type { LearnedHop, LearnedRoute } from '../plan/learned-routes.ts';
 import { cidrContains, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { MultipathRoute, PathHop } from './multipath-codec.ts';
-import { mainTable } from './rtnetlink-codec.ts';
+import { bgpProtocol, mainTable, type MultipathRoute, type PathHop } from '../../lib/netlink/multipath.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import { loosenReversePath } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';
 
-/** RTPROT_BGP */
-export const bgpProtocol = 186;
 /**
  * Behind routes of links (0; IPv6: 256), an administrator's (IPv4: 0), FRR (20) and BIRD (32), before what DHCP (100, 1024) and
  * router advertisements (1024) bring.
@@ -59,7 +56,7 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
   async set(wanted: readonly LearnedRoute[]): Promise<readonly HostProblem[]> {
     const problems: HostProblem[] = [];
     const routes = (await this.#netlink.multipathRoutes()).filter(({ table }) => table === mainTable);
-    const ours = new Map(routes.filter(isOurs).map((route) => [route.destination, route]));
+    const ours = new Map(routes.filter(isLearned).map((route) => [route.destination, route]));
     const devices = await this.#devices(wanted);
     const lost = new Map<string, string[]>();
     const resolve = resolver(routes.flatMap(onLinkOf), devices);
@@ -123,7 +120,8 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
   }
 }
 
-function isOurs({ protocol, metric, destination }: MultipathRoute): boolean {
+/** Told from routes of routing daemons by the metric. */
+export function isLearned({ protocol, metric, destination }: MultipathRoute): boolean {
   return protocol === bgpProtocol && metric === metricOf(destination);
 }
 

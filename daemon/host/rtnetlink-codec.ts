@@ -2,6 +2,8 @@
 import { formatIp, type Family } from '../../lib/net/ip.ts';
 import * as wire from '../../lib/netlink/message.ts';
 
+export { mainTable } from '../../lib/netlink/multipath.ts';
+
 export interface Address {
   readonly index: number;
   readonly address: string;
@@ -77,7 +79,6 @@ const FRA = { SRC: 2, IIFNAME: 3, GOTO: 4, PRIORITY: 6, TABLE: 15, PROTOCOL: 21 
 const FR_ACT = { lookup: 1, goto: 2, nop: 3 } as const;
 const FIB_RULE_INVERT = 2;
 const TCA_KIND = 1;
-export const mainTable = 254;
 /** Larger numbers stand in an attribute only. */
 const largestHeaderTable = 255;
 export const localTable = 255;

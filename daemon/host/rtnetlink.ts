@@ -4,7 +4,7 @@
  * A socket belongs to the namespace it was opened in. Dumps have a socket of their own: the netlink package keeps one
  * multipart state per socket, so a dump and a request on the same one could be mixed up.
  */
-import { encodeMultipath, readMultipath, type MultipathRoute } from './multipath-codec.ts';
+import { encodeMultipath, readMultipath, type MultipathRoute } from '../../lib/netlink/multipath.ts';
 import { linkNamed, readLink, type Link } from '../../lib/netlink/link.ts';
 import * as wire from '../../lib/netlink/message.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';

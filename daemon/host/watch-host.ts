@@ -2,7 +2,7 @@
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';
-import { readMultipath } from './multipath-codec.ts';
+import { readMultipath } from '../../lib/netlink/multipath.ts';
 import { type PlacedRoute, readPlacedRoute } from './rtnetlink-codec.ts';
 
 /** Of the settings, such as forwarding, that hold for all links (NETCONFA_IFINDEX_ALL, which is -1). */

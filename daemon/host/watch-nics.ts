@@ -2,7 +2,7 @@
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';
-import { readMultipath } from './multipath-codec.ts';
+import { readMultipath } from '../../lib/netlink/multipath.ts';
 
 /** Gathers a burst of messages, of which our own changes cause some too. */
 const gatherMs = 50;

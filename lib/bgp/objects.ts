@@ -132,6 +132,8 @@ export interface EndpointSlice {
   /** `namespace/name` of the service; empty where it has none. */
   readonly service: string;
   readonly endpoints: readonly Endpoint[];
+  /** Where the API server is; of its own slices only. */
+  readonly apiServers?: readonly string[];
 }
 
 export interface Endpoint {
@@ -157,6 +159,10 @@ export interface Remote {
   readonly name: string;
   readonly labels: Labels;
   readonly routes: readonly { readonly prefix: string; readonly origin: string; readonly tags: readonly string[] }[];
+  /** Prefixes that are its own, not those of its routers, whether a path leads there now or not. */
+  readonly owned?: readonly string[];
+  /** Tunnel addresses. */
+  readonly gateways?: readonly string[];
 }
 
 /** Who is at the other end of a link of the node. */

@@ -12,6 +12,8 @@ export const secrets = resource('', 'v1', 'secrets', 'Secret', true);
 export const configMaps = resource('', 'v1', 'configmaps', 'ConfigMap', true);
 export const services = resource('', 'v1', 'services', 'Service', true);
 export const endpointSlices = resource('discovery.k8s.io', 'v1', 'endpointslices', 'EndpointSlice', true);
+/** From Kubernetes 1.33 on. */
+export const serviceCidrs = resource('networking.k8s.io', 'v1', 'servicecidrs', 'ServiceCIDR', false);
 export const events = resource('', 'v1', 'events', 'Event', true);
 export const leases = resource('coordination.k8s.io', 'v1', 'leases', 'Lease', true);
 

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { interconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
-import { nodeOf, peerOf, policyOf, subnetOf } from '../../lib/bgp/testing.ts';
+import { nodeOf, peerOf, policyOf, serviceOf, subnetOf } from '../../lib/bgp/testing.ts';
 import type { ReceivedRoute } from '../state/learned.ts';
 import type { Observed, ObservedSession } from '../state/observed.ts';
 import { type Learned, learnedBefore, type PeerLearned, planLearned } from './learned.ts';
+import { planLifelines } from './lifelines.ts';
 import { planSpeaker } from './plan.ts';
 import { statusOfHits } from './policy-hits.ts';
 import { stateOf } from './testing.ts';
 
 const address = '10.0.0.254';
+const facts = {
+  network: { connected: ['10.0.0.0/24', 'fd00:10::/64'], nextHops: ['10.0.0.250'] },
+  apiServers: ['172.20.0.1'],
+};
 const spec = { direction: 'Import', bgpPeers: ['tor'] };
 
 function stateWith(rules: readonly object[], maxPrefixes = 100) {
@@ -17,6 +22,12 @@ function stateWith(rules: readonly object[], maxPrefixes = 100) {
     nodes: [nodeOf('n1', ['10.0.0.1']), nodeOf('n2', ['10.0.0.2'])],
     peers: [peerOf('tor', address, { import: { vpc: 'ovn-cluster', maxPrefixes } }), peerOf('deaf', '10.0.0.253')],
     subnets: [subnetOf('web', ['10.16.0.0/16']), subnetOf('theirs', ['10.99.0.0/16'], { vpc: 'tenant' })],
+    services: [serviceOf('lb', { clusterIps: ['10.97.0.5', 'fd00:97::5'], loadBalancerIps: ['203.0.113.7'] })],
+    remotes: [
+      { name: 'west', labels: {}, routes: [], owned: ['10.18.0.0/16', 'fd00:18::/64'], gateways: ['172.30.77.1'] },
+    ],
+    transitSwitches: new Map([['ts', ['169.100.0.0/22', 'fd00:100::/64']]]),
+    hubs: new Map([['default', '172.30.88.1']]),
     policies: [policyOf('in', { ...spec, rules })],
   });
 }
@@ -42,7 +53,12 @@ function learn(
     ([prefix, route]) => [prefix, { nextHop: address, asPath: [65101], communities: [], ...route }] as const,
   );
   const plan = planSpeaker(state);
-  const { peers: learned, hits } = planLearned(state, plan, observedIn(session), new Map([[address, new Map(full)]]));
+  const { peers: learned, hits } = planLearned(
+    plan,
+    planLifelines(state, plan, facts),
+    observedIn(session),
+    new Map([[address, new Map(full)]]),
+  );
   assert.deepEqual([...learned.keys()], [address], 'only of peers that import');
   const found = learned.get(address);
   assert.ok(found);
@@ -94,6 +110,53 @@ test('a default route is used only where a rule names prefixes', () => {
   assert.deepEqual(learn(everything, stateWith([{ match: {} }])).refused, new Map([['DefaultRoute', 1]]));
 });
 
+test('what the node, its peers, control plane, tunnels and Services live on is refused, and by what is said', () => {
+  const everywhere = {
+    match: {
+      prefixes: [
+        { cidr: '0.0.0.0/0', le: 32 },
+        { cidr: '::/0', le: 128 },
+      ],
+    },
+  };
+  const holders: Readonly<Record<string, string>> = {
+    '172.20.0.1/32': 'the API server',
+    '172.20.0.0/16': 'the API server',
+    '10.0.0.253/32': 'BGP peer deaf',
+    '10.0.0.250/32': "next hop of the node's own routes",
+    '10.0.0.128/25': "a network on the node's own links",
+    'fd00:10::1/128': "a network on the node's own links",
+    '10.97.0.5/32': 'Services',
+    'fd00:97::5/128': 'Services',
+    '203.0.113.7/32': 'Services',
+    '10.18.4.0/24': 'cluster west',
+    'fd00:18::1/128': 'cluster west',
+    '172.30.77.0/24': 'a gateway of cluster west',
+    '172.30.88.1/32': 'the hub',
+    '169.100.0.0/24': 'transit switch ts',
+    'fd00:100::/64': 'transit switch ts',
+  };
+  for (const [prefix, holder] of Object.entries(holders)) {
+    const learned = learn({ [prefix]: {} }, stateWith([everywhere]));
+    assert.deepEqual([learned.routes, learned.own], [[], [{ prefix, holder }]], prefix);
+  }
+  const named = { match: { prefixes: [{ cidr: '172.20.0.0/16' }, { cidr: '172.20.0.1/32' }] } };
+  const both = { '172.20.0.0/16': {}, '172.20.0.1/32': {} };
+  assert.deepEqual(prefixes(learn(both, stateWith([named]))), ['172.20.0.0/16'], 'a wider one where a rule names it');
+  assert.deepEqual(prefixes(learn({ '10.0.0.0/8': {}, '0.0.0.0/0': {} }, stateWith([everywhere]))), [
+    '0.0.0.0/0',
+    '10.0.0.0/8',
+  ]);
+});
+
+test('of many prefixes that are the cluster’s own the first are named, and all are counted', () => {
+  const many = Object.fromEntries(Array.from({ length: 20 }, (_, at) => [`10.16.${20 - at}.0/24`, {}]));
+  const learned = learn(many);
+  assert.deepEqual(learned.refused, new Map([['OwnPrefix', 20]]));
+  assert.deepEqual(learned.own.map(({ prefix }) => prefix).slice(0, 2), ['10.16.1.0/24', '10.16.2.0/24']);
+  assert.equal(learned.own.length, 8);
+});
+
 test('of more than the limit the lowest are used, whatever order they came in', () => {
   const state = stateWith([{ match: {} }], 2);
   const learned = learn({ '192.0.2.0/24': {}, '20.0.0.0/8': {}, '100.0.0.0/8': {} }, state);
@@ -133,7 +196,7 @@ test('until gobgpd told everything, routes that were told before stay where the 
   const before = { learned: [route], peers } as unknown as Parameters<typeof learnedBefore>[2];
   assert.deepEqual(
     [...learnedBefore(plan, observedIn('Established'), before).peers],
-    [[address, { routes: [route], refused: new Map([['Denied', 3]]) }]],
+    [[address, { routes: [route], refused: new Map([['Denied', 3]]), own: [] }]],
   );
   assert.equal(learnedBefore(plan, observedIn('Active'), before).peers.size, 0);
 });

@@ -1,33 +1,37 @@
 // Which prefixes of routers are routes here: those that a RoutePolicy allows, of sessions that are up, and none that could lead traffic
 // of the cluster's own in circles. What they become is the daemon's and the controller's, by the BgpNodeState.
 import type { BgpNodeStateStatus, LearnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
-import { defaultVpc } from '../../lib/api/names.ts';
-import { hostPrefix } from '../../lib/bgp/offers/host-routes.ts';
 import { isInterconnectCommunity } from '../../lib/bgp/interconnect-community.ts';
+import type { Lifelines } from '../../lib/bgp/lifelines.ts';
 import type { BgpPolicies, ImportVerdict } from '../../lib/bgp/policies.ts';
-import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
+import { byPrefix, type Cidr, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
-import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import { type Decision, type Hits, tally } from '../../lib/route-policy/policy.ts';
 import type { Received, ReceivedRoute } from '../state/learned.ts';
-import type { SpeakerState } from '../state/objects.ts';
 import type { Observed } from '../state/observed.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
 import { hitsOfStatus } from './policy-hits.ts';
 
 /**
  * `Denied`: no rule allows it. `DefaultRoute`: none names it by its prefix. `PrefixInvalid`: it is none, or of addresses nobody routes.
- * `Loop`: our own AS, or a cluster that has it over the interconnect, announced it. `OwnPrefix`: it is the cluster's. `OverLimit`: there
- * are too many.
+ * `Loop`: our own AS, or a cluster that has it over the interconnect, announced it. `OwnPrefix`: the node or the cluster lives on it.
+ * `OverLimit`: there are too many.
  */
-type NotUsed = 'Denied' | 'DefaultRoute' | 'PrefixInvalid' | 'Loop' | 'OwnPrefix' | 'OverLimit';
+type NotUsed = 'Denied' | 'DefaultRoute' | 'PrefixInvalid' | 'Loop' | 'OverLimit';
 
 /** What becomes of the prefixes of one peer. */
 export interface PeerLearned {
   readonly routes: readonly LearnedRoute[];
   /** How many are not used, by reason. */
   readonly refused: ReadonlyMap<string, number>;
+  /** The first of those that are refused as the cluster's own, each with what has it. */
+  readonly own: readonly OwnRefusal[];
+}
+
+export interface OwnRefusal {
+  readonly prefix: string;
+  readonly holder: string;
 }
 
 export interface Learned {
@@ -39,9 +43,10 @@ export interface Learned {
 
 /** One object holds so many. */
 const mostRoutes = 1000;
+/** Of one peer. */
+const mostNamed = 8;
 
-export function planLearned(state: SpeakerState, plan: SpeakerPlan, observed: Observed, received: Received): Learned {
-  const own = ownNetworks(state);
+export function planLearned(plan: SpeakerPlan, lifelines: Lifelines, observed: Observed, received: Received): Learned {
   const learned = new Map<string, PeerLearned>();
   const decisions: (Decision | undefined)[] = [];
   let left = mostRoutes;
@@ -49,7 +54,7 @@ export function planLearned(state: SpeakerState, plan: SpeakerPlan, observed: Ob
     if (peer.import === undefined) continue;
     const isUp = observed.sessions.get(peer.address)?.state === 'Established';
     const routes = isUp ? [...(received.get(peer.address) ?? [])] : [];
-    const result = choose(plan, own, peer, routes, Math.min(left, peer.import.maxPrefixes), decisions);
+    const result = choose(plan, lifelines, peer, routes, Math.min(left, peer.import.maxPrefixes), decisions);
     left -= result.routes.length;
     learned.set(peer.address, result);
   }
@@ -63,9 +68,9 @@ export function learnedBefore(plan: SpeakerPlan, observed: Observed, before: Bgp
     (peer) => peer.import !== undefined && observed.sessions.get(peer.address)?.state === 'Established',
   );
   const known = kept.map(({ name, address }) => {
-    const { notUsed = [] } = peers.find((peer) => peer.address === address) ?? {};
+    const { notUsed = [], ownPrefixes: own = [] } = peers.find((peer) => peer.address === address) ?? {};
     const refused = new Map(notUsed.map(({ reason, count }) => [reason, count]));
-    return [address, { routes: learned.filter(({ peer }) => peer === name), refused }] as const;
+    return [address, { routes: learned.filter(({ peer }) => peer === name), refused, own }] as const;
   });
   const imports = new Set(plan.routePolicies.set.imports.map(({ name }) => name));
   return { peers: new Map(known), hits: hitsOfStatus(before, (policy) => imports.has(policy)) };
@@ -73,7 +78,7 @@ export function learnedBefore(plan: SpeakerPlan, observed: Observed, before: Bgp
 
 function choose(
   plan: SpeakerPlan,
-  own: PrefixCover,
+  lifelines: Lifelines,
   peer: WantedPeer,
   routes: readonly (readonly [string, ReceivedRoute])[],
   limit: number,
@@ -82,38 +87,49 @@ function choose(
   const refused = new Map<string, number>();
   const refuse = (code: NotUsed): void => void refused.set(code, (refused.get(code) ?? 0) + 1);
   const used: LearnedRoute[] = [];
+  const own: OwnRefusal[] = [];
   for (const [prefix, route] of routes) {
     const verdict = plan.routePolicies.importVerdict(peer.name, { prefix, communities: route.communities });
     decisions.push(verdict.decidedBy);
-    const outcome = judge(plan, own, peer, prefix, route, verdict);
+    const outcome = judge(plan, lifelines, peer, prefix, route, verdict);
     if (typeof outcome === 'string') refuse(outcome);
+    else if ('holder' in outcome) own.push(outcome);
     else used.push(outcome);
   }
   const sorted = byPrefix(used, (route) => route.prefix);
   for (const _ of sorted.slice(limit)) refuse('OverLimit');
-  return { routes: sorted.slice(0, limit), refused };
+  if (own.length > 0) refused.set('OwnPrefix', own.length);
+  return {
+    routes: sorted.slice(0, limit),
+    refused,
+    own: byPrefix(own, ({ prefix }) => prefix).slice(0, mostNamed),
+  };
 }
 
 /** The route that a prefix becomes, or why it does not. @param verdict of the peer's policies */
 export function judge(
   plan: Pick<SpeakerPlan, 'instance' | 'routePolicies' | 'table'>,
-  own: PrefixCover,
+  lifelines: Lifelines,
   peer: Pick<WantedPeer, 'name' | 'import' | 'interface'>,
   prefix: string,
   { nextHop, asPath, communities }: ReceivedRoute,
   verdict: ImportVerdict,
-): LearnedRoute | NotUsed {
+): LearnedRoute | OwnRefusal | NotUsed {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return 'PrefixInvalid';
   if (!verdict.isAllowed) return 'Denied';
   const isEverything = cidr.prefix === 0;
-  if (isEverything && !isNamed(plan.routePolicies, verdict.decidedBy)) return 'DefaultRoute';
+  const isMeant = isNamed(plan.routePolicies, verdict.decidedBy, cidr);
+  if (isEverything && !isMeant) return 'DefaultRoute';
   if (!isEverything && specialUse(cidr) !== undefined) return 'PrefixInvalid';
   if (plan.instance && asPath.includes(plan.instance.asn)) return 'Loop';
   if (communities.some(isInterconnectCommunity)) return 'Loop';
-  if (own.coverOf(cidr) !== undefined || plan.table.routes.has(formatCidr(cidr))) return 'OwnPrefix';
+  const text = formatCidr(cidr);
+  const announced = plan.table.routes.has(text) ? 'what this node announces' : undefined;
+  const holder = lifelines.holderOf(cidr) ?? announced ?? (isMeant ? undefined : lifelines.takenBy(cidr));
+  if (holder !== undefined) return { prefix: text, holder };
   return {
-    prefix: formatCidr(cidr),
+    prefix: text,
     peer: peer.name,
     nextHop: withLink(nextHop, peer),
     ...(asPath.length > 0 && { asPath: asPath.join(' ') }),
@@ -128,28 +144,13 @@ function withLink(nextHop: string, { interface: device }: Pick<WantedPeer, 'inte
   return ip && isLinkLocal(ip) ? `${nextHop}%${device}` : nextHop;
 }
 
-function isNamed(policies: BgpPolicies, decidedBy: Decision | undefined): boolean {
+/** By a rule that has this very prefix, and not a range that happens to hold it: so a wide rule takes no more than was thought of. */
+function isNamed(policies: BgpPolicies, decidedBy: Decision | undefined, cidr: Cidr): boolean {
   if (decidedBy?.rule === undefined) return false;
   const { applied } = policies.set.judged.get(decidedBy.policy) ?? {};
-  return applied?.spec.rules[decidedBy.rule]?.match.prefixes !== undefined;
-}
-
-/** Networks that nodes reach by themselves: subnets of the default VPC, join, and other nodes. */
-function ownNetworks({ subnets, nodes }: SpeakerState): PrefixCover {
-  const own = new PrefixCover();
-  for (const { name, vpc, prefixes } of subnets.values()) {
-    // Addresses of other VPCs may be those of the fabric.
-    if (vpc !== defaultVpc) continue;
-    for (const prefix of prefixes) {
-      const cidr = parseCidr(prefix);
-      if (cidr) own.add(cidr, `subnet ${name}`);
-    }
-  }
-  for (const { name, addresses } of nodes.values()) {
-    for (const address of addresses) {
-      const cidr = parseCidr(hostPrefix(address));
-      if (cidr) own.add(cidr, `node ${name}`);
-    }
-  }
-  return own;
+  const named = applied?.spec.rules[decidedBy.rule]?.match.prefixes ?? [];
+  return named.some(({ cidr: text }) => {
+    const own = parseCidr(text);
+    return own !== undefined && formatCidr(own) === formatCidr(cidr);
+  });
 }

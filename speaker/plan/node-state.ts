@@ -13,6 +13,7 @@ function usedOf(learned: PeerLearned | undefined): Partial<NonNullable<BgpNodeSt
   return {
     used: learned.routes.length,
     ...(refused.length > 0 && { notUsed: refused.toSorted((a, b) => (a.reason < b.reason ? -1 : 1)) }),
+    ...(learned.own.length > 0 && { ownPrefixes: [...learned.own] }),
   };
 }
 

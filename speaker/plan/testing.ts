@@ -2,6 +2,9 @@ import { stateOf as bgpStateOf, type TestObjects } from '../../lib/bgp/testing.t
 import type { SpeakerState } from '../state/objects.ts';
 
 /** The state of node `n1` from any mix of objects. */
-export function stateOf(objects: TestObjects & { readonly secrets?: SpeakerState['secrets'] }): SpeakerState {
-  return { ...bgpStateOf(objects), secrets: objects.secrets ?? new Map() };
+export function stateOf(
+  objects: TestObjects & Partial<Pick<SpeakerState, 'secrets' | 'transitSwitches' | 'hubs' | 'serviceCidrs'>>,
+): SpeakerState {
+  const { secrets = new Map(), transitSwitches = new Map(), hubs = new Map(), serviceCidrs = new Map() } = objects;
+  return { ...bgpStateOf(objects), secrets, transitSwitches, hubs, serviceCidrs };
 }

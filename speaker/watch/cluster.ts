@@ -21,6 +21,7 @@ import {
   bgpNodeStates,
   bgpPeers,
   endpointSlices,
+  interconnects,
   iptablesEips,
   namespaces,
   nodes,
@@ -29,14 +30,17 @@ import {
   remoteClusters,
   routePolicies,
   secrets,
+  serviceCidrs,
   services,
   subnets,
+  transitSwitches,
 } from '../../lib/kube/resources.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import type { KubeClient, RawObject, Reflector, ReflectorChange, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Changes } from '../state/changes.ts';
 import type { PasswordSecret, SpeakerState } from '../state/objects.ts';
+import { parseHubHost, parseServiceCidr, parseTransitNetworks } from './lifelines.ts';
 import { parseSecret } from './secret.ts';
 
 export interface Cluster {
@@ -168,6 +172,9 @@ export function watchCluster(options: ClusterOptions): Cluster {
       everything(({ spec, inForce }) => ({ spec, inForce })),
     ),
     remotes: mirror(remoteClusters, parseRemote, own('Interconnect'), optional),
+    transitSwitches: mirror(transitSwitches, parseTransitNetworks, nothing, optional),
+    hubs: mirror(interconnects, parseHubHost, nothing, optional),
+    serviceCidrs: mirror(serviceCidrs, parseServiceCidr, nothing, optional),
   };
   mirror(endpointSlices, parseEndpointSlice, onSlice);
   mirror(ovnEips, parseOvnEip, onEip('OvnEip'), optional);

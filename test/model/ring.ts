@@ -15,6 +15,7 @@ import { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { cidrContains, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { parseIp, type Ip } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
+import { Lifelines } from '../../lib/bgp/lifelines.ts';
 import { compilePolicies } from '../../lib/route-policy/compile.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { admitPrefixes } from '../../interconnect/hub/plan/prefixes.ts';
@@ -111,7 +112,7 @@ export class Cluster implements Actor {
   tellsOfOthers = true;
   readonly #exports = new Exports();
   readonly #natives = new NativePrefixes();
-  readonly #own = new PrefixCover();
+  readonly #own: Lifelines;
   readonly #policies: ReturnType<typeof compilePolicies>;
   readonly #bgpPolicies: BgpPolicies;
   #edges: Edges = noEdges;
@@ -120,7 +121,7 @@ export class Cluster implements Actor {
     this.name = name;
     this.asn = asn;
     this.subnet = subnet;
-    this.#own.add(parseCidr(subnet) as Cidr, 'subnet');
+    this.#own = new Lifelines({ subnets: [{ name, prefixes: [subnet] }] });
     this.#policies = compilePolicies([policy('export', { direction: 'Export', ...exporting })]);
     const bgpPeers = ['r1', 'r2'];
     this.#bgpPolicies = new BgpPolicies([policy('all', { direction: 'Import', bgpPeers, rules: [{}] })]);
@@ -146,7 +147,7 @@ export class Cluster implements Actor {
           const plan = { instance, routePolicies: this.#bgpPolicies, table };
           const verdict = plan.routePolicies.importVerdict(peer, { prefix, communities });
           const outcome = judge(plan, this.#own, peerImport, prefix, route, verdict);
-          return typeof outcome === 'string' ? [] : [outcome];
+          return typeof outcome === 'string' || 'holder' in outcome ? [] : [outcome];
         });
         return [peer, routes];
       }),

@@ -29,6 +29,10 @@ const session = z.object({
     .array(z.object({ reason: z.string(), count: z.int() }))
     .describe('Why others are not: Denied, Loop, OwnPrefix, OverLimit, DefaultRoute, PrefixInvalid.')
     .optional(),
+  ownPrefixes: z
+    .array(z.object({ prefix: z.string(), holder: z.string() }))
+    .describe('The first of those refused as OwnPrefix, and what of the node or the cluster lives on each.')
+    .optional(),
 });
 
 /** A prefix of a router that is a route here. */

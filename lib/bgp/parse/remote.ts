@@ -1,14 +1,25 @@
-import type { RawObject } from '../../kube/types.ts';
+import type { RemoteClusterStatus } from '../../api/kinds/remote-cluster.ts';
 import { readRemotePrefixes } from '../../api/remote-prefixes.ts';
+import type { RawObject } from '../../kube/types.ts';
 import { formatCidr } from '../../net/cidr.ts';
+import { learnedOrigin } from '../../route-policy/policy.ts';
 import type { Remote } from '../objects.ts';
 
 /** Another cluster with those of its prefixes that are routes here. */
 export function parseRemote(raw: RawObject): Remote {
+  const { gateways = [] } = (raw['status'] ?? {}) as RemoteClusterStatus;
+  const { listed, unlisted } = readRemotePrefixes(raw);
   const byPrefix = new Map<string, Remote['routes'][number]>();
-  for (const { cidr, isActive, origin, tags } of readRemotePrefixes(raw).listed) {
+  for (const { cidr, isActive, origin, tags } of listed) {
     const prefix = formatCidr(cidr);
     if (isActive) byPrefix.set(prefix, { prefix, origin, tags });
   }
-  return { name: raw.metadata.name, labels: raw.metadata.labels ?? {}, routes: [...byPrefix.values()] };
+  const owned = [...listed.filter(({ origin }) => origin !== learnedOrigin), ...unlisted];
+  return {
+    name: raw.metadata.name,
+    labels: raw.metadata.labels ?? {},
+    routes: [...byPrefix.values()],
+    owned: [...new Set(owned.map(({ cidr }) => formatCidr(cidr)))],
+    gateways: gateways.map(({ address }) => address),
+  };
 }

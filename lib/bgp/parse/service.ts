@@ -12,6 +12,9 @@ interface RawService {
   readonly internalTrafficPolicy?: string;
 }
 
+/** Its endpoints are the API servers. */
+export const apiService = 'default/kubernetes';
+
 export function parseService(raw: RawObject): Service {
   const spec = (raw['spec'] ?? {}) as RawService;
   const { loadBalancer } = (raw['status'] ?? {}) as {
@@ -39,15 +42,19 @@ function addresses(texts: readonly string[]): string[] {
 }
 
 interface RawEndpoint {
+  readonly addresses?: readonly string[];
   readonly nodeName?: string;
   readonly conditions?: { readonly ready?: boolean; readonly serving?: boolean; readonly terminating?: boolean };
 }
 
 export function parseEndpointSlice(raw: RawObject): EndpointSlice {
-  const service = raw.metadata.labels?.['kubernetes.io/service-name'];
+  const name = raw.metadata.labels?.['kubernetes.io/service-name'];
+  const service = name === undefined ? '' : `${raw.metadata.namespace ?? ''}/${name}`;
+  const endpoints = (raw['endpoints'] ?? []) as readonly RawEndpoint[];
   return {
-    service: service === undefined ? '' : `${raw.metadata.namespace ?? ''}/${service}`,
-    endpoints: ((raw['endpoints'] ?? []) as readonly RawEndpoint[]).map(({ nodeName = '', conditions = {} }) => ({
+    service,
+    ...(service === apiService && { apiServers: endpoints.flatMap((endpoint) => endpoint.addresses ?? []) }),
+    endpoints: endpoints.map(({ nodeName = '', conditions = {} }) => ({
       node: nodeName,
       // Absent means ready (EndpointSlice v1).
       isReady: conditions.ready !== false,

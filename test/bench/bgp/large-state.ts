@@ -6,10 +6,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { chooseInstance } from '../../../lib/bgp/instance.ts';
-import { advertisementOf, nodeOf, peerOf, podOf, stateOf, subnetOf } from '../../../lib/bgp/testing.ts';
+import { advertisementOf, nodeOf, peerOf, podOf, subnetOf } from '../../../lib/bgp/testing.ts';
 import { GobgpTarget } from '../../../speaker/apply/target.ts';
 import { UpdateLag } from '../../../speaker/state/lag.ts';
 import { SpeakerPlanner } from '../../../speaker/plan/plan.ts';
+import { stateOf } from '../../../speaker/plan/testing.ts';
 import { Vty } from '../../system/bgp/vty.ts';
 import { prefixesOf } from '../router-polls.ts';
 import { addressOf } from './pods.ts';
@@ -23,10 +24,9 @@ const objects = {
   advertisements: [advertisementOf('all', { source: 'Pod' })],
   subnets: [subnetOf('web', ['10.128.0.0/14'])],
 };
-const more = { secrets: new Map() };
-const empty = { ...stateOf(objects), ...more };
+const empty = stateOf(objects);
 const pods = Array.from({ length: count }, (_, at) => podOf(`web-${at}`, [addressOf(at)]));
-const full = { ...stateOf({ ...objects, pods }), ...more };
+const full = stateOf({ ...objects, pods });
 
 const planner = new SpeakerPlanner();
 const choice = chooseInstance(full);

@@ -1,7 +1,10 @@
 /** Routes with any number of next hops ↔ rtnetlink(7) messages. Pure. */
-import { formatIp } from '../../lib/net/ip.ts';
-import * as wire from '../../lib/netlink/message.ts';
-import { familyOf, mainTable } from './rtnetlink-codec.ts';
+import { formatIp } from '../net/ip.ts';
+import * as wire from './message.ts';
+
+export const mainTable = 254;
+/** RTPROT_BGP */
+export const bgpProtocol = 186;
 
 export interface PathHop {
   /** Undefined: the destination is on the link itself. */
@@ -100,4 +103,8 @@ function readGateway(attributes: ReadonlyMap<number, Buffer>): string | undefine
 
 function readIp(bytes: Buffer): string {
   return formatIp({ family: bytes.length === 4 ? 4 : 6, value: BigInt(`0x${bytes.toString('hex')}`) });
+}
+
+function familyOf(address: string): number {
+  return address.includes(':') ? AF.INET6 : AF.INET;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodeMultipath, readMultipath, type MultipathRoute } from './multipath-codec.ts';
+import { encodeMultipath, readMultipath, type MultipathRoute } from './multipath.ts';
 
 const common = { table: 254, metric: 86, protocol: 186 };
 

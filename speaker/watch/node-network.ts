@@ -1,0 +1,77 @@
+/** The node's own networks and next hops, read again after the kernel said that an address or a route changed. */
+import * as wire from '../../lib/netlink/message.ts';
+import { NLM, RTM } from '../../lib/netlink/message.ts';
+import { bgpProtocol, readMultipath } from '../../lib/netlink/multipath.ts';
+import { type NodeNetwork, nodeNetworkOf } from '../../lib/netlink/node-network.ts';
+import { exchange, type NetlinkMessage, type NetlinkSocket, openSocket } from '../../lib/netlink/socket.ts';
+
+/** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE */
+const groups = [5, 7, 9, 11];
+/** One change comes as several messages. */
+const gatherMs = 50;
+
+export class NodeNetworkWatch {
+  /** Resolves after the first reading. @throws NetlinkError */
+  readonly known: Promise<void>;
+  readonly #onChange: () => void;
+  readonly #requests: NetlinkSocket = openSocket();
+  readonly #news: NetlinkSocket = openSocket();
+  #network: NodeNetwork = { connected: [], nextHops: [] };
+  #timer: NodeJS.Timeout | undefined;
+  #isReading = false;
+  #isStale = false;
+  #isClosed = false;
+
+  /** @param onChange is called after the network became another */
+  constructor(onChange: () => void) {
+    this.#onChange = onChange;
+    this.#news.on('message', (messages) => {
+      if (messages.some(concerns)) this.#schedule();
+    });
+    // ENOBUFS: more changes than the buffer holds.
+    for (const event of ['invalid', 'error'] as const) this.#news.on(event, () => this.#schedule());
+    for (const group of groups) this.#news.addMembership(group);
+    this.known = this.#read();
+  }
+
+  get network(): NodeNetwork {
+    return this.#network;
+  }
+
+  close(): void {
+    clearTimeout(this.#timer);
+    this.#isClosed = true;
+    this.#news.close();
+    // A reading that is under way closes it when it is through.
+    if (!this.#isReading) this.#requests.close();
+  }
+
+  #schedule(): void {
+    this.#isStale = true;
+    if (this.#isReading || this.#isClosed) return;
+    this.#timer ??= setTimeout(() => void this.#read(), gatherMs);
+  }
+
+  async #read(): Promise<void> {
+    this.#timer = undefined;
+    this.#isReading = true;
+    this.#isStale = false;
+    const header = wire.routeHeader({ family: 0, prefix: 0, table: 0, protocol: 0, scope: 0, type: 0 });
+    const routes = await exchange(this.#requests, RTM.GETROUTE, NLM.DUMP, [header], 'dump of routes');
+    const network = nodeNetworkOf(routes.flatMap(({ data }) => readMultipath(data)));
+    const isChanged = JSON.stringify(network) !== JSON.stringify(this.#network);
+    this.#network = network;
+    this.#isReading = false;
+    if (this.#isClosed) this.#requests.close();
+    else {
+      if (isChanged) this.#onChange();
+      if (this.#isStale) this.#schedule();
+    }
+  }
+}
+
+/** Routes of BGP come and go by the thousand, and say nothing of the node itself. */
+function concerns({ type, data }: NetlinkMessage): boolean {
+  if (type !== RTM.NEWROUTE && type !== RTM.DELROUTE) return true;
+  return readMultipath(data).some(({ protocol }) => protocol !== bgpProtocol);
+}
