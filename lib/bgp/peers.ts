@@ -1,4 +1,4 @@
-import { type BgpPeerSpec, limitRestartSeconds } from '../api/kinds/bgp-peer.ts';
+import { type BgpPeerSpec, limitRestartSeconds, mostImportedPrefixes } from '../api/kinds/bgp-peer.ts';
 import type { LabelSelector } from '../api/kinds/shared.ts';
 import { matchesSelector } from '../api/label-selector.ts';
 import { defaultVpc } from '../api/names.ts';
@@ -206,9 +206,17 @@ function importProblem(spec: BgpPeerSpec): Problem | undefined {
   };
 }
 
-/** A router that sends far more than is wanted of it costs memory and time, for nothing. */
-function importLimit({ import: wanted }: BgpPeerSpec): BgpPeerSpec['maximumPrefixes'] {
-  return wanted && { limit: 10 * wanted.maxPrefixes, restartSeconds: limitRestartSeconds };
+/**
+ * A router that sends far more than is wanted of it costs memory and time, for nothing. Objects from before there was a highest
+ * limit have it now, too.
+ */
+function prefixLimit({ import: wanted, maximumPrefixes }: BgpPeerSpec): BgpPeerSpec['maximumPrefixes'] {
+  if (wanted === undefined) return maximumPrefixes;
+  const { limit, restartSeconds } = maximumPrefixes ?? {
+    limit: 10 * wanted.maxPrefixes,
+    restartSeconds: limitRestartSeconds,
+  };
+  return { limit: Math.min(limit, mostImportedPrefixes), restartSeconds };
 }
 
 /** Families whose next hop is not our address on the session; with an extended next hop it is that also for IPv4. */
@@ -248,7 +256,7 @@ function acceptedPeer(
     gracefulRestart: gracefulRestartOf(spec, instance),
     bfd: spec.bfd,
     isReflectorClient: spec.routeReflectorClient,
-    maximumPrefixes: spec.maximumPrefixes ?? importLimit(spec),
+    maximumPrefixes: prefixLimit(spec),
     import: spec.import,
     passwordSecretRef: spec.passwordSecretRef,
     advertisements: spec.advertisements,

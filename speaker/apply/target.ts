@@ -16,6 +16,8 @@ import { Wakeup } from './wakeup.ts';
 const readyMs = 5000;
 /** gobgpd tells of no counts; routers begin to send their routes a second after the session is there. */
 const countsMs = 2500;
+/** Where routes come and go without a pause. */
+const latestCountsMs = 5000;
 /** How often a quiet gobgpd is asked whether it lives. */
 const aliveMs = 2000;
 /** Without back-off: nobody else is at the socket, and neighbours wait for who is behind it. */
@@ -84,7 +86,7 @@ export class GobgpTarget {
 
   /** One gobgpd process, from connect to its end. */
   async #serve(client: GobgpClient, signal: AbortSignal): Promise<void> {
-    const countAgain = quieted(countsMs, () => this.#wakeup.wake('session'));
+    const countAgain = quieted(countsMs, latestCountsMs, () => this.#wakeup.wake('session'));
     const watch = client.watchPeers(() => {
       this.#wakeup.wake('session');
       countAgain();

@@ -172,4 +172,7 @@ test('a peer whose prefixes are imported has a limit of its session, its own or 
   assert.equal(limit({}), undefined);
   assert.deepEqual(limit({ import: { maxPrefixes: 20 } }), { limit: 200, restartSeconds: 300 });
   assert.deepEqual(limit({ import: {}, maximumPrefixes: { limit: 5 } }), { limit: 5, restartSeconds: 300 });
+  const many = { maximumPrefixes: { limit: 500_000 } };
+  assert.deepEqual(limit({ import: {}, ...many }), { limit: 10_000, restartSeconds: 300 }, 'the most of an import');
+  assert.deepEqual(limit(many), { limit: 500_000, restartSeconds: 300 }, 'what is not used is not kept');
 });

@@ -14,16 +14,29 @@ export function joined(delayMs: number, spacingMs: number, run: () => void): () 
   };
 }
 
-/** Runs once there was no call for `delayMs`. */
-export function quieted(delayMs: number, run: () => void): () => void {
+/** Runs once there was no call for `delayMs`, and not later than `mostMs` after the first, however many follow. */
+export function quieted(delayMs: number, mostMs: number, run: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
+  let latestMs = 0;
   return () => {
+    const nowMs = performance.now();
+    if (timer === undefined) latestMs = nowMs + mostMs;
     clearTimeout(timer);
-    timer = setTimeout(run, delayMs);
+    const go = (): void => {
+      timer = undefined;
+      run();
+    };
+    timer = setTimeout(go, Math.max(0, Math.min(delayMs, latestMs - nowMs)));
   };
 }
 
-/** Runs at the first call, then at most once every `intervalMs`; the last call is always followed by a run. */
+/** Of the time, what repeated work may take. */
+const share = 4;
+
+/**
+ * Runs at the first call, then at most once every `intervalMs`, and less often where a run takes long; the last call is always
+ * followed by a run.
+ */
 export function paced(intervalMs: number, run: () => void): () => void {
   let timer: NodeJS.Timeout | undefined;
   let isWanted = false;
@@ -31,8 +44,9 @@ export function paced(intervalMs: number, run: () => void): () => void {
     timer = undefined;
     if (!isWanted) return;
     isWanted = false;
-    timer = setTimeout(turn, intervalMs);
+    const startedMs = performance.now();
     run();
+    timer = setTimeout(turn, Math.max(intervalMs, share * (performance.now() - startedMs)));
   };
   return () => {
     isWanted = true;

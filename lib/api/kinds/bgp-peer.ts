@@ -34,6 +34,9 @@ const bfd = z.object({
 /** How long a session stays down that went beyond its limit of prefixes, where nothing is said. */
 export const limitRestartSeconds = 300;
 
+/** Each prefix of a peer with `import` is kept and judged by every speaker that has the peer. */
+export const mostImportedPrefixes = 10_000;
+
 const peerImport = z.object({
   vpc: z
     .string()
@@ -156,7 +159,7 @@ export const bgpPeerSpec = z
       })
       .optional()
       .describe(
-        'Ends the session when the neighbour sends more prefixes of one family than this; with `import` 10 times its maxPrefixes by default.',
+        'Ends the session when the neighbour sends more prefixes of one family than this. With `import` it is 10 times its maxPrefixes by default, and 10,000 at most.',
       ),
     import: peerImport
       .optional()
@@ -167,6 +170,11 @@ export const bgpPeerSpec = z
   })
   .meta(
     rules(
+      {
+        rule: `!has(self.import) || !has(self.maximumPrefixes) || self.maximumPrefixes.limit <= ${mostImportedPrefixes}`,
+        message:
+          'with import, maximumPrefixes.limit may be 10000 at most: speakers keep and judge each prefix of the neighbour; let it send fewer, or a default route',
+      },
       {
         rule: 'self.keepaliveSeconds < self.holdTimeSeconds',
         message: 'keepaliveSeconds must be below holdTimeSeconds',

@@ -72,6 +72,10 @@ async function offered(bed: BgpBed): Promise<BgpRow[]> {
   const limits = {
     'no limit, none of them wanted': { spec: {}, until: 'Established' },
     'maximumPrefixes 1,000': { spec: { maximumPrefixes: { limit: 1000 } }, until: 'PrefixLimit' },
+    'import, maximumPrefixes 10,000': {
+      spec: { import: { maxPrefixes: 1000 }, maximumPrefixes: { limit: 10_000 } },
+      until: 'PrefixLimit',
+    },
     'import.maxPrefixes 1,000': { spec: { import: { maxPrefixes: 1000 } }, until: 'PrefixLimit' },
   };
   for (const [limit, { spec, until }] of Object.entries(limits)) {
