@@ -84,7 +84,10 @@ export const nodeStates: Readonly<Record<string, BgpNodeStateStatus>> = {
     instance: 'rack',
     ready: true,
     drain: 'None',
-    peers: [up('tor2', '10.0.0.253', 65001), up('tor1', '10.0.0.254', 65000)],
+    peers: [
+      up('tor2', '10.0.0.253', 65001),
+      { ...up('tor1', '10.0.0.254', 65000), ownPrefixes: [{ prefix: '10.96.0.1/32', holder: 'Services' }] },
+    ],
     learned: [
       { prefix: '192.0.2.128/25', peer: 'tor1', nextHop: '10.0.0.254', asPath: '65000 65010', preference: 100 },
       { prefix: '0.0.0.0/0', peer: 'tor1', nextHop: '10.0.0.254', asPath: '65000', preference: 100, tags: ['exit'] },

@@ -1,6 +1,6 @@
 import { toggle, UsageError } from '../../../lib/run/flags.ts';
 import { command } from '../../command/command.ts';
-import { listAnnounced, listLearned } from '../../plan/bgp/routes.ts';
+import { listAnnounced, listLearned, listRefused } from '../../plan/bgp/routes.ts';
 import { parseTarget } from '../../plan/why.ts';
 import { renderAnnounced, renderLearned } from '../../render/bgp/routes.ts';
 import { readBgp, readSessions } from '../../watch/bgp.ts';
@@ -13,7 +13,7 @@ export const routes = command(
     operands: ['[PREFIX]'],
     summary: 'what nodes announce, to whom and how; what they learned',
     description:
-      'Lists what each node announces: by which objects and advertisements, which peers are told, and with what attributes.\nRows are worked out from the objects as speakers do it; peers whose session is down are marked. With PREFIX only prefixes\nthat hold it or are in it. --learned lists the prefixes of routers that are routes here instead, of each node at most the\nfirst 1,000. Reads only.',
+      'Lists what each node announces: by which objects and advertisements, which peers are told, and with what attributes.\nRows are worked out from the objects as speakers do it; peers whose session is down are marked. With PREFIX only prefixes\nthat hold it or are in it. --learned lists the prefixes of routers that are routes here instead, of each node at most the\nfirst 1,000, and of those refused as OwnPrefix what lives on them. Reads only.',
     examples: [
       'isthmus bgp routes',
       'isthmus bgp routes 10.16.0.0/16 --peer tor1',
@@ -32,7 +32,8 @@ export const routes = command(
     checkNames(reading, filter);
     if (flags.learned) {
       const learned = listLearned(reading, filter);
-      print({ learned }, (paint) => renderLearned(learned, paint), flags, terminal);
+      const refused = listRefused(reading, filter);
+      print({ learned, refused }, (paint) => renderLearned(learned, refused, paint), flags, terminal);
     } else {
       const announced = listAnnounced(reading, filter);
       print({ routes: announced }, (paint) => renderAnnounced(announced, paint), flags, terminal);

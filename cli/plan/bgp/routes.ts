@@ -137,6 +137,34 @@ export function listLearned({ nodeStates }: BgpReading, { node, peer, prefix }: 
   return byPrefix([...rows.values()], (row) => row.prefix);
 }
 
+/** A prefix of a router that is no route, because the node or the cluster lives on it. */
+export interface RefusedRow {
+  readonly prefix: string;
+  /** What lives on it. */
+  readonly holder: string;
+  readonly peer: string;
+  readonly nodes: readonly string[];
+}
+
+/** Of each session the first few, as the speakers report them. */
+export function listRefused({ nodeStates }: BgpReading, { node, peer, prefix }: RouteFilter): readonly RefusedRow[] {
+  const rows = new Map<string, Omit<RefusedRow, 'nodes'> & { nodes: string[] }>();
+  for (const [name, { peers = [] }] of nodeStates) {
+    if (node !== undefined && node !== name) continue;
+    for (const { peer: from, ownPrefixes = [] } of peers) {
+      if (peer !== undefined && peer !== from) continue;
+      for (const refused of ownPrefixes) {
+        if (prefix !== undefined && !overlaps(prefix, refused.prefix)) continue;
+        const key = JSON.stringify([refused, from]);
+        const row = rows.get(key) ?? { ...refused, peer: from, nodes: [] };
+        row.nodes.push(name);
+        rows.set(key, row);
+      }
+    }
+  }
+  return byPrefix([...rows.values()], (row) => row.prefix);
+}
+
 function overlaps(wanted: Cidr, prefix: string): boolean {
   const cidr = parseCidr(prefix);
   return cidr !== undefined && cidrsOverlap(wanted, cidr);

@@ -6,10 +6,12 @@ import { viewOf, type View } from '../../../lib/bgp/offers/view.ts';
 import { isOfferedHere, RouteTable } from '../../../lib/bgp/route-table.ts';
 import type { SentAttributes } from '../../../lib/bgp/sent.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
+import { parseCidr } from '../../../lib/net/cidr.ts';
 import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
 import { nameOfTable, objectName } from './object-names.ts';
 import { obstaclesOf, type Place, sessionProblems } from './obstacles.ts';
 import { type Question, questionsOf, type Target } from './question.ts';
+import { listRefused, type RefusedRow } from './routes.ts';
 import { type Speaker, speakerNodes, speakerOf } from './speakers.ts';
 import { type Telling, tellingOf } from './told.ts';
 
@@ -52,6 +54,8 @@ export interface Why {
   readonly isAnnounced: boolean;
   readonly answers: readonly Answer[];
   readonly objects: readonly AboutObject[];
+  /** Prefixes of routers around it or in it that are no routes here, because the node or the cluster lives on them. */
+  readonly refused: readonly RefusedRow[];
 }
 
 export function explain(reading: BgpReading, target: Target, filter: SessionFilter): Why {
@@ -72,7 +76,13 @@ export function explain(reading: BgpReading, target: Target, filter: SessionFilt
     isAnnounced: answers.some(({ state }) => state === 'Announced'),
     answers,
     objects: questions.flatMap(({ subjects }) => subjects).map(aboutOf),
+    refused: refusedOf(reading, target, filter),
   };
+}
+
+function refusedOf(reading: BgpReading, { prefix }: Target, filter: SessionFilter): readonly RefusedRow[] {
+  const cidr = prefix === undefined ? undefined : parseCidr(prefix);
+  return cidr === undefined ? [] : listRefused(reading, { ...filter, prefix: cidr });
 }
 
 /** Nodes and their peers that are asked for; a node or a peer that is named is there also where it has no session. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { peerOf } from '../../../lib/bgp/testing.ts';
 import { findTarget } from '../../plan/bgp/question.ts';
-import { listAnnounced, listLearned } from '../../plan/bgp/routes.ts';
+import { listAnnounced, listLearned, listRefused } from '../../plan/bgp/routes.ts';
 import { listSessions } from '../../plan/bgp/sessions.ts';
 import { explain } from '../../plan/bgp/why.ts';
 import { nowMs, objects, readingOf } from '../../testing-bgp.ts';
@@ -37,7 +37,8 @@ test('no session', (t) => {
 
 test('routes', (t) => matches(t, 'routes', renderAnnounced(listAnnounced(readingOf(), all), plain)));
 
-test('learned routes', (t) => matches(t, 'learned', renderLearned(listLearned(readingOf(), all), plain)));
+test('learned routes', (t) =>
+  matches(t, 'learned', renderLearned(listLearned(readingOf(), all), listRefused(readingOf(), all), plain)));
 
 for (const [name, text] of Object.entries({
   'why-pod': 'pod/default/web',
@@ -47,6 +48,7 @@ for (const [name, text] of Object.entries({
   'why-service': 'svc/default/lb',
   'why-no-address': 'pod/host',
   'why-prefix': '10.99.0.0/24',
+  'why-refused': '10.96.0.0/16',
 })) {
   test(`why ${text}`, (t) => {
     const reading = readingOf();

@@ -1,7 +1,7 @@
 /** What nodes announce and what they learned as text. Pure. */
-import type { AnnouncedRoute, LearnedRow } from '../../plan/bgp/routes.ts';
+import type { AnnouncedRoute, LearnedRow, RefusedRow } from '../../plan/bgp/routes.ts';
 import type { Paint } from '../paint.ts';
-import { type Cell, renderTable, toned } from '../table.ts';
+import { type Cell, renderSection, renderTable, toned } from '../table.ts';
 import { attributesText } from './attributes.ts';
 import { few } from './few.ts';
 
@@ -28,7 +28,7 @@ function peersCell({ peers, isUp }: AnnouncedRoute): Cell {
   return isUp ? few(peers, 'peers') : toned(`${few(peers, 'peers')} (session down)`, 'bad');
 }
 
-export function renderLearned(routes: readonly LearnedRow[], paint: Paint): string {
+export function renderLearned(routes: readonly LearnedRow[], refused: readonly RefusedRow[], paint: Paint): string {
   const rows = routes.map((route): readonly Cell[] => [
     route.prefix,
     few(route.nodes, 'nodes'),
@@ -41,5 +41,17 @@ export function renderLearned(routes: readonly LearnedRow[], paint: Paint): stri
   ]);
   const heads = ['PREFIX', 'NODES', 'PEER', 'NEXT HOP', 'AS PATH', 'PREFERENCE', 'VPC', 'TAGS'];
   const lines = rows.length === 0 ? ['no prefix of a router is in use'] : renderTable(heads, rows, paint);
-  return `${lines.join('\n')}\n`;
+  return `${[...lines, ...renderSection('Refused (OwnPrefix)', renderRefused(refused, paint), paint)].join('\n')}\n`;
+}
+
+/** Prefixes of routers that the node or the cluster lives on. */
+export function renderRefused(refused: readonly RefusedRow[], paint: Paint): readonly string[] {
+  if (refused.length === 0) return [];
+  const rows = refused.map(({ prefix, nodes, peer, holder }): readonly Cell[] => [
+    prefix,
+    few(nodes, 'nodes'),
+    peer,
+    holder,
+  ]);
+  return renderTable(['PREFIX', 'NODES', 'PEER', 'WHAT LIVES ON IT'], rows, paint);
 }

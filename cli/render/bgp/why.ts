@@ -7,6 +7,7 @@ import { type Cell, renderSection, renderTable, toned } from '../table.ts';
 import { plural } from '../units.ts';
 import { attributesText } from './attributes.ts';
 import { few } from './few.ts';
+import { renderRefused } from './routes.ts';
 
 /** The rest is for `-o json`. */
 const mostLines = 20;
@@ -48,6 +49,7 @@ export function renderWhy(why: Why, paint: Paint): string {
       ),
       paint,
     ),
+    ...renderSection('Of routers, refused (OwnPrefix)', renderRefused(why.refused, paint), paint),
   ];
   return `${lines.join('\n')}\n`;
 }
