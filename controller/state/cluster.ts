@@ -68,6 +68,7 @@ export class Cluster implements View {
   readonly attachments = new Map<string, Kinds['attachments']>();
   readonly transitSwitches = new Map<string, Kinds['transitSwitches']>();
   readonly remoteClusters = new Map<string, Kinds['remoteClusters']>();
+  readonly serviceCidrs = new Map<string, Kinds['serviceCidrs']>();
   readonly bgpNodeStates = new Map<string, Kinds['bgpNodeStates']>();
   verdicts: ReadonlyMap<string, Verdict> = new Map();
   poolVerdicts: ReadonlyMap<string, PoolVerdict> = new Map();

@@ -6,10 +6,6 @@ import type { View } from '../plan/view.ts';
 import { essenceOfSubnet, text } from './essence.ts';
 import type { BgpNodeState, RemoteCluster } from './objects.ts';
 
-function prefixText(cluster: RemoteCluster | undefined): string {
-  return text([cluster?.routes, cluster?.unlisted]);
-}
-
 export interface LearnedRoutesOptions {
   readonly view: View;
   readonly onChange: (prefix: string) => void;
@@ -30,11 +26,13 @@ export class LearnedRoutes {
   changed(change: Change): void {
     const { kind, name } = change;
     if (kind === 'bgpNodeStates') this.#stateChanged(change.before, change.after);
+    else if (kind === 'nodes' && text(change.before?.addresses) !== text(change.after?.addresses)) this.markAll();
     else if (kind === 'nodes' && healthText(change.before) !== healthText(change.after)) this.#markNode(name);
     else if (kind === 'ports' && name.startsWith('node/')) this.#markNode(name.slice('node/'.length));
     else if (kind === 'verdicts' || kind === 'vpcs' || kind === 'transitSwitches') this.markAll();
     else if (kind === 'subnets' && essenceOfSubnet(change.before) !== essenceOfSubnet(change.after)) this.markAll();
-    else if (kind === 'remoteClusters' && prefixText(change.before) !== prefixText(change.after)) this.markAll();
+    else if (kind === 'remoteClusters' && clusterText(change.before) !== clusterText(change.after)) this.markAll();
+    else if (kind === 'serviceCidrs') this.markAll();
   }
 
   markAll(): void {
@@ -70,4 +68,8 @@ export class LearnedRoutes {
     else this.routes.set(prefix, route);
     this.#options.onChange(prefix);
   }
+}
+
+function clusterText(cluster: RemoteCluster | undefined): string {
+  return text([cluster?.routes, cluster?.unlisted, cluster?.gateways]);
 }

@@ -208,6 +208,13 @@ export interface RemoteCluster extends ObjectFacts {
   readonly routes: readonly RemoteRoute[];
   /** Networks that hold further prefixes of it, which the object has no room for. */
   readonly unlisted: readonly UnlistedNetwork[];
+  /** Tunnel addresses. */
+  readonly gateways: readonly string[];
+}
+
+/** Where Kubernetes takes the addresses of Services from. */
+export interface ServiceCidr extends ObjectFacts {
+  readonly cidrs: readonly string[];
 }
 
 /** What the speaker of the node of this name learned from routers for the default VPC. */
@@ -323,6 +330,7 @@ export interface Kinds {
   readonly transitSwitches: TransitSwitch;
   readonly remoteClusters: RemoteCluster;
   readonly bgpNodeStates: BgpNodeState;
+  readonly serviceCidrs: ServiceCidr;
 }
 
 /** `namespace/name`, as reflectors key namespaced objects. */

@@ -9,6 +9,7 @@ import type {
   RemoteRoute,
   SecurityGroup,
   SecurityGroupRule,
+  ServiceCidr,
   Subnet,
   SubnetSpec,
   TransitSwitch,
@@ -230,5 +231,10 @@ export function parseRemoteCluster(raw: RawObject): RemoteCluster {
     isLearned: origin === learnedOrigin,
     isActive,
   }));
-  return { ...factsOf(raw), routes, unlisted };
+  const gateways = recordsOf(fieldsOf(raw['status'])['gateways']).map(({ address }) => textOf(address));
+  return { ...factsOf(raw), routes, unlisted, gateways };
+}
+
+export function parseServiceCidr(raw: RawObject): ServiceCidr {
+  return { ...factsOf(raw), cidrs: textsOf(fieldsOf(raw['spec'])['cidrs']) };
 }

@@ -11,6 +11,7 @@ import {
   providerNetworks,
   remoteClusters,
   securityGroups,
+  serviceCidrs,
   statefulSets,
   subnets,
   transitSwitches,
@@ -25,7 +26,14 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { Kinds } from '../state/objects.ts';
 import { parseIp, parseIpPool, parseVip } from './addresses.ts';
 import { parseBgpNodeState } from './bgp.ts';
-import { parseRemoteCluster, parseSecurityGroup, parseSubnet, parseTransitSwitch, parseVpc } from './networks.ts';
+import {
+  parseRemoteCluster,
+  parseSecurityGroup,
+  parseServiceCidr,
+  parseSubnet,
+  parseTransitSwitch,
+  parseVpc,
+} from './networks.ts';
 import { parseProviderNetwork, parseVlan } from './underlay.ts';
 import {
   parseAttachment,
@@ -77,5 +85,7 @@ export async function openWatches({ client, signal, log, onChange }: WatchOption
   watch('remoteClusters', remoteClusters, parseRemoteCluster, { optional: true });
   // Where there is no speaker nobody needs the kind.
   watch('bgpNodeStates', bgpNodeStates, parseBgpNodeState, { optional: true });
+  // From Kubernetes 1.33 on.
+  watch('serviceCidrs', serviceCidrs, parseServiceCidr, { optional: true });
   await Promise.all(reflectors.map(({ synced }) => synced));
 }

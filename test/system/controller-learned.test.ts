@@ -212,12 +212,18 @@ describe('a learned prefix', () => {
     await bed.kube.request('PATCH', objectPath(remoteClusters, { name: 'west' }, 'status'), { status }, merge);
     await bed.createSubnet('taken', { cidrBlock: '10.70.0.0/24' });
     await bed.untilCondition('taken', 'Ready', 'True');
-    await learn('n2', { '10.18.4.0/24': 100, '10.70.0.0/25': 100, '100.64.0.0/16': 100, '203.0.113.0/24': 100 });
+    const lifelines = ['10.96.0.1/32', '10.96.0.0/17', '172.30.1.13/32', '100.100.7.0/24'];
+    const taken = ['10.18.4.0/24', '10.70.0.0/25', '100.64.0.0/16', ...lifelines, '203.0.113.0/24'];
+    await learn('n2', Object.fromEntries(taken.map((prefix) => [prefix, 100])));
     await leadsTo('203.0.113.0/24', 'n2');
     for (const [prefix, holder] of [
       ['10.18.4.0/24', /cluster west/],
       ['10.70.0.0/25', /subnet taken/],
       ['100.64.0.0/16', /subnet join/],
+      ['10.96.0.1/32', /Services/],
+      ['10.96.0.0/17', /Services/],
+      ['172.30.1.13/32', /node n3/],
+      ['100.100.7.0/24', /transit switch ts/],
     ] as const) {
       assert.deepEqual(hops(prefix), []);
       const message = await bed.event('LearnedRouteRefused', 'n2', new RegExp(`^${prefix} `));

@@ -5,11 +5,11 @@
  * is never taken over.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
+import { Lifelines } from '../../../lib/bgp/lifelines.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
 import { obstacleOf } from '../gateway/choice.ts';
 import { joinAllocation } from '../node/join.ts';
@@ -37,8 +37,7 @@ export interface LearnedRoute {
 
 /** What prefixes are compared with; the same for all of one round. */
 export interface Rivals {
-  /** Networks of which nothing may lead elsewhere. */
-  readonly networks: PrefixCover;
+  readonly lifelines: Lifelines;
   /** Prefix → tables in which the user routes it. */
   readonly ownRoutes: ReadonlyMap<string, ReadonlySet<string>>;
   readonly tables: readonly string[];
@@ -47,25 +46,42 @@ export interface Rivals {
 }
 
 export function rivalsOf(view: View): Rivals {
-  const networks = new PrefixCover();
-  for (const name of routedSubnetsOf(view, defaultVpc)) {
-    const net = servedNet(view, name);
-    for (const part of [net?.v4, net?.v6]) if (part !== undefined) networks.add(part.cidr, `subnet ${name}`);
-  }
   const own = networksOf(view, defaultVpc);
-  for (const cidr of own) networks.add(cidr, `a network of the router of Vpc ${defaultVpc}`);
   const elsewhere = new Set<string>();
-  for (const { name, routes, unlisted } of view.remoteClusters.values()) {
-    for (const { cidr, transitSwitch } of unlisted)
-      if (view.transitSwitches.get(transitSwitch)?.vpc === defaultVpc)
-        networks.add(cidr, `cluster ${name}, which has more prefixes in ${formatCidr(cidr)} than are listed`);
-    for (const { cidr, transitSwitch, isLearned, isActive } of routes) {
-      if (view.transitSwitches.get(transitSwitch)?.vpc !== defaultVpc) continue;
-      // This cluster's routers come before those of others.
-      if (!isLearned) networks.add(cidr, `cluster ${name}`);
-      else if (isActive) elsewhere.add(formatCidr(cidr));
-    }
-  }
+  const clusters = [...view.remoteClusters.values()].flatMap(({ name, routes, unlisted }) => {
+    const isHere = ({ transitSwitch }: { readonly transitSwitch: string }): boolean =>
+      view.transitSwitches.get(transitSwitch)?.vpc === defaultVpc;
+    const here = routes.filter(isHere);
+    // This cluster's routers come before those of others.
+    for (const { cidr, isLearned, isActive } of here) if (isLearned && isActive) elsewhere.add(formatCidr(cidr));
+    const more = unlisted.filter(isHere).map(({ cidr }) => formatCidr(cidr));
+    return [
+      ...more.map((text) => ({
+        name: `${name}, which has more prefixes in ${text} than are listed`,
+        prefixes: [text],
+      })),
+      { name, prefixes: here.filter(({ isLearned }) => !isLearned).map(({ cidr }) => formatCidr(cidr)) },
+    ];
+  });
+  const lifelines = new Lifelines({
+    subnets: routedSubnetsOf(view, defaultVpc).map((name) => {
+      const net = servedNet(view, name);
+      return {
+        name,
+        prefixes: [net?.v4, net?.v6].flatMap((part) => (part === undefined ? [] : [formatCidr(part.cidr)])),
+      };
+    }),
+    routers: [{ name: defaultVpc, prefixes: own.map(formatCidr) }],
+    transitSwitches: [...view.transitSwitches.values()].map(({ name, cidrs }) => ({
+      name,
+      prefixes: cidrs.map(formatCidr),
+    })),
+    clusters,
+    services: [...view.serviceCidrs.values()].flatMap(({ cidrs }) => cidrs),
+    nodes: [...view.nodes.values()].map(({ name, addresses }) => ({ name, prefixes: addresses })),
+    gateways: [...view.remoteClusters.values()].map(({ name, gateways }) => ({ name, prefixes: gateways })),
+    apiServers: view.capabilities.apiServer ?? [],
+  });
   const ownRoutes = new Map<string, Set<string>>();
   for (const { policy, prefix, nextHop, table } of readStaticRoutes(view.vpcs.get(defaultVpc)?.spec).routes) {
     // One that leads nowhere yet is passed over by OVN, and takes nothing from others.
@@ -73,7 +89,7 @@ export function rivalsOf(view: View): Rivals {
     const text = formatCidr(prefix);
     ownRoutes.set(text, (ownRoutes.get(text) ?? new Set()).add(table));
   }
-  return { networks, ownRoutes, tables: [...tablesOf(view)].sort(), elsewhere };
+  return { lifelines, ownRoutes, tables: [...tablesOf(view)].sort(), elsewhere };
 }
 
 interface Learner extends LearnedHop {
@@ -119,10 +135,10 @@ export function chooseLearned(view: View, prefix: string, rivals: Rivals): Learn
   return { hops: tables.length === 0 ? [] : hops, tables };
 }
 
-function obstacleTo(cidr: Cidr, { networks }: Rivals): Problem | undefined {
+function obstacleTo(cidr: Cidr, { lifelines }: Rivals): Problem | undefined {
   const prefix = formatCidr(cidr);
   const use = cidr.prefix === 0 ? undefined : specialUse(cidr);
-  const holder = networks.coverOf(cidr);
+  const holder = lifelines.holderOf(cidr);
   if (use === undefined && holder === undefined) return undefined;
   const cause = use === undefined ? `belongs to ${holder}` : `is for ${use}`;
   const advice = 'refuse it by a RoutePolicy, or let the router announce it no more';
