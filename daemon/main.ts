@@ -3,6 +3,7 @@
  *   Node, Subnets, Pods (watch) → plan → local Open vSwitch database and the kernel's network (apply, host)
  *   ProviderNetworks (watch) → plan → interfaces of the node into bridges, and back (apply, host)
  *   BgpNodeState (watch) → plan → routes of the kernel for what routers announce (apply, host)
+ *   whether the API server answers (watch) → none of these routes that leads away from it (apply, host)
  *   BgpNodeState (watch) → router advertisements on links whose routers wait for them (host)
  *   RemoteClusters (watch) → plan → with a speaker, routes of the kernel for what it announces of other clusters (apply, host)
  *   ovs-vswitchd and ovn-controller (watch): whether they live
@@ -24,6 +25,7 @@ import { parseFlags } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { ApiLifeline } from './apply/api-lifeline.ts';
 import { LearnedRoutes } from './apply/learned-routes.ts';
 import { LostInterfaces } from './apply/lost-interfaces.ts';
 import { NodeNetwork } from './apply/node.ts';
@@ -36,6 +38,7 @@ import { openCniServer } from './cni/server.ts';
 import { UnderlayPods } from './cni/underlay.ts';
 import { hasNetns } from './host/netns.ts';
 import { KernelEvents } from './host/kernel-events.ts';
+import { LearnedDetour } from './host/learned-detour.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { trimMemory } from './host/libc.ts';
 import { HostLoop } from './host/loop.ts';
@@ -44,6 +47,7 @@ import { VlanNeighbours } from './host/vlan-neighbours.ts';
 import { probeMacPrefix } from './plan/underlay/probe-mac.ts';
 import { KernelHost } from './host/network.ts';
 import { NodeAddresses } from './host/node-addresses.ts';
+import { NodeNetworkFacts } from './host/node-network.ts';
 import { PodLinks } from './host/pod-links.ts';
 import { RouterAdvertisements } from './host/router-advertisements.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
@@ -71,15 +75,21 @@ import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
 import type { PodFacts, Sandbox } from './state/facts.ts';
 import { Preparations } from './state/preparations.ts';
 import { Sandboxes } from './state/sandboxes.ts';
+import { hopKey } from './state/withheld.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
 import { NodeStatusWriter } from './status/node.ts';
 import { ProviderNetworkStatus } from './status/provider-networks.ts';
 import { ObjectEvents } from './status/objects.ts';
+import { askApi, isApiWell } from './watch/api-server.ts';
+import { ApiServers } from './watch/api-servers.ts';
 import { untilRegistered } from './watch/node.ts';
 import { ProgramWatch } from './watch/programs.ts';
 import { openWatches } from './watch/watches.ts';
+
+/** For the API server to answer over a new connection. */
+const apiPatienceMs = 6500;
 
 async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const settings = parseFlags(flagSpec, process.argv.slice(2), process.env);
@@ -89,6 +99,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     sandboxes,
     programs: () => programs.known,
     learnedRoutes: () => learnedKernel.count,
+    withheldRoutes: () => apiLifeline.withheld.size,
   });
 
   // What was moved to bridges comes first: the way to the API server may lie on it.
@@ -109,9 +120,21 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
 
   // watch
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
+  // What an earlier run learned from routers may be why nothing can be watched.
+  const apiServers = new ApiServers({ kubeconfig: settings.kubeconfig, signal, log });
+  const apiLifeline = new ApiLifeline({
+    detour: new LearnedDetour(netlink),
+    servers: apiServers,
+    isWell: () => isApiWell(kube),
+    isReached: () => askApi(settings, AbortSignal.timeout(apiPatienceMs)),
+    log,
+    nowMs: () => performance.now(),
+  });
+  const guarding = apiLifeline.run(signal);
   const watches = await openWatches({ client: kube, node: settings.node, signal, log });
   const { nodes, pods, subnets, interconnects, gateways, transitSwitches, remotes, bgpStates, providerNetworks } =
     watches;
+  apiServers.follow(watches.apiServers);
   const self = await untilRegistered(nodes, settings.node, signal);
   const programs = new ProgramWatch({ folders: controlFolders(settings), reason: self.unavailable?.reason, log });
 
@@ -130,6 +153,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   if (!hasRole()) await forgetGateway(ovs);
   const kernel = new KernelHost(netlink);
   const addresses = new NodeAddresses(netlink);
+  const nodeNetwork = new NodeNetworkFacts(netlink);
   const host = new HostLoop({
     host: kernel,
     watch: (onChange) => {
@@ -158,7 +182,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
         onAddress: () => undefined,
       }),
   });
-  await addresses.refresh();
+  await Promise.all([addresses.refresh(), nodeNetwork.refresh()]);
 
   // the node's own network, and the sandboxes of an earlier run
   const allSubnets = () => [...subnets.entries()].flatMap(([, subnet]) => subnet ?? []);
@@ -175,7 +199,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     forwarding: () => ({
       isSpeaker: bgpStates.get(settings.node) !== undefined,
       vpcs: new Map([
-        ...transitSwitches.entries(),
+        ...[...transitSwitches.entries()].map(([name, { vpc }]) => [name, vpc] as const),
         ...[...interconnects.entries()].map(([, { vpc }]) => [hubSwitch, vpc] as const),
       ]),
       remotes: [...remotes.entries()].flatMap(([, routes]) => routes),
@@ -191,8 +215,29 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       node: nodes.get(settings.node),
       subnets: allSubnets(),
       addresses: addresses.all,
+      withheld: apiLifeline.withheld,
+      lifelines: {
+        ...nodeNetwork.now,
+        tunnelEnds: tunnelEnds(ovs),
+        apiServers: apiServers.all,
+        hubs: [...interconnects.entries()].map(([, { hub }]) => hub),
+        transitSwitches: [...transitSwitches.entries()].map(([name, { networks }]) => ({ name, prefixes: networks })),
+        clusters: [...remotes.entries()].map(([name, routes]) => ({
+          name,
+          prefixes: routes.map(({ prefix }) => prefix),
+        })),
+      },
     }),
   });
+  const unfollowNetwork = nodeNetwork.follow(kernelEvents, () => learned.changed());
+  apiServers.subscribe(() => learned.changed());
+  apiLifeline.subscribe(() => learned.changed());
+  const tellWhatIsLearned = (): void =>
+    apiLifeline.learned(
+      new Set(bgpStates.get(settings.node)?.entries.map(({ prefix, nextHop }) => hopKey(prefix, nextHop))),
+    );
+  tellWhatIsLearned();
+  bgpStates.subscribe(tellWhatIsLearned);
   const addressesChanged = (): void => {
     network.changed();
     learned.changed();
@@ -233,7 +278,10 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   let knownEnds = '';
   ovs.subscribe(() => {
     const ends = tunnelEnds(ovs).join();
-    if (ends !== knownEnds) network.changed();
+    if (ends !== knownEnds) {
+      network.changed();
+      learned.changed();
+    }
     knownEnds = ends;
   });
   nodes.subscribe(() => network.changed());
@@ -244,7 +292,9 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   // Most changes of their statuses are none of what is forwarded: figures of paths, and what was learned.
   remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
   bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());
-  for (const facts of [nodes, subnets, bgpStates]) facts.subscribe(() => learned.changed());
+  for (const facts of [nodes, subnets, bgpStates, interconnects, transitSwitches])
+    facts.subscribe(() => learned.changed());
+  remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || learned.changed());
 
   const nodeStatus = (): NodeStatus | undefined => {
     const node = nodes.get(settings.node);
@@ -397,6 +447,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const health = await serveHealth({ address: settings.metricsAddress, ready: () => status.isReady, registry });
 
   if (!signal.aborted) await once(signal, 'abort');
+  await guarding;
   await server.close();
   conflist?.close();
   await underlay.close();
@@ -407,6 +458,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   host.close();
   learnedLoop.close();
   unwatchLinks();
+  unfollowNetwork();
   kernelEvents.close();
   advertisements.close();
   unkeepName();

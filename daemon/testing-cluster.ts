@@ -232,8 +232,11 @@ export class TestCluster {
     await this.admin.request('POST', accounts, { apiVersion: 'v1', kind: 'ServiceAccount', metadata });
     const template = readFileSync(join(chart, 'templates/daemon-rbac.yaml'), 'utf8');
     for (const document of parseAllDocuments(template.replaceAll('{{ .Release.Namespace }}', 'kube-system'))) {
-      const object = document.toJS() as { kind: string };
-      await this.admin.request('POST', `/apis/rbac.authorization.k8s.io/v1/${object.kind.toLowerCase()}s`, object);
+      const object = document.toJS() as { kind: string; metadata: { namespace?: string } };
+      const { namespace } = object.metadata;
+      const place = namespace === undefined ? '' : `/namespaces/${namespace}`;
+      const path = `/apis/rbac.authorization.k8s.io/v1${place}/${object.kind.toLowerCase()}s`;
+      await this.admin.request('POST', path, object);
     }
     const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
     const answer = await this.admin.request('POST', `${accounts}/isthmus-daemon/token`, request);

@@ -3,6 +3,7 @@
  * knows: host/ takes, of each route, the first choice that has such next hops. Rule: no route for what belongs to the
  * cluster and no next hop in it, since the packet would come back for ever.
  */
+import { type LifelineFacts, Lifelines } from '../../lib/bgp/lifelines.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, isLinkLocal, parseIp } from '../../lib/net/ip.ts';
@@ -10,6 +11,7 @@ import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
 import type { LearnedEntry, LearnedFacts } from '../state/learned.ts';
+import { hopKey } from '../state/withheld.ts';
 
 export interface LearnedHop {
   readonly address: string;
@@ -31,6 +33,10 @@ export interface LearnedInput {
   readonly subnets: readonly SubnetFacts[];
   /** Of the node's interfaces. */
   readonly addresses: readonly string[];
+  /** What else of the node and the cluster no router may take. */
+  readonly lifelines: LifelineFacts;
+  /** Prefixes and next hops by which the API server was not reached: keys of `state/withheld.ts`. */
+  readonly withheld: ReadonlySet<string>;
 }
 
 export interface LearnedPlan {
@@ -41,6 +47,7 @@ export interface LearnedPlan {
 interface Cluster {
   /** What the node itself routes into the overlay. Subnets of other VPCs may overlap with what is around the node. */
   readonly networks: PrefixCover;
+  readonly lifelines: Lifelines;
   /** Of the node's interfaces. */
   readonly own: ReadonlySet<string>;
 }
@@ -53,7 +60,7 @@ export function planLearnedRoutes(input: LearnedInput): LearnedPlan {
   const refuse = (code: string, message: string): void => void problems.set(message, { code, message });
   const byPrefix = new Map<string, LearnedEntry[]>();
   for (const entry of learned.entries) {
-    const problem = prefixProblem(entry, cluster) ?? hopProblem(entry, cluster);
+    const problem = prefixProblem(entry, cluster) ?? hopProblem(entry, cluster) ?? withheldProblem(entry, input);
     if (problem !== undefined) refuse(problem.code, problem.message);
     else byPrefix.set(entry.prefix, [...(byPrefix.get(entry.prefix) ?? []), entry]);
   }
@@ -64,7 +71,7 @@ export function planLearnedRoutes(input: LearnedInput): LearnedPlan {
   };
 }
 
-function clusterOf({ node, subnets, addresses }: LearnedInput): Cluster {
+function clusterOf({ node, subnets, addresses, lifelines }: LearnedInput): Cluster {
   const networks = new PrefixCover();
   const add = (text: string, what: string): void => {
     const cidr = parseCidr(text);
@@ -72,18 +79,19 @@ function clusterOf({ node, subnets, addresses }: LearnedInput): Cluster {
   };
   const join = typeof node?.network === 'object' ? node.network.networks : [];
   for (const text of join) add(text, 'the join subnet');
-  for (const { name, networks: texts, isRouted } of subnets)
-    if (isRouted) for (const text of texts) add(text, `subnet ${name}`);
-  return { networks, own: new Set(addresses) };
+  const routed = subnets.filter(({ isRouted }) => isRouted);
+  for (const { name, networks: texts } of routed) for (const text of texts) add(text, `subnet ${name}`);
+  return { networks, lifelines: new Lifelines(lifelines), own: new Set(addresses) };
 }
 
-function prefixProblem({ prefix }: LearnedEntry, { networks }: Cluster): Problem | undefined {
+function prefixProblem({ prefix }: LearnedEntry, { networks, lifelines }: Cluster): Problem | undefined {
   const cidr = parseCidr(prefix);
   if (cidr === undefined) return undefined;
-  const holder = networks.coverOf(cidr);
+  const own = networks.coverOf(cidr);
+  const holder = own ?? lifelines.holderOf(cidr);
   const use = cidr.prefix === 0 ? undefined : specialUse(cidr);
   if (holder === undefined && use === undefined) return undefined;
-  const cause = holder === undefined ? `it is for ${use}` : `it is within ${holder}`;
+  const cause = own === undefined ? `it is for ${use ?? holder}` : `it is within ${own}`;
   return {
     code: 'LearnedRouteRefused',
     message: `the node has no route for ${prefix}: ${cause}; refuse it by a RoutePolicy`,
@@ -101,6 +109,14 @@ function hopProblem({ nextHop, device }: LearnedEntry, { networks, own }: Cluste
   if (holder !== undefined) return refuse(`is in ${holder}`);
   if (own.has(nextHop)) return refuse('is an address of the node itself');
   return isLinkLocal(ip) && device === undefined ? refuse('is link-local and names no interface') : undefined;
+}
+
+function withheldProblem({ prefix, nextHop }: LearnedEntry, { withheld }: LearnedInput): Problem | undefined {
+  if (!withheld.has(hopKey(prefix, nextHop))) return undefined;
+  return {
+    code: 'ApiServerLost',
+    message: `the node has no route for ${prefix} by ${nextHop}: the API server was not reached by it, and is without it; it stays so until the router takes the prefix back or has it by another next hop`,
+  };
 }
 
 function choicesOf(entries: readonly LearnedEntry[]): LearnedRoute['choices'] {

@@ -13,6 +13,7 @@ import { parsePod } from '../watch/pod.ts';
 import { parseRemoteCluster } from '../watch/remote-cluster.ts';
 import { parseSubnet } from '../watch/subnet.ts';
 import { planHostNetwork } from './host-network.ts';
+import type { LifelineFacts } from '../../lib/bgp/lifelines.ts';
 import { planLearnedRoutes } from './learned-routes.ts';
 import { planLocalOvs } from './local-ovs.ts';
 import { planMirror } from './mirror.ts';
@@ -33,6 +34,8 @@ interface Case {
   readonly otherNodes?: readonly string[];
   readonly bgpNodeState?: RawObject;
   readonly remoteClusters?: readonly RawObject[];
+  readonly lifelines?: LifelineFacts;
+  readonly withheld?: readonly string[];
 }
 
 const folder = join(import.meta.dirname, 'testdata');
@@ -83,7 +86,8 @@ function planAll(input: Case): object {
   const node = parseNode(input.node);
   const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is SubnetFacts => subnet !== undefined);
   const { mtu, mirrorInterface } = settings;
-  const { addresses = [], otherNodes = [], bgpNodeState, remoteClusters = [] } = input;
+  const { addresses = [], otherNodes = [], bgpNodeState, remoteClusters = [], lifelines = {} } = input;
+  const withheld = new Set(input.withheld);
   const forwarding = {
     isSpeaker: bgpNodeState !== undefined,
     vpcs: new Map([
@@ -101,7 +105,9 @@ function planAll(input: Case): object {
       planLocalOvs({ ...settings, datapathType: input.datapath }, node, input.isGateway === true),
     ),
     pods: (input.pods ?? []).map((pod) => planPod(pod, subnets, input.datapath)),
-    ...(learned === undefined ? {} : { learned: planLearnedRoutes({ learned, node, subnets, addresses }) }),
+    ...(learned === undefined
+      ? {}
+      : { learned: planLearnedRoutes({ learned, node, subnets, addresses, lifelines, withheld }) }),
   };
 }
 

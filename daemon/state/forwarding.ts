@@ -12,6 +12,15 @@ export interface InterconnectFacts {
   readonly gateways: LabelSelector | undefined;
   /** That the hub's own transit switch joins. */
   readonly vpc: string;
+  /** Host of the hub: a name or an address. */
+  readonly hub: string;
+}
+
+/** A TransitSwitch. */
+export interface TransitFacts {
+  /** That it joins. */
+  readonly vpc: string;
+  readonly networks: readonly string[];
 }
 
 /** Of the routes for forwarded packets: a subnet's policyRoutingTableID must be another. */

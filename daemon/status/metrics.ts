@@ -15,9 +15,14 @@ export interface Measured {
   readonly programs: () => readonly (readonly [program: string, isUp: boolean])[];
   /** Routes of the kernel for prefixes learned by BGP. */
   readonly learnedRoutes: () => number;
+  /** Next hops of such prefixes that led away from the API server. */
+  readonly withheldRoutes: () => number;
 }
 
-export function openMetrics(registry: Registry, { sandboxes, programs, learnedRoutes }: Measured): DaemonMetrics {
+export function openMetrics(
+  registry: Registry,
+  { sandboxes, programs, learnedRoutes, withheldRoutes }: Measured,
+): DaemonMetrics {
   const registers = [registry];
   const requests = new Histogram({
     name: 'isthmus_daemon_cni_request_seconds',
@@ -51,6 +56,13 @@ export function openMetrics(registry: Registry, { sandboxes, programs, learnedRo
     collect: () => learned.set(learnedRoutes()),
   });
   registry.registerMetric(learned);
+  const withheld: Gauge = new Gauge({
+    name: 'isthmus_daemon_learned_routes_withheld',
+    help: 'Next hops of prefixes learned by BGP that are no routes of the kernel, because the API server was not reached by them.',
+    registers: [],
+    collect: () => withheld.set(withheldRoutes()),
+  });
+  registry.registerMetric(withheld);
   const up: Gauge<'program'> = new Gauge({
     name: 'isthmus_daemon_program_up',
     help: 'Whether the program answers on its control socket: 1 yes, 0 no; no series for one that is not watched.',

@@ -1,8 +1,10 @@
-/** Whether the API server can be reached now, and not only over connections that were made before. */
+/** Where the API servers are, and whether one can be reached now, not only over connections that were made before. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError, isKubeError } from '../../lib/kube/errors.ts';
 import { nodes } from '../../lib/kube/resources.ts';
+import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
+import { parseIp } from '../../lib/net/ip.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
 import type { Settings } from '../settings.ts';
 
@@ -34,4 +36,22 @@ export async function askApi(
 
 function isTimeout(error: unknown): boolean {
   return error instanceof DOMException && error.name === 'TimeoutError';
+}
+
+/** An EndpointSlice of the Service `kubernetes` → addresses of API servers. */
+export function parseApiServers(raw: RawObject): readonly string[] {
+  const endpoints = (raw['endpoints'] ?? []) as readonly { readonly addresses?: readonly string[] }[];
+  return endpoints.flatMap(({ addresses = [] }) => addresses.filter((address) => parseIp(address) !== undefined));
+}
+
+/** Whether the API server answers over whichever connection there is. @throws what is no failure to reach it */
+export async function isApiWell(client: Pick<KubeClient, 'request'>): Promise<boolean> {
+  try {
+    await client.request('GET', '/version', undefined, { timeoutMs: attemptMs });
+    return true;
+  } catch (error) {
+    if (error instanceof KubeApiError) return true;
+    if (!isKubeError(error)) throw error;
+    return false;
+  }
 }

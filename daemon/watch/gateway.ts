@@ -10,8 +10,9 @@ import {
 import { labelSelector } from '../../lib/api/kinds/shared.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
+import { parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { InterconnectFacts } from '../state/forwarding.ts';
+import type { InterconnectFacts, TransitFacts } from '../state/forwarding.ts';
 import type { GatewayFacts } from '../state/gateway.ts';
 
 // Fields of another release that do not read as ours count as absent, each by itself: the daemon's own are written anew.
@@ -57,13 +58,25 @@ export function parseGateway(raw: RawObject): GatewayFacts {
 }
 
 const interconnectShape = z.looseObject({ spec: z.looseObject({ gatewayNodeSelector: labelSelector }) });
+const hubShape = z.looseObject({ spec: z.looseObject({ hub: z.string() }) });
 const vpcShape = z.looseObject({ spec: z.looseObject({ vpc: z.string().optional() }) });
+const transitShape = z.looseObject({ status: z.looseObject({ cidr: z.string().optional() }).optional() });
 
 export function parseInterconnect(raw: RawObject): InterconnectFacts {
-  return { gateways: interconnectShape.safeParse(raw).data?.spec.gatewayNodeSelector, vpc: parseJoinedVpc(raw) };
+  const { hub = '' } = hubShape.safeParse(raw).data?.spec ?? {};
+  return {
+    gateways: interconnectShape.safeParse(raw).data?.spec.gatewayNodeSelector,
+    vpc: parseJoinedVpc(raw),
+    hub: hub.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'),
+  };
 }
 
 /** Of an Interconnect or a TransitSwitch. */
-export function parseJoinedVpc(raw: RawObject): string {
+function parseJoinedVpc(raw: RawObject): string {
   return vpcShape.safeParse(raw).data?.spec.vpc ?? defaultVpc;
+}
+
+export function parseTransitSwitch(raw: RawObject): TransitFacts {
+  const { cidr = '' } = transitShape.safeParse(raw).data?.status ?? {};
+  return { vpc: parseJoinedVpc(raw), networks: cidr.split(',').filter((text) => parseCidr(text) !== undefined) };
 }

@@ -4,7 +4,8 @@ import * as resources from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { parseBgpNodeState } from './bgp-node-state.ts';
-import { parseGateway, parseInterconnect, parseJoinedVpc } from './gateway.ts';
+import { parseApiServers } from './api-server.ts';
+import { parseGateway, parseInterconnect, parseTransitSwitch } from './gateway.ts';
 import { parseNode } from './node.ts';
 import { parsePod } from './pod.ts';
 import { parseProviderNetwork } from './provider-network.ts';
@@ -30,13 +31,20 @@ export async function openWatches({ node, ...common }: WatchOptions) {
     subnets: reflect({ ...common, resource: resources.subnets, parse: parseSubnet }),
     interconnects: reflect({ ...common, resource: resources.interconnects, parse: parseInterconnect, optional }),
     gateways: reflect({ ...own, resource: resources.interconnectGateways, parse: parseGateway, optional }),
-    transitSwitches: reflect({ ...common, resource: resources.transitSwitches, parse: parseJoinedVpc, optional }),
+    transitSwitches: reflect({ ...common, resource: resources.transitSwitches, parse: parseTransitSwitch, optional }),
     remotes: reflect({ ...common, resource: resources.remoteClusters, parse: parseRemoteCluster, optional }),
     providerNetworks: reflect({
       ...common,
       resource: resources.providerNetworks,
       parse: parseProviderNetwork,
       optional,
+    }),
+    apiServers: reflect({
+      ...common,
+      resource: resources.endpointSlices,
+      namespace: 'default',
+      labelSelector: 'kubernetes.io/service-name=kubernetes',
+      parse: parseApiServers,
     }),
     bgpStates: reflect({ ...own, resource: resources.bgpNodeStates, parse: parseBgpNodeState, optional }),
   };

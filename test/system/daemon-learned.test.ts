@@ -3,12 +3,13 @@
  * The speaker's part, the status of the BgpNodeState, and the controller's are played here.
  */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
-import { bgpNodeStates, nodes, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
+import { bgpNodeStates, events, nodes, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
+import { lendPort } from './bgp/lend-port.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;
@@ -192,7 +193,7 @@ test('routes of others stay: of another metric, of another protocol, and of link
   ];
   for (const route of others) exec('ip', 'route', 'add', ...route.split(' '));
   await learn(viaA, { prefix: '172.31.1.0/24', nextHop: '172.31.2.1' }, { ...viaA, prefix: '192.0.4.0/24' });
-  await eventually('ours', () => learned().length === 2);
+  await eventually('ours', () => learned().length === 1);
   assert.match(exec('ip', 'route', 'get', far), /via 172\.31\.2\.1/, 'the lower metric');
   assert.match(exec('ip', 'route', 'get', '172.31.1.1'), /^172\.31\.1\.1 dev up-a/, 'a link comes first');
   await eventually('an event', async () =>
@@ -374,4 +375,69 @@ test('a restart writes nothing; with the object all go, also while the daemon is
   await cluster.admin.delete(bgpNodeStates, { name: 'n1' });
   await node.startDaemon(cluster.kubeconfig);
   await eventually('none', () => learned().length === 0);
+});
+
+test('what the node itself lives on is no route', async () => {
+  const own = ['172.31.1.0/25', '172.31.1.0/24', '172.31.2.1/32', 'fd00:31:2::/80', '10.5.5.10/32'];
+  const slice = {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    addressType: 'IPv4',
+    ports: [{ port: 6443 }],
+  };
+  const labels = { 'kubernetes.io/service-name': 'kubernetes' };
+  const path = '/apis/discovery.k8s.io/v1/namespaces/default/endpointslices';
+  const metadata = { name: 'kubernetes', labels };
+  await cluster.admin.request('POST', path, { ...slice, metadata, endpoints: [{ addresses: ['10.5.5.10'] }] });
+  const object = { apiVersion: 'isthmus.network/v1alpha1', kind: 'BgpNodeState', metadata: { name: 'n1' } };
+  await cluster.admin.patch(bgpNodeStates, { name: 'n1' }, 'apply', object);
+  const hops = own.map((prefix) => ({ prefix, nextHop: prefix.includes(':') ? 'fd00:31:2::1' : '172.31.2.1' }));
+  await learn(...hops, { ...viaA, prefix: '198.51.100.0/24' });
+  await eventually('the one that is harmless', () => learned().length > 0);
+  assert.match(learned().join(), /^198\.51\.100\.0\/24 via 172\.31\.1\.1 [^,]*$/);
+});
+
+test('a node that loses the API server by a learned route frees itself, and does not try it again', async (t) => {
+  addRouter('c', 4);
+  const server = '10.5.5.10';
+  const prefix = ['ip', 'netns', 'exec', spaces.get('c') ?? ''];
+  exec('ip', '-n', spaces.get('c') ?? '', 'addr', 'add', `${server}/32`, 'dev', 'lo');
+  const stopLending = await lendPort({ prefix }, cluster.apiPort, server);
+  exec('ip', 'route', 'add', 'default', 'via', '172.31.4.1', 'metric', '100');
+  // Its certificate is not for that address.
+  const config = JSON.parse(readFileSync(cluster.kubeconfig, 'utf8')) as { clusters: { cluster: object }[] };
+  for (const one of config.clusters)
+    one.cluster = {
+      ...one.cluster,
+      server: `https://${server}:${cluster.apiPort}`,
+      'tls-server-name': 'kubernetes.default',
+    };
+  const file = join(node.dir, 'kubeconfig-far');
+  writeFileSync(file, JSON.stringify(config));
+  try {
+    await node.kill('daemon');
+    await node.startDaemon(file).catch((error) => {
+      console.error(node.log('daemon'));
+      throw error;
+    });
+    await eventually('the node to be looked at', () => node.hasDaemonSaid('NetworkReady'));
+    const harmless = { ...viaA, prefix: '198.51.100.0/24' };
+    const start = Date.now();
+    await learn({ prefix: '0.0.0.0/0', nextHop: '172.31.1.1' }, harmless);
+    await eventually('a way that leads nowhere', () => learned().length === 2);
+    await eventually('the node to free itself', () => learned().length === 1);
+    t.diagnostic(`free after ${Date.now() - start} ms`);
+    assert.match(learned().join(), /^198\.51\.100\.0\/24/);
+    assert.ok(!routes().includes(`${server} via`), 'no detour is left');
+    await eventually('an event', async () =>
+      (await cluster.admin.list(events, { namespace: 'default' })).some(({ reason }) => reason === 'ApiServerLost'),
+    );
+    // The write shows that the daemon works; the route stays away while it is announced.
+    await learn({ prefix: '0.0.0.0/0', nextHop: '172.31.1.1' });
+    await eventually('none', () => learned().length === 0);
+    await learn({ prefix: '0.0.0.0/0', nextHop: '172.31.1.1' }, { prefix: '0.0.0.0/0', nextHop: '172.31.4.1' });
+    await eventually('another next hop', () => learned().join().startsWith('default via 172.31.4.1'));
+  } finally {
+    await stopLending();
+  }
 });

@@ -3,10 +3,14 @@ import { once } from 'node:events';
 import { connect, type Server, type Socket } from 'node:net';
 import { end, type Namespace } from './namespace.ts';
 
-/** Lets programs in a namespace reach a port of our own loopback at the same port of theirs. @returns ends it */
-export async function lendPort(namespace: Namespace, port: number): Promise<() => Promise<void>> {
+/** Lets programs in a namespace reach a port of our own loopback at the same port of an address of theirs. @returns ends it */
+export async function lendPort(
+  namespace: Pick<Namespace, 'prefix'>,
+  port: number,
+  address = '127.0.0.1',
+): Promise<() => Promise<void>> {
   // A socket belongs to the namespace it was opened in, whoever has it then.
-  const listen = `const server = require('node:net').createServer(); server.listen(${port}, '127.0.0.1', () => process.send('there', server, () => server.close()));`;
+  const listen = `const server = require('node:net').createServer(); server.listen(${port}, '${address}', () => process.send('there', server, () => server.close()));`;
   const [program, ...argv] = [...namespace.prefix, process.execPath, '-e', listen];
   const child = spawn(program, argv, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   const [, server] = (await once(child, 'message')) as [string, Server];

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { bgpProtocol, type MultipathRoute } from '../../lib/netlink/multipath.ts';
+import { LearnedDetour } from './learned-detour.ts';
+import { learnedMetric } from './learned-routes.ts';
+
+const route = (
+  destination: string,
+  gateway: string | undefined,
+  more: Partial<MultipathRoute> = {},
+): MultipathRoute => ({
+  destination,
+  hops: [{ gateway, index: 7 }],
+  table: 254,
+  metric: 0,
+  protocol: 16,
+  ...more,
+});
+const learned = (destination: string, gateway = '172.31.1.1'): MultipathRoute =>
+  route(destination, gateway, {
+    protocol: bgpProtocol,
+    metric: destination.includes(':') ? learnedMetric.v6 : learnedMetric.v4,
+  });
+
+function kernelOf(...routes: MultipathRoute[]) {
+  const keyOf = ({ destination, metric }: MultipathRoute): string => `${destination} ${metric}`;
+  const without = (one: MultipathRoute): void => {
+    const at = routes.findIndex((each) => keyOf(each) === keyOf(one));
+    if (at >= 0) routes.splice(at, 1);
+  };
+  const netlink = {
+    multipathRoutes: () => Promise.resolve([...routes]),
+    setMultipath: (one: MultipathRoute) => {
+      without(one);
+      routes.push(one);
+      return Promise.resolve();
+    },
+    deleteMultipath: (one: MultipathRoute) => Promise.resolve(without(one)),
+  };
+  return { routes, detour: new LearnedDetour(netlink) };
+}
+
+const texts = (routes: readonly MultipathRoute[]): readonly string[] =>
+  routes.map(
+    ({ destination, hops, metric }) => `${destination} ${hops.map(({ gateway }) => gateway).join()} ${metric}`,
+  );
+
+test('a learned route leads to an address where it comes before the node’s own way', async () => {
+  const { detour } = kernelOf(
+    route('172.30.1.0/24', undefined, { protocol: 2 }),
+    route('0.0.0.0/0', '172.30.1.254', { metric: 100 }),
+    route('10.7.0.0/16', '172.30.1.253'),
+    learned('0.0.0.0/0'),
+    learned('10.0.0.0/8'),
+    learned('10.7.0.0/16'),
+    learned('172.30.0.0/16'),
+    learned('::/0', 'fd00:31:1::1'),
+  );
+  const leading = async (address: string) => (await detour.leadingTo([address])).map(({ destination }) => destination);
+  assert.deepEqual(await leading('10.5.5.10'), ['0.0.0.0/0', '10.0.0.0/8']);
+  assert.deepEqual(await leading('203.0.113.1'), ['0.0.0.0/0']);
+  assert.deepEqual(await leading('10.7.7.7'), [], 'the way of an administrator');
+  assert.deepEqual(await leading('172.30.1.9'), [], 'on a link');
+  assert.deepEqual(await leading('fd00:5::1'), ['::/0']);
+  assert.deepEqual(await leading('no address'), []);
+  assert.deepEqual([...(await detour.wouldLeadTo(['10.7.7.7'], ['10.7.7.0/24', '10.0.0.0/8']))], ['10.7.7.0/24']);
+});
+
+test('a detour goes by the node’s own way, for its addresses alone, and leaves nothing', async () => {
+  const before = [route('0.0.0.0/0', '172.30.1.254', { metric: 100 }), learned('0.0.0.0/0'), learned('10.5.5.0/24')];
+  const { routes, detour } = kernelOf(...before);
+  const way = await detour.begin(['10.5.5.10', 'fd00:5::1']);
+  assert.deepEqual(texts(way), ['10.5.5.10/32 172.30.1.254 85']);
+  assert.deepEqual(texts(await detour.leadingTo(['10.5.5.10'])).length, 2, 'a detour is no way of the node itself');
+  await detour.end(way);
+  assert.deepEqual(routes, before);
+  await detour.begin(['10.5.5.10']);
+  await detour.clear();
+  assert.deepEqual(routes, before);
+});

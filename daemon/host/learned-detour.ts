@@ -1,0 +1,119 @@
+/**
+ * Which learned routes the kernel takes to an address, and the way to it that the node had without them. Called while the API
+ * server is not reached: a detour leads only that address past learned routes, so that nobody else's packets are touched.
+ */
+import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
+import { bitsOf, type Ip, parseIp } from '../../lib/net/ip.ts';
+import { bgpProtocol, mainTable, type MultipathRoute } from '../../lib/netlink/multipath.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
+import { isLearned, learnedMetric } from './learned-routes.ts';
+import type { Rtnetlink } from './rtnetlink.ts';
+
+export class LearnedDetour {
+  readonly #netlink: Pick<Rtnetlink, 'multipathRoutes' | 'setMultipath' | 'deleteMultipath'>;
+
+  constructor(netlink: Pick<Rtnetlink, 'multipathRoutes' | 'setMultipath' | 'deleteMultipath'>) {
+    this.#netlink = netlink;
+  }
+
+  /** All learned routes of the kernel. */
+  async all(): Promise<readonly MultipathRoute[]> {
+    return (await this.#main()).filter(isLearned);
+  }
+
+  /** Those that come before the node's own way to one of the addresses. */
+  async leadingTo(addresses: readonly string[]): Promise<readonly MultipathRoute[]> {
+    const routes = await this.#main();
+    return routes.filter((route) => isLearned(route) && leadsTo(route, addresses, routes));
+  }
+
+  /** Of learned prefixes that are no routes now, those that would be among them. */
+  async wouldLeadTo(addresses: readonly string[], prefixes: readonly string[]): Promise<ReadonlySet<string>> {
+    const routes = await this.#main();
+    return new Set(
+      prefixes.filter((destination) => {
+        const metric = destination.includes(':') ? learnedMetric.v6 : learnedMetric.v4;
+        return leadsTo({ destination, metric }, addresses, routes);
+      }),
+    );
+  }
+
+  /** Leads these addresses by the node's own way. @returns what `end` takes; none where the node has no other way by a router */
+  async begin(addresses: readonly string[]): Promise<readonly MultipathRoute[]> {
+    const routes = await this.#main();
+    const detours = addresses.flatMap((address): MultipathRoute[] => {
+      const ip = parseIp(address);
+      const own = ip && ownWay(routes, ip);
+      if (ip === undefined || own === undefined || own.hops.some(({ gateway }) => gateway === undefined)) return [];
+      const metric = ip.family === 4 ? detourMetric.v4 : detourMetric.v6;
+      const destination = `${address}/${bitsOf(ip.family)}`;
+      return [{ destination, hops: own.hops, table: mainTable, metric, protocol: bgpProtocol }];
+    });
+    for (const route of detours) await this.#netlink.setMultipath(route, true);
+    return detours;
+  }
+
+  /** Also takes learned routes away. */
+  async end(routes: readonly MultipathRoute[]): Promise<void> {
+    for (const route of routes) await unlessGone(this.#netlink.deleteMultipath(route));
+  }
+
+  async restore(routes: readonly MultipathRoute[]): Promise<void> {
+    for (const route of routes) await this.#netlink.setMultipath(route, true);
+  }
+
+  /** Detours of a process that ended meanwhile. */
+  async clear(): Promise<void> {
+    await this.end((await this.#main()).filter(isDetour));
+  }
+
+  async #main(): Promise<readonly MultipathRoute[]> {
+    return (await this.#netlink.multipathRoutes()).filter(({ table }) => table === mainTable);
+  }
+}
+
+/** Just before learned routes. */
+const detourMetric = { v4: learnedMetric.v4 - 1, v6: learnedMetric.v6 - 1 } as const;
+
+function isDetour({ protocol, metric, destination }: MultipathRoute): boolean {
+  return protocol === bgpProtocol && metric === (destination.includes(':') ? detourMetric.v6 : detourMetric.v4);
+}
+
+/** What a route is compared by. */
+type Ranked = Pick<MultipathRoute, 'destination' | 'metric'>;
+
+function leadsTo(route: Ranked, addresses: readonly string[], routes: readonly MultipathRoute[]): boolean {
+  return addresses.some((address) => {
+    const ip = parseIp(address);
+    if (ip === undefined || !covers(route, ip)) return false;
+    const own = ownWay(routes, ip);
+    return own === undefined || isBefore(route, own);
+  });
+}
+
+function covers({ destination }: Ranked, ip: Ip): boolean {
+  const cidr = parseCidr(destination);
+  return cidr !== undefined && cidrContains(cidr, ip);
+}
+
+/** The kernel's choice among all routes but those that were learned. */
+function ownWay(routes: readonly MultipathRoute[], ip: Ip): MultipathRoute | undefined {
+  const own = routes.filter((route) => !isLearned(route) && !isDetour(route) && covers(route, ip));
+  return own.reduce<MultipathRoute | undefined>(
+    (best, route) => (best === undefined || isBefore(route, best) ? route : best),
+    undefined,
+  );
+}
+
+function isBefore(a: Ranked, b: Ranked): boolean {
+  const [lengthA, lengthB] = [a, b].map(({ destination }) => parseCidr(destination)?.prefix ?? 0);
+  return lengthA === lengthB ? a.metric < b.metric : (lengthA ?? 0) > (lengthB ?? 0);
+}
+
+async function unlessGone(deleted: Promise<void>): Promise<void> {
+  try {
+    await deleted;
+  } catch (error) {
+    if (!(error instanceof NetlinkError && error.code === 'ESRCH')) throw error;
+  }
+}

@@ -1,0 +1,52 @@
+import { RTM } from '../../lib/netlink/message.ts';
+import { bgpProtocol, readMultipath } from '../../lib/netlink/multipath.ts';
+import { type NodeNetwork, nodeNetworkOf } from '../../lib/netlink/node-network.ts';
+import type { KernelEvent, KernelEvents } from './kernel-events.ts';
+import type { Rtnetlink } from './rtnetlink.ts';
+
+/** One change comes as several messages. */
+const gatherMs = 50;
+
+/** Networks of the node's links and next hops of its own routes, read again when the kernel reports a change. */
+export class NodeNetworkFacts {
+  readonly #netlink: Pick<Rtnetlink, 'multipathRoutes'>;
+  #now: NodeNetwork = { connected: [], nextHops: [] };
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(netlink: Pick<Rtnetlink, 'multipathRoutes'>) {
+    this.#netlink = netlink;
+  }
+
+  get now(): NodeNetwork {
+    return this.#now;
+  }
+
+  /** Whether they differ from what was known. @throws NetlinkError */
+  async refresh(): Promise<boolean> {
+    const before = JSON.stringify(this.#now);
+    this.#now = nodeNetworkOf(await this.#netlink.multipathRoutes());
+    return JSON.stringify(this.#now) !== before;
+  }
+
+  /** @param onChange is called after they became others @returns how to stop */
+  follow(kernelEvents: Pick<KernelEvents, 'subscribe'>, onChange: () => void): () => void {
+    const again = (): void => {
+      this.#timer ??= setTimeout(() => {
+        this.#timer = undefined;
+        void this.refresh().then((isChanged) => isChanged && onChange());
+      }, gatherMs);
+    };
+    const stop = kernelEvents.subscribe({ onEvents: (events) => events.some(concerns) && again(), onLoss: again });
+    return () => {
+      stop();
+      clearTimeout(this.#timer);
+    };
+  }
+}
+
+/** Routes of BGP come and go by the hundred, and say nothing of the node itself. */
+function concerns({ type, data }: KernelEvent): boolean {
+  if (type === RTM.NEWADDR || type === RTM.DELADDR) return true;
+  const isRoute = type === RTM.NEWROUTE || type === RTM.DELROUTE;
+  return isRoute && readMultipath(data).some(({ protocol }) => protocol !== bgpProtocol);
+}

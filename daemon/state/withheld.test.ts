@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { hopKey, Withheld } from './withheld.ts';
+
+const key = hopKey('10.0.0.0/8', '172.31.1.1');
+const none = new Set<string>();
+
+test('what is withheld stays so while the router announces it, and is tried when it comes again later', () => {
+  const withheld = new Withheld();
+  withheld.add([key], 0);
+  assert.equal(withheld.forget(new Set([key]), 10_000_000), undefined);
+  assert.deepEqual([...withheld.keys], [key]);
+  assert.equal(withheld.forget(none, 10_000_000), undefined);
+  assert.equal(withheld.size, 0);
+});
+
+test('one that goes and comes is held for longer each time, for an hour at most', () => {
+  const withheld = new Withheld();
+  const holds = [60_000, 120_000, 240_000, 480_000, 960_000, 1_920_000, 3_600_000, 3_600_000];
+  for (const holdMs of holds) {
+    withheld.add([key], 0);
+    assert.equal(withheld.forget(none, 0), holdMs);
+    assert.equal(withheld.forget(none, holdMs - 1), 1);
+    assert.equal(withheld.size, 1);
+    assert.equal(withheld.forget(none, holdMs), undefined);
+    assert.equal(withheld.size, 0);
+  }
+});
+
+test('what was withheld without need counts for nothing later', () => {
+  const withheld = new Withheld();
+  withheld.add([key, 'other'], 0);
+  withheld.narrow((each) => each !== key);
+  assert.deepEqual([...withheld.keys], ['other']);
+  withheld.add([key], 0);
+  assert.equal(withheld.forget(new Set(['other']), 0), 60_000);
+});
