@@ -27,6 +27,7 @@ import {
   isGrouped,
   readChassis,
   readNextHops,
+  readRoutedPrefixes,
   readRemoteGateways,
   readRouterId,
   readRouterOf,
@@ -75,6 +76,7 @@ export class LocalMember {
   #areEdgesStale = true;
   #endsText = '';
   #carried: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  #routed: ReadonlyMap<string, ReadonlySet<string>> | undefined;
   #written: ReadonlyMap<string, readonly Gateway[]> | undefined;
   /** Clusters that changed since the last round. */
   #dirty: Set<string> | 'all' = 'all';
@@ -207,6 +209,7 @@ export class LocalMember {
         aggregates: this.#exports.aggregates,
         tunnel: (own, other) => this.tunnels.state(own, other),
         carried: (cluster) => this.#atStart.get(cluster),
+        routed: (handle) => this.#routedAtStart.get(handle),
         written: (handle) => this.#writtenAtStart.get(handle) ?? [],
         isGrouped: (chassis) => isGrouped(this.#options.southbound.cache, chassis),
         time: { nowMs: this.#options.now(), holdDownMs: holdDownMsOf(spec) },
@@ -271,6 +274,10 @@ export class LocalMember {
   /** What the database routed to other clusters when this process first looked. */
   get #atStart(): ReadonlyMap<string, ReadonlySet<string>> {
     return (this.#carried ??= readNextHops(this.#options.northbound.cache));
+  }
+
+  get #routedAtStart(): ReadonlyMap<string, ReadonlySet<string>> {
+    return (this.#routed ??= readRoutedPrefixes(this.#options.northbound.cache));
   }
 
   /** Chassis of other clusters when this process first looked. */

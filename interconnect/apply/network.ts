@@ -9,7 +9,7 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Gateway, Member } from '../link/messages.ts';
-import { judgeRoutes, type RemoteContext } from '../plan/judgement.ts';
+import { judgeRoutes, wasTaken, type RemoteContext } from '../plan/judgement.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from '../plan/paths.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import {
@@ -61,6 +61,8 @@ export interface NetworkInput extends PartingContext {
   readonly tunnel: (own: string, other: string) => string | undefined;
   /** Addresses of next hops that carried a cluster's traffic when the process before this one ended, by its handle. */
   readonly carried: (handle: string) => ReadonlySet<string> | undefined;
+  /** Prefixes that had routes to a cluster when the process before this one ended, by its handle. */
+  readonly routed: (handle: string) => ReadonlySet<string> | undefined;
   /** Chassis of a cluster that were there when this process began, by its handle. */
   readonly written: (handle: string) => readonly Gateway[];
   readonly time: { readonly nowMs: number; readonly holdDownMs: number };
@@ -218,7 +220,15 @@ export class Network {
     if (isSame && isEqual(before.verdicts, verdicts) && parting.length === before.parting.length) return undefined;
     const judgement = isSame
       ? before.judgement
-      : judgeRoutes(member, context, (network, cidr, cluster) => this.natives.holder(network, cidr, cluster));
+      : judgeRoutes(
+          member,
+          context,
+          (network, cidr, cluster) => this.natives.holder(network, cidr, cluster),
+          (prefix) =>
+            before === undefined
+              ? input.routed(handleOf(member))?.has(prefix) === true
+              : wasTaken(before.judgement, prefix),
+        );
     const state: RemoteState = {
       member,
       context,

@@ -52,7 +52,23 @@ export type NativeHolder = (
   cluster: string,
 ) => { readonly cidr: Cidr; readonly holder: string } | undefined;
 
-export function judgeRoutes(member: Member, context: RemoteContext, nativeHolder: NativeHolder): Judgement {
+/**
+ * Reasons that pass: a prefix refused for them has been compared with what is here, and is what it was when they are over.
+ */
+const passing: ReadonlySet<string | undefined> = new Set([undefined, 'NoGateway', 'NextHopUnreachable']);
+
+/** Whether a prefix was used, or is only not reached for now, by the judgement before. */
+export function wasTaken({ routes }: Judgement, prefix: string): boolean {
+  return routes.some((route) => route.prefix === prefix && passing.has(route.rejected?.code));
+}
+
+/** `isTaken` says of a prefix that it was used here before: nodes that come into it later do not change that. */
+export function judgeRoutes(
+  member: Member,
+  context: RemoteContext,
+  nativeHolder: NativeHolder,
+  isTaken: (prefix: string) => boolean = () => false,
+): Judgement {
   const decisions: (Decision | undefined)[] = [];
   const places = new Map(
     [...context.networks].map(([name, network]) => [name, { network, isReached: reachOf(network) }]),
@@ -63,7 +79,7 @@ export function judgeRoutes(member: Member, context: RemoteContext, nativeHolder
     if (place === undefined) return [];
     const { network, isReached } = place;
     const common = commonOf(route, network, isReached);
-    const problem = refuse(route, common.nextHops, { member, context, network, nativeHolder });
+    const problem = refuse(route, common.nextHops, { member, context, network, nativeHolder, isTaken });
     if (problem !== undefined) return [{ ...common, preference: 0, rejected: problem }];
     const verdict = importVerdict(context.policies, {
       cluster: member.name,
@@ -125,12 +141,13 @@ interface Case {
   readonly context: RemoteContext;
   readonly network: OwnNetwork;
   readonly nativeHolder: NativeHolder;
+  readonly isTaken: (prefix: string) => boolean;
 }
 
 function refuse(
   route: Route,
   nextHops: readonly NextHop[],
-  { member, context, network, nativeHolder }: Case,
+  { member, context, network, nativeHolder, isTaken }: Case,
 ): Problem | undefined {
   const { prefix } = route;
   const { local } = context;
@@ -149,6 +166,10 @@ function refuse(
     const message = `${prefix}, which ${member.name} has from a router, holds ${formatCidr(within)}, an aggregate of this cluster: packets for addresses of it that nobody has would come back; aggregate less by the RoutePolicies here`;
     return { code: 'Loop', message };
   }
+  const held = heldHere(cidr, local, network);
+  if (held !== undefined) return overlap(prefix, member, held);
+  const node = nodeIn(cidr, local, network);
+  if (node !== undefined && !isTaken(prefix)) return overlap(prefix, member, node);
   if (!network.paths.some(({ order }) => order.length > 0)) {
     const message = `${prefix} of ${member.name}: no node of this cluster is a gateway; label one with ovn.kubernetes.io/ic-gw=true`;
     return { code: 'NoGateway', message };
@@ -160,8 +181,6 @@ function refuse(
     const message = `${prefix} of ${member.name}: its next hops (${hops}) are not on a path of ${route.transitSwitch} that this cluster has`;
     return { code: 'NextHopUnreachable', message };
   }
-  const held = heldHere(cidr, local, network);
-  if (held !== undefined) return overlap(prefix, member, held);
   const other = member.foreign ? nativeHolder(network.name, cidr, member.name) : undefined;
   return other === undefined ? undefined : overlap(prefix, member, `${formatCidr(other.cidr)} of ${other.holder}`);
 }
@@ -178,6 +197,11 @@ function heldHere(cidr: Cidr, local: LocalView, { name, vpc, cidrs }: OwnNetwork
   if (range !== undefined) return `${formatCidr(range.cidr)} (${range.name}) of this cluster`;
   const transit = cidrs.find((own) => isHeld({ name, cidr: own }));
   if (transit !== undefined) return `${formatCidr(transit)}, the addresses of ${name} itself`;
+  return undefined;
+}
+
+/** A kubelet writes the addresses of its node: they keep a prefix out, but do not drive out one that is used. */
+function nodeIn(cidr: Cidr, local: LocalView, { vpc }: OwnNetwork): string | undefined {
   if (vpc.router !== defaultVpc) return undefined;
   const node = local.nodeAddresses.find(({ ip }) => cidrContains(cidr, ip));
   return node === undefined ? undefined : `the address of node ${node.node}`;

@@ -6,7 +6,8 @@ import type { Member } from '../link/messages.ts';
 import { OfferTable, ownOffers } from '../state/offers.ts';
 import type { OwnNetwork } from '../state/networks.ts';
 import { choose, type Offer } from './choice.ts';
-import { judgeRoutes, type RemoteContext } from './judgement.ts';
+import { judgeRoutes, wasTaken, type RemoteContext } from './judgement.ts';
+import { parseIp, type Ip } from '../../lib/net/ip.ts';
 import { compilePolicies, noPolicies } from '../../lib/route-policy/compile.ts';
 import { planPaths, noMemory, type PathVerdict } from './paths.ts';
 import { acceptGateways, planRemote } from './remote.ts';
@@ -66,6 +67,34 @@ function planOf(member: Member, downSwitches: readonly string[] = []) {
   };
 }
 const keys = (rows: readonly { table: string; key: string }[]) => rows.map(({ table, key }) => `${table} ${key}`);
+
+describe('a node with an address in a prefix of another cluster', () => {
+  const claimed = {
+    ...local,
+    nodeAddresses: [...local.nodeAddresses, { node: 'bad', ip: parseIp('10.17.0.5') as Ip }],
+  };
+  const cluster: Member = { ...west, routes: [route('10.17.0.0/16'), route('10.16.0.0/24')] };
+
+  it('keeps it out where it was first, and takes nothing where it came later, whatever it waits for meanwhile', () => {
+    assert.deepEqual(codesOf(cluster, { ...context, local: claimed }), ['Overlap', 'Overlap']);
+    let before = judgeRoutes(cluster, context, noNatives);
+    assert.deepEqual(
+      before.routes.map(({ rejected }) => rejected?.code),
+      [undefined, 'Overlap'],
+    );
+    const bad = { ...context, local: claimed };
+    for (const member of [cluster, { ...cluster, gateways: [] }, cluster]) {
+      const last = before;
+      before = judgeRoutes(member, bad, noNatives, (prefix) => wasTaken(last, prefix));
+    }
+    assert.deepEqual(
+      before.routes.map(({ rejected }) => rejected?.code),
+      [undefined, 'Overlap'],
+    );
+    const afterRestart = judgeRoutes(cluster, bad, noNatives, (prefix) => prefix === '10.17.0.0/16');
+    assert.deepEqual(afterRestart, before);
+  });
+});
 
 describe('a remote cluster', () => {
   it('becomes its chassis, ports that its gateways hold in their order, a route per path and an exemption', () => {

@@ -175,14 +175,23 @@ export function readWitnesses(southbound: Cache, handle: string, logicalSwitch: 
 
 /** Addresses of next hops that carry a cluster's traffic, by its handle: the owner of a route says whose it is. */
 export function readNextHops(northbound: Cache): ReadonlyMap<string, ReadonlySet<string>> {
-  const hops = new Map<string, Set<string>>();
+  return readRoutes(northbound, 'nexthop');
+}
+
+/** Prefixes that have routes to other clusters, by handle. */
+export function readRoutedPrefixes(northbound: Cache): ReadonlyMap<string, ReadonlySet<string>> {
+  return readRoutes(northbound, 'ip_prefix');
+}
+
+function readRoutes(northbound: Cache, column: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, Set<string>>();
   for (const row of northbound.table('Logical_Router_Static_Route').rows.values()) {
     const handle = handleOfRow(row);
     if (handle === undefined) continue;
-    const known = hops.get(handle) ?? new Set<string>();
-    hops.set(handle, known.add(textOf(row, 'nexthop')));
+    const known = found.get(handle) ?? new Set<string>();
+    found.set(handle, known.add(textOf(row, column)));
   }
-  return hops;
+  return found;
 }
 
 /** The handle of the other cluster that this room wrote the row for, if it did. */

@@ -5,7 +5,7 @@ import { planKey } from '../plan.ts';
 import { acceptedNoteOf } from '../subnet/former-gateways.ts';
 import { Cluster } from '../../state/cluster.ts';
 import { basic, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
-import { parseTransitSwitch } from '../../watch/networks.ts';
+import { parseRemoteCluster, parseTransitSwitch } from '../../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
 import { nodeProblems } from './traits.ts';
 
@@ -89,6 +89,31 @@ describe('InternalIPs of a node', () => {
       assert.equal(told(next, 'bad'), told(cluster, 'bad'));
       assert.deepEqual(policies(next, 'bad'), policies(cluster, 'bad'));
     }
+  });
+
+  test("of another cluster that is reached stay that cluster's", () => {
+    const cluster = withPod();
+    const status = { cidr: '169.254.100.0/24', vpc: 'ovn-cluster' };
+    cluster.change(
+      'transitSwitches',
+      'ts',
+      parseTransitSwitch({ metadata: meta('ts'), spec: { vpc: 'ovn-cluster' }, status }),
+    );
+    node(cluster, 'bad', ['10.17.0.5', '172.30.0.9']);
+    cluster.settle();
+    assert.deepEqual(policies(cluster, 'bad'), ['10.17.0.5', '172.30.0.9']);
+    const route = { prefix: '10.17.0.0/16', transitSwitch: 'ts', state: 'Active' };
+    cluster.change(
+      'remoteClusters',
+      'west',
+      parseRemoteCluster({ metadata: meta('west'), status: { routes: [route] } }),
+    );
+    assert.ok(cluster.settle().has('node/bad'));
+    assert.deepEqual(policies(cluster, 'bad'), ['172.30.0.9']);
+    assert.match(told(cluster, 'bad'), /10\.17\.0\.5 of node bad is an address of cluster west \(10\.17\.0\.0\/16\)/);
+    cluster.change('remoteClusters', 'west', undefined);
+    assert.ok(cluster.settle().has('node/bad'));
+    assert.deepEqual(policies(cluster, 'bad'), ['10.17.0.5', '172.30.0.9']);
   });
 
   test('that were there first keep a Subnet from coming into force, and from growing over them', () => {

@@ -3,9 +3,12 @@
  * by such an address.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
-import { cidrContains } from '../../../lib/net/cidr.ts';
-import { parseIp } from '../../../lib/net/ip.ts';
+import { cidrContains, formatCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
+import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
+import type { RemoteCluster } from '../../state/objects.ts';
 import { partsOf } from '../subnet/parts.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
 import type { View } from '../view.ts';
@@ -28,6 +31,47 @@ function ownerInSubnets(view: View, ip: Ip): string | undefined {
   return undefined;
 }
 
+/** Prefixes of another cluster that packets go to now, by transit switch; made once for each value of the object. */
+const covers = new WeakMap<RemoteCluster, ReadonlyMap<string, PrefixCover>>();
+
+function coversOf(cluster: RemoteCluster): ReadonlyMap<string, PrefixCover> {
+  const known = covers.get(cluster);
+  if (known !== undefined) return known;
+  const made = new Map<string, PrefixCover>();
+  for (const { cidr, transitSwitch, isLearned, isActive } of cluster.routes) {
+    // What routers lead to may hold the network of the nodes, which keeps its own traffic.
+    if (isLearned || !isActive) continue;
+    const cover = made.get(transitSwitch) ?? new PrefixCover();
+    made.set(transitSwitch, cover);
+    cover.add(cidr, formatCidr(cidr));
+  }
+  covers.set(cluster, made);
+  return made;
+}
+
+function hostOf({ family, value }: Ip): Cidr {
+  return { family, network: value, prefix: bitsOf(family) };
+}
+
+function ownerInCluster(view: View, cluster: RemoteCluster, ip: Ip): string | undefined {
+  for (const [transitSwitch, cover] of coversOf(cluster)) {
+    if (view.transitSwitches.get(transitSwitch)?.vpc !== defaultVpc) continue;
+    const prefix = cover.coverOf(hostOf(ip));
+    if (prefix !== undefined) return `cluster ${cluster.name} (${prefix})`;
+  }
+  return undefined;
+}
+
+/** Nodes with an address that another cluster has, by either of two values of its object. */
+export function nodesInClusters(view: View, clusters: readonly (RemoteCluster | undefined)[]): readonly string[] {
+  const all = clusters.flatMap((cluster) => (cluster === undefined ? [] : [...coversOf(cluster).values()]));
+  const isInside = (address: string): boolean => {
+    const ip = parseIp(address);
+    return ip !== undefined && all.some((cover) => cover.coverOf(hostOf(ip)) !== undefined);
+  };
+  return [...view.nodes.values()].filter(({ addresses }) => addresses.some(isInside)).map(({ name }) => name);
+}
+
 /** What of the default VPC has an address; undefined where a node may have it. */
 export function networkOwner(view: View, address: string): string | undefined {
   const ip = parseIp(address);
@@ -37,5 +81,9 @@ export function networkOwner(view: View, address: string): string | undefined {
   if (view.capabilities.apiServer?.includes(address) === true) return 'Service kubernetes';
   for (const { name, cidrs } of view.transitSwitches.values())
     if (cidrs.some((cidr) => cidrContains(cidr, ip))) return `transit switch ${name}`;
+  for (const cluster of view.remoteClusters.values()) {
+    const holder = ownerInCluster(view, cluster, ip);
+    if (holder !== undefined) return holder;
+  }
   return undefined;
 }

@@ -12,7 +12,7 @@ import { cidrText, gatewayText } from '../subnet/accepted-note.ts';
 import { partsOf } from '../subnet/parts.ts';
 import type { View } from '../view.ts';
 import { joinAllocation } from './join.ts';
-import { networkOwner } from './network-owner.ts';
+import { networkOwner, nodesInClusters } from './network-owner.ts';
 import { nodeRateRows } from './rates.ts';
 import { holds, nodeAddresses, nodeTraits } from './traits.ts';
 
@@ -115,6 +115,7 @@ export const nodeFeature: Feature = {
     }
     if (change.kind === 'transitSwitches')
       return nodesWithin(view, [...(change.before?.cidrs ?? []), ...(change.after?.cidrs ?? [])]);
+    if (change.kind === 'remoteClusters') return nodesInClusters(view, [change.before, change.after]);
     return change.kind === 'usage' ? nodesInLan(view, change.name) : [];
   },
   plan: planNode,
