@@ -213,7 +213,9 @@ export class Cluster implements View {
     for (const { name, annotations, labels } of this.namespaces.values()) {
       const [first = ''] = (annotations[annotation.logicalSwitch] ?? '').split(',');
       const subnet = this.subnets.get(first);
-      if (subnet !== undefined && asks(subnet, name, labels)) this.#vpcsHeld.set(name, vpcNameOf(subnet.spec));
+      const vpc = this.vpcs.get(subnet === undefined ? '' : vpcNameOf(subnet.spec));
+      const isAsked = vpc?.spec.namespaces.includes(name) === true || (subnet && asks(subnet, name, labels)) === true;
+      if (subnet !== undefined && isAsked) this.#vpcsHeld.set(name, vpcNameOf(subnet.spec));
     }
     // Once before verdicts are given, which depend on what is in use, and once in subnets they brought.
     this.#ports.restore(rows);

@@ -338,6 +338,21 @@ export function podKey(pod: { readonly namespace: string; readonly name: string 
   return `${pod.namespace}/${pod.name}`;
 }
 
+/** What the controller said last of an object: its spec is in force, its former spec was, or neither. */
+function rightOf({ conditions, generation }: ApiObjectFacts): number {
+  const validated = conditions.find(({ type }) => type === 'Validated');
+  if (validated?.status !== 'True') return 2;
+  return validated.observedGeneration === generation ? 0 : 1;
+}
+
+/**
+ * The order in which objects get what only one can have: what is in force keeps it, against older objects that come to ask for it
+ * by an edit, too; then by age. The status tells what is in force, so that a restart decides the same.
+ */
+export function byRight(a: ApiObjectFacts, b: ApiObjectFacts): number {
+  return rightOf(a) - rightOf(b) || byAge(a, b);
+}
+
 /** By age, then name: the order in which objects have a say. */
 export function byAge(a: ObjectFacts, b: ObjectFacts): number {
   if (a.createdMs !== b.createdMs) return a.createdMs - b.createdMs;

@@ -42,7 +42,10 @@ describe('a Vlan', () => {
     const cluster = underlay({ ...lan, vlan: 'again' });
     vlan(cluster, 'again', { id: 10, provider: 'net1' }, created(3));
     cluster.settle();
-    assert.match(ready(cluster), /^VlanConflict: .*Vlan again is not in force: .* that of Vlan v10, which is older/);
+    assert.match(
+      ready(cluster),
+      /^VlanConflict: .*Vlan again is not in force: .* that of Vlan v10, which had it before/,
+    );
     assert.deepEqual(planVlanStatus(cluster, 'again'), { subnets: ['lan'], conflict: true });
     vlan(cluster, 'v10', undefined);
     const dirty = cluster.settle();

@@ -1,13 +1,13 @@
 /**
  * Which IPPools are in force. In: all IPPools and what is in force of Subnets. Out: a verdict for each. Called when one
- * of them changes. Rules: of two pools that overlap the older wins; one that is refused sets nothing aside.
+ * of them changes. Rules: of two pools that overlap the one in force wins, of new ones the older; one that is refused sets nothing aside.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatRange, parseRange } from '../../../lib/net/range.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { PoolRanges } from '../../ipam/family-pool.ts';
-import { byAge } from '../../state/objects.ts';
+import { byAge, byRight } from '../../state/objects.ts';
 import type { IpPool } from '../../state/objects.ts';
 import { securityGroupPrefix } from '../security-group/names.ts';
 import type { Verdict } from '../subnet/judge.ts';
@@ -82,7 +82,7 @@ export function judgePools(
   const judged = new Map<string, PoolVerdict>();
   const taken = new Map<string, (readonly [string, Range])[]>();
   const sets = new Map<string, string>();
-  for (const pool of [...pools].sort(byAge)) {
+  for (const pool of [...pools].sort(byRight)) {
     const { subnet } = pool.spec;
     const older = taken.get(subnet) ?? [];
     const verdict = nameConflict(pool, sets) ?? judge(pool, verdicts.get(subnet), older);

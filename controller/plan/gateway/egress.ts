@@ -3,7 +3,7 @@ import { cidrContains } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import { byAge } from '../../state/objects.ts';
+import { byRight } from '../../state/objects.ts';
 import type { Subnet, SubnetSpec } from '../../state/objects.ts';
 import type { View } from '../view.ts';
 import { isOfNodes, isThroughNodes, partsOf } from './scope.ts';
@@ -55,12 +55,12 @@ function hasEgress(view: View, subnet: Subnet): boolean {
   return subnet.spec.externalEgressGateway !== '' && isThroughNodes(view, subnet);
 }
 
-/** An older subnet whose table leads elsewhere: a table has one default route of each family. */
+/** Another subnet whose table leads elsewhere and did so before: a table has one default route of each family. */
 function tableHolder(view: View, subnet: Subnet): { readonly subnet: Subnet; readonly hop: Ip } | undefined {
   const hops = nextHopsOf(subnet.spec) ?? [];
   for (const other of view.subnets.values()) {
     const isElsewhere = other.spec.policyRoutingTableID !== subnet.spec.policyRoutingTableID || !hasEgress(view, other);
-    if (other.name === subnet.name || isElsewhere || byAge(other, subnet) > 0) continue;
+    if (other.name === subnet.name || isElsewhere || byRight(other, subnet) > 0) continue;
     const theirs = nextHopsOf(other.spec) ?? [];
     const hop = theirs.find(({ family, value }) => hops.some((own) => own.family === family && own.value !== value));
     if (hop !== undefined) return { subnet: other, hop };
@@ -83,7 +83,7 @@ export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
   if (holder === undefined) return [];
   const table = spec.policyRoutingTableID;
   return refuse(
-    `spec.policyRoutingTableID: table ${table} leads to ${formatIp(holder.hop)} for subnet ${holder.subnet.name}, which is older: take another table`,
+    `spec.policyRoutingTableID: table ${table} leads to ${formatIp(holder.hop)} for subnet ${holder.subnet.name}, which had it before: take another table`,
   );
 }
 

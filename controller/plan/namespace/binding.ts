@@ -4,7 +4,7 @@ import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts
 import { byAge } from '../../state/objects.ts';
 import type { Namespace, Subnet } from '../../state/objects.ts';
 import { defaultSubnetOf, namedDefaultSubnet, vpcNameOf } from '../vpc/default-subnet.ts';
-import { vpcOfNamespace } from '../vpc/namespaces.ts';
+import { claimsOn } from '../vpc/namespaces.ts';
 import type { View } from '../view.ts';
 
 /** What of the state decides; subsets are enough for tests. */
@@ -39,9 +39,9 @@ export function asks({ name, spec }: Subnet, namespace: string, labels: Namespac
 export function bindNamespace(view: Known, namespace: string, held: string | undefined): Binding {
   const labels = view.namespaces.get(namespace)?.labels ?? {};
   const bound = [...view.subnets.values()].filter((subnet) => asks(subnet, namespace, labels)).sort(byAge);
-  const claiming = vpcOfNamespace(view, namespace)?.name;
-  const claim = claiming === defaultVpc ? undefined : claiming;
-  const vpcs = new Set([...(claim === undefined ? [] : [claim]), ...bound.map(({ spec }) => vpcNameOf(spec))]);
+  const claims = claimsOn(view, namespace).map((one) => one.name);
+  const claim = claims[0] === defaultVpc ? undefined : claims[0];
+  const vpcs = new Set([...claims, ...bound.map(({ spec }) => vpcNameOf(spec))]);
   const inForce = bound.find(({ name }) => view.verdicts.get(name)?.net !== undefined) ?? bound[0];
   const first = claim ?? (inForce && vpcNameOf(inForce.spec));
   const name = held !== undefined && vpcs.has(held) ? held : first;
@@ -49,7 +49,7 @@ export function bindNamespace(view: Known, namespace: string, held: string | und
   const own = bound.filter(({ spec }) => vpcNameOf(spec) === name).sort(byUse);
   const others = bound.filter((subnet) => !own.includes(subnet)).map((subnet) => subnet.name);
   const named = vpc === undefined || vpc.name === defaultVpc ? undefined : namedDefaultSubnet(view, vpc);
-  const isNamed = named !== undefined && (claim === name || own.some((subnet) => subnet.name === named));
+  const isNamed = named !== undefined && (claims.includes(name ?? '') || own.some((subnet) => subnet.name === named));
   const names = own.map((subnet) => subnet.name).filter((one) => !isNamed || one !== named);
   if (isNamed) return { vpc: name, subnets: [named, ...names], others };
   if (names.length > 0) return { vpc: name, subnets: names, others };

@@ -1,15 +1,15 @@
 /**
  * Which Vlans are in force. In: all Vlans and ProviderNetworks. Out: a verdict for each Vlan. Called when one of them comes,
- * goes or changes its spec. Rule: of two with one id in one network the older has it.
+ * goes or changes its spec. Rule: of two with one id in one network the one in force has it, of new ones the older.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { byAge } from '../../state/objects.ts';
+import { byRight } from '../../state/objects.ts';
 import type { ProviderNetwork, Vlan } from '../../state/objects.ts';
 
 export interface VlanVerdict {
   readonly provider: string;
   readonly id: number;
-  /** An older one has the same id in the same network. */
+  /** Another one has the same id in the same network. */
   readonly isConflict: boolean;
   /** Why it takes no further subnets, as a clause about it; those that are in it stay. */
   readonly closing: Problem | undefined;
@@ -37,12 +37,12 @@ export function judgeVlans(
 ): ReadonlyMap<string, VlanVerdict> {
   const holders = new Map<string, string>();
   const verdicts = new Map<string, VlanVerdict>();
-  for (const vlan of [...vlans].sort(byAge)) {
+  for (const vlan of [...vlans].sort(byRight)) {
     const { name, spec } = vlan;
     const place = `${spec.provider}/${spec.id}`;
     const holder = holders.get(place);
     if (holder === undefined) holders.set(place, name);
-    const message = `id ${spec.id} in ProviderNetwork ${spec.provider} is that of Vlan ${holder}, which is older: take another id, or put the subnets into ${holder}`;
+    const message = `id ${spec.id} in ProviderNetwork ${spec.provider} is that of Vlan ${holder}, which had it before: take another id, or put the subnets into ${holder}`;
     const conflict = holder === undefined ? undefined : { code: 'VlanConflict', message };
     const problem = conflict ?? providerProblem(vlan, providerNetworks);
     verdicts.set(name, {

@@ -47,7 +47,7 @@ describe('namespaces', () => {
     assert.deepEqual(cluster.binding('shop').subnets, ['sea'], 'pods wait for it');
     assert.deepEqual(cluster.binding('kube-system').subnets, ['ovn-default']);
     assert.match(told(cluster, 'blue')['Validated'] ?? '', /kube-system serves all VPCs/);
-    assert.match(told(cluster, 'red')['Validated'] ?? '', /shop belongs to Vpc blue, which is older/);
+    assert.match(told(cluster, 'red')['Validated'] ?? '', /shop is in Vpc blue by sea, which had it before/);
     subnet(cluster, 'sea', { cidrBlock: '10.1.0.0/24' }, created(2));
     subnet(cluster, 'lake', { cidrBlock: '10.2.0.0/24', vpc: 'blue' }, created(3));
     cluster.settle();

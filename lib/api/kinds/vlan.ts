@@ -15,7 +15,7 @@ export const vlanStatus = z.object({
   subnets: z.array(z.string()).describe('Subnets in it.').optional(),
   conflict: z
     .boolean()
-    .describe('Another Vlan, made before, has the same id in the same provider network: this one is not in force.')
+    .describe('Another Vlan has the same id in the same provider network and had it before: this one is not in force.')
     .optional(),
 });
 
