@@ -12,7 +12,10 @@ export NODE_COMPILE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isthmus/node
 # OVN=25.03: the lab and the tests run that release instead of this machine's own.
 ISTHMUS_OVN := $(or $(OVN),$(ISTHMUS_OVN))
 export ISTHMUS_OVN
-IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)" $(NODE)
+# In place of the shell: a signal that make passes on must reach the program.
+IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)"; export ISTHMUS_TOOLS; exec $(NODE)
+# Read by the shell, as a folder's name may mean something to make.
+WITH_MODULES = export PATH="$$PWD/node_modules/.bin:$$PATH";
 
 .PHONY: help cli demo test test-all bench bench-node bench-ic bench-bgp check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
 
@@ -23,20 +26,20 @@ demo: setup ## two clusters and a router on this machine, with measured pings be
 	@$(IN_LAB) test/lab/demo.ts
 
 test: setup ## types, lint, unit tests and system tests on real OVN, Kubernetes and FRR
-	@test/setup/run-tests.sh
+	@exec test/setup/run-tests.sh
 
 test-all: test test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
-	@ISTHMUS_OVN=25.03 test/setup/run-tests.sh without-check
+	@ISTHMUS_OVN=25.03 exec test/setup/run-tests.sh without-check
 
 test-gobgpd-3: setup ## system tests of BGP with gobgpd 3 on the nodes
-	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" ISTHMUS_GOBGPD=3 ISTHMUS_TOOLS="$$($(SETUP) tools-path)" \
-	  $(NODE) --test --test-concurrency=1 test/system/speaker.test.ts 'test/system/bgp/*.test.ts'
+	@$(WITH_MODULES) export ISTHMUS_GOBGPD=3; \
+	  $(IN_LAB) --test --test-concurrency=1 test/system/speaker.test.ts 'test/system/bgp/*.test.ts'
 
 test-model: setup ## a long random sequence of changes and crashes (SEED=n, STEPS=n)
-	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" ISTHMUS_TOOLS="$$($(SETUP) tools-path)" ISTHMUS_MODEL_SEED=$(or $(SEED),$$RANDOM) \
-	  ISTHMUS_MODEL_STEPS=$(or $(STEPS),1000) $(NODE) --test test/system/controller-model.test.ts
+	@$(WITH_MODULES) export ISTHMUS_MODEL_SEED=$(or $(SEED),$$RANDOM) ISTHMUS_MODEL_STEPS=$(or $(STEPS),1000); \
+	  $(IN_LAB) --test test/system/controller-model.test.ts
 
 bench: setup ## benchmarks in labs of their own, each with its floor beside it; rewrites docs/performance.md
 	@$(IN_LAB) test/bench/main.ts
@@ -53,12 +56,12 @@ bench-bgp: setup ## routes of pods on their way to routers, and what restarts co
 
 check: ## types, lint, format; and that what is generated is fresh
 	@$(SETUP) modules
-	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" npm run --silent check
-	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" npm run --silent test:unit
+	@$(WITH_MODULES) npm run --silent check
+	@$(WITH_MODULES) npm run --silent test:unit
 
 generate: ## OVN table types, CRDs and reference pages from their sources
 	@$(SETUP) modules
-	@PATH="$(CURDIR)/node_modules/.bin:$$PATH" npm run --silent generate
+	@$(WITH_MODULES) npm run --silent generate
 
 lab-up: setup ## start the lab (LAB=name, TOPOLOGY=file.yaml, OVN=25.03, LAB_WITHOUT=room,room)
 	@$(IN_LAB) test/lab/main.ts up
@@ -78,7 +81,7 @@ setup:
 
 # Beside kubectl, which finds its plug-ins on PATH. The folder serves all checkouts: the one set up last is run.
 cli: ## put isthmus and kubectl-isthmus of this checkout into the folder of tools-path
-	@ln -sfn -t "$$($(SETUP) tools-path)" "$(CURDIR)/cli/bin/isthmus" "$(CURDIR)/cli/bin/kubectl-isthmus"
+	@ln -sfn -t "$$($(SETUP) tools-path)" "$$PWD/cli/bin/isthmus" "$$PWD/cli/bin/kubectl-isthmus"
 
 ovn-25.03: ## OVN 25.03 and Open vSwitch 3.5 of Debian 13 into the cache, beside this machine's own
 	@$(SETUP) $@

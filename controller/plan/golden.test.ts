@@ -159,10 +159,12 @@ function planAll(all: readonly RawObject[]): string {
 }
 
 describe('plans', () => {
-  for (const path of globSync(join(folder, '*.in.yaml'))) {
+  for (const path of globSync('*.in.yaml', { cwd: folder })) {
     const name = basename(path, '.in.yaml');
     test(name, (context) => {
-      const objects = parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS() as RawObject);
+      const objects = parseAllDocuments(readFileSync(join(folder, path), 'utf8')).map(
+        (document) => document.toJS() as RawObject,
+      );
       const planned = planAll(objects);
       context.assert.fileSnapshot(planned, join(folder, `${name}.out.yaml`), { serializers: [String] });
       for (let turn = 1; turn < objects.length; turn += 1) {

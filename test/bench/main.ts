@@ -5,6 +5,7 @@
  */
 import { globSync } from 'node:fs';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { runBench } from './program.ts';
 import { type LabHandle, openLab } from '../lab/lib/lab.ts';
 import { upFromEnvironment } from '../lab/main.ts';
@@ -34,7 +35,7 @@ async function bench(name: string): Promise<void> {
   const inLab = globSync('*.bench.ts', { cwd: import.meta.dirname }).filter((file) => file !== 'scale.bench.ts');
   for (const file of inLab.toSorted()) {
     console.log(`         ${file}`);
-    const { measure } = (await import(join(import.meta.dirname, file))) as {
+    const { measure } = (await import(pathToFileURL(join(import.meta.dirname, file)).href)) as {
       measure: (lab: LabHandle) => Promise<Row[]>;
     };
     rows.push(...(await measure(lab)));

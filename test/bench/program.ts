@@ -11,7 +11,7 @@ export async function runBench(
   close: (lab: string) => Promise<void> = takeDown,
 ): Promise<never> {
   const name = `${prefix}${process.pid.toString(36)}`;
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const) {
     process.once(signal, () => void close(name).finally(() => process.exit(130)));
   }
   try {

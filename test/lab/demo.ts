@@ -3,7 +3,8 @@
  * packets take every way there is. Ends with 1 and a reason if one fails; leaves the lab up.
  */
 import { join } from 'node:path';
-import { checkout } from './layout.ts';
+import { interruptible } from './interrupt.ts';
+import { checkout, labName, publicStateDir } from './layout.ts';
 import { type LabHandle, openLab, type RoundTrip } from './lib/lab.ts';
 import { upFromEnvironment } from './main.ts';
 import { waitFor } from './run.ts';
@@ -81,18 +82,19 @@ function renderTable(rows: readonly (readonly string[])[]): string {
 
 function lookAround(lab: LabHandle, home: string, away: string, remoteAddress: string): string {
   const { name } = lab.layout;
-  const state = `.lab/${name}`;
+  // Programs of OVN take no relative paths, and none with a comma or a colon.
+  const state = lab.layout.dir === publicStateDir(name) ? `$PWD/.lab/${name}` : lab.layout.dir;
   return `The lab stays up. To look around:
 
-  export PATH=$PWD/${state}/${home}/bin:${join(tool('kubectl'), '..')}:$PATH KUBECONFIG=${state}/${home}/kubeconfig
+  export PATH="${state}/${home}/bin:${join(tool('kubectl'), '..')}:$PATH" KUBECONFIG="${state}/${home}/kubeconfig"
   kubectl get pods -A -o wide; kubectl get subnets,ips; kubectl get interconnects,remoteclusters,bgppeers
   kubectl apply -f examples/subnet.yaml
   make cli; isthmus ic status; isthmus ic diagnose ${away}
   ip netns exec ${name}-${home}-demo-web-1 ping ${remoteAddress}
-  ovn-nbctl --db=unix:$PWD/${state}/${home}/nb.sock show
-  ovs-vsctl --db=unix:$PWD/${state}/${home}/n1/db.sock show
-  vtysh --vty_socket ${state}/${lab.layout.routers[0]?.name ?? ''} -c 'show bgp summary' -c 'show ip route bgp'
-  make lab-status; tail -f ${state}/${home}/controller.log
+  ovn-nbctl --db="unix:${state}/${home}/nb.sock" show
+  ovs-vsctl --db="unix:${state}/${home}/n1/db.sock" show
+  vtysh --vty_socket "${state}/${lab.layout.routers[0]?.name ?? ''}" -c 'show bgp summary' -c 'show ip route bgp'
+  make lab-status; tail -f "${state}/${home}/controller.log"
 
   make lab-down   # when you have seen enough`;
 }
@@ -130,7 +132,7 @@ if (process.getuid?.() !== 0) {
   console.error('the lab makes network namespaces: run it as root');
   process.exit(1);
 }
-demo().then(
+interruptible(labName(), demo).then(
   (code) => process.exit(code),
   (error: unknown) => {
     console.error(error instanceof Error ? error.message : error);

@@ -108,15 +108,21 @@ export function publicStateDir(name: string): string {
 }
 
 /**
- * Where the state really lies. Unix socket paths end at 107 bytes, and FRR gives up root before it opens its own,
- * so a long or private checkout keeps the state in a short temporary directory behind a symlink.
+ * Where the state really lies. Unix socket paths end at 107 bytes, FRR gives up root before it opens its own, and paths
+ * stand in command lines of `ip -batch`, socat and OVN's remotes, which have separators and no quotes. So a checkout whose
+ * path is long, private, or has more than plain characters keeps the state in a short temporary directory behind a symlink.
  */
 export function realStateDir(name: string): string {
   const wanted = publicStateDir(name);
   if (existsSync(wanted)) return realpathSync(wanted);
-  if (wanted.length <= 60 && isTraversable(checkout)) return wanted;
+  if (isPlainPath(wanted) && isTraversable(checkout)) return wanted;
   const id = createHash('sha256').update(wanted).digest('hex').slice(0, 8);
   return join('/tmp', `isthmus-${name}-${id}`);
+}
+
+/** Of at most sixty bytes, none of which means anything to a program that takes a path within a text. */
+export function isPlainPath(path: string): boolean {
+  return /^[A-Za-z0-9/._-]{1,60}$/.test(path);
 }
 
 function isTraversable(dir: string): boolean {

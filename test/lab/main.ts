@@ -4,6 +4,7 @@
  */
 import { takeDown } from './down.ts';
 import { healLab } from './heal.ts';
+import { interruptible } from './interrupt.ts';
 import { labName, openLayout, type Room, rooms } from './layout.ts';
 import { waitUntilReady } from './ready.ts';
 import { renderStatus, statusOf } from './status.ts';
@@ -41,7 +42,7 @@ function roomsFrom(list: string): Room[] {
 async function main(command: string): Promise<number> {
   switch (command) {
     case 'up':
-      await upFromEnvironment();
+      await interruptible(labName(), () => upFromEnvironment());
       return 0;
     case 'down':
       await takeDown(labName());

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { accountKubeconfig, chartConflist } from './chart.ts';
 import { cniConf } from './cni-folder.ts';
 import type { Component } from './component.ts';
@@ -21,7 +22,8 @@ export const node24: string = join(checkout, 'node_modules/.bin/node');
 const systemNamespace = 'kube-system';
 const roomEnv = {
   NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'isthmus/node'),
-  NODE_OPTIONS: `--import=${join(import.meta.dirname, 'keep-compiled.mjs')}`,
+  // As a URL: this variable is split at blanks, and a module's name has no other way to hold them.
+  NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'keep-compiled.mjs')).href}`,
 };
 
 /**

@@ -13,25 +13,42 @@ started=${EPOCHREALTIME/./}
 say() { local us=$((${EPOCHREALTIME/./} - started)); printf '%4d.%d s  %s\n' $((us / 1000000)) $((us / 100000 % 10)) "$*"; }
 end() {
   local code=$?
-  trap - EXIT INT TERM
+  trap '' HUP INT TERM
+  trap - EXIT
+  stop_step
   if [ "$code" != 0 ] && [ -n "${KEEP_LAB:-}" ]; then say "lab $LAB is kept: make lab-down LAB=$LAB"; exit "$code"; fi
   node test/lab/main.ts down || code=1
   exit "$code"
 }
 trap end EXIT
+trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# Beside this shell, which heeds a signal only between two commands, and in a session of its own, so that its end is all of it.
+step=
+step() {
+  setsid "$@" &
+  step=$!
+  wait "$step" || { local code=$?; step=; return "$code"; }
+  step=
+}
+stop_step() {
+  [ -n "$step" ] || return 0
+  kill -TERM -- "-$step" 2>/dev/null || return 0
+  wait "$step" 2>/dev/null || true
+}
+
 if [ "${1:-}" != without-check ]; then
   say 'types, lint, format'
-  npm run --silent check
+  step npm run --silent check
 fi
 say "unit tests${ISTHMUS_OVN:+ on OVN $ISTHMUS_OVN}"
-npm run --silent test:unit
+step npm run --silent test:unit
 if compgen -G 'test/system/*.test.ts' >/dev/null; then
   say "lab $LAB"
-  node test/lab/main.ts up
+  step node test/lab/main.ts up
   say "system tests${ISTHMUS_OVN:+ on OVN $ISTHMUS_OVN}"
-  npm run --silent test:system
+  step npm run --silent test:system
 fi
 say "all tests passed${ISTHMUS_OVN:+ on OVN $ISTHMUS_OVN}"

@@ -16,6 +16,11 @@ stop() { printf 'cannot go on: %s\n' "$*" >&2; exit 1; }
 leftovers=()
 trap 'kill $(jobs -p) 2>/dev/null || true; wait; rm -rf "${leftovers[@]}"' EXIT
 
+# What lists of folders and lines are divided by cannot be part of one.
+case $PWD in
+  *:* | *$'\n'*) stop "the checkout lies in a folder whose name has a colon or a line break, which PATH cannot name: move it, for example to $HOME/isthmus" ;;
+esac
+
 need_root() {
   [ "$(id -u)" = 0 ] || stop 'not root. The lab makes network namespaces; run make as root (sudo make …).'
   unshare --net true 2>/dev/null || stop 'this machine does not allow network namespaces (unshare --net fails). In a container: start it privileged.'

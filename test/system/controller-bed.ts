@@ -133,8 +133,11 @@ export class ControllerBed {
   }
 
   async #install(): Promise<void> {
-    for (const file of globSync(join(root, 'charts/isthmus/crds/*.yaml'))) {
-      await this.#post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', parse(readFileSync(file, 'utf8')));
+    for (const file of globSync('charts/isthmus/crds/*.yaml', { cwd: root })) {
+      await this.#post(
+        '/apis/apiextensions.k8s.io/v1/customresourcedefinitions',
+        parse(readFileSync(join(root, file), 'utf8')),
+      );
     }
     for (const resource of [
       vpcs,

@@ -1,0 +1,58 @@
+/**
+ * What a user stops half way leaves nothing: a signal, or a terminal that is closed, takes away the lab that this process is
+ * making, and names the command for one that was up before. The work goes no further meanwhile: all is done within the handler.
+ */
+import { spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { constants } from 'node:os';
+import { readRecord } from './layout.ts';
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+type Signal = (typeof signals)[number];
+
+/** Runs what brings a lab up. Exits with 128 and the signal's number where it is interrupted. */
+export async function interruptible<T>(lab: string, work: () => Promise<T>): Promise<T> {
+  const wasThere = readRecord(lab)?.isComplete === true;
+  const interrupt = (signal: Signal): never => end(lab, signal, wasThere);
+  // Who reads what we say has gone: as after SIGHUP there is nobody to go on for.
+  const onBroken = (): never => interrupt('SIGHUP');
+  for (const signal of signals) process.on(signal, interrupt);
+  process.stdout.on('error', onBroken);
+  try {
+    return await work();
+  } finally {
+    for (const signal of signals) process.off(signal, interrupt);
+    process.stdout.off('error', onBroken);
+  }
+}
+
+function end(lab: string, signal: Signal, wasThere: boolean): never {
+  const isHeard = signal !== 'SIGHUP';
+  const make = `make lab-down${lab === 'demo' ? '' : ` LAB=${lab}`}`;
+  if (wasThere) {
+    if (isHeard) console.error(`\ninterrupted; the lab ${lab} was there before and stays: \`${make}\` takes it away`);
+  } else {
+    if (isHeard) console.error(`\ninterrupted; taking the lab ${lab} away`);
+    endChildren();
+    // In a session of its own: a second Ctrl-C must not end it half way.
+    const down = spawnSync('setsid', ['-w', process.execPath, join(import.meta.dirname, 'main.ts'), 'down'], {
+      env: { ...process.env, LAB: lab },
+      stdio: isHeard ? 'inherit' : 'ignore',
+    });
+    if (down.status !== 0 && isHeard) console.error(`something of the lab is left: \`${make}\` tries again`);
+  }
+  process.exit(128 + constants.signals[signal]);
+}
+
+/** Programs that this process has started and waits for; the lab's own processes are of no concern here, they are found by name. */
+function endChildren(): void {
+  const children = globSync('/proc/self/task/*/children').flatMap((file) => readFileSync(file, 'utf8').split(' '));
+  for (const child of children.filter((text) => text.trim() !== '')) {
+    try {
+      process.kill(Number(child), 'SIGKILL');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+    }
+  }
+}
