@@ -46,6 +46,7 @@ export function subnetOf(name: string, cidr: string, more: Partial<Draft<Snapsho
     isDisabled: false,
     isJoin: false,
     isUnderlay: false,
+    allowed: undefined,
     conditions: [good('Ready')],
     ...more,
   } satisfies Draft<Snapshot['subnets'][number]>;

@@ -382,8 +382,8 @@ class Agent {
 /** Nothing is different but the time of the check. */
 function isHeartbeat(before: GatewayObject | undefined, after: GatewayObject | undefined): boolean {
   if (before === undefined || after === undefined) return false;
-  const essence = ({ status: { checkedAt: _, ...status }, uid, isDrained, isDeleting }: GatewayObject): string =>
-    JSON.stringify([uid, isDrained, isDeleting, status]);
+  const essence = ({ status, uid, isDrained, isDeleting }: GatewayObject): string =>
+    JSON.stringify([uid, isDrained, isDeleting, { ...status, checkedAt: undefined }]);
   return before.checkedAt !== after.checkedAt && essence(before) === essence(after);
 }
 

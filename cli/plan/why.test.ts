@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { parseCidr } from '../../lib/net/cidr.ts';
-import { policyOf, subnetOf, wellPair } from '../testing-snapshots.ts';
+import { policyOf, spoil, subnetOf, wellPair, type Pair } from '../testing-snapshots.ts';
 import { decisionOf } from './policy.ts';
 import { listRoutes } from './routes.ts';
 import { explainRoute, parseTarget, type Why } from './why.ts';
 
-function why(text: string, spoil: (pair: ReturnType<typeof wellPair>) => void = () => undefined, isAlone = true): Why {
+function why(text: string, change: (pair: Pair) => void = () => undefined, isAlone = true): Why {
   const pair = wellPair();
-  spoil(pair);
+  change(pair);
   const target = parseTarget(text);
   assert.ok(target);
   return explainRoute(pair.east, target, isAlone ? undefined : pair.west);
@@ -29,7 +29,7 @@ describe('why an address is reached', () => {
     assert.equal(found.answer, 'Reached');
     assert.equal(
       found.sentence,
-      '10.17.3.4 is reached in cluster west by 10.17.3.0/24, next hop 100.100.0.2 on ts, 100.100.32.2 on ts',
+      '10.17.3.4 has a route to cluster west by 10.17.3.0/24, next hop 100.100.0.2 on ts, 100.100.32.2 on ts',
     );
     assert.deepEqual(
       found.candidates.map(({ route, isUsed, why: reason }) => [route.prefix, isUsed, reason]),
@@ -68,6 +68,57 @@ describe('why an address is reached', () => {
       east.subnets.push(subnetOf('tenant', '10.17.3.0/24', { vpc: 'blue' })),
     );
     assert.equal(found.answer, 'Reached');
+  });
+
+  describe('in a private subnet', () => {
+    const secret = (allowed: readonly string[]) => ({ allowed: allowed.flatMap((text) => parseCidr(text) ?? []) });
+    const there = (allowed: readonly string[], isAlone = false) =>
+      why('10.17.3.4', ({ west }) => west.subnets.push(subnetOf('secret', '10.17.3.0/24', secret(allowed))), isAlone);
+    it('has a route there and is refused where nothing of this cluster is let in', () => {
+      const found = there(['192.0.2.0/24']);
+      assert.equal(found.answer, 'Refused');
+      assert.match(found.sentence, /has a route to cluster west by 10\.17\..*; but nothing of east is let in there/);
+      assert.match(found.access.join(), /subnet secret of west is private and lets in 192\.0\.2\.0\/24/);
+      assert.match(found.next.join(), /add .* to spec\.allowSubnets of Subnet secret in west .*10\.16\.0\.0\/16/);
+      assert.equal(there([]).answer, 'Refused');
+    });
+    it('says which of this cluster are let in, and what a route alone does not say', () => {
+      const found = there(['10.16.5.0/24']);
+      assert.equal(found.answer, 'Reached');
+      assert.match(found.access.join(), /lets in 10\.16\.5\.0\/24: of east that is 10\.16\.0\.0\/16/);
+      assert.match(there([], true).access.join(), /a route says nothing of who is let in.*--peer-kubeconfig/);
+      assert.deepEqual(why('10.17.9.9', () => undefined, false).access, []);
+    });
+    it('of this cluster: who reaches it, and what its pods do not get out to', () => {
+      const own = (text: string) =>
+        why(text, ({ east }) => east.subnets.push(subnetOf('secret', '10.16.3.0/24', secret(['10.16.5.0/24']))), false);
+      assert.match(own('10.16.3.4').access.join(), /secret is private: .* and from 10\.16\.5\.0\/24, and from nowhere/);
+      assert.match(own('10.17.9.9').access.join(), /secret of east is private.*pods there do not get out to it/);
+    });
+  });
+
+  it('of this cluster: which others are told of it, which policy withholds it, and what else keeps it here', () => {
+    const told = (text: string, change: Parameters<typeof why>[1] = () => undefined) =>
+      why(text, change).told.map(({ prefix, cluster, answer, why: reason }) => [prefix, cluster, answer, reason]);
+    assert.deepEqual(told('10.16.0.0/16'), [['10.16.0.0/16', 'west', 'Told', 'no Export policy denies it']]);
+    const hide = { direction: 'Export', rules: [{ match: { clusters: ['west'] }, action: 'Deny' }] };
+    assert.deepEqual(
+      told('10.16.3.4', ({ east }) => {
+        east.policies = [policyOf('hide', hide)];
+      }),
+      [['10.16.0.0/16', 'west', 'Denied', 'RoutePolicy hide denies it']],
+    );
+    assert.match(
+      told('10.18.0.1', ({ east }) => east.subnets.push(subnetOf('own', '10.18.0.0/24', { isDisabled: true }))).join(),
+      /NotOffered,subnet own of east is kept to itself/,
+    );
+    assert.match(
+      told('10.18.0.1', ({ east }) => east.subnets.push(subnetOf('tenant', '10.18.0.0/24', { vpc: 'blue' }))).join(),
+      /NotOffered,.* takes part in no transit switch/,
+    );
+    const refused = ({ east }: Pair): void =>
+      spoil(east, 'NoConflicts', 'PrefixNotAllowed', 'the hub allows east 10.0.0.0/24 only, not 10.16.0.0/16');
+    assert.match(told('10.16.3.4', refused).join(), /west,NotOffered,the hub allows east/);
   });
 
   it('offered, but refused: says why and what to do', () => {

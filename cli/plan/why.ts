@@ -8,6 +8,7 @@ import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
 import { specOf, type Snapshot } from '../state/snapshot.ts';
 import { deniedTo, joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
 import { edgesAt, isTaken, stepsFor, toldOf, type Edge, type Told } from './edges.ts';
+import { accessHere, accessTo, toldOfSubnets } from './own-subnets.ts';
 import { decisionOf, type Decision } from './policy.ts';
 import { listRoutes, type ListedRoute } from './routes.ts';
 
@@ -21,12 +22,14 @@ export interface Candidate {
 
 export interface Why {
   readonly target: string;
-  readonly answer: 'Local' | 'Edge' | 'Reached' | 'NotReached' | 'NotOffered';
+  readonly answer: 'Local' | 'Edge' | 'Reached' | 'Refused' | 'NotReached' | 'NotOffered';
   readonly sentence: string;
   readonly local: readonly { readonly subnet: string; readonly vpc: string; readonly cidr: string }[];
   readonly candidates: readonly Candidate[];
-  /** Who is told of what this cluster's own routers lead to there. */
+  /** Which other clusters are told of what this one has there, by its subnets or its routers. */
   readonly told: readonly Told[];
+  /** Who is let in, which no route says. */
+  readonly access: readonly string[];
   /** Of the clusters of the candidates. */
   readonly paths: readonly (RemotePathStatus & { readonly cluster: string })[];
   /** What would have to change. */
@@ -66,13 +69,17 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
     target: textOf(target),
     local: local.map(({ subnet, vpc, cidr }) => ({ subnet, vpc, cidr: formatCidr(cidr) })),
     candidates,
-    told: edges.flatMap((one) =>
-      toldOf(
-        near,
-        one,
-        near.remotes.map(({ name }) => name),
+    told: [
+      ...toldOfSubnets(near, target),
+      ...edges.flatMap((one) =>
+        toldOf(
+          near,
+          one,
+          near.remotes.map(({ name }) => name),
+        ),
       ),
-    ),
+    ],
+    access: [],
     paths: pathsOf(near, clusters),
   };
   if (isLocal)
@@ -80,10 +87,11 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
       ...shared,
       answer: 'Local',
       sentence: `${textOf(target)} is in subnet ${home.subnet} (${formatCidr(home.cidr)}) of this cluster`,
+      access: accessHere(near, home.subnet),
       next: [],
     };
   if (edge !== undefined) return { ...shared, answer: 'Edge', sentence: leavesBy(target, edge), next: [] };
-  if (winners.length > 0) return { ...shared, answer: 'Reached', sentence: reachedBy(target, winners), next: [] };
+  if (winners.length > 0) return { ...shared, ...reached(near, far, target, winners) };
   if (routes.length > 0)
     return {
       ...shared,
@@ -97,6 +105,19 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
     sentence: `no cluster offers ${textOf(target)}`,
     next: offers(near, far, target),
   };
+}
+
+/** A route there is; whether the subnet lets in what takes it is another question. */
+function reached(
+  near: Snapshot,
+  far: Snapshot | undefined,
+  target: Cidr,
+  winners: readonly ListedRoute[],
+): Pick<Why, 'answer' | 'sentence' | 'access' | 'next'> {
+  const { isRefused, notes, next } = accessTo(near, far, winners[0]?.cluster ?? '', target);
+  const way = wayTo(target, winners);
+  if (!isRefused) return { answer: 'Reached', sentence: way, access: notes, next };
+  return { answer: 'Refused', sentence: `${way}; but nothing of ${near.label} is let in there`, access: notes, next };
 }
 
 interface LocalNet {
@@ -119,10 +140,10 @@ function textOf(target: Cidr): string {
     : formatCidr(target);
 }
 
-function reachedBy(target: Cidr, winners: readonly ListedRoute[]): string {
+function wayTo(target: Cidr, winners: readonly ListedRoute[]): string {
   const [first] = winners;
   const hops = [...new Set(winners.map(({ nextHop, transitSwitch }) => `${nextHop} on ${transitSwitch}`))].join(', ');
-  return `${textOf(target)} is reached in cluster ${first?.cluster ?? ''} by ${first?.prefix ?? ''}, next hop ${hops}`;
+  return `${textOf(target)} has a route to cluster ${first?.cluster ?? ''} by ${first?.prefix ?? ''}, next hop ${hops}`;
 }
 
 function leavesBy(target: Cidr, { prefix, nodes, peers }: Edge): string {

@@ -35,6 +35,7 @@ const answerTones: Readonly<Record<Why['answer'], Tone>> = {
   Local: 'good',
   Edge: 'good',
   Reached: 'good',
+  Refused: 'bad',
   NotReached: 'bad',
   NotOffered: 'bad',
 };
@@ -66,7 +67,7 @@ export function renderWhy(why: Why, nowMs: number, paint: Paint): string {
       paint,
     ),
     ...renderSection(
-      'Own routers lead there; who is told of it',
+      'This cluster has it; who is told of it',
       renderTable(
         ['PREFIX', 'CLUSTER', 'SWITCH', 'ANSWER', 'POLICY', 'WHY'],
         why.told.map(({ prefix, cluster, transitSwitch, answer, policy, why: reason }) => [
@@ -90,6 +91,7 @@ export function renderWhy(why: Why, nowMs: number, paint: Paint): string {
       ),
       paint,
     ),
+    ...renderSection('Who is let in', why.access, paint),
     ...renderSection('What it needs', why.next, paint),
   ];
   return `${lines.join('\n')}\n`;

@@ -62,6 +62,8 @@ export interface Subnet {
   readonly isJoin: boolean;
   /** Reached through a physical network and not through OVN. */
   readonly isUnderlay: boolean;
+  /** Who reaches it besides itself and the nodes; undefined where it is not private. */
+  readonly allowed: readonly Cidr[] | undefined;
   readonly conditions: readonly Condition[];
 }
 

@@ -77,6 +77,8 @@ interface SubnetSpec {
   readonly cidrBlock?: string;
   readonly u2oFeatures?: U2oFeatures;
   readonly disableInterConnection?: boolean;
+  readonly private?: boolean;
+  readonly allowSubnets?: readonly string[];
 }
 
 export function parseSubnet(raw: RawObject): Subnet {
@@ -89,6 +91,8 @@ export function parseSubnet(raw: RawObject): Subnet {
     isDisabled: spec.disableInterConnection === true,
     isJoin: raw.metadata.name === joinSubnet,
     isUnderlay: !isForOtherClusters(routingInForce(raw.metadata.annotations), spec),
+    allowed:
+      spec.private === true ? (spec.allowSubnets ?? []).flatMap((text) => parseCidr(text.trim()) ?? []) : undefined,
     conditions: conditionsOf(raw),
   };
 }

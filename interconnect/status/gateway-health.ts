@@ -9,6 +9,7 @@ import { controllerStuck } from './stuck.ts';
 import type { Situation } from './situation.ts';
 
 export interface Ailment extends Problem {
+  readonly node: string;
   /** False: it may be well, nobody knows. */
   readonly isKnown: boolean;
 }
@@ -61,7 +62,7 @@ const lookThere =
 
 export function judge(evidence: Evidence): Ailment | undefined {
   const { node, chassis, silentSince, programs, behindMs } = evidence;
-  const known = (code: string, message: string): Ailment => ({ code, message, isKnown: true });
+  const known = (code: string, message: string): Ailment => ({ node, code, message, isKnown: true });
   if (programs.includes('ovs-vswitchd'))
     return known(
       'VswitchdDown',
@@ -91,7 +92,7 @@ export function judge(evidence: Evidence): Ailment | undefined {
     );
   if (silentSince === undefined) return undefined;
   const message = `the daemon of gateway ${node} has not looked at its tunnels since ${silentSince}: it is dead, frozen or cut off from the API server, and what it said is not known any more; look at isthmus-daemon there`;
-  return { code: daemonSilent, message, isKnown: false };
+  return { node, code: daemonSilent, message, isKnown: false };
 }
 
 /** By the daemons of other gateways here; where there is none, by the other clusters. */

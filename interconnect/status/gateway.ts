@@ -66,6 +66,10 @@ function readyOf(node: string, situation: Situation, chassis: string | undefined
   const { local, clashes } = situation;
   const clash = clashes.find((one) => one.node === node);
   if (clash !== undefined) return bad('Ready', clash.problem);
+  // Who is ill, or says nothing, makes no gateway of the node either: that is what follows.
+  const ailment = chassis === undefined ? undefined : ailmentOf(chassis, situation);
+  if (ailment !== undefined)
+    return ailment.isKnown ? bad('Ready', ailment) : unknown('Ready', ailment.code, ailment.message);
   const known = chassis === undefined ? undefined : local?.chassis.get(chassis);
   if (known === undefined) {
     const message = `ovn-controller of ${node} has not registered a chassis; look at it and at the daemon there`;
@@ -75,9 +79,6 @@ function readyOf(node: string, situation: Situation, chassis: string | undefined
     const message = `chassis ${chassis} of ${node} is no gateway yet: ovn-is-interconn is not set, or it has no geneve address; the daemon there sets it`;
     return bad('Ready', { code: 'NotInterconnect', message });
   }
-  const ailment = chassis === undefined ? undefined : ailmentOf(chassis, situation);
-  if (ailment !== undefined)
-    return ailment.isKnown ? bad('Ready', ailment) : unknown('Ready', ailment.code, ailment.message);
   if (local?.gatewayNodes.some((gateway) => gateway.node === node && gateway.isDrained) === true)
     return good('Ready', 'Drained', 'its paths are kept on other gateways, because spec.drain is set');
   return good('Ready', 'Ready', `chassis ${chassis} can carry traffic`);

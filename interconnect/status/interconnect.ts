@@ -132,7 +132,7 @@ function silentText(silent: readonly SilentDatabase[]): string {
 
 /** A gateway that OVN did not make one, a path without a holder, an anchor that cannot move. */
 function gatewaysVerdict(situation: Situation): Verdict {
-  const { local, networks, blocked, isDead, clashes } = situation;
+  const { local, networks, blocked, clashes } = situation;
   const type = 'GatewaysReady';
   if (local === undefined || local.gatewayNodes.length + local.unknownNodes.length === 0) {
     const message = 'no node is selected by gatewayNodeSelector; label one with ovn.kubernetes.io/ic-gw=true';
@@ -143,8 +143,9 @@ function gatewaysVerdict(situation: Situation): Verdict {
     return bad(type, { code: clash.problem.code, message: summary(clashes.map(({ problem }) => problem)) });
   const usable = usableGateways(local);
   const isUsable = new Set(usable.map(({ node }) => node));
+  const isIll = new Set(ailments(situation).map(({ node }) => node));
   const missing = [...local.unknownNodes, ...local.gatewayNodes.map(({ node }) => node)].filter(
-    (node) => !isUsable.has(node),
+    (node) => !isUsable.has(node) && !isIll.has(node),
   );
   if (missing.length > 0) {
     const message = `no chassis with ovn-is-interconn and a geneve address for ${missing.sort().join(', ')}; look at the daemon and ovn-controller there`;

@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { GatewayProgram, GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
-import { noMemory, planPaths } from '../plan/paths.ts';
-import { noPolicies } from '../../lib/route-policy/compile.ts';
-import { granted, local, network, ownPath, port, route, west } from '../plan/testing.ts';
-import { Remotes, type RemoteState } from '../state/remotes.ts';
+import { local, network, ownPath, port, west } from '../plan/testing.ts';
+import { Remotes } from '../state/remotes.ts';
 import type { GatewayObject } from '../watch/objects.ts';
 import { isSameJson, withoutMeasures } from './compare.ts';
 import { renderGateway, peersOf } from './gateway.ts';
@@ -17,105 +13,7 @@ import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
 import { renderTransitSwitch } from './transit-switch.ts';
 
-const at = '2026-01-01T00:00:00.000Z';
-
-function verdicts(downs: readonly string[] = [], refused: ReadonlyMap<string, Problem> = new Map()) {
-  const facts = network().paths.map((path) => ({
-    network: 'ts',
-    index: path.index,
-    switch: path.switch,
-    isRetiring: false,
-    local: { order: path.order, holder: path.holder, isDraining: false },
-    remote: {
-      order: west.ports[path.index]?.gateways ?? [],
-      holder: west.ports[path.index]?.holder ?? '',
-      isDraining: false,
-    },
-    refused,
-    tunnelTo: () => (downs.includes(path.switch) ? 'down' : 'up'),
-  }));
-  return planPaths(facts, noMemory, { nowMs: 0, holdDownMs: 0 }).verdicts;
-}
-
-function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
-  const hops = (west.routes[0]?.nextHops ?? []).map((hop) => ({ ...hop, isUsed: true, problem: undefined }));
-  const use = { ...route('10.17.0.0/16'), router: 'ovn-cluster', isMine: true, hops, rejected: undefined };
-  return {
-    member: west,
-    context: { local, gateways: [], networks: new Map(), policies: noPolicies, aggregates: new Map() },
-    gateways: { gateways: west.gateways, refused: new Map() },
-    parting: [],
-    judgement: { routes: [], decisions: [], overLimit: [] },
-    verdicts: verdicts(),
-    isUnreachable: false,
-    uses: [use],
-    fdbOwners: new Set(),
-    ...fields,
-  };
-}
-
-const gatewayObject = (chassis: string, fields: Partial<GatewayObject> = {}): GatewayObject => ({
-  uid: 'u',
-  isDeleting: false,
-  finalizers: [],
-  isMadeByAgent: true,
-  isDrained: false,
-  status: { chassis },
-  tunnels: [],
-  probes: [],
-  siblingTunnels: [],
-  checkedAt: undefined,
-  ...fields,
-});
-
-function situation(state = stateOf(), fields: Partial<Situation> = {}): Situation {
-  const remotes = new Remotes();
-  remotes.set('west', state);
-  return {
-    local,
-    link: { isJoined: true, isConnected: true, problem: undefined, notAfterMs: Date.parse(at) + 1000 },
-    members: new Map([['west', state.member]]),
-    switches: [granted],
-    rejections: [],
-    silentDatabases: [],
-    unreachedBy: new Set(),
-    silent: new Map(),
-    behind: new Map(),
-    stuck: [],
-    clashes: [],
-    isHubKnown: true,
-    isWaitingForHub: false,
-    networks: new Map([['ts', network()]]),
-    networkProblems: new Map(),
-    expected: new Set(),
-    blocked: new Map(),
-    takeovers: new Map(),
-    remotes,
-    gatewayOf: () => undefined,
-    isDead: () => false,
-    cuts: [],
-    wantedMtu: 1500,
-    prefixesOffered: 1,
-    isConverged: true,
-    problems: [],
-    nowMs: Date.parse(at),
-    ...fields,
-  };
-}
-
-const messageOf = (
-  { conditions }: { conditions?: readonly { type: string; message?: string | undefined }[] | undefined },
-  type: string,
-) => conditions?.find((one) => one.type === type)?.message ?? '';
-
-const conditionsOf = ({
-  conditions,
-}: {
-  conditions?: readonly { type: string; status: string; reason?: string | undefined }[] | undefined;
-}) =>
-  Object.fromEntries(
-    (conditions ?? []).map(({ type, status, reason }) => [type, status === 'True' ? 'True' : `${status} ${reason}`]),
-  );
+import { at, conditionsOf, gatewayObject, messageOf, situation, stateOf, verdicts } from './testing.ts';
 
 describe('the Interconnect', () => {
   const conditions = (fields: Partial<Situation> = {}, state = stateOf()) =>
@@ -267,96 +165,6 @@ describe('the Interconnect', () => {
     const uncertain = cuts.map(({ pair }) => ({ pair, sinceMs: undefined }));
     assert.equal(conditions({ cuts: uncertain })['GatewaysReady'], 'True');
     assert.equal(conditions({ cuts, isDead: (chassis) => chassis === 'a2' })['GatewaysReady'], 'False Lost');
-  });
-});
-
-describe('a gateway whose node says nothing, or is told of by others', () => {
-  const alone = { ...local, gatewayNodes: local.gatewayNodes.slice(0, 1) };
-  const silent = new Map([['n1', at]]);
-  const behind = new Map([['n1', 0]]);
-  const unreachedBy = new Set(['west']);
-  const said = (programs: readonly GatewayProgram[]) => (chassis: string) =>
-    chassis === 'a1' ? gatewayObject('a1', { status: { chassis, silentPrograms: [...programs] } }) : undefined;
-  const heardBy = (state: GatewayTunnel['state']) => (chassis: string) =>
-    gatewayObject(
-      chassis,
-      chassis === 'a2' ? { siblingTunnels: [{ chassis: 'a1', address: '172.30.1.11', state }] } : {},
-    );
-  const all = (fields: Partial<Situation>) => {
-    const facts = situation(stateOf(), fields);
-    const own = conditionsOf(renderInterconnect(facts, {}, 1));
-    const gateway = conditionsOf(renderGateway('n1', gatewayObject('a1'), facts, peersOf(facts)));
-    const remote = renderRemoteCluster(west, stateOf(), facts, {});
-    return {
-      ready: own['Ready'],
-      gateways: own['GatewaysReady'],
-      converged: own['RoutesConverged'],
-      gateway: gateway['Ready'],
-      phase: remote.phase,
-      path: remote.paths?.[0]?.state,
-    };
-  };
-
-  it('is Unknown where only its daemon is silent, and nothing else is worse for it while others reach the cluster', () => {
-    const found = all({ silent });
-    assert.deepEqual(found, {
-      ready: 'True',
-      gateways: 'Unknown DaemonSilent',
-      converged: 'True',
-      gateway: 'Unknown DaemonSilent',
-      phase: 'Degraded',
-      path: 'Unknown',
-    });
-    assert.equal(all({ silent, local: alone }).ready, 'True', 'the only one');
-    assert.equal(all({ silent, local: alone, members: new Map() }).ready, 'Unknown DaemonSilent', 'nobody can tell');
-  });
-  it('is down where it is the only one and every other cluster says that it reaches nothing here', () => {
-    const found = all({ silent, local: alone, unreachedBy });
-    assert.deepEqual(found, {
-      ready: 'False GatewayDown',
-      gateways: 'False GatewayDown',
-      converged: 'False GatewayDown',
-      gateway: 'False GatewayDown',
-      phase: 'Degraded',
-      path: 'Down',
-    });
-  });
-  it('is heard by its siblings or not, whatever others say', () => {
-    assert.equal(all({ silent, gatewayOf: heardBy('down') }).gateway, 'False GatewayDown');
-    assert.equal(all({ silent, gatewayOf: heardBy('up'), unreachedBy }).gateway, 'Unknown DaemonSilent');
-    assert.equal(all({ silent, behind, gatewayOf: heardBy('up') }).gateway, 'Unknown DaemonSilent');
-    assert.equal(all({ behind, gatewayOf: heardBy('down') }).gateway, 'False GatewayDown');
-    assert.equal(all({ behind, gatewayOf: heardBy('up') }).gateway, 'True');
-  });
-  it('has the name of the program that its daemon says is silent', () => {
-    const cases = [
-      ['ovs-vswitchd', 'VswitchdDown', 'Down'],
-      ['ovsdb-server', 'OvsdbServerDown', 'Unknown'],
-      ['ovn-controller', 'OvnControllerDown', 'Up'],
-    ] as const;
-    for (const [program, code, path] of cases) {
-      const found = all({ gatewayOf: said([program]), behind, local: alone });
-      const { ready, gateways, converged, gateway } = found;
-      assert.deepEqual(new Set([ready, gateways, converged, gateway]), new Set([`False ${code}`]), program);
-      assert.equal(found.path, path, program);
-      assert.equal(all({ gatewayOf: said([program]) }).ready, 'True', 'there is another gateway');
-    }
-  });
-  it('is not what its daemon said last, once that is silent', () => {
-    assert.equal(all({ silent, gatewayOf: said(['ovn-controller']) }).gateway, 'Unknown DaemonSilent');
-  });
-  it('makes a cluster unreachable that says so itself, where nobody here measures', () => {
-    const both = new Map([...silent, ['n2', at]]);
-    const gatewayOf = heardBy('unknown');
-    assert.equal(all({ silent: both, gatewayOf }).phase, 'Degraded');
-    const found = all({ silent: both, gatewayOf, unreachedBy });
-    assert.deepEqual([found.phase, found.path], ['Unreachable', 'Down']);
-    assert.equal(all({ unreachedBy }).phase, 'Ready', 'what is measured here counts more');
-  });
-  it('says so of a transit switch that nobody else holds', () => {
-    const held = network([ownPath(0, { holder: 'a1' }), ownPath(1, { holder: 'a1' })]);
-    const facts = situation(stateOf(), { silent, networks: new Map([['ts', held]]) });
-    assert.equal(conditionsOf(renderTransitSwitch('ts', facts, {}, 1))['Ready'], 'Unknown DaemonSilent');
   });
 });
 

@@ -229,6 +229,19 @@ export const faults: readonly LabFault[] = [
     both: ['DaemonSilent', 'DaemonNotRunning'],
   },
   {
+    name: 'the daemon of a gateway is frozen',
+    inject: (lab) => freeze(lab, 'east/n1', 'daemon'),
+    alone: ['DaemonSilent'],
+    both: ['DaemonSilent'],
+    isQuick: true,
+  },
+  {
+    name: 'the Open_vSwitch database of a gateway is frozen',
+    inject: (lab) => freeze(lab, 'east/n1', 'ovsdb-server'),
+    alone: ['OvsdbServerDown', 'GatewayDown'],
+    both: ['OvsdbServerDown', 'GatewayDown'],
+  },
+  {
     name: 'the agent is dead',
     inject: (lab) => killForGood(lab, 'east', 'interconnect'),
     alone: ['AgentNotRunning'],

@@ -1,7 +1,7 @@
 /** Faults of gateways and the tunnels between them, and the cause that the diagnosis must name. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { spoil } from '../../testing-snapshots.ts';
+import { spoil, type Pair } from '../../testing-snapshots.ts';
 import {
   tryFault,
   type Fault,
@@ -15,6 +15,13 @@ import {
   chassisOf,
   ovnOf,
 } from '../../testing-faults.ts';
+
+/** What the agent says of the first gateway. */
+function gatewayIs(east: Pair['east'], status: 'False' | 'Unknown', reason: string, message: string): void {
+  const [gateway] = east.gateways;
+  assert.ok(gateway);
+  gateway.status.conditions = [{ type: 'Ready', status, reason, message }];
+}
 
 const faults: readonly Fault[] = [
   {
@@ -72,6 +79,49 @@ const faults: readonly Fault[] = [
     make: ({ east }) => (east.ovn = ovnOf({ chassis: [chassisOf('e1', { isCurrent: false }), chassisOf('e2')] })),
     code: 'OvnControllerStuck',
     says: /gateway node e1/,
+  },
+  {
+    name: 'ovn-controller of a gateway stands still because all of its node does, say the databases',
+    make: ({ east }) => {
+      east.ovn = ovnOf({ chassis: [chassisOf('e1', { isCurrent: false }), chassisOf('e2')] });
+      for (const { status } of east.gateways.slice(1))
+        for (const tunnel of status.siblingTunnels ?? []) Object.assign(tunnel, gone);
+    },
+    code: 'GatewayDown',
+    says: /nothing is heard of gateway e1/,
+  },
+  {
+    name: 'ovs-vswitchd of a gateway is frozen, says the agent, and its ovn-controller follows no more',
+    make: ({ east }) => {
+      gatewayIs(east, 'False', 'VswitchdDown', 'ovs-vswitchd of gateway e1 does not answer');
+      spoil(east, 'RoutesConverged', 'OvnControllerStuck', 'ovn-controller of gateway e1 has taken up nothing');
+      east.ovn = ovnOf({ chassis: [chassisOf('e1', { isCurrent: false }), chassisOf('e2')] });
+    },
+    code: 'VswitchdDown',
+    says: /ovs-vswitchd of gateway e1/,
+  },
+  {
+    name: 'the Open_vSwitch database of a gateway is frozen, says the agent',
+    make: ({ east }) => gatewayIs(east, 'False', 'OvsdbServerDown', 'the Open_vSwitch database of gateway e1'),
+    code: 'OvsdbServerDown',
+    says: /database of gateway e1/,
+  },
+  {
+    name: 'the daemon of a gateway is frozen, says the agent',
+    make: ({ east }) => gatewayIs(east, 'Unknown', 'DaemonSilent', 'the daemon of gateway e1 has not looked'),
+    code: 'DaemonSilent',
+    says: /daemon of gateway e1/,
+  },
+  {
+    name: 'a node is no gateway, because there is no daemon that would make it one',
+    make: ({ east }) => {
+      const [gateway] = east.gateways;
+      assert.ok(gateway);
+      delete gateway.status.tunnels;
+      gatewayIs(east, 'False', 'NotInterconnect', 'chassis e1 of e1 is no gateway yet');
+    },
+    code: 'DaemonSilent',
+    says: /the daemon of gateway node e1 has never said anything/,
   },
   {
     name: 'two gateways of the cluster do not hear each other',

@@ -160,7 +160,12 @@ const ailmentFixes: Readonly<Record<string, string>> = {
 
 /** Reasons of GatewaysReady that tell of ports, drains, missing nodes, of gateways among themselves, and of their health. */
 const ofOtherSteps = new Set([
-  ...['NotClaimed', 'NoGateway', 'AllDrained', 'WaitingForHub', 'GatewaysCutOff', daemonSilent],
+  'NotClaimed',
+  'NoGateway',
+  'AllDrained',
+  'WaitingForHub',
+  'GatewaysCutOff',
+  daemonSilent,
   ...Object.keys(ailmentFixes),
 ]);
 
@@ -197,6 +202,12 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   const ready = conditionOf(gateway?.status.conditions, 'Ready');
   const name = chassisOf(near, node);
   const inOvn = near.ovn?.chassis.find((chassis) => chassis.name === name);
+  // A node without a daemon, or without Open vSwitch, is made no gateway: that is what follows, and told by the steps of those.
+  if (isTold(near, node)) return [];
+  if (isUnheardOf(gateway)) {
+    const message = `the daemon of gateway node ${node.name} has never said anything, and it is what makes the node a gateway`;
+    return [cause(daemonSilent, message, `see that the daemon runs there, and its log`)];
+  }
   if (inOvn?.isInterconnect === false && !inOvn.isRemote) {
     const message = `Open vSwitch of gateway node ${node.name} does not say ovn-is-interconn=true, so that OVN makes it no gateway`;
     const fix = `the daemon sets it on selected nodes: look at its log on ${node.name}; by hand: ovs-vsctl set open . external_ids:ovn-is-interconn=true`;
@@ -220,6 +231,18 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   const message = ready.message ?? `gateway ${node.name} is not ready`;
   if (ready.reason === 'Lost') return [cause('GatewayDown', message, lostGatewayFix)];
   return [cause(ready.reason ?? 'ChassisUnknown', message, chassisFix(node, ready))];
+}
+
+function isTold(near: Snapshot, { name }: Node): boolean {
+  const { reason = '' } = readyOf(near, name) ?? {};
+  return reason === daemonSilent || ailmentFixes[reason] !== undefined;
+}
+
+/** There are gateways to have tunnels to, and not a word of them. */
+function isUnheardOf(gateway: Gateway | undefined): boolean {
+  const { peers = [], tunnels, checkedAt, conditions } = gateway?.status ?? {};
+  const isNone = conditionOf(conditions, 'Ready')?.reason === 'NotInterconnect';
+  return isNone && peers.length > 0 && tunnels === undefined && checkedAt === undefined;
 }
 
 function isOfPaths(reason: string | undefined): boolean {

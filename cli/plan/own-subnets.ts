@@ -1,0 +1,98 @@
+/**
+ * What of the subnets on both sides decides about an address besides routes: which other clusters are told of a prefix of this
+ * one, and whom a private subnet lets in. It explains; the agent and the controller decide. Pure. Who calls: why.
+ */
+import { cidrCovers, cidrsOverlap, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
+import { falseCondition, type Snapshot, type Subnet } from '../state/snapshot.ts';
+import { joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
+import type { Told } from './edges.ts';
+import { decisionOf } from './policy.ts';
+
+/** What each other cluster hears of the subnets of this one that hold the target or a part of it. */
+export function toldOfSubnets(near: Snapshot, target: Cidr): readonly Told[] {
+  const clusters = near.remotes.map(({ name }) => name);
+  // What is asked of everything is asked of no subnet.
+  const isMeant = (cidr: Cidr): boolean => target.prefix > 0 && cidrsOverlap(cidr, target);
+  const asked = near.subnets.filter(({ isJoin }) => !isJoin);
+  return asked.flatMap((subnet) =>
+    subnet.cidrs.filter(isMeant).flatMap((cidr) => toldOf(near, subnet, cidr, clusters)),
+  );
+}
+
+function toldOf(near: Snapshot, subnet: Subnet, cidr: Cidr, clusters: readonly string[]): readonly Told[] {
+  const { vpc } = subnet;
+  const prefix = formatCidr(cidr);
+  const joined = near.transitSwitches.filter(({ spec, status }) => (status.vpc ?? spec.vpc) === vpc);
+  const networks = joined.length === 0 ? [''] : joined.map(({ name }) => name);
+  const obstacle = whyNotOffered(near, subnet)?.message ?? refusedByHub(near, prefix);
+  return networks.flatMap((transitSwitch) =>
+    clusters.map((cluster): Told => {
+      const place = { prefix, cluster, transitSwitch };
+      if (obstacle !== undefined) return { ...place, answer: 'NotOffered', why: obstacle, policy: undefined };
+      const subject = { cidr, cluster, transitSwitch, vpc, origin: 'connected' };
+      const policy = decisionOf(near.policies, 'Export', subject);
+      if (policy === undefined) return { ...place, answer: 'Told', why: 'no Export policy denies it', policy };
+      const isTold = policy.action === 'Allow';
+      const why = `RoutePolicy ${policy.policy} ${isTold ? 'allows' : 'denies'} it`;
+      return { ...place, answer: isTold ? 'Told' : 'Denied', why, policy };
+    }),
+  );
+}
+
+function refusedByHub(near: Snapshot, prefix: string): string | undefined {
+  const message = falseCondition(near, 'NoConflicts')?.message ?? '';
+  return message.split(/[\s"',;:]+/).includes(prefix) ? message : undefined;
+}
+
+export interface Access {
+  /** Nothing of this cluster is let in. */
+  readonly isRefused: boolean;
+  /** Sentences for whoever asks. */
+  readonly notes: readonly string[];
+  /** What would have to change. */
+  readonly next: readonly string[];
+}
+
+/** Whom the subnet of a target there lets in, by the Subnets of both sides. */
+export function accessTo(near: Snapshot, far: Snapshot | undefined, cluster: string, target: Cidr): Access {
+  const leaving = near.subnets.flatMap((subnet) => closedFrom(near, subnet, target));
+  if (far?.label !== cluster) {
+    const note = `a route says nothing of who is let in: whether Subnets there are private only --peer-kubeconfig can tell`;
+    return { isRefused: false, notes: [note, ...leaving], next: [] };
+  }
+  const closed = far.subnets.find(
+    ({ allowed, cidrs }) => allowed !== undefined && cidrs.some((cidr) => cidrCovers(cidr, target)),
+  );
+  if (closed === undefined) return { isRefused: false, notes: leaving, next: [] };
+  const sources = sourcesOf(near).filter(({ family }) => family === target.family);
+  const admitted = sources.filter((source) => closed.allowed?.some((cidr) => cidrsOverlap(cidr, source)));
+  const named = (closed.allowed ?? []).map(formatCidr).join(', ');
+  const rule = `subnet ${closed.name} of ${far.label} is private and lets in ${named === '' ? 'nobody else' : named}`;
+  if (admitted.length > 0) {
+    const note = `${rule}: of ${near.label} that is ${admitted.map(formatCidr).join(', ')}, as far as it lies in these`;
+    return { isRefused: false, notes: [note, ...leaving], next: [] };
+  }
+  const fix = `add what is to reach it to spec.allowSubnets of Subnet ${closed.name} in ${far.label} (subnets of ${near.label}: ${sources.map(formatCidr).join(', ')}), or set spec.private to false there`;
+  return { isRefused: true, notes: [rule, ...leaving], next: [fix] };
+}
+
+/** Who besides a private subnet of this cluster itself reaches it. */
+export function accessHere({ subnets }: Snapshot, name: string): readonly string[] {
+  const allowed = subnets.find((subnet) => subnet.name === name)?.allowed;
+  if (allowed === undefined) return [];
+  const others = allowed.length === 0 ? '' : `, and from ${allowed.map(formatCidr).join(', ')}`;
+  return [`subnet ${name} is private: it is reached from itself and the nodes${others}, and from nowhere else`];
+}
+
+function sourcesOf(near: Snapshot): readonly Cidr[] {
+  const joined = joinedVpcs(near);
+  return near.subnets.flatMap(({ vpc, cidrs, isJoin }) => (joined.has(vpc) && !isJoin ? cidrs : []));
+}
+
+function closedFrom(near: Snapshot, { name, vpc, allowed }: Subnet, target: Cidr): readonly string[] {
+  if (allowed === undefined || !joinedVpcs(near).has(vpc)) return [];
+  if (allowed.some((cidr) => cidrsOverlap(cidr, target))) return [];
+  return [
+    `subnet ${name} of ${near.label} is private, and its allowSubnets do not have it: pods there do not get out to it`,
+  ];
+}
