@@ -15,7 +15,8 @@ import { asks, bindNamespace, bindPools } from '../plan/namespace/binding.ts';
 import type { Binding } from '../plan/namespace/binding.ts';
 import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { judgeSubnets } from '../plan/subnet/judge.ts';
-import type { Verdict } from '../plan/subnet/judge.ts';
+import type { Link, Verdict } from '../plan/subnet/judge.ts';
+import { linksInForce } from '../plan/vpc/links.ts';
 import { interconnectOverlap } from '../plan/subnet/remote-overlap.ts';
 import { vpcNameOf } from '../plan/vpc/default-subnet.ts';
 import { judgeVlans } from '../plan/underlay/judge-vlans.ts';
@@ -79,6 +80,7 @@ export class Cluster implements View {
   readonly #addresses = new Addresses();
   readonly #ports: Ports;
   readonly #inForce = new Map<string, NetInForce>();
+  #links: ReadonlyMap<string, readonly Link[]> = new Map();
   /** Subnets whose network in force is that of another object of the name, which is gone: it stays while it is in use. */
   readonly #left = new Set<string>();
   readonly #bindings = new Map<string, Binding>();
@@ -91,6 +93,7 @@ export class Cluster implements View {
   readonly #learnedRoutes: LearnedRoutes;
   #dirty = new Set<string>();
   #isJudgementDue = true;
+  #areLinksStale = true;
 
   constructor(capabilities: Capabilities = { aclTier: false, ipv6Selection: false, loadBalancers: true }) {
     this.capabilities = capabilities;
@@ -217,6 +220,7 @@ export class Cluster implements View {
       const isAsked = vpc?.spec.namespaces.includes(name) === true || (subnet && asks(subnet, name, labels)) === true;
       if (subnet !== undefined && isAsked) this.#vpcsHeld.set(name, vpcNameOf(subnet.spec));
     }
+    this.#links = linksInForce(this, true);
     // Once before verdicts are given, which depend on what is in use, and once in subnets they brought.
     this.#ports.restore(rows);
     this.#judge();
@@ -247,6 +251,8 @@ export class Cluster implements View {
       if (this.#isJudgementDue) this.#judge();
       this.#ports.settle();
     }
+    if (this.#areLinksStale) this.#links = linksInForce(this, false);
+    this.#areLinksStale = false;
     this.#activeGateways.settle();
     this.#learnedRoutes.settle();
     // Who was first is settled round by round, not when somebody asks.
@@ -336,6 +342,7 @@ export class Cluster implements View {
 
   #judge(): void {
     this.#isJudgementDue = false;
+    this.#areLinksStale = true;
     this.#judgeVlans();
     for (const name of this.#left) {
       if (this.#isInUse(name)) continue;
@@ -355,6 +362,7 @@ export class Cluster implements View {
         loadBalancers: this.capabilities.loadBalancers,
         inForce: this.#inForce,
         left: this.#left,
+        links: this.#links,
         usage: (subnet, family) => this.#addresses.usage(subnet, family),
         defaultSubnet,
       });

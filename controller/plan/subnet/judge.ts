@@ -8,7 +8,8 @@ import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } fro
 import { routingOf } from '../../../lib/api/subnet-routing.ts';
 import { portGroupPart } from '../names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { cidrContains, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
+import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { Range } from '../../../lib/net/range.ts';
@@ -57,9 +58,17 @@ export interface Evidence {
   readonly left: ReadonlySet<string>;
   /** Lowest and highest address in use, and whether one that is in use is this address. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
+  /** Networks between the routers of two VPCs that are in force, by VPC. */
+  readonly links: ReadonlyMap<string, readonly Link[]>;
   readonly defaultSubnet: string;
   /** Whether switches have load balancers unless their Subnet says otherwise. */
   readonly loadBalancers: boolean;
+}
+
+export interface Link {
+  /** The other VPC. */
+  readonly remote: string;
+  readonly cidr: Cidr;
 }
 
 export interface Usage {
@@ -298,11 +307,22 @@ class Judge {
     const { name } = subnet;
     const usage = this.#usageConflictOf(name, net);
     if (this.#isIncumbent(subnet)) return usage;
-    const remote = hasRouterPort(net) ? this.#remoteConflictOf(subnet, net) : undefined;
+    const remote = hasRouterPort(net)
+      ? (this.#linkConflictOf(subnet, net) ?? this.#remoteConflictOf(subnet, net))
+      : undefined;
     // Other VPCs have no way to nodes that an overlap could spoil.
     if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
     const node = net.underlay === undefined ? this.#nodeConflictOf(net) : undefined;
     return remote ?? this.#apiConflictOf(net) ?? node ?? usage;
+  }
+
+  #linkConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+    const vpc = vpcNameOf(subnet.spec);
+    const parts = partsOf(net);
+    const link = this.#evidence.links.get(vpc)?.find(({ cidr }) => parts.some((part) => cidrsOverlap(part.cidr, cidr)));
+    if (link === undefined) return undefined;
+    const message = `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(link.cidr)} between Vpc ${vpc} and ${link.remote}: choose a free CIDR`;
+    return { code: 'CIDROverlap', message };
   }
 
   /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { parseTransitSwitch } from '../../watch/networks.ts';
+import { Cluster } from '../../state/cluster.ts';
+import { parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
 import { planKey } from '../plan.ts';
 import { basic, columns, created, meta, peers, subnet, told, vpc } from '../../testing-vpcs.ts';
 
@@ -53,6 +54,33 @@ describe('peerings', () => {
       for (const name of ['blue', 'red']) assert.match(told(cluster, name)['Ready'] ?? '', pattern);
       assert.deepEqual([...columns(cluster, 'peering/blue/red'), ...columns(cluster, 'peering/red/blue')], []);
     }
+  });
+
+  test('a link in force stays so against a Subnet that comes later, also over a restart', () => {
+    const cluster = basic();
+    const build = (one: Cluster, status: object): void => {
+      for (const [name, remote, ip] of [
+        ['blue', 'red', '192.168.7.1/30'],
+        ['red', 'blue', '192.168.7.2/30'],
+      ] as const)
+        one.change('vpcs', name, parseVpc({ metadata: meta(name), spec: peer(remote, ip), status } as never));
+    };
+    build(cluster, {});
+    cluster.settle();
+    subnet(cluster, 'late', { cidrBlock: '192.168.7.0/24', vpc: 'red' });
+    cluster.settle();
+    assert.deepEqual([peers(cluster, 'blue'), peers(cluster, 'red')], [['red'], ['blue']]);
+    assert.match(
+      cluster.verdicts.get('late')?.problem?.message ?? '',
+      /overlaps 192\.168\.7\.0\/30 between Vpc red and blue/,
+    );
+
+    const next = new Cluster();
+    build(next, { vpcPeerings: ['blue', 'red'] });
+    subnet(next, 'late', { cidrBlock: '192.168.7.0/24', vpc: 'red' });
+    next.restore(new Map());
+    next.settle();
+    assert.deepEqual([peers(next, 'blue'), peers(next, 'red')], [['red'], ['blue']]);
   });
 
   test('two links of one router do not overlap, nor with the network between clusters', () => {
