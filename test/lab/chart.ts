@@ -72,9 +72,13 @@ function writeConflist(cluster: ClusterLayout, manifests: readonly Manifest[]): 
   writeWhole(chartConflist(cluster), text);
 }
 
-/** The namespace that the chart is installed in; a new API server may not have made it yet. */
-export async function makeNamespace(kube: KubeClient): Promise<void> {
-  await applyAll(kube, [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } }]);
+/** The namespaces that the chart has objects in; a new API server may not have made them yet. */
+export async function makeNamespaces(kube: KubeClient): Promise<void> {
+  const names = [namespace, 'default'];
+  await applyAll(
+    kube,
+    names.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+  );
 }
 
 /** Applies the chart's objects. */

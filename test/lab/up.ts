@@ -10,7 +10,7 @@ import { raiseBuffers } from './buffers.ts';
 import { bgpManifests, registerNodes } from './cluster-objects.ts';
 import {
   installChart,
-  makeNamespace,
+  makeNamespaces,
   nodeAccounts,
   renderChart,
   writeAccountKubeconfig,
@@ -179,7 +179,7 @@ async function startKubernetes(
   const [kube, manifests] = await Promise.all([
     startControlPlane(cluster).then(async (client) => {
       say(`${cluster.name}: Kubernetes API`);
-      await makeNamespace(client);
+      await makeNamespaces(client);
       onApi?.();
       return client;
     }),

@@ -269,6 +269,17 @@ test('a BgpPeer needs an address and a keepalive below the hold time', async () 
   assert.match(await tryCreate(bgpPeers, 'tor', { ...spec, asn: 0 }), /spec.asn/);
 });
 
+test('a BgpPeer with import takes 10,000 prefixes at most', async () => {
+  const spec = { instance: 'default', address: '192.0.2.1', asn: 65000 };
+  const many = { ...spec, maximumPrefixes: { limit: 10_001 } };
+  assert.equal(await tryCreate(bgpPeers, 'tor', many), 'accepted');
+  assert.match(await tryCreate(bgpPeers, 'tor', { ...many, import: {} }), /limit may be 10000 at most/);
+  assert.equal(
+    await tryCreate(bgpPeers, 'tor', { ...many, maximumPrefixes: { limit: 10_000 }, import: {} }),
+    'accepted',
+  );
+});
+
 describe('what no router takes is refused where it is written', () => {
   const no4 = ['127.0.0.1', '224.0.0.1', '0.0.0.0', '0.1.2.3', '240.0.0.1', '255.255.255.255'];
   const no6 = ['::', '0::0', '::1', '0:0:0:0:0:0:0:1', 'ff02::1', 'fe80::1', 'febf::1', '::ffff:7f00:1', '::a00:1'];
