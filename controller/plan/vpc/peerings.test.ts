@@ -63,7 +63,7 @@ describe('peerings', () => {
         ['blue', 'red', '192.168.7.1/30'],
         ['red', 'blue', '192.168.7.2/30'],
       ] as const)
-        one.change('vpcs', name, parseVpc({ metadata: meta(name), spec: peer(remote, ip), status } as never));
+        one.change('vpcs', name, parseVpc({ metadata: meta(name), spec: peer(remote, ip), status }));
     };
     build(cluster, {});
     cluster.settle();
