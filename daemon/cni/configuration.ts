@@ -36,6 +36,7 @@ const configuration = z.looseObject({
   provider: z.string().optional(),
   ipam: z.looseObject({}).nullish(),
   runtimeConfig: z.record(z.string(), z.unknown()).nullish(),
+  args: z.unknown().optional(),
   prevResult: z.unknown().optional(),
 });
 export type Configuration = z.infer<typeof configuration>;
@@ -130,6 +131,21 @@ export function refuseUnsupported(config: Configuration): void {
       value,
       `leave the capability "${capability}" out of the network configuration or add a chained plugin that has it`,
     );
+  }
+}
+
+const addressArguments = z.object({ cni: z.record(z.string(), z.unknown()) });
+
+/** Addresses that `args.cni` asks for; what else is there says nothing to this plugin. @throws CniError 2 */
+export function refuseRequests({ args }: Configuration, provider: string): void {
+  const { cni } = addressArguments.safeParse(args).data ?? { cni: {} };
+  for (const [field, name] of [
+    ['ips', 'ip_address'],
+    ['mac', 'mac_address'],
+  ] as const) {
+    const value = cni[field];
+    if (value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)) continue;
+    throw unsupported(`args.cni.${field}`, value, `give the pod the annotation ${provider}.kubernetes.io/${name}`);
   }
 }
 

@@ -82,8 +82,14 @@ export function allowsOwnNetns(environment: Environment): boolean {
   return ['1', 'TRUE'].includes(environment.get('CNI_NETNS_OVERRIDE')?.toUpperCase() ?? '');
 }
 
-/** CNI_ARGS. @throws CniError 4 */
-export function podArgumentsOf(environment: Environment): PodArguments {
+/**
+ * Keys by which the conventions of CNI ask for an address, and the annotation that does it here. Ignoring them, as IgnoreUnknown asks of
+ * keys that say nothing to a plugin, would give the pod another address than somebody asked for, without a word.
+ */
+const requests = { IP: 'ip_address', MAC: 'mac_address' } as const;
+
+/** CNI_ARGS. @param provider of the interface @throws CniError 4 */
+export function podArgumentsOf(environment: Environment, provider: string): PodArguments {
   const values = new Map<string, string>();
   for (const pair of (environment.get('CNI_ARGS') ?? '').split(';').filter((part) => part !== '')) {
     const equals = pair.indexOf('=');
@@ -94,7 +100,16 @@ export function podArgumentsOf(environment: Environment): PodArguments {
       );
     values.set(pair.slice(0, equals), pair.slice(equals + 1));
   }
-  const unknown = [...values.keys()].filter((key) => !argumentNames.has(key));
+  for (const [key, name] of Object.entries(requests)) {
+    const value = values.get(key) ?? '';
+    if (value === '') continue;
+    throw new CniError(
+      errorCode.invalidEnvironment,
+      `CNI_ARGS has ${key}=${value.slice(0, 64)}, and isthmus takes no address from there`,
+      `give the pod the annotation ${provider}.kubernetes.io/${name}`,
+    );
+  }
+  const unknown = [...values.keys()].filter((key) => !argumentNames.has(key) && !(key in requests));
   if (unknown.length > 0 && !['1', 'true'].includes(values.get('IgnoreUnknown')?.toLowerCase() ?? '')) {
     throw new CniError(
       errorCode.invalidEnvironment,

@@ -40,6 +40,23 @@ test('an ADD as containerd sends it', () => {
   });
 });
 
+test('what asks for no address of a pod is ignored, as runtimes expect; a refused request names the annotation', () => {
+  const args = { cni: { labels: [{ key: 'app', value: 'x' }], ips: [], mac: null } };
+  for (const more of [{}, { args }, { args: null }, { args: { cni: null } }, { args: 'x' }])
+    assert.equal(parse({ CNI_ARGS: `${environment.CNI_ARGS};IP=;MAC=` }, more).command, 'ADD');
+  const asked = { CNI_ARGS: `${environment.CNI_ARGS};IP=10.16.0.9` };
+  const annotationOf = (provider?: string): unknown => {
+    try {
+      return parse(asked, { provider });
+    } catch (error) {
+      return error instanceof CniError && error.details;
+    }
+  };
+  assert.equal(annotationOf(), 'give the pod the annotation ovn.kubernetes.io/ip_address');
+  assert.equal(annotationOf('red.shop.ovn'), 'give the pod the annotation red.shop.ovn.kubernetes.io/ip_address');
+  assert.equal(parse({ ...asked, CNI_COMMAND: 'DEL' }).command, 'DEL');
+});
+
 test('an attachment names its network; CHECK needs a namespace and the result of ADD, but no pod', () => {
   const attached = parse({ CNI_IFNAME: 'net1' }, { provider: 'red.shop.ovn', server_socket: '/run/x.sock' });
   assert.equal(attached.command === 'ADD' && attached.provider, 'red.shop.ovn');
@@ -172,6 +189,27 @@ const refused: readonly [
   ['ADD without pod', 4, /needs K8S_POD_NAMESPACE/, { CNI_ARGS: undefined }],
   ['pod name with a slash', 4, /needs K8S_POD_NAME/, { CNI_ARGS: 'K8S_POD_NAMESPACE=default;K8S_POD_NAME=../x' }],
   ['unknown CNI_ARGS key', 4, /unknown keys OTHER/, { CNI_ARGS: 'K8S_POD_NAMESPACE=a;K8S_POD_NAME=b;OTHER=x' }],
+  [
+    'an address in CNI_ARGS',
+    4,
+    /IP=10.16.0.9, and isthmus takes no/,
+    { CNI_ARGS: `${environment.CNI_ARGS};IP=10.16.0.9` },
+  ],
+  ['a MAC in CNI_ARGS', 4, /MAC=00:00:00:00:00:01/, { CNI_ARGS: `${environment.CNI_ARGS};MAC=00:00:00:00:00:01` }],
+  [
+    'addresses in the configuration',
+    2,
+    /unsupported field args.cni.ips=/,
+    {},
+    { args: { cni: { ips: ['10.16.0.9'] } } },
+  ],
+  [
+    'a MAC in the configuration',
+    2,
+    /unsupported field args.cni.mac=/,
+    {},
+    { args: { cni: { mac: '0a:00:00:00:00:01' } } },
+  ],
   ['CNI_ARGS without =', 4, /KEY=VALUE/, { CNI_ARGS: 'IgnoreUnknown' }],
   ['no JSON', 6, /not JSON/, {}, '{'],
   ['JSON without end, in a field of ours', 6, /nested deeper than 100 levels/, {}, nested('"ipam":{"a":', '}')],

@@ -9,6 +9,7 @@ import {
   parseConfiguration,
   parsePrevResult,
   parseValidAttachments,
+  refuseRequests,
   refuseUnsupported,
   type AttachmentId,
   type Configuration,
@@ -135,11 +136,13 @@ function parseAdd(
   config: Configuration,
   environment: Environment,
 ): AddRequest {
+  const provider = checkProvider(config);
+  refuseRequests(config, provider);
   return {
     command: 'ADD',
     ...parsed,
-    provider: checkProvider(config),
-    ...podArgumentsOf(environment),
+    provider,
+    ...podArgumentsOf(environment, provider),
     prevResult: parsePrevResult(config),
   };
 }
