@@ -23,7 +23,10 @@ export function toldTo(peer: AcceptedPeer, routeClass: RouteClass): readonly Cla
 }
 
 /** Whether an advertisement goes to the peer: the peer selects it, and it does not name others only. */
-export function isFor(peer: AcceptedPeer, { labels, peers }: Pick<ClassAdvertisement, 'labels' | 'peers'>): boolean {
+export function isFor(
+  peer: Pick<AcceptedPeer, 'name' | 'advertisements'>,
+  { labels, peers }: Pick<ClassAdvertisement, 'labels' | 'peers'>,
+): boolean {
   return matchesSelector(peer.advertisements, labels) && (peers === undefined || peers.includes(peer.name));
 }
 

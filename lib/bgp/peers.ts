@@ -43,6 +43,8 @@ export interface AcceptedPeer {
   readonly bfd: BgpPeerSpec['bfd'];
   readonly isReflectorClient: boolean;
   readonly maximumPrefixes: BgpPeerSpec['maximumPrefixes'];
+  /** The BgpPeer gives none, and the limit comes of its import. */
+  readonly isLimitOfImport: boolean;
   readonly import: BgpPeerSpec['import'];
   /** Name of a Secret and key in it. */
   readonly passwordSecretRef: BgpPeerSpec['passwordSecretRef'];
@@ -257,6 +259,7 @@ function acceptedPeer(
     bfd: spec.bfd,
     isReflectorClient: spec.routeReflectorClient,
     maximumPrefixes: prefixLimit(spec),
+    isLimitOfImport: spec.maximumPrefixes === undefined,
     import: spec.import,
     passwordSecretRef: spec.passwordSecretRef,
     advertisements: spec.advertisements,

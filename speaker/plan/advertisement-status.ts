@@ -1,19 +1,61 @@
-import type { AdvertisementSummary, BgpAdvertisement } from '../../lib/bgp/objects.ts';
+import { isFor } from '../../lib/bgp/exports.ts';
+import type { AdvertisementSummary, BgpAdvertisement, BgpState } from '../../lib/bgp/objects.ts';
+import { isPeerSelecting, objectProblem } from '../../lib/bgp/peers.ts';
 import type { RouteTable } from '../../lib/bgp/route-table.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import type { PlannedCondition, PlannedStatus } from './planned.ts';
 
 /** What an advertisement announces from all nodes together, the same from every speaker. */
 export function advertisementSummary(
+  state: BgpState,
+  holders: ReadonlyMap<string, string>,
   advertisement: BgpAdvertisement,
   table: RouteTable,
 ): PlannedStatus<never, AdvertisementSummary> {
   const summary = table.summary(advertisement.name);
-  const isAnywhere = table.announcers(advertisement.name).size > 0;
+  const nodes = table.announcers(advertisement.name);
   return {
     entry: undefined,
     leftOver: [],
     summary,
-    conditions: [readyCondition(advertisement, summary, isAnywhere)],
+    conditions: [
+      readyCondition(advertisement, summary, nodes.size > 0, peersProblem(state, holders, advertisement, nodes)),
+    ],
+  };
+}
+
+/** Whom it goes to: undefined where a peer is there for it on one of the nodes, whether its session is up or not. */
+function peersProblem(
+  state: BgpState,
+  holders: ReadonlyMap<string, string>,
+  { labels, spec }: BgpAdvertisement,
+  nodes: ReadonlySet<string>,
+): Problem | undefined {
+  if ('problem' in spec) return undefined;
+  const { peers } = spec.value;
+  const unknown = (peers ?? []).filter((name) => !state.peers.has(name));
+  const usable = [...state.peers.values()].filter((peer) => objectProblem(state, peer) === undefined);
+  const named = usable.filter(
+    (peer) =>
+      'value' in peer.spec &&
+      isFor({ name: peer.name, advertisements: peer.spec.value.advertisements }, { labels, peers }),
+  );
+  const isThere = named.some((peer) =>
+    [...nodes].some((node) => isPeerSelecting(peer, state.nodes.get(node), holders.get(node))),
+  );
+  if (isThere && unknown.length === 0) return undefined;
+  if (unknown.length > 0)
+    return {
+      code: 'UnknownPeer',
+      message: `spec.peers names ${unknown.join(', ')}, of which there is no BgpPeer${isThere ? ', and goes to the others only' : ''}; create it or take it out of spec.peers`,
+    };
+  const cause =
+    named.length === 0
+      ? 'no usable BgpPeer selects this advertisement'
+      : `no BgpPeer that is for it is on its nodes (${[...nodes].toSorted().slice(0, 4).join(', ')})`;
+  return {
+    code: 'NoPeer',
+    message: `${cause}: see peers and nodeSelector here, advertisements and nodeSelector of the BgpPeers`,
   };
 }
 
@@ -23,6 +65,7 @@ function readyCondition(
   { spec }: BgpAdvertisement,
   { prefixCount, objects, notAnnounced }: AdvertisementSummary,
   isAnywhere: boolean,
+  peersProblem: Problem | undefined,
 ): PlannedCondition {
   if ('problem' in spec) return { type, status: 'False', reason: spec.problem.code, message: spec.problem.message };
   const [refused] = notAnnounced;
@@ -35,6 +78,13 @@ function readyCondition(
       message: 'no node of a BgpInstance has the labels of nodeSelector; label one or change the selector',
     };
   }
+  if (prefixCount > 0 && peersProblem !== undefined)
+    return {
+      type,
+      status: 'False',
+      reason: peersProblem.code,
+      message: `${peersProblem.message}${others}`,
+    };
   if (prefixCount > 0) {
     return {
       type,

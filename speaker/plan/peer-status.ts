@@ -88,10 +88,23 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
     const { ipv4, ipv6 } = countTold(plan, peer);
     return { state: session.state, advertised: ipv4 + ipv6 };
   }
+  if (session.isOverLimit) return stateOf(session.state, overLimit(peer));
   return {
     state: session.state,
     ...(session.reason !== undefined && { reason: session.reason }),
     ...(session.message !== undefined && { message: session.message }),
+  };
+}
+
+function overLimit({ maximumPrefixes, isLimitOfImport }: WantedPeer): Problem {
+  const { limit, restartSeconds } = maximumPrefixes ?? {};
+  const which = isLimitOfImport ? `10 times spec.import.maxPrefixes` : 'spec.maximumPrefixes.limit';
+  return {
+    code: 'PrefixLimit',
+    message:
+      limit === undefined
+        ? 'the neighbour sent more prefixes than it might; there is no limit any more, and the session comes back'
+        : `the neighbour sent more prefixes than the ${limit} of ${which}; the session comes back after ${restartSeconds} seconds, at once when the limit is changed`,
   };
 }
 

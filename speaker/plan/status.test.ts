@@ -129,7 +129,12 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   const red = subnetOf('red', ['10.16.0.0/16'], { vpc: 'tenant', labels });
   const statusWith = (subnets: readonly Subnet[], selector: object) =>
     statusOf(
-      stateOf({ nodes, subnets, advertisements: [advertisementOf('db', { selector })] }),
+      stateOf({
+        nodes,
+        subnets,
+        peers: [peerOf('tor', '10.0.0.254')],
+        advertisements: [advertisementOf('db', { selector })],
+      }),
       seen({}),
     ).advertisements.get('db');
   const alone = statusWith([red], { matchLabels: labels });
@@ -141,6 +146,45 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
   assert.match(beside?.conditions[0]?.message ?? '', /^1 prefixes of 1 objects go .*subnet red is in VPC tenant/);
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
+});
+
+test('an advertisement says who is not told: a peer that is not there, or none on its nodes', () => {
+  const at = (
+    spec: object,
+    peers = [peerOf('tor', '10.0.0.254', { nodeSelector: { matchLabels: { rack: 'a' } } })],
+  ) => {
+    const racks = nodes.map((node) => ({ ...node, labels: { ...node.labels, rack: node.name === 'n1' ? 'a' : 'b' } }));
+    const objects = { nodes: racks, peers, subnets: [subnetOf('web', ['10.16.0.0/16'])] };
+    const state = stateOf({ ...objects, advertisements: [advertisementOf('web', spec)] });
+    const { conditions: [ready] = [] } = statusOf(state, seen({})).advertisements.get('web') ?? {};
+    return `${ready?.status} ${ready?.reason} ${ready?.message}`;
+  };
+  assert.match(at({}), /^True Announced/);
+  assert.match(at({ peers: ['tor'] }), /^True Announced/);
+  assert.match(
+    at({ peers: ['nosuch'] }),
+    /^False UnknownPeer spec.peers names nosuch, of which there is no BgpPeer; create/,
+  );
+  assert.match(at({ peers: ['tor', 'nosuch'] }), /^False UnknownPeer .* and goes to the others only/);
+  assert.match(
+    at({ nodeSelector: { matchLabels: { rack: 'b' } } }),
+    /^False NoPeer no BgpPeer that is for it is on its nodes \(n/,
+  );
+  assert.match(at({}, []), /^False NoPeer no usable BgpPeer selects this advertisement/);
+  assert.match(at({}, [peerOf('tor', '127.0.0.1')]), /^False NoPeer no usable BgpPeer/);
+  assert.match(at({ nodeSelector: { matchLabels: { rack: 'c' } } }), /^False NoNode/);
+});
+
+test('a session beyond its limit of prefixes says which limit, and what brings it back', () => {
+  const of = (spec: object) => {
+    const state = stateOf({ nodes: nodes.slice(0, 1), peers: [peerOf('tor', '10.0.0.254', spec)] });
+    const session = { state: 'Idle', reason: 'PrefixLimit', isOverLimit: true } as const;
+    return statusOf(state, seen({ '10.0.0.254': session })).peers.get('tor')?.entry;
+  };
+  const own = of({ maximumPrefixes: { limit: 7, restartSeconds: 60 } });
+  assert.equal(own?.reason, 'PrefixLimit');
+  assert.match(own?.message ?? '', /than the 7 of spec.maximumPrefixes.limit; the session comes back after 60 seconds/);
+  assert.match(of({ import: { maxPrefixes: 20 } })?.message ?? '', /than the 200 of 10 times spec.import.maxPrefixes/);
 });
 
 const address = '10.0.0.254';

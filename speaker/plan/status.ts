@@ -53,7 +53,7 @@ export function planStatus(
     }),
   );
   const advertisements = [...state.advertisements.values()].map(
-    (advertisement) => [advertisement.name, advertisementSummary(advertisement, plan.table)] as const,
+    (advertisement) => [advertisement.name, advertisementSummary(state, holders, advertisement, plan.table)] as const,
   );
   const own = plan.instance && instances.get(plan.instance.name)?.entry;
   const [spokesman] = [...holders.keys()].toSorted();

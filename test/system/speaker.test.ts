@@ -151,7 +151,7 @@ test('bad objects are refused with a reason and an event, and the others go on',
   const before = await untilQuiet(tor1);
   await bed.create(bgpPeers, 'twin', { instance: 'rack', address: tor1.link.v4, asn: 65999 });
   await bed.create(bgpPeers, 'self', { instance: 'rack', address: tor1.link.nodeV4, asn: 65001 });
-  await bed.create(bgpPeers, 'nothing', { instance: 'rack', address: '0.0.0.0', asn: 65001 });
+  await bed.createStored(bgpPeers, { nothing: { instance: 'rack', address: '0.0.0.0', asn: 65001 } });
   await bed.create(bgpPeers, 'stray', { instance: 'nowhere', address: '192.0.2.9', asn: 65001 });
   await bed.create(bgpInstances, 'younger', { localASN: 65077 });
   const refusals = {

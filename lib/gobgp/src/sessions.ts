@@ -206,7 +206,7 @@ function reasonOf(
   if (admin === 'ADMIN_PREFIX_LIMIT')
     return {
       reason: 'PrefixLimit',
-      detail: 'the neighbour sent more prefixes than it may; enable the peer to try again',
+      detail: 'the neighbour sent more prefixes than it may',
     };
   if (admin === 'ADMIN_DOWN') return { reason: 'AdminDown', detail: 'the peer is disabled in gobgpd' };
   const notification = text ? notificationOfMessage(text) : undefined;
