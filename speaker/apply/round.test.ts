@@ -16,6 +16,7 @@ const lost: SessionHistory = {
   flaps: 3,
   lastError: 'HoldTimerExpired',
   isLost: true,
+  connectedAtMs: undefined,
   lossReason: { reason: 'HoldTimerExpired' },
 };
 

@@ -110,7 +110,7 @@ export class Round {
 
   async observe(): Promise<Observed> {
     this.#hasNews = false;
-    const sessions = await readSessions(this.#client, this.#history);
+    const sessions = await readSessions(this.#client, this.#history, this.#options.monotonicMs());
     const version = this.#client.generation === 'v4' ? '4.x' : '3.x';
     return {
       daemon: { isReachable: true, version, ...(this.#problem && { problem: this.#problem }) },

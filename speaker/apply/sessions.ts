@@ -5,22 +5,27 @@ import type { ObservedSession } from '../state/observed.ts';
 /**
  * All sessions by address.
  * @param history by address, brought up to date
+ * @param nowMs by the monotonic clock
  * @throws GobgpUnreachable | GobgpRejected
  */
 export async function readSessions(
   client: GobgpClient,
   history: Map<string, SessionHistory>,
+  nowMs: number,
 ): Promise<ReadonlyMap<string, ObservedSession>> {
   const peers = await client.listPeers();
   const sessions = peers.map(({ config: { address }, session }) => {
-    const known = after(history.get(address), session);
+    const known = after(history.get(address), session, nowMs);
     history.set(address, known);
     return [address, observedSession(session, known)] as const;
   });
   return new Map(sessions);
 }
 
-function after(before: SessionHistory | undefined, session: PeerSession): SessionHistory {
+/** States in which gobgpd has a TCP connection with the neighbour. */
+const connected: readonly PeerSession['state'][] = ['OpenSent', 'OpenConfirm', 'Established'];
+
+function after(before: SessionHistory | undefined, session: PeerSession, nowMs: number): SessionHistory {
   const isUp = session.state === 'Established';
   const isLost = before?.isUp === true && !isUp;
   const lastError = isUp ? before?.lastError : (session.reason ?? before?.lastError);
@@ -29,6 +34,7 @@ function after(before: SessionHistory | undefined, session: PeerSession): Sessio
     flaps: (before?.flaps ?? 0) + (isLost ? 1 : 0),
     lastError,
     isLost: !isUp && (isLost || before?.isLost === true),
+    connectedAtMs: connected.includes(session.state) ? nowMs : before?.connectedAtMs,
     lossReason: isUp ? undefined : (reasonOf(session) ?? before?.lossReason),
   };
 }
@@ -40,7 +46,7 @@ function reasonOf({ reason, detail }: PeerSession): SessionHistory['lossReason']
 
 function observedSession(
   session: PeerSession,
-  { flaps, lastError, isLost, lossReason }: SessionHistory,
+  { flaps, lastError, isLost, lossReason, connectedAtMs }: SessionHistory,
 ): ObservedSession {
   const { state, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
   const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
@@ -56,6 +62,7 @@ function observedSession(
     ...(holdTimeSeconds !== undefined && { holdTimeSeconds }),
     ...(bfdState !== undefined && { bfd: bfdState }),
     isDeferring: state === 'Established' && session.gracefulRestart?.isDeferring === true,
+    ...(connectedAtMs !== undefined && { connectedAtMs }),
     isOverLimit: session.adminState === 'PrefixLimit',
   };
 }

@@ -148,3 +148,28 @@ test('while a password is not known a peer is neither made nor changed nor remov
   assert.deepEqual(programmedBy(lost, programmed).peers, programmed.peers);
   assert.deepEqual(shown(diffSteps(known, programmed)), {});
 });
+
+test('a password that changes resets the sessions that have it, and no others', () => {
+  const tor = (name: string, address: string, key: string) =>
+    peerOf(name, address, { passwordSecretRef: { name: 's', key } });
+  const peers = [tor('tor1', '10.0.0.254', 'a'), tor('tor2', '10.0.0.253', 'b'), tor('tor3', '10.0.0.252', 'a')];
+  const planned = (a: string) =>
+    planSpeaker(
+      stateOf({
+        peers,
+        secrets: new Map([
+          [
+            's',
+            new Map([
+              ['a', a],
+              ['b', 'same'],
+            ]),
+          ],
+        ]),
+      }),
+    );
+  const before = planned('old');
+  assert.deepEqual(shown(diffSteps(planned('new'), programmedBy(before, fresh()))), {
+    updatePeers: ['10.0.0.254', '10.0.0.252'],
+  });
+});

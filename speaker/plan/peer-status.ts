@@ -112,7 +112,10 @@ function overLimit({ maximumPrefixes, isLimitOfImport }: WantedPeer): Problem {
 function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clues: Clues): Session {
   const seen = sessionOf(plan, observed, peer);
   const told = withNotification(plan, peer, seen, clues);
-  const session = withLink(peer, withPassword(peer, told, isHeard(seen) ? noneRefused : clues.signatures));
+  const session = withLink(
+    peer,
+    withPassword(plan, observed, peer, told, isHeard(seen) ? noneRefused : clues.signatures),
+  );
   if (session.reason !== undefined || !connecting.includes(session.state)) return session;
   const { address, port, isPassive } = peer;
   const problem = observed.sessions.get(address)?.isLost
@@ -158,15 +161,22 @@ function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session,
   return { ...session, reason, message };
 }
 
-const noneRefused: RefusedSignatures = { wrong: false, unexpected: false };
+const noneRefused: RefusedSignatures = { wrongAtMs: undefined, unexpectedAtMs: undefined };
 
 /** The neighbour's messages come through, so signatures that were refused are those of others. */
-function isHeard({ reason }: Session): boolean {
+function isHeard({ reason }: Pick<Session, 'reason'>): boolean {
   return refusedOpen.includes(reason) || reason === 'PrefixLimit';
 }
 
 /** What the password has to do with it: gobgpd knows of no signature that the kernel refused. */
-function withPassword({ password }: WantedPeer, session: Session, signatures: RefusedSignatures): Session {
+function withPassword(
+  plan: SpeakerPlan,
+  observed: Observed,
+  peer: WantedPeer,
+  session: Session,
+  { wrongAtMs, unexpectedAtMs }: RefusedSignatures,
+): Session {
+  const { password } = peer;
   const isUp = session.state === 'Established';
   if (password !== undefined && 'problem' in password) {
     const { code: reason, message } = password.problem;
@@ -175,14 +185,36 @@ function withPassword({ password }: WantedPeer, session: Session, signatures: Re
       : stateOf('Refused', password.problem);
   }
   if (isUp || session.state === 'Unreachable') return session;
-  if (password !== undefined && signatures.wrong)
-    return refusedSignature(session, 'the two sides have different passwords, or the neighbour has none');
-  if (password === undefined && signatures.unexpected)
-    return refusedSignature(
-      session,
-      'the neighbour has a password and this BgpPeer has none: give it a passwordSecretRef',
-    );
-  return session;
+  const atMs = password === undefined ? unexpectedAtMs : wrongAtMs;
+  if (!isSuspect(observed, peer, atMs)) return session;
+  const others = [...plan.peers.values()].filter(
+    (other) =>
+      other !== peer && (other.password === undefined) === (password === undefined) && isSuspect(observed, other, atMs),
+  );
+  if (others.length > 0) return unclearSignature(session, peer, others);
+  return refusedSignature(
+    session,
+    password === undefined
+      ? 'the neighbour has a password and this BgpPeer has none: give it a passwordSecretRef'
+      : 'the two sides have different passwords, or the neighbour has none',
+  );
+}
+
+const overTcp: readonly string[] = ['OpenSent', 'OpenConfirm', 'Established'];
+
+/** Whether segments that were refused then may be this neighbour's: TCP had no connection with it since. */
+function isSuspect({ sessions }: Observed, { address }: WantedPeer, atMs: number | undefined): boolean {
+  const session = sessions.get(address);
+  if (atMs === undefined || session === undefined || overTcp.includes(session.state)) return false;
+  return !isHeard(session) && (session.connectedAtMs === undefined || session.connectedAtMs < atMs);
+}
+
+/** The kernel counts refused segments of all connections together. A loss whose reason is known keeps that. */
+function unclearSignature(session: Session, { address, port }: WantedPeer, others: readonly WantedPeer[]): Session {
+  const names = others.map(({ name }) => name).toSorted();
+  const unclear = `TCP MD5 signatures were refused on this node, of this session or of ${names.join(', ')}: the kernel does not tell whose`;
+  const known = session.message ?? `no BGP connection with ${address} port ${port}`;
+  return { ...session, reason: session.reason ?? 'NotConnected', message: `${known}; ${unclear}` };
 }
 
 /** What the link has to do with it. */

@@ -14,7 +14,7 @@ const nodes = [nodeOf('n1', ['10.0.0.1']), nodeOf('n2', ['10.0.0.2']), nodeOf('n
 const counts = { received: { ipv4: 0, ipv6: 0 }, flaps: 0, isLost: false, isDeferring: false, isOverLimit: false };
 
 function seen(
-  sessions: Record<string, Pick<ObservedSession, 'state' | 'reason'>>,
+  sessions: Record<string, Pick<ObservedSession, 'state'> & Partial<ObservedSession>>,
   daemon: Partial<Observed['daemon']> = {},
 ): Observed {
   return {
@@ -29,7 +29,7 @@ const nothingLearned = { peers: new Map(), hits: new Map() };
 function statusOf(
   state: SpeakerState,
   observed: Observed,
-  signatures = { wrong: false, unexpected: false },
+  signatures: Clues['signatures'] = { wrongAtMs: undefined, unexpectedAtMs: undefined },
   notifications: Clues['notifications'] = new Map(),
 ): StatusPlan {
   return planStatus(state, planSpeaker(state), observed, { signatures, notifications }, nothingLearned);
@@ -212,12 +212,49 @@ test('signatures that the kernel refused are the reason of sessions that are not
   const withOne = signed(new Map([['s', new Map([['password', 'x']])]]));
   const down = seen({ [address]: { state: 'Active' } });
   const reasonOf = (state: SpeakerState, observed: Observed, wrong: boolean, unexpected: boolean) =>
-    statusOf(state, observed, { wrong, unexpected }).peers.get('tor')?.entry?.reason;
+    statusOf(state, observed, {
+      wrongAtMs: wrong ? 1000 : undefined,
+      unexpectedAtMs: unexpected ? 1000 : undefined,
+    }).peers.get('tor')?.entry?.reason;
   assert.equal(reasonOf(withOne, down, true, false), 'AuthenticationFailed');
   assert.equal(reasonOf(withOne, down, false, true), 'NotConnected');
   assert.equal(reasonOf(withSessions(), down, false, true), 'AuthenticationFailed');
   assert.equal(reasonOf(withSessions(), down, true, false), 'NotConnected');
   assert.equal(reasonOf(withOne, seen({ [address]: { state: 'Established' } }), true, true), undefined);
+});
+
+test('refused signatures are not blamed on a neighbour that TCP has a connection with, nor on one of several', () => {
+  const secrets = new Map([['s', new Map([['password', 'x']])]]);
+  const passwordSecretRef = { name: 's' };
+  const other = '10.0.0.253';
+  const both = [peerOf('tor', address, { passwordSecretRef }), peerOf('tor2', other, { passwordSecretRef })];
+  const of = (sessions: Record<string, Partial<ObservedSession> & Pick<ObservedSession, 'state'>>, peers = both) => {
+    const state = stateOf({ nodes: nodes.slice(0, 1), peers, secrets });
+    const { peers: told } = statusOf(state, seen(sessions), { wrongAtMs: 1000, unexpectedAtMs: undefined });
+    return ['tor', 'tor2'].map((name) => told.get(name)?.entry?.reason);
+  };
+  const up = { state: 'Established' } as const;
+  assert.deepEqual(of({ [address]: { state: 'Active' }, [other]: up }), ['AuthenticationFailed', undefined]);
+  // Frozen: its kernel takes connections, and nobody answers.
+  const frozen = { state: 'OpenSent', reason: 'HoldTimerExpired', connectedAtMs: 900 } as const;
+  assert.deepEqual(of({ [address]: frozen, [other]: up }), ['HoldTimerExpired', undefined]);
+  assert.deepEqual(of({ [address]: { ...frozen, state: 'Idle', connectedAtMs: 1100 }, [other]: up }), [
+    'HoldTimerExpired',
+    undefined,
+  ]);
+  assert.deepEqual(of({ [address]: frozen, [other]: { state: 'Active' } }), [
+    'HoldTimerExpired',
+    'AuthenticationFailed',
+  ]);
+  assert.deepEqual(of({ [address]: { ...frozen, state: 'Active' }, [other]: { state: 'Active' } }), [
+    'HoldTimerExpired',
+    'NotConnected',
+  ]);
+  const state = stateOf({ nodes: nodes.slice(0, 1), peers: both, secrets });
+  const down = seen({ [address]: { state: 'Active' }, [other]: { state: 'Active' } });
+  const { message } =
+    statusOf(state, down, { wrongAtMs: 1000, unexpectedAtMs: undefined }).peers.get('tor')?.entry ?? {};
+  assert.match(message ?? '', /of this session or of tor2: the kernel does not tell whose/);
 });
 
 test('what is wrong on the link is the reason while the session is down, and does not hide one that is up', () => {
@@ -266,8 +303,8 @@ test('a notification that ended the session does not explain an OPEN that is ref
 test('refused signatures are not the reason of a session whose messages come through', () => {
   const reasonOf = (reason: string) =>
     statusOf(withSessions(), seen({ [address]: { state: 'Idle', reason } }), {
-      wrong: false,
-      unexpected: true,
+      wrongAtMs: undefined,
+      unexpectedAtMs: 1000,
     }).peers.get('tor')?.entry?.reason;
   assert.equal(reasonOf('OpenRefused'), 'OpenRefused');
   assert.equal(reasonOf('PrefixLimit'), 'PrefixLimit');

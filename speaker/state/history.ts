@@ -7,6 +7,8 @@ export interface SessionHistory {
   readonly lastError: string | undefined;
   /** It was up once, and is not now. */
   readonly isLost: boolean;
+  /** When TCP last had a connection with the neighbour, by the monotonic clock of this process. */
+  readonly connectedAtMs: number | undefined;
   /** Why it is not up, as long as it is not. */
   readonly lossReason: { readonly reason: string; readonly message?: string } | undefined;
 }
@@ -16,7 +18,14 @@ export function historyOf(status: BgpNodeStateStatus | undefined): ReadonlyMap<s
   return new Map(
     (status?.peers ?? []).map(({ address, state, flaps = 0, lastError }) => [
       address,
-      { isUp: state === 'Established', flaps, lastError, isLost: false, lossReason: undefined },
+      {
+        isUp: state === 'Established',
+        flaps,
+        lastError,
+        isLost: false,
+        connectedAtMs: undefined,
+        lossReason: undefined,
+      },
     ]),
   );
 }

@@ -21,6 +21,8 @@ export interface ObservedSession {
   readonly bfd?: string;
   /** gobgpd began anew and tells the neighbour of no change yet, withdrawals included, of which it will never. */
   readonly isDeferring: boolean;
+  /** When TCP last had a connection with the neighbour, by the clock of `RefusedSignatures`: signatures were right then. */
+  readonly connectedAtMs?: number;
   /** The limit of prefixes was exceeded, and the session stays down. */
   readonly isOverLimit: boolean;
 }
@@ -41,12 +43,12 @@ export interface Clues {
   readonly notifications: ReadonlyMap<string, Notification>;
 }
 
-/** Whether the node lately refused TCP segments for their signature, of whichever session. */
+/** When the node last refused TCP segments for their signature, of whichever session; undefined: not lately. */
 export interface RefusedSignatures {
   /** Signed with another password than ours, or not signed. */
-  readonly wrong: boolean;
+  readonly wrongAtMs: number | undefined;
   /** Signed, where we have no password. */
-  readonly unexpected: boolean;
+  readonly unexpectedAtMs: number | undefined;
 }
 
 /** What is known of gobgpd on this node after a round, or after a failed try to reach it. */

@@ -13,7 +13,13 @@ test('the last notification counts while the session is down, and no longer than
   const file = join(dir, 'gobgpd.log');
   writeFileSync(
     file,
-    [line('10.0.0.1', 6, 2), line('10.0.0.2', 6, 4), line('10.0.0.3', 6, 2), line('10.0.0.2', 4, 0)].join(''),
+    [
+      line('10.0.0.1', 6, 2),
+      line('10.0.0.2', 6, 4),
+      line('10.0.0.3', 6, 2),
+      line('10.0.0.2', 4, 0),
+      line('10.0.0.3', 6, 7),
+    ].join(''),
   );
   const log = new GobgpdLog({ file, onChange: () => {} });
   context.after(() => {

@@ -85,6 +85,8 @@ export class GobgpdLog {
     const found = notificationOfLogLine(line);
     if (!found) return false;
     const { notification, address } = found;
+    // Of two connections one goes; the other is the session, or is refused for another reason.
+    if (notificationName(notification) === 'CeaseConnectionCollision') return false;
     this.#last.set(address, {
       reason: notificationName(notification),
       message: notificationText(notification),

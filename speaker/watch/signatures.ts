@@ -20,8 +20,8 @@ export class SignatureWatch {
   readonly #options: SignatureOptions;
   readonly #timer: NodeJS.Timeout;
   #counts: SignatureCounts;
-  #wrongMs = -Infinity;
-  #unexpectedMs = -Infinity;
+  #wrongAtMs: number | undefined;
+  #unexpectedAtMs: number | undefined;
   #told: RefusedSignatures;
 
   constructor(options: SignatureOptions) {
@@ -34,7 +34,8 @@ export class SignatureWatch {
   /** What was refused in the last minutes. */
   get recent(): RefusedSignatures {
     const sinceMs = this.#options.monotonicMs() - recentMs;
-    return { wrong: this.#wrongMs > sinceMs, unexpected: this.#unexpectedMs > sinceMs };
+    const lately = (atMs: number | undefined) => (atMs !== undefined && atMs > sinceMs ? atMs : undefined);
+    return { wrongAtMs: lately(this.#wrongAtMs), unexpectedAtMs: lately(this.#unexpectedAtMs) };
   }
 
   stop(): void {
@@ -45,10 +46,10 @@ export class SignatureWatch {
     const [before, counts] = [this.#counts, readCounts(this.#options.file)];
     const nowMs = this.#options.monotonicMs();
     this.#counts = counts;
-    if (counts.wrong > before.wrong) this.#wrongMs = nowMs;
-    if (counts.unexpected > before.unexpected) this.#unexpectedMs = nowMs;
+    if (counts.wrong > before.wrong) this.#wrongAtMs = nowMs;
+    if (counts.unexpected > before.unexpected) this.#unexpectedAtMs = nowMs;
     const { recent } = this;
-    if (recent.wrong === this.#told.wrong && recent.unexpected === this.#told.unexpected) return;
+    if (recent.wrongAtMs === this.#told.wrongAtMs && recent.unexpectedAtMs === this.#told.unexpectedAtMs) return;
     this.#told = recent;
     this.#options.onChange();
   }
