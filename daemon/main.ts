@@ -6,6 +6,7 @@
  *   whether the API server answers (watch) → none of these routes that leads away from it (apply, host)
  *   BgpNodeState (watch) → router advertisements on links whose routers wait for them (host)
  *   RemoteClusters (watch) → plan → with a speaker, routes of the kernel for what it announces of other clusters (apply, host)
+ *   Subnets, Pods (watch) → plan → flows in front of ovn-controller's, by which ports of pods drop what they are not to pass (apply, ovs)
  *   ovs-vswitchd and ovn-controller (watch): whether they live
  *   on gateways: tunnels and paths to other clusters (watch) → InterconnectGateway (status)
  *   CNI requests of the shim (cni) → veth and port of a pod → ready when ovn-controller says so
@@ -31,6 +32,7 @@ import { LostInterfaces } from './apply/lost-interfaces.ts';
 import { NodeNetwork } from './apply/node.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
 import { PodPorts } from './apply/pods.ts';
+import { PortGuards } from './apply/port-guards.ts';
 import { Attachments } from './cni/attachments.ts';
 import { cniCommands, type Outcome } from './cni/commands.ts';
 import { ConflistKeeper } from './cni/conflist.ts';
@@ -63,15 +65,17 @@ import {
   tunnelEnds,
   untilTakenUp,
 } from './ovs/local.ts';
+import { PortFlows } from './ovs/port-flows.ts';
 import { SandboxPorts } from './ovs/sandbox-ports.ts';
 import { SwitchPace } from './ovs/switch-pace.ts';
 import { isGateway } from './plan/gateway-role.ts';
 import { planAvailability } from './plan/availability.ts';
 import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
+import { guardOf } from './plan/port-guard.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
 import { findStranded } from './plan/underlay/stranded.ts';
 import { isAbandoned } from './plan/sandbox.ts';
-import { controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
+import { bridgeSocket, controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
 import type { PodFacts, Sandbox } from './state/facts.ts';
 import { Preparations } from './state/preparations.ts';
 import { Sandboxes } from './state/sandboxes.ts';
@@ -271,6 +275,14 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     sandboxes.add(sandbox);
     ports.add(sandbox, podPorts.wishesOf(sandbox));
   }
+  const flows = new PortFlows({ path: bridgeSocket(settings), log });
+  const guards = new PortGuards({
+    ovs,
+    sandboxes,
+    flows,
+    guardOf: (sandbox) => guardOf({ sandbox, pod: podOf(sandbox), subnets: allSubnets() }),
+  });
+  for (const facts of [pods, subnets]) facts.subscribe(() => guards.refresh());
   network.refresh();
   learned.refresh();
   target.seal();
@@ -318,6 +330,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const vlanNeighbours = new VlanNeighbours(probeMacPrefix(self.uid));
   const attachments = new Attachments({
     pods,
+    untilGuarded: (sandbox, deadline) => guards.untilGuarded(sandbox, deadline),
     preparations,
     subnetOf: (name) => subnets.get(name),
     links,
@@ -452,6 +465,8 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   conflist?.close();
   await underlay.close();
   podPorts.close();
+  guards.close();
+  flows.close();
   lostInterfaces.close();
   memory.close();
   programs.close();

@@ -1,5 +1,6 @@
 /** The daemon's flags, and what follows from them and from the node for the rest of the process's life. */
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
+import { integrationBridge } from '../lib/api/names.ts';
 import { choice, integer, list, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { parseIp } from '../lib/net/ip.ts';
 import { defaultSocket } from './cni/protocol.ts';
@@ -55,6 +56,12 @@ export function controlFolders({ ovs, ovsRundir }: Pick<Settings, 'ovs' | 'ovsRu
     ...(database === undefined ? [] : [['ovs-vswitchd', dirname(database)] as const]),
     ['ovn-controller', ovsRundir],
   ]);
+}
+
+/** Socket of the integration bridge, which ovs-vswitchd makes beside that of its database. */
+export function bridgeSocket({ ovs }: Pick<Settings, 'ovs'>): string {
+  const database = /^unix:(.*)$/.exec(ovs)?.[1] ?? '/var/run/openvswitch/db.sock';
+  return join(dirname(database), `${integrationBridge}.mgmt`);
 }
 
 /** Bytes a tunnel adds in front of a pod's IP packet: outer IP, UDP, tunnel header with OVN's option, inner Ethernet. */

@@ -168,7 +168,8 @@ export class TestNode {
   start(name: string, program: string, ...args: readonly string[]): void {
     const log = openSync(this.#path(`${name}.log`), 'a');
     const run = join(this.dir, 'run');
-    const env = { ...ovnEnvironment(), OVS_RUNDIR: run, OVN_RUNDIR: run, OVS_DBDIR: run, OVS_SYSCONFDIR: run };
+    // The socket of a bridge lies beside that of the database.
+    const env = { ...ovnEnvironment(), OVS_RUNDIR: this.dir, OVN_RUNDIR: run, OVS_DBDIR: run, OVS_SYSCONFDIR: run };
     this.#children.set(name, spawn(program, args, { cwd: this.dir, env, stdio: ['ignore', log, log] }));
     closeSync(log);
   }

@@ -33,6 +33,8 @@ export interface AttachmentsOptions {
   readonly links: PodLinks;
   readonly ports: SandboxPorts;
   readonly sandboxes: Sandboxes;
+  /** Resolves when the port drops what it is not to pass. @throws the signal's reason */
+  readonly untilGuarded: (sandbox: Sandbox, signal: AbortSignal) => Promise<void>;
   /** What its pod's annotations ask of a port, now; later changes go to `ports` directly. */
   readonly wishesOf: (sandbox: Sandbox) => PortWishes;
   readonly underlay: UnderlayPods;
@@ -288,7 +290,7 @@ export class Attachments {
     signal: AbortSignal,
   ): Promise<Attachment> {
     const { links, ports, preparations, sandboxes, underlay, wishesOf, controllerSockets } = this.#options;
-    const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+    const { untilGuarded, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const host = await preparations.run(async () => {
       const made = await links.create(link, netns);
       sandboxes.add(sandbox);
@@ -306,6 +308,7 @@ export class Attachments {
       const [configured, ready] = await Promise.allSettled([links.configure(link, netns), installed]);
       if (configured.status === 'rejected') throw configured.reason;
       if (ready.status === 'rejected') throw ready.reason;
+      await untilGuarded(sandbox, deadline);
       signal.throwIfAborted();
     } catch (error) {
       const cause = isTimeout(error) ? explainLateness(ports.stageOf(sandbox), sandbox, controllerSockets) : error;

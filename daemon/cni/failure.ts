@@ -59,6 +59,10 @@ export function explainLateness(stage: PortStage, sandbox: Sandbox, controllerSo
       `ovn-controller did not install port ${hostInterface} in time`,
       `ovn-controller must run on this node and be connected to the southbound database: ovn-appctl -t ${controllerSockets}/ovn-controller.<pid>.ctl connection-status`,
     ],
+    guard: [
+      `ovs-vswitchd did not take the flows that guard port ${hostInterface} in time`,
+      'the bridge br-int of ovs-vswitchd must have its socket beside that of the local database: look at the log of ovs-vswitchd on this node',
+    ],
   }[stage];
   return new CniError(errorCode.tryAgainLater, `${describe(sandbox)}: ${what}`, advice);
 }

@@ -77,6 +77,7 @@ export class PodLinks {
     const inside = netns.run(() => new Rtnetlink());
     try {
       if (wanted.isChecksumFinished) disableTransmitChecksum(netns, wanted.name);
+      netns.run(() => distrustNeighbours(wanted));
       if (wanted.addresses.some((address) => address.includes(':')))
         netns.run(() => setSysctl(`net/ipv6/conf/${wanted.name}/disable_ipv6`, '0'));
       const { index } = await inside.link(wanted.name);
@@ -122,6 +123,15 @@ export class PodLinks {
   async remove(hostName: string): Promise<void> {
     await this.#netlink.deleteLink(hostName);
   }
+}
+
+/** Addresses and routes are what ADD gives; to be called in the pod's namespace, before the interface is up. */
+function distrustNeighbours({ name, acceptsRouterAdvertisements }: PodInterface): void {
+  // Of IPv4 the interface's setting and that for all are joined by "or" (ip-sysctl.rst).
+  for (const place of ['all', name]) setSysctl(`net/ipv4/conf/${place}/accept_redirects`, '0');
+  if (!hasIpv6()) return;
+  setSysctl(`net/ipv6/conf/${name}/accept_redirects`, '0');
+  setSysctl(`net/ipv6/conf/${name}/accept_ra`, acceptsRouterAdvertisements ? '1' : '0');
 }
 
 function splitAddress(cidr: string): { readonly address: string; readonly prefix: number } {

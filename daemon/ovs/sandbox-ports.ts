@@ -15,8 +15,8 @@ export class PortRefused extends Error {
   readonly code = 'PortRefused';
 }
 
-/** Who is to do the next step for a port: the database, ovs-vswitchd, ovn-controller. */
-export type PortStage = 'database' | 'switch' | 'controller';
+/** What the next step for a port is: of the database, of ovs-vswitchd, of ovn-controller; the flows that guard it. */
+export type PortStage = 'database' | 'switch' | 'controller' | 'guard';
 
 export class SandboxPorts {
   readonly #client: OvsdbClient;
@@ -87,11 +87,12 @@ export class SandboxPorts {
     return undefined;
   }
 
-  /** Of a port that is not installed yet. */
+  /** Of a port that is not ready yet. */
   stageOf(sandbox: Sandbox): PortStage {
     const row = this.#row(sandbox);
     if (row === undefined) return 'database';
-    return typeof row['ofport'] === 'number' ? 'controller' : 'switch';
+    if (typeof row['ofport'] !== 'number') return 'switch';
+    return isInstalledIn(row) ? 'guard' : 'controller';
   }
 
   /** Whether the database has an interface of that name, whoever made it. */

@@ -17,6 +17,8 @@ export interface PodInterface {
   /** `10.16.0.5/16` */
   readonly addresses: readonly string[];
   readonly routes: readonly PodRoute[];
+  /** Whether the pod takes what its router advertises; never of anybody else. */
+  readonly acceptsRouterAdvertisements: boolean;
   /** Whether the pod's kernel must finish checksums itself, because the datapath is not the kernel's. */
   readonly isChecksumFinished: boolean;
 }
@@ -55,6 +57,7 @@ export function planPodInterface(input: PodInterfaceInput): { readonly link: Pod
       mtu: podMtu(input.subnet, input.nodeMtu, input.nicMtu),
       addresses: network.addresses.map(({ ip, prefix }) => `${ip}/${prefix}`),
       routes: planRoutes(input),
+      acceptsRouterAdvertisements: input.subnet?.hasRouterAdvertisements === true,
       isChecksumFinished: input.isUserspaceDatapath,
     },
     sandbox: {

@@ -78,6 +78,12 @@ export interface SubnetFacts {
   /** The ProviderNetwork it lies in, and the VLAN there, 0 for packets without a tag; undefined for the overlay's. */
   readonly underlay: UnderlayPlace | undefined;
   readonly mtu: number | undefined;
+  /** Addresses of its router there. */
+  readonly gateways: readonly string[];
+  /** Whether its pods take what the router advertises. */
+  readonly hasRouterAdvertisements: boolean;
+  /** Namespaces whose pods may be routers and DHCP servers there; `*` for all. */
+  readonly routerNamespaces: readonly string[];
   readonly isNatOutgoing: boolean;
   /** The first that matches decides; none: as isNatOutgoing says. */
   readonly natRules: readonly NatRule[];

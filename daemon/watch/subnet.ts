@@ -1,6 +1,6 @@
 /** Subnets → what the node needs of them for its host network and its pods. */
 import { z } from 'zod';
-import { networksInForce, notedUnderlay, routingInForce } from '../../lib/api/in-force.ts';
+import { gatewaysInForce, networksInForce, notedUnderlay, routingInForce } from '../../lib/api/in-force.ts';
 import { isThroughRouter } from '../../lib/api/subnet-routing.ts';
 import { labelSelector } from '../../lib/api/kinds/shared.ts';
 import { annotation, defaultProvider, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
@@ -18,6 +18,7 @@ const shape = z.looseObject({
     vpc: text,
     provider: text,
     mtu: z.int().optional(),
+    enableIPv6RA: z.boolean().optional(),
     natOutgoing: z.boolean().optional(),
     natOutgoingPolicyRules: z
       .array(z.looseObject({ match: z.looseObject({ srcIPs: text, dstIPs: text }).optional(), action: text }))
@@ -53,12 +54,28 @@ export function parseSubnet(raw: RawObject): SubnetFacts | undefined {
     isOverlay: routing === 'overlay' && isOvn,
     underlay: notedUnderlay(raw.metadata.annotations?.[annotation.accepted]),
     mtu: spec.mtu !== undefined && spec.mtu > 0 ? spec.mtu : undefined,
+    gateways: gatewaysInForce(raw.metadata.annotations),
+    hasRouterAdvertisements: spec.enableIPv6RA === true,
+    routerNamespaces: parseRouterNamespaces(raw.metadata.annotations?.[annotation.routerNamespaces], problems),
     isNatOutgoing: spec.natOutgoing === true,
     natRules: (spec.natOutgoingPolicyRules ?? []).flatMap((rule, index) => parseNatRule(rule, index, problems) ?? []),
     gateway: parseGateway(spec, problems),
     egress: parseEgress(spec, problems),
     problems,
   };
+}
+
+// RFC 1123, as Kubernetes names namespaces.
+const namespaceName = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
+
+function parseRouterNamespaces(list: string | undefined, problems: Problem[]): readonly string[] {
+  const names = splitList(list);
+  const wrong = names.find((name) => name !== '*' && !namespaceName.test(name));
+  if (wrong !== undefined) {
+    const message = `annotation ${annotation.routerNamespaces} has ${JSON.stringify(wrong)}, which is no namespace: give names separated by commas, or *; it allows nothing`;
+    problems.push({ code: 'InvalidAnnotation', message });
+  }
+  return names.filter((name) => name !== wrong);
 }
 
 /** Other providers are networks of other plug-ins. */

@@ -1,5 +1,6 @@
 /** What of a Subnet is in force, as the controller notes it on the object and the other rooms read it. Pure. */
 import { parseCidr, type Cidr } from '../net/cidr.ts';
+import { parseIp } from '../net/ip.ts';
 import { annotation } from './names.ts';
 import type { SubnetRouting } from './subnet-routing.ts';
 
@@ -21,6 +22,12 @@ type Annotations = Readonly<Record<string, string>> | undefined;
 export function networksInForce(annotations: Annotations): readonly Cidr[] {
   const [cidrs = ''] = (annotations?.[annotation.accepted] ?? '').split(' ');
   return cidrs.split(',').flatMap((text) => parseCidr(text) ?? []);
+}
+
+/** The addresses of its router there, as they stand beside the CIDRs. */
+export function gatewaysInForce(annotations: Annotations): readonly string[] {
+  const [, gateways = ''] = (annotations?.[annotation.accepted] ?? '').split(' ');
+  return gateways.split(',').filter((text) => parseIp(text) !== undefined);
 }
 
 const routings = ['logicalGateway', 'u2o', 'physical'] as const;

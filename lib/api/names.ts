@@ -63,6 +63,8 @@ export const annotation = {
   bgpDrain: 'isthmus.network/bgp-drain',
   /** On a pod: what is wrong with its own annotations (`Code: sentence`), so that nobody waits for an address. */
   problem: 'isthmus.network/problem',
+  /** On a Subnet: namespaces whose pods may be routers and DHCP servers there, separated by commas; `*` for all. */
+  routerNamespaces: 'isthmus.network/router-namespaces',
   /**
    * On a Subnet: the CIDRs and gateways accepted last (`10.16.0.0/16,fd00::/64 10.16.0.1,fd00::1`), and behind them the VLAN
    * (`net1/100/physical`). A later edit that is refused takes the network from nobody.

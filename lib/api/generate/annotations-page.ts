@@ -126,6 +126,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'you',
     text: '`true`: nodes say in the conditions of the network what they would do, and do nothing.',
   },
+  routerNamespaces: {
+    on: 'Subnet',
+    writer: 'you',
+    text: 'Namespaces whose pods may be routers and DHCP servers in the subnet, separated by commas; `*` for all. Ports of other pods pass no router advertisement, no redirect and no DHCP answer.',
+  },
   networks: {
     on: 'Pod',
     writer: 'you',

@@ -94,6 +94,7 @@ class Calls {
       mtu: 1400,
       addresses: [`${ip}/16`],
       routes,
+      acceptsRouterAdvertisements: false,
       isChecksumFinished: true,
     };
     const started = performance.now();

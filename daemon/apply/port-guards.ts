@@ -1,0 +1,76 @@
+/**
+ * Keeps what ports of pods never pass. In: interfaces of the local database, sandboxes, pods and Subnets as they change. Out: what
+ * each port drops, to ovs/port-flows.ts; and word of when a new port does. Interfaces with a logical port that no sandbox has are
+ * guarded as well: pods of a former Kube-OVN, and virtual machines that somebody attached by hand.
+ */
+import type { OvsdbClient } from 'ovsdb-client';
+import { nodeInterface } from '../../lib/api/names.ts';
+import { externalIdOf } from '../../lib/ovn/owner.ts';
+import type { PortFlows } from '../ovs/port-flows.ts';
+import { droppedBy, unknownGuard, type Guard, type Match } from '../plan/port-guard.ts';
+import type { Sandbox } from '../state/facts.ts';
+import type { Sandboxes } from '../state/sandboxes.ts';
+import { until } from '../state/until.ts';
+
+export interface PortGuardsOptions {
+  readonly ovs: Pick<OvsdbClient, 'cache' | 'subscribe'>;
+  readonly sandboxes: Pick<Sandboxes, 'all'>;
+  readonly flows: Pick<PortFlows, 'set' | 'isInForce' | 'subscribe'>;
+  readonly guardOf: (sandbox: Sandbox) => Guard;
+}
+
+export class PortGuards {
+  readonly #options: PortGuardsOptions;
+  readonly #stop: () => void;
+  /** Of which sandboxes it is known already. */
+  readonly #known = new Map<Sandbox, readonly Match[]>();
+
+  constructor(options: PortGuardsOptions) {
+    this.#options = options;
+    this.#stop = options.ovs.subscribe(() => this.#set());
+    this.#set();
+  }
+
+  /** To be called when what `guardOf` says may be another. */
+  refresh(): void {
+    this.#known.clear();
+    this.#set();
+  }
+
+  #set(): void {
+    const { ovs, sandboxes, flows } = this.#options;
+    const drops = new Map<number, readonly Match[]>();
+    const byInterface = new Map([...sandboxes.all()].map((sandbox) => [sandbox.hostInterface, sandbox]));
+    for (const row of ovs.cache.table('Interface').rows.values()) {
+      const [name, port] = [row['name'] as string, row['ofport']];
+      if (typeof port !== 'number' || port < 1 || name === nodeInterface) continue;
+      if (externalIdOf(row, 'iface-id') === undefined) continue;
+      const sandbox = byInterface.get(name);
+      drops.set(port, sandbox === undefined ? droppedBy(unknownGuard) : this.#droppedBy(sandbox));
+    }
+    flows.set(drops);
+    for (const sandbox of this.#known.keys())
+      if (byInterface.get(sandbox.hostInterface) !== sandbox) this.#known.delete(sandbox);
+  }
+
+  #droppedBy(sandbox: Sandbox): readonly Match[] {
+    const known = this.#known.get(sandbox) ?? droppedBy(this.#options.guardOf(sandbox));
+    this.#known.set(sandbox, known);
+    return known;
+  }
+
+  /** Resolves when the port of a sandbox drops what it is to. @throws the signal's reason */
+  async untilGuarded({ hostInterface }: Sandbox, signal: AbortSignal): Promise<void> {
+    const { ovs, flows } = this.#options;
+    const isGuarded = (): true | undefined => {
+      const [row] = ovs.cache.table('Interface').byIndex(['name'], [hostInterface]);
+      const port = row?.['ofport'];
+      return typeof port === 'number' && flows.isInForce(port) ? true : undefined;
+    };
+    await until([(check) => ovs.subscribe(check), (check) => flows.subscribe(check)], isGuarded, signal);
+  }
+
+  close(): void {
+    this.#stop();
+  }
+}

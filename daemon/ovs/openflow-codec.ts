@@ -1,0 +1,198 @@
+/**
+ * The few messages of OpenFlow 1.5 by which flows come and go, as bytes (Open Networking Foundation TS-025). ovn-controller speaks
+ * 1.5 too, so a bridge of OVN never refuses it. Pure.
+ */
+import { ipBytes, macBytes } from '../../lib/netlink/message.ts';
+import type { Match } from '../plan/port-guard.ts';
+
+const version = 6;
+const headerBytes = 8;
+
+export const messageType = {
+  hello: 0,
+  error: 1,
+  echoRequest: 2,
+  echoReply: 3,
+  setConfig: 9,
+  flowRemoved: 11,
+  flowMod: 14,
+  setAsync: 28,
+  bundleControl: 33,
+  bundleAdd: 34,
+} as const;
+
+export interface Message {
+  readonly type: number;
+  readonly xid: number;
+  readonly body: Buffer;
+}
+
+function u16(value: number): Buffer {
+  const bytes = Buffer.alloc(2);
+  bytes.writeUInt16BE(value);
+  return bytes;
+}
+
+function u32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
+function u64(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigUInt64BE(value);
+  return bytes;
+}
+
+/** Answers have the xid of their question; nothing else here needs one. */
+export function message(type: number, body: Buffer = Buffer.alloc(0), xid = 0): Buffer {
+  return Buffer.concat([Buffer.from([version, type]), u16(headerBytes + body.length), u32(xid), body]);
+}
+
+/** Whole messages at the start of `bytes`, and what is left. @throws RangeError where it is no OpenFlow */
+export function readMessages(bytes: Buffer): { readonly messages: readonly Message[]; readonly rest: Buffer } {
+  const messages: Message[] = [];
+  let at = 0;
+  while (bytes.length - at >= headerBytes) {
+    const length = bytes.readUInt16BE(at + 2);
+    if (length < headerBytes) throw new RangeError(`an OpenFlow message of ${length} bytes`);
+    if (bytes.length - at < length) break;
+    const body = bytes.subarray(at + headerBytes, at + length);
+    messages.push({ type: bytes.readUInt8(at + 1), xid: bytes.readUInt32BE(at + 4), body });
+    at += length;
+  }
+  return { messages, rest: bytes.subarray(at) };
+}
+
+const basic = 0x8000;
+const nicira = 0x0001;
+const present = u16(0x1000);
+
+const none = Buffer.alloc(0);
+
+function field(oxmClass: number, number: number, value: Buffer, mask: Buffer = none): Buffer {
+  const hasMask = mask.length > 0 ? 1 : 0;
+  return Buffer.concat([
+    u16(oxmClass),
+    Buffer.from([(number << 1) | hasMask, value.length + mask.length]),
+    value,
+    mask,
+  ]);
+}
+
+/** Fields in the order of their prerequisites. */
+function matchBytes(inPort: number, match: Match): Buffer {
+  const { ethernetDestination: to, etherType, ipProtocol, ipv4Source, ipv6Source, ipv6Destination } = match;
+  const { arpSender, udpDestination, icmp4Type, icmp6Type, neighbourTarget } = match;
+  const byte = (value: number): Buffer => Buffer.from([value]);
+  const fields = Buffer.concat([
+    field(basic, 0, u32(inPort)),
+    to === undefined ? none : field(basic, 3, macBytes(to.mac), macBytes(to.mask)),
+    etherType === undefined ? none : field(basic, 5, u16(etherType)),
+    match.isTagged === undefined ? none : field(basic, 6, present, present),
+    match.isFragment === undefined ? none : field(nicira, 26, byte(1), byte(1)),
+    ipProtocol === undefined ? none : field(basic, 10, byte(ipProtocol)),
+    ipv4Source === undefined ? none : field(basic, 11, ipBytes(ipv4Source)),
+    udpDestination === undefined ? none : field(basic, 16, u16(udpDestination)),
+    icmp4Type === undefined ? none : field(basic, 19, byte(icmp4Type)),
+    arpSender === undefined ? none : field(basic, 22, ipBytes(arpSender)),
+    ipv6Source === undefined ? none : field(basic, 26, ipBytes(ipv6Source.address), ipBytes(ipv6Source.mask)),
+    ipv6Destination === undefined
+      ? none
+      : field(basic, 27, ipBytes(ipv6Destination.address), ipBytes(ipv6Destination.mask)),
+    icmp6Type === undefined ? none : field(basic, 29, byte(icmp6Type)),
+    neighbourTarget === undefined ? none : field(basic, 31, ipBytes(neighbourTarget)),
+  ]);
+  return padded(Buffer.concat([u16(1), u16(4 + fields.length), fields]));
+}
+
+function padded(bytes: Buffer): Buffer {
+  return Buffer.concat([bytes, Buffer.alloc((8 - (bytes.length % 8)) % 8)]);
+}
+
+const anyPort = 0xffff_ffff;
+const noBuffer = 0xffff_ffff;
+const command = { add: 0, delete: 3 } as const;
+const tellsRemoval = 1;
+
+interface FlowMod {
+  readonly command: number;
+  readonly cookie: bigint;
+  readonly cookieMask: bigint;
+  readonly priority: number;
+  readonly match: Buffer;
+}
+
+/** Without instructions: what matches is dropped. */
+function flowMod(mod: FlowMod): Buffer {
+  const fields = [
+    u64(mod.cookie),
+    u64(mod.cookieMask),
+    Buffer.from([firstTable, mod.command]),
+    Buffer.alloc(4),
+    u16(mod.priority),
+    u32(noBuffer),
+    u32(anyPort),
+    u32(anyPort),
+    u16(tellsRemoval),
+    Buffer.alloc(2),
+    mod.match,
+  ];
+  return message(messageType.flowMod, Buffer.concat(fields));
+}
+
+const firstTable = 0;
+/** Above all of ovn-controller's there. */
+const priority = 60_000;
+
+export interface Drop {
+  readonly inPort: number;
+  readonly match: Match;
+  readonly cookie: bigint;
+}
+
+/** A flow of the first table, whose removal by anybody is told. */
+export function addDrop({ inPort, match, cookie }: Drop): Buffer {
+  return flowMod({ command: command.add, cookie, cookieMask: 0n, priority, match: matchBytes(inPort, match) });
+}
+
+/** All flows of the first table whose cookies agree in the bits of the mask. */
+export function deleteFlows(cookie: bigint, cookieMask: bigint): Buffer {
+  const match = padded(Buffer.concat([u16(1), u16(4)]));
+  return flowMod({ command: command.delete, cookie, cookieMask, priority: 0, match });
+}
+
+/** Of a flow that went away. */
+export function removedCookie({ body }: Message): bigint {
+  return body.readBigUInt64BE(8);
+}
+
+export const bundle = { open: 0, close: 2, commit: 4, committed: 5 } as const;
+/** Either all of its messages take effect or none, in their order. */
+const atomicAndOrdered = 3;
+
+export function bundleControl(id: number, type: number): Buffer {
+  return message(messageType.bundleControl, Buffer.concat([u32(id), u16(type), u16(atomicAndOrdered)]));
+}
+
+export function bundleAdd(id: number, inner: Buffer): Buffer {
+  return message(messageType.bundleAdd, Buffer.concat([u32(id), u16(0), u16(atomicAndOrdered), inner]));
+}
+
+/** Which bundle, and what of it. */
+export function readBundleControl({ body }: Message): { readonly id: number; readonly type: number } {
+  return { id: body.readUInt32BE(0), type: body.readUInt16BE(4) };
+}
+
+/** Of the asynchronous messages only those of removed flows: packets for ovn-controller are its own. */
+export function askForRemovals(): readonly Buffer[] {
+  const anyReason = 0x3f;
+  // Pairs of properties, for a slave and for a master: packets, ports, removed flows.
+  const properties = [0, 0, 0, 0, anyReason, anyReason].map((reasons, type) =>
+    Buffer.concat([u16(type), u16(8), u32(reasons)]),
+  );
+  // Open vSwitch tells a connection to its socket nothing before it is to send some bytes of packets there.
+  const fewBytes = Buffer.concat([u16(0), u16(1)]);
+  return [message(messageType.setAsync, Buffer.concat(properties)), message(messageType.setConfig, fewBytes)];
+}
