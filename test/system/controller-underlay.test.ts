@@ -160,7 +160,11 @@ describe('a ProviderNetwork and its Vlans', () => {
   test('of two Vlans with one id the younger is not in force, until the older goes', async () => {
     await bed.create(vlans, 'again', { id: 0, provider: 'net1' });
     await bed.createSubnet('again', { cidrBlock: '192.168.77.0/24', vlan: 'again' });
-    await ready(vlans, 'again', /^False VlanConflict id 0 in ProviderNetwork net1 is that of Vlan lan, which is older/);
+    await ready(
+      vlans,
+      'again',
+      /^False VlanConflict id 0 in ProviderNetwork net1 is that of Vlan lan, which had it before/,
+    );
     assert.deepEqual((await bed.status(vlans, 'again'))['conflict'], true);
     await bed.untilCondition('again', 'Ready', 'False', 'VlanConflict');
     await bed.event('VlanNotReady', 'again', /^VlanConflict/);

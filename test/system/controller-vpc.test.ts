@@ -254,7 +254,7 @@ describe('namespaces and default subnets', () => {
     await bed.createPod('till', { namespace: 'shop' });
     await bed.event('AcquireAddressFailed', 'till', /meadow does not exist/);
     await create('late', { namespaces: ['shop'] });
-    await until('late', 'Validated', 'False', /shop belongs to Vpc green, which is older/);
+    await until('late', 'Validated', 'False', /shop is in Vpc green.*, which had it before/);
     await bed.createSubnet('meadow', { cidrBlock: '10.95.0.0/24', vpc: 'green' });
     assert.equal(await bed.address('till', 'shop'), '10.95.0.2');
     await until('green', 'Ready', 'True');
