@@ -20,6 +20,7 @@ import { openNorthbound, room } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
 import { preview } from './preview.ts';
+import { ownEntries } from './plan/own-keys.ts';
 import { Cluster } from './state/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
@@ -87,6 +88,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   const target = openOvsdbTarget({
     client: northbound.client,
     room,
+    ownEntries,
     logger: log,
     onTransaction(figures) {
       metrics.transaction(figures);

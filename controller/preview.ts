@@ -9,6 +9,7 @@ import type { KubeClient } from '../lib/kube/types.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
+import { ownEntries } from './plan/own-keys.ts';
 import { planKey } from './plan/plan.ts';
 import { Cluster } from './state/cluster.ts';
 import { basicsOf } from './status/bootstrap.ts';
@@ -49,7 +50,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const missing = assumeBasics(cluster, options.basics);
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   const keys = [...cluster.settle()].sort();
-  const target = openDryRun({ client: northbound.client, room });
+  const target = openDryRun({ client: northbound.client, room, ownEntries });
   for (const key of keys) target.set(key, planKey(cluster, key));
   target.seal();
   const report = target.report();

@@ -22,6 +22,7 @@ import { LocalMember } from './apply/member.ts';
 import { Membership, type LinkState } from './apply/membership.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
 import { countRefused } from './link/refused.ts';
+import { ownEntries } from './plan/own-keys.ts';
 import { isTakenUp } from './state/followers.ts';
 import { HubView } from './state/hub-view.ts';
 import { Progress } from './state/progress.ts';
@@ -391,7 +392,7 @@ function openTargets({ northbound, southbound, log }: AgentOptions, onTransactio
   const common = { room, logger: log, onTransaction };
   return {
     // Withdrawing a route is worth a transaction of its own.
-    northbound: openOvsdbTarget({ ...common, client: northbound, batchDelayMs: 1 }),
+    northbound: openOvsdbTarget({ ...common, client: northbound, ownEntries, batchDelayMs: 1 }),
     southbound: openOvsdbTarget({
       ...common,
       client: southbound,

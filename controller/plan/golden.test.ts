@@ -33,6 +33,7 @@ import { planVipConditions, planVipStatus } from './address/vip-status.ts';
 import { planNamespaceAnnotations } from './namespace/namespace.ts';
 import { planNodeAnnotations } from './node/node.ts';
 import { nodeProblems } from './node/traits.ts';
+import { ownEntries } from './own-keys.ts';
 import { planKey } from './plan.ts';
 import { planPodAnnotations } from './pod/pod-annotations.ts';
 import { portProblems } from './pod/port-problems.ts';
@@ -136,6 +137,13 @@ function checkMonitored(desired: Desired): void {
       assert.ok(seen.includes(column), `${table}.${column}`);
     if (parent !== undefined) assert.ok(monitor[parent.table]?.includes(parent.column), parent.column);
   }
+  for (const { table, columns } of desired.rows)
+    for (const [column, value] of Object.entries(columns)) {
+      const isOwn = ownEntries(table, column);
+      if (isOwn === undefined || value === null || typeof value !== 'object') continue;
+      for (const [entry, atom] of Object.entries(value))
+        assert.ok(isOwn(entry, atom as string), `${entry} in ${table}.${column} would never be taken out`);
+    }
   for (const { table, column } of desired.contributions ?? [])
     assert.ok(monitor[table]?.includes(column), `${table}.${column}`);
 }

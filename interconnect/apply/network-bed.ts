@@ -1,6 +1,7 @@
 /** For tests: a network on real northbound and southbound databases, without northd, and clusters to tell it of. */
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import { ownEntries } from '../plan/own-keys.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import type { Member } from '../link/messages.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
@@ -68,7 +69,7 @@ export class NetworkBed {
   restart(): void {
     this.#close?.();
     const common = { room: 'interconnect', logger, onTransaction: () => (this.transactions += 1), batchDelayMs: 0 };
-    const northbound = openOvsdbTarget({ ...common, client: this.northbound });
+    const northbound = openOvsdbTarget({ ...common, client: this.northbound, ownEntries });
     const southbound = openOvsdbTarget({
       ...common,
       client: this.southbound,

@@ -4,6 +4,7 @@ import { externalId, vendor } from '../api/names.ts';
 import { keyColumn } from '../ovn/identity.ts';
 import { externalIdOf, keyOf as keyIn, ownerIdOf } from '../ovn/owner.ts';
 import { Adoption } from './adoption.ts';
+import type { OwnEntries } from './row.ts';
 import { RowIndex } from './row-index.ts';
 import { schemaFacts } from './schema-facts.ts';
 import type { Database } from './transaction.ts';
@@ -16,6 +17,11 @@ export interface DatabaseOptions {
   /** For tables without external_ids: who owns a row (without the room), and its key. */
   readonly ownerOf?: (table: string, row: Row) => string | undefined;
   readonly keyOf?: (table: string, row: Row) => string | undefined;
+  /**
+   * For map columns in which others keep entries beside ours: which entries plans of this room write, and so may take out. Undefined
+   * for a column that is wholly its rows' owners'.
+   */
+  readonly ownEntries?: OwnEntries;
 }
 
 export interface IndexedDatabase {
@@ -42,6 +48,7 @@ export function indexDatabase({ client, room, ...options }: DatabaseOptions): In
     find: (table, key, owner) => index.find(table, key, owner),
     row: (table, uuid) => cache.table(table).rows.get(uuid),
     ownedBy: (owner) => index.ownedBy(owner),
+    ownEntries: options.ownEntries ?? (() => undefined),
     adoption: new Adoption(cache, (table) => index.unowned(table)),
   };
   return { database, index };

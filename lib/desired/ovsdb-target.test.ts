@@ -5,7 +5,7 @@ import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
 import { schemaFile, startOvsdbServer, type TestServer } from '../ovsdb/src/testing.ts';
 import { openOvsdbTarget, type OvsdbTarget } from './ovsdb-target.ts';
 import type { Problem } from './problem.ts';
-import { ref, type Desired, type DesiredRow } from './row.ts';
+import { ref, type Desired, type DesiredRow, type OwnEntries } from './row.ts';
 
 const logger = { info: () => undefined, warn: () => undefined };
 
@@ -16,8 +16,9 @@ describe('the OVSDB target on a real northbound database', () => {
   let transactions: number;
   let problems: Map<string, Problem | undefined>;
 
-  const open = (room = 'room'): OvsdbTarget => {
-    const opened = openOvsdbTarget({ client, room, logger, onTransaction: () => (transactions += 1) });
+  const open = (room = 'room', ownEntries?: OwnEntries): OvsdbTarget => {
+    const own = ownEntries === undefined ? {} : { ownEntries };
+    const opened = openOvsdbTarget({ client, room, logger, ...own, onTransaction: () => (transactions += 1) });
     opened.onResult((owner, problem) => problems.set(owner, problem));
     return opened;
   };
@@ -301,6 +302,42 @@ describe('the OVSDB target on a real northbound database', () => {
     target.set('subnet/ls', wants({ mine: '2' }));
     await target.untilApplied();
     assert.deepEqual(named('Logical_Switch', 'ls')?.['other_config'], { mine: '2', theirs: 'x' });
+  });
+
+  it('keeps entries that no plan here writes, and takes out its own also after a restart', async () => {
+    const wants = (ids: Record<string, string>): Desired => aSwitch('ls', { columns: { external_ids: ids } });
+    const ids = (): Record<string, unknown> => {
+      const row = named('Logical_Switch', 'ls') ?? { external_ids: {} };
+      const { 'isthmus-owner': _, ...rest } = row['external_ids'] as Record<string, unknown>;
+      return rest;
+    };
+    const ownEntries: OwnEntries = (_, column) =>
+      column === 'external_ids' ? (entry) => entry.startsWith('my-') || entry === 'isthmus-owner' : undefined;
+    const insert = async (entries: Record<string, string>): Promise<void> => {
+      const mutations = [['external_ids', 'insert', entries]] as const;
+      await client.transact([{ op: 'mutate', table: 'Logical_Switch', where: [['name', '==', 'ls']], mutations }]);
+      await target.untilApplied();
+    };
+    // What it takes over is written as a whole.
+    await client.transact([
+      { op: 'insert', table: 'Logical_Switch', row: { name: 'ls', external_ids: { 'my-old': '1', former: '1' } } },
+    ]);
+    target.close();
+    target = open('room', ownEntries);
+    target.set('subnet/ls', wants({ 'my-a': '1', 'my-b': '1' }));
+    await target.untilApplied();
+    assert.deepEqual(ids(), { 'my-a': '1', 'my-b': '1' });
+    await insert({ theirs: 'x', 'my-stray': '1' });
+    assert.deepEqual(ids(), { 'my-a': '1', 'my-b': '1', theirs: 'x' });
+    target.close();
+    target = open('room', ownEntries);
+    transactions = 0;
+    target.set('subnet/ls', wants({ 'my-a': '2' }));
+    await target.untilApplied();
+    assert.deepEqual(ids(), { 'my-a': '2', theirs: 'x' });
+    target.set('subnet/ls', wants({ 'my-a': '2' }));
+    await target.untilApplied();
+    assert.equal(transactions, 1, 'what others have there is nothing to write');
   });
 
   it('repairs what somebody else changed or deleted', async () => {

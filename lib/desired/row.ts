@@ -57,6 +57,9 @@ export interface Contribution {
   readonly required?: boolean;
 }
 
+/** Of a map column in which others keep entries too: which entries may be taken out. Undefined for one that is its rows' owners' alone. */
+export type OwnEntries = (table: string, column: string) => ((entry: string, value: Atom) => boolean) | undefined;
+
 export interface Desired {
   readonly rows: readonly DesiredRow[];
   readonly contributions?: readonly Contribution[];

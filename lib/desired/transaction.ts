@@ -16,7 +16,7 @@ import { Draft, isInserted, type Place } from './draft.ts';
 import { clear, columnOf, contribute, withdraw, type ColumnName, type MembershipContext } from './membership.ts';
 import { Places, uuidOf } from './places.ts';
 import type { Problem } from './problem.ts';
-import type { Desired, DesiredRow } from './row.ts';
+import type { Desired, DesiredRow, OwnEntries } from './row.ts';
 import type { OwnedRow, OwnerFor } from './row-index.ts';
 import type { SchemaFacts } from './schema-facts.ts';
 
@@ -28,6 +28,7 @@ export interface Database extends SchemaFacts {
   keyOf(table: string, row: Row): string | undefined;
   /** `name` where the table's key is that column; otherwise the key stands in external_ids. */
   keyColumn(table: string): string | undefined;
+  readonly ownEntries: OwnEntries;
   readonly adoption: Adoption;
 }
 
@@ -160,13 +161,32 @@ class RowWriter {
     const columns = this.#columnsOf(owner, wanted);
     for (const column in columns) {
       const [actual, value] = [row[column], columns[column] ?? null];
-      if (wanted.shared?.includes(column) === true && isMap(actual) && isMap(value)) {
-        const { insert, remove } = mapDifference(actual, value, goneEntries(wanted, column, applied));
+      const gone = isMap(actual) && isMap(value) ? this.#goneEntries(row, column, { wanted, applied }) : undefined;
+      if (gone !== undefined && isMap(actual) && isMap(value)) {
+        const { insert, remove } = mapDifference(actual, value, gone);
         for (const entry of remove) this.#draft.removeEntry(table, row, column, entry);
         for (const entry of Object.entries(insert)) this.#draft.putEntry(table, row, column, entry);
       } else if (!isEqual(actual, value)) this.#draft.write(table, row, column, value);
     }
     if (this.#draft.writes > before) Object.assign(this.#draft.change(table, row), { owner, key: wanted.key });
+  }
+
+  /** Entries to take out unless they are wanted; undefined where the column is written as a whole, as with a row that is taken over. */
+  #goneEntries(
+    row: Row,
+    column: string,
+    { wanted, applied }: { readonly wanted: DesiredRow; readonly applied: Desired | undefined },
+  ): readonly string[] | undefined {
+    const { database } = this.#context;
+    const before = Object.keys(wantedBefore(wanted, applied)?.columns[column] ?? {});
+    if (wanted.shared?.includes(column) === true) return before;
+    const isOwn = database.ownEntries(wanted.table, column);
+    const there = row[column];
+    if (isOwn === undefined || !isMap(there) || database.ownerOf(wanted.table, row) === undefined) return undefined;
+    const own = Object.entries(there).flatMap(([entry, value]) =>
+      isNamed(value) || !isOwn(entry, value) ? [] : [entry],
+    );
+    return [...before, ...own];
   }
 
   /** Puts the row under its parent, and takes it from another that held it. */
@@ -182,8 +202,7 @@ class RowWriter {
   }
 }
 
-/** Entries of a shared map that the row had by its owner's plan before. */
-function goneEntries(wanted: DesiredRow, column: string, applied: Desired | undefined): readonly string[] {
-  const before = applied?.rows.find(({ table, key }) => table === wanted.table && key === wanted.key);
-  return Object.keys(before?.columns[column] ?? {});
+/** What the owner's plan before wanted of the same row. */
+function wantedBefore(wanted: DesiredRow, applied: Desired | undefined): DesiredRow | undefined {
+  return applied?.rows.find(({ table, key }) => table === wanted.table && key === wanted.key);
 }

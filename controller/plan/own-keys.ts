@@ -1,0 +1,63 @@
+/**
+ * Which entries of map columns are this room's: those that its plans write, and take out where they want them no more. Whatever
+ * else stands in these columns of its rows is of another program and stays. Columns that are not here are wholly ours: DHCP options
+ * and router advertisements are answers to pods, of which every entry counts. What is taken over from Kube-OVN is written as a
+ * whole once. The golden test fails when a plan writes an entry that is missing here.
+ */
+import type { OwnEntries } from '../../lib/desired/row.ts';
+import { externalId } from '../../lib/api/names.ts';
+import { parseIp } from '../../lib/net/ip.ts';
+
+const externalIds: ReadonlySet<string> = new Set([
+  ...Object.values(externalId),
+  'address-family',
+  'attach-vips',
+  'ippool',
+  'ipv4_network',
+  'ipv6_network',
+  'isU2ORoutePolicy',
+  'ls',
+  'node',
+  'np',
+  'parent',
+  'pod',
+  'port',
+  'protocol',
+  'security_groups',
+  'sg',
+  'subnet',
+  'type',
+  'vip',
+  'vips',
+  'vpc',
+]);
+
+const options: Readonly<Record<string, ReadonlySet<string>>> = {
+  Logical_Switch_Port: new Set([
+    'activation-strategy',
+    'arp_proxy',
+    'network_name',
+    'requested-chassis',
+    'router-port',
+    'virtual-ip',
+    'virtual-parents',
+  ]),
+  Logical_Router_Static_Route: new Set(['ecmp_symmetric_reply']),
+  Load_Balancer: new Set(['affinity_timeout', 'ct_flush']),
+};
+
+function isOwnId(entry: string): boolean {
+  return externalIds.has(entry) || entry.startsWith('associated_sg_');
+}
+
+export const ownEntries: OwnEntries = (table, column) => {
+  if (column === 'options') {
+    const own = options[table];
+    return own && ((entry) => own.has(entry));
+  }
+  if (column !== 'external_ids') return undefined;
+  // Nodes by name, with their addresses.
+  if (table === 'Logical_Router_Policy')
+    return (entry, value) => isOwnId(entry) || (typeof value === 'string' && parseIp(value) !== undefined);
+  return isOwnId;
+};
