@@ -129,9 +129,10 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
   if (settings.sb.length > 0) void southbound.open();
   // That an address is free is told once the database has forgotten its port.
-  northbound.onPortGone((port) => {
-    publisher.publish(`ip/${port}`);
-    if (cluster.portGone(port)) rounds.request();
+  northbound.onPortGone((port) => publisher.publish(`ip/${port}`));
+  northbound.followForeignPorts((port, foreign) => {
+    cluster.setForeignPort(port, foreign);
+    rounds.request();
   });
   await openWatches({
     client,

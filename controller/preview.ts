@@ -40,7 +40,7 @@ export interface Untold {
 /** What a start would do, as text. */
 export async function preview(options: PreviewOptions): Promise<string> {
   const { client, signal, log } = options;
-  const northbound = await openNorthbound(options.northbound);
+  const northbound = await openNorthbound(options.northbound, { isWhole: true });
   const apiServer = await apiServerAddresses({ client, signal, log });
   const cluster = new Cluster({ ...northbound.capabilities, loadBalancers: options.loadBalancers, apiServer });
   const reading = new AbortController();
@@ -48,6 +48,7 @@ export async function preview(options: PreviewOptions): Promise<string> {
   await openWatches({ ...watching, onChange: (kind, name, after) => cluster.change(kind, name, after) });
   reading.abort();
   const missing = assumeBasics(cluster, options.basics);
+  northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
   const keys = [...cluster.settle()].sort();
   const target = openDryRun({ client: northbound.client, room, ownEntries });

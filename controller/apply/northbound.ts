@@ -4,11 +4,13 @@
  */
 import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
-import { externalId, joinSubnet } from '../../lib/api/names.ts';
+import { externalId, joinSubnet, vendor } from '../../lib/api/names.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { recordOfRow } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
 import type { Capabilities } from '../plan/view.ts';
+import { ForeignPorts } from './foreign-ports.ts';
+import type { ForeignListener } from './foreign-ports.ts';
 
 /** The room's name in the owner ids of its rows. */
 export const room = 'controller';
@@ -25,6 +27,7 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
     ...common,
     'type',
     'addresses',
+    'dynamic_addresses',
     'port_security',
     'options',
     'dhcpv4_options',
@@ -38,6 +41,26 @@ export const monitor: Readonly<Record<string, readonly string[]>> = {
   Address_Set: [...common, 'addresses'],
   Load_Balancer: [...common, 'protocol', 'selection_fields', 'options'],
 };
+
+/** Tables in which no plan writes: a dry run lists what a former Kube-OVN has in them. */
+const others = [
+  'BFD',
+  'Copp',
+  'DNS',
+  'Forwarding_Group',
+  'Gateway_Chassis',
+  'HA_Chassis',
+  'HA_Chassis_Group',
+  'Load_Balancer_Group',
+  'Load_Balancer_Health_Check',
+  'Meter',
+  'Mirror',
+  'NAT',
+  'Static_MAC_Binding',
+];
+
+/** Everything, wholly. */
+const whole = Object.fromEntries([...Object.keys(monitor), ...others].map((table) => [table, undefined]));
 
 export interface Northbound {
   readonly client: OvsdbClient;
@@ -53,6 +76,8 @@ export interface Northbound {
   hasRouter(name: string): boolean;
   /** Told of each switch port that the database has no more. */
   onPortGone(listener: (name: string) => void): void;
+  /** What ports use that this room did not make, and routers: all there is at once, then every change. */
+  followForeignPorts(listener: ForeignListener): void;
   /** Addresses of the ports of this room, and of those that are nobody's and may be adopted, by port name. */
   portRecords(): ReadonlyMap<string, PortRecord>;
   /** Nodes with rows of this room that only one node can have, by the name of the port group, or by the address. */
@@ -77,9 +102,23 @@ function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
   };
 }
 
-export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>): Promise<Northbound> {
-  const indexes = { Logical_Switch_Port: [['name']], Logical_Switch: [['name']], Logical_Router: [['name']] };
-  const client = await openOvsdb({ ...options, database: 'OVN_Northbound', monitor, indexes });
+export async function openNorthbound(
+  options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>,
+  { isWhole = false }: { readonly isWhole?: boolean } = {},
+): Promise<Northbound> {
+  const indexes = Object.fromEntries(
+    ['Logical_Switch_Port', 'Logical_Switch', 'Logical_Router', 'Logical_Router_Port'].map((table) => [
+      table,
+      [['name']],
+    ]),
+  );
+
+  const client = await openOvsdb({
+    ...options,
+    database: 'OVN_Northbound',
+    monitor: isWhole ? whole : monitor,
+    indexes,
+  });
   const find = (table: string, name: string): Row | undefined => client.cache.table(table).byIndex(['name'], [name])[0];
   return {
     client,
@@ -105,12 +144,15 @@ export async function openNorthbound(options: Pick<OvsdbOptions, 'remotes' | 'tl
         }
       });
     },
+    followForeignPorts: (listener) => new ForeignPorts(client, isOurs).follow(listener),
     portRecords: () => {
       const records = new Map<string, PortRecord>();
       for (const row of client.cache.table('Logical_Switch_Port').rows.values()) {
         const [first] = Array.isArray(row['addresses']) ? row['addresses'] : [];
         const owner = ownerOf(row);
-        const isOthers = owner !== undefined && owner.room !== room;
+        const ids = Object.keys((row['external_ids'] ?? {}) as object);
+        const isNobodys = ids.length === 0 || externalIdOf(row, externalId.vendor) === vendor;
+        const isOthers = owner === undefined ? !isNobodys : owner.room !== room;
         const record =
           !isOthers && typeof first === 'string'
             ? recordOfRow(first, externalIdOf(row, 'ls') || joinSubnet)

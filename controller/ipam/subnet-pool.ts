@@ -32,6 +32,8 @@ export interface AddressRequest {
   /** Whose addresses are used along, instead of addresses of one's own. */
   readonly lender?: string;
   readonly mac?: string;
+  /** Whether the MAC address is that of the subnet's router, whose port has it already. */
+  readonly isRouter?: boolean;
   /** Families to give; all of the subnet where absent. */
   readonly families?: readonly Family[];
 }
@@ -48,6 +50,8 @@ export class SubnetPool {
   #macs = new Map<string, string>();
   #allocations = new Map<string, Allocation>();
   #ranges: PoolRanges = new Map();
+  /** MAC addresses of ports that are given none here. */
+  readonly #foreignMacs = new Map<string, string>();
   /** Who uses whose addresses. */
   #lenders = new Map<string, string>();
 
@@ -192,7 +196,8 @@ export class SubnetPool {
       return !isAsked && this.#pools.get(family)?.availableIn(request.pool) === 0n;
     });
     if (full !== undefined) return this.#refused(undefined, full, undefined, request.pool);
-    const holder = request.mac === undefined ? undefined : this.#macs.get(request.mac);
+    const { mac, isRouter } = request;
+    const holder = mac === undefined ? undefined : isRouter === true ? this.#macs.get(mac) : this.#macHolder(mac);
     if (holder === undefined || holder === request.owner) return undefined;
     return {
       code: 'AddressConflict',
@@ -242,8 +247,18 @@ export class SubnetPool {
     const seed = `${this.name}/${taken.map(formatIp).join(',')}`;
     for (let attempt = 0; ; attempt += 1) {
       const mac = deriveMac(portMacSpace, attempt === 0 ? seed : `${seed}/${attempt}`);
-      if (!this.#macs.has(mac)) return mac;
+      if (this.#macHolder(mac) === undefined) return mac;
     }
+  }
+
+  #macHolder(mac: string): string | undefined {
+    return this.#macs.get(mac) ?? this.#foreignMacs.get(mac);
+  }
+
+  /** Withholds the MAC addresses of a port that is given none here, in place of those before. Who has one keeps it. */
+  withholdMacs(port: string, macs: readonly string[]): void {
+    for (const [mac, holder] of this.#foreignMacs) if (holder === port) this.#foreignMacs.delete(mac);
+    for (const mac of macs) this.#foreignMacs.set(mac, port);
   }
 
   release(owner: string): void {

@@ -9,6 +9,7 @@ import type { AddressRequest, Allocation, SubnetNet } from '../ipam/subnet-pool.
 import type { Problem } from '../../lib/desired/problem.ts';
 import { cidrContains } from '../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';
+import type { ForeignPort } from './foreign-port.ts';
 import type { Usage, Verdict } from '../plan/subnet/judge.ts';
 
 export interface Claim extends Omit<AddressRequest, 'owner'> {
@@ -22,6 +23,8 @@ export interface Place {
   readonly subnet: string;
   readonly pool?: string;
 }
+
+const families: readonly Family[] = [4, 6];
 
 export class Addresses {
   readonly #pools = new Map<string, SubnetPool>();
@@ -65,10 +68,7 @@ export class Addresses {
     const { subnet, addresses, mac } = record;
     const pool = this.#pools.get(subnet);
     if (pool === undefined) {
-      return {
-        code: 'SubnetNotReady',
-        message: `subnet ${subnet} does not exist or is not in force: create or mend it`,
-      };
+      return notInForce(subnet);
     }
     if (this.#subnets.has(port)) return undefined;
     // Of a lender that is gone the addresses are the port's own: it uses them.
@@ -83,6 +83,38 @@ export class Addresses {
     if ('problem' in granted) return granted.problem;
     this.#subnets.set(port, subnet);
     return undefined;
+  }
+
+  /**
+   * Sets aside what a port of somebody else uses: an address of each family under its name, as a pod of that name would have them, the
+   * others each under a name of its own. Gives those names, and why one of them is not set aside.
+   */
+  withhold(
+    port: string,
+    { subnet, addresses, macs }: ForeignPort,
+  ): { readonly names: readonly string[]; readonly problem?: Problem } {
+    const pool = this.#pools.get(subnet);
+    if (pool === undefined) return { names: [], problem: notInForce(subnet) };
+    pool.withholdMacs(port, macs);
+    const first = families.flatMap((family) => addresses.find((ip) => ip.family === family) ?? []);
+    const [mac] = macs;
+    const record = { subnet, addresses: first, ...(mac === undefined ? {} : { mac }) };
+    const isWhole = first.length > 0 && this.restore(port, record) === undefined;
+    const names: string[] = isWhole ? [port] : [];
+    let problem: Problem | undefined;
+    for (const [index, ip] of addresses.entries()) {
+      if (isWhole && first.includes(ip)) continue;
+      const name = `${port} (${index + 1})`;
+      const refused = this.restore(name, { subnet, addresses: [ip] });
+      if (refused === undefined) names.push(name);
+      else if (refused.code !== 'AddressOutOfRange') problem ??= refused;
+    }
+    return { names, ...(problem === undefined ? {} : { problem }) };
+  }
+
+  /** A port of somebody else is gone, or uses others now: its addresses are released one by one. */
+  forgetMacs(port: string, subnet: string): void {
+    this.#pools.get(subnet)?.withholdMacs(port, []);
   }
 
   /** Tries the claim's places in turn; what stands in the way where none has an address. */
@@ -119,6 +151,11 @@ export class Addresses {
     if (subnet !== undefined) this.#pools.get(subnet)?.release(port);
     return subnet;
   }
+}
+
+function notInForce(subnet: string): Problem {
+  const message = `subnet ${subnet} does not exist or is not in force: create or mend it`;
+  return { code: 'SubnetNotReady', message };
 }
 
 function closedProblem(name: string, verdict: Verdict | undefined): Problem | undefined {

@@ -133,7 +133,9 @@ function u2oClaimant(view: View, name: string): Claimant | undefined {
   const addresses = text === '' ? undefined : parseAddresses(text);
   // Pods have it in their neighbour tables: it stays when the addresses change.
   const mac = u2oAllocation(view, name)?.mac ?? deriveMac(routerMacSpace, routerSwitchPort(verdict.vpc, name));
-  const request = { value: { subnets: [name], mac, ...(addresses === undefined ? {} : { addresses }) } };
+  const request = {
+    value: { subnets: [name], mac, isRouter: true, ...(addresses === undefined ? {} : { addresses }) },
+  };
   const { uid, createdMs } = subnet;
   return { uid, createdMs, name, holder: uid, wants: [{ port, interface: defaultInterface, request }] };
 }

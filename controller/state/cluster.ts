@@ -27,6 +27,7 @@ import { healthText } from '../plan/gateway/choice.ts';
 import { ActiveGateways } from './active-gateways.ts';
 import { Addresses } from './addresses.ts';
 import { essenceOf, essenceOfSpec, essenceOfSubnet, text } from './essence.ts';
+import type { ForeignPort } from './foreign-port.ts';
 import type { Kinds } from './objects.ts';
 import { LearnedRoutes } from './learned-routes.ts';
 import { NodeTraits } from './node-traits.ts';
@@ -231,9 +232,9 @@ export class Cluster implements View {
     this.markAll();
   }
 
-  /** The database has no such port any more; true where somebody may get an address by that. */
-  portGone(port: string): boolean {
-    return this.#ports.rowGone(port);
+  /** What a port of the database uses that this room did not make, or a router. */
+  setForeignPort(port: string, foreign: ForeignPort | undefined): void {
+    this.#ports.setForeign(port, foreign);
   }
 
   /** Makes every key dirty: the full round. */

@@ -14,15 +14,16 @@ import type { HeldPort, View } from '../plan/view.ts';
 import type { Addresses } from './addresses.ts';
 import { agrees, claimantOf, isKept, placesOf, satisfies } from './claimants.ts';
 import type { Claimant, PortWant } from './claimants.ts';
+import type { ForeignPort } from './foreign-port.ts';
 import type { IpObject } from './objects.ts';
 import { interfaceOf, keptPorts, recordedPorts } from './recorded-ports.ts';
 
 /** Holder of addresses that an IP object sets aside while no pod uses them. */
 const reserved = 'reserved';
-/** Holder of addresses of ports that Kube-OVN left in the database: who got them too would be a second one on the wire. */
+/** Holder of addresses of ports in the database that others made: who got them too would be a second one on the wire. */
 const left = 'left';
-/** Nodes first: without them no pod can talk. */
-const ranks = ['node', 'ip', 'vip', 'mcast', 'u2o', 'pod'];
+/** What is on the wire already, then nodes: without them no pod can talk. */
+const ranks = ['row', 'node', 'ip', 'vip', 'mcast', 'u2o', 'pod'];
 
 interface Entry {
   readonly interface: Interface;
@@ -49,6 +50,7 @@ export class Ports {
   readonly #ports = new Map<string, readonly string[]>();
   /** Who lacks an address, and why. */
   readonly #waiting = new Map<string, Problem>();
+  readonly #foreign = new Map<string, ForeignPort>();
   #due = new Set<string>();
 
   constructor(options: PortsOptions) {
@@ -100,6 +102,15 @@ export class Ports {
     }
   }
 
+  /** What a port uses that this room did not make, or undefined where it is gone. */
+  setForeign(port: string, foreign: ForeignPort | undefined): void {
+    const before = this.#foreign.get(port);
+    if (before !== undefined) this.#options.addresses.forgetMacs(port, before.subnet);
+    if (foreign === undefined) this.#foreign.delete(port);
+    else this.#foreign.set(port, foreign);
+    this.#due.add(`row/${port}`);
+  }
+
   /** Takes over what is on record; `rows` are ports the database has, by name. */
   restore(rows: ReadonlyMap<string, PortRecord>): void {
     const { view, addresses } = this.#options;
@@ -109,18 +120,20 @@ export class Ports {
       this.#enter(key, port, { holder, uid: '', keys: [key], interface: network });
     }
     for (const ip of view.ips.values()) this.#reserve(ip);
-    for (const [port, record] of rows) {
-      if (record.isNobodys !== true || this.#entries.has(port) || addresses.restore(port, record) !== undefined)
-        continue;
-      this.#enter(`row/${port}`, port, { holder: left, uid: left, keys: [`row/${port}`], interface: defaultInterface });
-    }
+    for (const port of this.#foreign.keys()) this.#withhold(port);
   }
 
-  /** The database has no such port any more; true where an address was withheld for it. */
-  rowGone(port: string): boolean {
-    if (this.#entries.get(port)?.holder !== left) return false;
-    this.mark(`row/${port}`);
-    return true;
+  /** Sets aside what a port of somebody else uses, as far as it is free; what is not. */
+  #withhold(port: string): Problem | undefined {
+    const foreign = this.#foreign.get(port);
+    const key = `row/${port}`;
+    // Where a pod of its name has come, the port is about to be the pod's.
+    if (foreign === undefined || (this.#entries.get(port)?.holder ?? left) !== left) return undefined;
+    const { names, problem } = this.#options.addresses.withhold(port, foreign);
+    for (const name of names)
+      if (!this.#entries.has(name))
+        this.#enter(key, name, { holder: left, uid: left, keys: [key], interface: defaultInterface });
+    return problem;
   }
 
   #restore(key: string, port: string, record: PortRecord): void {
@@ -232,6 +245,10 @@ export class Ports {
     if (key.startsWith('ip/')) {
       const ip = this.#options.view.ips.get(key.slice('ip/'.length));
       this.#wait(key, ip && this.#reserve(ip));
+      return;
+    }
+    if (key.startsWith('row/')) {
+      this.#wait(key, this.#withhold(key.slice('row/'.length)));
       return;
     }
     if (claimant === undefined) return;

@@ -19,6 +19,8 @@ export interface PortRequest {
   /** The Vip whose address the port uses. */
   readonly vip?: string;
   readonly mac?: string;
+  /** Whether it is the subnet's router that asks. */
+  readonly isRouter?: boolean;
   readonly families?: readonly Family[];
 }
 
