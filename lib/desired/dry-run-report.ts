@@ -62,14 +62,37 @@ class Report {
   leftAlone(): LeftAloneRow[] {
     const { database, tables, rows } = this.#context;
     const left: LeftAloneRow[] = [];
-    for (const table of tables)
+    for (const table of tables) {
+      const holders = this.#holdersOf(table);
       for (const row of rows(table)) {
-        const isOfKubeOvn = externalIdOf(row, externalId.vendor) === vendor;
-        if (!isOfKubeOvn || database.ownerOf(table, row) !== undefined) continue;
-        if (this.#draft.changed.get(row._uuid)?.owner !== undefined) continue;
-        left.push({ table, key: database.keyOf(table, row) ?? '', description: describe(row) });
+        if (this.#isOurs(table, row)) continue;
+        const holder = holders.get(row._uuid);
+        // Kube-OVN does not mark all it has in routers and switches; what others made there has marks of theirs.
+        const isInOurs = holder !== undefined && this.#isOurs(holder.table, holder.row) && hasNoIds(row);
+        if (externalIdOf(row, externalId.vendor) !== vendor && !isInOurs) continue;
+        const place = holder === undefined ? '' : ` in ${holder.table} ${this.#keyOf(holder.table, holder.row)}`;
+        const description = `${describe(row)}${place}`.trim();
+        left.push({ table, key: database.keyOf(table, row) ?? '', description });
       }
+    }
     return left;
+  }
+
+  /** Whether the row has an owner, or is about to have one. */
+  #isOurs(table: string, row: Row): boolean {
+    if (this.#context.database.ownerOf(table, row) !== undefined) return true;
+    return this.#draft.changed.get(row._uuid)?.owner !== undefined;
+  }
+
+  /** By the uuid of a row that is no root: what holds it. */
+  #holdersOf(table: string): ReadonlyMap<string, { readonly table: string; readonly row: Row }> {
+    const { database, rows } = this.#context;
+    const holders = new Map<string, { readonly table: string; readonly row: Row }>();
+    if (database.isRoot(table)) return holders;
+    for (const parent of database.parentsOf(table))
+      for (const row of rows(parent.table))
+        for (const child of atomsOf(row[parent.column])) holders.set(String(child), { table: parent.table, row });
+    return holders;
   }
 
   #insertion(inserted: Inserted): DryRunChange {
@@ -173,7 +196,11 @@ class Report {
   }
 }
 
-/** Columns that tell rows of tables without names apart. */
+function hasNoIds(row: Row): boolean {
+  return Object.keys(row['external_ids'] ?? {}).length === 0;
+}
+
+/** Columns that tell rows apart, and what they do. */
 const telling = [
   'priority',
   'direction',
@@ -192,6 +219,12 @@ const telling = [
   'dst_ip',
   'addresses',
   'networks',
+  'protocol',
+  'vips',
+  'bandwidth',
+  'chassis_name',
+  'ip',
+  'status',
 ];
 const mostTold = 3;
 
@@ -199,8 +232,8 @@ function describe(row: Row): string {
   const parts: string[] = [];
   for (const column of telling) {
     const value = row[column];
-    if (isMap(value)) continue;
-    const atoms = atomsOf(value);
+    const entries = isMap(value) ? Object.entries(value).map(([name, atom]) => `${name}=${String(atom)}`) : undefined;
+    const atoms = entries ?? atomsOf(value);
     const more = atoms.length > mostTold ? ` and ${atoms.length - mostTold} more` : '';
     const text = atoms.slice(0, mostTold).join(' ');
     if (text !== '') parts.push(`${column} ${text}${more}`);

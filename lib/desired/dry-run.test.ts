@@ -148,9 +148,9 @@ describe('a dry run', () => {
       {
         table: 'Logical_Router_Policy',
         key: '',
-        description: 'priority 31000, match ip4.dst == 9.9.9.9, action allow',
+        description: 'priority 31000, match ip4.dst == 9.9.9.9, action allow in Logical_Router ovn-cluster',
       },
-      { table: 'Logical_Switch_Port', key: 'gone.default', description: '' },
+      { table: 'Logical_Switch_Port', key: 'gone.default', description: 'in Logical_Switch ovn-default' },
     ]);
     assert.deepEqual(
       problems.map(({ owner, problem }) => [owner, problem.code]),

@@ -21,7 +21,7 @@ export interface DryRunTarget extends OvsdbTarget {
 export interface DryRunReport {
   /** One a row, by table and key. */
   readonly changes: readonly DryRunChange[];
-  /** Rows of Kube-OVN that no plan wants, by table and key. */
+  /** Rows of Kube-OVN that no plan wants, and those without any ids in rows that are ours; by table and key. */
   readonly leftAlone: readonly LeftAloneRow[];
   /** Owners whose rows could not be written, by owner. */
   readonly problems: readonly { readonly owner: string; readonly problem: Problem }[];
@@ -58,7 +58,7 @@ export interface LeftAloneRow {
   readonly table: string;
   /** Empty where the row has no name. */
   readonly key: string;
-  /** A few of its columns: `priority 31000, match ip4.dst == 10.0.0.0/8`. */
+  /** A few of its columns, and where it is: `priority 31000, match ip4.dst == 10.0.0.0/8 in Logical_Router ovn-cluster`. */
   readonly description: string;
 }
 

@@ -43,7 +43,9 @@ describe('taking over from Kube-OVN', () => {
     assert.match(text, /^Nothing was written/);
     assert.match(text, /adopt +Logical_Switch_Port web-1\.default \(pod\/default\/web-1\)/);
     assert.match(text, /port_security: \[\] -> \["5e:11:22:33:44:01 10\.16\.0\.7"\]/);
-    assert.match(text, /Left as they are: 2 rows[^]*29400.*10\.99\.0\.0\/16[^]*Logical_Switch_Port left\.default/);
+    assert.match(text, /Left as they are: 4 rows[^]*29400.*10\.99\.0\.0\/16[^]*Logical_Switch_Port left\.default/);
+    assert.match(text, /^ +NAT .*snat.*172\.30\.1\.200.*10\.16\.0\.0\/16 in Logical_Router ovn-cluster$/m);
+    assert.match(text, /^ +Load_Balancer my-dnat-rule .*172\.30\.1\.201:80=10\.16\.0\.7:8080/m);
     assert.match(text, /write {2}IP\/lost\.default \{"delete"/);
     assert.doesNotMatch(text, /mac: /, 'router ports keep their MAC addresses');
     assert.match(text, /adopt {2}Logical_Switch join \(subnet\/join\)\nadopt/, 'our ids go without saying');

@@ -220,6 +220,16 @@ export function formerRows(): readonly Operation[] {
     ports: formerSubnets.map(({ name }) => ({ named: `router_${name.replace('-', '')}` })),
     policies: named.map(({ uuidName = '' }) => ({ named: uuidName })),
     static_routes: [{ named: 'route' }],
+    // Of an OvnSnatRule: Kube-OVN does not mark them.
+    nat: [{ named: 'snat' }],
+    load_balancer: [{ named: 'dnat' }],
+  });
+  const snat = insert('NAT', 'snat', { type: 'snat', external_ip: '172.30.1.200', logical_ip: '10.16.0.0/16' });
+  const dnat = insert('Load_Balancer', 'dnat', {
+    name: 'my-dnat-rule',
+    protocol: 'tcp',
+    vips: { '172.30.1.201:80': '10.16.0.7:8080' },
+    external_ids: vendor,
   });
   const balancer = insert('Load_Balancer', 'tcp', {
     name: 'cluster-tcp-loadbalancer',
@@ -228,5 +238,5 @@ export function formerRows(): readonly Operation[] {
     external_ids: vendor,
   });
   const foreign = insert('Logical_Switch', 'foreign', { name: 'of-another', external_ids: { owner: 'another' } });
-  return [...switches(), ...ports(), ...groups(), route, ...named, router, balancer, foreign];
+  return [...switches(), ...ports(), ...groups(), route, ...named, snat, dnat, router, balancer, foreign];
 }
