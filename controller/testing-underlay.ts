@@ -1,6 +1,5 @@
 /** Builds clusters for the tests of VLANs of the physical network; used by tests only. */
-import { addressCondition } from '../lib/api/pod-addresses.ts';
-import { planPodAnnotations, planPodCondition } from './plan/pod/pod-annotations.ts';
+import { toldBy } from './testing-pods.ts';
 import { basic, created, meta, subnet } from './testing-vpcs.ts';
 import type { Cluster } from './state/cluster.ts';
 import { parseProviderNetwork, parseVlan } from './watch/underlay.ts';
@@ -23,9 +22,8 @@ export function pod(cluster: Cluster, name: string, more: Metadata = {}, status:
 
 /** The pod as `from` has told it, as another process finds it. */
 export function toldPod(cluster: Cluster, name: string, from: Cluster): void {
-  const annotations = planPodAnnotations(from, `lan/${name}`);
-  const condition = planPodCondition(from, `lan/${name}`, { annotations, refused: undefined });
-  pod(cluster, name, { annotations }, { conditions: [{ type: addressCondition, ...condition }] });
+  const { annotations, status } = toldBy(from, `lan/${name}`);
+  pod(cluster, name, { annotations }, status);
 }
 
 export function node(cluster: Cluster, name: string, address: string, more: Metadata = {}): void {

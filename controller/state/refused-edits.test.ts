@@ -6,6 +6,7 @@ import { acceptedNoteOf } from '../plan/subnet/former-gateways.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { Cluster } from './cluster.ts';
+import { toldBy } from '../testing-pods.ts';
 import { meta } from '../testing-vpcs.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
@@ -13,6 +14,12 @@ type Metadata = Readonly<Record<string, unknown>>;
 const subnet = (name: string, spec: object, more: Metadata = {}) => parseSubnet({ metadata: meta(name, more), spec });
 const pod = (name: string, nodeName: string, more: Metadata = {}) =>
   parsePod({ metadata: meta(name, { namespace: 'ns', ...more }), spec: { nodeName } });
+
+/** As the API server has it once `cluster` has told it. */
+function toldPod(cluster: Cluster, name: string) {
+  const { annotations, status } = toldBy(cluster, `ns/${name}`);
+  return parsePod({ metadata: meta(name, { namespace: 'ns', annotations }), spec: { nodeName: 'n1' }, status });
+}
 
 function basic(): Cluster {
   const cluster = new Cluster();
@@ -68,8 +75,7 @@ describe('an edit that is refused', () => {
 
       const next = basic();
       next.change('subnets', 'own', subnet('own', { ...spec, ...edit }, { annotations }));
-      for (const name of ['a', 'b'])
-        next.change('pods', `ns/${name}`, pod(name, 'n1', { annotations: planPodAnnotations(cluster, `ns/${name}`) }));
+      for (const name of ['a', 'b']) next.change('pods', `ns/${name}`, toldPod(cluster, name));
       next.restore(new Map());
       next.change('pods', 'ns/c', pod('c', 'n1'));
       next.settle();

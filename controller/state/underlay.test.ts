@@ -269,7 +269,7 @@ describe('addresses in a VLAN', () => {
       { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } },
     );
     node(next, 'n3', '192.168.1.3');
-    pod(next, 'a', { annotations: planPodAnnotations(cluster, 'lan/a') });
+    toldPod(next, 'a', cluster);
     next.restore(new Map());
     next.settle();
     assert.equal(address(next, 'a'), '192.168.1.3');
