@@ -269,11 +269,12 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     const pod = pods.get(`${podNamespace}/${podName}`);
     return pod?.uid === podUid ? pod : undefined;
   };
-  for (const sandbox of ports.recorded()) {
+  for (const { sandbox, isAside } of ports.recorded()) {
     const hasPod = podOf(sandbox) !== undefined;
     if (isAbandoned({ hasNetns: hasNetns(sandbox.netns), hasPod })) continue;
     sandboxes.add(sandbox);
-    ports.add(sandbox, podPorts.wishesOf(sandbox));
+    if (isAside) ports.setAside(sandbox);
+    else ports.add(sandbox, podPorts.wishesOf(sandbox));
   }
   const flows = new PortFlows({ path: bridgeSocket(settings), log });
   const guards = new PortGuards({
@@ -360,6 +361,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     attachments,
     links,
     sandboxes,
+    ports,
     tell: (sandbox, problem) => {
       const pod = podOf(sandbox);
       if (pod !== undefined) objectEvents.tellPod(pod, problem);

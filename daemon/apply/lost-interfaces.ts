@@ -6,6 +6,7 @@ import type { Attachments } from '../cni/attachments.ts';
 import { CniError } from '../cni/error.ts';
 import type { PodLinks } from '../host/pod-links.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
 import type { Sandbox } from '../state/facts.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
@@ -13,6 +14,7 @@ export interface LostInterfacesOptions {
   readonly attachments: Pick<Attachments, 'restore'>;
   readonly links: Pick<PodLinks, 'hostNames'>;
   readonly sandboxes: Pick<Sandboxes, 'all' | 'byHostInterface'>;
+  readonly ports: Pick<SandboxPorts, 'isAside'>;
   readonly tell: (sandbox: Sandbox, problem: Problem) => void;
 }
 
@@ -27,11 +29,12 @@ export class LostInterfaces {
     this.#options = options;
   }
 
-  /** Looks for those that are gone already. @throws NetlinkError */
+  /** Looks for those that are gone already, and for those that an earlier daemon was making anew. @throws NetlinkError */
   async look(): Promise<void> {
-    const { links, sandboxes } = this.#options;
+    const { links, sandboxes, ports } = this.#options;
     const present = new Set(await links.hostNames());
-    for (const { hostInterface } of sandboxes.all()) if (!present.has(hostInterface)) this.gone(hostInterface);
+    for (const sandbox of sandboxes.all())
+      if (!present.has(sandbox.hostInterface) || ports.isAside(sandbox)) this.gone(sandbox.hostInterface);
   }
 
   /** To be called for any link that is gone: most go with their pods. */

@@ -29,7 +29,7 @@ function bed({ hasMirror = true, hasNetem = true } = {}) {
       subscribe: (to) => ((listener = to), () => true),
     },
     sandboxes,
-    ports: { add: (_, wishes) => void asked.push(wishes) },
+    ports: { change: (_, wishes) => void asked.push(wishes) },
     hasMirror,
     hasNetem: () => Promise.resolve(hasNetem),
     onProblem: (_, { code }) => void told.push(code),

@@ -12,7 +12,7 @@ import type { Sandboxes } from '../state/sandboxes.ts';
 export interface PodPortsOptions {
   readonly pods: Pick<Reflector<PodFacts>, 'get' | 'entries' | 'subscribe'>;
   readonly sandboxes: Sandboxes;
-  readonly ports: Pick<SandboxPorts, 'add'>;
+  readonly ports: Pick<SandboxPorts, 'change'>;
   readonly hasMirror: boolean;
   /** Whether the kernel has the queue on that interface. */
   readonly hasNetem: (hostInterface: string) => Promise<boolean>;
@@ -54,7 +54,7 @@ export class PodPorts {
       if (sandbox.podUid !== after.uid) continue;
       const [was, is] = [wishesOf(before, sandbox), wishesOf(after, sandbox)];
       if (JSON.stringify(was) === JSON.stringify(is)) continue;
-      this.#options.ports.add(sandbox, is);
+      this.#options.ports.change(sandbox, is);
       if (hasQueue(is)) this.#checkQueue(after, sandbox);
     }
   }

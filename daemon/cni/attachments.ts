@@ -156,7 +156,9 @@ export class Attachments {
     const key = attachmentKey(sandbox.containerId, sandbox.ifname);
     const isOurs = (): boolean => this.#options.sandboxes.get(key) === sandbox;
     return this.#locks.run(`container ${sandbox.containerId}`, async () => {
-      if (!isOurs() || (await this.#options.links.inspectHost(hostInterface)) !== undefined) return undefined;
+      const { links, ports } = this.#options;
+      const isThere = !ports.isAside(sandbox) && (await links.inspectHost(hostInterface)) !== undefined;
+      if (!isOurs() || isThere) return undefined;
       if (!hasNetns(sandbox.netns)) return undefined;
       return this.#locks.run(`port ${sandbox.port}`, async () => {
         // Another sandbox of the pod may have had the port meanwhile, and be why the interface went.
@@ -168,7 +170,7 @@ export class Attachments {
   }
 
   async #remake(sandbox: Sandbox): Promise<void> {
-    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay } = this.#options;
+    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay, wishesOf } = this.#options;
     const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const netns = openSandboxNetns(sandbox.netns);
     try {
@@ -183,12 +185,13 @@ export class Attachments {
         nicMtu,
         isUserspaceDatapath,
       });
-      await this.#detach(sandbox);
+      const setAside = (): Promise<void> => this.#setAside(sandbox);
+      await setAside();
       await untilSwitchForgets(ports, sandbox, AbortSignal.timeout(portTimeoutMs));
-      await this.#connect({ link, sandbox, subnet }, netns, neverAborted);
+      // What fails is the pod's still, and may be tried again.
+      await this.#connect({ link, sandbox, subnet }, netns, neverAborted, setAside);
+      ports.confirm(sandbox, wishesOf(sandbox));
     } catch (error) {
-      // It is the pod's still, and may be tried again.
-      this.#options.sandboxes.add(sandbox);
       throw explainFailure(error, sandbox, neverAborted);
     } finally {
       netns.close();
@@ -252,7 +255,7 @@ export class Attachments {
         signal.throwIfAborted();
         await this.#makeRoom(sandbox, netns);
         await underlay.refuseConflict(subnet, link);
-        return await this.#connect({ link, sandbox, subnet }, netns, signal);
+        return await this.#connect({ link, sandbox, subnet }, netns, signal, () => this.#detach(sandbox));
       } catch (error) {
         throw explainFailure(error, sandbox, signal);
       }
@@ -288,6 +291,7 @@ export class Attachments {
     { link, sandbox, subnet }: { link: PodInterface; sandbox: Sandbox; subnet: SubnetFacts | undefined },
     netns: Netns,
     signal: AbortSignal,
+    undo: () => Promise<void>,
   ): Promise<Attachment> {
     const { links, ports, preparations, sandboxes, underlay, wishesOf, controllerSockets } = this.#options;
     const { untilGuarded, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
@@ -312,7 +316,7 @@ export class Attachments {
       signal.throwIfAborted();
     } catch (error) {
       const cause = isTimeout(error) ? explainLateness(ports.stageOf(sandbox), sandbox, controllerSockets) : error;
-      await this.#detach(sandbox);
+      await undo();
       throw cause;
     }
     return {
@@ -331,20 +335,33 @@ export class Attachments {
 
   /** The port first: Open vSwitch complains of ports whose device has gone. */
   async #detach(sandbox: Sandbox): Promise<void> {
-    const { links, ports, sandboxes, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
+    const { links, ports, sandboxes } = this.#options;
     ports.remove(sandbox);
+    await this.#untilOut(sandbox, (deadline) => ports.untilGone(sandbox, deadline));
+    await links.remove(sandbox.hostInterface);
+    sandboxes.remove(sandbox);
+  }
+
+  /** As `#detach`, of what is to be made anew: its record stays, wherever this is cut short. */
+  async #setAside(sandbox: Sandbox): Promise<void> {
+    const { links, ports } = this.#options;
+    ports.setAside(sandbox);
+    await this.#untilOut(sandbox, (deadline) => ports.untilAside(sandbox, deadline));
+    await links.remove(sandbox.hostInterface);
+  }
+
+  async #untilOut({ hostInterface }: Sandbox, wait: (deadline: AbortSignal) => Promise<void>): Promise<void> {
+    const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     try {
-      await ports.untilGone(sandbox, AbortSignal.timeout(portTimeoutMs));
+      await wait(AbortSignal.timeout(portTimeoutMs));
     } catch (error) {
       if (!isTimeout(error)) throw error;
       throw new CniError(
         errorCode.tryAgainLater,
-        `the local Open vSwitch database did not remove port ${sandbox.hostInterface} within ${portTimeoutMs / 1000} s`,
+        `the local Open vSwitch database did not remove port ${hostInterface} within ${portTimeoutMs / 1000} s`,
         'look at ovsdb-server on this node',
       );
     }
-    await links.remove(sandbox.hostInterface);
-    sandboxes.remove(sandbox);
   }
 }
 

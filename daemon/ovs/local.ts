@@ -6,6 +6,7 @@ import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey } from '../plan/local-ovs.ts';
+import { asideTable } from '../plan/sandbox.ts';
 import { until } from '../state/until.ts';
 
 /** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
@@ -21,6 +22,7 @@ export async function openLocalOvs(remote: string, signal: AbortSignal): Promise
       Bridge: ['name', 'ports', 'mirrors', 'datapath_type', 'fail_mode', 'other_config', 'external_ids'],
       Port: ['name', 'interfaces', 'qos', 'external_ids'],
       QoS: ['type', 'other_config', 'external_ids'],
+      [asideTable]: ['external_ids'],
       Mirror: ['name', 'select_all', 'select_src_port', 'select_dst_port', 'output_port', 'external_ids'],
       Interface: [
         'name',

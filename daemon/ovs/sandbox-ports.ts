@@ -5,7 +5,15 @@
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
-import { parseSandbox, planSandbox, sandboxOwner, type PortWishes } from '../plan/sandbox.ts';
+import {
+  asideTable,
+  parseAside,
+  parseSandbox,
+  planAside,
+  planSandbox,
+  sandboxOwner,
+  type PortWishes,
+} from '../plan/sandbox.ts';
 import type { Sandbox } from '../state/facts.ts';
 import { until } from '../state/until.ts';
 import { interfaceError, untilTakenUp } from './local.ts';
@@ -21,27 +29,62 @@ export type PortStage = 'database' | 'switch' | 'controller' | 'guard';
 export class SandboxPorts {
   readonly #client: OvsdbClient;
   readonly #target: OvsdbTarget;
+  /** Owners whose ports are out of the bridge while their interfaces are made anew. */
+  readonly #aside = new Set<string>();
 
   constructor(client: OvsdbClient, target: OvsdbTarget) {
     this.#client = client;
     this.#target = target;
   }
 
-  /** Of an earlier run of the daemon. */
-  recorded(): readonly Sandbox[] {
-    return [...this.#client.cache.table('Interface').rows.values()].flatMap((row) => {
-      const sandbox = parseSandbox(row['name'] as string, row['external_ids'] as Readonly<Record<string, unknown>>);
-      return sandbox === undefined ? [] : [sandbox];
-    });
+  /** Of an earlier run of the daemon; `isAside`: it died while it made the interface anew. */
+  recorded(): readonly { readonly sandbox: Sandbox; readonly isAside: boolean }[] {
+    const rowsOf = (table: string): readonly Row[] => [...this.#client.cache.table(table).rows.values()];
+    const idsOf = (row: Row): Readonly<Record<string, unknown>> =>
+      row['external_ids'] as Readonly<Record<string, unknown>>;
+    const found = new Map<string, { readonly sandbox: Sandbox; readonly isAside: boolean }>();
+    const note = (sandbox: Sandbox | undefined, isAside: boolean): void => {
+      if (sandbox !== undefined) found.set(sandboxOwner(sandbox), { sandbox, isAside });
+    };
+    for (const row of rowsOf('Interface')) note(parseSandbox(row['name'] as string, idsOf(row)), false);
+    // Whether the port is back in the bridge or not, its interface need not be complete.
+    for (const row of rowsOf(asideTable)) note(parseAside(idsOf(row)), true);
+    return [...found.values()];
   }
 
-  /** Again with other wishes: the port becomes what they say. */
+  /** Of one that is aside the record stays beside the port, until `confirm`. */
   add(sandbox: Sandbox, wishes: PortWishes): void {
-    this.#target.set(sandboxOwner(sandbox), planSandbox(sandbox, wishes));
+    const planned = planSandbox(sandbox, wishes);
+    const record = this.isAside(sandbox) ? planAside(sandbox).rows : [];
+    this.#target.set(sandboxOwner(sandbox), { ...planned, rows: [...planned.rows, ...record] });
+  }
+
+  /** The interface of a port that was aside is as it shall be. */
+  confirm(sandbox: Sandbox, wishes: PortWishes): void {
+    this.#aside.delete(sandboxOwner(sandbox));
+    this.add(sandbox, wishes);
+  }
+
+  /** The port becomes what other wishes say; one that is aside does when it is added and confirmed. */
+  change(sandbox: Sandbox, wishes: PortWishes): void {
+    if (!this.isAside(sandbox)) this.add(sandbox, wishes);
+  }
+
+  /** Takes the port out of the bridge and keeps the record of the sandbox, in one transaction. */
+  setAside(sandbox: Sandbox): void {
+    const owner = sandboxOwner(sandbox);
+    this.#aside.add(owner);
+    this.#target.set(owner, planAside(sandbox));
+  }
+
+  isAside(sandbox: Sandbox): boolean {
+    return this.#aside.has(sandboxOwner(sandbox));
   }
 
   remove(sandbox: Sandbox): void {
-    this.#target.drop(sandboxOwner(sandbox));
+    const owner = sandboxOwner(sandbox);
+    this.#aside.delete(owner);
+    this.#target.drop(owner);
   }
 
   /**
@@ -69,7 +112,16 @@ export class SandboxPorts {
 
   /** Resolves when the database holds no row of this sandbox any more. @throws the signal's reason */
   async untilGone(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
-    await this.#until(sandbox, signal, (row) => (row === undefined ? true : undefined));
+    await this.#until(sandbox, signal, (row) =>
+      row === undefined && !this.#isRecordedAside(sandbox) ? true : undefined,
+    );
+  }
+
+  /** Resolves when the record has taken the place of the port. @throws the signal's reason */
+  async untilAside(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
+    await this.#until(sandbox, signal, (row) =>
+      row === undefined && this.#isRecordedAside(sandbox) ? true : undefined,
+    );
   }
 
   /** Resolves when ovs-vswitchd has taken up all that is in the database now. @throws the signal's reason */
@@ -98,6 +150,13 @@ export class SandboxPorts {
   /** Whether the database has an interface of that name, whoever made it. */
   hasInterface(name: string): boolean {
     return this.#client.cache.table('Interface').byIndex(['name'], [name]).length > 0;
+  }
+
+  #isRecordedAside({ containerId, ifname }: Sandbox): boolean {
+    return this.#client.cache
+      .table(asideTable)
+      .rows.values()
+      .some((row) => externalIdOf(row, 'sandbox') === containerId && externalIdOf(row, 'ifname') === ifname);
   }
 
   #row(sandbox: Sandbox): Row | undefined {

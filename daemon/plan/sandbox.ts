@@ -22,8 +22,29 @@ export function wishesOf(pod: PodFacts | undefined, { podUid, provider }: Sandbo
   return { netem: facts?.netem ?? {}, isMirrored: facts?.isMirrored === true };
 }
 
-export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortWishes): Desired {
-  const ids = {
+/**
+ * The record of a sandbox whose port is out of the bridge while its interface is made anew. It takes the port's place in one
+ * transaction, and stays until the interface is complete: whenever the daemon dies, the next one makes it. A row of this
+ * table stands by itself and means nothing to any switch; ovn-controller, which computes all anew for settings of the node, does not
+ * read it.
+ */
+export const asideTable = 'Queue';
+
+export function planAside(sandbox: Sandbox): Desired {
+  const ids = { ...sandboxIds(sandbox), [hostInterfaceKey]: sandbox.hostInterface, vendor };
+  return { rows: [{ table: asideTable, key: sandbox.hostInterface, columns: { external_ids: ids } }] };
+}
+
+const hostInterfaceKey = 'host_interface';
+
+/** undefined for a row that is no record of a sandbox. */
+export function parseAside(externalIds: Readonly<Record<string, unknown>>): Sandbox | undefined {
+  const name = externalIds[hostInterfaceKey];
+  return typeof name === 'string' && name !== '' ? parseSandbox(name, externalIds) : undefined;
+}
+
+function sandboxIds(sandbox: Sandbox): Readonly<Record<string, string>> {
+  return {
     'iface-id': sandbox.port,
     'iface-id-ver': sandbox.podUid,
     attached_mac: sandbox.mac,
@@ -36,6 +57,10 @@ export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortWishes)
     ...(sandbox.network === undefined ? {} : { cni_network: sandbox.network }),
     ...(sandbox.provider === defaultProvider ? {} : { provider: sandbox.provider }),
   };
+}
+
+export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortWishes): Desired {
+  const ids = sandboxIds(sandbox);
   const name = sandbox.hostInterface;
   const hasNetem = Object.keys(netem).length > 0;
   const queue = {

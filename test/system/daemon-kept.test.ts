@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { startDatabase } from './cni-bed.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { nodes } from '../../lib/kube/resources.ts';
 
@@ -161,6 +162,92 @@ test('the interface of a pod is made anew, with its traffic, and the pod is told
   }
   assert.match(exec('ip', '-n', podNetns, 'route'), /default via 10\.16\.0\.1 dev eth0/);
   await eventually('the event', async () => (await cluster.eventsOn('Pod', 'kept'))['InterfaceRestored']);
+});
+
+/** The database's row of a port that is out of the bridge while its interface is made anew. */
+const isAside = (): boolean => node.vsctl('--bare', '--columns=external_ids', 'list', 'Queue').includes(podPort);
+const podLink = (): string => exec('ip', '-n', podNetns, '-o', 'link');
+const isInBridge = (): boolean => node.vsctl('list-ports', 'br-int').split('\n').includes(podPort);
+const isTakenUp = (): boolean =>
+  node.vsctl('get', 'open', '.', 'cur_cfg') === node.vsctl('get', 'open', '.', 'next_cfg');
+
+/** Each deletes the interface, and leaves the daemon dead at one step of making it anew, and everything else alive. */
+const crashes: Readonly<Record<string, () => Promise<void>>> = {
+  'once its port is out of the bridge': async () => {
+    node.signal('vswitchd', 'SIGSTOP');
+    exec('ip', 'link', 'del', podPort);
+    await eventually('the record', isAside);
+    assert.ok(!isInBridge());
+    await node.kill('daemon');
+    node.signal('vswitchd', 'SIGCONT');
+  },
+  'once there is a link again, and before its port': async () => {
+    node.signal('vswitchd', 'SIGSTOP');
+    exec('ip', 'link', 'del', podPort);
+    await eventually('the record', isAside);
+    node.signal('daemon', 'SIGSTOP');
+    node.signal('vswitchd', 'SIGCONT');
+    await eventually('ovs-vswitchd', isTakenUp);
+    node.signal('db', 'SIGSTOP');
+    node.signal('daemon', 'SIGCONT');
+    await eventually('the link', () => podLink().includes('eth0'));
+    await node.kill('daemon');
+    // What the daemon had sent goes with the database's process.
+    await node.kill('db');
+    startDatabase(node);
+    await eventually('the database', () => {
+      try {
+        return isAside();
+      } catch {
+        return false;
+      }
+    });
+    assert.ok(!isInBridge());
+  },
+  'before ovn-controller has its flows': async () => {
+    node.signal('ovn-controller', 'SIGSTOP');
+    exec('ip', 'link', 'del', podPort);
+    await eventually('the port', () => isAside() && isInBridge());
+    await node.kill('daemon');
+    node.signal('ovn-controller', 'SIGCONT');
+  },
+  ...Object.fromEntries(
+    [0, 5, 20, 60].map((ms) => [
+      `${ms} ms later`,
+      async () => {
+        exec('ip', 'link', 'del', podPort);
+        await sleep(ms);
+        await node.kill('daemon');
+      },
+    ]),
+  ),
+};
+for (const [when, crash] of Object.entries(crashes)) {
+  test(`the interface of a pod is made anew by the next daemon, when one is killed ${when}`, async () => {
+    await crash();
+    await node.startDaemon(cluster.kubeconfig);
+    await eventually('the interface to be complete, without a record', () => podLink().includes('eth0') && !isAside());
+    assert.match(exec('ip', '-n', podNetns, 'route'), /default via 10\.16\.0\.1 dev eth0/);
+    await eventually('traffic', reachesPod);
+  });
+}
+
+test('a pod whose interface is being made anew is deleted by its runtime, and nothing is left of it', async () => {
+  const pod = await cluster.makePod('leaving');
+  await cluster.allocate(pod, '10.16.0.22');
+  assert.equal((await node.cni('ADD', pod.env)).status, 0);
+  const port = `${pod.env['CNI_CONTAINERID']?.slice(0, 12)}_h`;
+  node.signal('vswitchd', 'SIGSTOP');
+  exec('ip', 'link', 'del', port);
+  const records = (): string => node.vsctl('--bare', '--columns=external_ids', 'list', 'Queue');
+  await eventually('the record', () => records().includes(port));
+  await node.kill('daemon');
+  node.signal('vswitchd', 'SIGCONT');
+  const removing = node.cni('DEL', pod.env);
+  await node.startDaemon(cluster.kubeconfig);
+  assert.deepEqual(await removing, { status: 0, json: {} });
+  assert.ok(!exec('ip', '-o', 'link').includes(port));
+  assert.equal(records(), '');
 });
 
 test('the integration bridge is made anew, with ovn0 and the ports of pods', async () => {
