@@ -119,15 +119,18 @@ export function judge(
   if (cidr === undefined) return 'PrefixInvalid';
   if (!verdict.isAllowed) return 'Denied';
   const isEverything = cidr.prefix === 0;
-  const isMeant = isNamed(plan.routePolicies, verdict.decidedBy, cidr);
-  if (isEverything && !isMeant) return 'DefaultRoute';
+  // Asked of few: a router may send thousands of prefixes.
+  const isMeant = (): boolean => isNamed(plan.routePolicies, verdict.decidedBy, cidr);
+  if (isEverything && !isMeant()) return 'DefaultRoute';
   if (!isEverything && specialUse(cidr) !== undefined) return 'PrefixInvalid';
   if (plan.instance && asPath.includes(plan.instance.asn)) return 'Loop';
   if (communities.some(isInterconnectCommunity)) return 'Loop';
   const text = formatCidr(cidr);
   const announced = plan.table.routes.has(text) ? 'what this node announces' : undefined;
-  const holder = lifelines.holderOf(cidr) ?? announced ?? (isMeant ? undefined : lifelines.takenBy(cidr));
+  const holder = lifelines.holderOf(cidr) ?? announced;
   if (holder !== undefined) return { prefix: text, holder };
+  const taken = lifelines.takenBy(cidr);
+  if (taken !== undefined && !isMeant()) return { prefix: text, holder: taken };
   return {
     prefix: text,
     peer: peer.name,
