@@ -147,7 +147,7 @@ test('the API server refuses what can be seen without others', async () => {
     [{ policyRoutes: [{ priority: 1, match: 'ip4', action: 'reroute' }] }, /needs nextHopIP/],
     [
       { vpcPeerings: [{ remoteVpc: 'red', localConnectIP: '169.254.0.1/30,fd00::1' }] },
-      /localConnectIP.* should match/,
+      /localConnectIP must be an address with its prefix length/,
     ],
   ];
   for (const [spec, pattern] of cases) await assert.rejects(create('wrong', spec), pattern);
