@@ -33,6 +33,7 @@ import { flagObjects, sessionFlags } from './watch/flag-objects.ts';
 import { GobgpdLog } from './watch/gobgpd-log.ts';
 import { LinkWatch } from './watch/links.ts';
 import { NodeNetworkWatch } from './watch/node-network.ts';
+import { OwnAddresses } from './watch/own-addresses.ts';
 import { SignatureWatch } from './watch/signatures.ts';
 
 const flags = {
@@ -151,6 +152,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   });
   const nodeNetwork = new NodeNetworkWatch(replan);
   const apiServers = new ServerAddresses({ kubeconfig: options.kubeconfig, signal, log, onChange: replan });
+  const addresses = new OwnAddresses(replan);
   const drain = new Drain({ monotonicMs, onChange: replan });
   const cluster = watchCluster({
     client,
@@ -160,12 +162,13 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     signal,
     flagObjects: flagObjects(options),
     neighbors: neighbors.all,
+    ownAddresses: addresses.all,
     onChange: replan,
     monotonicMs,
   });
 
   const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
-  await Promise.all([cluster.synced, nodeNetwork.known, apiServers.known]);
+  await Promise.all([cluster.synced, nodeNetwork.known, addresses.ready, apiServers.known]);
   neighbors.remember(cluster.nodeState());
   target.remember(historyOf(cluster.nodeState()));
   if (cluster.nodeState()?.drain === 'Drained') drain.resume();
@@ -176,6 +179,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   signatures.stop();
   links.close();
   nodeNetwork.close();
+  addresses.close();
   probes.stop();
   gobgpdLog.close();
   drain.stop();

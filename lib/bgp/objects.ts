@@ -194,6 +194,8 @@ export interface BgpState {
   readonly remotes: ReadonlyMap<string, Remote>;
   /** By link, of those that BgpPeers name; none of a link that the node has not. */
   readonly neighbors: ReadonlyMap<string, LinkNeighbor>;
+  /** Addresses that the node has, as its kernel tells; undefined: nobody asked it. */
+  readonly ownAddresses?: ReadonlySet<string>;
   /** All of them, also those that are not about BGP. */
   readonly policies: ReadonlyMap<string, RoutePolicy>;
 }

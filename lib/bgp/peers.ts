@@ -26,6 +26,8 @@ export interface AcceptedPeer {
   readonly localAsn: number | undefined;
   readonly isInternal: boolean;
   readonly sourceAddress: string | undefined;
+  /** Why no session can come from the source address now. */
+  readonly sourceProblem: Problem | undefined;
   readonly families: readonly Family[];
   /** Our next hop in families other than the session's own, of which it has no address. */
   readonly nextHops: Readonly<Partial<Record<Family, string>>>;
@@ -87,6 +89,7 @@ export function planPeers(state: BgpState, instance: WantedInstance | undefined)
         peers.set(address, {
           ...acceptedPeer(peer.name, value, address, instance, state),
           sourceAddress: ownAddress ?? value.sourceAddress,
+          sourceProblem: sourceProblem(state, value),
           neighborProblem: unclear,
         });
     }
@@ -134,8 +137,18 @@ export function isPeerSelecting({ spec }: BgpPeer, node: Node | undefined, insta
   return spec.value.instance === instance && matchesSelector(spec.value.nodeSelector, node.labels);
 }
 
+/** A session that is there goes on: its address may come back. */
+function sourceProblem({ node, ownAddresses }: BgpState, { sourceAddress }: BgpPeerSpec): Problem | undefined {
+  if (sourceAddress === undefined || ownAddresses?.has(sourceAddress) !== false) return undefined;
+  return {
+    code: 'SourceAddressNotFound',
+    message: `node ${node} has no address ${sourceAddress}; give one that each selected node has in spec.sourceAddress, or leave the node out by nodeSelector`,
+  };
+}
+
 function nodeProblem(state: BgpState, address: string): Problem | undefined {
-  if (!state.nodes.get(state.node)?.addresses.includes(address)) return undefined;
+  const isOwn = state.nodes.get(state.node)?.addresses.includes(address) === true || state.ownAddresses?.has(address);
+  if (isOwn !== true) return undefined;
   return {
     code: 'OwnAddress',
     message: `address ${address} is node ${state.node} itself; give the router's address or leave the node out by nodeSelector`,
@@ -237,7 +250,7 @@ function acceptedPeer(
   address: string,
   instance: WantedInstance | undefined,
   state: BgpState,
-): Omit<AcceptedPeer, 'sourceAddress' | 'neighborProblem'> {
+): Omit<AcceptedPeer, 'sourceAddress' | 'sourceProblem' | 'neighborProblem'> {
   const nextHops = foreignFamilies(spec).map((family) => [family, nextHopOf(state, family)] as const);
   return {
     name,

@@ -123,6 +123,7 @@ export interface TestObjects {
   readonly remotes?: readonly Remote[];
   readonly policies?: readonly RoutePolicy[];
   readonly neighbors?: Readonly<Record<string, LinkNeighbor>>;
+  readonly ownAddresses?: readonly string[];
 }
 
 /** The state of node `n1` from any mix of objects. */
@@ -149,5 +150,6 @@ export function stateOf(objects: TestObjects): BgpState {
     remotes: byName(objects.remotes),
     policies: byName(objects.policies),
     neighbors: new Map(Object.entries(objects.neighbors ?? {})),
+    ...(objects.ownAddresses && { ownAddresses: new Set(objects.ownAddresses) }),
   };
 }

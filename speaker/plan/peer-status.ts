@@ -112,9 +112,9 @@ function overLimit({ maximumPrefixes, isLimitOfImport }: WantedPeer): Problem {
 function explained(plan: SpeakerPlan, observed: Observed, peer: WantedPeer, clues: Clues): Session {
   const seen = sessionOf(plan, observed, peer);
   const told = withNotification(plan, peer, seen, clues);
-  const session = withLink(
+  const session = withSource(
     peer,
-    withPassword(plan, observed, peer, told, isHeard(seen) ? noneRefused : clues.signatures),
+    withLink(peer, withPassword(plan, observed, peer, told, isHeard(seen) ? noneRefused : clues.signatures)),
   );
   if (session.reason !== undefined || !connecting.includes(session.state)) return session;
   const { address, port, isPassive } = peer;
@@ -215,6 +215,12 @@ function unclearSignature(session: Session, { address, port }: WantedPeer, other
   const unclear = `TCP MD5 signatures were refused on this node, of this session or of ${names.join(', ')}: the kernel does not tell whose`;
   const known = session.message ?? `no BGP connection with ${address} port ${port}`;
   return { ...session, reason: session.reason ?? 'NotConnected', message: `${known}; ${unclear}` };
+}
+
+/** What our own address has to do with it. */
+function withSource({ sourceProblem }: WantedPeer, session: Session): Session {
+  if (!sourceProblem || session.state === 'Unreachable' || session.state === 'Established') return session;
+  return stateOf('Refused', sourceProblem);
 }
 
 /** What the link has to do with it. */

@@ -300,6 +300,23 @@ test('a notification that ended the session does not explain an OPEN that is ref
   assert.equal(reasonOf('BadBgpIdentifier', refused), 'BadBgpIdentifier');
 });
 
+test('a source address that the node has not is said, and does not end a session', () => {
+  const peers = [peerOf('tor', '10.0.0.254', { sourceAddress: '10.0.0.77' }), peerOf('self', '10.0.0.99')];
+  const at = (ownAddresses: readonly string[] | undefined, session: ObservedSession['state']) => {
+    const state = stateOf({ nodes: nodes.slice(0, 1), peers, ...(ownAddresses && { ownAddresses }) });
+    const { peers: told } = statusOf(state, seen({ '10.0.0.254': { state: session } }));
+    const tor = told.get('tor');
+    return `${tor?.entry?.state} ${conditions(tor)['Accepted']}`;
+  };
+  assert.equal(at(['10.0.0.1'], 'Active'), 'Refused False SourceAddressNotFound');
+  assert.equal(at(['10.0.0.1', '10.0.0.77'], 'Active'), 'Active True Accepted');
+  assert.equal(at(['10.0.0.1'], 'Established'), 'Established True Accepted');
+  assert.equal(at(undefined, 'Active'), 'Active True Accepted');
+  // Any address of the node's is the node, whether Kubernetes knows of it or not.
+  const state = stateOf({ nodes: nodes.slice(0, 1), peers, ownAddresses: ['10.0.0.1', '10.0.0.77', '10.0.0.99'] });
+  assert.equal(conditions(statusOf(state, seen({})).peers.get('self'))['Accepted'], 'False OwnAddress');
+});
+
 test('refused signatures are not the reason of a session whose messages come through', () => {
   const reasonOf = (reason: string) =>
     statusOf(withSessions(), seen({ [address]: { state: 'Idle', reason } }), {

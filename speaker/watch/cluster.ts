@@ -65,6 +65,8 @@ export interface ClusterOptions {
   readonly flagObjects: ObjectsOfValues | undefined;
   /** By link; it changes by itself. */
   readonly neighbors: SpeakerState['neighbors'];
+  /** It changes by itself. */
+  readonly ownAddresses: ReadonlySet<string>;
   readonly log: Logger;
   readonly signal: AbortSignal;
   /** After every change of any object. */
@@ -82,7 +84,7 @@ interface Selection {
 }
 
 export function watchCluster(options: ClusterOptions): Cluster {
-  const { client, node, passwords, flagObjects, neighbors, log, signal, onChange, monotonicMs } = options;
+  const { client, node, passwords, flagObjects, neighbors, ownAddresses, log, signal, onChange, monotonicMs } = options;
   const reflectors: Reflector<unknown>[] = [];
   let isEverything = false;
   let objects: ObjectRef[] = [];
@@ -200,7 +202,7 @@ export function watchCluster(options: ClusterOptions): Cluster {
       ...required,
       Promise.race([Promise.all(secretsRead), sleep(secretsMs, undefined, { signal })]),
     ]),
-    state: { node, ...known, slices, eips, secrets: secretsByName, neighbors },
+    state: { node, ...known, slices, eips, secrets: secretsByName, neighbors, ownAddresses },
     takeChanges: () => {
       const changes = { isEverything, objects, sinceMs };
       isEverything = false;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readNeighbor, readOwnAddress } from './neighbor-codec.ts';
+import { readAnyAddress, readNeighbor, readOwnAddress } from './neighbor-codec.ts';
 
 const bytes = (hex: string) => Buffer.from(hex.replaceAll(' ', ''), 'hex');
 
@@ -30,4 +30,15 @@ test('neighbours are read with what the kernel knows of them', () => {
     [{ ...own, isReady: false }],
     'tentative',
   );
+});
+
+// 172.31.1.77/24 of a veth, and a tunnel with 10.0.0.1 here and 10.0.0.2 there.
+const address4 = '02180080 02000000 08000100ac1f014d 08000200ac1f014d';
+const tunnel4 = '02200080 05000000 080001000a000002 080002000a000001';
+
+test('own addresses are those of this end, of either family, once they can be used', () => {
+  assert.deepEqual(readAnyAddress(bytes(address4)), ['172.31.1.77']);
+  assert.deepEqual(readAnyAddress(bytes(tunnel4)), ['10.0.0.1']);
+  assert.deepEqual(readAnyAddress(bytes(address)), ['fe80::9850:d6ff:fe85:941c']);
+  assert.deepEqual(readAnyAddress(bytes(address.replace('0a4080', '0a40c0'))), []);
 });

@@ -1,4 +1,4 @@
-/** IPv6 neighbours ↔ rtnetlink(7) messages. Pure. */
+/** IPv6 neighbours and the node's own addresses ↔ rtnetlink(7) messages. Pure. */
 import * as wire from '../../lib/netlink/message.ts';
 import { formatIp } from '../../lib/net/ip.ts';
 
@@ -13,7 +13,9 @@ export interface NeighborEntry {
 }
 
 const AF_INET6 = 10;
+const AF_INET = 2;
 const IFA_ADDRESS = 1;
+const IFA_LOCAL = 2;
 /** TENTATIVE, DADFAILED */
 const IFA_F_UNREADY = 0x40 | 0x08;
 const NDA_DST = 1;
@@ -30,6 +32,19 @@ export function neighborsHeader(): Buffer {
 /** struct ifaddrmsg that asks for all of IPv6. */
 export function addressesHeader(): Buffer {
   return wire.addressHeader(AF_INET6, 0, 0, 0);
+}
+
+/** struct ifaddrmsg that asks for all of both families. */
+export function allAddressesHeader(): Buffer {
+  return wire.addressHeader(0, 0, 0, 0);
+}
+
+/** One of the node's own addresses, of either family, that can be used. */
+export function readAnyAddress(data: Buffer): readonly string[] {
+  if (data[0] !== AF_INET) return readOwnAddress(data).flatMap(({ address, isReady }) => (isReady ? [address] : []));
+  // The other is that of the far end, on links that have two.
+  const bytes = wire.readAttributes(data.subarray(8)).get(IFA_LOCAL);
+  return bytes?.length === 4 ? [bytes.join('.')] : [];
 }
 
 export interface OwnAddress {

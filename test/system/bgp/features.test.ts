@@ -17,19 +17,22 @@ let second: FrrPeer;
 const [v4, v6] = ['10.16.0.0/16', 'fd00:10:16::/64'];
 
 before(async () => {
-  bed = await openSpeakerBed([
-    { kind: 'frr', name: 'frr', asn: 65101, hasBfd: true, isLongLived: true },
-    {
-      kind: 'frr',
-      name: 'inner',
-      asn: 65001,
-      nodeAsn: 65001,
-      announces: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
-    },
-    { kind: 'frr', name: 'second', asn: 65001, nodeAsn: 65001 },
-    { kind: 'bird', name: 'bird', asn: 65102, isLongLived: true },
-    { kind: 'gobgpd', name: 'gobgpd', asn: 65103, nodeAsn: 65001, isLongLived: true },
-  ]);
+  bed = await openSpeakerBed(
+    [
+      { kind: 'frr', name: 'frr', asn: 65101, hasBfd: true, isLongLived: true },
+      {
+        kind: 'frr',
+        name: 'inner',
+        asn: 65001,
+        nodeAsn: 65001,
+        announces: ['192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
+      },
+      { kind: 'frr', name: 'second', asn: 65001, nodeAsn: 65001 },
+      { kind: 'bird', name: 'bird', asn: 65102, isLongLived: true },
+      { kind: 'gobgpd', name: 'gobgpd', asn: 65103, nodeAsn: 65001, isLongLived: true },
+    ],
+    true,
+  );
   [frr, inner, second] = [bed.lab.frr('frr'), bed.lab.frr('inner'), bed.lab.frr('second')];
   const addresses = [bed.lab.routerId, frr.link.nodeV6].map((address) => ({ type: 'InternalIP', address }));
   await bed.kube.patch(nodes, { name: 'n1' }, 'merge', { status: { addresses } }, { subresource: 'status' });
@@ -73,13 +76,16 @@ test('IPv4 goes over an IPv6 session with an IPv6 next hop', async () => {
 
 test('a session may come from a secondary address', async () => {
   const secondary = '172.31.1.77';
+  await bed.createPeer(frr, 4, { sourceAddress: secondary });
+  await bed.untilSession('frr', /^Refused SourceAddressNotFound$/);
+  await bed.untilCondition(bgpPeers, 'frr', 'Accepted', 'False SourceAddressNotFound');
   bed.lab.node.ip(`address add ${secondary}/24 dev frr`);
+  await bed.untilCondition(bgpPeers, 'frr', 'Accepted', 'True Accepted');
   await frr.configure(
     `router bgp ${frr.asn}`,
     `neighbor ${secondary} remote-as external`,
     `neighbor ${secondary} timers 3 9`,
   );
-  await bed.createPeer(frr, 4, { sourceAddress: secondary });
   await eventually(async () => assert.equal((await frr.neighbor(secondary)).state, 'Established'));
   await untilRoutes(frr, { [v4]: [secondary] });
   const before = await frr.neighbor(secondary);

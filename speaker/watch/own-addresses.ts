@@ -1,0 +1,78 @@
+/** The node's own addresses, as its kernel has them. Messages of the kernel say when to look; what counts is what is then read. */
+import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
+import { NLM, RTM } from '../../lib/netlink/message.ts';
+import { exchange, type NetlinkSocket, openSocket } from '../../lib/netlink/socket.ts';
+import { allAddressesHeader, readAnyAddress } from './neighbor-codec.ts';
+
+/** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR */
+const groups = [5, 9];
+/** One change comes as several messages. */
+const gatherMs = 10;
+
+export class OwnAddresses {
+  /** Without link-local ones; the same set all the time. */
+  readonly all: ReadonlySet<string>;
+  /** Resolves when they were read once. */
+  readonly ready: Promise<void>;
+  readonly #all = new Set<string>();
+  readonly #onChange: () => void;
+  readonly #requests: NetlinkSocket = openSocket();
+  readonly #news: NetlinkSocket = openSocket();
+  #timer: NodeJS.Timeout | undefined;
+  #isReading = false;
+  #isStale = false;
+  #isClosed = false;
+
+  /** @param onChange is called after each change, not for what is there at first */
+  constructor(onChange: () => void) {
+    this.all = this.#all;
+    this.#onChange = onChange;
+    this.#news.on('message', (messages) => {
+      if (messages.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) this.#schedule();
+    });
+    // ENOBUFS: more changes than the buffer holds.
+    for (const event of ['invalid', 'error'] as const) this.#news.on(event, () => this.#schedule());
+    for (const group of groups) this.#news.addMembership(group);
+    this.ready = this.#read().then(() => {});
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    this.#news.close();
+    // Whoever reads closes it when he is through.
+    if (!this.#isReading) this.#requests.close();
+  }
+
+  #schedule(): void {
+    this.#isStale = true;
+    if (this.#isReading || this.#isClosed) return;
+    this.#timer ??= setTimeout(() => void this.#look(), gatherMs);
+  }
+
+  async #look(): Promise<void> {
+    this.#timer = undefined;
+    if (await this.#read()) this.#onChange();
+  }
+
+  /** @returns whether there are others than before */
+  async #read(): Promise<boolean> {
+    this.#isReading = true;
+    const before = new Set(this.#all);
+    do {
+      this.#isStale = false;
+      const dump = await exchange(this.#requests, RTM.GETADDR, NLM.DUMP, [allAddressesHeader()], 'addresses');
+      const found = dump.flatMap(({ data }) => readAnyAddress(data)).filter(isOrdinary);
+      this.#all.clear();
+      for (const address of found) this.#all.add(address);
+    } while (this.#isStale && !this.#isClosed);
+    this.#isReading = false;
+    if (this.#isClosed) this.#requests.close();
+    return this.#all.symmetricDifference(before).size > 0;
+  }
+}
+
+function isOrdinary(address: string): boolean {
+  const ip = parseIp(address);
+  return ip !== undefined && !isLinkLocal(ip);
+}
