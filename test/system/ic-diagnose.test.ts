@@ -44,6 +44,56 @@ describe('diagnose', () => {
 
   after(() => mend(lab));
 
+  it('a cluster whose only gateway is dead says so itself, as its peers do', async () => {
+    const conditionsOf = async (kind: string, name: string): Promise<Readonly<Record<string, string>>> => {
+      const text = await lab.kubectl('east', ['get', kind, name, '-o', 'json']);
+      const { status } = JSON.parse(text) as { status?: { conditions?: { type: string; status: string }[] } };
+      return Object.fromEntries((status?.conditions ?? []).map(({ type, status: is }) => [type, is]));
+    };
+    const told = async (): Promise<string> => {
+      const own = await conditionsOf('interconnect', 'default');
+      const [gateway, remote] = [await conditionsOf('icgw', 'n1'), await conditionsOf('remotecluster', 'west')];
+      const list = [own['Ready'], own['GatewaysReady'], own['RoutesConverged'], gateway['Ready'], remote['Ready']];
+      return list.join(' ');
+    };
+    const until = (wanted: string): Promise<void> =>
+      waitFor(
+        `${wanted} of Interconnect, gateway and west`,
+        async () => {
+          const found = await told();
+          return found === wanted || found;
+        },
+        120_000,
+      );
+    await untilWell();
+    await lab.kubectl('east', ['label', 'node', 'n2', 'ovn.kubernetes.io/ic-gw-']);
+    try {
+      await waitFor(
+        'all paths to be on n1',
+        async () => {
+          const text = await lab.kubectl('east', [
+            'get',
+            'transitswitch',
+            'ts',
+            '-o',
+            'jsonpath={.status.activeGateways}',
+          ]);
+          return (/n1/.test(text) && !/n2/.test(text)) || text;
+        },
+        120_000,
+      );
+      await until('True True True True True');
+      await lab.kill('east/n1', 'ovs-vswitchd');
+      await until('False False False False False');
+      await untilNamed(alone, ['GatewayDown', 'VswitchdDown']);
+      await untilNamed(both, ['GatewayDown', 'VswitchdDown']);
+    } finally {
+      await mend(lab);
+      await lab.kubectl('east', ['label', 'node', 'n2', 'ovn.kubernetes.io/ic-gw=true']);
+    }
+    await untilWell();
+  });
+
   for (const fault of faults.filter(({ isQuick }) => isQuick === true))
     it(fault.name, async () => {
       await untilWell();
