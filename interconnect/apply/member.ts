@@ -354,13 +354,18 @@ export class LocalMember {
       const problem = takeoverProblem(path, {
         reportOf: (chassis) => this.tunnels.report(chassis),
         isDead: (chassis) => this.isDead(chassis),
-        isStuck: (chassis) => this.#options.isStuck(nodes.get(chassis) ?? ''),
+        isStuck: (chassis) => this.#isStuck(nodes.get(chassis) ?? ''),
         witnesses: readWitnesses(cache, local.handle, path.switch),
         isPlainNode: (chassis) => local.chassis.has(chassis) && !nodes.has(chassis),
       });
       if (problem !== undefined) found.set(path.switch, problem);
     }
     return found;
+  }
+
+  /** As the databases show where something was written, and as its daemon says at any time. */
+  #isStuck(node: string): boolean {
+    return this.#options.isStuck(node) || this.#options.sources.nodes.get(node)?.hasNetwork === false;
   }
 
   #published(local: LocalView): readonly string[] {

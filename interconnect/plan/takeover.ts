@@ -13,7 +13,7 @@ export interface TakeoverFacts {
   /** What the daemon of a gateway of this cluster says. */
   readonly reportOf: (chassis: string) => GatewayReport;
   readonly isDead: (chassis: string) => boolean;
-  /** Its ovn-controller takes up nothing: it would not notice. */
+  /** Its ovn-controller is dead or takes up nothing: it would not notice. */
   readonly isStuck: (chassis: string) => boolean;
   /** Chassis that may tell the last of the path's gateways that it is not cut off: the `ref_chassis` of its group. */
   readonly witnesses: ReadonlySet<string>;

@@ -95,6 +95,8 @@ export interface Node {
   readonly addresses: readonly Ip[];
   /** Whether it can forward, as far as Kubernetes knows. */
   readonly isReady: boolean;
+  /** Its daemon has not said that Open vSwitch or ovn-controller is down. */
+  readonly hasNetwork: boolean;
 }
 
 const nodeAddresses = z.array(z.object({ type: z.string(), address: z.string() }));
@@ -110,6 +112,7 @@ export function parseNode(raw: RawObject): Node {
     chassis: raw.metadata.annotations?.[annotation.chassis],
     addresses: (data ?? []).flatMap(({ type, address }) => (type === 'InternalIP' ? (parseIp(address) ?? []) : [])),
     isReady: isTrue('Ready') && !isTrue('NetworkUnavailable'),
+    hasNetwork: !isTrue('NetworkUnavailable'),
   };
 }
 

@@ -12,6 +12,14 @@ const raw = (name: string, fields: object, metadata: object = {}): RawObject => 
 const accepted = (cidr: string) => ({ annotations: { 'isthmus.network/accepted': `${cidr} ${cidr}` } });
 
 describe('parsing', () => {
+  it('a node has a network until its daemon says that it has none, ready or not', () => {
+    const parsed = (...conditions: readonly object[]) => parseNode(raw('n1', { status: { conditions } }));
+    const down = { type: 'NetworkUnavailable', status: 'True', reason: 'OvnControllerDown' };
+    assert.equal(parsed().hasNetwork, true);
+    assert.equal(parsed({ type: 'Ready', status: 'True' }, down).hasNetwork, false);
+    assert.equal(parsed({ ...down, status: 'False' }).hasNetwork, true);
+  });
+
   it('fills in the defaults of an Interconnect and keeps what is wrong as a problem', () => {
     const good = parseInterconnect(
       raw('default', { spec: { clusterName: 'east', hub: 'h:6650', tokenSecretRef: { name: 't' } } }),

@@ -104,4 +104,11 @@ describe('two clusters of two nodes', () => {
       );
       await untilSaid('False', cluster);
     });
+
+  it(`east/${victim} without ovn-controller forwards, and is said to stand in for nobody`, async () => {
+    await untilProtected();
+    const [gap = 0] = await gapsDuring(() => lab.kill(`east/${victim}`, 'ovn-controller'));
+    assert.ok(gap < longestMs, `${gap.toFixed(0)} ms`);
+    await untilSaid('False', 'east');
+  });
 });
