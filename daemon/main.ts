@@ -273,8 +273,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     const hasPod = podOf(sandbox) !== undefined;
     if (isAbandoned({ hasNetns: hasNetns(sandbox.netns), hasPod })) continue;
     sandboxes.add(sandbox);
-    if (isAside) ports.setAside(sandbox);
-    else ports.add(sandbox, podPorts.wishesOf(sandbox));
+    ports.resume(sandbox, isAside, podPorts.wishesOf(sandbox));
   }
   const flows = new PortFlows({ path: bridgeSocket(settings), log });
   const guards = new PortGuards({

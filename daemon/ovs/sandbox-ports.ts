@@ -52,6 +52,12 @@ export class SandboxPorts {
     return [...found.values()];
   }
 
+  /** Of an earlier run of the daemon, as it left it. */
+  resume(sandbox: Sandbox, isAside: boolean, wishes: PortWishes): void {
+    if (isAside) this.setAside(sandbox);
+    else this.add(sandbox, wishes);
+  }
+
   /** Of one that is aside the record stays beside the port, until `confirm`. */
   add(sandbox: Sandbox, wishes: PortWishes): void {
     const planned = planSandbox(sandbox, wishes);
