@@ -296,11 +296,8 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     }
     knownEnds = ends;
   });
-  nodes.subscribe(() => network.changed());
-  subnets.subscribe(() => network.changed());
-  interconnects.subscribe(() => network.changed());
-  gateways.subscribe(() => network.changed());
-  transitSwitches.subscribe(() => network.changed());
+  for (const facts of [nodes, subnets, interconnects, gateways, transitSwitches])
+    facts.subscribe(() => network.changed());
   // Most changes of their statuses are none of what is forwarded: figures of paths, and what was learned.
   remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
   bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());

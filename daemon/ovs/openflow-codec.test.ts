@@ -5,10 +5,10 @@ import { addDrop, message, messageType, readMessages } from './openflow-codec.ts
 test('a flow as ovs-ofctl -O OpenFlow15 would send it', () => {
   const match = { etherType: 0x86dd, ipProtocol: 58, icmp6Type: 134 };
   const bytes = addDrop({ inPort: 3, match, cookie: 0x6973_7468_0001_0003n }).toString('hex');
-  const header = '060e0050' + '00000000';
+  const header = '060e005000000000';
   const body = ['6973746800010003', '0000000000000000', '0000', '00000000', 'ea60', 'ffffffff', 'ffffffff', 'ffffffff'];
-  const fields = '80000004' + '00000003' + '80000a02' + '86dd' + '80001401' + '3a' + '80003a01' + '86';
-  assert.equal(bytes, `${header}${body.join('')}00010000` + `0001001c${fields}00000000`);
+  const fields = ['80000004', '00000003', '80000a02', '86dd', '80001401', '3a', '80003a01', '86'];
+  assert.equal(bytes, `${header}${body.join('')}000100000001001c${fields.join('')}00000000`);
 });
 
 test('messages that come in pieces are read when they are whole', () => {
