@@ -146,13 +146,14 @@ export class IcBed {
     return holder;
   }
 
-  /** The other node of its cluster to which a node sends packets of a pair of pods, now; undefined for none. */
+  /** The other node of its cluster to which a node sends the UDP packets of a pair of pods, now; undefined for none. */
   async nextNode(
     cluster: string,
     node: string,
     { src, dst }: { readonly src: string; readonly dst: string },
   ): Promise<string | undefined> {
-    const pair = [`src=${src}`, `dst=${dst}`];
+    // Pings of the pair may take the other path.
+    const pair = [`src=${src}`, `dst=${dst}`, 'proto=17'];
     const lines = (await this.lab.datapathFlows(cluster, node)).split('\n');
     const flows = lines.filter((line) => isRecent.test(line) && pair.every((part) => line.includes(part)));
     const target = flows.map((line) => pushed.exec(line)?.[1]).find((address) => address !== undefined);
