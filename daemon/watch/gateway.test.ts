@@ -47,11 +47,12 @@ test('a field that another release writes otherwise is absent, the others stand'
   assert.deepEqual([facts.peers, facts.tunnels, facts.wantedMtu], [peers, [], undefined]);
 });
 
-test('the selector of an Interconnect, and the VPC it joins', () => {
+test('the selector of an Interconnect, the VPC it joins, and its hub without the port', () => {
   const gatewayNodeSelector = { matchLabels: { gw: 'true' } };
-  assert.deepEqual(parseInterconnect({ metadata, spec: { gatewayNodeSelector, vpc: 'blue' } }), {
+  assert.deepEqual(parseInterconnect({ metadata, spec: { gatewayNodeSelector, vpc: 'blue', hub: '[fd00::9]:6650' } }), {
     gateways: gatewayNodeSelector,
     vpc: 'blue',
+    hub: 'fd00::9',
   });
-  assert.deepEqual(parseInterconnect({ metadata, spec: {} }), { gateways: undefined, vpc: 'ovn-cluster' });
+  assert.deepEqual(parseInterconnect({ metadata, spec: {} }), { gateways: undefined, vpc: 'ovn-cluster', hub: '' });
 });
