@@ -5,6 +5,7 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { letGo } from '../lab/run.ts';
@@ -36,7 +37,11 @@ export function sendFlows(
   const argv = [address, port, flows, intervalMs].map(String);
   const child = startEnd(namespace, ['send', ...argv], ['pipe', 'pipe', 'inherit']);
   const told = text(child.stdout as Readable);
+  // A test that fails never ends its flows: they must not keep the runner from ending.
+  const pipes = [child.stdin as Socket, child.stdout as Socket];
+  for (const each of [child, ...pipes]) each.unref();
   return async () => {
+    for (const pipe of pipes) pipe.ref();
     child.stdin?.end();
     return JSON.parse(await told) as FlowResult;
   };
