@@ -49,6 +49,8 @@ describe('a gateway whose node says nothing, or is told of by others', () => {
     });
     assert.equal(all({ silent, local: alone }).ready, 'True', 'the only one');
     assert.equal(all({ silent, local: alone, members: new Map() }).ready, 'Unknown DaemonSilent', 'nobody can tell');
+    const link = { ...situation().link, isConnected: false };
+    assert.equal(all({ silent, local: alone, link }).ready, 'Unknown DaemonSilent', 'without the hub no word is heard');
   });
   it('is down where it is the only one and every other cluster says that it reaches nothing here', () => {
     const found = all({ silent, local: alone, unreachedBy });

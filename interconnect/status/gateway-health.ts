@@ -29,7 +29,10 @@ export interface Evidence {
   readonly isDead: boolean;
 }
 
-type Facts = Pick<Situation, 'local' | 'gatewayOf' | 'isDead' | 'silent' | 'behind' | 'unreachedBy' | 'members'>;
+type Facts = Pick<
+  Situation,
+  'local' | 'gatewayOf' | 'isDead' | 'silent' | 'behind' | 'unreachedBy' | 'members' | 'link'
+>;
 
 /** Ailments with which a gateway takes up nothing new. */
 export const standingStill: readonly string[] = [
@@ -107,8 +110,13 @@ function isHeard(chassis: string, facts: Facts): boolean | undefined {
   return words.length > 0 ? words.includes(true) : isReached(facts);
 }
 
-/** Whether some other cluster that speaks reaches this one; undefined where none speaks. */
-export function isReached({ members, unreachedBy }: Pick<Situation, 'members' | 'unreachedBy'>): boolean | undefined {
+/** Whether some other cluster that speaks reaches this one; undefined where none speaks, or none can be heard: without the hub. */
+export function isReached({
+  members,
+  unreachedBy,
+  link,
+}: Pick<Situation, 'members' | 'unreachedBy' | 'link'>): boolean | undefined {
+  if (!link.isConnected) return undefined;
   const witnesses = [...members.values()].filter(
     ({ foreign, connected, gateways }) => !foreign && connected && gateways.length > 0,
   );

@@ -135,6 +135,7 @@ function situationOf(object: Interconnect | undefined, told: Told): Situation {
   const spec = object?.spec;
   const isWrong = spec !== undefined && 'code' in spec;
   const facts = {
+    link,
     local: member.local,
     members: hub.members,
     unreachedBy: hub.unreachedBy,
@@ -151,7 +152,6 @@ function situationOf(object: Interconnect | undefined, told: Told): Situation {
   };
   return {
     ...facts,
-    link,
     isHubKnown: hub.isComplete,
     expected: hub.expected,
     switches: hub.switches,
