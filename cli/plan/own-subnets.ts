@@ -60,8 +60,10 @@ export function accessTo(near: Snapshot, far: Snapshot | undefined, cluster: str
     const note = `a route says nothing of who is let in: whether Subnets there are private only --peer-kubeconfig can tell`;
     return { isRefused: false, notes: [note, ...leaving], next: [] };
   }
+  const joined = joinedVpcs(far);
   const closed = far.subnets.find(
-    ({ allowed, cidrs }) => allowed !== undefined && cidrs.some((cidr) => cidrCovers(cidr, target)),
+    ({ vpc, allowed, cidrs }) =>
+      joined.has(vpc) && allowed !== undefined && cidrs.some((cidr) => cidrCovers(cidr, target)),
   );
   if (closed === undefined) return { isRefused: false, notes: leaving, next: [] };
   const sources = sourcesOf(near).filter(({ family }) => family === target.family);

@@ -345,7 +345,7 @@ describe('isthmus', () => {
     const reached = await bed.run(['routes', '--why', '10.17.3.4']);
     assert.deepEqual(
       [reached.code, reached.out.split('\n')[0]],
-      [0, '10.17.3.4 is reached in cluster west by 10.17.0.0/16, next hop 100.100.0.2 on ts'],
+      [0, '10.17.3.4 has a route to cluster west by 10.17.0.0/16, next hop 100.100.0.2 on ts'],
     );
     const not = await bed.run(['routes', '--why', '10.99.0.1', '-o', 'json']);
     assert.equal(not.code, 1);
