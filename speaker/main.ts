@@ -86,7 +86,7 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   let lifelines = new Lifelines({});
   let observed: Observed | undefined;
   let received: Received | undefined;
-  const tell = joined(joinMs, 0, () => {
+  const tellNow = (): void => {
     if (!plan || !observed) return;
     const { state } = cluster;
     // Until gobgpd has told all that routers announce, what was told of it before stays.
@@ -99,9 +99,11 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     status.write(state, planned);
     nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
     events.onAnnotations(state, planned.annotations);
-  });
-  const tellCounts = paced(countsMs, tell);
-  const tellReceived = paced(receivedMs, tell);
+  };
+  const tell = joined(joinMs, 0, tellNow);
+  // What is paced has to be the work itself, and not the timer before it.
+  const tellCounts = paced(countsMs, tellNow);
+  const tellReceived = paced(receivedMs, tellNow);
   const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: tell });
   const gobgpdLog = new GobgpdLog({ file: options.gobgpdLog, onChange: tell });
   const target = new GobgpTarget({

@@ -377,10 +377,7 @@ test('communities of one prefix fit one message: those of the youngest advertise
   assert.equal(table.summary('a7').prefixCount, 2);
   assert.deepEqual(
     [...table.refused()].filter(([name]) => name === 'a9'),
-    [
-      ['a9', 'TooManyCommunities', 1],
-      ['a9', 'TooManyCommunities', 1],
-    ],
+    [['a9', 'TooManyCommunities', 2]],
   );
   // The same communities once more cost nothing.
   const alike = advertisements.map((each) => ({

@@ -140,8 +140,10 @@ export class RouteTable {
   *refused(): Generator<readonly [advertisement: string, code: string, objects: number]> {
     for (const [advertisement, { refused }] of this.#tallies)
       for (const [code, objects] of refused) yield [advertisement, code, objects];
-    for (const [prefix, names] of this.#crowded)
-      for (const name of names) yield [name, crowdedProblem(name, prefix).code, 1];
+    const crowded = [...this.#crowded].flatMap(([prefix, names]) =>
+      [...names].map((name) => ({ name, code: crowdedProblem(name, prefix).code })),
+    );
+    for (const [name, each] of Map.groupBy(crowded, (one) => one.name)) yield [name, each[0]?.code ?? '', each.length];
   }
 
   /** Why advertisements that take the prefix say nothing of it. */
