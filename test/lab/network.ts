@@ -67,6 +67,8 @@ async function configureHost(lab: Lab, host: Host): Promise<void> {
   await run(['ip', '-n', host.netns, '-batch', '-'], { input: lines.join('\n') });
   // Otherwise the userspace datapath sees packets whose checksum nobody finished, and TCP fails.
   await run(['ethtool', '-K', 'up0', 'tx', 'off'], { netns: host.netns });
+  // The address lies on br-phys. The kernel would answer for it on up0, too, by another MAC address, to which tunnels are lost.
+  if (host.kind === 'node') await run(['sysctl', '-q', '-w', 'net.ipv4.conf.up0.arp_ignore=1'], { netns: host.netns });
   if (host.kind === 'node' || router)
     await run(['sysctl', '-q', '-w', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1'], { netns: host.netns });
 }
