@@ -66,7 +66,7 @@ describe('what a RemoteCluster lists', () => {
     }
     assert.equal(lists.unlisted[0]?.count, 5000);
     assert.deepEqual([lists.verdict.status, lists.verdict.reason], ['False', 'TooManyPrefixes']);
-    assert.match(lists.verdict.message ?? '', /10000 of 15000 prefixes are listed.*The other 5000 /);
+    assert.match(lists.verdict.message ?? '', /10000 of 15000 prefixes are listed.*Pods reach the other 5000,/);
   });
 
   it('leaves out the same after a restart, and first what a router there announces', () => {

@@ -68,7 +68,7 @@ function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): 
   if (notForwarding.includes(reason)) return known(verdict, 'Down', ailment);
   if (!notMeasuring.includes(reason)) return verdict;
   if (!situation.unreachedBy.has(name)) return known(verdict, 'Unknown', ailment);
-  const said = `${name} says that every path of its to this cluster is down; ${message}`;
+  const said = `${name} says that all of its paths to this cluster are down; ${message}`;
   return known(verdict, 'Down', { code: 'NotReached', message: said });
 }
 
