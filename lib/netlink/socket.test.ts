@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { exchange, NetlinkError, type NetlinkSocket } from './socket.ts';
+import { exchange, NetlinkError, type NetlinkSocket, patientDump } from './socket.ts';
 
 function failing(fault: Error): NetlinkSocket {
   const request = (): Promise<never> => Promise.reject(fault);
@@ -22,4 +22,16 @@ test('a kernel that does not answer is an error of the request, not a defect', a
 test('any other failure is passed on as it is', async () => {
   const defect = new TypeError('x');
   await assert.rejects(exchange(failing(defect), 16, 0, [], 'veth a_h'), (error) => error === defect);
+});
+
+test('a dump is asked for again while the kernel is busy, and not where it refuses', async () => {
+  const answers: (() => Promise<[never[]]>)[] = [
+    () => Promise.reject(new Error('Timeout has been reached')),
+    () => Promise.resolve([[]]),
+    () => Promise.reject(new TypeError('x')),
+  ];
+  const socket = { request: () => answers.shift()?.() } as unknown as NetlinkSocket;
+  assert.deepEqual(await patientDump(socket, 26, Buffer.alloc(0), 'routes'), []);
+  assert.equal(answers.length, 1, 'the second answer counts');
+  await assert.rejects(patientDump(socket, 26, Buffer.alloc(0), 'routes'), TypeError);
 });

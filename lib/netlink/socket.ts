@@ -59,3 +59,19 @@ async function request(
     throw isLate ? new NetlinkError('ETIMEDOUT', what) : error;
   }
 }
+
+/** A table of the kernel, asked for again while the kernel is too busy to answer: the caller could do nothing else. @throws NetlinkError */
+export async function patientDump(
+  socket: NetlinkSocket,
+  type: number,
+  header: Buffer,
+  what: string,
+): Promise<readonly NetlinkMessage[]> {
+  for (;;) {
+    try {
+      return await exchange(socket, type, NLM.DUMP, [header], what);
+    } catch (error) {
+      if (!(error instanceof NetlinkError) || error.code !== 'ETIMEDOUT') throw error;
+    }
+  }
+}

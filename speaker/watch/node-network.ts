@@ -1,9 +1,9 @@
 /** The node's own networks and next hops, read again after the kernel said that an address or a route changed. */
 import * as wire from '../../lib/netlink/message.ts';
-import { NLM, RTM } from '../../lib/netlink/message.ts';
+import { RTM } from '../../lib/netlink/message.ts';
 import { bgpProtocol, readMultipath } from '../../lib/netlink/multipath.ts';
 import { type NodeNetwork, nodeNetworkOf } from '../../lib/netlink/node-network.ts';
-import { exchange, type NetlinkMessage, type NetlinkSocket, openSocket } from '../../lib/netlink/socket.ts';
+import { type NetlinkMessage, type NetlinkSocket, openSocket, patientDump } from '../../lib/netlink/socket.ts';
 
 /** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV4_ROUTE, RTNLGRP_IPV6_IFADDR, RTNLGRP_IPV6_ROUTE */
 const groups = [5, 7, 9, 11];
@@ -57,7 +57,7 @@ export class NodeNetworkWatch {
     this.#isReading = true;
     this.#isStale = false;
     const header = wire.routeHeader({ family: 0, prefix: 0, table: 0, protocol: 0, scope: 0, type: 0 });
-    const routes = await exchange(this.#requests, RTM.GETROUTE, NLM.DUMP, [header], 'dump of routes');
+    const routes = await patientDump(this.#requests, RTM.GETROUTE, header, 'dump of routes');
     const network = nodeNetworkOf(routes.flatMap(({ data }) => readMultipath(data)));
     const isChanged = JSON.stringify(network) !== JSON.stringify(this.#network);
     this.#network = network;

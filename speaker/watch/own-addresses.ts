@@ -1,7 +1,7 @@
 /** The node's own addresses, as its kernel has them. Messages of the kernel say when to look; what counts is what is then read. */
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
-import { NLM, RTM } from '../../lib/netlink/message.ts';
-import { exchange, type NetlinkSocket, openSocket } from '../../lib/netlink/socket.ts';
+import { RTM } from '../../lib/netlink/message.ts';
+import { type NetlinkSocket, openSocket, patientDump } from '../../lib/netlink/socket.ts';
 import { allAddressesHeader, readAnyAddress } from './neighbor-codec.ts';
 
 /** RTNLGRP_IPV4_IFADDR, RTNLGRP_IPV6_IFADDR */
@@ -61,7 +61,7 @@ export class OwnAddresses {
     const before = new Set(this.#all);
     do {
       this.#isStale = false;
-      const dump = await exchange(this.#requests, RTM.GETADDR, NLM.DUMP, [allAddressesHeader()], 'addresses');
+      const dump = await patientDump(this.#requests, RTM.GETADDR, allAddressesHeader(), 'addresses');
       const found = dump.flatMap(({ data }) => readAnyAddress(data)).filter(isOrdinary);
       this.#all.clear();
       for (const address of found) this.#all.add(address);
