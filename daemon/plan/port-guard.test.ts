@@ -58,3 +58,11 @@ test('what is dropped of one network is the same array each time', () => {
   assert.notEqual(droppedBy(guardIn('theirs')), droppedBy(unknownGuard));
   assert.ok(droppedBy(guardIn('ours')).length < droppedBy(unknownGuard).length);
 });
+
+test('a network of another VPC with the same addresses takes nothing from a pod: its Subnet decides, and its address is its own', () => {
+  const twin = subnetOf('twin', '10.16.0.0/16 10.16.0.5', '')!;
+  const guard = guardOf({ sandbox: aSandbox, pod: podIn('ours'), subnets: [...subnets, twin] });
+  assert.deepEqual(guard.gateways, ['10.16.0.1']);
+  const unvouched = guardOf({ sandbox: aSandbox, pod: podIn('missing'), subnets: [...subnets, twin] });
+  assert.ok(aSandbox.ips.includes('10.16.0.5') && !unvouched.gateways.includes('10.16.0.5'));
+});

@@ -121,10 +121,13 @@ export function guardOf({ sandbox, pod, subnets }: GuardInput): Guard {
   const name = typeof network === 'object' ? network.subnet : undefined;
   // More than one where VPCs have the same network.
   const possible = subnets.filter((subnet) => sandbox.ips.every((ip) => isIn(subnet, ip)));
-  const leave = possible.find((subnet) => subnet.name === name)?.routerNamespaces ?? [];
+  const own = possible.find((subnet) => subnet.name === name);
+  const leave = own?.routerNamespaces ?? [];
+  // Of all that it can be where nobody vouches for one; but the pod's own address is its own.
+  const gateways = (own === undefined ? possible : [own]).flatMap((subnet) => subnet.gateways);
   return {
     isRouter: leave.some((one) => one === '*' || one === sandbox.podNamespace),
-    gateways: [...new Set(possible.flatMap(({ gateways }) => gateways))].toSorted(),
+    gateways: [...new Set(gateways)].filter((one) => !sandbox.ips.includes(one)).toSorted(),
   };
 }
 
