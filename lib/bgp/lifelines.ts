@@ -59,7 +59,12 @@ export class Lifelines {
     ] as const)
       for (const { name, prefixes } of owners ?? []) this.#own(prefixes, `${kind} ${name}`);
     const addresses = [...addressesOf(facts)];
-    for (const [texts, what] of addresses) this.#own(texts, what);
+    // Kubelets write those of nodes: an address is one, never a network.
+    for (const [texts, what] of addresses)
+      for (const text of texts) {
+        const cidr = addressOf(text);
+        if (cidr !== undefined) this.#networks.add(cidr, what);
+      }
     this.#own(nextHops, "next hop of the node's own routes");
     this.#own(services, 'Services');
     this.#own(connected, "a network on the node's own links");
