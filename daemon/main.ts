@@ -282,7 +282,9 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     flows,
     guardOf: (sandbox) => guardOf({ sandbox, pod: podOf(sandbox), subnets: allSubnets() }),
   });
-  for (const facts of [pods, subnets]) facts.subscribe(() => guards.refresh());
+  pods.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || guards.refresh());
+  // A Subnet's status changes with each of its pods.
+  subnets.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || guards.refresh());
   network.refresh();
   learned.refresh();
   target.seal();
