@@ -180,7 +180,7 @@ describe('a prefix behind a router of the other cluster', () => {
     assert.equal(source, await lab.addressOf('west', `${namespace}/walker`));
     assert.match(host ?? '', /^east\/n[12]$/);
     await untilWhy('east', /198\.51\.100\.0\/24 +west +ts +Told +to-west rules\[0\]/);
-    await untilWhy('west', /is reached in cluster east by 198\.51\.100\.0\/24/);
+    await untilWhy('west', /has a route to cluster east by 198\.51\.100\.0\/24/);
   });
 
   it('reaches the pod by a node that was announced for it, and not over that node’s default route', async () => {
