@@ -4,6 +4,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { after, before, describe, it } from 'node:test';
+import { movingPath } from '../lab/lib/anchors.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { waitFor } from '../lab/run.ts';
 import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';
@@ -56,6 +57,12 @@ describe('faults', () => {
     far = await lab.addressOf('west', place('three'));
     await lab.ping(lab.ns('east', place('one')), near);
     await lab.ping(lab.ns('east', place('one')), far);
+    // A gateway that takes its path back writes to the database, whatever process was killed.
+    for (const cluster of ['east', 'west'])
+      await waitFor(`the paths of ${cluster} to rest`, async () => {
+        const moving = await movingPath(lab, cluster);
+        return moving === '' || moving;
+      });
   });
   after(async () => {
     await lab.heal();

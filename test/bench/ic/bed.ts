@@ -5,6 +5,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import { type ClusterLayout, isGateway } from '../../lab/layout.ts';
+import { movingPath } from '../../lab/lib/anchors.ts';
 import type { LabHandle } from '../../lab/lib/lab.ts';
 import { tryRun, waitFor } from '../../lab/run.ts';
 import { addWorkload, applyObjects, removeWorkload, subnetManifest, waitForPods } from '../../system/workload.ts';
@@ -23,13 +24,6 @@ interface RemoteClusters {
   readonly items: readonly {
     readonly metadata: { readonly name: string };
     readonly status?: { readonly phase?: string; readonly pathsUp?: string };
-  }[];
-}
-
-interface Networks {
-  readonly items: readonly {
-    readonly metadata: { readonly name: string };
-    readonly status?: { readonly paths?: readonly { readonly path: number; readonly state?: string }[] };
   }[];
 }
 
@@ -191,12 +185,8 @@ export class IcBed {
   async #moving(cluster: string): Promise<string> {
     const up = await this.#pathsAreUp(cluster);
     if (up !== true) return `${cluster}: ${up}`;
-    const { items } = JSON.parse(await this.lab.kubectl(cluster, ['get', 'transitswitches', '-o', 'json'])) as Networks;
-    const ends = items.flatMap(({ metadata, status }) =>
-      (status?.paths ?? []).map(({ path, state = '' }) => ({ path: `${metadata.name}/${path}`, state })),
-    );
-    const moving = ends.find(({ state }) => state !== 'Settled');
-    return moving === undefined ? '' : `${cluster}: ${moving.path} is ${moving.state}`;
+    const moving = await movingPath(this.lab, cluster);
+    return moving === '' ? '' : `${cluster}: ${moving}`;
   }
 
   /** As the agents themselves report. */
