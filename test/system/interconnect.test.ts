@@ -267,6 +267,7 @@ describe('two clusters, a hub, real OVN', () => {
   it('a gateway is drained without loss, and comes back without', async (context) => {
     const drain = (value: boolean) =>
       bed.kube('east').patch(interconnectGateways, { name: 'a1' }, 'merge', { spec: { drain: value } });
+    context.after(() => drain(false));
     const stop = flows();
     await sleep(500);
     await drain(true);
@@ -289,6 +290,7 @@ describe('two clusters, a hub, real OVN', () => {
       bed
         .kube('west')
         .patch(nodes, { name: 'b2' }, 'merge', { metadata: { labels: { 'ovn.kubernetes.io/ic-gw': value } } });
+    context.after(() => label('true'));
     const stop = flows();
     await sleep(500);
     await label(null);
