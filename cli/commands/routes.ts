@@ -14,7 +14,7 @@ export const routes = command(
     operands: [],
     summary: 'routes to other clusters, and why an address is (not) reached',
     description:
-      'Lists every route that another cluster offers, with its state and the reason why it is not used. --why ADDRESS or\n--why PREFIX explains one: the longest match, what is in the way, which policy decided, and what it would need;\nof what this cluster has, who is told of it. A route is not access: with the other side it says whom a private Subnet\nthere lets in. Reads only. With --why, exit code 1 where there is no route, or nothing of this cluster is let in.',
+      'Lists every route that another cluster offers, with its state and the reason why it is not used. --why ADDRESS or\n--why PREFIX explains one: the longest match, what is in the way, which policy decided, and what it would need;\nof a prefix of this cluster, which clusters it is offered to. A route is not access: with --peer-kubeconfig the answer\nsays whom a private Subnet there admits. Reads only. With --why, the exit code is 1 where there is no route, or where a\nprivate Subnet there admits nothing of this cluster.',
     examples: [
       'isthmus ic routes --cluster west',
       'isthmus ic routes --why 10.17.3.4',

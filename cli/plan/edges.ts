@@ -1,5 +1,5 @@
 /**
- * What a cluster's own routers lead to, and which other clusters are told of it. It explains; the agent and the controller
+ * What a cluster's own routers lead to, and which other clusters it is offered to. It explains; the agent and the controller
  * decide. Pure. Who calls: why.
  */
 import { cidrCovers, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
@@ -57,22 +57,22 @@ function covers({ cidr: outer }: ListedRoute, cidr: Cidr): boolean {
   return outer !== undefined && cidrCovers(outer, cidr);
 }
 
-export interface Told {
+export interface Offering {
   readonly prefix: string;
   readonly cluster: string;
   readonly transitSwitch: string;
-  readonly answer: 'Told' | 'Denied' | 'NotOffered' | 'Loop' | 'PrefixInvalid';
+  readonly answer: 'Offered' | 'Denied' | 'NotOffered' | 'Loop' | 'PrefixInvalid';
   /** A sentence without its subject. */
   readonly why: string;
   readonly policy: Decision | undefined;
 }
 
-/** What each of these clusters hears of it, on each transit switch of its VPC. */
-export function toldOf(near: Snapshot, edge: Edge, clusters: readonly string[]): readonly Told[] {
+/** Whether each of these clusters is offered it, on each transit switch of its VPC. */
+export function offeringsOf(near: Snapshot, edge: Edge, clusters: readonly string[]): readonly Offering[] {
   const networks = near.transitSwitches.filter(({ spec, status }) => (status.vpc ?? spec.vpc) === edge.vpc);
   const obstacle = obstacleTo(near, edge);
   return networks.flatMap(({ name: transitSwitch }) =>
-    clusters.map((cluster): Told => {
+    clusters.map((cluster): Offering => {
       const place = { prefix: edge.prefix, cluster, transitSwitch };
       if (obstacle !== undefined) return { ...place, ...obstacle, policy: undefined };
       const { cidr, vpc, tags } = edge;
@@ -82,25 +82,25 @@ export function toldOf(near: Snapshot, edge: Edge, clusters: readonly string[]):
   );
 }
 
-function obstacleTo(near: Snapshot, { cidr }: Edge): Pick<Told, 'answer' | 'why'> | undefined {
+function obstacleTo(near: Snapshot, { cidr }: Edge): Pick<Offering, 'answer' | 'why'> | undefined {
   const use = specialUse(cidr);
   if (use !== undefined) return { answer: 'PrefixInvalid', why: `holds addresses for ${use}` };
   const holder = listRoutes(near, undefined).routes.find((route) => isOwned(route) && covers(route, cidr));
   return holder && { answer: 'Loop', why: `is within ${holder.prefix} of ${holder.cluster}` };
 }
 
-function answerOf(policy: Decision | undefined): Pick<Told, 'answer' | 'why' | 'policy'> {
+function answerOf(policy: Decision | undefined): Pick<Offering, 'answer' | 'why' | 'policy'> {
   if (policy === undefined)
     return { answer: 'NotOffered', why: 'no Export rule that names origin bgp or a tag of it allows it', policy };
   if (policy.action === 'Deny') return { answer: 'Denied', why: `RoutePolicy ${policy.policy} denies it`, policy };
-  return { answer: 'Told', why: `RoutePolicy ${policy.policy} allows it`, policy };
+  return { answer: 'Offered', why: `RoutePolicy ${policy.policy} allows it`, policy };
 }
 
-/** What would have another cluster be told; empty where it is. */
+/** Why another cluster is offered no such prefix; empty where it is. */
 export function stepsFor(near: Snapshot, edge: Edge, cluster: string): readonly string[] {
-  const told = toldOf(near, edge, [cluster]);
-  if (told.some(({ answer }) => answer === 'Told')) return [];
-  const why = [...new Set(told.map(({ answer, why: reason }) => `${reason} (${answer})`))].join('; ');
+  const offerings = offeringsOf(near, edge, [cluster]);
+  if (offerings.some(({ answer }) => answer === 'Offered')) return [];
+  const why = [...new Set(offerings.map(({ answer, why: reason }) => `${reason} (${answer})`))].join('; ');
   const what = `routers of ${near.label} lead to ${edge.prefix}, learned by ${edge.nodes.join(', ')}`;
-  return [`${what}, and ${cluster} is not told: ${why === '' ? `${edge.vpc} has no transit switch` : why}`];
+  return [`${what}, and ${cluster} is not offered it: ${why === '' ? `${edge.vpc} has no transit switch` : why}`];
 }

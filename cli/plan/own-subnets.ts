@@ -1,40 +1,40 @@
 /**
- * What of the subnets on both sides decides about an address besides routes: which other clusters are told of a prefix of this
+ * What of the subnets on both sides decides about an address besides routes: which other clusters are offered a prefix of this
  * one, and whom a private subnet lets in. It explains; the agent and the controller decide. Pure. Who calls: why.
  */
 import { cidrCovers, cidrsOverlap, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { falseCondition, type Snapshot, type Subnet } from '../state/snapshot.ts';
 import { joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
-import type { Told } from './edges.ts';
+import type { Offering } from './edges.ts';
 import { decisionOf } from './policy.ts';
 
 /** What each other cluster hears of the subnets of this one that hold the target or a part of it. */
-export function toldOfSubnets(near: Snapshot, target: Cidr): readonly Told[] {
+export function offeredSubnets(near: Snapshot, target: Cidr): readonly Offering[] {
   const clusters = near.remotes.map(({ name }) => name);
   // What is asked of everything is asked of no subnet.
   const isMeant = (cidr: Cidr): boolean => target.prefix > 0 && cidrsOverlap(cidr, target);
   const asked = near.subnets.filter(({ isJoin }) => !isJoin);
   return asked.flatMap((subnet) =>
-    subnet.cidrs.filter(isMeant).flatMap((cidr) => toldOf(near, subnet, cidr, clusters)),
+    subnet.cidrs.filter(isMeant).flatMap((cidr) => offeringsOf(near, subnet, cidr, clusters)),
   );
 }
 
-function toldOf(near: Snapshot, subnet: Subnet, cidr: Cidr, clusters: readonly string[]): readonly Told[] {
+function offeringsOf(near: Snapshot, subnet: Subnet, cidr: Cidr, clusters: readonly string[]): readonly Offering[] {
   const { vpc } = subnet;
   const prefix = formatCidr(cidr);
   const joined = near.transitSwitches.filter(({ spec, status }) => (status.vpc ?? spec.vpc) === vpc);
   const networks = joined.length === 0 ? [''] : joined.map(({ name }) => name);
   const obstacle = whyNotOffered(near, subnet)?.message ?? refusedByHub(near, prefix);
   return networks.flatMap((transitSwitch) =>
-    clusters.map((cluster): Told => {
+    clusters.map((cluster): Offering => {
       const place = { prefix, cluster, transitSwitch };
       if (obstacle !== undefined) return { ...place, answer: 'NotOffered', why: obstacle, policy: undefined };
       const subject = { cidr, cluster, transitSwitch, vpc, origin: 'connected' };
       const policy = decisionOf(near.policies, 'Export', subject);
-      if (policy === undefined) return { ...place, answer: 'Told', why: 'no Export policy denies it', policy };
-      const isTold = policy.action === 'Allow';
-      const why = `RoutePolicy ${policy.policy} ${isTold ? 'allows' : 'denies'} it`;
-      return { ...place, answer: isTold ? 'Told' : 'Denied', why, policy };
+      if (policy === undefined) return { ...place, answer: 'Offered', why: 'no Export policy denies it', policy };
+      const isAllowed = policy.action === 'Allow';
+      const why = `RoutePolicy ${policy.policy} ${isAllowed ? 'allows' : 'denies'} it`;
+      return { ...place, answer: isAllowed ? 'Offered' : 'Denied', why, policy };
     }),
   );
 }
@@ -45,7 +45,7 @@ function refusedByHub(near: Snapshot, prefix: string): string | undefined {
 }
 
 export interface Access {
-  /** Nothing of this cluster is let in. */
+  /** A private Subnet there admits nothing of this cluster. */
   readonly isRefused: boolean;
   /** Sentences for whoever asks. */
   readonly notes: readonly string[];
@@ -57,7 +57,7 @@ export interface Access {
 export function accessTo(near: Snapshot, far: Snapshot | undefined, cluster: string, target: Cidr): Access {
   const leaving = near.subnets.flatMap((subnet) => closedFrom(near, subnet, target));
   if (far?.label !== cluster) {
-    const note = `a route says nothing of who is let in: whether Subnets there are private only --peer-kubeconfig can tell`;
+    const note = `a route does not show whether Subnets there are private: --peer-kubeconfig reads them`;
     return { isRefused: false, notes: [note, ...leaving], next: [] };
   }
   const joined = joinedVpcs(far);

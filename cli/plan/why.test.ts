@@ -74,19 +74,25 @@ describe('why an address is reached', () => {
     const secret = (allowed: readonly string[]) => ({ allowed: allowed.flatMap((text) => parseCidr(text) ?? []) });
     const there = (allowed: readonly string[], isAlone = false) =>
       why('10.17.3.4', ({ west }) => west.subnets.push(subnetOf('secret', '10.17.3.0/24', secret(allowed))), isAlone);
-    it('has a route there and is refused where nothing of this cluster is let in', () => {
+    it('has a route there and is refused where a private Subnet admits nothing of this cluster', () => {
       const found = there(['192.0.2.0/24']);
       assert.equal(found.answer, 'Refused');
-      assert.match(found.sentence, /has a route to cluster west by 10\.17\..*; but nothing of east is let in there/);
+      assert.match(
+        found.sentence,
+        /has a route to cluster west by 10\.17\..*; but a private Subnet there refuses east/,
+      );
       assert.match(found.access.join(), /subnet secret of west is private and lets in 192\.0\.2\.0\/24/);
       assert.match(found.next.join(), /add .* to spec\.allowSubnets of Subnet secret in west .*10\.16\.0\.0\/16/);
       assert.equal(there([]).answer, 'Refused');
     });
-    it('says which of this cluster are let in, and what a route alone does not say', () => {
+    it('says which Subnets of this cluster are admitted, and what a route alone does not say', () => {
       const found = there(['10.16.5.0/24']);
       assert.equal(found.answer, 'Reached');
       assert.match(found.access.join(), /lets in 10\.16\.5\.0\/24: of east that is 10\.16\.0\.0\/16/);
-      assert.match(there([], true).access.join(), /a route says nothing of who is let in.*--peer-kubeconfig/);
+      assert.match(
+        there([], true).access.join(),
+        /a route does not show whether Subnets there are private.*--peer-kubeconfig/,
+      );
       assert.deepEqual(why('10.17.9.9', () => undefined, false).access, []);
     });
     it('of this cluster: who reaches it, and what its pods do not get out to', () => {
@@ -97,28 +103,30 @@ describe('why an address is reached', () => {
     });
   });
 
-  it('of this cluster: which others are told of it, which policy withholds it, and what else keeps it here', () => {
-    const told = (text: string, change: Parameters<typeof why>[1] = () => undefined) =>
-      why(text, change).told.map(({ prefix, cluster, answer, why: reason }) => [prefix, cluster, answer, reason]);
-    assert.deepEqual(told('10.16.0.0/16'), [['10.16.0.0/16', 'west', 'Told', 'no Export policy denies it']]);
+  it('of this cluster: which others are offered it, which policy withholds it, and what else keeps it here', () => {
+    const offered = (text: string, change: Parameters<typeof why>[1] = () => undefined) =>
+      why(text, change).offeredTo.map(({ prefix, cluster, answer, why: reason }) => [prefix, cluster, answer, reason]);
+    assert.deepEqual(offered('10.16.0.0/16'), [['10.16.0.0/16', 'west', 'Offered', 'no Export policy denies it']]);
     const hide = { direction: 'Export', rules: [{ match: { clusters: ['west'] }, action: 'Deny' }] };
     assert.deepEqual(
-      told('10.16.3.4', ({ east }) => {
+      offered('10.16.3.4', ({ east }) => {
         east.policies = [policyOf('hide', hide)];
       }),
       [['10.16.0.0/16', 'west', 'Denied', 'RoutePolicy hide denies it']],
     );
     assert.match(
-      told('10.18.0.1', ({ east }) => east.subnets.push(subnetOf('own', '10.18.0.0/24', { isDisabled: true }))).join(),
+      offered('10.18.0.1', ({ east }) =>
+        east.subnets.push(subnetOf('own', '10.18.0.0/24', { isDisabled: true })),
+      ).join(),
       /NotOffered,subnet own of east is kept to itself/,
     );
     assert.match(
-      told('10.18.0.1', ({ east }) => east.subnets.push(subnetOf('tenant', '10.18.0.0/24', { vpc: 'blue' }))).join(),
+      offered('10.18.0.1', ({ east }) => east.subnets.push(subnetOf('tenant', '10.18.0.0/24', { vpc: 'blue' }))).join(),
       /NotOffered,.* takes part in no transit switch/,
     );
     const refused = ({ east }: Pair): void =>
       spoil(east, 'NoConflicts', 'PrefixNotAllowed', 'the hub allows east 10.0.0.0/24 only, not 10.16.0.0/16');
-    assert.match(told('10.16.3.4', refused).join(), /west,NotOffered,the hub allows east/);
+    assert.match(offered('10.16.3.4', refused).join(), /west,NotOffered,the hub allows east/);
   });
 
   it('offered, but refused: says why and what to do', () => {
@@ -173,21 +181,23 @@ describe('why an address is reached', () => {
       assert.equal(why('10.17.3.4', ({ east }) => learn(east, '10.17.3.0/24')).answer, 'Reached');
     });
 
-    it('says who is told of them, and why not', () => {
-      const told = (policies: ReturnType<typeof policyOf>[], text = '192.0.2.0/24', tags: string[] = []) =>
+    it('says which clusters are offered them, and why others are not', () => {
+      const offered = (policies: ReturnType<typeof policyOf>[], text = '192.0.2.0/24', tags: string[] = []) =>
         why(text, ({ east }) => {
           learn(east, text, tags);
           east.policies = policies;
-        }).told.map(({ cluster, answer, policy }) => [cluster, answer, policy?.rule].join(' ').trim());
-      assert.deepEqual(told([]), ['west NotOffered']);
-      assert.deepEqual(told([exporting({ rules: [{}], defaultAction: 'Allow' })]), ['west NotOffered']);
-      assert.deepEqual(told([exporting({ rules: [{}, { match: { origins: ['bgp'] } }] })]), ['west Told 1']);
-      assert.deepEqual(told([exporting({ rules: [{ match: { tags: ['a'] } }] })], '192.0.2.0/24', ['a']), [
-        'west Told 0',
+        }).offeredTo.map(({ cluster, answer, policy }) => [cluster, answer, policy?.rule].join(' ').trim());
+      assert.deepEqual(offered([]), ['west NotOffered']);
+      assert.deepEqual(offered([exporting({ rules: [{}], defaultAction: 'Allow' })]), ['west NotOffered']);
+      assert.deepEqual(offered([exporting({ rules: [{}, { match: { origins: ['bgp'] } }] })]), ['west Offered 1']);
+      assert.deepEqual(offered([exporting({ rules: [{ match: { tags: ['a'] } }] })], '192.0.2.0/24', ['a']), [
+        'west Offered 0',
       ]);
-      assert.deepEqual(told([exporting({ defaultAction: 'Deny' })]), ['west Denied']);
-      assert.deepEqual(told([exporting({ rules: [{ match: { origins: ['bgp'] } }] })], '10.17.9.0/24'), ['west Loop']);
-      assert.deepEqual(told([exporting({ rules: [{ match: { origins: ['bgp'] } }] })], '0.0.0.0/0'), [
+      assert.deepEqual(offered([exporting({ defaultAction: 'Deny' })]), ['west Denied']);
+      assert.deepEqual(offered([exporting({ rules: [{ match: { origins: ['bgp'] } }] })], '10.17.9.0/24'), [
+        'west Loop',
+      ]);
+      assert.deepEqual(offered([exporting({ rules: [{ match: { origins: ['bgp'] } }] })], '0.0.0.0/0'), [
         'west PrefixInvalid',
       ]);
     });
@@ -196,7 +206,7 @@ describe('why an address is reached', () => {
       const found = why('192.0.2.7', ({ west }) => learn(west, '192.0.2.0/24'), false);
       assert.equal(found.answer, 'NotOffered');
       assert.deepEqual(found.next, [
-        'routers of west lead to 192.0.2.0/24, learned by n1, and east is not told: no Export rule that names origin bgp or a tag of it allows it (NotOffered)',
+        'routers of west lead to 192.0.2.0/24, learned by n1, and east is not offered it: no Export rule that names origin bgp or a tag of it allows it (NotOffered)',
       ]);
     });
   });

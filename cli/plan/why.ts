@@ -7,8 +7,8 @@ import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../.
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
 import { specOf, type Snapshot } from '../state/snapshot.ts';
 import { deniedTo, joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
-import { edgesAt, isTaken, stepsFor, toldOf, type Edge, type Told } from './edges.ts';
-import { accessHere, accessTo, toldOfSubnets } from './own-subnets.ts';
+import { edgesAt, isTaken, stepsFor, offeringsOf, type Edge, type Offering } from './edges.ts';
+import { accessHere, accessTo, offeredSubnets } from './own-subnets.ts';
 import { decisionOf, type Decision } from './policy.ts';
 import { listRoutes, type ListedRoute } from './routes.ts';
 
@@ -26,9 +26,9 @@ export interface Why {
   readonly sentence: string;
   readonly local: readonly { readonly subnet: string; readonly vpc: string; readonly cidr: string }[];
   readonly candidates: readonly Candidate[];
-  /** Which other clusters are told of what this one has there, by its subnets or its routers. */
-  readonly told: readonly Told[];
-  /** Who is let in, which no route says. */
+  /** The other clusters, each with what it is offered of this one's subnets and of what its routers lead to. */
+  readonly offeredTo: readonly Offering[];
+  /** Which clusters the Subnets there admit, which no route says. */
   readonly access: readonly string[];
   /** Of the clusters of the candidates. */
   readonly paths: readonly (RemotePathStatus & { readonly cluster: string })[];
@@ -69,10 +69,10 @@ export function explainRoute(near: Snapshot, target: Cidr, far: Snapshot | undef
     target: textOf(target),
     local: local.map(({ subnet, vpc, cidr }) => ({ subnet, vpc, cidr: formatCidr(cidr) })),
     candidates,
-    told: [
-      ...toldOfSubnets(near, target),
+    offeredTo: [
+      ...offeredSubnets(near, target),
       ...edges.flatMap((one) =>
-        toldOf(
+        offeringsOf(
           near,
           one,
           near.remotes.map(({ name }) => name),
@@ -117,7 +117,12 @@ function reached(
   const { isRefused, notes, next } = accessTo(near, far, winners[0]?.cluster ?? '', target);
   const way = wayTo(target, winners);
   if (!isRefused) return { answer: 'Reached', sentence: way, access: notes, next };
-  return { answer: 'Refused', sentence: `${way}; but nothing of ${near.label} is let in there`, access: notes, next };
+  return {
+    answer: 'Refused',
+    sentence: `${way}; but a private Subnet there refuses ${near.label}`,
+    access: notes,
+    next,
+  };
 }
 
 interface LocalNet {

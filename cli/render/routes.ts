@@ -67,14 +67,14 @@ export function renderWhy(why: Why, nowMs: number, paint: Paint): string {
       paint,
     ),
     ...renderSection(
-      'This cluster has it; who is told of it',
+      'This cluster has it, and offers it to',
       renderTable(
         ['PREFIX', 'CLUSTER', 'SWITCH', 'ANSWER', 'POLICY', 'WHY'],
-        why.told.map(({ prefix, cluster, transitSwitch, answer, policy, why: reason }) => [
+        why.offeredTo.map(({ prefix, cluster, transitSwitch, answer, policy, why: reason }) => [
           prefix,
           cluster,
           transitSwitch,
-          toned(answer, answer === 'Told' ? 'good' : 'doubtful'),
+          toned(answer, answer === 'Offered' ? 'good' : 'doubtful'),
           decisionText(policy),
           reason,
         ]),
@@ -91,7 +91,7 @@ export function renderWhy(why: Why, nowMs: number, paint: Paint): string {
       ),
       paint,
     ),
-    ...renderSection('Who is let in', why.access, paint),
+    ...renderSection('Access', why.access, paint),
     ...renderSection('What it needs', why.next, paint),
   ];
   return `${lines.join('\n')}\n`;

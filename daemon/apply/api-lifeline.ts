@@ -1,6 +1,6 @@
 /**
- * A node that loses the API server by a learned route frees itself: nobody could tell it to. In: the kernel's learned routes
- * and whether the API server answers. Out: routes the node does without, and why. An API server that is down is told from a
+ * A node that loses the API server by a learned route frees itself, since no command reaches it. In: the kernel's learned routes
+ * and whether the API server answers. Out: routes the node does without, and why. An API server that is down is distinguished from a
  * bad route by a detour: a host route by the way that the node had before. Only if it answers there, and not by the learned
  * route, is the route withheld, until its router announces it otherwise.
  */

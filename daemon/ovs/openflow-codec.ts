@@ -152,7 +152,7 @@ export interface Drop {
   readonly cookie: bigint;
 }
 
-/** A flow of the first table, whose removal by anybody is told. */
+/** A flow of the first table, with a message at its removal by any controller. */
 export function addDrop({ inPort, match, cookie }: Drop): Buffer {
   return flowMod({ command: command.add, cookie, cookieMask: 0n, priority, match: matchBytes(inPort, match) });
 }

@@ -182,7 +182,7 @@ test('without peers nothing is written; a peer that goes takes its tunnel and it
   assert.deepEqual([server.observed.tunnels, server.observed.probes], [[], []]);
 });
 
-test('programs of the node that do not answer are told at once, and that they do again', async () => {
+test('programs of the node that do not answer are reported at once, and so is their return', async () => {
   const server = new Server();
   server.status = { peers };
   const { status, writer } = open(server);
@@ -220,7 +220,7 @@ describe('gateways of the own cluster', () => {
     assert.deepEqual(states(status.current.tunnels), ['b1 up'], 'figures count the others only');
   });
 
-  it('are told of every second while one is cut off, else every third', async () => {
+  it('are reported every second while one is cut off, else every third', async () => {
     const server = new Server();
     server.status = { peers, siblings: cutOff };
     const { status, writer, clock } = open(server);

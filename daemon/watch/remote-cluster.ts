@@ -5,7 +5,7 @@ import { formatCidr } from '../../lib/net/cidr.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import type { RemoteRoute } from '../state/forwarding.ts';
 
-/** Without what routers there announce, and what is not listed: no router here is told of either. */
+/** Without what routers there announce, and what is not listed: neither is announced to routers here. */
 export function parseRemoteCluster(raw: RawObject): readonly RemoteRoute[] {
   return readRemotePrefixes(raw).listed.flatMap(({ cidr, transitSwitch, isActive, origin }) =>
     isActive && origin !== learnedOrigin ? [{ prefix: formatCidr(cidr), transitSwitch }] : [],

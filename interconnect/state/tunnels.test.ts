@@ -33,7 +33,7 @@ function gateway(
 const at = (seconds: number): number => Date.UTC(2026, 0, 1, 0, 0, seconds);
 
 describe('when a gateway was last seen to come up', () => {
-  it('is told by its own daemon', () => {
+  it('is reported by its own daemon', () => {
     const tunnels = new Tunnels();
     tunnels.set(
       'n1',
@@ -43,7 +43,7 @@ describe('when a gateway was last seen to come up', () => {
     assert.equal(tunnels.upSinceMs('a1'), at(20));
   });
 
-  it('is told by the other gateways where its daemon died with it, and knows nothing of that', () => {
+  it('is reported by the other gateways where its daemon died with it', () => {
     const tunnels = new Tunnels();
     tunnels.set('n1', undefined, gateway('a1', [tunnel('b1', '10')], [tunnel('a2', '10')]));
     tunnels.set('n2', undefined, gateway('a2', [tunnel('b1', '10')], [tunnel('a1', '40')]));

@@ -10,7 +10,7 @@ import { renderTransitSwitch } from './transit-switch.ts';
 
 import { at, conditionsOf, gatewayObject, situation, stateOf } from './testing.ts';
 
-describe('a gateway whose node says nothing, or is told of by others', () => {
+describe('a gateway whose node is silent, or of which others report', () => {
   const alone = { ...local, gatewayNodes: local.gatewayNodes.slice(0, 1) };
   const silent = new Map([['n1', at]]);
   const behind = new Map([['n1', 0]]);

@@ -14,7 +14,7 @@ export interface Ailment extends Problem {
   readonly isKnown: boolean;
 }
 
-/** What an ailment is told by. */
+/** What an ailment is recognized by. */
 export interface Evidence {
   readonly node: string;
   readonly chassis: string;

@@ -66,7 +66,7 @@ function readyOf(node: string, situation: Situation, chassis: string | undefined
   const { local, clashes } = situation;
   const clash = clashes.find((one) => one.node === node);
   if (clash !== undefined) return bad('Ready', clash.problem);
-  // Who is ill, or says nothing, makes no gateway of the node either: that is what follows.
+  // An ailing or silent daemon makes no gateway of the node either: that is a consequence.
   const ailment = chassis === undefined ? undefined : ailmentOf(chassis, situation);
   if (ailment !== undefined)
     return ailment.isKnown ? bad('Ready', ailment) : unknown('Ready', ailment.code, ailment.message);

@@ -49,7 +49,7 @@ interface Counts {
 function verdictOf(cluster: string, { hops, listedHops, prefixes, unlisted }: Counts): Verdict {
   const type = 'PrefixesListed';
   if (unlisted > 0) {
-    const message = `${prefixes - unlisted} of ${prefixes} prefixes are listed, for want of room. Pods reach the other ${unlisted}, but routers are not told of them, packets of routers for them are not forwarded, and new Subnets must keep clear of the networks that hold them (status.unlisted). Let ${cluster} offer fewer prefixes, by aggregates or larger subnets, or refuse some by a RoutePolicy`;
+    const message = `${prefixes - unlisted} of ${prefixes} prefixes are listed, for want of room. Pods reach the other ${unlisted}, but they are not announced to routers, packets of routers for them are not forwarded, and new Subnets must keep clear of the networks that hold them (status.unlisted). Let ${cluster} offer fewer prefixes, by aggregates or larger subnets, or refuse some by a RoutePolicy`;
     return bad(type, { code: 'TooManyPrefixes', message });
   }
   if (hops === listedHops) return good(type, 'Listed', `prefixes: ${prefixes}`);
@@ -110,7 +110,7 @@ function groupsOf(taken: readonly RouteUse[]): {
   return { groups: [...groups.values()], rest };
 }
 
-/** By address; what that cluster has from its routers comes last, since no router here is told of it anyway. */
+/** By address; what that cluster has from its routers comes last, since it is announced to no router here anyway. */
 function inOrder(taken: readonly RouteUse[]): readonly RouteUse[] {
   const sorted = byPrefix(taken, ({ prefix }) => prefix);
   const isLearned = ({ origin }: RouteUse): boolean => origin === learnedOrigin;

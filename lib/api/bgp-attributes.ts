@@ -22,7 +22,7 @@ function communitiesProblem(communities: BgpAttributes['communities'], where: st
     .find((found) => found !== undefined);
   if (problem !== undefined) return fail(problem);
   if (communities?.standard?.includes(llgrStale))
-    return fail(`community ${llgrStale} is LLGR_STALE, with which a path is told to nobody`);
+    return fail(`community ${llgrStale} is LLGR_STALE, with which a path is announced to no peer`);
   const reserved = communities?.large?.find((community) => community.startsWith(`${reservedAsn}:`));
   if (reserved !== undefined) return fail(`large community ${reserved} begins with an AS that nobody can have`);
   return communities?.extended === undefined

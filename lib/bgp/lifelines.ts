@@ -88,7 +88,7 @@ export class Lifelines {
     for (const cidr of networksOf(texts)) this.#networks.add(cidr, what);
   }
 
-  /** Who has all addresses of the prefix: no route for it, ever. */
+  /** The owner of all addresses of the prefix: no route for it, ever. */
   holderOf(cidr: Cidr): string | undefined {
     return this.#networks.coverOf(cidr);
   }

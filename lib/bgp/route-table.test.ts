@@ -292,7 +292,7 @@ test('worked on object by object in any order, the table is what a build of ever
   }
 });
 
-test('prefixes that no router may be told of are announced from no source', () => {
+test('prefixes that may not be announced are announced from no source', () => {
   const special = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/4', '240.0.0.0/4', 'fe80::/10', 'ff00::/8', '::ffff:0:0/96'];
   const whole = ['0.0.0.0/0', '::/0'];
   const subnets = outcome({

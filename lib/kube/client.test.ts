@@ -175,7 +175,7 @@ describe('client', () => {
     assert.deepEqual(seen, ['GET', 'PATCH']);
   });
 
-  test('an API server that goes on refusing is told of after the patience, or at once without one', async () => {
+  test('an API server that goes on refusing is reported after the patience, or at once without one', async () => {
     await using door = await openDoor(server, { cuts: Infinity });
     const impatient = openKube({ kubeconfig: door.kubeconfig, userAgent: 'test', patienceMs: 0 });
     const refused = { name: 'KubeUnreachable', isUnsent: true, message: /Client network socket disconnected before/ };

@@ -148,7 +148,7 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
 });
 
-test('an advertisement says who is not told: a peer that is not there, or none on its nodes', () => {
+test('an advertisement names peers that do not get it: one that is not there, or none on its nodes', () => {
   const at = (
     spec: object,
     peers = [peerOf('tor', '10.0.0.254', { nodeSelector: { matchLabels: { rack: 'a' } } })],

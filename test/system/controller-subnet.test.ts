@@ -291,7 +291,7 @@ describe('a subnet that changes', () => {
 });
 
 describe('a namespace', () => {
-  test('whose subnet is being deleted: its pods wait, and are told for what', async () => {
+  test('whose subnet is being deleted: its pods wait, with the reason in an event', async () => {
     await bed.createNamespace('closing');
     await bed.createSubnet('closing', { cidrBlock: '10.66.0.0/24', namespaces: ['closing'] });
     await bed.createPod('there', { namespace: 'closing' });
@@ -306,7 +306,7 @@ describe('a namespace', () => {
     await bed.kube.delete(subnets, { name: 'opened' });
   });
 
-  test('that subnets of two VPCs ask for stays where it was, over a restart; the other subnet and the namespace are told', async () => {
+  test('that subnets of two VPCs ask for stays where it was, over a restart; the other subnet and the namespace get an event', async () => {
     await bed.kube.create(vpcs, { apiVersion: 'kubeovn.io/v1', kind: 'Vpc', metadata: { name: 'blue' }, spec: {} });
     await bed.createNamespace('asked');
     await bed.createSubnet('first', { cidrBlock: '10.68.0.0/24', vpc: 'blue', namespaces: ['asked'] });

@@ -1,5 +1,5 @@
 /**
- * A gateway dies where nobody else of its cluster is left to tell its successor that the successor is not the one cut off: a
+ * A gateway dies where no other node of its cluster is left to show its successor that the successor is not the one cut off: a
  * lab of its own of two clusters of two nodes, all of them gateways, with pods of two VPCs on the nodes that live on.
  */
 import assert from 'node:assert/strict';

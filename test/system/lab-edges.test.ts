@@ -179,7 +179,7 @@ describe('a prefix behind a router of the other cluster', () => {
     const [source, host] = await senderOf();
     assert.equal(source, await lab.addressOf('west', `${namespace}/walker`));
     assert.match(host ?? '', /^east\/n[12]$/);
-    await untilWhy('east', /198\.51\.100\.0\/24 +west +ts +Told +to-west rules\[0\]/);
+    await untilWhy('east', /198\.51\.100\.0\/24 +west +ts +Offered +to-west rules\[0\]/);
     await untilWhy('west', /has a route to cluster east by 198\.51\.100\.0\/24/);
   });
 

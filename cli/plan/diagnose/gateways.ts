@@ -49,7 +49,7 @@ export function checkGatewayHealth({ near }: Side): Outcome | undefined {
   return failedIf(causes, `${plural(nodes.length, 'gateway node')} well`);
 }
 
-/** Each by one name: what its node, its agent and its databases say of the same program is not told thrice. */
+/** Each by one name: what its node, its agent and its databases report of the same program is listed once. */
 function healthCauses(near: Snapshot, node: Node): readonly Cause[] {
   const said = nodeCauses(near, node);
   const ailment = ailmentCause(near, node);
@@ -202,7 +202,7 @@ function unknownChassis(near: Snapshot, node: Node): readonly Cause[] {
   const ready = conditionOf(gateway?.status.conditions, 'Ready');
   const name = chassisOf(near, node);
   const inOvn = near.ovn?.chassis.find((chassis) => chassis.name === name);
-  // A node without a daemon, or without Open vSwitch, is made no gateway: that is what follows, and told by the steps of those.
+  // A node without a daemon, or without Open vSwitch, is made no gateway: the steps of the daemon and of Open vSwitch report the cause.
   if (isTold(near, node)) return [];
   if (isUnheardOf(gateway)) {
     const message = `the daemon of gateway node ${node.name} has never said anything, and it is what makes the node a gateway`;

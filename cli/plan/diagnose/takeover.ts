@@ -1,4 +1,4 @@
-/** The step that looks ahead: would the next gateway that dies be stood in for. What is so now is told by the others. */
+/** The step that looks ahead: would another gateway take over from the next one that dies. The other steps report the present. */
 import { falseCondition } from '../../state/snapshot.ts';
 import { selectedNodes } from './gateways.ts';
 import { cause, failedIf, type Cause, type Outcome, type Side } from './step.ts';

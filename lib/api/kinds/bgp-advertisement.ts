@@ -37,7 +37,7 @@ const communities = z
               { rule: partsUpTo(65535), message: 'a standard community is asn:value, each up to 65535' },
               {
                 rule: `self != '${llgrStale}'`,
-                message: `${llgrStale} is LLGR_STALE (RFC 9494), which only a router gives to routes that it keeps: nobody would be told`,
+                message: `${llgrStale} is LLGR_STALE (RFC 9494), which only a router gives to routes that it keeps: no peer would get the prefix`,
               },
             ),
           ),

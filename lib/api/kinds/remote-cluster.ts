@@ -81,13 +81,13 @@ export const remoteClusterStatus = z.object({
   prefixes: z
     .array(remotePrefixes)
     .describe(
-      'Every prefix that is not rejected, at most 10,000, those of a kind together: what new Subnets are compared with, what is forwarded for routers, what they are told of.',
+      'Every prefix that is not rejected, at most 10,000, those of a kind together: what new Subnets are compared with, what is forwarded for routers, what is announced to them.',
     )
     .optional(),
   unlisted: z
     .array(unlistedPrefixes)
     .describe(
-      'Prefixes for which `prefixes` has no room. Pods reach them; routers are not told of them, and no new Subnet may overlap the networks that hold them.',
+      'Prefixes for which `prefixes` has no room. Pods reach them; they are not announced to routers, and no new Subnet may overlap the networks that hold them.',
     )
     .optional(),
   routesActive: z.int().optional(),

@@ -84,7 +84,7 @@ export const routeRule = z
       .max(16)
       .optional()
       .describe(
-        'Added to the prefix. Export: the others see them; a prefix has the same tags for all that are told of it.',
+        'Added to the prefix. Export: the others see them; a prefix has the same tags in every cluster that it is offered to.',
       ),
     setPreference: z
       .int()

@@ -11,7 +11,7 @@ export function hostPrefix(ip: string): string {
   return `${ip}/${ip.includes(':') ? 128 : 32}`;
 }
 
-/** Collects the offers and refusals of one object. Whatever brings it, no prefix gets past here that no router may be told of. */
+/** Collects the offers and refusals of one object. Whatever brings it, no prefix gets past here that may not be announced. */
 export class Collected implements ObjectOffers {
   readonly #offers: Offer[] = [];
   readonly refusals: Refusal[] = [];
@@ -79,7 +79,7 @@ export class Collected implements ObjectOffers {
   }
 }
 
-/** What some addresses of a prefix are for, where no router may be told of it. */
+/** What some addresses of a prefix are for, where it may not be announced. */
 function useOf(prefix: string): string | undefined {
   const cidr = parseCidr(prefix);
   return cidr === undefined ? 'nothing' : specialUse(cidr);
