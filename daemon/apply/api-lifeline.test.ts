@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { MultipathRoute } from '../../lib/netlink/multipath.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { ApiLifeline } from './api-lifeline.ts';
 
 const route = (destination: string): MultipathRoute => ({
@@ -13,10 +14,17 @@ const route = (destination: string): MultipathRoute => ({
 
 /** A node whose API server is reached by these routes, or is not; `bad` ones lead elsewhere. */
 function nodeWith({ bad, isDown = false, isComplete = true }: { bad: string; isDown?: boolean; isComplete?: boolean }) {
-  const world = { routes: [route('0.0.0.0/0'), route('10.0.0.0/8'), route('198.51.100.0/24')], isDown, nowMs: 0 };
+  const world = {
+    routes: [route('0.0.0.0/0'), route('10.0.0.0/8'), route('198.51.100.0/24')],
+    isDown,
+    nowMs: 0,
+    /** Whether the kernel takes no route, as where the uplink is down. */
+    isRefusing: false,
+  };
   const servers = { all: ['10.5.5.10'], isComplete };
   let isBeside = false;
   const log: string[] = [];
+  const said: string[] = [];
   const has = (destination: string): boolean => world.routes.some((one) => one.destination === destination);
   const isReached = () => Promise.resolve(!world.isDown && (isBeside || !has(bad)));
   const leading = ['0.0.0.0/0', '10.0.0.0/8'];
@@ -26,6 +34,7 @@ function nodeWith({ bad, isDown = false, isComplete = true }: { bad: string; isD
     wouldLeadTo: () => Promise.resolve(new Set(leading)),
     begin: () => {
       isBeside = true;
+      if (world.isRefusing) return Promise.reject(new NetlinkError('ENETDOWN', 'route 10.5.5.10/32'));
       log.push('detour');
       return Promise.resolve([route('10.5.5.10/32')]);
     },
@@ -37,21 +46,26 @@ function nodeWith({ bad, isDown = false, isComplete = true }: { bad: string; isD
       return Promise.resolve();
     },
     restore: (back: readonly MultipathRoute[]) => {
+      const error = new NetlinkError('ENETDOWN', 'route');
+      if (world.isRefusing) return Promise.resolve(back.map((one) => ({ route: one, error })));
       world.routes.push(...back);
       log.push(`restored ${back.length}`);
+      return Promise.resolve([]);
+    },
+    clear: () => {
+      isBeside = false;
       return Promise.resolve();
     },
-    clear: () => Promise.resolve(),
   };
   const lifeline = new ApiLifeline({
     detour,
     servers,
     isWell: isReached,
     isReached,
-    log: { warn: () => undefined },
+    log: { warn: (...parts: readonly unknown[]) => void said.push(String(parts[1])) },
     nowMs: () => world.nowMs,
   });
-  return { world, servers, lifeline, log };
+  return { world, servers, lifeline, log, said };
 }
 
 const both = ['0.0.0.0/0 172.31.1.1', '10.0.0.0/8 172.31.1.1'];
@@ -98,4 +112,35 @@ test('before the cluster was read all routes are tried without, rarely, and what
   servers.isComplete = true;
   await lifeline.look();
   assert.deepEqual([...lifeline.withheld], both);
+});
+
+test('an uplink that goes down while a detour is tried ends nothing: it is said once, cleared away and tried again', async () => {
+  const { world, lifeline, log, said } = nodeWith({ bad: '10.0.0.0/8' });
+  world.isRefusing = true;
+  for (let times = 0; times < 3; times++) await lifeline.look();
+  assert.deepEqual([lifeline.withheld.size, world.routes.length, log], [0, 3, []]);
+  assert.deepEqual(said.length, 1);
+  assert.match(said[0] ?? '', /route 10\.5\.5\.10\/32: ENETDOWN.*tried again/);
+  world.isRefusing = false;
+  await lifeline.look();
+  assert.deepEqual([[...lifeline.withheld], log], [both, ['detour', 'without 2']]);
+});
+
+test('routes that the kernel does not take back after a trial are put back later, and no more once the cluster was read', async () => {
+  const { world, servers, lifeline, log, said } = nodeWith({ bad: 'none', isDown: true, isComplete: false });
+  world.isRefusing = true;
+  for (let times = 0; times < 3; times++) await lifeline.look();
+  assert.deepEqual([world.routes.length, log, said.length], [0, ['without 3'], 1]);
+  assert.match(said[0] ?? '', /ENETDOWN.*tried again/);
+  world.isRefusing = false;
+  await lifeline.look();
+  await lifeline.look();
+  assert.deepEqual([world.routes.length, log], [3, ['without 3', 'restored 3']]);
+  world.nowMs = 60_000;
+  world.isRefusing = true;
+  await lifeline.look();
+  servers.isComplete = true;
+  world.isRefusing = false;
+  await lifeline.look();
+  assert.equal(world.routes.length, 0, 'what BgpNodeState says is made by the routes of the kernel');
 });

@@ -6,6 +6,7 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MultipathRoute } from '../../lib/netlink/multipath.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { LearnedDetour } from '../host/learned-detour.ts';
 import { hopKey, prefixOf, Withheld } from '../state/withheld.ts';
@@ -33,6 +34,12 @@ export class ApiLifeline {
   #isCoarse = false;
   #blindTrials = 0;
   #nextBlindMs = 0;
+  /** Whether detours may be in the kernel: those of the run before, or of a trial that the kernel broke off. */
+  #isLittered = true;
+  /** Routes that a trial took away and that are to come back. */
+  #taken: readonly MultipathRoute[] = [];
+  /** What the kernel refused last, which is said once. */
+  #refusal: string | undefined;
   #told: ReadonlySet<string> = new Set();
   #timer: NodeJS.Timeout | undefined;
   readonly #listeners = new Set<() => void>();
@@ -65,9 +72,8 @@ export class ApiLifeline {
     if (this.#withheld.size !== before) this.#tell();
   }
 
-  /** Looks after it until the signal aborts. @throws NetlinkError */
+  /** Looks after it until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
-    await this.#options.detour.clear();
     while (!signal.aborted) {
       await this.look();
       await pause(everyMs, undefined, { signal, ref: false }).catch(() => undefined);
@@ -75,8 +81,28 @@ export class ApiLifeline {
     clearTimeout(this.#timer);
   }
 
-  /** One look. @throws NetlinkError */
+  /** One look. What the kernel refuses, as while an uplink goes down, is said; the next look tries it again. */
   async look(): Promise<void> {
+    try {
+      await this.#tidy();
+      await this.#try();
+    } catch (error) {
+      if (!(error instanceof NetlinkError)) throw error;
+      this.#say(error);
+    }
+  }
+
+  /** What an earlier trial left behind comes first: it would decide what is reached. */
+  async #tidy(): Promise<void> {
+    const { detour, servers } = this.#options;
+    if (this.#isLittered) await detour.clear();
+    this.#isLittered = false;
+    // Once the cluster is known, its BgpNodeState says which routes there are.
+    if (servers.isComplete) this.#taken = [];
+    else await this.#restore();
+  }
+
+  async #try(): Promise<void> {
     const { detour, servers, isWell, isReached } = this.#options;
     if (servers.isComplete) await this.#narrow();
     const suspects = servers.isComplete ? await detour.leadingTo(servers.all) : await detour.all();
@@ -87,36 +113,64 @@ export class ApiLifeline {
 
   async #tryDetour(suspects: readonly MultipathRoute[]): Promise<void> {
     const { detour, servers, isReached } = this.#options;
+    this.#isLittered = true;
     const way = await detour.begin(servers.all);
+    this.#refusal = undefined;
     try {
       if (way.length > 0 && (await isReached())) await this.#withhold(suspects);
     } finally {
       await detour.end(way);
     }
+    this.#isLittered = false;
   }
 
   /** Without knowing where the API servers are there is no detour to them. */
   async #tryWithout(suspects: readonly MultipathRoute[]): Promise<void> {
     const { detour, servers, isReached, nowMs } = this.#options;
     if (nowMs() < this.#nextBlindMs) return;
+    this.#taken = [...this.#taken, ...suspects];
     await detour.end(suspects);
     if (await isReached()) {
+      this.#taken = [];
       await this.#withhold(suspects);
       this.#isCoarse = !servers.isComplete;
       return;
     }
-    await detour.restore(suspects);
+    await this.#restore();
     this.#blindTrials += 1;
     this.#nextBlindMs = nowMs() + Math.min(blindTrialMs.base * 2 ** (this.#blindTrials - 1), blindTrialMs.most);
+  }
+
+  async #restore(): Promise<void> {
+    if (this.#taken.length === 0) return;
+    const refused = await this.#options.detour.restore(this.#taken);
+    this.#taken = refused.map(({ route }) => route);
+    const [first] = refused;
+    if (first === undefined) this.#refusal = undefined;
+    else this.#say(first.error);
+  }
+
+  #say({ code, message }: NetlinkError): void {
+    if (this.#refusal === message) return;
+    this.#refusal = message;
+    const what = 'while a way to the API server past learned routes was looked for';
+    this.#options.log.warn(
+      { code },
+      `the kernel refused ${message}, ${what}; it is tried again in ${everyMs / 1000} s`,
+    );
   }
 
   async #withhold(routes: readonly MultipathRoute[]): Promise<void> {
     const { detour, nowMs, log } = this.#options;
     this.#withheld.add(routes.flatMap(keysOf), nowMs());
-    await detour.end(routes);
     const prefixes = routes.map(({ destination }) => destination);
     log.warn({ prefixes }, 'the API server was not reached by learned routes and is without them; they are withheld');
-    this.#tell();
+    // What the kernel does not let go of here goes by the plan of learned routes.
+    try {
+      await detour.end(routes);
+    } finally {
+      this.#tell();
+    }
   }
 
   /** Of all that was withheld at the start, what leads to an API server stays withheld. */

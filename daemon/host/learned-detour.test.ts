@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { bgpProtocol, type MultipathRoute } from '../../lib/netlink/multipath.ts';
+import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { LearnedDetour } from './learned-detour.ts';
 import { learnedMetric } from './learned-routes.ts';
 
@@ -22,7 +23,8 @@ const learned = (destination: string, gateway = '172.31.1.1'): MultipathRoute =>
     metric: destination.includes(':') ? learnedMetric.v6 : learnedMetric.v4,
   });
 
-function kernelOf(...routes: MultipathRoute[]) {
+/** @param down links that are down: the kernel takes no route with a hop on one */
+function kernelOf(routes: MultipathRoute[], down: ReadonlySet<number> = new Set()) {
   const keyOf = ({ destination, metric }: MultipathRoute): string => `${destination} ${metric}`;
   const without = (one: MultipathRoute): void => {
     const at = routes.findIndex((each) => keyOf(each) === keyOf(one));
@@ -31,6 +33,8 @@ function kernelOf(...routes: MultipathRoute[]) {
   const netlink = {
     multipathRoutes: () => Promise.resolve([...routes]),
     setMultipath: (one: MultipathRoute) => {
+      const isDown = one.hops.some(({ index }) => down.has(index));
+      if (isDown) return Promise.reject(new NetlinkError('ENETDOWN', `route ${one.destination}`));
       without(one);
       routes.push(one);
       return Promise.resolve();
@@ -46,7 +50,7 @@ const texts = (routes: readonly MultipathRoute[]): readonly string[] =>
   );
 
 test('a learned route leads to an address where it comes before the node’s own way', async () => {
-  const { detour } = kernelOf(
+  const { detour } = kernelOf([
     route('172.30.1.0/24', undefined, { protocol: 2 }),
     route('0.0.0.0/0', '172.30.1.254', { metric: 100 }),
     route('10.7.0.0/16', '172.30.1.253'),
@@ -55,7 +59,7 @@ test('a learned route leads to an address where it comes before the node’s own
     learned('10.7.0.0/16'),
     learned('172.30.0.0/16'),
     learned('::/0', 'fd00:31:1::1'),
-  );
+  ]);
   const leading = async (address: string) => (await detour.leadingTo([address])).map(({ destination }) => destination);
   assert.deepEqual(await leading('10.5.5.10'), ['0.0.0.0/0', '10.0.0.0/8']);
   assert.deepEqual(await leading('203.0.113.1'), ['0.0.0.0/0']);
@@ -68,7 +72,7 @@ test('a learned route leads to an address where it comes before the node’s own
 
 test('a detour goes by the node’s own way, for its addresses alone, and leaves nothing', async () => {
   const before = [route('0.0.0.0/0', '172.30.1.254', { metric: 100 }), learned('0.0.0.0/0'), learned('10.5.5.0/24')];
-  const { routes, detour } = kernelOf(...before);
+  const { routes, detour } = kernelOf([...before]);
   const way = await detour.begin(['10.5.5.10', 'fd00:5::1']);
   assert.deepEqual(texts(way), ['10.5.5.10/32 172.30.1.254 85']);
   assert.deepEqual(texts(await detour.leadingTo(['10.5.5.10'])).length, 2, 'a detour is no way of the node itself');
@@ -77,4 +81,28 @@ test('a detour goes by the node’s own way, for its addresses alone, and leaves
   await detour.begin(['10.5.5.10']);
   await detour.clear();
   assert.deepEqual(routes, before);
+});
+
+test('a detour goes by those uplinks of the node that are up', async () => {
+  const hops = [
+    { gateway: '172.30.1.254', index: 7, isDown: true },
+    { gateway: '172.30.2.254', index: 8 },
+  ] as const;
+  const { detour } = kernelOf([route('0.0.0.0/0', undefined, { hops, metric: 100 })], new Set([7]));
+  assert.deepEqual(texts(await detour.begin(['10.5.5.10'])), ['10.5.5.10/32 172.30.2.254 85']);
+});
+
+test('a route that the kernel does not take back keeps no other one away, and is named with the reason', async () => {
+  const down = new Set([9]);
+  const onNine = { ...learned('10.0.0.0/8'), hops: [{ gateway: '172.31.9.1', index: 9 }] };
+  const { routes, detour } = kernelOf([], down);
+  const refused = await detour.restore([onNine, learned('0.0.0.0/0')]);
+  assert.deepEqual(
+    refused.map(({ route: { destination }, error }) => [destination, error.code]),
+    [['10.0.0.0/8', 'ENETDOWN']],
+  );
+  assert.deepEqual(texts(routes), ['0.0.0.0/0 172.31.1.1 86']);
+  down.clear();
+  assert.deepEqual(await detour.restore([onNine]), []);
+  assert.equal(routes.length, 2);
 });

@@ -9,6 +9,12 @@ import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { isLearned, learnedMetric } from './learned-routes.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 
+/** A route that the kernel did not take, and why. */
+export interface RefusedRoute {
+  readonly route: MultipathRoute;
+  readonly error: NetlinkError;
+}
+
 export class LearnedDetour {
   readonly #netlink: Pick<Rtnetlink, 'multipathRoutes' | 'setMultipath' | 'deleteMultipath'>;
 
@@ -38,16 +44,21 @@ export class LearnedDetour {
     );
   }
 
-  /** Leads these addresses by the node's own way. @returns what `end` takes; none where the node has no other way by a router */
+  /**
+   * Leads these addresses by the node's own way.
+   * @returns what `end` takes; none where the node has no other way by a router
+   * @throws NetlinkError where the kernel refuses one, as where an uplink goes down meanwhile; `clear` takes the others away
+   */
   async begin(addresses: readonly string[]): Promise<readonly MultipathRoute[]> {
     const routes = await this.#main();
     const detours = addresses.flatMap((address): MultipathRoute[] => {
       const ip = parseIp(address);
       const own = ip && ownWay(routes, ip);
-      if (ip === undefined || own === undefined || own.hops.some(({ gateway }) => gateway === undefined)) return [];
+      const hops = own?.hops.filter(({ isDown }) => isDown !== true) ?? [];
+      if (ip === undefined || hops.length === 0 || hops.some(({ gateway }) => gateway === undefined)) return [];
       const metric = ip.family === 4 ? detourMetric.v4 : detourMetric.v6;
       const destination = `${address}/${bitsOf(ip.family)}`;
-      return [{ destination, hops: own.hops, table: mainTable, metric, protocol: bgpProtocol }];
+      return [{ destination, hops, table: mainTable, metric, protocol: bgpProtocol }];
     });
     for (const route of detours) await this.#netlink.setMultipath(route, true);
     return detours;
@@ -58,11 +69,22 @@ export class LearnedDetour {
     for (const route of routes) await unlessGone(this.#netlink.deleteMultipath(route));
   }
 
-  async restore(routes: readonly MultipathRoute[]): Promise<void> {
-    for (const route of routes) await this.#netlink.setMultipath(route, true);
+  /** @returns those that the kernel does not take now, as where their link went down meanwhile */
+  async restore(routes: readonly MultipathRoute[]): Promise<readonly RefusedRoute[]> {
+    const refused: RefusedRoute[] = [];
+    for (const route of routes) {
+      const hops = route.hops.filter(({ isDown }) => isDown !== true);
+      try {
+        await this.#netlink.setMultipath(hops.length === 0 ? route : { ...route, hops }, true);
+      } catch (error) {
+        if (!(error instanceof NetlinkError)) throw error;
+        refused.push({ route, error });
+      }
+    }
+    return refused;
   }
 
-  /** Detours of a process that ended meanwhile. */
+  /** Detours of a process that ended meanwhile, or that the kernel took in part. @throws NetlinkError */
   async clear(): Promise<void> {
     await this.end((await this.#main()).filter(isDetour));
   }

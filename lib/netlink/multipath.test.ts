@@ -30,3 +30,16 @@ test('a route is read back as it was written: hops of both families, a default r
   const [first] = routes;
   assert.deepEqual(first && readMultipath(Buffer.concat(encodeMultipath(first, []))), []);
 });
+
+test('hops of links that are down are told from the others', () => {
+  const hops = [
+    { gateway: '172.30.1.1', index: 7 },
+    { gateway: '172.30.2.1', index: 8 },
+  ];
+  const data = Buffer.concat(encodeMultipath({ destination: '0.0.0.0/0', ...common }, hops));
+  // struct rtnexthop: length, flags, hops, interface. RTNH_F_ONLINK with RTNH_F_DEAD and RTNH_F_LINKDOWN.
+  const first = data.indexOf(Buffer.from([16, 0, 4, 0, 7]));
+  data.writeUInt8(4 | 1 | 16, first + 2);
+  const [route] = readMultipath(data);
+  assert.deepEqual(route?.hops, [{ ...hops[0], isDown: true }, hops[1]]);
+});

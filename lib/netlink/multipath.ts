@@ -11,6 +11,8 @@ export interface PathHop {
   readonly gateway: string | undefined;
   /** Of the outgoing interface. */
   readonly index: number;
+  /** As the kernel reports it: no packet takes this hop, and no route is made with it. */
+  readonly isDown?: true;
 }
 
 /** A unicast route. */
@@ -29,6 +31,8 @@ const AF = { INET: 2, INET6: 10 } as const;
 const RTN_UNICAST = 1;
 /** The gateway is on that link whatever routes say, also where the route itself covers the gateway. */
 const RTNH_F_ONLINK = 4;
+/** RTNH_F_DEAD | RTNH_F_LINKDOWN */
+const downFlags = 1 | 16;
 const hopHeaderLength = 8;
 
 /** What a route is told apart by; without hops it is one to delete. */
@@ -64,7 +68,7 @@ export function readMultipath(data: Buffer): readonly MultipathRoute[] {
   const attributes = wire.readAttributes(data.subarray(12));
   const [family, prefix = 0, , , headerTable = 0, protocol = 0, , type] = data;
   if (type !== RTN_UNICAST) return [];
-  const hops = readHops(attributes);
+  const hops = readHops(attributes, data[8] ?? 0);
   if (hops.length === 0) return [];
   const [network, table, metric] = [RTA.DST, RTA.TABLE, RTA.PRIORITY].map((name) => attributes.get(name));
   const any = family === AF.INET ? '0.0.0.0' : '::';
@@ -79,20 +83,25 @@ export function readMultipath(data: Buffer): readonly MultipathRoute[] {
   ];
 }
 
-function readHops(attributes: ReadonlyMap<number, Buffer>): readonly PathHop[] {
+/** @param flags of the route, which are those of its only hop */
+function readHops(attributes: ReadonlyMap<number, Buffer>, flags: number): readonly PathHop[] {
   const oif = attributes.get(RTA.OIF);
   const paths = attributes.get(RTA.MULTIPATH);
-  if (paths === undefined)
-    return oif === undefined ? [] : [{ gateway: readGateway(attributes), index: wire.readU32(oif) }];
+  if (paths === undefined) return oif === undefined ? [] : [readHop(attributes, wire.readU32(oif), flags)];
   const hops: PathHop[] = [];
   for (let offset = 0; offset + hopHeaderLength <= paths.length;) {
     const length = wire.readU16(paths, offset);
     if (length < hopHeaderLength) break;
     const own = wire.readAttributes(paths.subarray(offset + hopHeaderLength, offset + length));
-    hops.push({ gateway: readGateway(own), index: wire.readU32(paths, offset + 4) });
+    hops.push(readHop(own, wire.readU32(paths, offset + 4), paths[offset + 2] ?? 0));
     offset += (length + 3) & ~3;
   }
   return hops;
+}
+
+function readHop(attributes: ReadonlyMap<number, Buffer>, index: number, flags: number): PathHop {
+  const hop = { gateway: readGateway(attributes), index };
+  return (flags & downFlags) === 0 ? hop : { ...hop, isDown: true };
 }
 
 function readGateway(attributes: ReadonlyMap<number, Buffer>): string | undefined {
