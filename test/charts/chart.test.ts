@@ -201,6 +201,15 @@ describe('rights', () => {
       }
   });
 
+  test('until the new controller leads, the one of the release before has the right to give pods their addresses', () => {
+    const rules = (roles.find(({ metadata }) => metadata.name === 'isthmus-controller')?.['rules'] ?? []) as Rule[];
+    for (const resource of ['pods', 'pods/status'])
+      assert.ok(
+        rules.some(({ resources, verbs }) => resources?.includes(resource) && verbs.includes('patch')),
+        resource,
+      );
+  });
+
   test('secrets are read in the namespace of the release only, by interconnect and hub, and those with passwords by speakers', () => {
     const isOfSecrets = ({ resources }: Rule): boolean => resources?.includes('secrets') === true;
     const readers = roles.filter(({ rules }) => (rules as readonly Rule[]).some(isOfSecrets));
