@@ -1,5 +1,6 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
+import { egressConflict } from './gateway/egress.ts';
 import { familyWithoutExit } from './gateway/status.ts';
 import { formerGatewaySentence } from './subnet/former-gateways.ts';
 import { subnetProblems } from './subnet/problems.ts';
@@ -23,13 +24,14 @@ function deletionMessage(view: View, name: string): string {
 /** What keeps a Subnet from being as its spec asks, although there is nothing wrong with the spec. */
 const passing = new Set(['GatewayNotReady', 'GatewayNodeNotFound', 'VipInUse', 'NoAvailableAddress', 'SubnetNotReady']);
 
-/** Several at once as one: the first one's code, and a sentence of each. */
+/** Several at once as one: a sentence of each, and the first one's code; a lost claim leads, as the reason tells it after a restart. */
 function together(problems: readonly Problem[]): Problem | undefined {
   const [first] = problems;
   if (first === undefined) return undefined;
   const named = problems.slice(0, namedProblems).map(({ message }) => message);
   const rest = problems.length > namedProblems ? [`and ${problems.length - namedProblems} more problems`] : [];
-  return { code: first.code, message: [...named, ...rest].join('; ') };
+  const { code } = problems.find((one) => one.code === egressConflict) ?? first;
+  return { code, message: [...named, ...rest].join('; ') };
 }
 
 /** What is to be said of a Subnet that is as its spec asks. */

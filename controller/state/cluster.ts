@@ -28,6 +28,7 @@ import { ActiveGateways } from './active-gateways.ts';
 import { Addresses } from './addresses.ts';
 import { essenceOf, essenceOfSpec, essenceOfSubnet, text } from './essence.ts';
 import type { ForeignPort } from './foreign-port.ts';
+import { listedIn } from './objects.ts';
 import type { Kinds } from './objects.ts';
 import { LearnedRoutes } from './learned-routes.ts';
 import { NodeTraits } from './node-traits.ts';
@@ -221,6 +222,10 @@ export class Cluster implements View {
       const isAsked = vpc?.spec.namespaces.includes(name) === true || (subnet && asks(subnet, name, labels)) === true;
       if (subnet !== undefined && isAsked) this.#vpcsHeld.set(name, vpcNameOf(subnet.spec));
     }
+    for (const vpc of this.vpcs.values())
+      for (const namespace of listedIn(vpc, 'namespaces'))
+        if (vpc.spec.namespaces.includes(namespace) && !this.#vpcsHeld.has(namespace))
+          this.#vpcsHeld.set(namespace, vpc.name);
     this.#links = linksInForce(this, true);
     // Once before verdicts are given, which depend on what is in use, and once in subnets they brought.
     this.#ports.restore(rows);

@@ -338,19 +338,40 @@ export function podKey(pod: { readonly namespace: string; readonly name: string 
   return `${pod.namespace}/${pod.name}`;
 }
 
-/** What the controller said last of an object: its spec is in force, its former spec was, or neither. */
-function rightOf({ conditions, generation }: ApiObjectFacts): number {
-  const validated = conditions.find(({ type }) => type === 'Validated');
-  if (validated?.status !== 'True') return 2;
-  return validated.observedGeneration === generation ? 0 : 1;
+/** How good an object's right to a claim is, by its status; the lowest is the best. */
+type Right<T> = (object: T) => number;
+
+/**
+ * Of kinds with one claim: the controller judged the spec as it is, a former one, or refused the claim. `refusals` are the reasons of
+ * Validated that stand for a refusal; another flaw of the spec takes nothing from what is in force. Without them every flaw does.
+ */
+export function unlessRefused(refusals?: ReadonlySet<string>): Right<ApiObjectFacts> {
+  return ({ conditions, generation }) => {
+    const validated = conditions.find(({ type }) => type === 'Validated');
+    const isFlawed = validated !== undefined && validated.status !== 'True';
+    const isRefused = isFlawed && (refusals === undefined || refusals.has(validated.reason ?? ''));
+    if (validated === undefined || isRefused) return 2;
+    return validated.observedGeneration === generation ? 0 : 1;
+  };
+}
+
+/** Of kinds with many claims: a list of the status names those in force. `claimOf` gives the claim in question. */
+export function whereListed<T extends ApiObjectFacts>(field: string, claimOf: (object: T) => string): Right<T> {
+  return (object) => (listedIn(object, field).includes(claimOf(object)) ? 0 : 1);
+}
+
+/** The texts in a list of an object's status. */
+export function listedIn({ status }: ApiObjectFacts, field: string): readonly string[] {
+  const listed = status[field];
+  return Array.isArray(listed) ? listed.filter((one) => typeof one === 'string') : [];
 }
 
 /**
  * The order in which objects get what only one can have: what is in force keeps it, against older objects that come to ask for it
  * by an edit, too; then by age. The status tells what is in force, so that a restart decides the same.
  */
-export function byRight(a: ApiObjectFacts, b: ApiObjectFacts): number {
-  return rightOf(a) - rightOf(b) || byAge(a, b);
+export function byRight<T extends ApiObjectFacts>(rightOf: Right<T>): (a: T, b: T) => number {
+  return (a, b) => rightOf(a) - rightOf(b) || byAge(a, b);
 }
 
 /** By age, then name: the order in which objects have a say. */

@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planIpPoolConditions } from '../plan/address/ip-pool.ts';
+import { planSubnetConditions } from '../plan/conditions.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
+import { nameConflictOf } from '../plan/security-group/names.ts';
 import { planVlanConditions } from '../plan/underlay/vlan.ts';
-import { basic, created, meta, subnet, told, vpc } from '../testing-vpcs.ts';
+import { basic, created, meta, peers, subnet, told, vpc } from '../testing-vpcs.ts';
 import { network } from '../testing-underlay.ts';
+import { planVpcStatus } from '../plan/vpc/status.ts';
 import { parseIpPool } from '../watch/addresses.ts';
+import { parseSecurityGroup, parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseVlan } from '../watch/underlay.ts';
 import { parseNamespace } from '../watch/workloads.ts';
-import type { Cluster } from './cluster.ts';
+import { Cluster } from './cluster.ts';
 
 type Write = (cluster: Cluster, name: string, spec: object, more: object) => void;
 interface Kind {
@@ -66,6 +70,103 @@ describe('what is in force keeps', () => {
       next.settle();
       assert.deepEqual([validated(next, 'young'), validated(next, 'old')], ['Validated', code]);
     });
+
+  const said = (status: string, reason: string, observedGeneration: number): object => ({
+    conditions: [{ type: 'Validated', status, reason, observedGeneration, lastTransitionTime: '' }],
+  });
+
+  test('the id of a Vlan whose ProviderNetwork was away, against an older Vlan that was refused', () => {
+    const cluster = basic();
+    const spec = { id: 10, provider: 'net1' };
+    const write = (name: string, more: object, status: object): void =>
+      cluster.change('vlans', name, parseVlan({ metadata: meta(name, { ...more }), spec, status }));
+    write('old', created(2), said('False', 'VlanConflict', 1));
+    write('young', created(5), said('False', 'ProviderNetworkNotFound', 1));
+    network(cluster, 'net1', { defaultInterface: 'eth1' });
+    cluster.settle();
+    assert.equal(cluster.vlanVerdicts.get('young')?.problem, undefined);
+    assert.match(cluster.vlanVerdicts.get('old')?.problem?.message ?? '', /is that of Vlan young/);
+  });
+
+  test('the name of a security group with a rule that cannot be read, against an older group that was refused', () => {
+    const cluster = basic();
+    const write = (name: string, spec: object, more: object, status: object): void =>
+      cluster.change('securityGroups', name, parseSecurityGroup({ metadata: meta(name, { ...more }), spec, status }));
+    write('a-b', {}, created(2), said('False', 'NameConflict', 1));
+    write('a.b', {}, created(5), said('False', 'RemoteAddressInvalid', 2));
+    cluster.settle();
+    assert.equal(nameConflictOf(cluster, 'a.b'), undefined);
+    assert.match(nameConflictOf(cluster, 'a-b')?.message ?? '', /security group a\.b/);
+  });
+
+  test('the table of an egress gateway, whatever else is wrong with the Subnet', () => {
+    const spec = { externalEgressGateway: '192.0.2.1', policyRoutingPriority: 9, policyRoutingTableID: 9 };
+    const acls = [{ direction: 'sideways', priority: 1, match: 'ip', action: 'drop' }];
+    const build = (cluster: Cluster, statuses: readonly object[]): void => {
+      const write = (name: string, more: object, cidrBlock: string, status: object | undefined): void =>
+        cluster.change(
+          'subnets',
+          name,
+          parseSubnet({ metadata: meta(name, { ...more }), spec: { ...spec, acls, cidrBlock, ...more }, status }),
+        );
+      write('old', { ...created(2), externalEgressGateway: '192.0.2.2' }, '10.31.0.0/24', statuses[0]);
+      write('young', created(5), '10.32.0.0/24', statuses[1]);
+      cluster.settle();
+    };
+    const validated = (cluster: Cluster, name: string) =>
+      planSubnetConditions(cluster, name, undefined).find(({ type }) => type === 'Validated');
+    const [before, after] = [basic(), basic()];
+    // As after an edit of the older one.
+    build(before, [said('False', 'EgressTableConflict', 1), said('False', 'AclInvalid', 1)]);
+    const statuses = ['old', 'young'].map((name) => ({ conditions: [validated(before, name)] }));
+    build(after, statuses);
+    for (const cluster of [before, after]) {
+      assert.equal(validated(cluster, 'old')?.reason, 'EgressTableConflict');
+      assert.match(validated(cluster, 'old')?.message ?? '', /table 9 leads to 192\.0\.2\.1 for subnet young/);
+      assert.doesNotMatch(validated(cluster, 'young')?.message ?? '', /table 9/);
+    }
+  });
+
+  test('the port of a peering, whatever else is wrong with the Vpc, against an older Vpc that comes to need the name', () => {
+    const cluster = basic();
+    const peering = (remoteVpc: string, localConnectIP: string): object => ({
+      vpcPeerings: [{ remoteVpc, localConnectIP }],
+      staticRoutes: [{ cidr: 'nowhere', nextHopIP: '10.1.0.1' }],
+    });
+    const write = (name: string, spec: object, more: object, status?: object): void =>
+      cluster.change('vpcs', name, parseVpc({ metadata: meta(name, { ...more }), spec, status }));
+    const flawed = said('False', 'StaticRouteInvalid', 1);
+    write('a-b', peering('c', '169.254.2.1/30'), created(3), { ...flawed, vpcPeerings: ['c'] });
+    write('c', peering('a-b', '169.254.2.2/30'), created(3), { ...flawed, vpcPeerings: ['a-b'] });
+    write('a', peering('b-c', '169.254.1.1/30'), { ...created(2), generation: 2 }, said('True', 'Validated', 1));
+    write('b-c', peering('a', '169.254.1.2/30'), { ...created(2), generation: 2 }, said('True', 'Validated', 1));
+    cluster.settle();
+    assert.deepEqual([peers(cluster, 'a-b'), peers(cluster, 'a')], [['c'], []]);
+    assert.match(told(cluster, 'a')['Validated'] ?? '', /port a-b-c would be that of the peering of Vpc a-b with c/);
+  });
+
+  test('a namespace in a Vpc without Subnets, against an older Vpc that lists it too; also over a restart', () => {
+    const cluster = basic();
+    cluster.change('namespaces', 'shop', parseNamespace({ metadata: meta('shop') }));
+    vpc(cluster, 'young', { namespaces: ['shop'] }, created(3));
+    cluster.settle();
+    vpc(cluster, 'old', { namespaces: ['shop'] }, created(1));
+    cluster.settle();
+    const next = new Cluster();
+    next.change('namespaces', 'shop', parseNamespace({ metadata: meta('shop') }));
+    for (const name of ['ovn-cluster', 'old', 'young']) {
+      const object = cluster.vpcs.get(name);
+      assert.ok(object);
+      next.change('vpcs', name, { ...object, status: planVpcStatus(cluster, object) });
+    }
+    next.restore(new Map());
+    next.settle();
+    for (const one of [cluster, next]) {
+      assert.equal(one.binding('shop').vpc, 'young');
+      assert.match(told(one, 'old')['Validated'] ?? '', /shop is in Vpc young, which had it before/);
+      assert.equal(told(one, 'young')['Validated'], undefined);
+    }
+  });
 
   test('a namespace in its Vpc, against an older one that comes to list it', () => {
     const cluster = basic();

@@ -235,7 +235,7 @@ describe('what the nodes do with it', () => {
     await bed.untilCondition('out', 'Ready', 'True');
     await bed.createSubnet('out-too', { cidrBlock: '10.66.0.0/24', externalEgressGateway: '192.0.2.2', ...egress });
     assert.match(
-      await bed.untilCondition('out-too', 'Ready', 'False', 'EgressGatewayInvalid'),
+      await bed.untilCondition('out-too', 'Ready', 'False', 'EgressTableConflict'),
       /table 1001 leads to 192\.0\.2\.1 for subnet out/,
     );
     await bed.kube.patch(subnets, { name: 'out' }, 'merge', { spec: { policyRoutingTableID: 1002 } });

@@ -7,7 +7,7 @@ import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatRange, parseRange } from '../../../lib/net/range.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { PoolRanges } from '../../ipam/family-pool.ts';
-import { byAge, byRight } from '../../state/objects.ts';
+import { byAge, byRight, unlessRefused } from '../../state/objects.ts';
 import type { IpPool } from '../../state/objects.ts';
 import { securityGroupPrefix } from '../security-group/names.ts';
 import type { Verdict } from '../subnet/judge.ts';
@@ -82,7 +82,8 @@ export function judgePools(
   const judged = new Map<string, PoolVerdict>();
   const taken = new Map<string, (readonly [string, Range])[]>();
   const sets = new Map<string, string>();
-  for (const pool of [...pools].sort(byRight)) {
+  // One that is refused, for whatever cause, sets nothing aside.
+  for (const pool of [...pools].sort(byRight(unlessRefused()))) {
     const { subnet } = pool.spec;
     const older = taken.get(subnet) ?? [];
     const verdict = nameConflict(pool, sets) ?? judge(pool, verdicts.get(subnet), older);

@@ -3,10 +3,14 @@ import { cidrContains } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import { byRight } from '../../state/objects.ts';
+import { byRight, unlessRefused } from '../../state/objects.ts';
 import type { Subnet, SubnetSpec } from '../../state/objects.ts';
 import type { View } from '../view.ts';
 import { isOfNodes, isThroughNodes, partsOf } from './scope.ts';
+
+const egressInvalid = 'EgressGatewayInvalid';
+/** Another subnet has the table. */
+export const egressConflict = 'EgressTableConflict';
 
 /** Of the rule that leads to the main table, as every Linux has it: ours must come before. */
 const mainRulePriority = 32_766;
@@ -55,12 +59,14 @@ function hasEgress(view: View, subnet: Subnet): boolean {
   return subnet.spec.externalEgressGateway !== '' && isThroughNodes(view, subnet);
 }
 
+const inOrder = byRight(unlessRefused(new Set([egressInvalid, egressConflict])));
+
 /** Another subnet whose table leads elsewhere and did so before: a table has one default route of each family. */
 function tableHolder(view: View, subnet: Subnet): { readonly subnet: Subnet; readonly hop: Ip } | undefined {
   const hops = nextHopsOf(subnet.spec) ?? [];
   for (const other of view.subnets.values()) {
     const isElsewhere = other.spec.policyRoutingTableID !== subnet.spec.policyRoutingTableID || !hasEgress(view, other);
-    if (other.name === subnet.name || isElsewhere || byRight(other, subnet) > 0) continue;
+    if (other.name === subnet.name || isElsewhere || inOrder(other, subnet) > 0) continue;
     const theirs = nextHopsOf(other.spec) ?? [];
     const hop = theirs.find(({ family, value }) => hops.some((own) => own.family === family && own.value !== value));
     if (hop !== undefined) return { subnet: other, hop };
@@ -71,7 +77,7 @@ function tableHolder(view: View, subnet: Subnet): { readonly subnet: Subnet; rea
 /** What keeps a subnet's traffic from the user's own gateway. */
 export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
   const { spec, name } = subnet;
-  const refuse = (message: string): readonly Problem[] => [{ code: 'EgressGatewayInvalid', message }];
+  const refuse = (message: string): readonly Problem[] => [{ code: egressInvalid, message }];
   if (spec.externalEgressGateway === '') return [];
   if (!isThroughNodes(view, subnet))
     return refuse(
@@ -82,9 +88,8 @@ export function egressProblems(view: View, subnet: Subnet): readonly Problem[] {
   const holder = tableHolder(view, subnet);
   if (holder === undefined) return [];
   const table = spec.policyRoutingTableID;
-  return refuse(
-    `spec.policyRoutingTableID: table ${table} leads to ${formatIp(holder.hop)} for subnet ${holder.subnet.name}, which had it before: take another table`,
-  );
+  const message = `spec.policyRoutingTableID: table ${table} leads to ${formatIp(holder.hop)} for subnet ${holder.subnet.name}, which had it before: take another table`;
+  return [{ code: egressConflict, message }];
 }
 
 function egressText(subnet: Subnet | undefined): string {

@@ -7,7 +7,7 @@
 import type { Family } from '../../../lib/net/ip.ts';
 import type { View } from '../view.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { byRight } from '../../state/objects.ts';
+import { byRight, unlessRefused } from '../../state/objects.ts';
 
 /** What the names of all its port groups and address sets begin with. */
 export const securityGroupPrefix = 'ovn.sg.';
@@ -34,15 +34,18 @@ export function memberSet(name: string, family: Family): string {
   return `${securityPortGroup(name)}.associated.v${family}`;
 }
 
+const conflictCode = 'NameConflict';
+const inOrder = byRight(unlessRefused(new Set([conflictCode])));
+
 /** Why a group has no rows of its own: another one made the same names in OVN before. */
 export function nameConflictOf(view: Pick<View, 'securityGroups'>, name: string): Problem | undefined {
   const group = view.securityGroups.get(name);
   if (group === undefined) return undefined;
   for (const other of view.securityGroups.values()) {
     const isTwin = other.name.length === name.length && other.name !== name;
-    if (!isTwin || securityPortGroup(other.name) !== securityPortGroup(name) || byRight(group, other) < 0) continue;
+    if (!isTwin || securityPortGroup(other.name) !== securityPortGroup(name) || inOrder(group, other) < 0) continue;
     const message = `the name ${name} makes the same OVN port group name as security group ${other.name}: choose another name`;
-    return { code: 'NameConflict', message };
+    return { code: conflictCode, message };
   }
   return undefined;
 }

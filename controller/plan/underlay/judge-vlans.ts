@@ -3,8 +3,10 @@
  * goes or changes its spec. Rule: of two with one id in one network the one in force has it, of new ones the older.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { byRight } from '../../state/objects.ts';
+import { byRight, unlessRefused } from '../../state/objects.ts';
 import type { ProviderNetwork, Vlan } from '../../state/objects.ts';
+
+const conflictCode = 'VlanConflict';
 
 export interface VlanVerdict {
   readonly provider: string;
@@ -37,13 +39,13 @@ export function judgeVlans(
 ): ReadonlyMap<string, VlanVerdict> {
   const holders = new Map<string, string>();
   const verdicts = new Map<string, VlanVerdict>();
-  for (const vlan of [...vlans].sort(byRight)) {
+  for (const vlan of [...vlans].sort(byRight(unlessRefused(new Set([conflictCode]))))) {
     const { name, spec } = vlan;
     const place = `${spec.provider}/${spec.id}`;
     const holder = holders.get(place);
     if (holder === undefined) holders.set(place, name);
     const message = `id ${spec.id} in ProviderNetwork ${spec.provider} is that of Vlan ${holder}, which had it before: take another id, or put the subnets into ${holder}`;
-    const conflict = holder === undefined ? undefined : { code: 'VlanConflict', message };
+    const conflict = holder === undefined ? undefined : { code: conflictCode, message };
     const problem = conflict ?? providerProblem(vlan, providerNetworks);
     verdicts.set(name, {
       ...spec,

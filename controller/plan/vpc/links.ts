@@ -1,3 +1,4 @@
+import { listedIn } from '../../state/objects.ts';
 import type { View } from '../view.ts';
 import type { Link } from '../subnet/judge.ts';
 import { peeringsOf } from './peerings.ts';
@@ -5,10 +6,11 @@ import { peeringsOf } from './peerings.ts';
 /** Networks of links in force, by VPC; after a restart, of those that the statuses name. */
 export function linksInForce(view: View, isRestored: boolean): ReadonlyMap<string, readonly Link[]> {
   const links = new Map<string, readonly Link[]>();
-  for (const { name, spec, status } of view.vpcs.values()) {
+  for (const vpc of view.vpcs.values()) {
+    const { name, spec } = vpc;
     if (spec.vpcPeerings.length === 0) continue;
-    const noted: unknown = status['vpcPeerings'];
-    const wasInForce = (remote: string): boolean => !isRestored || (Array.isArray(noted) && noted.includes(remote));
+    const noted = listedIn(vpc, 'vpcPeerings');
+    const wasInForce = (remote: string): boolean => !isRestored || noted.includes(remote);
     const own = peeringsOf(view, name).flatMap(({ remote, link = [] }) =>
       wasInForce(remote) ? link.map(({ cidr }): Link => ({ remote, cidr })) : [],
     );

@@ -10,12 +10,22 @@ export function claimsOn(view: Pick<View, 'vpcs'>, namespace: string): readonly 
   return [...view.vpcs.values()].filter(({ spec }) => spec.namespaces.includes(namespace)).sort(byAge);
 }
 
+/** The Vpc that has a namespace which Vpcs list. */
+function holderOf(view: Pick<View, 'vpcs' | 'binding'>, namespace: string): string | undefined {
+  return view.binding(namespace).vpc ?? claimsOn(view, namespace)[0]?.name;
+}
+
+/** Namespaces a Vpc claims and has, for its status: without Subnets nothing else says so after a restart. */
+export function namespacesHeld(view: Pick<View, 'vpcs' | 'binding'>, { name, spec }: Vpc): readonly string[] {
+  return [...new Set(spec.namespaces)].filter((namespace) => holderOf(view, namespace) === name);
+}
+
 /** Namespaces a Vpc claims and does not get. */
 export function namespaceProblems(view: Pick<View, 'vpcs' | 'binding'>, vpc: Vpc): readonly Problem[] {
   return [...new Set(vpc.spec.namespaces)].flatMap((namespace): Problem[] => {
-    const { vpc: held, subnets } = view.binding(namespace);
-    const holder = held ?? claimsOn(view, namespace)[0]?.name;
+    const holder = holderOf(view, namespace);
     if (holder === vpc.name) return [];
+    const { subnets } = view.binding(namespace);
     const by = subnets.length === 0 ? '' : ` by ${subnets.join(', ')}`;
     const cause =
       holder === undefined || namespace === systemNamespace

@@ -8,7 +8,7 @@ import type { Desired } from '../../../lib/desired/row.ts';
 import { cidrsOverlap, formatCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';
-import { byRight } from '../../state/objects.ts';
+import { byRight, whereListed } from '../../state/objects.ts';
 import type { Vpc, VpcPeering } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
@@ -46,7 +46,8 @@ function nameHolder(view: View, local: Vpc, remote: string): string | undefined 
     if (view.verdicts.get(rest)?.vpc === router && servedNet(view, rest) !== undefined)
       return `subnet ${rest} of Vpc ${router}`;
     const other = router === local.name ? undefined : view.vpcs.get(router);
-    if (other !== undefined && entryOf(other, rest) !== undefined && byRight(other, local) < 0)
+    const inOrder = byRight(whereListed<Vpc>('vpcPeerings', (vpc) => (vpc === local ? remote : rest)));
+    if (other !== undefined && entryOf(other, rest) !== undefined && inOrder(other, local) < 0)
       return `the peering of Vpc ${router} with ${rest}`;
   }
   return undefined;

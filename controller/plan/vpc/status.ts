@@ -6,7 +6,7 @@ import type { WantedCondition } from '../conditions.ts';
 import type { View } from '../view.ts';
 import { defaultSubnetOf, defaultSubnetProblem } from './default-subnet.ts';
 import { planLoadBalancerStatus } from './load-balancers.ts';
-import { namespaceProblems } from './namespaces.ts';
+import { namespaceProblems, namespacesHeld } from './namespaces.ts';
 import { peeringsOf } from './peerings.ts';
 import { readPolicyRoutes, unreachablePolicies } from './policy-routes.ts';
 import { hasRouter, subnetsOf } from './router.ts';
@@ -75,6 +75,8 @@ export function planVpcConditions(view: View, vpc: Vpc, refused: Problem | undef
 
 /** Status of a Vpc besides conditions. */
 export interface VpcStatus extends Readonly<Record<string, unknown>> {
+  /** Null where there is none. */
+  readonly namespaces: readonly string[] | null;
   /** Peers whose link is in force. */
   readonly vpcPeerings: readonly string[];
 }
@@ -82,6 +84,7 @@ export interface VpcStatus extends Readonly<Record<string, unknown>> {
 export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
   const { name } = vpc;
   const wanted = defaultSubnetOf(view, vpc);
+  const namespaces = namespacesHeld(view, vpc);
   return {
     standby: hasRouter(view, name),
     default: name === defaultVpc,
@@ -89,6 +92,7 @@ export function planVpcStatus(view: View, vpc: Vpc): VpcStatus {
     router: name,
     ...planLoadBalancerStatus(view, name),
     subnets: subnetsOf(view, name),
+    namespaces: namespaces.length === 0 ? null : namespaces,
     vpcPeerings: peeringsOf(view, name).flatMap(({ remote, link }) => (link === undefined ? [] : [remote])),
     enableExternal: false,
     enableBfd: false,

@@ -98,7 +98,7 @@ export const vpcSpec = z.object({
     .optional(),
   namespaces: names
     .describe(
-      'Namespaces whose pods live in this VPC; of two Vpcs that list one the older has it, and kube-system stays.',
+      'Namespaces whose pods live in this VPC; of two Vpcs that list one it stays where it was, else the older has it, and kube-system stays.',
     )
     .optional(),
   enableExternal: z
@@ -129,6 +129,7 @@ export const vpcStatus = z.object({
   udpSessionLoadBalancer: z.string().optional(),
   sctpSessionLoadBalancer: z.string().optional(),
   subnets: z.array(z.string()).describe('Subnets whose switch is joined to the router.').optional(),
+  namespaces: z.array(z.string()).describe('Those of spec.namespaces whose pods live in this VPC.').optional(),
   vpcPeerings: z.array(z.string()).describe('Vpcs a link is in force with.').optional(),
   enableExternal: z.boolean().optional(),
   extraExternalSubnets: z.array(z.string()).optional(),
