@@ -84,16 +84,19 @@ function field(oxmClass: number, number: number, value: Buffer, mask: Buffer = n
 /** Fields in the order of their prerequisites. */
 function matchBytes(inPort: number, match: Match): Buffer {
   const { ethernetDestination: to, etherType, ipProtocol, ipv4Source, ipv6Source, ipv6Destination } = match;
-  const { arpSender, udpDestination, icmp4Type, icmp6Type, neighbourTarget } = match;
+  const { ipv4Destination, arpSender, udpDestination, icmp4Type, icmp6Type, neighbourTarget } = match;
   const byte = (value: number): Buffer => Buffer.from([value]);
   const fields = Buffer.concat([
     field(basic, 0, u32(inPort)),
     to === undefined ? none : field(basic, 3, macBytes(to.mac), macBytes(to.mask)),
     etherType === undefined ? none : field(basic, 5, u16(etherType)),
     match.isTagged === undefined ? none : field(basic, 6, present, present),
-    match.isFragment === undefined ? none : field(nicira, 26, byte(1), byte(1)),
+    match.fragment === undefined ? none : field(nicira, 26, byte(1), byte(match.fragment === 'first' ? 3 : 1)),
     ipProtocol === undefined ? none : field(basic, 10, byte(ipProtocol)),
     ipv4Source === undefined ? none : field(basic, 11, ipBytes(ipv4Source)),
+    ipv4Destination === undefined
+      ? none
+      : field(basic, 12, ipBytes(ipv4Destination.address), ipBytes(ipv4Destination.mask)),
     udpDestination === undefined ? none : field(basic, 16, u16(udpDestination)),
     icmp4Type === undefined ? none : field(basic, 19, byte(icmp4Type)),
     arpSender === undefined ? none : field(basic, 22, ipBytes(arpSender)),
@@ -186,13 +189,20 @@ export function readBundleControl({ body }: Message): { readonly id: number; rea
 }
 
 /** Of the asynchronous messages only those of removed flows: packets for ovn-controller are its own. */
-export function askForRemovals(): readonly Buffer[] {
+export function askForRemovals(): Buffer {
   const anyReason = 0x3f;
   // Pairs of properties, for a slave and for a master: packets, ports, removed flows.
   const properties = [0, 0, 0, 0, anyReason, anyReason].map((reasons, type) =>
     Buffer.concat([u16(type), u16(8), u32(reasons)]),
   );
+  return message(messageType.setAsync, Buffer.concat(properties));
+}
+
+/** Open vSwitch's own value: the first piece of a packet is matched by its ports; else they are 0 for flows of the whole bridge. */
+const portsOfFirstPieces = 3;
+
+export function showPortsOfFirstPieces(): Buffer {
   // Open vSwitch tells a connection to its socket nothing before it is to send some bytes of packets there.
-  const fewBytes = Buffer.concat([u16(0), u16(1)]);
-  return [message(messageType.setAsync, Buffer.concat(properties)), message(messageType.setConfig, fewBytes)];
+  const fewBytes = 1;
+  return message(messageType.setConfig, Buffer.concat([u16(portsOfFirstPieces), u16(fewBytes)]));
 }

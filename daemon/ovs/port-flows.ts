@@ -20,6 +20,7 @@ import {
   readBundleControl,
   readMessages,
   removedCookie,
+  showPortsOfFirstPieces,
   type Message,
 } from './openflow-codec.ts';
 
@@ -37,6 +38,8 @@ const ours = 0x69737468n << 32n;
 const ofOurs = 0xffff_ffffn << 32n;
 const bundlesKept = 0x1_0000;
 const retryMs = 100;
+/** ovn-controller reads the bridge's setting and writes it back when it connects, and may write back a former one. */
+const settingMs = 5_000;
 
 export class PortFlows {
   readonly #options: PortFlowsOptions;
@@ -103,6 +106,9 @@ export class PortFlows {
     const socket = connect(this.#options.path);
     let bytes: Buffer = Buffer.alloc(0);
     let reason = 'the connection to the bridge ended';
+    const keepSetting = setInterval(() => {
+      if (this.#socket === socket) socket.write(showPortsOfFirstPieces());
+    }, settingMs).unref();
     socket.on('connect', () => socket.write(message(messageType.hello)));
     socket.on('data', (chunk: Buffer) => {
       const { messages, rest } = readMessages(Buffer.concat([bytes, chunk]));
@@ -113,6 +119,7 @@ export class PortFlows {
       reason = error.message;
     });
     socket.on('close', () => {
+      clearInterval(keepSetting);
       this.#socket = undefined;
       this.#sent = undefined;
       this.#isFresh = true;
@@ -124,7 +131,7 @@ export class PortFlows {
 
   #take(socket: Socket, one: Message): void {
     if (one.type === messageType.hello) {
-      for (const bytes of askForRemovals()) socket.write(bytes);
+      socket.write(Buffer.concat([askForRemovals(), showPortsOfFirstPieces()]));
       this.#socket = socket;
       this.#send();
     } else if (one.type === messageType.echoRequest) socket.write(message(messageType.echoReply, one.body, one.xid));

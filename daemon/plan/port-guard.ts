@@ -1,6 +1,6 @@
 /**
- * What a pod's port never passes: messages by which somebody becomes the router or the DHCP server of others, and frames that
- * end at the next bridge. In: what is known of an interface. Out: matches of packets to drop. Pure.
+ * What a pod's port never passes: messages by which somebody becomes the router, the DHCP server or the multicast router of others,
+ * and frames that end at the next bridge. In: what is known of an interface. Out: matches of packets to drop. Pure.
  *
  * It is not left to OVN's ACLs: with a load balancer or a stateful ACL in a switch, OVN passes every router advertisement before
  * it looks at them (ADR 24).
@@ -10,16 +10,17 @@ import { parseIp } from '../../lib/net/ip.ts';
 import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
 
 /**
- * Of a packet, in the terms of OpenFlow; a field that is absent may be anything. A piece of a packet has no ports and types, not even
- * the first.
+ * Of a packet, in the terms of OpenFlow; a field that is absent may be anything. Of a packet in pieces the first has ports and types, as
+ * far as it reaches: 0 where it ends before them.
  */
 export interface Match {
   readonly ethernetDestination?: { readonly mac: string; readonly mask: string };
   readonly isTagged?: true;
   readonly etherType?: number;
-  readonly isFragment?: true;
+  readonly fragment?: 'any' | 'first';
   readonly ipProtocol?: number;
   readonly ipv4Source?: string;
+  readonly ipv4Destination?: { readonly address: string; readonly mask: string };
   readonly ipv6Source?: { readonly address: string; readonly mask: string };
   readonly ipv6Destination?: { readonly address: string; readonly mask: string };
   readonly udpDestination?: number;
@@ -30,7 +31,7 @@ export interface Match {
 }
 
 const etherType = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd, lldp: 0x88cc } as const;
-const protocol = { none: 0, icmp4: 1, udp: 17, icmp6: 58 } as const;
+const protocol = { none: 0, icmp4: 1, igmp: 2, udp: 17, icmp6: 58, pim: 103 } as const;
 const ipv4 = { etherType: etherType.ipv4 } as const;
 const ipv6 = { etherType: etherType.ipv6 } as const;
 const icmp6 = { ...ipv6, ipProtocol: protocol.icmp6 } as const;
@@ -47,7 +48,28 @@ const toBridges: readonly Match[] = [
 
 const linkLocal = { address: 'fe80::', mask: 'ffc0::' } as const;
 const linkMulticast = { address: 'ff02::', mask: 'ffff::' } as const;
-const broadcast = { mac: 'ff:ff:ff:ff:ff:ff', mask: 'ff:ff:ff:ff:ff:ff' } as const;
+
+function igmpTo(address: string, mask = '255.255.255.255'): Match {
+  return { ...ipv4, ipProtocol: protocol.igmp, ipv4Destination: { address, mask } };
+}
+
+/**
+ * Switches that look into IGMP, OVN's among them, send all multicast to the port that one of these came by; and hosts answer it. OpenFlow
+ * has no type of IGMP, but reports go nowhere of these.
+ */
+const ofMulticastRouters: readonly Match[] = [
+  // General queries, DVMRP, advertisements of RFC 4286.
+  ...['224.0.0.1', '224.0.0.4', '224.0.0.106'].map((group) => igmpTo(group)),
+  // Whatever is no group.
+  igmpTo('0.0.0.0', '128.0.0.0'),
+  igmpTo('128.0.0.0', '192.0.0.0'),
+  igmpTo('192.0.0.0', '224.0.0.0'),
+  igmpTo('240.0.0.0', '240.0.0.0'),
+  { ...icmp6, icmp6Type: 130 },
+  { ...icmp6, icmp6Type: 151 },
+  { ...ipv4, ipProtocol: protocol.pim },
+  { ...ipv6, ipProtocol: protocol.pim },
+];
 
 const ofRouters: readonly Match[] = [
   // Redirects, and router advertisements of RFC 1256.
@@ -58,13 +80,15 @@ const ofRouters: readonly Match[] = [
   // Clients look at the port they listen on, not at the one it came from.
   { ...ipv4, ipProtocol: protocol.udp, udpDestination: 68 },
   { ...ipv6, ipProtocol: protocol.udp, udpDestination: 546 },
-  // The same in pieces. Neighbour discovery never is (RFC 6980), and comes from link-local addresses; clients of DHCP have no others.
-  { ...ipv6, isFragment: true, ipv6Source: linkLocal },
-  { ...ipv6, isFragment: true, ipv6Destination: linkLocal },
-  { ...ipv6, isFragment: true, ipv6Destination: linkMulticast },
-  { ...ipv4, ipProtocol: protocol.udp, isFragment: true, ethernetDestination: broadcast },
+  // A first piece that ends before its ports, for which nobody has a reason (RFC 7112). That of IPv4 has eight bytes at the least.
+  { ...ipv6, ipProtocol: protocol.udp, fragment: 'first', udpDestination: 0 },
+  // Neighbour discovery and MLD are never in pieces (RFC 6980), and come from link-local addresses.
+  { ...ipv6, fragment: 'any', ipv6Source: linkLocal },
+  { ...ipv6, fragment: 'any', ipv6Destination: linkLocal },
+  { ...ipv6, fragment: 'any', ipv6Destination: linkMulticast },
   // IPv6 that ends before it says what it is, for which Open vSwitch has 0; nobody may send that (RFC 7112).
   { ...ipv6, ipProtocol: protocol.none },
+  ...ofMulticastRouters,
 ];
 
 /** What only the owner of a router's address sends: with port security a pod cannot, without it this one address stays the router's. */

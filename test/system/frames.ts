@@ -57,9 +57,17 @@ export function ipv6(ends: Ends, next: number, payload: Buffer, hopLimit = 255):
   return ethernet(ends.toMac, ends.mac, 0x86dd, Buffer.concat([header, ipBytes(ends.ip), ipBytes(ends.to), payload]));
 }
 
+let packets = 1;
+
+/** Pieces of one packet have the same, and no other packet has it. */
+function identification(): number {
+  packets = (packets + 1) % 0x1_0000;
+  return packets;
+}
+
 /** One extension header; `next` follows it. Six bytes of padding, or the fragment's place. */
-export function extensionHeader(type: number, next: number, fragment = 0): Buffer {
-  if (type === extension.fragment) return Buffer.concat([Buffer.from([next, 0]), u16(fragment), u32(7)]);
+export function extensionHeader(type: number, next: number, fragment = 0, id = identification()): Buffer {
+  if (type === extension.fragment) return Buffer.concat([Buffer.from([next, 0]), u16(fragment), u32(id)]);
   return type === extension.routing
     ? Buffer.from([next, 0, 4, 0, 0, 0, 0, 0])
     : Buffer.from([next, 0, 1, 4, 0, 0, 0, 0]);
@@ -104,16 +112,17 @@ export function routerAdvertisement(ends: Ends, extensions: readonly number[] = 
 
 /** One message in two frames: `first` bytes of what follows the fragment header, then the rest. */
 export function ipv6Fragments(ends: Ends, next: number, payload: Buffer, first: number): readonly Buffer[] {
+  const id = identification();
   const piece = (offset: number, isMore: boolean, bytes: Buffer): Buffer =>
-    ipv6(ends, extension.fragment, Buffer.concat([extensionHeader(44, next, offset | (isMore ? 1 : 0)), bytes]));
+    ipv6(ends, extension.fragment, Buffer.concat([extensionHeader(44, next, offset | (isMore ? 1 : 0), id), bytes]));
   return [piece(0, true, payload.subarray(0, first)), piece(first, false, payload.subarray(first))];
 }
 
-export function ipv4(ends: Ends, protocol: number, payload: Buffer, fragment = 0): Buffer {
+export function ipv4(ends: Ends, protocol: number, payload: Buffer, fragment = 0, id = identification()): Buffer {
   const start = Buffer.concat([
     Buffer.from([0x45, 0]),
     u16(20 + payload.length),
-    u16(7),
+    u16(id),
     u16(fragment),
     Buffer.from([64, protocol]),
   ]);
@@ -122,10 +131,28 @@ export function ipv4(ends: Ends, protocol: number, payload: Buffer, fragment = 0
   return ethernet(ends.toMac, ends.mac, 0x0800, Buffer.concat([start, u16(sum), addresses, payload]));
 }
 
-export function icmp4(ends: Ends, type: number, body: Buffer): Buffer {
+export function icmp4Message(type: number, body: Buffer): Buffer {
   const message = Buffer.concat([Buffer.from([type, 0, 0, 0]), body]);
   message.writeUInt16BE(checksum(message), 2);
-  return ipv4(ends, 1, message);
+  return message;
+}
+
+export function icmp4(ends: Ends, type: number, body: Buffer): Buffer {
+  return ipv4(ends, 1, icmp4Message(type, body));
+}
+
+/** A message of eight bytes, as version 2 has them. */
+export function igmp(ends: Ends, type: number, group: string): Buffer {
+  const message = Buffer.concat([Buffer.from([type, 100, 0, 0]), ipBytes(group)]);
+  message.writeUInt16BE(checksum(message), 2);
+  return ipv4(ends, 2, message);
+}
+
+/** An IPv4 address of a group with the MAC address that its frames go to (RFC 1112). */
+export function toGroup(to: string): Pick<Ends, 'to' | 'toMac'> {
+  const [, b = 0, c = 0, d = 0] = ipBytes(to);
+  const octets = [0x01, 0x00, 0x5e, b & 0x7f, c, d];
+  return { to, toMac: octets.map((octet) => octet.toString(16).padStart(2, '0')).join(':') };
 }
 
 export function udp4(ends: Ends, source: number, destination: number, payload: Buffer): Buffer {
@@ -140,7 +167,8 @@ export function udp4Fragments(
   first: number,
 ): readonly Buffer[] {
   const whole = udp(source, destination, payload);
-  return [ipv4(ends, 17, whole.subarray(0, first), 0x2000), ipv4(ends, 17, whole.subarray(first), first / 8)];
+  const id = identification();
+  return [ipv4(ends, 17, whole.subarray(0, first), 0x2000, id), ipv4(ends, 17, whole.subarray(first), first / 8, id)];
 }
 
 /** With its checksum, which IPv6 asks for. */

@@ -129,7 +129,7 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
   routerNamespaces: {
     on: 'Subnet',
     writer: 'you',
-    text: 'Namespaces whose pods may be routers and DHCP servers in the subnet, separated by commas; `*` for all. Ports of other pods pass no router advertisement, no redirect and no DHCP answer.',
+    text: 'Namespaces whose pods may be routers, DHCP servers and multicast queriers in the subnet, separated by commas; `*` for all. Ports of other pods pass no router advertisement, no redirect, no DHCP answer and no multicast query.',
   },
   networks: {
     on: 'Pod',

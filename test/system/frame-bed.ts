@@ -1,0 +1,99 @@
+/** Raw frames between network namespaces, by frames.c: sent from one, and seen where they arrive. */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { eventually, exec } from '../../daemon/testing.ts';
+import { marker } from './frames.ts';
+import type { Frames } from './pod-frames.ts';
+
+/** An interface in a namespace. */
+export interface Place {
+  readonly netns: string;
+  /** `eth0` where nothing else is said. */
+  readonly device?: string;
+}
+
+/** What arrives at an interface, frame by frame. */
+export class Watcher {
+  readonly frames: string[] = [];
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+  }
+
+  static async open(program: string, { netns, device = 'eth0' }: Place): Promise<Watcher> {
+    const child = spawn('ip', ['netns', 'exec', netns, program, 'watch', device], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const watcher = new Watcher(child);
+    const ready = Promise.withResolvers<void>();
+    createInterface(child.stdout).on('line', (line) =>
+      line === 'ready' ? ready.resolve() : watcher.frames.push(line),
+    );
+    await ready.promise;
+    return watcher;
+  }
+
+  has(frame: Buffer): boolean {
+    return this.frames.includes(frame.toString('hex'));
+  }
+
+  async close(): Promise<void> {
+    this.#child.kill();
+    await once(this.#child, 'close');
+  }
+}
+
+export class FrameBed {
+  readonly #program: string;
+  readonly #watchers: Watcher[] = [];
+  #markers = 0;
+
+  /** `dir`: where the program is built. */
+  constructor(dir: string) {
+    this.#program = join(dir, 'frames');
+    exec('cc', '-static', '-Os', '-o', this.#program, join(import.meta.dirname, 'frames.c'));
+  }
+
+  async watch(place: Place): Promise<Watcher> {
+    const watcher = await Watcher.open(this.#program, place);
+    this.#watchers.push(watcher);
+    return watcher;
+  }
+
+  send({ netns, device = 'eth0' }: Place, ...all: readonly Buffer[]): void {
+    const input = all.map((frame) => `${frame.toString('hex')}\n`).join('');
+    execFileSync('ip', ['netns', 'exec', netns, this.#program, 'send', device], {
+      input,
+      stdio: ['pipe', 'ignore', 'inherit'],
+    });
+  }
+
+  /** Which of these arrive somewhere whole; what `mac` sends after them has arrived by then. */
+  async arriving(from: Place, mac: string, at: Watcher, all: Frames): Promise<readonly string[]> {
+    const mark = this.#mark(mac);
+    at.frames.length = 0;
+    this.send(from, ...Object.values(all).flat(), mark);
+    await eventually('the marker', () => at.has(mark));
+    return Object.keys(all).filter((name) => [all[name]!].flat().every((frame) => at.has(frame)));
+  }
+
+  /** Resolves when frames pass, which they do not while flows are away. */
+  async untilPassing(from: Place, mac: string, at: Watcher): Promise<void> {
+    const mark = this.#mark(mac);
+    await eventually('a frame passes', () => {
+      this.send(from, mark);
+      return at.has(mark);
+    });
+  }
+
+  #mark(mac: string): Buffer {
+    return marker(mac, `marker ${++this.#markers}`);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#watchers.map((watcher) => watcher.close()));
+  }
+}
