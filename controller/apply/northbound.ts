@@ -8,6 +8,7 @@ import { externalId, joinSubnet, vendor } from '../../lib/api/names.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
 import { recordOfRow } from '../plan/address/records.ts';
 import type { PortRecord } from '../plan/address/records.ts';
+import { heldBy } from '../plan/node/traits.ts';
 import type { Capabilities } from '../plan/view.ts';
 import { ForeignPorts } from './foreign-ports.ts';
 import type { ForeignListener } from './foreign-ports.ts';
@@ -164,16 +165,11 @@ export async function openNorthbound(
     },
     nodeHolders: () => {
       const holders = new Map<string, string>();
-      for (const row of client.cache.table('Port_Group').rows.values()) {
-        const node = nodeOf(row);
-        if (node !== undefined && typeof row['name'] === 'string') holders.set(row['name'], node);
-      }
-      for (const row of client.cache.table('Logical_Router_Policy').rows.values()) {
-        const node = nodeOf(row);
-        const match = typeof row['match'] === 'string' ? row['match'] : '';
-        const [, address] = /^ip[46]\.dst == (\S+)$/.exec(match) ?? [];
-        if (node !== undefined && address !== undefined) holders.set(address, node);
-      }
+      for (const table of ['Port_Group', 'Logical_Router_Policy', 'Logical_Switch_Port'])
+        for (const row of client.cache.table(table).rows.values()) {
+          const node = nodeOf(row);
+          if (node !== undefined) for (const trait of heldBy(table, row)) holders.set(trait, node);
+        }
       return holders;
     },
   };

@@ -2,6 +2,7 @@ import { chooseLearned, rivalsOf } from '../plan/bgp/learned-route.ts';
 import type { LearnedRoute } from '../plan/bgp/learned-route.ts';
 import type { Change } from '../plan/feature.ts';
 import { healthText } from '../plan/gateway/choice.ts';
+import { nodesInLan } from '../plan/node/node.ts';
 import type { View } from '../plan/view.ts';
 import { essenceOfSubnet, text } from './essence.ts';
 import type { BgpNodeState, RemoteCluster } from './objects.ts';
@@ -33,6 +34,7 @@ export class LearnedRoutes {
     else if (kind === 'subnets' && essenceOfSubnet(change.before) !== essenceOfSubnet(change.after)) this.markAll();
     else if (kind === 'remoteClusters' && clusterText(change.before) !== clusterText(change.after)) this.markAll();
     else if (kind === 'serviceCidrs') this.markAll();
+    else if (kind === 'usage' && nodesInLan(this.#options.view, name).length > 0) this.markAll();
   }
 
   markAll(): void {

@@ -120,7 +120,11 @@ export const externalId = {
   key: 'isthmus-key',
   /** What Kube-OVN's tools look for. */
   vendor: 'vendor',
+  /** On a node's port: addresses that are the node's and have no row, by which a restart would know it. */
+  withheldAddresses: 'isthmus-withheld-addresses',
 } as const;
+/** So many InternalIPs of one node are heeded: a kubelet may write what it likes. */
+export const mostNodeAddresses = 16;
 export const vendor = 'kube-ovn';
 
 /** The node's management port, an internal port of the integration bridge. */

@@ -13,6 +13,7 @@ import type { Family } from '../../../lib/net/ip.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
 import { obstacleOf } from '../gateway/choice.ts';
 import { joinAllocation } from '../node/join.ts';
+import { servedAddresses } from '../node/traits.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
 import { isReachable, networksOf } from '../vpc/next-hops.ts';
@@ -78,7 +79,8 @@ export function rivalsOf(view: View): Rivals {
     })),
     clusters,
     services: [...view.serviceCidrs.values()].flatMap(({ cidrs }) => cidrs),
-    nodes: [...view.nodes.values()].map(({ name, addresses }) => ({ name, prefixes: addresses })),
+    // Kubelets write addresses of others, too.
+    nodes: [...view.nodes.values()].map((node) => ({ name: node.name, prefixes: servedAddresses(view, node) })),
     gateways: [...view.remoteClusters.values()].map(({ name, gateways }) => ({ name, prefixes: gateways })),
     apiServers: view.capabilities.apiServer ?? [],
   });

@@ -1,4 +1,4 @@
-import { annotation, defaultVpc, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
+import { annotation, defaultVpc, externalId, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
@@ -12,9 +12,9 @@ import { cidrText, gatewayText } from '../subnet/accepted-note.ts';
 import { partsOf } from '../subnet/parts.ts';
 import type { View } from '../view.ts';
 import { joinAllocation } from './join.ts';
-import { networkOwner, nodesInClusters } from './network-owner.ts';
+import { nodesInClusters } from './network-owner.ts';
 import { nodeRateRows } from './rates.ts';
-import { holds, nodeAddresses, nodeTraits } from './traits.ts';
+import { heldBy, holds, nodeAddresses, nodeTraits, servedAddresses } from './traits.ts';
 
 /** A node's port in the join subnet with its limits, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {
@@ -23,13 +23,22 @@ function planNode(view: View, name: string): Desired {
   const allocation = joinAllocation(view, name);
   const group = portGroup(view, name);
   if (allocation === undefined) return { rows: group };
+  const policies = nodePolicies(view, node, allocation);
+  const named = new Set(policies.flatMap(({ table, columns }) => heldBy(table, columns)));
+  const withheld = nodeAddresses(node).filter((address) => holds(view, name, address) && !named.has(address));
   const port: DesiredRow = {
     table: 'Logical_Switch_Port',
     key: nodePortName(name),
-    columns: { addresses: [portAddresses(allocation)], external_ids: vendorIds },
+    columns: {
+      addresses: [portAddresses(allocation)],
+      external_ids: {
+        ...vendorIds,
+        ...(withheld.length > 0 && { [externalId.withheldAddresses]: withheld.join(' ') }),
+      },
+    },
     parent: { table: 'Logical_Switch', key: joinSubnet, column: 'ports' },
   };
-  return { rows: [...group, port, ...nodeRateRows(node), ...nodePolicies(view, node, allocation)] };
+  return { rows: [...group, port, ...nodeRateRows(node), ...policies] };
 }
 
 /** None where another node has the name: the port of this one must not be lost over it. */
@@ -40,12 +49,11 @@ function portGroup(view: View, name: string): readonly DesiredRow[] {
 }
 
 function nodePolicies(view: View, node: Node, allocation: Allocation): readonly DesiredRow[] {
-  return nodeAddresses(node).flatMap((address): DesiredRow[] => {
+  // Two policies of one match would take turns.
+  return servedAddresses(view, node).flatMap((address): DesiredRow[] => {
     const ip = parseIp(address);
     const hop = ip?.family === 4 ? allocation.v4 : allocation.v6;
-    // Two policies of one match would take turns; and what has the address goes on having it.
-    const isServed = holds(view, node.name, address) && networkOwner(view, address) === undefined;
-    if (ip === undefined || hop === undefined || !isServed) return [];
+    if (ip === undefined || hop === undefined) return [];
     return [
       {
         table: 'Logical_Router_Policy',
@@ -88,7 +96,7 @@ function nodesWithin(view: View, cidrs: readonly Cidr[]): readonly string[] {
 }
 
 /** Nodes with an address in an underlay subnet, which a port may have come to have, or have no more. */
-function nodesInLan(view: View, subnet: string): readonly string[] {
+export function nodesInLan(view: View, subnet: string): readonly string[] {
   const net = view.verdicts.get(subnet)?.net;
   if (net?.underlay === undefined) return [];
   return partsOf(net).flatMap(({ cidr: { family }, foreign = [] }) =>

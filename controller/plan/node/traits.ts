@@ -1,3 +1,4 @@
+import { externalId, mostNodeAddresses } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
@@ -6,9 +7,6 @@ import { nodePortGroup } from '../names.ts';
 import type { View } from '../view.ts';
 import { networkOwner } from './network-owner.ts';
 import { nodeRateProblems } from './rates.ts';
-
-/** So many InternalIPs of one node are served: each is a policy of the router, and a kubelet may write what it likes. */
-const mostAddresses = 16;
 
 /** What no two nodes should have in common: the name of its port group, and its addresses in canonical text. */
 export function nodeTraits(node: Node): readonly string[] {
@@ -22,12 +20,32 @@ function allAddresses({ addresses }: Node): readonly Ip[] {
 
 /** Its InternalIPs as far as they are heeded, once each, in canonical text; what is no address is left out. */
 export function nodeAddresses(node: Node): readonly string[] {
-  return allAddresses(node).slice(0, mostAddresses).map(formatIp);
+  return allAddresses(node).slice(0, mostNodeAddresses).map(formatIp);
 }
 
 /** Whether a node has what only one can have. */
 export function holds(view: View, node: string, trait: string): boolean {
   return view.holderOf(trait) === node;
+}
+
+/** Its addresses that packets go to it by: what has one already goes on having it. */
+export function servedAddresses(view: View, node: Node): readonly string[] {
+  return nodeAddresses(node).filter(
+    (address) => holds(view, node.name, address) && networkOwner(view, address) === undefined,
+  );
+}
+
+const policyMatch = /^ip[46]\.dst == (\S+)$/;
+
+/** What a row of a node's plan says that the node has, and no other one. */
+export function heldBy(table: string, columns: Readonly<Record<string, unknown>>): readonly string[] {
+  const { name, match, external_ids: ids } = columns;
+  if (table === 'Port_Group') return typeof name === 'string' ? [name] : [];
+  if (table === 'Logical_Router_Policy')
+    return typeof match === 'string' ? (policyMatch.exec(match)?.slice(1) ?? []) : [];
+  if (table !== 'Logical_Switch_Port') return [];
+  const withheld = (ids as Readonly<Record<string, unknown>> | undefined)?.[externalId.withheldAddresses];
+  return typeof withheld === 'string' ? withheld.split(' ') : [];
 }
 
 /** What keeps a node from having all that nodes have. */
@@ -68,10 +86,10 @@ function addressProblems(view: View, node: Node): readonly Problem[] {
       message: `InternalIP '${wrong}' of node ${name} is no IP address: pods cannot reach the node by it`,
     });
   const count = allAddresses(node).length;
-  if (count > mostAddresses)
+  if (count > mostNodeAddresses)
     problems.push({
       code: 'NodeAddressesTooMany',
-      message: `node ${name} has ${count} InternalIPs, of which the first ${mostAddresses} are heeded: remove the others`,
+      message: `node ${name} has ${count} InternalIPs, of which the first ${mostNodeAddresses} are heeded: remove the others`,
     });
   return problems;
 }

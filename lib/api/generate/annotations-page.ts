@@ -161,6 +161,8 @@ const externalIds: Record<keyof typeof externalId, string> = {
     'Which plan the row belongs to, `<room>/<feature>/<key>`. A row without it is never touched, except to adopt it by name.',
   key: 'Identity of the row within its owner, in tables that have no name column.',
   vendor: '`kube-ovn`: what tools made for Kube-OVN look for.',
+  withheldAddresses:
+    "On a node's port: addresses that are the node's, and that it is not served by while something else has them.",
 };
 
 function table<Name extends string>(
