@@ -1,5 +1,5 @@
 import { routerAddress } from '../../api/bgp-attributes.ts';
-import { annotation } from '../../api/names.ts';
+import { annotation, mostNodeAddresses } from '../../api/names.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { formatIp, parseIp } from '../../net/ip.ts';
 import type { Node } from '../objects.ts';
@@ -18,7 +18,7 @@ export function parseNode(raw: RawObject): Node {
     name: raw.metadata.name,
     uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
-    addresses: internal,
+    addresses: [...new Set(internal)].slice(0, mostNodeAddresses),
     isCordoned: unschedulable,
     isDrained: raw.metadata.annotations?.[annotation.bgpDrain] === 'true',
     isSilent: conditions.some(({ type, status }) => type === 'Ready' && status === 'Unknown'),

@@ -71,3 +71,9 @@ test('a node has no router ID and no next hop from an address that no router can
   const status = { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) };
   assert.deepEqual(parseNode({ ...raw({}), status }).addresses, ['10.0.0.1']);
 });
+
+test('of a node no more addresses count than are heeded: its kubelet may write what it likes', () => {
+  const addresses = Array.from({ length: 300 }, (_, index) => `10.1.${index >> 8}.${index & 255}`);
+  const status = { addresses: ['10.1.0.0', ...addresses].map((address) => ({ type: 'InternalIP', address })) };
+  assert.deepEqual(parseNode({ ...raw({}), status }).addresses, addresses.slice(0, 16));
+});
