@@ -35,3 +35,16 @@ test('what was withheld without need counts for nothing later', () => {
   withheld.add([key], 0);
   assert.equal(withheld.forget(new Set(['other']), 0), 60_000);
 });
+
+test('how often one was withheld counts for an hour after it was let go of, and takes no memory later', () => {
+  const withheld = new Withheld();
+  const hourMs = 3_600_000;
+  withheld.add([key], 0);
+  withheld.forget(none, 60_000);
+  withheld.add(['other'], 60_000 + hourMs - 1);
+  assert.equal(withheld.remembered, 2);
+  withheld.add(['other'], 60_000 + hourMs);
+  assert.equal(withheld.remembered, 1, 'of those that are withheld now');
+  withheld.add([key], 60_000 + hourMs);
+  assert.equal(withheld.forget(new Set(['other']), 60_000 + hourMs), 60_000, 'as for the first time');
+});

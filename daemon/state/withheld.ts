@@ -11,12 +11,20 @@ export function prefixOf(key: string): string {
 
 /** A router that takes a bad route back and brings it again is believed less each time. */
 const hold = { baseMs: 60_000, maxMs: 3_600_000 } as const;
+/** For so long after one is let go of its times count. */
+const rememberedMs = 3_600_000;
+
+interface Times {
+  readonly count: number;
+  /** Undefined while it is withheld. */
+  readonly releasedMs: number | undefined;
+}
 
 export class Withheld {
   /** When each was withheld. */
   readonly #since = new Map<string, number>();
   /** How often each was. */
-  readonly #times = new Map<string, number>();
+  readonly #times = new Map<string, Times>();
 
   get keys(): ReadonlySet<string> {
     return new Set(this.#since.keys());
@@ -26,10 +34,17 @@ export class Withheld {
     return this.#since.size;
   }
 
+  /** Keys that are withheld or were, as far as that still counts. */
+  get remembered(): number {
+    return this.#times.size;
+  }
+
   add(keys: Iterable<string>, nowMs: number): void {
+    for (const [key, { releasedMs }] of this.#times)
+      if (releasedMs !== undefined && nowMs - releasedMs >= rememberedMs) this.#times.delete(key);
     for (const key of keys) {
       this.#since.set(key, nowMs);
-      this.#times.set(key, (this.#times.get(key) ?? 0) + 1);
+      this.#times.set(key, { count: (this.#times.get(key)?.count ?? 0) + 1, releasedMs: undefined });
     }
   }
 
@@ -50,9 +65,12 @@ export class Withheld {
     let nextMs: number | undefined;
     for (const [key, since] of this.#since) {
       if (told.has(key)) continue;
-      const leftMs = since + holdOf(this.#times.get(key) ?? 1) - nowMs;
-      if (leftMs <= 0) this.#since.delete(key);
-      else nextMs = Math.min(nextMs ?? leftMs, leftMs);
+      const { count } = this.#times.get(key) ?? { count: 1 };
+      const leftMs = since + holdOf(count) - nowMs;
+      if (leftMs <= 0) {
+        this.#since.delete(key);
+        this.#times.set(key, { count, releasedMs: nowMs });
+      } else nextMs = Math.min(nextMs ?? leftMs, leftMs);
     }
     return nextMs;
   }
