@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { formatCidr } from '../net/cidr.ts';
-import { networksInForce, notedUnderlay, routingInForce, underlayText } from './in-force.ts';
+import { gatewaysInForce, networksInForce, notedUnderlay, routingInForce, underlayText } from './in-force.ts';
 import { annotation } from './names.ts';
 import { isForOtherClusters, routingOf } from './subnet-routing.ts';
 
 const noted = (note: string): Record<string, string> => ({ [annotation.accepted]: note });
 
 test('the note of a subnet tells its networks and its VLAN, whatever else is in it', () => {
-  const note = '192.168.1.0/24,fd00::/64 192.168.1.1,fd00::1 net1/10/u2o router=192.168.1.2 192.168.1.9@1763700000000';
+  const note =
+    '192.168.1.0/24,fd00::/64 192.168.1.1,fd00::1 net1/10/u2o router=192.168.1.2,fd00::2 192.168.1.9@1763700000000 of=5-6';
   assert.deepEqual(networksInForce(noted(note)).map(formatCidr), ['192.168.1.0/24', 'fd00::/64']);
+  assert.deepEqual(gatewaysInForce(noted(note)), ['192.168.1.1', 'fd00::1', '192.168.1.2', 'fd00::2', '192.168.1.9']);
   assert.deepEqual(notedUnderlay(note), { provider: 'net1', vlan: 10, routing: 'u2o' });
   assert.equal(routingInForce(noted(note)), 'u2o');
   assert.equal(underlayText({ provider: 'net1', vlan: 0, routing: 'physical' }), 'net1/0/physical');

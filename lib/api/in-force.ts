@@ -24,10 +24,18 @@ export function networksInForce(annotations: Annotations): readonly Cidr[] {
   return cidrs.split(',').flatMap((text) => parseCidr(text) ?? []);
 }
 
-/** The addresses of its router there, as they stand beside the CIDRs. */
+/** In a note, what the router of the VPC has beside the gateway, which is then one of the physical network. */
+export const routerMark = 'router=';
+
+/**
+ * The addresses of its routers: the gateways, as they stand beside the CIDRs, what the router of the VPC has beside them, and former
+ * gateways, which answer until no pod uses them.
+ */
 export function gatewaysInForce(annotations: Annotations): readonly string[] {
-  const [, gateways = ''] = (annotations?.[annotation.accepted] ?? '').split(' ');
-  return gateways.split(',').filter((text) => parseIp(text) !== undefined);
+  const [, gateways = '', ...others] = (annotations?.[annotation.accepted] ?? '').split(' ');
+  const router = others.find((one) => one.startsWith(routerMark))?.slice(routerMark.length) ?? '';
+  const former = others.find((one) => one.includes('@'))?.replaceAll(/@\d+/g, '') ?? '';
+  return [gateways, router, former].flatMap((texts) => texts.split(',')).filter((text) => parseIp(text) !== undefined);
 }
 
 const routings = ['logicalGateway', 'u2o', 'physical'] as const;

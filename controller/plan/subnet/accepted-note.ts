@@ -1,4 +1,4 @@
-import { notedUnderlay, underlayText } from '../../../lib/api/in-force.ts';
+import { notedUnderlay, routerMark, underlayText } from '../../../lib/api/in-force.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
@@ -10,8 +10,8 @@ import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
 import { partsOf } from './parts.ts';
 
-const routerMark = 'router=';
 const excludeMark = 'exclude=';
+const ownerMark = 'of=';
 
 /** A gateway that was replaced while pods used it. */
 export interface FormerGateway {
@@ -36,22 +36,28 @@ export function gatewayText(net: SubnetNet): string {
 
 /** What is noted beside the network itself. */
 export interface Noted {
+  /** The uid of the Subnet that the network was accepted for. */
+  readonly of?: string;
   readonly former: readonly FormerGateway[];
   /** Addresses of the VPC's router in an underlay subnet, beside the physical gateway. */
   readonly router: readonly Ip[];
 }
 
 /**
- * `10.16.0.0/16 10.16.0.254`, behind it `net1/100/u2o` in a VLAN, `exclude=10.16.0.2..10.16.0.9`, `router=10.16.0.2` and,
- * for a former gateway, `10.16.0.1@1763700000000`.
+ * `10.16.0.0/16 10.16.0.254`, behind it `net1/100/u2o` in a VLAN, `exclude=10.16.0.2..10.16.0.9`, `router=10.16.0.2`,
+ * for a former gateway `10.16.0.1@1763700000000`, and `of=` with the uid of the Subnet.
  */
-export function renderAcceptedNote(net: NetInForce, { former, router }: Noted = { former: [], router: [] }): string {
+export function renderAcceptedNote(
+  net: NetInForce,
+  { former, router, of = '' }: Noted = { former: [], router: [] },
+): string {
   const parts = [cidrText(net), gatewayText(net)];
   if (net.underlay !== undefined) parts.push(underlayText(net.underlay));
   const excluded = excludedText(net);
   if (excluded !== '') parts.push(`${excludeMark}${excluded}`);
   if (router.length > 0) parts.push(`${routerMark}${router.map(formatIp).join(',')}`);
   if (former.length > 0) parts.push(former.map(({ ip, untilMs }) => `${formatIp(ip)}@${untilMs}`).join(','));
+  if (of !== '') parts.push(`${ownerMark}${of}`);
   return parts.join(' ');
 }
 
@@ -101,6 +107,12 @@ export function parseFormerGateways(note: string | undefined): readonly FormerGa
     const ip = parseIp(address);
     return ip === undefined || !/^\d+$/.test(until) ? [] : [{ ip, untilMs: Number(until) }];
   });
+}
+
+/** The uid of the Subnet that a note belongs to: one made anew takes it over while pods are in its network. */
+export function notedOwner(note: string | undefined): string | undefined {
+  const part = (note ?? '').split(' ').find((one) => one.startsWith(ownerMark));
+  return part?.slice(ownerMark.length);
 }
 
 /** What the router of the VPC had in an underlay subnet, beside the physical gateway. */
