@@ -13,7 +13,7 @@ import type { Change, ObjectChange } from '../plan/feature.ts';
 import { features } from '../plan/features.ts';
 import { asks, bindNamespace, bindPools } from '../plan/namespace/binding.ts';
 import type { Binding } from '../plan/namespace/binding.ts';
-import { parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
+import { notedOwner, parseAcceptedNote } from '../plan/subnet/accepted-note.ts';
 import { judgeSubnets } from '../plan/subnet/judge.ts';
 import type { Link, Verdict } from '../plan/subnet/judge.ts';
 import { linksInForce } from '../plan/vpc/links.ts';
@@ -83,8 +83,8 @@ export class Cluster implements View {
   readonly #ports: Ports;
   readonly #inForce = new Map<string, NetInForce>();
   #links: ReadonlyMap<string, readonly Link[]> = new Map();
-  /** Subnets whose network in force is that of another object of the name, which is gone: it stays while it is in use. */
-  readonly #left = new Set<string>();
+  /** Subnets whose network in force is that of another object of the name, which is gone: it stays while it is in use. With its uid. */
+  readonly #left = new Map<string, string>();
   readonly #bindings = new Map<string, Binding>();
   /** By namespace, the VPC that its pods were in last. */
   readonly #vpcsHeld = new Map<string, string>();
@@ -209,9 +209,11 @@ export class Cluster implements View {
    */
   restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
     this.#nodeTraits.restore(holders);
-    for (const { name, acceptedNote } of this.subnets.values()) {
+    for (const { name, uid, acceptedNote } of this.subnets.values()) {
       const net = parseAcceptedNote(acceptedNote);
       if (net === undefined) continue;
+      const owner = notedOwner(acceptedNote) ?? uid;
+      if (owner !== uid) this.#left.set(name, owner);
       this.#inForce.set(name, net);
       this.#addresses.define(name, net, new Map());
     }
@@ -294,7 +296,8 @@ export class Cluster implements View {
       this.#activeGateways.mark(change.name);
       const [was, is] = [change.before, change.after];
       const isSame = was?.uid === is?.uid && was?.spec.vpc === is?.spec.vpc;
-      if (!isSame && this.#inForce.has(change.name)) this.#left.add(change.name);
+      if (!isSame && this.#inForce.has(change.name) && !this.#left.has(change.name))
+        this.#left.set(change.name, was?.uid ?? '');
     }
     if (change.kind === 'vlans' && essenceOfSpec(change.before) === essenceOfSpec(change.after)) return;
     // Whether it is there, and to stay, is all that Vlans ask of it.
@@ -350,7 +353,7 @@ export class Cluster implements View {
     this.#isJudgementDue = false;
     this.#areLinksStale = true;
     this.#judgeVlans();
-    for (const name of this.#left) {
+    for (const name of this.#left.keys()) {
       if (this.#isInUse(name)) continue;
       this.#left.delete(name);
       this.#inForce.delete(name);

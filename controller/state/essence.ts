@@ -29,6 +29,6 @@ export function text(value: unknown): string {
 
 export function essenceOf(verdict: Verdict | undefined): string {
   if (verdict === undefined) return '';
-  const { problem, isOpen, spec, net, vpc } = verdict;
-  return text([vpc, net, isOpen, spec, problem?.code, problem?.message]);
+  const { problem, isOpen, spec, net, of, vpc } = verdict;
+  return text([vpc, net, of, isOpen, spec, problem?.code, problem?.message]);
 }

@@ -114,4 +114,34 @@ describe('an edit that is refused', () => {
     assert.equal(cluster.verdicts.get('own')?.net, undefined);
     assert.equal(cluster.verdicts.get('thief')?.problem, undefined);
   });
+
+  test('a Subnet made anew over one that pods are in gives no addresses, also after a restart', () => {
+    const spec = { cidrBlock: '10.30.0.0/24', namespaces: ['ns'] };
+    const refused = { ...spec, cidrBlock: '10.16.0.0/16' };
+    const cluster = basic();
+    cluster.change('subnets', 'own', subnet('own', spec));
+    cluster.change('pods', 'ns/a', pod('a', 'n1'));
+    cluster.restore(new Map());
+    cluster.settle();
+    cluster.change('subnets', 'own', undefined);
+    cluster.change('subnets', 'own', subnet('own', refused, { uid: 'again' }));
+    cluster.change('pods', 'ns/b', pod('b', 'n1'));
+    cluster.settle();
+    const annotations = { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'own') };
+
+    const next = basic();
+    next.change('subnets', 'own', subnet('own', refused, { uid: 'again', annotations }));
+    next.change('pods', 'ns/a', toldPod(cluster, 'a'));
+    next.change('pods', 'ns/b', pod('b', 'n1'));
+    next.restore(new Map());
+    next.settle();
+    for (const one of [cluster, next]) {
+      assert.deepEqual([allocated(one, 'a')?.v4, allocated(one, 'b')?.v4], ['10.30.0.2', undefined]);
+      assert.match(one.addressProblem('pod/ns/b')?.message ?? '', /^subnet own gives no addresses/);
+      assert.equal(acceptedNoteOf(one, 'own'), annotations['isthmus.network/accepted']);
+      one.change('pods', 'ns/a', undefined);
+      one.settle();
+      assert.equal(one.verdicts.get('own')?.net, undefined, 'with the last pod goes what the former Subnet left');
+    }
+  });
 });

@@ -89,8 +89,8 @@ export function formerGateways(view: View, name: string): readonly FormerGateway
 
 /** What is in force of a Subnet, for its annotation; undefined where nothing is. */
 export function acceptedNoteOf(view: View, name: string): string | undefined {
-  const net = view.verdicts.get(name)?.net;
-  return net && renderAcceptedNote(net, { former: formerGateways(view, name), router: routerOf(view, name) });
+  const { net, of = '' } = view.verdicts.get(name) ?? {};
+  return net && renderAcceptedNote(net, { former: formerGateways(view, name), router: routerOf(view, name), of });
 }
 
 /** Addresses and names of at most `most` pods that a former gateway waits for. */

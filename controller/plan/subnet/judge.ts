@@ -36,6 +36,8 @@ export interface Verdict {
   readonly vpc: string;
   /** The network in force; rows exist for it. */
   readonly net: NetInForce | undefined;
+  /** The uid of the Subnet that the network was accepted for. */
+  readonly of: string;
   /** The spec with defaults, where it was accepted. */
   readonly spec: SpecDefaults | undefined;
   /** Whether new addresses are given. */
@@ -54,8 +56,8 @@ export interface Evidence {
   /** Addresses by which pods reach the API server. */
   readonly apiServer: readonly string[];
   readonly inForce: ReadonlyMap<string, NetInForce>;
-  /** Names of which what is in force is that of a Subnet that is gone. */
-  readonly left: ReadonlySet<string>;
+  /** Names of which what is in force is that of a Subnet that is gone, and its uid. */
+  readonly left: ReadonlyMap<string, string>;
   /** Lowest and highest address in use, and whether one that is in use is this address. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
   /** Networks between the routers of two VPCs that are in force, by VPC. */
@@ -210,7 +212,7 @@ class Judge {
     this.#give(subnet.name, vpc, net);
     const hasDefault = this.#evidence.loadBalancers && subnet.name !== joinSubnet;
     const balanced = hasDefault ? { ...spec, enableLb: subnet.spec.enableLb ?? true } : spec;
-    return { vpc, net, spec: balanced, isOpen: takesPorts(subnet), problem: undefined };
+    return { vpc, net, of: subnet.uid, spec: balanced, isOpen: takesPorts(subnet), problem: undefined };
   }
 
   /** What stays of a Subnet that cannot be as its spec asks. */
@@ -226,7 +228,8 @@ class Judge {
     const net = isSound || this.#isInUse(name) ? before : undefined;
     if (net === undefined) this.#takeBack(name);
     const kept = net && this.#apartFromNodes(reserveAgain(subnet, net));
-    return { vpc, net: kept, spec: undefined, isOpen: isSound && takesPorts(subnet), problem };
+    const of = this.#evidence.left.get(name) ?? subnet.uid;
+    return { vpc, net: kept, of, spec: undefined, isOpen: isSound && takesPorts(subnet), problem };
   }
 
   /** Whether what a network is in is still there: its VPC, and its VLAN. */
