@@ -177,6 +177,20 @@ describe('Subnet', () => {
     await kube.delete(subnets, { name: 'fixed' });
   });
 
+  test('provider is fixed once set, unless it was one that nothing serves', async () => {
+    const patch = (provider: string | null) =>
+      kube.patch(subnets, { name: 'fixed' }, 'merge', { spec: { provider, gateway: '10.70.0.1' } });
+    await kube.create(subnets, object(subnets, 'fixed', { cidrBlock: '10.70.0.0/16' }));
+    for (const provider of ['ovn', null, '']) await patch(provider);
+    for (const provider of ['nonsense', 'net.default.ovn'])
+      await assert.rejects(patch(provider), /provider is fixed once set/);
+    await kube.delete(subnets, { name: 'fixed' });
+    await kube.create(subnets, object(subnets, 'fixed', { cidrBlock: '10.70.0.0/16', provider: 'nonsense' }));
+    await patch('net.default.ovn');
+    await assert.rejects(patch('ovn'), /provider is fixed once set/);
+    await kube.delete(subnets, { name: 'fixed' });
+  });
+
   test('status is written through the subresource only, conditions are a map by type', async () => {
     await kube.create(subnets, object(subnets, 'status', { cidrBlock: '10.71.0.0/16' }));
     const apply = (manager: string, type: string) =>

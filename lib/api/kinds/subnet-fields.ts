@@ -113,7 +113,7 @@ export const binding = {
   provider: z
     .string()
     .max(253)
-    .describe('`ovn`, or `<attachment>.<namespace>.ovn` for a secondary network.')
+    .describe('`ovn`, or `<attachment>.<namespace>.ovn` for a secondary network; fixed once set.')
     .optional(),
   vlan: z.string().max(253).describe('Vlan object of an underlay subnet.').optional(),
 };

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { matchesWhole } from './address.ts';
 import { conditionColumn, conditions, rules, type Kind, type Rule } from './shared.ts';
 import { addressing, binding, gatewayFields, isolation, services, underlay } from './subnet-fields.ts';
 
@@ -6,6 +7,13 @@ import { addressing, binding, gatewayFields, isolation, services, underlay } fro
 function vpcOf(subject: string): string {
   return `(!has(${subject}.vpc) || ${subject}.vpc == '' ? 'ovn-cluster' : ${subject}.vpc)`;
 }
+
+function providerOf(subject: string): string {
+  return `(!has(${subject}.provider) || ${subject}.provider == '' ? 'ovn' : ${subject}.provider)`;
+}
+
+/** RFC 1123 names of an attachment and its namespace. */
+const servedProvider = '(ovn|[a-z0-9]([-a-z0-9]*[a-z0-9])?[.][a-z0-9]([-a-z0-9]*[a-z0-9])?[.]ovn)';
 
 function hasFamiliesOfCidr(field: 'gateway' | 'externalEgressGateway'): Rule {
   return {
@@ -21,6 +29,11 @@ export const subnetSpec = z
       {
         rule: `${vpcOf('self')} == ${vpcOf('oldSelf')}`,
         message: 'vpc is fixed once set; delete the subnet and make it anew in the other VPC',
+      },
+      {
+        // Another one may take the place of what was never served.
+        rule: `${providerOf('self')} == ${providerOf('oldSelf')} || !${matchesWhole(providerOf('oldSelf'), servedProvider)}`,
+        message: 'provider is fixed once set: pods have the subnet by it; delete the subnet and make it anew',
       },
       {
         rule: `has(self.cidrBlock) && self.cidrBlock != '' || has(self.vlan) && self.vlan != '' || has(self.protocol) && self.protocol == 'Mac'`,
