@@ -16,6 +16,7 @@ import { FrameBed, type Watcher } from './frame-bed.ts';
 import * as frames from './frames.ts';
 import {
   everybody,
+  inTags,
   ip,
   mac,
   ofBridges,
@@ -72,7 +73,7 @@ function arriving(all: Frames): Promise<readonly string[]> {
 }
 
 test('of all that only routers, DHCP servers and bridges send, nothing arrives', async () => {
-  assert.deepEqual(await arriving({ ...ofBridges(), ...ofRouters() }), []);
+  assert.deepEqual(await arriving({ ...inTags(), ...ofBridges(), ...ofRouters() }), []);
 });
 
 test('all that pods need arrives', async () => {
@@ -157,7 +158,7 @@ test('a pod takes no advertisement and no redirect, unless its subnet has them',
 
 test('of the same frames all arrive without the flows, where OVN has no ACL and passes tags', async () => {
   node.nbctl('acl-del ovn-default', 'set logical_switch ovn-default other_config:vlan-passthru=true');
-  const all = { ...ofBridges(), ...ofRouters() };
+  const all = { ...inTags(), ...ofBridges(), ...ofRouters() };
   node.signal('daemon', 'SIGSTOP');
   ofctl('del-flows', `cookie=${ofGuards}/0xffffffff00000000`);
   await until(() => arriving(all), Object.keys(all));
@@ -229,7 +230,7 @@ test('a Subnet says whose pods may be routers; what the pod says of itself count
   await cluster.annotatePod(attacker!, { [annotation.logicalSwitch]: 'ovn-default' });
   await allow('others, default');
   await until(() => arriving(some), names);
-  assert.deepEqual(await arriving(ofBridges()), []);
+  assert.deepEqual(await arriving({ ...inTags(), ...ofBridges() }), []);
   await allow('Not a name');
   await until(() => arriving(some), []);
   await eventually('an event', async () => (await cluster.eventsOn('Subnet', 'ovn-default'))['InvalidAnnotation']);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { eventually, exec } from '../../daemon/testing.ts';
-import { marker } from './frames.ts';
+import { marker, tagged } from './frames.ts';
 import type { Frames } from './pod-frames.ts';
 
 /** An interface in a namespace. */
@@ -12,6 +12,17 @@ export interface Place {
   readonly netns: string;
   /** `eth0` where nothing else is said. */
   readonly device?: string;
+  /** The VLAN that frames have there: it is put on what is sent, and taken off what arrives. */
+  readonly vlan?: number;
+}
+
+const bothAddresses = 24;
+
+/** A frame that lacks it stays as it is. */
+function withoutTag(frame: string, vlan: number): string {
+  const tag = `8100${vlan.toString(16).padStart(4, '0')}`;
+  if (!frame.startsWith(tag, bothAddresses)) return frame;
+  return `${frame.slice(0, bothAddresses)}${frame.slice(bothAddresses + tag.length)}`;
 }
 
 /** What arrives at an interface, frame by frame. */
@@ -23,14 +34,14 @@ export class Watcher {
     this.#child = child;
   }
 
-  static async open(program: string, { netns, device = 'eth0' }: Place): Promise<Watcher> {
+  static async open(program: string, { netns, device = 'eth0', vlan }: Place): Promise<Watcher> {
     const child = spawn('ip', ['netns', 'exec', netns, program, 'watch', device], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
     const watcher = new Watcher(child);
     const ready = Promise.withResolvers<void>();
     createInterface(child.stdout).on('line', (line) =>
-      line === 'ready' ? ready.resolve() : watcher.frames.push(line),
+      line === 'ready' ? ready.resolve() : watcher.frames.push(vlan === undefined ? line : withoutTag(line, vlan)),
     );
     await ready.promise;
     return watcher;
@@ -63,8 +74,9 @@ export class FrameBed {
     return watcher;
   }
 
-  send({ netns, device = 'eth0' }: Place, ...all: readonly Buffer[]): void {
-    const input = all.map((frame) => `${frame.toString('hex')}\n`).join('');
+  send({ netns, device = 'eth0', vlan }: Place, ...all: readonly Buffer[]): void {
+    const sent = vlan === undefined ? all : all.map((frame) => tagged(frame, [0x8100, vlan]));
+    const input = sent.map((frame) => `${frame.toString('hex')}\n`).join('');
     execFileSync('ip', ['netns', 'exec', netns, this.#program, 'send', device], {
       input,
       stdio: ['pipe', 'ignore', 'inherit'],

@@ -22,21 +22,27 @@ function long(payload: Buffer): Buffer {
   return Buffer.concat([payload, Buffer.alloc(1500 - payload.length)]);
 }
 
-/** From a pod that would be a bridge, or is in another VLAN. */
-export function ofBridges(): Frames {
-  const payload = Buffer.alloc(46, 1);
-  const reserved = ['01:80:c2:00:00:00', '01:80:c2:00:00:02', '01:80:c2:00:00:0e', '01:80:c2:00:00:21'];
-  const plain = frames.ethernet(victimMac, mac, 0x88b5, payload);
+/** From a pod that would be in another VLAN. */
+export function inTags(): Frames {
+  const plain = frames.ethernet(victimMac, mac, 0x88b5, Buffer.alloc(46, 1));
   return {
-    ...Object.fromEntries(reserved.map((to) => [to, frames.ethernet(to, mac, 0x0026, payload)])),
-    'LLDP to all': frames.ethernet(everybody.toMac, mac, 0x88cc, payload),
-    'LLDP to one': frames.ethernet(victimMac, mac, 0x88cc, payload),
-    CDP: frames.ethernet('01:00:0c:cc:cc:cc', mac, 0x0026, payload),
     'priority tag': frames.tagged(plain, [0x8100, 0]),
     '802.1Q': frames.tagged(plain, [0x8100, 10]),
     '802.1ad': frames.tagged(plain, [0x88a8, 10], [0x8100, 20]),
     'RA in a priority tag': frames.tagged(frames.routerAdvertisement(toAll), [0x8100, 0]),
     'RA in two tags': frames.tagged(frames.routerAdvertisement(toAll), [0x88a8, 0], [0x8100, 0]),
+  };
+}
+
+/** From a pod that would be a bridge. */
+export function ofBridges(): Frames {
+  const payload = Buffer.alloc(46, 1);
+  const reserved = ['01:80:c2:00:00:00', '01:80:c2:00:00:02', '01:80:c2:00:00:0e', '01:80:c2:00:00:21'];
+  return {
+    ...Object.fromEntries(reserved.map((to) => [to, frames.ethernet(to, mac, 0x0026, payload)])),
+    'LLDP to all': frames.ethernet(everybody.toMac, mac, 0x88cc, payload),
+    'LLDP to one': frames.ethernet(victimMac, mac, 0x88cc, payload),
+    CDP: frames.ethernet('01:00:0c:cc:cc:cc', mac, 0x0026, payload),
   };
 }
 
@@ -167,5 +173,25 @@ export function ofPods(): Frames {
       frames.udp6Message(global, 1, 2, long(nothing)),
       largest,
     ),
+  };
+}
+
+/** The router and DHCP server of a physical network. */
+export const theirMac = '02:00:00:00:00:fe';
+
+export function ofTheirRouter(): Frames {
+  const theirOwn = { mac: theirMac, ip: frames.linkLocal(theirMac) };
+  const to = { ...theirOwn, toMac: victimMac, to: frames.linkLocal(victimMac) };
+  const to4 = { mac: theirMac, ip: '10.16.0.1', toMac: victimMac, to: victimIp };
+  const offer = frames.dhcp(2, 2, victimMac);
+  return {
+    'RA to all': frames.routerAdvertisement({ ...theirOwn, ...allNodes }),
+    'RA to one': frames.routerAdvertisement(to),
+    'DHCPv4 to all': frames.udp4({ ...to4, ...everybody }, 67, 68, offer),
+    'DHCPv4 to one': frames.udp4(to4, 67, 68, offer),
+    'DHCPv6 to one': frames.udp6(to, 547, 546, Buffer.from('0200123400010004', 'hex')),
+    'MLD query': frames.icmp6Frame({ ...theirOwn, ...allNodes }, 130, Buffer.alloc(20), [extension.hopByHop]),
+    'IGMP query': frames.igmp({ ...to4, ...frames.toGroup('224.0.0.1') }, 0x11, '0.0.0.0'),
+    'ARP of the gateway': frames.gratuitousArp(theirMac, '10.16.0.1'),
   };
 }

@@ -1,0 +1,149 @@
+/**
+ * The same for pods in a VLAN of a physical network: what a hostile pod sends neither arrives at another pod nor leaves the node by the
+ * interface, and what the physical network's own router and DHCP server send arrives.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
+import { TestLan } from '../../daemon/testing-lan.ts';
+import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { annotation, localnetPortName, providerNetworkKey } from '../../lib/api/names.ts';
+import { nodes, providerNetworks, subnets } from '../../lib/kube/resources.ts';
+import { FrameBed, type Place, type Watcher } from './frame-bed.ts';
+import * as frames from './frames.ts';
+import {
+  inTags,
+  ip,
+  mac,
+  ofBridges,
+  ofPods,
+  ofRouters,
+  ofTheirRouter,
+  theirMac,
+  victimIp,
+  type Frames,
+} from './pod-frames.ts';
+
+const node = new TestNode();
+let cluster: TestCluster;
+let lan: TestLan;
+let bed: FrameBed;
+let [attacker, victim]: readonly TestPod[] = [];
+let [atVictim, atAttacker, atLan]: readonly Watcher[] = [];
+
+const [ovnRouter, formerGateway] = ['10.16.0.2', '10.16.0.3'];
+const vlan = 10;
+const localnet = localnetPortName('ovn-default');
+
+before(async () => {
+  cluster = await startCluster(node);
+  lan = new TestLan(node);
+  lan.addNic('eth1', 'p1');
+  await node.startDaemon(cluster.kubeconfig);
+  await cluster.admin.create(providerNetworks, {
+    apiVersion: 'kubeovn.io/v1',
+    kind: 'ProviderNetwork',
+    metadata: { name: 'phys' },
+    spec: { defaultInterface: 'eth1' },
+  });
+  await eventually('the provider network', async () => {
+    const { labels } = (await cluster.admin.get(nodes, { name: 'n1' })).metadata;
+    return labels?.[providerNetworkKey('phys', 'ready')] === 'true';
+  });
+  // As the controller does.
+  const note = `10.16.0.0/16 10.16.0.1 phys/${vlan}/u2o router=${ovnRouter} ${formerGateway}@4102444800000`;
+  const metadata = { annotations: { [annotation.accepted]: note } };
+  await cluster.admin.patch(subnets, { name: 'ovn-default' }, 'merge', { metadata });
+  node.nbctl(
+    `lsp-add ovn-default ${localnet}`,
+    `lsp-set-type ${localnet} localnet`,
+    `lsp-set-addresses ${localnet} unknown`,
+    `lsp-set-options ${localnet} network_name=phys`,
+    `set logical_switch_port ${localnet} tag=${vlan}`,
+    // OVN passes what its ports have to stop.
+    'set logical_switch ovn-default other_config:vlan-passthru=true',
+  );
+  bed = new FrameBed(node.dir);
+  attacker = await addPod('attacker', ip);
+  victim = await addPod('victim', victimIp);
+  atVictim = await bed.watch(victim);
+  atAttacker = await bed.watch(attacker);
+  atLan = await bed.watch(onLan());
+  await bed.untilPassing(attacker, mac, atLan);
+});
+
+after(async () => {
+  await bed?.close();
+  await node.stop();
+  await cluster?.stop();
+});
+
+function onLan(): Place {
+  return { netns: lan.netns, device: 'p1', vlan };
+}
+
+async function addPod(name: string, address: string): Promise<TestPod> {
+  const made = await cluster.makePod(name);
+  await cluster.allocate(made, address);
+  const { status, json } = await node.cni('ADD', made.env);
+  assert.equal(status, 0, `${JSON.stringify(json)}\n${node.log('daemon')}`);
+  return made;
+}
+
+/** Those of them that everybody in the link gets, and so the physical network. */
+function toMany(all: Frames): Frames {
+  const isToMany = (frame: Buffer): boolean => (frame[0]! & 1) === 1;
+  return Object.fromEntries(Object.entries(all).filter(([, frame]) => [frame].flat().every(isToMany)));
+}
+
+function hostile(): Frames {
+  return {
+    ...ofBridges(),
+    ...ofRouters(),
+    "ARP of OVN's router": frames.gratuitousArp(mac, ovnRouter),
+    'ARP of the former gateway': frames.gratuitousArp(mac, formerGateway),
+  };
+}
+
+test('nothing of it arrives at another pod, and nothing leaves by the interface', async () => {
+  const all = { ...inTags(), ...hostile() };
+  assert.deepEqual(await bed.arriving(attacker!, mac, atVictim!, all), []);
+  assert.deepEqual(await bed.arriving(attacker!, mac, atLan!, all), []);
+});
+
+test('all that pods need arrives, also in the physical network', async () => {
+  const all = ofPods();
+  assert.deepEqual(await bed.arriving(attacker!, mac, atVictim!, all), Object.keys(all));
+  const many = toMany(all);
+  assert.ok('ARP of its own' in many && 'DHCPv4 client' in many && 'IGMP report' in many);
+  assert.deepEqual(await bed.arriving(attacker!, mac, atLan!, many), Object.keys(many));
+});
+
+test('what the router and the DHCP server of the physical network send arrives at pods', async () => {
+  const all = ofTheirRouter();
+  assert.deepEqual(await bed.arriving(onLan(), theirMac, atVictim!, all), Object.keys(all));
+  const many = toMany(all);
+  assert.deepEqual(await bed.arriving(onLan(), theirMac, atAttacker!, many), Object.keys(many));
+});
+
+test('without the flows all of it arrives at the pod, and in the physical network what is to many', async () => {
+  // Not those with tags, which OVN takes off where it puts that of the VLAN on: daemon-guard.test.ts has them.
+  node.signal('daemon', 'SIGSTOP');
+  exec(
+    'ovs-ofctl',
+    '-O',
+    'OpenFlow15',
+    'del-flows',
+    `unix:${node.dir}/br-int.mgmt`,
+    'cookie=0x6973746800000000/0xffffffff00000000',
+  );
+  const all = hostile();
+  assert.deepEqual(await bed.arriving(attacker!, mac, atVictim!, all), Object.keys(all));
+  const many = toMany(all);
+  assert.ok('RA to all' in many && 'DHCPv4 to all' in many && 'LLDP to all' in many);
+  // The provider network's own bridge stops these.
+  const stopped = ['01:80:c2:00:00:00', '01:80:c2:00:00:02', '01:80:c2:00:00:0e', 'CDP'];
+  const passing = Object.keys(many).filter((name) => !stopped.includes(name));
+  assert.deepEqual(await bed.arriving(attacker!, mac, atLan!, many), passing);
+  node.signal('daemon', 'SIGCONT');
+});
