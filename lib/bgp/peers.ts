@@ -45,12 +45,17 @@ export interface AcceptedPeer {
   readonly bfd: BgpPeerSpec['bfd'];
   readonly isReflectorClient: boolean;
   readonly maximumPrefixes: BgpPeerSpec['maximumPrefixes'];
-  /** The BgpPeer gives none, and the limit comes of its import. */
-  readonly isLimitOfImport: boolean;
+  /** What the BgpPeer asks for as a limit, by its own field or by its import; it may be more than is in force. */
+  readonly askedLimit: AskedLimit | undefined;
   readonly import: BgpPeerSpec['import'];
   /** Name of a Secret and key in it. */
   readonly passwordSecretRef: BgpPeerSpec['passwordSecretRef'];
   readonly advertisements: LabelSelector;
+}
+
+export interface AskedLimit {
+  readonly limit: number;
+  readonly field: string;
 }
 
 export interface PlannedPeers {
@@ -225,13 +230,16 @@ function importProblem(spec: BgpPeerSpec): Problem | undefined {
  * A router that sends far more than is wanted of it costs memory and time, for nothing. Objects from before there was a highest
  * limit have it now, too.
  */
-function prefixLimit({ import: wanted, maximumPrefixes }: BgpPeerSpec): BgpPeerSpec['maximumPrefixes'] {
-  if (wanted === undefined) return maximumPrefixes;
-  const { limit, restartSeconds } = maximumPrefixes ?? {
-    limit: 10 * wanted.maxPrefixes,
-    restartSeconds: limitRestartSeconds,
-  };
-  return { limit: Math.min(limit, mostImportedPrefixes), restartSeconds };
+function prefixLimit(spec: BgpPeerSpec): BgpPeerSpec['maximumPrefixes'] {
+  const limit = askedLimit(spec)?.limit;
+  if (limit === undefined) return undefined;
+  const { restartSeconds = limitRestartSeconds } = spec.maximumPrefixes ?? {};
+  return { limit: spec.import === undefined ? limit : Math.min(limit, mostImportedPrefixes), restartSeconds };
+}
+
+function askedLimit({ import: wanted, maximumPrefixes }: BgpPeerSpec): AskedLimit | undefined {
+  if (maximumPrefixes !== undefined) return { limit: maximumPrefixes.limit, field: 'spec.maximumPrefixes.limit' };
+  return wanted && { limit: 10 * wanted.maxPrefixes, field: '10 times spec.import.maxPrefixes' };
 }
 
 /** Families whose next hop is not our address on the session; with an extended next hop it is that also for IPv4. */
@@ -272,7 +280,7 @@ function acceptedPeer(
     bfd: spec.bfd,
     isReflectorClient: spec.routeReflectorClient,
     maximumPrefixes: prefixLimit(spec),
-    isLimitOfImport: spec.maximumPrefixes === undefined,
+    askedLimit: askedLimit(spec),
     import: spec.import,
     passwordSecretRef: spec.passwordSecretRef,
     advertisements: spec.advertisements,

@@ -96,16 +96,22 @@ function sessionOf(plan: SpeakerPlan, observed: Observed, peer: WantedPeer): Ses
   };
 }
 
-function overLimit({ maximumPrefixes, isLimitOfImport }: WantedPeer): Problem {
-  const { limit, restartSeconds } = maximumPrefixes ?? {};
-  const which = isLimitOfImport ? `10 times spec.import.maxPrefixes` : 'spec.maximumPrefixes.limit';
-  return {
-    code: 'PrefixLimit',
-    message:
-      limit === undefined
-        ? 'the neighbour sent more prefixes than it might; there is no limit any more, and the session comes back'
-        : `the neighbour sent more prefixes than the ${limit} of ${which}; the session comes back after ${restartSeconds} seconds, at once when the limit is changed`,
-  };
+function overLimit({ maximumPrefixes, askedLimit }: WantedPeer): Problem {
+  const code = 'PrefixLimit';
+  if (maximumPrefixes === undefined || askedLimit === undefined) {
+    const message =
+      'the neighbour sent more prefixes than it might; there is no limit any more, and the session comes back';
+    return { code, message };
+  }
+  const { limit, restartSeconds } = maximumPrefixes;
+  const isCut = askedLimit.limit > limit;
+  const which = isCut
+    ? `${limit}, the most that is taken of a neighbour whose prefixes are imported`
+    : `the ${limit} of ${askedLimit.field}`;
+  const why = isCut ? ` (${askedLimit.field}, ${askedLimit.limit}, is above it and not in force)` : '';
+  const change = isCut ? 'the limit is changed to less, or import is removed' : 'the limit is changed';
+  const message = `the neighbour sent more prefixes than ${which}${why}; the session comes back after ${restartSeconds} seconds, at once when ${change}`;
+  return { code, message };
 }
 
 /** The session with the best reason that is known for its state. */

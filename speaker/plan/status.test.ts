@@ -185,6 +185,15 @@ test('a session beyond its limit of prefixes says which limit, and what brings i
   assert.equal(own?.reason, 'PrefixLimit');
   assert.match(own?.message ?? '', /than the 7 of spec.maximumPrefixes.limit; the session comes back after 60 seconds/);
   assert.match(of({ import: { maxPrefixes: 20 } })?.message ?? '', /than the 200 of 10 times spec.import.maxPrefixes/);
+  const most = /than 10000, the most that is taken of a neighbour whose prefixes are imported/;
+  const old = of({ import: {}, maximumPrefixes: { limit: 500_000 } })?.message ?? '';
+  assert.match(old, most);
+  assert.match(old, /spec.maximumPrefixes.limit, 500000, is above it and not in force/);
+  assert.match(old, /after 300 seconds, at once when the limit is changed to less, or import is removed/);
+  assert.match(
+    of({ import: {}, maximumPrefixes: { limit: 10_000 } })?.message ?? '',
+    /than the 10000 of spec.maximumPrefixes.limit/,
+  );
 });
 
 const address = '10.0.0.254';
