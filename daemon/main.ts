@@ -225,11 +225,12 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
         tunnelEnds: tunnelEnds(ovs),
         apiServers: apiServers.all,
         hubs: [...interconnects.entries()].map(([, { hub }]) => hub),
-        transitSwitches: [...transitSwitches.entries()].map(([name, { networks }]) => ({ name, prefixes: networks })),
-        clusters: [...remotes.entries()].map(([name, routes]) => ({
+        transitSwitches: [...transitSwitches.entries()].map(([name, { vpc, networks }]) => ({
           name,
-          prefixes: routes.map(({ prefix }) => prefix),
+          vpc,
+          prefixes: networks,
         })),
+        clusters: [...remotes.entries()].map(([name, prefixes]) => ({ name, prefixes })),
       },
     }),
   });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseGateway, parseInterconnect } from './gateway.ts';
+import { parseGateway, parseInterconnect, parseTransitSwitch } from './gateway.ts';
 
 const metadata = { name: 'n1', uid: 'u', resourceVersion: '7' };
 
@@ -55,4 +55,11 @@ test('the selector of an Interconnect, the VPC it joins, and its hub without the
     hub: 'fd00::9',
   });
   assert.deepEqual(parseInterconnect({ metadata, spec: {} }), { gateways: undefined, vpc: 'ovn-cluster', hub: '' });
+});
+
+test('a transit switch is of the VPC in force, before that of the one that is wanted', () => {
+  const vpcOf = (object: object) => parseTransitSwitch({ metadata: {}, ...object } as never).vpc;
+  assert.equal(vpcOf({ spec: { vpc: 'red' }, status: { vpc: 'blue' } }), 'blue');
+  assert.equal(vpcOf({ spec: { vpc: 'red' } }), 'red');
+  assert.equal(vpcOf({ spec: {} }), 'ovn-cluster');
 });

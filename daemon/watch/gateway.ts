@@ -60,7 +60,9 @@ export function parseGateway(raw: RawObject): GatewayFacts {
 const interconnectShape = z.looseObject({ spec: z.looseObject({ gatewayNodeSelector: labelSelector }) });
 const hubShape = z.looseObject({ spec: z.looseObject({ hub: z.string() }) });
 const vpcShape = z.looseObject({ spec: z.looseObject({ vpc: z.string().optional() }) });
-const transitShape = z.looseObject({ status: z.looseObject({ cidr: z.string().optional() }).optional() });
+const transitShape = z.looseObject({
+  status: z.looseObject({ cidr: z.string().optional(), vpc: z.string().optional() }).optional(),
+});
 
 export function parseInterconnect(raw: RawObject): InterconnectFacts {
   const { hub = '' } = hubShape.safeParse(raw).data?.spec ?? {};
@@ -77,6 +79,7 @@ function parseJoinedVpc(raw: RawObject): string {
 }
 
 export function parseTransitSwitch(raw: RawObject): TransitFacts {
-  const { cidr = '' } = transitShape.safeParse(raw).data?.status ?? {};
-  return { vpc: parseJoinedVpc(raw), networks: cidr.split(',').filter((text) => parseCidr(text) !== undefined) };
+  // The VPC in force, as the controller and speakers read it; before there is one, the one that is wanted.
+  const { cidr = '', vpc = parseJoinedVpc(raw) } = transitShape.safeParse(raw).data?.status ?? {};
+  return { vpc, networks: cidr.split(',').filter((text) => parseCidr(text) !== undefined) };
 }

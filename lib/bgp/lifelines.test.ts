@@ -7,8 +7,21 @@ const owner = (name: string, ...prefixes: readonly string[]) => ({ name, prefixe
 
 const facts: LifelineFacts = {
   subnets: [owner('join', '100.64.0.0/16', 'fd00:64::/112')],
-  transitSwitches: [owner('ts', '169.100.0.0/22', 'fd00:100::/64')],
-  clusters: [owner('west', '10.18.0.0/16', 'fd00:18::/48')],
+  transitSwitches: [
+    { ...owner('ts', '169.100.0.0/22', 'fd00:100::/64'), vpc: 'ovn-cluster' },
+    { ...owner('blue', '169.101.0.0/22'), vpc: 'tenant' },
+  ],
+  clusters: [
+    {
+      name: 'west',
+      prefixes: [
+        { prefix: '10.18.0.0/16', transitSwitch: 'ts' },
+        { prefix: 'fd00:18::/48', transitSwitch: 'ts' },
+        { prefix: '10.19.0.0/16', transitSwitch: 'blue' },
+        { prefix: '10.20.0.0/16', transitSwitch: 'gone' },
+      ],
+    },
+  ],
   services: ['10.96.0.0/16', 'fd00:96::/112', '203.0.113.7'],
   nodes: [owner('n1', '172.30.1.11', 'fd00:30::11'), owner('n9', '172.30.9.19', 'fd00:39::19')],
   gateways: [owner('west', '172.30.77.1')],
@@ -35,6 +48,7 @@ test('what is a lifeline, or a part of one, has a holder', () => {
     'fd00:100::5/128': 'transit switch ts',
     '10.18.4.0/24': 'cluster west',
     'fd00:18:0:4::/64': 'cluster west',
+    '169.101.0.0/24': 'transit switch blue',
     '10.96.0.0/16': 'Services',
     '10.96.0.1/32': 'Services',
     'fd00:96::1/128': 'Services',
@@ -52,6 +66,10 @@ test('what is a lifeline, or a part of one, has a holder', () => {
     'fd00:30::/72': "a network on the node's own links",
   };
   for (const [prefix, holder] of Object.entries(holders)) assert.equal(ask(prefix).holder, holder, prefix);
+});
+
+test('what another cluster offers to another VPC is free: only the default one has routes of routers', () => {
+  for (const prefix of ['10.19.4.0/24', '10.20.4.0/24']) assert.deepEqual(ask(prefix), {}, prefix);
 });
 
 test('a wider prefix takes what the node reaches by a router, and nothing that is on its own links', () => {

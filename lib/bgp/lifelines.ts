@@ -3,6 +3,7 @@
  * speaker refuses a prefix as `OwnPrefix`, the daemon makes no kernel route of it and the controller none of OVN. Each gives the
  * facts that it has; the rule is the same whatever a policy says.
  */
+import { defaultVpc } from '../api/names.ts';
 import { type Cidr, parseCidr } from '../net/cidr.ts';
 import { bitsOf, type Family, isLinkLocal, parseIp } from '../net/ip.ts';
 import { PrefixCover } from '../net/prefix-cover.ts';
@@ -13,15 +14,32 @@ export interface LifelineOwner {
   readonly prefixes: readonly string[];
 }
 
+/** A network between clusters, with the VPC of this cluster that takes part in it. */
+export interface TransitNetwork extends LifelineOwner {
+  readonly vpc: string;
+}
+
+/** Another cluster with the prefixes that are theirs and not learned from routers. */
+export interface OtherCluster {
+  readonly name: string;
+  readonly prefixes: readonly OfferedPrefix[];
+}
+
+export interface OfferedPrefix {
+  readonly prefix: string;
+  /** By which it is offered, and to the VPC of which. */
+  readonly transitSwitch: string;
+}
+
 /** Texts that are neither an address nor a prefix count for nothing. */
 export interface LifelineFacts {
   /** Of the default VPC, join among them. Addresses of other VPCs may be those of the fabric. */
   readonly subnets?: readonly LifelineOwner[];
   /** Networks of OVN routers. */
   readonly routers?: readonly LifelineOwner[];
-  readonly transitSwitches?: readonly LifelineOwner[];
-  /** Other clusters with the prefixes that are theirs and not learned from routers. */
-  readonly clusters?: readonly LifelineOwner[];
+  readonly transitSwitches?: readonly TransitNetwork[];
+  /** What they offer to other VPCs is free. */
+  readonly clusters?: readonly OtherCluster[];
   /** Service CIDRs and addresses of Services. */
   readonly services?: readonly string[];
   /** Tunnel addresses: nodes of this cluster, gateways of others. */
@@ -50,11 +68,16 @@ export class Lifelines {
   readonly #remote: Readonly<Record<Family, readonly Held[]>>;
 
   constructor(facts: LifelineFacts) {
-    const { connected = [], nextHops = [], services = [] } = facts;
+    const { connected = [], nextHops = [], services = [], transitSwitches = [], clusters = [] } = facts;
+    const ours = new Set(transitSwitches.filter(({ vpc }) => vpc === defaultVpc).map(({ name }) => name));
+    const offered = clusters.map(({ name, prefixes }) => ({
+      name,
+      prefixes: prefixes.filter(({ transitSwitch }) => ours.has(transitSwitch)).map(({ prefix }) => prefix),
+    }));
     for (const [kind, owners] of [
       ['subnet', facts.subnets],
-      ['transit switch', facts.transitSwitches],
-      ['cluster', facts.clusters],
+      ['transit switch', transitSwitches],
+      ['cluster', offered],
       ['router', facts.routers],
     ] as const)
       for (const { name, prefixes } of owners ?? []) this.#own(prefixes, `${kind} ${name}`);

@@ -7,6 +7,7 @@ import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
 import type { Condition } from '../api/kinds/shared.ts';
 import type { Problem } from '../desired/problem.ts';
 import type { RoutePolicy } from '../route-policy/policy.ts';
+import type { OfferedPrefix } from './lifelines.ts';
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -160,7 +161,7 @@ export interface Remote {
   readonly labels: Labels;
   readonly routes: readonly { readonly prefix: string; readonly origin: string; readonly tags: readonly string[] }[];
   /** Prefixes that are its own, not those of its routers, whether a path leads there now or not. */
-  readonly owned?: readonly string[];
+  readonly owned?: readonly OfferedPrefix[];
   /** Tunnel addresses. */
   readonly gateways?: readonly string[];
 }

@@ -24,9 +24,22 @@ function stateWith(rules: readonly object[], maxPrefixes = 100) {
     subnets: [subnetOf('web', ['10.16.0.0/16']), subnetOf('theirs', ['10.99.0.0/16'], { vpc: 'tenant' })],
     services: [serviceOf('lb', { clusterIps: ['10.97.0.5', 'fd00:97::5'], loadBalancerIps: ['203.0.113.7'] })],
     remotes: [
-      { name: 'west', labels: {}, routes: [], owned: ['10.18.0.0/16', 'fd00:18::/64'], gateways: ['172.30.77.1'] },
+      {
+        name: 'west',
+        labels: {},
+        routes: [],
+        owned: [
+          { prefix: '10.18.0.0/16', transitSwitch: 'ts' },
+          { prefix: 'fd00:18::/64', transitSwitch: 'ts' },
+          { prefix: '10.98.0.0/16', transitSwitch: 'blue' },
+        ],
+        gateways: ['172.30.77.1'],
+      },
     ],
-    transitSwitches: new Map([['ts', ['169.100.0.0/22', 'fd00:100::/64']]]),
+    transitSwitches: new Map([
+      ['ts', { vpc: 'ovn-cluster', prefixes: ['169.100.0.0/22', 'fd00:100::/64'] }],
+      ['blue', { vpc: 'tenant', prefixes: [] }],
+    ]),
     hubs: new Map([['default', '172.30.88.1']]),
     policies: [policyOf('in', { ...spec, rules })],
   });
@@ -102,6 +115,7 @@ test('what could lead traffic of the cluster in circles is not used, and why is 
   const reasons = Object.values(cases).map(([prefix, route]) => [...learn({ [prefix]: route }).refused.keys()]);
   assert.deepEqual(reasons.flat(), ['OwnPrefix', 'OwnPrefix', 'Loop', 'Loop', 'PrefixInvalid', 'PrefixInvalid']);
   assert.deepEqual(prefixes(learn({ '10.99.1.0/24': {} })), ['10.99.1.0/24'], 'other VPCs may have any address');
+  assert.deepEqual(prefixes(learn({ '10.98.1.0/24': {} })), ['10.98.1.0/24'], 'also those of other clusters');
 });
 
 test('a default route is used only where a rule names prefixes', () => {

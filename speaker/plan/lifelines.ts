@@ -12,7 +12,7 @@ export function planLifelines(state: SpeakerState, { peers }: Pick<SpeakerPlan, 
   const remote = [...remotes.values()];
   return new Lifelines({
     subnets: [...subnets.values()].filter(({ vpc }) => vpc === defaultVpc),
-    transitSwitches: [...transitSwitches].map(([name, prefixes]) => ({ name, prefixes })),
+    transitSwitches: [...transitSwitches].map(([name, network]) => ({ name, ...network })),
     clusters: remote.map(({ name, owned = [] }) => ({ name, prefixes: owned })),
     gateways: remote.map(({ name, gateways = [] }) => ({ name, prefixes: gateways })),
     nodes: [...nodes.values()].map(({ name, addresses }) => ({ name, prefixes: addresses })),

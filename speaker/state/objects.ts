@@ -1,4 +1,5 @@
 // The speaker's view of the cluster: what the routes of this node depend on, and the passwords of its sessions.
+import type { TransitNetwork } from '../../lib/bgp/lifelines.ts';
 import type { BgpState } from '../../lib/bgp/objects.ts';
 import type { NodeNetwork } from '../../lib/netlink/node-network.ts';
 
@@ -6,8 +7,8 @@ import type { NodeNetwork } from '../../lib/netlink/node-network.ts';
 export type PasswordSecret = ReadonlyMap<string, string> | 'missing' | 'unread';
 
 export interface SpeakerState extends BgpState {
-  /** Networks of transit switches, by name of the TransitSwitch. */
-  readonly transitSwitches: ReadonlyMap<string, readonly string[]>;
+  /** By name of the TransitSwitch. */
+  readonly transitSwitches: ReadonlyMap<string, Omit<TransitNetwork, 'name'>>;
   /** Host of the hub, by name of the Interconnect. */
   readonly hubs: ReadonlyMap<string, string>;
   /** By name of the ServiceCIDR; none where Kubernetes has no such kind. */

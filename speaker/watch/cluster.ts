@@ -40,7 +40,7 @@ import type { KubeClient, RawObject, Reflector, ReflectorChange, Resource } from
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Changes } from '../state/changes.ts';
 import type { PasswordSecret, SpeakerState } from '../state/objects.ts';
-import { parseHubHost, parseServiceCidr, parseTransitNetworks } from './lifelines.ts';
+import { parseHubHost, parseServiceCidr, parseTransitNetwork } from './lifelines.ts';
 import { parseSecret } from './secret.ts';
 
 export interface Cluster {
@@ -174,7 +174,7 @@ export function watchCluster(options: ClusterOptions): Cluster {
       everything(({ spec, inForce }) => ({ spec, inForce })),
     ),
     remotes: mirror(remoteClusters, parseRemote, own('Interconnect'), optional),
-    transitSwitches: mirror(transitSwitches, parseTransitNetworks, nothing, optional),
+    transitSwitches: mirror(transitSwitches, parseTransitNetwork, nothing, optional),
     hubs: mirror(interconnects, parseHubHost, nothing, optional),
     serviceCidrs: mirror(serviceCidrs, parseServiceCidr, nothing, optional),
   };

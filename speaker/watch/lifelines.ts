@@ -1,12 +1,15 @@
 /** TransitSwitch, Interconnect, ServiceCIDR → the networks and addresses in them that no router may take. */
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
-import type { TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
+import type { TransitSwitchSpec, TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
+import type { TransitNetwork } from '../../lib/bgp/lifelines.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 
-/** One prefix per IP family. */
-export function parseTransitNetworks(raw: RawObject): readonly string[] {
-  const { cidr = '' } = (raw['status'] ?? {}) as TransitSwitchStatus;
-  return cidr.split(',').map((text) => text.trim());
+/** One prefix per IP family, and the VPC that takes part. */
+export function parseTransitNetwork(raw: RawObject): Omit<TransitNetwork, 'name'> {
+  const { vpc: wanted } = (raw['spec'] ?? {}) as Partial<TransitSwitchSpec>;
+  const { cidr = '', vpc = wanted ?? defaultVpc } = (raw['status'] ?? {}) as TransitSwitchStatus;
+  return { vpc, prefixes: cidr.split(',').map((text) => text.trim()) };
 }
 
 /** A name or an address. */

@@ -50,18 +50,21 @@ export function rivalsOf(view: View): Rivals {
   const own = networksOf(view, defaultVpc);
   const elsewhere = new Set<string>();
   const clusters = [...view.remoteClusters.values()].flatMap(({ name, routes, unlisted }) => {
-    const isHere = ({ transitSwitch }: { readonly transitSwitch: string }): boolean =>
-      view.transitSwitches.get(transitSwitch)?.vpc === defaultVpc;
-    const here = routes.filter(isHere);
     // This cluster's routers come before those of others.
-    for (const { cidr, isLearned, isActive } of here) if (isLearned && isActive) elsewhere.add(formatCidr(cidr));
-    const more = unlisted.filter(isHere).map(({ cidr }) => formatCidr(cidr));
+    for (const { cidr, isLearned, isActive, transitSwitch } of routes)
+      if (isLearned && isActive && view.transitSwitches.get(transitSwitch)?.vpc === defaultVpc)
+        elsewhere.add(formatCidr(cidr));
     return [
-      ...more.map((text) => ({
-        name: `${name}, which has more prefixes in ${text} than are listed`,
-        prefixes: [text],
+      ...unlisted.map(({ cidr, transitSwitch }) => ({
+        name: `${name}, which has more prefixes in ${formatCidr(cidr)} than are listed`,
+        prefixes: [{ prefix: formatCidr(cidr), transitSwitch }],
       })),
-      { name, prefixes: here.filter(({ isLearned }) => !isLearned).map(({ cidr }) => formatCidr(cidr)) },
+      {
+        name,
+        prefixes: routes
+          .filter(({ isLearned }) => !isLearned)
+          .map(({ cidr, transitSwitch }) => ({ prefix: formatCidr(cidr), transitSwitch })),
+      },
     ];
   });
   const lifelines = new Lifelines({
@@ -73,8 +76,9 @@ export function rivalsOf(view: View): Rivals {
       };
     }),
     routers: [{ name: defaultVpc, prefixes: own.map(formatCidr) }],
-    transitSwitches: [...view.transitSwitches.values()].map(({ name, cidrs }) => ({
+    transitSwitches: [...view.transitSwitches.values()].map(({ name, vpc, cidrs }) => ({
       name,
+      vpc,
       prefixes: cidrs.map(formatCidr),
     })),
     clusters,

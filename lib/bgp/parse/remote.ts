@@ -19,7 +19,7 @@ export function parseRemote(raw: RawObject): Remote {
     name: raw.metadata.name,
     labels: raw.metadata.labels ?? {},
     routes: [...byPrefix.values()],
-    owned: [...new Set(owned.map(({ cidr }) => formatCidr(cidr)))],
+    owned: owned.map(({ cidr, transitSwitch }) => ({ prefix: formatCidr(cidr), transitSwitch })),
     gateways: gateways.map(({ address }) => address),
   };
 }
