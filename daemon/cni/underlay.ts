@@ -10,6 +10,7 @@ import type { SubnetFacts, UnderlayPlace } from '../state/facts.ts';
 import type { NetworkReport } from '../state/underlay.ts';
 import { until, type Subscribe } from '../state/until.ts';
 import { CniError, errorCode } from './error.ts';
+import { isTimeout } from './failure.ts';
 
 export interface UnderlayPodsOptions {
   /** A sentence where the node is without the network, undefined where that is not known yet. */
@@ -58,9 +59,20 @@ export class UnderlayPods {
     }
   }
 
-  /** Resolves when ovn-controller has connected the two bridges. @throws the signal's reason */
+  /** Resolves when ovn-controller has connected the two bridges. @throws CniError 11 where the signal's time is over before, else its reason */
   async untilConnected(subnet: SubnetFacts, signal: AbortSignal): Promise<void> {
-    await untilPort(this.#options.ovs, `patch-${localnetPortName(subnet.name)}-to-${integrationBridge}`, signal);
+    const localnet = localnetPortName(subnet.name);
+    const patch = `patch-${localnet}-to-${integrationBridge}`;
+    try {
+      await untilPort(this.#options.ovs, patch, signal);
+    } catch (error) {
+      if (!isTimeout(error)) throw error;
+      throw new CniError(
+        errorCode.tryAgainLater,
+        `underlay subnet ${subnet.name} is not connected with its provider network on this node`,
+        `ovn-controller did not make port ${patch} in time: logical port ${localnet} must be in the switch, and ovn-controller connected to the southbound database`,
+      );
+    }
   }
 
   /**

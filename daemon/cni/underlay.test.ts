@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { OvsdbClient } from 'ovsdb-client';
+import type { SubnetFacts } from '../state/facts.ts';
+import { UnderlayPods } from './underlay.ts';
+
+test('where the bridges are not connected in time, that is the cause, and another end of the request stays what it is', async () => {
+  const ovs = { cache: { table: () => ({ byIndex: () => [] }) }, subscribe: () => () => undefined };
+  const pods = new UnderlayPods({
+    ovs: ovs as unknown as OvsdbClient,
+    stateOf: () => undefined,
+    subscribe: () => () => undefined,
+    whoAnswers: async () => undefined,
+  });
+  const waitUntil = (end: Error): Promise<void> => {
+    const stop = new AbortController();
+    const waiting = pods.untilConnected({ name: 'flat' } as SubnetFacts, stop.signal);
+    stop.abort(end);
+    return waiting;
+  };
+  const late = waitUntil(new DOMException('20 s', 'TimeoutError'));
+  await assert.rejects(late, { code: 11, message: /^underlay subnet flat is not connected with its provider network/ });
+  const given = new Error('given up');
+  await assert.rejects(waitUntil(given), (error) => error === given);
+});
