@@ -54,7 +54,7 @@ interface FoundOfPod extends Found {
 
 function podRecords(view: View, rows: ReadonlyMap<string, PortRecord>): readonly FoundOfPod[] {
   const pods = [...view.pods.values()].filter(wantsNetwork).sort(byAge);
-  const all = pods.flatMap((pod): readonly (FoundOfPod & { readonly hasIp: boolean })[] => {
+  const all = pods.flatMap((pod): readonly (FoundOfPod & { readonly rank: number })[] => {
     const key = `pod/${podKey(pod)}`;
     const claimant = claimantOf(view, key);
     return (claimant?.wants ?? []).map(({ port, interface: network, request }) => {
@@ -63,10 +63,10 @@ function podRecords(view: View, rows: ReadonlyMap<string, PortRecord>): readonly
       const isInherited = claimant?.holder !== claimant?.uid;
       const lender = 'value' in request ? request.value.vip : undefined;
       const record = recordOfPod(pod, network, { ip, row, mayHave, isInherited });
-      return { key, port, record, lender, hasIp: ip !== undefined };
+      return { key, port, record, lender, rank: ip !== undefined ? 0 : row !== undefined ? 1 : 2 };
     });
   });
-  return [...all.filter(({ hasIp }) => hasIp), ...all.filter(({ hasIp }) => !hasIp)];
+  return all.sort((a, b) => a.rank - b.rank);
 }
 
 /** Who may write a Vip may write its status: what is there counts as far as the spec would ask for it. */
@@ -76,7 +76,7 @@ function vipRecord(view: View, vip: Vip): Found {
   return { key, port, record: request !== undefined && satisfies(request, record) ? record : undefined };
 }
 
-/** Nodes, then pods, those with an IP object first, then Vips, whose status their authors can write, and pods that use them. */
+/** Nodes, then pods, those with an IP object first, then those with a row, then Vips, whose status their authors can write, and pods that use them. */
 export function* recordedPorts(view: View, rows: ReadonlyMap<string, PortRecord>): Generator<RecordedPort> {
   for (const { key, port, record } of found(view, rows)) if (record !== undefined) yield { key, port, record };
 }

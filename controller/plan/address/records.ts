@@ -1,6 +1,7 @@
 /** What is on record about a port from before: on its object, in its IP object, or in the northbound database. */
 import { annotation, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
 import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
+import { formatIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
 import type { IpObject, Node, Pod, Vip } from '../../state/objects.ts';
@@ -40,9 +41,16 @@ export interface PodRecords {
   readonly isInherited: boolean;
 }
 
+/** Whether two records are of one allocation; one without a MAC address leaves it open. */
+function isSame(a: PortRecord, b: PortRecord): boolean {
+  const textOf = ({ subnet, addresses }: PortRecord): string => [subnet, ...addresses.map(formatIp).sort()].join();
+  return textOf(a) === textOf(b) && (a.mac ?? b.mac) === (b.mac ?? a.mac);
+}
+
 /**
  * What the controller gave to this very pod. Annotations count as far as the pod's status vouches for them: its interface was
- * configured from them. IP object and row have no more than the pod's name: of a pod that was told of no address they are its own,
+ * configured from them. A kubelet can write both, of pods on its node, but neither IP objects nor rows: where there are any and none
+ * says the same, they count. IP object and row have no more than the pod's name: of a pod that was told of no address they are its own,
  * or of a former pod of the name, which has no right to them any more.
  */
 export function recordOfPod(
@@ -51,9 +59,13 @@ export function recordOfPod(
   { ip, row, mayHave, isInherited }: PodRecords,
 ): PortRecord | undefined {
   const of = (key: string): string => pod.annotations[annotationOf(network, key)] ?? '';
-  if (isVouchedFor(pod.told, pod.annotations, annotationPrefix(network)))
-    return recordOf(of('logical_switch'), of('ip_address'), of('mac_address'));
   const own = ip !== undefined && isOwnIp(ip) ? recordOfIp(ip) : undefined;
+  if (isVouchedFor(pod.told, pod.annotations, annotationPrefix(network))) {
+    const told = recordOf(of('logical_switch'), of('ip_address'), of('mac_address'));
+    const kept = [own, row?.isNobodys === true ? undefined : row].filter((one) => one !== undefined);
+    const isKept = kept.length === 0 || (told !== undefined && kept.some((one) => isSame(one, told)));
+    return isKept ? told : kept[0];
+  }
   const record = own ?? row;
   const isOfKubeOvn = row?.isNobodys === true || ip?.finalizers.some((one) => formerFinalizers.includes(one)) === true;
   if (pod.told?.status === 'True' || (isOfKubeOvn && record !== undefined)) return record;
