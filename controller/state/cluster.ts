@@ -5,6 +5,7 @@
  */
 import { annotation, defaultSubnet, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { formatCidr } from '../../lib/net/cidr.ts';
 import type { SubnetPool } from '../ipam/subnet-pool.ts';
 import { judgePools, rangesOf } from '../plan/address/judge-pools.ts';
 import type { PoolVerdict } from '../plan/address/judge-pools.ts';
@@ -258,9 +259,8 @@ export class Cluster implements View {
     ) {
       if (this.#isJudgementDue) this.#judge();
       this.#ports.settle();
+      if (this.#areLinksStale) this.#takeOverLinks();
     }
-    if (this.#areLinksStale) this.#links = linksInForce(this, false);
-    this.#areLinksStale = false;
     this.#activeGateways.settle();
     this.#learnedRoutes.settle();
     // Who was first is settled round by round, not when somebody asks.
@@ -268,6 +268,17 @@ export class Cluster implements View {
     const dirty = this.#dirty;
     this.#dirty = new Set();
     return dirty;
+  }
+
+  /** Subnets may have waited for a link that is gone. */
+  #takeOverLinks(): void {
+    const textsOf = (links: ReadonlyMap<string, readonly Link[]>): readonly string[] =>
+      [...links].flatMap(([vpc, own]) => own.map(({ remote, cidr }) => `${vpc}/${remote}/${formatCidr(cidr)}`));
+    const before = textsOf(this.#links);
+    this.#links = linksInForce(this, false);
+    this.#areLinksStale = false;
+    const after = new Set(textsOf(this.#links));
+    if (before.some((link) => !after.has(link))) this.#isJudgementDue = true;
   }
 
   #mark(change: Change): void {

@@ -21,6 +21,7 @@ import type { VlanVerdict } from '../underlay/judge-vlans.ts';
 import { hasRouterPort, routingInForce } from '../underlay/underlay.ts';
 import type { NetInForce } from '../underlay/underlay.ts';
 import { vpcNameOf } from '../vpc/default-subnet.ts';
+import { peerPort } from '../vpc/link.ts';
 import { cidrText } from './accepted-note.ts';
 import { withheldGateways } from './former-gateways.ts';
 import { partsOf } from './parts.ts';
@@ -286,6 +287,11 @@ class Judge {
       return { code: 'NameConflict', message };
     }
     if (this.#isIncumbent(subnet)) return this.#surroundingConflictOf(subnet, net);
+    const peering = hasRouterPort(net) ? this.#peeringWithPort(patchOf(name, vpc)) : undefined;
+    if (peering !== undefined) {
+      const message = `the ports between ${name} and Vpc ${vpc} would have the name of that of ${peering}, which had it before: choose another name`;
+      return { code: 'NameConflict', message };
+    }
     if (this.#evidence.vpcs.get(vpc)?.isDeleting === true)
       return { code: 'VpcNotFound', message: `spec.vpc names ${vpc}, which is being deleted: name another Vpc` };
     const closing = this.#evidence.vlans.get(subnet.spec.vlan)?.closing;
@@ -297,6 +303,14 @@ class Judge {
     if (this.#isTransitSwitch(name))
       return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };
     return this.#surroundingConflictOf(subnet, net);
+  }
+
+  /** A peering in force whose router port has one of these names. */
+  #peeringWithPort(ports: readonly string[]): string | undefined {
+    for (const [vpc, links] of this.#evidence.links)
+      for (const { remote } of links)
+        if (ports.includes(peerPort(vpc, remote))) return `the peering of Vpc ${vpc} with ${remote}`;
+    return undefined;
   }
 
   /** Or of one of its paths, each of which is a logical switch. */

@@ -9,6 +9,11 @@ export interface End {
   readonly cidr: Cidr;
 }
 
+/** The router port towards a peer. */
+export function peerPort(local: string, remote: string): string {
+  return `${local}-${remote}`;
+}
+
 /** A router could not answer for these, or has them on every port. */
 const unusable = ['0.0.0.0/8', '127.0.0.0/8', '224.0.0.0/3', '::/127', 'fe80::/10', 'ff00::/8'].flatMap(
   (text) => parseCidr(text) ?? [],

@@ -133,11 +133,36 @@ describe('peerings', () => {
     subnet(cluster, 'c', { cidrBlock: '10.2.0.0/24', vpc: 'a-b' }, created(5));
     subnet(cluster, 'x', { cidrBlock: '10.1.0.0/24', vpc: 'a-b' }, created(5));
     cluster.settle();
+    assert.deepEqual(peers(cluster, 'a'), ['b-c'], 'what comes later takes no name from a peering in force');
+    for (const [name, of] of [
+      ['b-c', 'b-c and Vpc a'],
+      ['c', 'c and Vpc a-b'],
+    ] as const) {
+      const { code, message = '' } = cluster.verdicts.get(name)?.problem ?? {};
+      assert.equal(code, 'NameConflict');
+      assert.ok(
+        message.startsWith(`the ports between ${of} would have the name of that of the peering of Vpc a with b-c`),
+      );
+    }
+    assert.equal(cluster.verdicts.get('x')?.problem, undefined, 'networks of different VPCs may overlap');
+    for (const name of ['a', 'a-b']) vpc(cluster, name, {}, created(2));
+    cluster.settle();
+    assert.equal(cluster.verdicts.get('b-c')?.problem, undefined, 'free as soon as no peering has the name');
+  });
+
+  test('names that a subnet in force has', () => {
+    const cluster = basic();
+    for (const name of ['a', 'a-b']) vpc(cluster, name, {}, created(2));
+    subnet(cluster, 'b-c', { cidrBlock: '10.1.0.0/24', vpc: 'a' }, created(4));
+    subnet(cluster, 'c', { cidrBlock: '10.2.0.0/24', vpc: 'a-b' }, created(5));
+    cluster.settle();
+    vpc(cluster, 'a', peer('b-c', '169.254.1.1/30'), created(2));
+    vpc(cluster, 'b-c', peer('a', '169.254.1.2/30'), created(2));
+    cluster.settle();
     assert.match(told(cluster, 'a')['Ready'] ?? '', /NameConflict: .* port a-b-c would be that of subnet b-c of Vpc a/);
     assert.match(
       cluster.verdicts.get('c')?.problem?.message ?? '',
       /^the ports between c and Vpc a-b .* of subnet b-c/,
     );
-    assert.equal(cluster.verdicts.get('x')?.problem, undefined, 'networks of different VPCs may overlap');
   });
 });

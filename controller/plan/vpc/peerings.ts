@@ -16,7 +16,7 @@ import { vendorIds } from '../names.ts';
 import { routerMacSpace } from '../subnet/subnet.ts';
 import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../view.ts';
-import { endText, mismatchOf, readEnds } from './link.ts';
+import { endText, mismatchOf, peerPort, readEnds } from './link.ts';
 import type { End } from './link.ts';
 import { hasRouter, routedSubnetsOf, routersReading } from './router.ts';
 
@@ -27,11 +27,6 @@ export interface Peering {
   readonly problem: Problem | undefined;
   /** Whether the problem is the other side's to solve. */
   readonly isWaiting: boolean;
-}
-
-/** The router port towards a peer. */
-export function peerPort(local: string, remote: string): string {
-  return `${local}-${remote}`;
 }
 
 function entryOf(vpc: Vpc | undefined, remote: string): VpcPeering | undefined {
