@@ -141,7 +141,7 @@ class Agent {
       onUpdate: (update) => {
         const before = this.#hub.unreachedBy;
         const { members } = this.#hub.apply(update, now());
-        const isOtherWord = this.#hub.unreachedBy.symmetricDifference(before).size > 0;
+        const isOtherWord = !isSameWord(before, this.#hub.unreachedBy);
         // What others say counts where nobody here can tell.
         if (isOtherWord && this.#heartbeats.silent.size > 0) this.#telling.clustersChanged(this.#hub.members.keys());
         for (const name of members) this.#member.tunnels.learn(name, this.#hub.members.get(name));
@@ -400,4 +400,9 @@ function openTargets({ northbound, southbound, log }: AgentOptions, onTransactio
       ownerOf: southboundOwnerOf,
     }),
   };
+}
+
+function isSameWord(before: ReadonlySet<string> | undefined, after: ReadonlySet<string> | undefined): boolean {
+  if (before === undefined || after === undefined) return before === after;
+  return before.symmetricDifference(after).size === 0;
 }

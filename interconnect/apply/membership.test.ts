@@ -92,6 +92,7 @@ const update = {
   expected: [],
   silentDatabases: [],
   unreachedBy: [],
+  tellsUnreached: true,
 };
 
 describe('a membership', () => {

@@ -135,6 +135,7 @@ const update: HubUpdate = {
   removed: ['south'],
   silentDatabases: [{ name: 'OVN_IC_Southbound', sinceMs: now }],
   unreachedBy: ['west'],
+  tellsUnreached: true,
   rejections: [
     { kind: 'prefix', value: '10.0.0.0/8', code: 'PrefixOverlap', message: 'no', holder: 'west', transitSwitch: 'ts' },
   ],

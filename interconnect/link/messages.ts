@@ -156,6 +156,8 @@ export interface HubUpdate {
   readonly silentDatabases: readonly SilentDatabase[];
   /** Connected members that say that every path of theirs to the receiver is down. Complete each time. */
   readonly unreachedBy: readonly string[];
+  /** False of a hub of a release before `unreachedBy`. */
+  readonly tellsUnreached: boolean;
 }
 
 export interface JoinRequest {

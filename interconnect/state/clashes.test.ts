@@ -21,6 +21,7 @@ describe('gateways that are another’s too', () => {
         expected: [],
         silentDatabases: [],
         unreachedBy: [],
+        tellsUnreached: true,
       };
       hub.apply({ ...nothing, revision: 1, full: false, members }, 0);
     };

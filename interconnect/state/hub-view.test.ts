@@ -14,6 +14,7 @@ const update = (fields: Partial<HubUpdate>): HubUpdate => ({
   expected: [],
   silentDatabases: [],
   unreachedBy: [],
+  tellsUnreached: true,
   ...fields,
 });
 const north = { ...west, name: 'north' };
@@ -29,6 +30,15 @@ describe('what the hub says', () => {
     assert.deepEqual([...news.members], ['north']);
     view.apply(update({ full: false, removed: ['west'] }), 0);
     assert.equal(view.members.size, 0);
+  });
+
+  it('is no word about who reaches the cluster where the hub is too old to pass it on', () => {
+    const view = new HubView();
+    assert.equal(view.unreachedBy, undefined, 'before it has spoken');
+    view.apply(update({ tellsUnreached: false }), 0);
+    assert.equal(view.unreachedBy, undefined);
+    view.apply(update({ unreachedBy: ['west'] }), 0);
+    assert.deepEqual(view.unreachedBy, new Set(['west']));
   });
 
   it('has nothing more of a member that is expected no longer and was not heard of again', () => {

@@ -13,7 +13,7 @@ export class HubView {
   #rejections: readonly Rejection[] = [];
   #expected: ReadonlySet<string> = new Set();
   #silentDatabases: readonly SilentDatabase[] = [];
-  #unreachedBy: ReadonlySet<string> = new Set();
+  #unreachedBy: ReadonlySet<string> | undefined;
   /** Known or expected, and nothing has been said of them since the last full update. */
   readonly #unheard = new Set<string>();
   #revision = 0;
@@ -47,7 +47,7 @@ export class HubView {
     // Before it has heard a state of ours in this session, it refuses nothing: what it refused before still holds.
     if (update.revision > 0 || update.rejections.length > 0) this.#rejections = update.rejections;
     this.#silentDatabases = update.silentDatabases;
-    this.#unreachedBy = new Set(update.unreachedBy);
+    this.#unreachedBy = update.tellsUnreached ? new Set(update.unreachedBy) : undefined;
     // What is told before anything else, because the databases are silent, takes back nothing that was acknowledged.
     if (update.full || update.revision > 0) this.#revision = update.revision;
     this.#isReceived = true;
@@ -64,7 +64,7 @@ export class HubView {
     this.#unheard.clear();
     this.#updates += 1;
     this.#silentDatabases = [];
-    this.#unreachedBy = new Set();
+    this.#unreachedBy = undefined;
     this.#revision = 0;
     this.#isReceived = false;
     this.#isComplete = false;
@@ -107,8 +107,8 @@ export class HubView {
   get silentDatabases(): readonly SilentDatabase[] {
     return this.#silentDatabases;
   }
-  /** Connected members that say that every path of theirs to this cluster is down. */
-  get unreachedBy(): ReadonlySet<string> {
+  /** Connected members that say that every path of theirs to this cluster is down; undefined while the hub passes no such word on. */
+  get unreachedBy(): ReadonlySet<string> | undefined {
     return this.#unreachedBy;
   }
   /** Of our own state, the newest that is in the hub's databases; 0 while it has none of this session. */

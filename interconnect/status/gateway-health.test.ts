@@ -51,6 +51,9 @@ describe('a gateway whose node is silent, or of which others report', () => {
     assert.equal(all({ silent, local: alone, members: new Map() }).ready, 'Unknown DaemonSilent', 'nobody can tell');
     const link = { ...situation().link, isConnected: false };
     assert.equal(all({ silent, local: alone, link }).ready, 'Unknown DaemonSilent', 'without the hub no word is heard');
+    const old = all({ silent, local: alone, unreachedBy: undefined });
+    assert.equal(old.ready, 'Unknown DaemonSilent', 'an older hub passes no word on');
+    assert.equal(old.path, 'Unknown');
   });
   it('is down where it is the only one and every other cluster says that it reaches nothing here', () => {
     const found = all({ silent, local: alone, unreachedBy });

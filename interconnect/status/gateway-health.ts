@@ -110,13 +110,13 @@ function isHeard(chassis: string, facts: Facts): boolean | undefined {
   return words.length > 0 ? words.includes(true) : isReached(facts);
 }
 
-/** Whether some other cluster that speaks reaches this one; undefined where none speaks, or none can be heard: without the hub. */
+/** Whether some other cluster that speaks reaches this one; undefined where none speaks, or none can be heard: without the hub, or by one that passes no such word on. */
 export function isReached({
   members,
   unreachedBy,
   link,
 }: Pick<Situation, 'members' | 'unreachedBy' | 'link'>): boolean | undefined {
-  if (!link.isConnected) return undefined;
+  if (!link.isConnected || unreachedBy === undefined) return undefined;
   const witnesses = [...members.values()].filter(
     ({ foreign, connected, gateways }) => !foreign && connected && gateways.length > 0,
   );

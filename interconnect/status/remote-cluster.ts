@@ -67,7 +67,7 @@ function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): 
   const { code: reason, message } = ailment;
   if (notForwarding.includes(reason)) return known(verdict, 'Down', ailment);
   if (!notMeasuring.includes(reason)) return verdict;
-  if (!situation.unreachedBy.has(name)) return known(verdict, 'Unknown', ailment);
+  if (situation.unreachedBy?.has(name) !== true) return known(verdict, 'Unknown', ailment);
   const said = `${name} says that all of its paths to this cluster are down; ${message}`;
   return known(verdict, 'Down', { code: 'NotReached', message: said });
 }

@@ -23,7 +23,7 @@ export interface Situation {
   /** Of the hub, those that do not answer. */
   readonly silentDatabases: readonly SilentDatabase[];
   /** Connected members that say that every path of theirs to this cluster is down. */
-  readonly unreachedBy: ReadonlySet<string>;
+  readonly unreachedBy: ReadonlySet<string> | undefined;
   /** Nodes of gateways whose daemon is silent → when it last looked, by its own clock. */
   readonly silent: ReadonlyMap<string, string>;
   /** Nodes of gateways whose ovn-controller does not follow → since when, in Unix milliseconds. */

@@ -93,6 +93,7 @@ class WaitingCalls implements HubCalls {
       expected: expected.sort(),
       silentDatabases: this.#silent,
       unreachedBy: [],
+      tellsUnreached: true,
     });
   }
 

@@ -229,6 +229,7 @@ export class Audience {
       expected: this.#scene.expected().filter((one) => one !== name),
       silentDatabases: this.#scene.silentDatabases(),
       unreachedBy: this.#unreachedBy(name),
+      tellsUnreached: true,
     };
   }
 
