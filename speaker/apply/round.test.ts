@@ -16,7 +16,9 @@ const lost: SessionHistory = {
   flaps: 3,
   lastError: 'HoldTimerExpired',
   isLost: true,
+  isConnected: false,
   connectedAtMs: undefined,
+  heardMs: undefined,
   lossReason: { reason: 'HoldTimerExpired' },
 };
 

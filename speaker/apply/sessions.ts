@@ -27,6 +27,7 @@ const connected: readonly PeerSession['state'][] = ['OpenSent', 'OpenConfirm', '
 
 function after(before: SessionHistory | undefined, session: PeerSession, nowMs: number): SessionHistory {
   const isUp = session.state === 'Established';
+  const isConnected = connected.includes(session.state);
   const isLost = before?.isUp === true && !isUp;
   const lastError = isUp ? before?.lastError : (session.reason ?? before?.lastError);
   return {
@@ -34,9 +35,25 @@ function after(before: SessionHistory | undefined, session: PeerSession, nowMs: 
     flaps: (before?.flaps ?? 0) + (isLost ? 1 : 0),
     lastError,
     isLost: !isUp && (isLost || before?.isLost === true),
-    connectedAtMs: connected.includes(session.state) ? nowMs : before?.connectedAtMs,
+    isConnected,
+    // It was until now: what happens between two readings has the time of the second.
+    connectedAtMs: isConnected || before?.isConnected === true ? nowMs : before?.connectedAtMs,
+    heardMs: heardAfter(before, session, nowMs),
     lossReason: isUp ? undefined : (reasonOf(session) ?? before?.lossReason),
   };
+}
+
+/** A neighbour that falls silent has its session for the hold time. */
+function heardAfter(
+  before: SessionHistory | undefined,
+  { state, holdTimeSeconds = 0 }: PeerSession,
+  nowMs: number,
+): SessionHistory['heardMs'] {
+  const known = before?.heardMs;
+  const isGoingOn = known !== undefined && known.to === undefined;
+  if (state === 'Established')
+    return { from: isGoingOn ? known.from : nowMs, to: undefined, hold: holdTimeSeconds * 1000 };
+  return isGoingOn ? { ...known, to: nowMs - known.hold } : known;
 }
 
 /** A peer that is made anew knows of no reason. */
@@ -46,7 +63,7 @@ function reasonOf({ reason, detail }: PeerSession): SessionHistory['lossReason']
 
 function observedSession(
   session: PeerSession,
-  { flaps, lastError, isLost, lossReason, connectedAtMs }: SessionHistory,
+  { flaps, lastError, isLost, lossReason, connectedAtMs, heardMs }: SessionHistory,
 ): ObservedSession {
   const { state, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
   const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
@@ -63,6 +80,7 @@ function observedSession(
     ...(bfdState !== undefined && { bfd: bfdState }),
     isDeferring: state === 'Established' && session.gracefulRestart?.isDeferring === true,
     ...(connectedAtMs !== undefined && { connectedAtMs }),
+    ...(heardMs !== undefined && { heardMs: { from: heardMs.from, to: heardMs.to } }),
     isOverLimit: session.adminState === 'PrefixLimit',
   };
 }

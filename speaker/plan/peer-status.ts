@@ -167,7 +167,7 @@ function withNotification(plan: SpeakerPlan, peer: WantedPeer, session: Session,
   return { ...session, reason, message };
 }
 
-const noneRefused: RefusedSignatures = { wrongAtMs: undefined, unexpectedAtMs: undefined };
+const noneRefused: RefusedSignatures = { wrongMs: [], unexpectedMs: [], nowMs: 0 };
 
 /** The neighbour's messages come through, so signatures that were refused are those of others. */
 function isHeard({ reason }: Pick<Session, 'reason'>): boolean {
@@ -180,7 +180,7 @@ function withPassword(
   observed: Observed,
   peer: WantedPeer,
   session: Session,
-  { wrongAtMs, unexpectedAtMs }: RefusedSignatures,
+  { wrongMs, unexpectedMs, nowMs }: RefusedSignatures,
 ): Session {
   const { password } = peer;
   const isUp = session.state === 'Established';
@@ -191,13 +191,13 @@ function withPassword(
       : stateOf('Refused', password.problem);
   }
   if (isUp || session.state === 'Unreachable') return session;
-  const atMs = password === undefined ? unexpectedAtMs : wrongAtMs;
+  const timesMs = password === undefined ? unexpectedMs : wrongMs;
+  const atMs = timesMs.at(-1);
   if (!isSuspect(observed, peer, atMs)) return session;
-  const others = [...plan.peers.values()].filter(
-    (other) =>
-      other !== peer && (other.password === undefined) === (password === undefined) && isSuspect(observed, other, atMs),
-  );
-  if (others.length > 0) return unclearSignature(session, peer, others);
+  const alike = [...plan.peers.values()].filter((other) => (other.password === undefined) === (password === undefined));
+  const others = alike.filter((other) => other !== peer && isSuspect(observed, other, atMs));
+  const isOfStranger = timesMs.some((timeMs) => alike.every((each) => isHeardAt(observed, each, timeMs, nowMs)));
+  if (others.length > 0 || isOfStranger) return unclearSignature(session, peer, others);
   return refusedSignature(
     session,
     password === undefined
@@ -215,10 +215,17 @@ function isSuspect({ sessions }: Observed, { address }: WantedPeer, atMs: number
   return !isHeard(session) && (session.connectedAtMs === undefined || session.connectedAtMs < atMs);
 }
 
+/** Whether the session went on at that time, so that segments refused then are of others. */
+function isHeardAt({ sessions }: Observed, { address }: WantedPeer, timeMs: number, nowMs: number): boolean {
+  const { heardMs, holdTimeSeconds = 0 } = sessions.get(address) ?? {};
+  return heardMs !== undefined && heardMs.from <= timeMs && timeMs <= (heardMs.to ?? nowMs - holdTimeSeconds * 1000);
+}
+
 /** The kernel counts refused segments of all connections together. A loss whose reason is known keeps that. */
 function unclearSignature(session: Session, { address, port }: WantedPeer, others: readonly WantedPeer[]): Session {
   const names = others.map(({ name }) => name).toSorted();
-  const unclear = `TCP MD5 signatures were refused on this node, of this session or of ${names.join(', ')}: the kernel does not tell whose`;
+  const whose = names.length === 0 ? 'a host that is no BgpPeer' : names.join(', ');
+  const unclear = `TCP MD5 signatures were refused on this node, of this session or of ${whose}: the kernel does not tell whose`;
   const known = session.message ?? `no BGP connection with ${address} port ${port}`;
   return { ...session, reason: session.reason ?? 'NotConnected', message: `${known}; ${unclear}` };
 }

@@ -29,7 +29,7 @@ const nothingLearned = { peers: new Map(), hits: new Map() };
 function statusOf(
   state: SpeakerState,
   observed: Observed,
-  signatures: Clues['signatures'] = { wrongAtMs: undefined, unexpectedAtMs: undefined },
+  signatures: Clues['signatures'] = { wrongMs: [], unexpectedMs: [], nowMs: 0 },
   notifications: Clues['notifications'] = new Map(),
 ): StatusPlan {
   return planStatus(state, planSpeaker(state), observed, { signatures, notifications }, nothingLearned);
@@ -222,8 +222,9 @@ test('signatures that the kernel refused are the reason of sessions that are not
   const down = seen({ [address]: { state: 'Active' } });
   const reasonOf = (state: SpeakerState, observed: Observed, wrong: boolean, unexpected: boolean) =>
     statusOf(state, observed, {
-      wrongAtMs: wrong ? 1000 : undefined,
-      unexpectedAtMs: unexpected ? 1000 : undefined,
+      wrongMs: wrong ? [1000] : [],
+      unexpectedMs: unexpected ? [1000] : [],
+      nowMs: 1000,
     }).peers.get('tor')?.entry?.reason;
   assert.equal(reasonOf(withOne, down, true, false), 'AuthenticationFailed');
   assert.equal(reasonOf(withOne, down, false, true), 'NotConnected');
@@ -239,7 +240,7 @@ test('refused signatures are not blamed on a neighbour that TCP has a connection
   const both = [peerOf('tor', address, { passwordSecretRef }), peerOf('tor2', other, { passwordSecretRef })];
   const of = (sessions: Record<string, Partial<ObservedSession> & Pick<ObservedSession, 'state'>>, peers = both) => {
     const state = stateOf({ nodes: nodes.slice(0, 1), peers, secrets });
-    const { peers: told } = statusOf(state, seen(sessions), { wrongAtMs: 1000, unexpectedAtMs: undefined });
+    const { peers: told } = statusOf(state, seen(sessions), { wrongMs: [1000], unexpectedMs: [], nowMs: 1000 });
     return ['tor', 'tor2'].map((name) => told.get(name)?.entry?.reason);
   };
   const up = { state: 'Established' } as const;
@@ -262,8 +263,31 @@ test('refused signatures are not blamed on a neighbour that TCP has a connection
   const state = stateOf({ nodes: nodes.slice(0, 1), peers: both, secrets });
   const down = seen({ [address]: { state: 'Active' }, [other]: { state: 'Active' } });
   const { message } =
-    statusOf(state, down, { wrongAtMs: 1000, unexpectedAtMs: undefined }).peers.get('tor')?.entry ?? {};
+    statusOf(state, down, { wrongMs: [1000], unexpectedMs: [], nowMs: 1000 }).peers.get('tor')?.entry ?? {};
   assert.match(message ?? '', /of this session or of tor2: the kernel does not tell whose/);
+});
+
+test('a host that is no BgpPeer and signs its segments is not blamed on a neighbour without a password', () => {
+  const entryOf = (unexpectedMs: readonly number[], heardMs?: ObservedSession['heardMs']) => {
+    const lost = {
+      state: 'Active',
+      reason: 'HoldTimerExpired',
+      connectedAtMs: 29_000,
+      ...(heardMs && { heardMs }),
+    } as const;
+    const signatures = { wrongMs: [], unexpectedMs, nowMs: 40_000 };
+    return statusOf(withSessions(), seen({ [address]: lost }), signatures).peers.get('tor')?.entry;
+  };
+  const heard = { from: 0, to: 20_000 };
+  const stranger = entryOf([10_000, 35_000], heard);
+  assert.equal(stranger?.reason, 'HoldTimerExpired');
+  assert.match(
+    stranger?.message ?? '',
+    /of this session or of a host that is no BgpPeer: the kernel does not tell whose/,
+  );
+  // In the hold time before the loss the neighbour may have signed already.
+  assert.equal(entryOf([25_000, 35_000], heard)?.reason, 'AuthenticationFailed');
+  assert.equal(entryOf([10_000, 35_000])?.reason, 'AuthenticationFailed');
 });
 
 test('what is wrong on the link is the reason while the session is down, and does not hide one that is up', () => {
@@ -329,8 +353,9 @@ test('a source address that the node has not is said, and does not end a session
 test('refused signatures are not the reason of a session whose messages come through', () => {
   const reasonOf = (reason: string) =>
     statusOf(withSessions(), seen({ [address]: { state: 'Idle', reason } }), {
-      wrongAtMs: undefined,
-      unexpectedAtMs: 1000,
+      wrongMs: [],
+      unexpectedMs: [1000],
+      nowMs: 1000,
     }).peers.get('tor')?.entry?.reason;
   assert.equal(reasonOf('OpenRefused'), 'OpenRefused');
   assert.equal(reasonOf('PrefixLimit'), 'PrefixLimit');

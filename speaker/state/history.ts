@@ -7,8 +7,12 @@ export interface SessionHistory {
   readonly lastError: string | undefined;
   /** It was up once, and is not now. */
   readonly isLost: boolean;
+  /** TCP has a connection with the neighbour. */
+  readonly isConnected: boolean;
   /** When TCP last had a connection with the neighbour, by the monotonic clock of this process. */
   readonly connectedAtMs: number | undefined;
+  /** Since when it is up, and its hold time; of one that is lost, until when its neighbour was heard. */
+  readonly heardMs: { readonly from: number; readonly to: number | undefined; readonly hold: number } | undefined;
   /** Why it is not up, as long as it is not. */
   readonly lossReason: { readonly reason: string; readonly message?: string } | undefined;
 }
@@ -23,7 +27,9 @@ export function historyOf(status: BgpNodeStateStatus | undefined): ReadonlyMap<s
         flaps,
         lastError,
         isLost: false,
+        isConnected: state === 'Established',
         connectedAtMs: undefined,
+        heardMs: undefined,
         lossReason: undefined,
       },
     ]),

@@ -23,6 +23,8 @@ export interface ObservedSession {
   readonly isDeferring: boolean;
   /** When TCP last had a connection with the neighbour, by the clock of `RefusedSignatures`: signatures were right then. */
   readonly connectedAtMs?: number;
+  /** When the neighbour's messages last came through for long; `to` is undefined while they do. Segments refused then are of others. */
+  readonly heardMs?: { readonly from: number; readonly to: number | undefined };
   /** The limit of prefixes was exceeded, and the session stays down. */
   readonly isOverLimit: boolean;
 }
@@ -43,12 +45,13 @@ export interface Clues {
   readonly notifications: ReadonlyMap<string, Notification>;
 }
 
-/** When the node last refused TCP segments for their signature, of whichever session; undefined: not lately. */
+/** When the node lately refused TCP segments for their signature, of whichever session, in order; by the monotonic clock. */
 export interface RefusedSignatures {
   /** Signed with another password than ours, or not signed. */
-  readonly wrongAtMs: number | undefined;
+  readonly wrongMs: readonly number[];
   /** Signed, where we have no password. */
-  readonly unexpectedAtMs: number | undefined;
+  readonly unexpectedMs: readonly number[];
+  readonly nowMs: number;
 }
 
 /** What is known of gobgpd on this node after a round, or after a failed try to reach it. */

@@ -20,22 +20,18 @@ export class SignatureWatch {
   readonly #options: SignatureOptions;
   readonly #timer: NodeJS.Timeout;
   #counts: SignatureCounts;
-  #wrongAtMs: number | undefined;
-  #unexpectedAtMs: number | undefined;
-  #told: RefusedSignatures;
+  #wrongMs: readonly number[] = [];
+  #unexpectedMs: readonly number[] = [];
 
   constructor(options: SignatureOptions) {
     this.#options = options;
     this.#counts = readCounts(options.file);
-    this.#told = this.recent;
     this.#timer = setInterval(() => this.#look(), lookMs);
   }
 
   /** What was refused in the last minutes. */
   get recent(): RefusedSignatures {
-    const sinceMs = this.#options.monotonicMs() - recentMs;
-    const lately = (atMs: number | undefined) => (atMs !== undefined && atMs > sinceMs ? atMs : undefined);
-    return { wrongAtMs: lately(this.#wrongAtMs), unexpectedAtMs: lately(this.#unexpectedAtMs) };
+    return { wrongMs: this.#wrongMs, unexpectedMs: this.#unexpectedMs, nowMs: this.#options.monotonicMs() };
   }
 
   stop(): void {
@@ -46,13 +42,19 @@ export class SignatureWatch {
     const [before, counts] = [this.#counts, readCounts(this.#options.file)];
     const nowMs = this.#options.monotonicMs();
     this.#counts = counts;
-    if (counts.wrong > before.wrong) this.#wrongAtMs = nowMs;
-    if (counts.unexpected > before.unexpected) this.#unexpectedAtMs = nowMs;
-    const { recent } = this;
-    if (recent.wrongAtMs === this.#told.wrongAtMs && recent.unexpectedAtMs === this.#told.unexpectedAtMs) return;
-    this.#told = recent;
+    const wrongMs = withTime(this.#wrongMs, counts.wrong > before.wrong, nowMs);
+    const unexpectedMs = withTime(this.#unexpectedMs, counts.unexpected > before.unexpected, nowMs);
+    if (wrongMs === this.#wrongMs && unexpectedMs === this.#unexpectedMs) return;
+    [this.#wrongMs, this.#unexpectedMs] = [wrongMs, unexpectedMs];
     this.#options.onChange();
   }
+}
+
+/** The times of the last minutes; the same array where nothing changed. */
+function withTime(before: readonly number[], isNew: boolean, nowMs: number): readonly number[] {
+  const [first = nowMs] = before;
+  if (!isNew && first > nowMs - recentMs) return before;
+  return [...before.filter((atMs) => atMs > nowMs - recentMs), ...(isNew ? [nowMs] : [])];
 }
 
 interface SignatureCounts {

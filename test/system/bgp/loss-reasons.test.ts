@@ -1,0 +1,97 @@
+/**
+ * The reason of a session that is lost names what happened to the router: it froze, it died, its password or its AS is another. A
+ * password that is right is never blamed, nor is the lack of one.
+ */
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { bgpInstances, bgpPeers, secrets } from '../../../lib/kube/resources.ts';
+import type { FrrPeer } from './frr.ts';
+import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
+
+const password = 'right-5f0c';
+const passwordSecretRef = { name: 'isthmus-bgp-passwords', key: 'router' };
+/** The bed's sessions have a hold time of nine seconds. */
+const holdMs = 9000;
+
+let bed: SpeakerBed;
+let signed: FrrPeer;
+let plain: FrrPeer;
+
+before(async () => {
+  bed = await openSpeakerBed([
+    { kind: 'frr', name: 'signed', asn: 65101, session: [`password ${password}`] },
+    { kind: 'frr', name: 'plain', asn: 65102 },
+  ]);
+  [signed, plain] = [bed.lab.frr('signed'), bed.lab.frr('plain')];
+  await bed.create(bgpInstances, 'rack', { localASN: 65001 });
+  await bed.kube.create(secrets, {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { namespace: 'kube-system', name: passwordSecretRef.name },
+    stringData: { [passwordSecretRef.key]: password },
+  });
+  // Its IPv6 address is nobody's peer here, and sends signed segments every second.
+  await bed.createPeer(signed, 4, { passwordSecretRef });
+  await bed.createPeer(plain, 4);
+  for (const { name } of [signed, plain]) await bed.untilSession(name, /^Established$/);
+});
+
+after(() => bed?.close());
+
+/** All that was said of a session from now on, each once, without the states that it passes through. */
+async function reasonsFor(peer: FrrPeer, lengthMs: number): Promise<readonly string[]> {
+  const seen = new Set<string>();
+  for (const end = performance.now() + lengthMs; performance.now() < end; await sleep(100))
+    seen.add((await bed.entry(peer.name)).reason ?? '');
+  return [...seen].filter((reason) => reason !== '');
+}
+
+const unblamed = ['HoldTimerExpired', 'ConnectionLost', 'NotConnected', 'ConnectionClosed'];
+
+for (const name of ['signed', 'plain'] as const)
+  test(`a router that froze, ${name}`, async (context) => {
+    const peer = bed.lab.frr(name);
+    peer.daemon.freeze();
+    const reasons = await reasonsFor(peer, 2 * holdMs).finally(() => peer.daemon.resume());
+    context.diagnostic(reasons.join(', '));
+    assert.ok(reasons.includes('HoldTimerExpired'), reasons.join(', '));
+    assert.deepEqual(
+      reasons.filter((reason) => !unblamed.includes(reason)),
+      [],
+    );
+    const back = await reasonsFor(peer, holdMs / 2);
+    context.diagnostic(`back: ${back.join(', ')}`);
+    assert.ok(!back.includes('AuthenticationFailed'), back.join(', '));
+    await bed.untilSession(name, /^Established$/, 60_000);
+  });
+
+for (const name of ['signed', 'plain'] as const)
+  test(`a router that died, ${name}`, async (context) => {
+    const peer = bed.lab.frr(name);
+    await peer.daemon.kill();
+    const reasons = await reasonsFor(peer, holdMs);
+    context.diagnostic(reasons.join(', '));
+    assert.deepEqual(
+      reasons.filter((reason) => !unblamed.includes(reason)),
+      [],
+    );
+    await peer.start();
+    const back = await reasonsFor(peer, holdMs / 2);
+    context.diagnostic(`back: ${back.join(', ')}`);
+    assert.ok(!back.includes('AuthenticationFailed'), back.join(', '));
+    await bed.untilSession(name, /^Established$/, 60_000);
+  });
+
+test('a router with another remote-as, and one whose password was changed', async () => {
+  await plain.configureSessions('remote-as 65009');
+  // gobgpd logs no NOTIFICATION that answers its OPEN, only that the OPEN was refused.
+  await bed.untilSession('plain', /OpenRefusedByNeighbor$/);
+  await signed.configureSessions('password wrong-77aa');
+  await bed.untilSession('signed', /AuthenticationFailed$/);
+  assert.deepEqual(await reasonsFor(plain, holdMs / 2), ['OpenRefusedByNeighbor']);
+  await plain.configureSessions('remote-as external');
+  await signed.configureSessions(`password ${password}`);
+  for (const name of ['plain', 'signed']) await bed.untilSession(name, /^Established$/, 60_000);
+  assert.equal(await bed.condition(bgpPeers, 'signed', 'Established'), 'True Established');
+});
