@@ -11,8 +11,9 @@ import { openSpeakerBed, type SpeakerBed } from './speaker-bed.ts';
 
 const password = 'right-5f0c';
 const passwordSecretRef = { name: 'isthmus-bgp-passwords', key: 'router' };
-/** The bed's sessions have a hold time of nine seconds. */
-const holdMs = 9000;
+const holdSeconds = 3;
+const holdMs = holdSeconds * 1000;
+const timers = { holdTimeSeconds: holdSeconds, keepaliveSeconds: 1 };
 
 let bed: SpeakerBed;
 let signed: FrrPeer;
@@ -20,8 +21,8 @@ let plain: FrrPeer;
 
 before(async () => {
   bed = await openSpeakerBed([
-    { kind: 'frr', name: 'signed', asn: 65101, session: [`password ${password}`] },
-    { kind: 'frr', name: 'plain', asn: 65102 },
+    { kind: 'frr', name: 'signed', asn: 65101, holdSeconds, session: [`password ${password}`] },
+    { kind: 'frr', name: 'plain', asn: 65102, holdSeconds },
   ]);
   [signed, plain] = [bed.lab.frr('signed'), bed.lab.frr('plain')];
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
@@ -32,8 +33,8 @@ before(async () => {
     stringData: { [passwordSecretRef.key]: password },
   });
   // Its IPv6 address is nobody's peer here, and sends signed segments every second.
-  await bed.createPeer(signed, 4, { passwordSecretRef });
-  await bed.createPeer(plain, 4);
+  await bed.createPeer(signed, 4, { ...timers, passwordSecretRef });
+  await bed.createPeer(plain, 4, timers);
   for (const { name } of [signed, plain]) await bed.untilSession(name, /^Established$/);
 });
 
@@ -53,14 +54,14 @@ for (const name of ['signed', 'plain'] as const)
   test(`a router that froze, ${name}`, async (context) => {
     const peer = bed.lab.frr(name);
     peer.daemon.freeze();
-    const reasons = await reasonsFor(peer, 2 * holdMs).finally(() => peer.daemon.resume());
+    const reasons = await reasonsFor(peer, 3 * holdMs).finally(() => peer.daemon.resume());
     context.diagnostic(reasons.join(', '));
     assert.ok(reasons.includes('HoldTimerExpired'), reasons.join(', '));
     assert.deepEqual(
       reasons.filter((reason) => !unblamed.includes(reason)),
       [],
     );
-    const back = await reasonsFor(peer, holdMs / 2);
+    const back = await reasonsFor(peer, holdMs);
     context.diagnostic(`back: ${back.join(', ')}`);
     assert.ok(!back.includes('AuthenticationFailed'), back.join(', '));
     await bed.untilSession(name, /^Established$/, 60_000);
@@ -70,14 +71,14 @@ for (const name of ['signed', 'plain'] as const)
   test(`a router that died, ${name}`, async (context) => {
     const peer = bed.lab.frr(name);
     await peer.daemon.kill();
-    const reasons = await reasonsFor(peer, holdMs);
+    const reasons = await reasonsFor(peer, 2 * holdMs);
     context.diagnostic(reasons.join(', '));
     assert.deepEqual(
       reasons.filter((reason) => !unblamed.includes(reason)),
       [],
     );
     await peer.start();
-    const back = await reasonsFor(peer, holdMs / 2);
+    const back = await reasonsFor(peer, holdMs);
     context.diagnostic(`back: ${back.join(', ')}`);
     assert.ok(!back.includes('AuthenticationFailed'), back.join(', '));
     await bed.untilSession(name, /^Established$/, 60_000);
@@ -89,7 +90,7 @@ test('a router with another remote-as, and one whose password was changed', asyn
   await bed.untilSession('plain', /OpenRefusedByNeighbor$/);
   await signed.configureSessions('password wrong-77aa');
   await bed.untilSession('signed', /AuthenticationFailed$/);
-  assert.deepEqual(await reasonsFor(plain, holdMs / 2), ['OpenRefusedByNeighbor']);
+  assert.deepEqual(await reasonsFor(plain, holdMs), ['OpenRefusedByNeighbor']);
   await plain.configureSessions('remote-as external');
   await signed.configureSessions(`password ${password}`);
   for (const name of ['plain', 'signed']) await bed.untilSession(name, /^Established$/, 60_000);
