@@ -62,7 +62,7 @@ async function churn(bed: IcBed, random: Random, end: number): Promise<Left> {
     const at = random(slots);
     const cluster = direction[random(direction.length)] ?? 'east';
     const name = `chaos-${cluster}-${String(at)}`;
-    const cidr = `10.${cluster === 'east' ? '70' : '71'}.${String(at)}.0/24`;
+    const cidr = `10.${cluster === 'east' ? '72' : '73'}.${String(at)}.0/24`;
     const there = left.get(cluster);
     if (there?.delete(name) === true) await bed.removeSubnet(cluster, name);
     else {
@@ -77,7 +77,7 @@ async function churn(bed: IcBed, random: Random, end: number): Promise<Left> {
 /** The prefixes of the churn that a cluster has routes to, each once. */
 async function churnedRoutes(bed: IcBed, cluster: string): Promise<string> {
   const text = await bed.lab.nbctl(cluster, ['--bare', '--columns=ip_prefix', 'list', 'Logical_Router_Static_Route']);
-  const prefixes = text.split('\n').filter((line) => /^10\.7[01]\./.test(line));
+  const prefixes = text.split('\n').filter((line) => /^10\.7[23]\./.test(line));
   return [...new Set(prefixes)].toSorted().join(' ');
 }
 
