@@ -49,6 +49,8 @@ async function lostAndBack(peer: Peer, act: () => Promise<void>): Promise<number
 
 test('a router that resets its sessions, again and again, gets all routes back each time', async () => {
   const steady = await untilQuiet(bystander);
+  const frr = bed.lab.peer('frr');
+  const { established } = await counters(frr);
   await Promise.all(
     peers.map(async (peer) => {
       const timesMs: number[] = [];
@@ -61,7 +63,12 @@ test('a router that resets its sessions, again and again, gets all routes back e
       assert.ok(Math.min(...timesMs) < backMs, `${peer.name}: ${timesMs.join()} ms`);
     }),
   );
-  await eventually(async () => assert.equal(await bed.eventCount('frr', 'SessionLost'), rounds));
+  // On a busy machine the short hold time ends a session that nobody reset.
+  await eventually(async () => {
+    const lost = (await counters(frr)).established - established;
+    assert.ok(lost >= rounds, `${lost} sessions lost`);
+    assert.equal(await bed.eventCount('frr', 'SessionLost'), lost);
+  });
   assert.equal((await counters(bystander)).established, steady.established);
   assert.equal((await counters(bystander)).updates, steady.updates);
 });
