@@ -4,6 +4,7 @@ import { execFile } from 'node:child_process';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { stallAllowedMs } from '../bench/ic/faults.ts';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
@@ -14,8 +15,6 @@ import { sendFlows, type FlowResult } from './udp-flows.ts';
 
 /** Of all flows in one change, which is a seventh of a second of them. */
 const lossesAllowed = 280;
-/** BFD takes a gateway for dead that is silent for 300 ms, and its last message may be 100 ms old when the machine stands still. */
-const stallAllowedMs = 200;
 
 const run = promisify(execFile);
 export const pods = { east: '10.16.0.11', west: '10.17.0.11', outside: '10.18.0.11' };

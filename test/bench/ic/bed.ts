@@ -10,6 +10,7 @@ import type { LabHandle } from '../../lab/lib/lab.ts';
 import { tryRun, waitFor } from '../../lab/run.ts';
 import { addWorkload, applyObjects, removeWorkload, subnetManifest, waitForPods } from '../../system/workload.ts';
 import type { FlowReport } from '../flows/report.ts';
+import { stallAllowedMs } from './faults.ts';
 import { type FlowEnds, type FlowOptions, startFlows } from '../flows/start.ts';
 
 export const namespace = 'bench-ic';
@@ -19,8 +20,6 @@ const pushed = /tnl_push\(.*?ipv4\(src=[\d.]+,dst=([\d.]+)/;
 /** The flow was used within the last second. */
 const isRecent = /used:0\.\d+s/;
 const settleTimeoutMs = 90_000;
-/** BFD takes a gateway for dead that is silent for 300 ms, and its last message may be 100 ms old when the machine stands still. */
-const stallAllowedMs = 200;
 
 interface RemoteClusters {
   readonly items: readonly {

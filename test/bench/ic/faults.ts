@@ -6,6 +6,9 @@ import { type ClusterLayout, hubDatabaseServers, type HubLayout } from '../../la
 import type { LabHandle } from '../../lab/lib/lab.ts';
 import { run } from '../../lab/run.ts';
 
+/** BFD takes a gateway for dead that is silent for 300 ms, and its last message may be 100 ms old when the machine stands still. */
+export const stallAllowedMs = 200;
+
 export function hubOf({ layout }: LabHandle): HubLayout {
   if (layout.hub === undefined) throw new Error(`lab ${layout.name} has no hub`);
   return layout.hub;
