@@ -24,7 +24,7 @@ function deletionMessage(view: View, name: string): string {
 /** What keeps a Subnet from being as its spec asks, although there is nothing wrong with the spec. */
 const passing = new Set(['GatewayNotReady', 'GatewayNodeNotFound', 'VipInUse', 'NoAvailableAddress', 'SubnetNotReady']);
 
-/** Several at once as one: a sentence of each, and the first one's code; a lost claim leads, as the reason tells it after a restart. */
+/** Several at once as one: a sentence of each, and the first one's code; a lost claim leads, because a restart knows it by the reason. */
 function together(problems: readonly Problem[]): Problem | undefined {
   const [first] = problems;
   if (first === undefined) return undefined;

@@ -26,6 +26,16 @@ function vouchedFor(address: string) {
   return toldBy(cluster, 'ns/web');
 }
 
+/** Another process, before it has read the pods. */
+function starting(): Cluster {
+  const next = new Cluster();
+  vpc(next, 'ovn-cluster', {}, created(1));
+  subnet(next, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
+  subnet(next, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
+  next.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns') }));
+  return next;
+}
+
 const record = (address: string): PortRecord => {
   const ip = parseIp(address);
   assert.ok(ip);
@@ -53,11 +63,7 @@ describe('what a start believes of a pod whose status vouches for an address', (
   }))
     test(what, () => {
       const { annotations, status } = vouchedFor('10.16.0.66');
-      const next = new Cluster();
-      vpc(next, 'ovn-cluster', {}, created(1));
-      subnet(next, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
-      subnet(next, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
-      next.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns') }));
+      const next = starting();
       next.change(
         'pods',
         'ns/web',
@@ -71,11 +77,7 @@ describe('what a start believes of a pod whose status vouches for an address', (
 
   test('an address on record is not taken by a status that vouches for it, of an older pod too', () => {
     const { annotations, status } = vouchedFor('10.16.0.66');
-    const next = new Cluster();
-    vpc(next, 'ovn-cluster', {}, created(1));
-    subnet(next, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
-    subnet(next, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
-    next.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns') }));
+    const next = starting();
     for (const [name, day] of [
       ['forger', 2],
       ['web', 3],

@@ -31,7 +31,7 @@ test('a route is read back as it was written: hops of both families, a default r
   assert.deepEqual(first && readMultipath(Buffer.concat(encodeMultipath(first, []))), []);
 });
 
-test('hops of links that are down are told from the others', () => {
+test('hops of links that are down are marked', () => {
   const hops = [
     { gateway: '172.30.1.1', index: 7 },
     { gateway: '172.30.2.1', index: 8 },

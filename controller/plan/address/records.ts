@@ -50,7 +50,7 @@ function isSame(a: PortRecord, b: PortRecord): boolean {
 /**
  * What the controller gave to this very pod. Annotations count as far as the pod's status vouches for them: its interface was
  * configured from them. A kubelet can write both, of pods on its node, but neither IP objects nor rows: where there are any and none
- * says the same, they count. IP object and row have no more than the pod's name: of a pod that was told of no address they are its own,
+ * says the same, they count. IP object and row have no more than the pod's name: of a pod without an address so far they are its own,
  * or of a former pod of the name, which has no right to them any more.
  */
 export function recordOfPod(
@@ -61,10 +61,10 @@ export function recordOfPod(
   const of = (key: string): string => pod.annotations[annotationOf(network, key)] ?? '';
   const own = ip !== undefined && isOwnIp(ip) ? recordOfIp(ip) : undefined;
   if (isVouchedFor(pod.told, pod.annotations, annotationPrefix(network))) {
-    const told = recordOf(of('logical_switch'), of('ip_address'), of('mac_address'));
+    const vouched = recordOf(of('logical_switch'), of('ip_address'), of('mac_address'));
     const kept = [own, row?.isNobodys === true ? undefined : row].filter((one) => one !== undefined);
-    const isKept = kept.length === 0 || (told !== undefined && kept.some((one) => isSame(one, told)));
-    return isKept ? told : kept[0];
+    const isKept = kept.length === 0 || (vouched !== undefined && kept.some((one) => isSame(one, vouched)));
+    return isKept ? vouched : kept[0];
   }
   const record = own ?? row;
   const isOfKubeOvn = row?.isNobodys === true || ip?.finalizers.some((one) => formerFinalizers.includes(one)) === true;
