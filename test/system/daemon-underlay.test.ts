@@ -173,7 +173,8 @@ test('what somebody deletes comes back: an address, a route, the port, the bridg
   await eventually('the port', () => node.vsctl('list-ports', 'br-phys') === 'eth1');
   node.vsctl('del-br', 'br-phys');
   await eventually('the bridge', isWhole);
-  await untilReady('phys');
+  // It may be told as missing for a moment, while ovs-vswitchd makes it.
+  await eventually('phys to be ready again', async () => (await marks('phys'))['ready'] === 'true');
   pingGateway();
 
   exec('ip', 'addr', 'add', '10.20.0.77/24', 'dev', 'eth1');
