@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -219,6 +219,19 @@ export class Bed {
 
   killOvs(node: string): void {
     this.signalPid(`${node}/vswitchd`, 'SIGKILL');
+  }
+
+  /** BFD sessions that expired since then, as `a1 ovn-b1-0`, by the logs of ovs-vswitchd. */
+  expiredSessions(sinceMs: number): readonly string[] {
+    return readdirSync(this.dir).flatMap((node) => {
+      const log = join(this.dir, node, 'ovs-vswitchd.log');
+      const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : [];
+      return lines.flatMap((line) => {
+        const [, at = '', tunnel] =
+          /^(\S+?)\|.*\|(\S+): BFD state change: up->down .*->"Control Detection/.exec(line) ?? [];
+        return Date.parse(at) >= sinceMs ? [`${node} ${tunnel}`] : [];
+      });
+    });
   }
 
   /** Stands in for the daemons of a cluster's gateways: what Open vSwitch says of tunnels is in their objects. */

@@ -53,6 +53,7 @@ describe('two clusters, a hub, real OVN', () => {
     reach,
     flows,
     judge,
+    undisturbed,
     versions,
   } = lookAt(bed);
   const watch = async (where: string, name: string, database: string, monitor: object): Promise<OvsdbClient> => {
@@ -267,22 +268,26 @@ describe('two clusters, a hub, real OVN', () => {
   it('a gateway is drained without loss, and comes back without', async (context) => {
     const drain = (value: boolean) =>
       bed.kube('east').patch(interconnectGateways, { name: 'a1' }, 'merge', { spec: { drain: value } });
+    const hasPath = () => until('a1 holds a path again', async () => (await holders('east')).includes('a1'));
+    const restore = () => drain(false).then(hasPath);
     context.after(() => drain(false));
-    const stop = flows();
-    await sleep(500);
-    await drain(true);
-    await until('a1 holds nothing', async () => !(await holders('east')).includes('a1'));
-    judge(context, 'drained', await stop(5000));
-    await until(
-      'a1 says so',
-      async () => (await condition('east', 'Ready', interconnectGateways, 'a1'))?.reason === 'Drained',
-    );
-    await allSettled();
-    const stopBack = flows();
-    await drain(false);
-    await until('a1 holds a path again', async () => (await holders('east')).includes('a1'));
-    await allSettled();
-    judge(context, 'undrained', await stopBack(5000));
+    await undisturbed(context, restore, async () => {
+      const stop = flows();
+      await sleep(500);
+      await drain(true);
+      await until('a1 holds nothing', async () => !(await holders('east')).includes('a1'));
+      judge(context, 'drained', await stop(5000));
+      await until(
+        'a1 says so',
+        async () => (await condition('east', 'Ready', interconnectGateways, 'a1'))?.reason === 'Drained',
+      );
+      await allSettled();
+      const stopBack = flows();
+      await drain(false);
+      await hasPath();
+      await allSettled();
+      judge(context, 'undrained', await stopBack(5000));
+    });
   });
 
   it('a node that is a gateway no more hands its paths over first; one that becomes a gateway gets some', async (context) => {
@@ -290,25 +295,27 @@ describe('two clusters, a hub, real OVN', () => {
       bed
         .kube('west')
         .patch(nodes, { name: 'b2' }, 'merge', { metadata: { labels: { 'ovn.kubernetes.io/ic-gw': value } } });
-    context.after(() => label('true'));
-    const stop = flows();
-    await sleep(500);
-    await label(null);
-    await until('b2 has no gateway object', async () =>
-      (await bed.kube('west').list(interconnectGateways)).every(({ metadata }) => metadata.name !== 'b2'),
-    );
-    judge(context, 'unselected', await stop(5000));
-    assert.ok(!bed.nb('west', '--columns=chassis_name', 'list', 'Gateway_Chassis').includes('b2'));
-    const stopBack = flows();
-    await label('true');
-    await until('b2 holds a path', async () => (await holders('west')).includes('b2'));
-    await allSettled();
-    judge(context, 'selected', await stopBack(5000));
+    const restore = () => label('true');
+    context.after(restore);
+    await undisturbed(context, restore, async () => {
+      const stop = flows();
+      await sleep(500);
+      await label(null);
+      await until('b2 has no gateway object', async () =>
+        (await bed.kube('west').list(interconnectGateways)).every(({ metadata }) => metadata.name !== 'b2'),
+      );
+      judge(context, 'unselected', await stop(5000));
+      assert.ok(!bed.nb('west', '--columns=chassis_name', 'list', 'Gateway_Chassis').includes('b2'));
+      const stopBack = flows();
+      await label('true');
+      await until('b2 holds a path', async () => (await holders('west')).includes('b2'));
+      await allSettled();
+      judge(context, 'selected', await stopBack(5000));
+    });
   });
 
   it('gets more paths and fewer without loss', async (context) => {
-    for (const count of [4, 2]) {
-      const stop = flows();
+    const set = async (count: number) => {
       await bed.kill('hub-serve');
       await bed.serveHub(`--paths=${count}`);
       await until(
@@ -316,9 +323,19 @@ describe('two clusters, a hub, real OVN', () => {
         async () => (await paths('east')).length === count && (await paths('west')).length === count,
       );
       await Promise.all([settled('east', 'west', count), settled('west', 'east', count)]);
-      judge(context, `${count} paths`, await stop());
-      assert.equal(nextHops('east', '10.17.0.0/16').length, count);
-    }
+    };
+    await undisturbed(
+      context,
+      () => set(2),
+      async () => {
+        for (const count of [4, 2]) {
+          const stop = flows();
+          await set(count);
+          judge(context, `${count} paths`, await stop());
+          assert.equal(nextHops('east', '10.17.0.0/16').length, count);
+        }
+      },
+    );
     await until('the third path is gone', () => !bed.nb('east', 'ls-list').includes('(ts2)'));
   });
 
