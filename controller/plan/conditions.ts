@@ -1,6 +1,6 @@
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import { egressConflict } from './gateway/egress.ts';
+import { egressConflict } from '../../lib/desired/egress-tables.ts';
 import { familyWithoutExit } from './gateway/status.ts';
 import { formerGatewaySentence } from './subnet/former-gateways.ts';
 import { subnetProblems } from './subnet/problems.ts';

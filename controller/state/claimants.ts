@@ -24,7 +24,8 @@ import { u2oAllocation } from '../plan/underlay/u2o-allocation.ts';
 import { routingInForce } from '../plan/underlay/underlay.ts';
 import type { View } from '../plan/view.ts';
 import type { Place } from './addresses.ts';
-import { byAge, podKey } from './objects.ts';
+import { byAge } from '../../lib/desired/rights.ts';
+import { podKey } from './objects.ts';
 import type { Node, Pod, Vip } from './objects.ts';
 
 export interface PortWant {

@@ -29,7 +29,7 @@ import { ActiveGateways } from './active-gateways.ts';
 import { Addresses } from './addresses.ts';
 import { essenceOf, essenceOfSpec, essenceOfSubnet, text } from './essence.ts';
 import type { ForeignPort } from './foreign-port.ts';
-import { listedIn } from './objects.ts';
+import { listedIn } from '../../lib/desired/rights.ts';
 import type { Kinds } from './objects.ts';
 import { LearnedRoutes } from './learned-routes.ts';
 import { NodeTraits } from './node-traits.ts';

@@ -4,7 +4,7 @@
  * addresses and annotations.
  */
 import { nodeTraits } from '../plan/node/traits.ts';
-import { byAge } from './objects.ts';
+import { byAge } from '../../lib/desired/rights.ts';
 import type { Node } from './objects.ts';
 
 export class NodeTraits {

@@ -9,7 +9,8 @@ import type { Interface } from '../plan/pod/interfaces.ts';
 import { vpcNameOf } from '../plan/vpc/default-subnet.ts';
 import type { View } from '../plan/view.ts';
 import { claimantOf, isKept, satisfies } from './claimants.ts';
-import { byAge, podKey } from './objects.ts';
+import { byAge } from '../../lib/desired/rights.ts';
+import { podKey } from './objects.ts';
 import type { IpObject, Vip } from './objects.ts';
 
 export interface RecordedPort {

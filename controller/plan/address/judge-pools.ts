@@ -7,7 +7,7 @@ import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatRange, parseRange } from '../../../lib/net/range.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { PoolRanges } from '../../ipam/family-pool.ts';
-import { byAge, byRight, unlessRefused } from '../../state/objects.ts';
+import { byAge, byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import type { IpPool } from '../../state/objects.ts';
 import { securityGroupPrefix } from '../security-group/names.ts';
 import type { Verdict } from '../subnet/judge.ts';

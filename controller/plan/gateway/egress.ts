@@ -3,14 +3,11 @@ import { cidrContains } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import { byRight, unlessRefused } from '../../state/objects.ts';
+import { egressConflict, egressInvalid, egressRight } from '../../../lib/desired/egress-tables.ts';
+import { byRight } from '../../../lib/desired/rights.ts';
 import type { Subnet, SubnetSpec } from '../../state/objects.ts';
 import type { View } from '../view.ts';
 import { isOfNodes, isThroughNodes, partsOf } from './scope.ts';
-
-const egressInvalid = 'EgressGatewayInvalid';
-/** Another subnet has the table. */
-export const egressConflict = 'EgressTableConflict';
 
 /** Of the rule that leads to the main table, as every Linux has it: ours must come before. */
 const mainRulePriority = 32_766;
@@ -59,7 +56,7 @@ function hasEgress(view: View, subnet: Subnet): boolean {
   return subnet.spec.externalEgressGateway !== '' && isThroughNodes(view, subnet);
 }
 
-const inOrder = byRight(unlessRefused(new Set([egressInvalid, egressConflict])));
+const inOrder = byRight(egressRight);
 
 /** Another subnet whose table leads elsewhere and did so before: a table has one default route of each family. */
 function tableHolder(view: View, subnet: Subnet): { readonly subnet: Subnet; readonly hop: Ip } | undefined {

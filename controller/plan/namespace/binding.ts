@@ -1,7 +1,7 @@
 /** Which Subnets and IPPools the pods of a namespace get addresses from, in order. */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
-import { byAge } from '../../state/objects.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
 import type { Namespace, Subnet } from '../../state/objects.ts';
 import { defaultSubnetOf, namedDefaultSubnet, vpcNameOf } from '../vpc/default-subnet.ts';
 import { claimsOn } from '../vpc/namespaces.ts';

@@ -7,7 +7,7 @@
 import type { Family } from '../../../lib/net/ip.ts';
 import type { View } from '../view.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { byRight, unlessRefused } from '../../state/objects.ts';
+import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 
 /** What the names of all its port groups and address sets begin with. */
 export const securityGroupPrefix = 'ovn.sg.';

@@ -15,7 +15,7 @@ import type { Family } from '../../../lib/net/ip.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import { byAge } from '../../state/objects.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
 import type { Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../state/objects.ts';
 import type { VlanVerdict } from '../underlay/judge-vlans.ts';
 import { hasRouterPort, routingInForce } from '../underlay/underlay.ts';

@@ -3,7 +3,7 @@
  * goes or changes its spec. Rule: of two with one id in one network the one in force has it, of new ones the older.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { byRight, unlessRefused } from '../../state/objects.ts';
+import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import type { ProviderNetwork, Vlan } from '../../state/objects.ts';
 
 const conflictCode = 'VlanConflict';

@@ -1,4 +1,4 @@
-import { listedIn } from '../../state/objects.ts';
+import { listedIn } from '../../../lib/desired/rights.ts';
 import type { View } from '../view.ts';
 import type { Link } from '../subnet/judge.ts';
 import { peeringsOf } from './peerings.ts';

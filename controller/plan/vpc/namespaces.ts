@@ -1,6 +1,6 @@
 import { systemNamespace } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { byAge } from '../../state/objects.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
 import type { Vpc } from '../../state/objects.ts';
 import type { View } from '../view.ts';
 

@@ -8,7 +8,7 @@ import type { Desired } from '../../../lib/desired/row.ts';
 import { cidrsOverlap, formatCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';
-import { byRight, whereListed } from '../../state/objects.ts';
+import { byRight, whereListed } from '../../../lib/desired/rights.ts';
 import type { Vpc, VpcPeering } from '../../state/objects.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
