@@ -3,6 +3,8 @@
  * of the table it leads to. On each node that is a gateway of the subnet. Pure.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
+import { egressConflict } from '../../lib/desired/egress-tables.ts';
+import { byRight } from '../../lib/desired/rights.ts';
 import type { Family } from '../../lib/net/ip.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
 import { isGatewayOf } from './gateway.ts';
@@ -38,12 +40,14 @@ export interface PolicyRouting {
   readonly problems: readonly SubnetProblem[];
 }
 
-/** Of two subnets that want different routes in one table, the first gets its own. */
+const inOrder = byRight<SubnetFacts>(({ egress }) => egress?.right ?? 0);
+
+/** Of two subnets that want different routes in one table, one gets its own: the one that the controller says has it. */
 export function planPolicyRouting(subnets: readonly SubnetFacts[], node: NodeFacts): PolicyRouting {
   const rules: HostRule[] = [];
   const routes = new Map<string, TableRoute>();
   const problems: SubnetProblem[] = [];
-  for (const subnet of subnets) {
+  for (const subnet of subnets.toSorted(inOrder)) {
     const { name, networks, egress } = subnet;
     if (egress === undefined || !isGatewayOf(subnet, node)) continue;
     const { table, priority, nextHops } = egress;
@@ -55,7 +59,7 @@ export function planPolicyRouting(subnets: readonly SubnetFacts[], node: NodeFac
       if (holder !== undefined && holder.gateway !== gateway) {
         problems.push({
           subnet: name,
-          code: 'EgressGatewayInvalid',
+          code: egressConflict,
           message: `spec.policyRoutingTableID ${table} leads to ${holder.gateway} for subnet ${holder.subnet}; give subnet ${name} a table of its own for ${gateway}`,
         });
         continue;

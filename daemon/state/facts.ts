@@ -70,6 +70,8 @@ export interface UnderlayPlace {
 export interface SubnetFacts {
   readonly name: string;
   readonly uid: string;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
   readonly networks: readonly string[];
   /** Whether the node reaches it through ovn0: those of the default VPC whose gateway is OVN. Others may overlap with anything. */
   readonly isRouted: boolean;
@@ -113,6 +115,8 @@ export interface EgressGateway {
   readonly nextHops: readonly string[];
   readonly priority: number;
   readonly table: number;
+  /** To the table, as the controller has judged it: the lowest is the best. */
+  readonly right: number;
 }
 
 export interface NodeFacts {

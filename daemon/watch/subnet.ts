@@ -2,8 +2,9 @@
 import { z } from 'zod';
 import { gatewaysInForce, networksInForce, notedUnderlay, routingInForce } from '../../lib/api/in-force.ts';
 import { isThroughRouter } from '../../lib/api/subnet-routing.ts';
-import { labelSelector } from '../../lib/api/kinds/shared.ts';
+import { condition, labelSelector } from '../../lib/api/kinds/shared.ts';
 import { annotation, defaultProvider, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
+import { egressInvalid, egressRight } from '../../lib/desired/egress-tables.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
@@ -30,8 +31,10 @@ const shape = z.looseObject({
     policyRoutingPriority: z.int().optional(),
     policyRoutingTableID: z.int().optional(),
   }),
+  status: z.looseObject({ conditions: z.array(condition).optional().catch(undefined) }).optional(),
 });
-type Spec = z.infer<typeof shape>['spec'];
+type Parsed = z.infer<typeof shape>;
+type Spec = Parsed['spec'];
 
 /**
  * Undefined for the join subnet (ovn0 is in it) and for those of which nothing is in force: their networks may overlap
@@ -49,6 +52,7 @@ export function parseSubnet(raw: RawObject): SubnetFacts | undefined {
   return {
     name: raw.metadata.name,
     uid: raw.metadata.uid,
+    createdMs: Date.parse(raw.metadata.creationTimestamp ?? '') || 0,
     networks: networks.map(formatCidr),
     isRouted: isThroughRouter(routing) && isOvn && [undefined, '', defaultVpc].includes(spec.vpc),
     isOverlay: routing === 'overlay' && isOvn,
@@ -60,7 +64,7 @@ export function parseSubnet(raw: RawObject): SubnetFacts | undefined {
     isNatOutgoing: spec.natOutgoing === true,
     natRules: (spec.natOutgoingPolicyRules ?? []).flatMap((rule, index) => parseNatRule(rule, index, problems) ?? []),
     gateway: parseGateway(spec, problems),
-    egress: parseEgress(spec, problems),
+    egress: parseEgress(raw, parsed.data, problems),
     problems,
   };
 }
@@ -135,11 +139,15 @@ const lastReservedTable = 255;
 /** Of the rule that leads to the main table: ours must come before. */
 const mainRulePriority = 32766;
 
-function parseEgress(spec: Spec, problems: Problem[]): EgressGateway | undefined {
+function parseEgress(
+  { metadata }: RawObject,
+  { spec, status }: Parsed,
+  problems: Problem[],
+): EgressGateway | undefined {
   const nextHops = splitList(spec.externalEgressGateway);
   if (nextHops.length === 0) return undefined;
   const refuse = (what: string): undefined => {
-    problems.push({ code: 'EgressGatewayInvalid', message: `${what}; externalEgressGateway has no effect` });
+    problems.push({ code: egressInvalid, message: `${what}; externalEgressGateway has no effect` });
     return undefined;
   };
   const { policyRoutingPriority: priority = 0, policyRoutingTableID: table = 0 } = spec;
@@ -158,5 +166,6 @@ function parseEgress(spec: Spec, problems: Problem[]): EgressGateway | undefined
     return refuse(`spec.policyRoutingTableID ${table} is for prefixes of other clusters: take another`);
   if (spec.natOutgoing === true)
     return refuse('spec.externalEgressGateway and spec.natOutgoing exclude each other: set one of them');
-  return { nextHops, priority, table };
+  const right = egressRight({ generation: metadata.generation ?? 0, conditions: status?.conditions ?? [] });
+  return { nextHops, priority, table, right };
 }
