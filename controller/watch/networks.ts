@@ -18,6 +18,7 @@ import type {
 import type { Fields } from './fields.ts';
 import {
   apiFactsOf,
+  conditionsOf,
   factsOf,
   fieldsOf,
   namesSet,
@@ -217,7 +218,9 @@ export function parseSecurityGroup(raw: RawObject): SecurityGroup {
 
 export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   const [spec, status] = [fieldsOf(raw['spec']), fieldsOf(raw['status'])];
-  const texts = textOf(status['cidr']).split(',');
+  // Its addresses are those of something that was there before: it has no port here, and is in nobody's way.
+  const isRefused = conditionsOf(status).some(({ type, reason }) => type === 'Ready' && reason === 'TransitOverlap');
+  const texts = isRefused ? [] : textOf(status['cidr']).split(',');
   const vpc = textOf(status['vpc']) || textOf(spec['vpc']) || defaultVpc;
   const paths = recordsOf(status['paths']).map((path) => textOf(path['switch']));
   return { name: raw.metadata.name, vpc, cidrs: texts.flatMap((text) => parseCidr(text) ?? []), paths };

@@ -114,6 +114,11 @@ describe('peerings', () => {
     );
     assert.ok(cluster.settle().has('vpc/green'));
     assert.match(told(cluster, 'green')['Ready'] ?? '', /overlaps the network between clusters \(transit switch ts\)/);
+    const refused = { type: 'Ready', status: 'False', reason: 'TransitOverlap', message: '' };
+    const later = { cidr: '169.254.0.0/16', conditions: [refused] };
+    cluster.change('transitSwitches', 'ts', parseTransitSwitch({ metadata: meta('ts'), status: later }));
+    cluster.settle();
+    assert.deepEqual(peers(cluster, 'green'), ['ovn-cluster'], 'a transit switch without a port takes nothing');
   });
 
   test('names that two router ports would have', () => {

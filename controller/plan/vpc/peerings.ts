@@ -2,7 +2,6 @@
  * Links between the routers of two VPCs. In: what both Vpcs say of each other. Out: a router port on each side, once
  * both sides agree, and what is missing or wrong until then. Rule: the verdict is the same from both sides.
  */
-import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import { cidrsOverlap, formatCidr } from '../../../lib/net/cidr.ts';
@@ -55,8 +54,9 @@ function overlapOf(view: View, side: Vpc, remote: string, cidr: Cidr): string | 
     const part = [net?.v4, net?.v6].find((one) => one !== undefined && cidrsOverlap(one.cidr, cidr));
     if (part !== undefined) return `${formatCidr(part.cidr)} of subnet ${name}`;
   }
-  const transits = side.name === defaultVpc ? [...view.transitSwitches.values()] : [];
-  const transit = transits.find(({ cidrs }) => cidrs.some((one) => cidrsOverlap(one, cidr)));
+  const transit = [...view.transitSwitches.values()].find(
+    ({ vpc, cidrs }) => vpc === side.name && cidrs.some((one) => cidrsOverlap(one, cidr)),
+  );
   if (transit !== undefined) return `the network between clusters (transit switch ${transit.name})`;
   for (const { remoteVpc, localConnectIP } of side.spec.vpcPeerings) {
     if (remoteVpc === remote) break;
