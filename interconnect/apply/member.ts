@@ -26,6 +26,7 @@ import { Tunnels } from '../state/tunnels.ts';
 import {
   isGrouped,
   readChassis,
+  readLinks,
   readNextHops,
   readRoutedPrefixes,
   readRemoteGateways,
@@ -250,6 +251,7 @@ export class LocalMember {
         names,
         routerIdOf: (vpc) => readRouterId(northbound.cache, vpc),
         joinedRouter: (network) => readRouterOf(northbound.cache, names.handle, network),
+        linksOf: (vpc) => readLinks(northbound.cache, vpc),
         subnets: sources.subnets.entries(),
         nodes: sources.nodes.entries(),
         chassis: readChassis(southbound.cache),

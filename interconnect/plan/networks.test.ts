@@ -90,4 +90,23 @@ describe('the networks of this cluster', () => {
       [[], []],
     );
   });
+
+  it('take no port where their addresses are those of a peering, and keep the ones that were there before it', () => {
+    const vpc = local.vpcs.get('ovn-cluster');
+    const [wish] = local.wishes;
+    assert.ok(vpc && wish);
+    const links = [{ name: 'peering ovn-cluster-blue', cidr: cidr('100.100.7.0/30') }];
+    const linked = { ...local, vpcs: new Map([['ovn-cluster', { ...vpc, links }]]) };
+    assert.equal(buildNetworks(linked, [granted], () => ends).problems.size, 0);
+    const { networks, problems } = buildNetworks(
+      { ...linked, wishes: [{ ...wish, isJoined: false }] },
+      [granted],
+      () => ends,
+    );
+    assert.match(problems.get('ts')?.message ?? '', /overlaps 100\.100\.7\.0\/30 \(peering ovn-cluster-blue\)/);
+    assert.deepEqual(
+      networks.get('ts')?.paths.map(({ order }) => order),
+      [[], []],
+    );
+  });
 });

@@ -34,7 +34,7 @@ export function buildNetworks(
     const granted = switches.find(({ name }) => name === wish.name);
     const vpc = local.vpcs.get(wish.vpc);
     if (granted === undefined || vpc === undefined) continue;
-    const problem = wish.problem ?? transitOverlap(vpc, granted);
+    const problem = wish.problem ?? transitOverlap(vpc, granted, wish);
     if (problem !== undefined) problems.set(wish.name, problem);
     const ends = endsOf(wish.name);
     const paths = granted.paths.flatMap(({ index, port, retiring, ...path }): OwnPath[] => {
@@ -50,10 +50,16 @@ export function buildNetworks(
   return { networks, problems };
 }
 
-function transitOverlap(vpc: LocalVpc, { name, cidrs }: TransitSwitch): Problem | undefined {
+/** A port that is there was there before what peers came to ask for: the controller lets none of them overlap it. */
+function transitOverlap(
+  { ranges, links }: LocalVpc,
+  { name, cidrs }: TransitSwitch,
+  { isJoined }: Wish,
+): Problem | undefined {
+  const held = isJoined ? ranges : [...ranges, ...links];
   for (const text of cidrs) {
     const cidr = parseCidr(text);
-    const range = cidr === undefined ? undefined : vpc.ranges.find((one) => cidrsOverlap(one.cidr, cidr));
+    const range = cidr === undefined ? undefined : held.find((one) => cidrsOverlap(one.cidr, cidr));
     if (range === undefined) continue;
     const message = `transit switch ${name} (${text}) overlaps ${formatCidr(range.cidr)} (${range.name}); it needs other addresses: --transit-cidr of the hub, or spec.cidr of the TransitSwitch that defines it`;
     return { code: 'TransitOverlap', message };

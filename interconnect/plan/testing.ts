@@ -21,6 +21,7 @@ const vpc = {
     { name: 'subnet join', cidr: cidr('100.64.0.0/16') },
     { name: 'subnet ovn-default', cidr: cidr('10.16.0.0/16') },
   ],
+  links: [],
 };
 
 export const local: LocalView = {
@@ -28,7 +29,16 @@ export const local: LocalView = {
   handle: 'east',
   vpcs: new Map([['ovn-cluster', vpc]]),
   wishes: [
-    { name: 'ts', vpc: 'ovn-cluster', vpcProblem: undefined, cidrs: [], paths: 0, clusters: [], problem: undefined },
+    {
+      name: 'ts',
+      vpc: 'ovn-cluster',
+      isJoined: true,
+      vpcProblem: undefined,
+      cidrs: [],
+      paths: 0,
+      clusters: [],
+      problem: undefined,
+    },
   ],
   nodeAddresses: [{ node: 'n1', ip: parseIp('172.30.1.11') as Ip }],
   nodeChassis: [

@@ -26,6 +26,8 @@ export interface LocalVpc {
   readonly routerId: string;
   readonly prefixes: readonly LocalPrefix[];
   readonly ranges: readonly LocalRange[];
+  /** Networks of its peerings with other VPCs of this cluster. */
+  readonly links: readonly LocalRange[];
 }
 
 /** A transit switch that this cluster wants to take part in. */
@@ -33,6 +35,8 @@ export interface Wish {
   readonly name: string;
   /** The one that takes part: what is wanted, or, while that does not exist, what has taken part until now. */
   readonly vpc: string;
+  /** The router of that VPC has this cluster's port already. */
+  readonly isJoined: boolean;
   /** The VPC that is wanted does not exist. */
   readonly vpcProblem: Problem | undefined;
   /** Empty, 0, empty: as the hub has it. */

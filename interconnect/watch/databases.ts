@@ -1,11 +1,12 @@
 /** What this room reads of the cluster's own NB and SB databases. */
 import type { Cache, Row } from 'ovsdb-client';
+import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { ownerOf } from '../../lib/ovn/owner.ts';
 import type { Gateway } from '../link/messages.ts';
 import { handleOfOwner } from '../plan/remote.ts';
 import { encapKey, fdbKey, fdbOwner } from '../plan/southbound.ts';
 import { switchOfOwner } from '../plan/transit.ts';
-import { redirectPort, transitRouterPort, type LocalChassis } from '../state/local.ts';
+import { redirectPort, transitRouterPort, type LocalChassis, type LocalRange } from '../state/local.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 
 export const northboundMonitor = {
@@ -14,7 +15,7 @@ export const northboundMonitor = {
   Logical_Switch: ['name', 'ports', 'other_config', 'external_ids'],
   Logical_Switch_Port: ['name', 'type', 'enabled', 'addresses', 'options', 'ha_chassis_group', 'external_ids'],
   Logical_Router: ['name', 'ports', 'static_routes', 'policies', 'external_ids'],
-  Logical_Router_Port: ['name', 'mac', 'networks', 'gateway_chassis', 'external_ids'],
+  Logical_Router_Port: ['name', 'mac', 'networks', 'peer', 'gateway_chassis', 'external_ids'],
   Gateway_Chassis: undefined,
   HA_Chassis_Group: undefined,
   HA_Chassis: undefined,
@@ -64,6 +65,21 @@ export function southboundOwnerOf(table: string, row: Row): string | undefined {
 /** Empty where there is no such router. */
 export function readRouterId(northbound: Cache, router: string): string {
   return northbound.table('Logical_Router').byIndex(['name'], [router])[0]?._uuid ?? '';
+}
+
+/** Networks of a router's ports that lead to another router. */
+export function readLinks(northbound: Cache, router: string): readonly LocalRange[] {
+  const [row] = northbound.table('Logical_Router').byIndex(['name'], [router]);
+  if (row === undefined) return [];
+  const ports = textsOf(row, 'ports').flatMap((uuid) => northbound.table('Logical_Router_Port').rows.get(uuid) ?? []);
+  const links = ports.filter((port) => textsOf(port, 'peer').length > 0);
+  const ranges = links.flatMap((port) =>
+    textsOf(port, 'networks').flatMap((text) => {
+      const cidr = parseCidr(text);
+      return cidr === undefined ? [] : [{ name: `peering ${textOf(port, 'name')}`, cidr }];
+    }),
+  );
+  return ranges.sort((a, b) => (formatCidr(a.cidr) < formatCidr(b.cidr) ? -1 : 1));
 }
 
 /** Chassis of this cluster, by name. */

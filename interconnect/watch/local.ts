@@ -9,6 +9,7 @@ import {
   type GatewayNode,
   type LocalChassis,
   type LocalPrefix,
+  type LocalRange,
   type LocalView,
   type LocalVpc,
   type Wish,
@@ -23,6 +24,8 @@ export interface LocalParts {
   readonly routerIdOf: (vpc: string) => string;
   /** The logical router that has this cluster's port on a transit switch; empty where none has. */
   readonly joinedRouter: (network: string) => string;
+  /** Of a logical router. */
+  readonly linksOf: (vpc: string) => readonly LocalRange[];
   readonly subnets: Iterable<readonly [string, Subnet]>;
   readonly nodes: Iterable<readonly [string, Node]>;
   readonly chassis: ReadonlyMap<string, LocalChassis>;
@@ -37,7 +40,7 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
   const subnets = [...parts.subnets].sort(([a], [b]) => (a < b ? -1 : 1));
   const wishes = wishesOf(parts, subnets);
   const names = [...new Set(wishes.map(({ vpc }) => vpc))].sort();
-  const vpcs = names.map((name) => vpcOf(name, parts.routerIdOf(name), subnets)).filter(isThere);
+  const vpcs = names.map((name) => vpcOf(name, parts, subnets)).filter(isThere);
   const selected = nodes.filter(([, { labels }]) => matchesSelector(spec.gatewayNodeSelector, labels));
   const hostnames = new Map([...chassis].map(([name, { gateway }]) => [gateway.hostname, name]));
   const gatewayNodes = selected.flatMap(([node, { chassis: noted }]): GatewayNode[] => {
@@ -65,12 +68,13 @@ function wishesOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet
     const joined = parts.joinedRouter(name);
     // Ports that are there say that no subnet had the name before.
     const problem = joined === '' ? nameProblem(name, inForce) : undefined;
-    return { name, paths, problem, ...partOf(parts, joined, vpc) };
+    const part = partOf(parts, joined, vpc);
+    return { name, paths, problem, ...part, isJoined: joined !== '' && joined === part.vpc };
   };
   const first: Wish = { ...named(hubSwitch, 0, spec.vpc), cidrs: [], clusters: [] };
   const others = [...transitSwitches].flatMap(([name, { spec: wanted, isDeleting }]): Wish[] => {
     if (name === hubSwitch || isDeleting) return [];
-    if ('code' in wanted) return [{ ...first, name, vpc: '', vpcProblem: undefined, problem: wanted }];
+    if ('code' in wanted) return [{ ...first, name, vpc: '', isJoined: false, vpcProblem: undefined, problem: wanted }];
     const { vpc, cidr, paths, clusters } = wanted;
     const cidrs = cidr.split(',').map((text) => text.trim());
     return [{ ...named(name, paths, vpc), cidrs: cidrs.filter((text) => text !== ''), clusters }];
@@ -94,14 +98,19 @@ function partOf({ routerIdOf }: LocalParts, joined: string, wanted: string): Pic
   return { vpc: joined === '' ? wanted : joined, vpcProblem: { code: 'VpcNotFound', message } };
 }
 
-function vpcOf(name: string, routerId: string, all: readonly (readonly [string, Subnet])[]): LocalVpc {
+function vpcOf(
+  name: string,
+  { routerIdOf, linksOf }: LocalParts,
+  all: readonly (readonly [string, Subnet])[],
+): LocalVpc {
   const subnets = all.filter(([, { vpc }]) => vpc === name);
   const shared = subnets.flatMap(([, { isShared, cidrs }]) => (isShared ? cidrs.map(formatCidr) : []));
   return {
     router: name,
-    routerId,
+    routerId: routerIdOf(name),
     prefixes: [...new Set(shared)].sort().map((cidr): LocalPrefix => ({ cidr, origin: 'connected', tags: [] })),
     ranges: subnets.flatMap(([subnet, { cidrs }]) => cidrs.map((cidr) => ({ name: `subnet ${subnet}`, cidr }))),
+    links: linksOf(name),
   };
 }
 

@@ -71,8 +71,13 @@ export function concernOf({ table, before, after }: Change): Concern | undefined
   if (table === 'HA_Chassis_Group') return isReferenced(before) || isReferenced(after) ? 'holders' : undefined;
   if (table === 'Chassis') return isRemote(row) ? undefined : 'local';
   if (table === 'Encap') return 'local';
+  if (table === 'Logical_Router_Port') return isLink(before) || isLink(after) ? 'local' : undefined;
   if (table === 'Logical_Router') return (before === undefined) === (after === undefined) ? undefined : 'local';
   return undefined;
+}
+
+function isLink(row: Change['after']): boolean {
+  return row !== undefined && textsOf(row, 'peer').length > 0;
 }
 
 function isReferenced(row: Change['after']): boolean {

@@ -89,6 +89,7 @@ describe('the local view', () => {
     names: { cluster: 'east', handle: 'east' },
     routerIdOf: (vpc) => `uuid of ${vpc}`,
     joinedRouter: () => '',
+    linksOf: () => [],
     transitSwitches: [],
     isDrained: (name) => name === 'n2',
     subnets: [

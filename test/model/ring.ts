@@ -202,6 +202,7 @@ export class Cluster implements Actor {
       routerId: 'uuid',
       prefixes: [{ cidr: this.subnet, origin: 'connected', tags: [] }],
       ranges: [{ name: 'subnet ovn-default', cidr }],
+      links: [],
     };
     return (this.#view ??= {
       ...sample,

@@ -20,6 +20,7 @@ import {
 } from '../../lib/kube/resources.ts';
 import { Bed, until, type ClusterPlan } from './interconnect-bed.ts';
 import { flowPort, lookAt } from './interconnect-view.ts';
+import { joinsAnotherVpc, leavesPeering } from './interconnect-vpcs.ts';
 import { startEcho } from './udp-flows.ts';
 
 const outside: ClusterPlan = {
@@ -352,37 +353,9 @@ describe('two clusters, a hub, real OVN', () => {
     await allSettled();
   });
 
-  it('joins another VPC by a network of its own, and lets it go without a trace', async () => {
-    for (const [cluster, prefix] of [
-      ['east', '10.50.0.0/16'],
-      ['west', '10.51.0.0/16'],
-    ] as const) {
-      bed.nb(cluster, 'lr-add', 'blue-vpc');
-      await bed.subnet(cluster, 'blue-pods', prefix, 'blue-vpc');
-      await bed.kube(cluster).create(transitSwitches, {
-        apiVersion: 'isthmus.network/v1alpha1',
-        kind: 'TransitSwitch',
-        metadata: { name: 'blue' },
-        spec: { vpc: 'blue-vpc' },
-      });
-    }
-    await until('east has routes to the blue VPC of west', () =>
-      bed.nb('east', 'lr-route-list', 'blue-vpc').includes('10.51.0.0/16'),
-    );
-    assert.ok(!bed.nb('east', 'lr-route-list', 'ovn-cluster').includes('10.51.0.0/16'), 'and no other VPC has');
-    for (const cluster of ['west', 'east'])
-      await until(`it is ready in ${cluster}`, () => bed.isReady(cluster, transitSwitches, 'blue'));
-    for (const cluster of ['west', 'east']) {
-      await bed.kube(cluster).delete(transitSwitches, { name: 'blue' });
-      await until(`${cluster} lets it go`, async () =>
-        (await bed.kube(cluster).list(transitSwitches)).every(({ metadata }) => metadata.name !== 'blue'),
-      );
-      assert.ok(!bed.nb(cluster, 'ls-list').includes('blue'), cluster);
-      assert.equal(bed.nb(cluster, 'lr-route-list', 'blue-vpc').trim(), '');
-      await bed.kube(cluster).delete(subnets, { name: 'blue-pods' });
-      bed.nb(cluster, 'lr-del', 'blue-vpc');
-    }
-  });
+  it('joins another VPC by a network of its own, and lets it go without a trace', () => joinsAnotherVpc(bed));
+
+  it('leaves a peering of two VPCs its addresses, which a TransitSwitch names later', () => leavesPeering(bed));
 
   it('rejects a prefix that another cluster has, names the holder, and changes no forwarding', async () => {
     await bed.subnet('west', 'clash', '10.16.4.0/22');
