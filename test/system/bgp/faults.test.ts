@@ -171,6 +171,8 @@ test('another program in the place of gobgpd is not taken for it', async () => {
 });
 
 test('an address that nobody can have is refused before anything is sent', async () => {
+  // gobgpd has just begun anew, and may say something twice a second later.
+  await sleep(2000);
   const before = await untilQuiet(frr);
   const bad = {
     multicast: '224.0.0.5',
