@@ -161,7 +161,8 @@ function renderSet(name: string, family: Family, networks: readonly string[]): r
   const unique = [...new Set(ofFamily(networks, family))].toSorted();
   return [
     `set ${name} {`,
-    `  type ${words[family].protocol}_addr; flags interval; auto-merge;`,
+    // By `typeof`: a set by `type` ends nft 1.0.6 of Debian 12 where nft 1.1 has written it, and with it kube-proxy's.
+    `  typeof ${words[family].header} saddr; flags interval; auto-merge;`,
     ...(unique.length === 0 ? [] : [`  elements = { ${unique.join(', ')} }`]),
     '}',
   ];

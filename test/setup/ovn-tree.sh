@@ -1,11 +1,12 @@
 # OVN and Open vSwitch of another Debian release, beside the machine's own: unpacked, not installed, nothing of it is ever started
 # by a package. Sourced by setup.sh. Leaves <cache>/isthmus/ovn/<version> → a folder of this machine's architecture with
 #   bin/       every OVN and OVS program, made to run here on the loader and the libraries of the tree
+#   sbin/      nft, apart, for tests that read with this machine's own what that one has written
 #   share/     ovn/*.ovsschema, openvswitch/vswitch.ovsschema
 #   versions   the packages and their versions; written last: a folder without it does not count
 #   tree/      the release itself
 
-tree_packages=(ovn-central ovn-common ovn-host ovn-ic ovn-ic-db openvswitch-common openvswitch-switch)
+tree_packages=(nftables ovn-central ovn-common ovn-host ovn-ic ovn-ic-db openvswitch-common openvswitch-switch)
 
 tree_suite() {
   case $1 in
@@ -50,7 +51,7 @@ build_tree() {
   unpack_tree "$next/fetched/var/cache/apt/archives" "$next/tree"
   write_versions "$next/fetched/var/cache/apt/archives" >"$next/versions.new"
   rm -rf "$next/fetched"
-  copy_programs "$next/tree" "$folder/tree" "$next/bin"
+  copy_programs "$next/tree" "$folder/tree" "$next/bin" "$next/sbin"
   mkdir "$next/share"
   ln -s ../tree/usr/share/ovn ../tree/usr/share/openvswitch "$next/share/"
   check_tree "$version" "$next"
@@ -87,19 +88,22 @@ unpack_tree() {
 
 write_versions() { local deb; for deb in "$1"/*.deb; do dpkg-deb --show --showformat '${Package} ${Version}\n' "$deb"; done; }
 
-# copy_programs TREE PLACE BIN: TREE will lie at PLACE when the programs run. A program whose file names its loader and its libraries
+# copy_programs TREE PLACE BIN SBIN: TREE will lie at PLACE when the programs run. A program whose file names its loader and its libraries
 # needs no chroot and no wrapper: files, sockets, pids and the name that ps shows are those of any program.
 copy_programs() {
-  local tree=$1 place=$2 bin=$3 path libraries loader
+  local tree=$1 place=$2 bin=$3 sbin=$4 path libraries loader
   libraries=$(cd "$tree" && echo usr/lib/*-linux-gnu)
   loader=$(cd "$tree" && echo "$libraries"/ld-linux*.so.*)
   [ -e "$tree/$loader" ] || stop "the tree has no dynamic loader at $loader"
-  mkdir "$bin"
+  mkdir "$bin" "$sbin"
   # Debian names ovs-vswitchd by a link that only its package's script makes.
   for path in "$tree"/usr/{bin,sbin,lib/openvswitch-switch}/{ovn,ovs,ovsdb,vtep}-*; do
     is_program "$path" || continue
     cp "$path" "$bin/"
-    patchelf --set-interpreter "$place/$loader" --force-rpath --set-rpath "$place/$libraries" "$bin/${path##*/}"
+  done
+  cp "$tree/usr/sbin/nft" "$sbin/"
+  for path in "$bin"/* "$sbin"/*; do
+    patchelf --set-interpreter "$place/$loader" --force-rpath --set-rpath "$place/$libraries" "$path"
   done
 }
 is_program() { [ -f "$1" ] && [ -x "$1" ] && [ "$(head -c 4 "$1" | tail -c 3)" = ELF ]; }

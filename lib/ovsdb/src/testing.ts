@@ -17,6 +17,7 @@ export {
   hasTree,
   type Installation,
   installation,
+  nftOf,
   ovnEnvironment,
   ovnProgram,
   schemaFile,
