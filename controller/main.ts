@@ -10,6 +10,7 @@ import { EventRecorder } from '../lib/kube/events.ts';
 import { runWithLease } from '../lib/kube/leader.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
+import { connectionLog } from '../lib/run/connection-log.ts';
 import { choice, list, parseFlags, text, toggle } from '../lib/run/flags.ts';
 import type { FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
@@ -70,7 +71,13 @@ function hasLoadBalancers({ enableLb }: Settings): boolean {
 }
 
 async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
-  const northbound = await openNorthbound(remotesOf(settings, signal));
+  const logged = (database: string, remotes: readonly string[]) => ({
+    onState: connectionLog({ log, server: `${database} at ${remotes.join(', ')}`, signal }),
+  });
+  const northbound = await openNorthbound({
+    ...remotesOf(settings, signal),
+    ...logged('OVN_Northbound', settings.nb),
+  });
 
   const cluster = new Cluster({
     ...northbound.capabilities,
@@ -119,6 +126,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   const southbound = new Southbound({
     ...remotesOf(settings, signal),
     remotes: settings.sb,
+    ...(settings.sb.length > 0 && logged('OVN_Southbound', settings.sb)),
     view: cluster,
     log,
     onChassis(names) {

@@ -22,6 +22,7 @@ import { openKube } from '../lib/kube/client.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
 import { IdleMemory } from '../lib/run/idle-memory.ts';
+import { connectionLog } from '../lib/run/connection-log.ts';
 import { parseFlags } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
@@ -34,7 +35,7 @@ import { openUnderlay } from './apply/open-underlay.ts';
 import { PodPorts } from './apply/pods.ts';
 import { PortGuards } from './apply/port-guards.ts';
 import { Attachments } from './cni/attachments.ts';
-import { cniCommands, type Outcome } from './cni/commands.ts';
+import { cniCommands } from './cni/commands.ts';
 import { ConflistKeeper } from './cni/conflist.ts';
 import { openCniServer } from './cni/server.ts';
 import { UnderlayPods } from './cni/underlay.ts';
@@ -82,10 +83,11 @@ import { Sandboxes } from './state/sandboxes.ts';
 import { hopKey } from './state/withheld.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
-import { openMetrics, type DaemonMetrics } from './status/metrics.ts';
+import { openGauges, openMetrics } from './status/metrics.ts';
 import { NodeStatusWriter } from './status/node.ts';
 import { ProviderNetworkStatus } from './status/provider-networks.ts';
 import { ObjectEvents } from './status/objects.ts';
+import { report } from './status/outcomes.ts';
 import { askApi, isApiWell } from './watch/api-server.ts';
 import { ApiServers } from './watch/api-servers.ts';
 import { untilRegistered } from './watch/node.ts';
@@ -99,17 +101,16 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const settings = parseFlags(flagSpec, process.argv.slice(2), process.env);
   const registry = createRegistry('daemon');
   const sandboxes = new Sandboxes();
-  const metrics = openMetrics(registry, {
-    sandboxes,
-    programs: () => programs.known,
-    learnedRoutes: () => learnedKernel.count,
-    withheldRoutes: () => apiLifeline.withheld.size,
-  });
+  const metrics = openMetrics(registry);
+  // Alive is one thing, what it waits for another.
+  let isReady = (): boolean => false;
+  const health = await serveHealth({ address: settings.metricsAddress, ready: () => isReady(), registry });
 
   // What was moved to bridges comes first: the way to the API server may lie on it.
   const netlink = new Rtnetlink();
   const kernelEvents = new KernelEvents();
-  const ovs = await openLocalOvs(settings.ovs, signal);
+  const onState = connectionLog({ log, server: `Open_vSwitch at ${settings.ovs}`, signal });
+  const ovs = await openLocalOvs(settings.ovs, signal, onState);
   const preparations = new Preparations();
   const target = openOvsdbTarget({
     client: ovs,
@@ -175,6 +176,12 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     },
   });
   const learnedKernel = new KernelLearnedRoutes(netlink);
+  openGauges(registry, {
+    sandboxes,
+    programs: () => programs.known,
+    learnedRoutes: () => learnedKernel.count,
+    withheldRoutes: () => apiLifeline.withheld.size,
+  });
   const learnedLoop = new HostLoop({
     host: learnedKernel,
     watch: (onChange) =>
@@ -458,21 +465,14 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   for (const source of [pods, nodes, subnets, ovs]) source.subscribe(() => memory.worked());
 
   openGatewayMetrics(registry, () => gateway.figures);
-  const health = await serveHealth({ address: settings.metricsAddress, ready: () => status.isReady, registry });
+  isReady = () => status.isReady;
 
   if (!signal.aborted) await once(signal, 'abort');
   await guarding;
   await server.close();
   conflist?.close();
   await underlay.close();
-  podPorts.close();
-  guards.close();
-  flows.close();
-  lostInterfaces.close();
-  memory.close();
-  programs.close();
-  host.close();
-  learnedLoop.close();
+  for (const part of [podPorts, guards, flows, lostInterfaces, memory, programs, host, learnedLoop]) part.close();
   unwatchLinks();
   unfollowNetwork();
   kernelEvents.close();
@@ -480,21 +480,6 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   unkeepName();
   target.close();
   await Promise.all([health.close(), writer.close(), gateway.close(), events.close(), ovs.close(), kube.close()]);
-}
-
-/** Failures are the runtime's business, and an administrator's: one line each. */
-function report(outcome: Outcome, metrics: DaemonMetrics, log: Logger): void {
-  metrics.onOutcome(outcome);
-  const { command, request, error, code } = outcome;
-  const fields = {
-    command,
-    code,
-    ms: Math.round(outcome.ms),
-    ...(request?.command === 'ADD' ? { pod: `${request.podNamespace}/${request.podName}` } : {}),
-  };
-  // A runtime asks for the status every few seconds, and the Node's condition tells it anyway.
-  if (error === undefined || command === 'STATUS') log.debug(fields, error?.message ?? 'CNI request done');
-  else log.warn({ ...fields, details: error.details }, error.message);
 }
 
 runRoom('daemon', main);

@@ -1,8 +1,9 @@
 /** Wires the agent: flags, Kubernetes, the two databases, one leader per cluster. */
-import { openOvsdb, type TlsFiles } from 'ovsdb-client';
+import { openOvsdb, type OvsdbOptions, type TlsFiles } from 'ovsdb-client';
 import { openKube } from '../lib/kube/client.ts';
 import { runWithLease } from '../lib/kube/leader.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
+import { connectionLog } from '../lib/run/connection-log.ts';
 import { list, parseFlags, text, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
@@ -57,9 +58,13 @@ async function leadAgent(
   signal: AbortSignal,
 ): Promise<void> {
   const common = { signal, probeIntervalMs, ...tlsOf(flags) };
+  const logged = (database: string, remotes: readonly string[]): Pick<OvsdbOptions, 'onState'> => ({
+    onState: connectionLog({ log, server: `${database} at ${remotes.join(', ')}`, signal }),
+  });
   const openings = {
     northbound: openOvsdb({
       ...common,
+      ...logged('OVN_Northbound', flags.nb),
       remotes: flags.nb,
       database: 'OVN_Northbound',
       monitor: { ...northboundMonitor, ...northboundProgress },
@@ -67,6 +72,7 @@ async function leadAgent(
     }),
     southbound: openOvsdb({
       ...common,
+      ...logged('OVN_Southbound', flags.sb),
       remotes: flags.sb,
       database: 'OVN_Southbound',
       monitor: { ...southboundMonitor, ...southboundProgress },

@@ -12,7 +12,7 @@ import { planChassis } from '../plan/node/chassis.ts';
 import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
 import type { View } from '../plan/view.ts';
 
-export interface SouthboundOptions extends Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'> {
+export interface SouthboundOptions extends Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal' | 'onState'> {
   readonly view: Pick<View, 'nodes'>;
   readonly log: Logger;
   /** Names of all chassis, whenever they are others than before. */
@@ -43,8 +43,8 @@ export class Southbound {
 
   /** Connects, however long that takes, and tells of the chassis there are. */
   async open(): Promise<void> {
-    const { remotes, tls, signal } = this.#options;
-    const options = { remotes, database: 'OVN_Southbound', monitor };
+    const { remotes, tls, signal, onState } = this.#options;
+    const options = { remotes, database: 'OVN_Southbound', monitor, ...(onState && { onState }) };
     try {
       this.#client = await openOvsdb({ ...options, ...(tls && { tls }), ...(signal && { signal }) });
     } catch (error) {

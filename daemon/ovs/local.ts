@@ -2,7 +2,7 @@
  * The node's Open_vSwitch database. In: its socket. Out: a mirror of the few columns the daemon reads and writes, and
  * the node's chassis name. All writes but the chassis name go through the reconciler of lib/desired.
  */
-import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
+import { openOvsdb, type OvsdbClient, type Row, type StateListener } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey } from '../plan/local-ovs.ts';
@@ -10,7 +10,7 @@ import { asideTable } from '../plan/sandbox.ts';
 import { until } from '../state/until.ts';
 
 /** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
-export async function openLocalOvs(remote: string, signal: AbortSignal): Promise<OvsdbClient> {
+export async function openLocalOvs(remote: string, signal: AbortSignal, onState?: StateListener): Promise<OvsdbClient> {
   const opening = new AbortController();
   const giveUp = (): void => opening.abort(signal.reason);
   signal.addEventListener('abort', giveUp, { once: true });
@@ -39,6 +39,7 @@ export async function openLocalOvs(remote: string, signal: AbortSignal): Promise
     },
     indexes: { Interface: [['name']] },
     signal: opening.signal,
+    ...(onState && { onState }),
   });
   signal.removeEventListener('abort', giveUp);
   return client;

@@ -19,10 +19,7 @@ export interface Measured {
   readonly withheldRoutes: () => number;
 }
 
-export function openMetrics(
-  registry: Registry,
-  { sandboxes, programs, learnedRoutes, withheldRoutes }: Measured,
-): DaemonMetrics {
+export function openMetrics(registry: Registry): DaemonMetrics {
   const registers = [registry];
   const requests = new Histogram({
     name: 'isthmus_daemon_cni_request_seconds',
@@ -42,6 +39,18 @@ export function openMetrics(
     help: 'Operations sent to the local Open vSwitch database.',
     registers,
   });
+  return {
+    onOutcome: ({ command, code, ms }) =>
+      requests.observe({ command: commands.find((known) => known === command) ?? 'other', code }, ms / 1000),
+    onTransaction: (transaction) => {
+      transactions.observe(transaction.ms / 1000);
+      operations.inc(transaction.operations);
+    },
+  };
+}
+
+/** Of the parts that are there only when the node is known. */
+export function openGauges(registry: Registry, { sandboxes, programs, learnedRoutes, withheldRoutes }: Measured): void {
   const attached: Gauge = new Gauge({
     name: 'isthmus_daemon_sandboxes',
     help: 'Pod sandboxes attached on this node.',
@@ -74,12 +83,4 @@ export function openMetrics(
     },
   });
   registry.registerMetric(up);
-  return {
-    onOutcome: ({ command, code, ms }) =>
-      requests.observe({ command: commands.find((known) => known === command) ?? 'other', code }, ms / 1000),
-    onTransaction: (transaction) => {
-      transactions.observe(transaction.ms / 1000);
-      operations.inc(transaction.operations);
-    },
-  };
 }

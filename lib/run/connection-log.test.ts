@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test, type TestContext } from 'node:test';
+import { connectionLog } from './connection-log.ts';
+
+const server = 'Open_vSwitch at unix:/run/openvswitch/db.sock';
+
+function bed(t: TestContext) {
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  const said: string[] = [];
+  const say = (level: string) => (_: object, message: string) => said.push(`${level} ${message}`);
+  const stop = new AbortController();
+  const onState = connectionLog({ log: { info: say('info'), warn: say('warn') }, server, signal: stop.signal });
+  return { said, onState, stop };
+}
+
+test('a server that never answers is named once, with the last reason', (t) => {
+  const { said, onState } = bed(t);
+  for (const code of ['ENOENT', 'EACCES']) {
+    onState('connecting');
+    onState('disconnected', new Error(`connect ${code}`));
+  }
+  t.mock.timers.tick(4999);
+  assert.deepEqual(said, []);
+  t.mock.timers.tick(60_000);
+  assert.deepEqual(said, [`warn ${server} does not answer: connect EACCES; trying again`]);
+  onState('synced');
+  assert.deepEqual(said.slice(1), [`info ${server} answers`]);
+});
+
+test('one that accepts and says nothing is named, too', (t) => {
+  const { said, onState } = bed(t);
+  onState('connecting');
+  t.mock.timers.tick(5000);
+  assert.deepEqual(said, [`warn ${server} does not answer; trying again`]);
+});
+
+test('a short interruption is nothing to say; the next long one is, with its own reason', (t) => {
+  const { said, onState } = bed(t);
+  onState('synced');
+  onState('disconnected', new Error('reset'));
+  t.mock.timers.tick(4000);
+  onState('synced');
+  t.mock.timers.tick(60_000);
+  assert.deepEqual(said, []);
+  onState('disconnected', new Error('refused'));
+  t.mock.timers.tick(5000);
+  assert.deepEqual(said, [`warn ${server} does not answer: refused; trying again`]);
+});
+
+test('nothing is said of a connection that was closed on purpose', (t) => {
+  const { said, onState, stop } = bed(t);
+  onState('synced');
+  stop.abort();
+  onState('disconnected', new Error('closed'));
+  t.mock.timers.tick(60_000);
+  assert.deepEqual(said, []);
+});

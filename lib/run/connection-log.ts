@@ -1,0 +1,50 @@
+/**
+ * Says of a server that a process cannot work without that it does not answer, and that it answers again. In: the states of the
+ * connection. Out: one line each, the first only where the server stays away for longer than its own restart takes.
+ */
+export interface ConnectionLogger {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export interface ConnectionLogOptions {
+  readonly log: ConnectionLogger;
+  /** What the server is, and where: `OVN_Northbound at tcp:192.0.2.1:6641`. */
+  readonly server: string;
+  /** Nothing is said once it is aborted. */
+  readonly signal: AbortSignal;
+  /** Default 5 seconds. */
+  readonly patienceMs?: number;
+}
+
+const defaultPatienceMs = 5000;
+
+/** A listener for `onState`. The time of the first connection counts from this call. */
+export function connectionLog({
+  log,
+  server,
+  signal,
+  patienceMs = defaultPatienceMs,
+}: ConnectionLogOptions): (state: string, reason?: Error) => void {
+  let why: Error | undefined;
+  let isTold = false;
+  const tell = (): void => {
+    if (signal.aborted) return;
+    isTold = true;
+    log.warn({ err: why }, `${server} does not answer${why === undefined ? '' : `: ${why.message}`}; trying again`);
+  };
+  const begin = (): NodeJS.Timeout => setTimeout(tell, patienceMs).unref();
+  let timer: NodeJS.Timeout | undefined = begin();
+  return (state, reason) => {
+    if (state !== 'synced') {
+      why = reason ?? why;
+      timer ??= begin();
+      return;
+    }
+    clearTimeout(timer);
+    timer = undefined;
+    why = undefined;
+    if (isTold) log.info({}, `${server} answers`);
+    isTold = false;
+  };
+}
