@@ -60,6 +60,7 @@ import { keepChassisName } from './ovs/chassis-name.ts';
 import {
   ensureSystemId,
   forgetGateway,
+  hasBridge,
   isInstalled,
   openLocalOvs,
   systemId,
@@ -74,6 +75,7 @@ import { planAvailability } from './plan/availability.ts';
 import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
 import { guardOf } from './plan/port-guard.ts';
 import { refusedWishes } from './plan/subnet-problem.ts';
+import { findTunnelProblem } from './plan/tunnel-address.ts';
 import { findStranded } from './plan/underlay/stranded.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { bridgeSocket, controlFolders, encapAddress, flagSpec, podMtu } from './settings.ts';
@@ -157,7 +159,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     });
   if (!hasRole()) await forgetGateway(ovs);
   const kernel = new KernelHost(netlink);
-  const addresses = new NodeAddresses(netlink);
+  const addresses = new NodeAddresses(netlink, encapIp);
   const nodeNetwork = new NodeNetworkFacts(netlink);
   const host = new HostLoop({
     host: kernel,
@@ -322,6 +324,13 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       portProblems: network.portProblems,
       isInstalled: isInstalled(ovs, nodeInterface),
       down: programs.down,
+      tunnelProblem: findTunnelProblem({
+        datapathType,
+        encapIp,
+        holder: addresses.encapLink,
+        isOnBridge: hasBridge(ovs, addresses.encapLink),
+        tunnelEnds: tunnelEnds(ovs),
+      }),
     };
     return node === undefined ? undefined : planNodeStatus({ node, ...facts });
   };

@@ -82,6 +82,14 @@ export function tunnelEnds(client: OvsdbClient): readonly string[] {
   return [...new Set(ends)].toSorted();
 }
 
+/** Whether the database has a bridge of this name. */
+export function hasBridge({ cache }: Pick<OvsdbClient, 'cache'>, name: string | undefined): boolean {
+  return cache
+    .table('Bridge')
+    .rows.values()
+    .some((row) => row['name'] === name);
+}
+
 /** Whether ovn-controller has the flows of this interface in place. */
 export function isInstalled(client: OvsdbClient, name: string): boolean {
   return client.cache

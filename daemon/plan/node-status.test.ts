@@ -13,7 +13,14 @@ const node: NodeFacts = {
   chassis: undefined,
   unavailable: undefined,
 };
-const well: NodeStatusInput = { node, hostProblems: [], portProblems: new Map(), isInstalled: true, down: [] };
+const well: NodeStatusInput = {
+  node,
+  hostProblems: [],
+  portProblems: new Map(),
+  isInstalled: true,
+  down: [],
+  tunnelProblem: undefined,
+};
 const vswitchd = { program: 'ovs-vswitchd', folder: '/run/openvswitch' } as const;
 const ovnController = { program: 'ovn-controller', folder: '/run/ovn' } as const;
 const problem = { code: 'RouteRefused', message: 'route 10.16.0.0/16: EEXIST' };
@@ -26,6 +33,7 @@ const cases: readonly [reason: string, status: 'True' | 'False', input: Partial<
   ['RouteRefused', 'True', { hostProblems: [problem] }],
   ['DatabaseRefused', 'True', { portProblems: new Map([['node/ovn0', { code: 'DatabaseRefused', message: 'x' }]]) }],
   ['NodePortNotInstalled', 'True', { isInstalled: false }],
+  ['TunnelAddressNotOnBridge', 'True', { tunnelProblem: { code: 'TunnelAddressNotOnBridge', message: 'x' } }],
   ['SwitchDown', 'True', { down: [vswitchd, ovnController], hostProblems: [problem], isInstalled: false }],
   ['OvnControllerDown', 'True', { down: [ovnController] }],
 ];

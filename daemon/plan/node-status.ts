@@ -16,6 +16,8 @@ export interface NodeStatusInput {
   readonly isInstalled: boolean;
   /** Programs of OVN and Open vSwitch on this node that do not answer. */
   readonly down: readonly DownProgram[];
+  /** Why tunnels do not leave this node. */
+  readonly tunnelProblem: Problem | undefined;
 }
 
 export type WantedCondition = Omit<NodeCondition, 'lastTransitionTime'>;
@@ -35,7 +37,8 @@ export function planNodeStatus(input: NodeStatusInput): NodeStatus {
   };
 }
 
-function findProblem({ node, hostProblems, portProblems, isInstalled, down }: NodeStatusInput): Problem | undefined {
+function findProblem(input: NodeStatusInput): Problem | undefined {
+  const { node, hostProblems, portProblems, isInstalled, down, tunnelProblem } = input;
   // First, because the others follow from it: without ovs-vswitchd there is no ovn0 either.
   const [dead] = down;
   if (dead !== undefined) return downProblem(dead);
@@ -56,7 +59,7 @@ function findProblem({ node, hostProblems, portProblems, isInstalled, down }: No
       message:
         'ovn-controller has not installed the flows of ovn0; it must run and be connected to the southbound database',
     };
-  return undefined;
+  return tunnelProblem;
 }
 
 /** Whether the node's object says this already: then nothing is written. */
