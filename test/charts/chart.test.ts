@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { stringify } from 'yaml';
 import { staleFiles } from '../../lib/api/generate.ts';
@@ -41,7 +41,18 @@ interface Container {
   readonly args?: readonly string[];
   readonly env?: readonly { readonly name: string; readonly value?: string }[];
   readonly securityContext?: Readonly<Record<string, unknown>>;
-  readonly volumeMounts?: readonly { readonly name: string }[];
+  readonly volumeMounts?: readonly {
+    readonly name: string;
+    readonly mountPath: string;
+    readonly subPath?: string;
+    readonly readOnly?: boolean;
+  }[];
+  readonly livenessProbe?: Probe;
+  readonly startupProbe?: Probe;
+}
+
+interface Probe {
+  readonly httpGet?: object;
 }
 
 interface PodSpec {
@@ -49,11 +60,16 @@ interface PodSpec {
   readonly automountServiceAccountToken?: boolean;
   readonly initContainers?: readonly Container[];
   readonly containers: readonly Container[];
-  readonly volumes: readonly { readonly name: string }[];
+  readonly volumes: readonly {
+    readonly name: string;
+    readonly hostPath?: { readonly path: string; readonly type?: string };
+  }[];
+  readonly securityContext?: Readonly<Record<string, unknown>>;
 }
 
 const defaults = parseManifests(renderChart([]));
 const whole = parseManifests(renderChart(everything));
+const withoutStorageClass = parseManifests(renderChart([...everything, 'hub.storage.hostPath=/var/lib/isthmus/hub']));
 
 function ofKind(manifests: readonly Manifest[], ...kinds: readonly string[]): readonly Manifest[] {
   return manifests.filter(({ kind }) => kinds.includes(kind));
@@ -316,6 +332,69 @@ describe('rights', () => {
       if (pod.automountServiceAccountToken === true) assert.ok(bound.has(pod.serviceAccountName ?? ''), name);
       else assert.equal(pod.automountServiceAccountToken, false, name);
   });
+});
+
+test('who needs root says so: the images have another user', () => {
+  const writesHost = (pod: PodSpec, container: Container): boolean =>
+    (container.volumeMounts ?? []).some(
+      ({ name, readOnly }) =>
+        readOnly !== true && pod.volumes.some((volume) => volume.name === name && volume.hostPath !== undefined),
+    );
+  for (const manifests of [defaults, whole, withoutStorageClass])
+    for (const [name, pod] of workloads(manifests)) {
+      // What the pod's folder on the node belongs to is made so by a container that comes first.
+      const isOwned = (pod.initContainers ?? []).some(({ command }) => command?.[0] === 'chown');
+      for (const container of containersOf(pod)) {
+        const context = { ...pod.securityContext, ...container.securityContext };
+        const needsRoot = context['privileged'] === true || (writesHost(pod, container) && !isOwned);
+        assert.ok(context['runAsUser'] === 0 || context['runAsUser'] === 65532, `${name}/${container.name}`);
+        if (needsRoot) assert.equal(context['runAsUser'], 0, `${name}/${container.name}`);
+      }
+    }
+});
+
+test('a program that starts slowly is not killed for it: what is asked whether it lives is asked first whether it has started', () => {
+  for (const [name, pod] of workloads(whole))
+    for (const { name: container, livenessProbe, startupProbe } of pod.containers)
+      assert.deepEqual(startupProbe?.httpGet, livenessProbe?.httpGet, `${name}/${container}`);
+});
+
+test('the daemon sees the control sockets of the programs that it watches', () => {
+  const all = new Map(workloads(defaults));
+  const containerOf = (workload: string, name: string): Container => {
+    const container = all.get(workload)?.containers.find((each) => each.name === name);
+    assert.ok(container, `${workload}/${name}`);
+    return container;
+  };
+  const flagOf = (flag: string, { command = [], args = [] }: Container): string =>
+    [...command, ...args].find((each) => each.startsWith(`--${flag}=`))?.slice(flag.length + 3) ?? '';
+  /** What a path within the container is on the node. */
+  const onNode = (workload: string, { volumeMounts = [] }: Container, path: string): string => {
+    const mount = volumeMounts
+      .filter(({ mountPath }) => path.startsWith(`${mountPath}/`))
+      .reduce((a, b) => (a.mountPath.length > b.mountPath.length ? a : b));
+    const folder = all.get(workload)?.volumes.find(({ name }) => name === mount.name)?.hostPath?.path ?? '';
+    return join(folder, mount.subPath ?? '', path.slice(mount.mountPath.length));
+  };
+  const ovs = 'DaemonSet isthmus-ovs';
+  const daemon = containerOf('DaemonSet isthmus-daemon', 'daemon');
+  const database = dirname(flagOf('ovs', daemon).replace('unix:', ''));
+  for (const [program, folder] of [
+    ['ovs-vswitchd', database],
+    ['ovn-controller', flagOf('ovs-rundir', daemon)],
+  ] as const) {
+    const container = containerOf(ovs, program);
+    const socket = onNode(ovs, container, flagOf('unixctl', container));
+    assert.equal(onNode('DaemonSet isthmus-daemon', daemon, `${folder}/${program}.ctl`), socket, program);
+  }
+});
+
+test('a hub without a storage class keeps its databases in a folder of its node', () => {
+  for (const { spec } of ofKind(withoutStorageClass, 'StatefulSet'))
+    assert.ok(!Object.hasOwn(spec as object, 'volumeClaimTemplates'));
+  const [, pod] = [...workloads(withoutStorageClass)].find(([name]) => name === 'StatefulSet isthmus-hub') ?? [];
+  const volume = pod?.volumes.find(({ name }) => name === 'state');
+  assert.deepEqual(volume?.hostPath, { path: '/var/lib/isthmus/hub', type: 'DirectoryOrCreate' });
 });
 
 test('only the daemon is privileged; every container drops what it does not need', () => {

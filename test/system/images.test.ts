@@ -49,6 +49,16 @@ async function untilSucceeds(program: string, args: readonly string[]): Promise<
   }
 }
 
+/** Once it answers with more than an empty set. */
+async function untilFilled(program: string, args: readonly string[]): Promise<string> {
+  for (let attempt = 0; ; attempt++) {
+    const text = await untilSucceeds(program, args);
+    if (text.trim() !== '[]') return text;
+    if (attempt === 200) throw new Error(`${program} ${args.join(' ')}: []`);
+    await sleep(50);
+  }
+}
+
 describe('bundles', () => {
   test('every program starts from its bundle, far from the checkout', () => {
     const out = join(dir, 'opt/isthmus');
@@ -169,6 +179,23 @@ describe('run-ovn', () => {
       assert.equal(version.trim(), definition.version);
     });
     assert.ok(statSync(`${file}.before-1.0.0`).isFile());
+  });
+
+  test('what ovn-controller makes before the daemon is there has the datapath of the chart', async () => {
+    const socket = join(dir, 'switch.sock');
+    const ctl = (name: string): string => `--unixctl=${join(dir, `${name}.ctl`)}`;
+    const database = ['database', schema, join(dir, 'switch.db'), `--remote=punix:${socket}`, ctl('switch-db')];
+    const vswitchd = ['vswitchd', `unix:${socket}`, 'netdev', ctl('vswitchd'), '-vconsole:off', '-vsyslog:off'];
+    const get = ['--no-wait', `--db=unix:${socket}`, 'get', 'Open_vSwitch', '.'];
+    await during(script, database, () =>
+      during(script, vswitchd, async () => {
+        const type = await untilSucceeds('ovs-vsctl', [...get, 'external_ids:ovn-bridge-datapath-type']);
+        assert.equal(type.trim(), 'netdev');
+        // Only ovs-vswitchd itself writes it.
+        const types = await untilFilled('ovs-vsctl', [...get, 'datapath_types']);
+        assert.match(types, /netdev/);
+      }),
+    );
   });
 
   test('refuses what it does not know', () => {

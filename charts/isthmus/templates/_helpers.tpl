@@ -22,6 +22,13 @@ host: {{ .Values.metrics.bindAddress }}
 
 {{- /* Probes of one of our programs. Use: dict "root" $ "port" 10660 */}}
 {{- define "isthmus.probes" -}}
+startupProbe:
+  httpGet:
+    path: /healthz
+    port: {{ .port }}
+    {{- include "isthmus.probeHost" .root | nindent 4 }}
+  periodSeconds: 1
+  failureThreshold: 180
 livenessProbe:
   httpGet:
     path: /healthz
