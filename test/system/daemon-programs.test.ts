@@ -1,9 +1,10 @@
 /** A node whose ovs-vswitchd or ovn-controller dies or freezes says so, and takes it back; nothing is written between. */
 import assert from 'node:assert/strict';
+import { join } from 'node:path';
 import { after, before, test, type TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
-import { eventually, TestNode } from '../../daemon/testing.ts';
+import { eventually, exec, TestNode } from '../../daemon/testing.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { nodes } from '../../lib/kube/resources.ts';
 
@@ -85,4 +86,63 @@ test('ovn-controller is killed: told; started again, the node works', async (t) 
   assert.match((await told()).message, /^ovn-controller does not answer/);
   node.startController();
   await untilTold(t, 'False', 'NetworkReady');
+});
+
+test('a node whose tunnels cannot leave says so, until their address is on a bridge of Open vSwitch', async (t) => {
+  node.vsctl(
+    'add-port',
+    'br-int',
+    'tun0',
+    '--',
+    'set',
+    'interface',
+    'tun0',
+    'type=geneve',
+    'options:remote_ip=172.30.9.12',
+  );
+  await untilTold(t, 'True', 'TunnelAddressNotOnBridge');
+  assert.match(
+    (await told()).message,
+    /^interface up0 has the tunnel address 172\.30\.9\.11,.*defaultInterface is up0$/,
+  );
+  node.vsctl('add-br', 'br-up', '--', 'set', 'bridge', 'br-up', 'datapath_type=netdev');
+  exec('ip', 'addr', 'del', '172.30.9.11/24', 'dev', 'up0');
+  exec('ip', 'addr', 'add', '172.30.9.11/24', 'dev', 'br-up');
+  await untilTold(t, 'False', 'NetworkReady');
+});
+
+test('a daemon that waits for Open vSwitch lives, is not ready, and names what it waits for', async () => {
+  const [address, database] = ['127.0.0.1:10777', `unix:${node.dir}/nowhere.sock`];
+  const flags = {
+    kubeconfig: cluster.kubeconfig,
+    node: 'n1',
+    ovs: database,
+    sb: node.remote('sb'),
+    'metrics-address': address,
+  };
+  const args = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+  node.start(
+    'waiting',
+    process.execPath,
+    join(import.meta.dirname, '../../daemon/main.ts'),
+    ...args,
+    `--socket=${node.dir}/waiting.sock`,
+    '--encap-ip=172.30.9.11',
+  );
+  const statusOf = async (path: string): Promise<number | undefined> =>
+    fetch(`http://${address}${path}`).then(
+      ({ status }) => status,
+      () => undefined,
+    );
+  await eventually('an answer of the daemon', () => statusOf('/healthz'));
+  assert.deepEqual(
+    [await statusOf('/healthz'), await statusOf('/readyz'), await statusOf('/metrics')],
+    [200, 503, 200],
+  );
+  const line = await eventually(
+    'a line of its log',
+    () => /"msg":"(Open_vSwitch at [^"]*)"/.exec(node.log('waiting'))?.[1],
+  );
+  assert.match(line, /nowhere\.sock does not answer: .*; trying again$/);
+  await node.kill('waiting');
 });
