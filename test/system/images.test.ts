@@ -49,16 +49,6 @@ async function untilSucceeds(program: string, args: readonly string[]): Promise<
   }
 }
 
-/** Once it answers with more than an empty set. */
-async function untilFilled(program: string, args: readonly string[]): Promise<string> {
-  for (let attempt = 0; ; attempt++) {
-    const text = await untilSucceeds(program, args);
-    if (text.trim() !== '[]') return text;
-    if (attempt === 200) throw new Error(`${program} ${args.join(' ')}: []`);
-    await sleep(50);
-  }
-}
-
 describe('bundles', () => {
   test('every program starts from its bundle, far from the checkout', () => {
     const out = join(dir, 'opt/isthmus');
@@ -186,14 +176,15 @@ describe('run-ovn', () => {
     const ctl = (name: string): string => `--unixctl=${join(dir, `${name}.ctl`)}`;
     const database = ['database', schema, join(dir, 'switch.db'), `--remote=punix:${socket}`, ctl('switch-db')];
     const vswitchd = ['vswitchd', `unix:${socket}`, 'netdev', ctl('vswitchd'), '-vconsole:off', '-vsyslog:off'];
-    const get = ['--no-wait', `--db=unix:${socket}`, 'get', 'Open_vSwitch', '.'];
+    const vsctl = ['--no-wait', '--timeout=10', `--db=unix:${socket}`];
+    const get = [...vsctl, 'get', 'Open_vSwitch', '.'];
     await during(script, database, () =>
       during(script, vswitchd, async () => {
         const type = await untilSucceeds('ovs-vsctl', [...get, 'external_ids:ovn-bridge-datapath-type']);
         assert.equal(type.trim(), 'netdev');
         // Only ovs-vswitchd itself writes it.
-        const types = await untilFilled('ovs-vsctl', [...get, 'datapath_types']);
-        assert.match(types, /netdev/);
+        await untilSucceeds('ovs-vsctl', [...vsctl, 'wait-until', 'Open_vSwitch', '.', 'datapath_types!=[]']);
+        assert.match(await untilSucceeds('ovs-vsctl', [...get, 'datapath_types']), /netdev/);
       }),
     );
   });
