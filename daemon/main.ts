@@ -329,7 +329,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
         encapIp,
         holder: addresses.encapLink,
         isOnBridge: hasBridge(ovs, addresses.encapLink),
-        tunnelEnds: tunnelEnds(ovs),
+        tunnelEnds: () => tunnelEnds(ovs),
       }),
     };
     return node === undefined ? undefined : planNodeStatus({ node, ...facts });

@@ -7,14 +7,14 @@ const well = {
   encapIp: '192.0.2.11',
   holder: 'br-uplink',
   isOnBridge: true,
-  tunnelEnds: ['192.0.2.12'],
+  tunnelEnds: () => ['192.0.2.12'],
 } as const;
 const elsewhere = { ...well, holder: 'eth1', isOnBridge: false } as const;
 
 test('a bridge with the tunnel address, the datapath of the kernel and a node alone have nothing to mend', () => {
   assert.equal(findTunnelProblem(well), undefined);
   assert.equal(findTunnelProblem({ ...elsewhere, datapathType: 'system' }), undefined);
-  assert.equal(findTunnelProblem({ ...elsewhere, tunnelEnds: [] }), undefined);
+  assert.equal(findTunnelProblem({ ...elsewhere, tunnelEnds: () => [] }), undefined);
 });
 
 test('the interface that has the address is named, with what to do', () => {

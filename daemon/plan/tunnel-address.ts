@@ -13,14 +13,14 @@ export interface TunnelAddressInput {
   readonly holder: string | undefined;
   /** Whether that is a bridge of the local Open vSwitch. */
   readonly isOnBridge: boolean;
-  /** Where its tunnels end. */
-  readonly tunnelEnds: readonly string[];
+  /** Where its tunnels end; asked only where they could not leave, as it reads all interfaces. */
+  readonly tunnelEnds: () => readonly string[];
 }
 
 export function findTunnelProblem(input: TunnelAddressInput): Problem | undefined {
   const { datapathType, encapIp, holder, isOnBridge, tunnelEnds } = input;
   // A node alone has no tunnels.
-  if (datapathType === 'system' || tunnelEnds.length === 0 || isOnBridge) return undefined;
+  if (datapathType === 'system' || isOnBridge || tunnelEnds().length === 0) return undefined;
   const where = holder === undefined ? 'no interface' : `interface ${holder}`;
   const remedy =
     holder === undefined
