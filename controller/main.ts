@@ -71,12 +71,9 @@ function hasLoadBalancers({ enableLb }: Settings): boolean {
 }
 
 async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
-  const logged = (database: string, remotes: readonly string[]) => ({
-    onState: connectionLog({ log, server: `${database} at ${remotes.join(', ')}`, signal }),
-  });
   const northbound = await openNorthbound({
     ...remotesOf(settings, signal),
-    ...logged('OVN_Northbound', settings.nb),
+    onState: connectionLog({ log, signal, database: 'OVN_Northbound', remotes: settings.nb }),
   });
 
   const cluster = new Cluster({
@@ -126,7 +123,6 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   const southbound = new Southbound({
     ...remotesOf(settings, signal),
     remotes: settings.sb,
-    ...(settings.sb.length > 0 && logged('OVN_Southbound', settings.sb)),
     view: cluster,
     log,
     onChassis(names) {

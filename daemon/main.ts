@@ -111,7 +111,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
   // What was moved to bridges comes first: the way to the API server may lie on it.
   const netlink = new Rtnetlink();
   const kernelEvents = new KernelEvents();
-  const onState = connectionLog({ log, server: `Open_vSwitch at ${settings.ovs}`, signal });
+  const onState = connectionLog({ log, signal, database: 'Open_vSwitch', remotes: [settings.ovs] });
   const ovs = await openLocalOvs(settings.ovs, signal, onState);
   const preparations = new Preparations();
   const target = openOvsdbTarget({

@@ -1,5 +1,5 @@
 /** Wires the agent: flags, Kubernetes, the two databases, one leader per cluster. */
-import { openOvsdb, type OvsdbOptions, type TlsFiles } from 'ovsdb-client';
+import { openOvsdb, type TlsFiles } from 'ovsdb-client';
 import { openKube } from '../lib/kube/client.ts';
 import { runWithLease } from '../lib/kube/leader.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
@@ -58,23 +58,20 @@ async function leadAgent(
   signal: AbortSignal,
 ): Promise<void> {
   const common = { signal, probeIntervalMs, ...tlsOf(flags) };
-  const logged = (database: string, remotes: readonly string[]): Pick<OvsdbOptions, 'onState'> => ({
-    onState: connectionLog({ log, server: `${database} at ${remotes.join(', ')}`, signal }),
+  const at = (database: string, remotes: readonly string[]) => ({
+    ...common,
+    database,
+    remotes,
+    onState: connectionLog({ log, signal, database, remotes }),
   });
   const openings = {
     northbound: openOvsdb({
-      ...common,
-      ...logged('OVN_Northbound', flags.nb),
-      remotes: flags.nb,
-      database: 'OVN_Northbound',
+      ...at('OVN_Northbound', flags.nb),
       monitor: { ...northboundMonitor, ...northboundProgress },
       indexes: northboundIndexes,
     }),
     southbound: openOvsdb({
-      ...common,
-      ...logged('OVN_Southbound', flags.sb),
-      remotes: flags.sb,
-      database: 'OVN_Southbound',
+      ...at('OVN_Southbound', flags.sb),
       monitor: { ...southboundMonitor, ...southboundProgress },
       indexes: southboundIndexes,
     }),

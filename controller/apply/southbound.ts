@@ -7,12 +7,13 @@ import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
 import type { Operation, OvsdbClient, OvsdbOptions } from 'ovsdb-client';
 import { mapOf, textOf } from '../../lib/ovn/columns.ts';
+import { connectionLog } from '../../lib/run/connection-log.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planChassis } from '../plan/node/chassis.ts';
 import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
 import type { View } from '../plan/view.ts';
 
-export interface SouthboundOptions extends Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal' | 'onState'> {
+export interface SouthboundOptions extends Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'> {
   readonly view: Pick<View, 'nodes'>;
   readonly log: Logger;
   /** Names of all chassis, whenever they are others than before. */
@@ -43,8 +44,9 @@ export class Southbound {
 
   /** Connects, however long that takes, and tells of the chassis there are. */
   async open(): Promise<void> {
-    const { remotes, tls, signal, onState } = this.#options;
-    const options = { remotes, database: 'OVN_Southbound', monitor, ...(onState && { onState }) };
+    const { remotes, tls, signal, log } = this.#options;
+    const database = 'OVN_Southbound';
+    const options = { remotes, database, monitor, onState: connectionLog({ log, signal, database, remotes }) };
     try {
       this.#client = await openOvsdb({ ...options, ...(tls && { tls }), ...(signal && { signal }) });
     } catch (error) {

@@ -9,7 +9,8 @@ function bed(t: TestContext) {
   const said: string[] = [];
   const say = (level: string) => (_: object, message: string) => said.push(`${level} ${message}`);
   const stop = new AbortController();
-  const onState = connectionLog({ log: { info: say('info'), warn: say('warn') }, server, signal: stop.signal });
+  const where = { database: 'Open_vSwitch', remotes: ['unix:/run/openvswitch/db.sock'] };
+  const onState = connectionLog({ log: { info: say('info'), warn: say('warn') }, ...where, signal: stop.signal });
   return { said, onState, stop };
 }
 

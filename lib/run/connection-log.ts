@@ -1,6 +1,6 @@
 /**
- * Says of a server that a process cannot work without that it does not answer, and that it answers again. In: the states of the
- * connection. Out: one line each, the first only where the server stays away for longer than its own restart takes.
+ * Says of a database that a process cannot work without that it does not answer, and that it answers again. In: the states of the
+ * connection. Out: one line each, the first only where its server stays away for longer than its own restart takes.
  */
 export interface ConnectionLogger {
   info(fields: object, message: string): void;
@@ -9,10 +9,10 @@ export interface ConnectionLogger {
 
 export interface ConnectionLogOptions {
   readonly log: ConnectionLogger;
-  /** What the server is, and where: `OVN_Northbound at tcp:192.0.2.1:6641`. */
-  readonly server: string;
+  readonly database: string;
+  readonly remotes: readonly string[];
   /** Nothing is said once it is aborted. */
-  readonly signal: AbortSignal;
+  readonly signal: AbortSignal | undefined;
   /** Default 5 seconds. */
   readonly patienceMs?: number;
 }
@@ -22,14 +22,16 @@ const defaultPatienceMs = 5000;
 /** A listener for `onState`. The time of the first connection counts from this call. */
 export function connectionLog({
   log,
-  server,
+  database,
+  remotes,
   signal,
   patienceMs = defaultPatienceMs,
 }: ConnectionLogOptions): (state: string, reason?: Error) => void {
+  const server = `${database} at ${remotes.join(', ')}`;
   let why: Error | undefined;
   let isTold = false;
   const tell = (): void => {
-    if (signal.aborted) return;
+    if (signal?.aborted === true) return;
     isTold = true;
     log.warn({ err: why }, `${server} does not answer${why === undefined ? '' : `: ${why.message}`}; trying again`);
   };
