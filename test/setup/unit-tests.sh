@@ -3,14 +3,15 @@
 # What the second one prints comes after the first one's.
 set -uo pipefail
 cd "$(dirname "$0")/../.."
+. test/setup/once-more.sh
 files=('lib/**/*.test.ts' '{controller,daemon,interconnect,speaker,cli}/**/*.test.ts' 'test/{charts,lab,bench,model}/**/*.test.ts')
 second=$(mktemp)
-trap 'rm -f "$second"' EXIT
-shard() { exec node --test --test-isolation=none --test-shard="$1" "${files[@]}"; }
-(shard 2/2) >"$second" 2>&1 &
+trap 'rm -f "$second" "$failed"' EXIT
+shard() { run_tests --test-isolation=none --test-shard="$1" "${files[@]}"; }
+shard 2/2 >"$second" 2>&1 &
 other=$!
-(shard 1/2)
-code=$?
+code=0
+shard 1/2 || code=1
 wait "$other" || code=1
 cat "$second"
-exit "$code"
+[ "$code" = 0 ] || once_more
