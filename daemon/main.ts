@@ -82,6 +82,7 @@ import { bridgeSocket, controlFolders, encapAddress, flagSpec, podMtu } from './
 import type { PodFacts, Sandbox } from './state/facts.ts';
 import { Preparations } from './state/preparations.ts';
 import { Sandboxes } from './state/sandboxes.ts';
+import type { TunnelFacts } from './state/underlay.ts';
 import { hopKey } from './state/withheld.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
@@ -252,9 +253,21 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     );
   tellWhatIsLearned();
   bgpStates.subscribe(tellWhatIsLearned);
+  const tunnel = (): TunnelFacts => ({
+    datapathType,
+    holder: addresses.encapLink,
+    isOnBridge: hasBridge(ovs, addresses.encapLink),
+    hasTunnels: () => tunnelEnds(ovs).length > 0,
+  });
+  const underlayChanged = (): void => {
+    const node = nodes.get(settings.node);
+    const networks = [...providerNetworks.entries()].map(([, one]) => one);
+    if (node !== undefined) underlay.changed({ networks, node, tunnel });
+  };
   const addressesChanged = (): void => {
     network.changed();
     learned.changed();
+    underlayChanged();
   };
   const events = new EventRecorder({
     client: kube,
@@ -305,6 +318,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     if (ends !== knownEnds) {
       network.changed();
       learned.changed();
+      underlayChanged();
     }
     knownEnds = ends;
   });
@@ -324,19 +338,9 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
       portProblems: network.portProblems,
       isInstalled: isInstalled(ovs, nodeInterface),
       down: programs.down,
-      tunnelProblem: findTunnelProblem({
-        datapathType,
-        encapIp,
-        holder: addresses.encapLink,
-        isOnBridge: hasBridge(ovs, addresses.encapLink),
-        tunnelEnds: () => tunnelEnds(ovs),
-      }),
+      tunnelProblem: findTunnelProblem({ ...tunnel(), encapIp, obstacle: underlay.tunnelReport?.problem }),
     };
     return node === undefined ? undefined : planNodeStatus({ node, ...facts });
-  };
-  const underlayChanged = (): void => {
-    const node = nodes.get(settings.node);
-    if (node !== undefined) underlay.changed({ networks: [...providerNetworks.entries()].map(([, one]) => one), node });
   };
   underlayChanged();
   for (const facts of [nodes, providerNetworks]) facts.subscribe(underlayChanged);

@@ -11,13 +11,15 @@ import { providerNode } from '../../lib/api/provider-nodes.ts';
 import { parseMove } from '../ovs/nic-move.ts';
 import { decide, type Decision } from '../plan/underlay/decide.ts';
 import { mappingsOwner, planMappings } from '../plan/underlay/rows.ts';
-import type { NetworkReport, NicMove, NicsByName, ProviderNetworkFacts } from '../state/underlay.ts';
+import { planTunnelNetwork, tunnelNetwork } from '../plan/underlay/tunnel-network.ts';
+import type { NetworkReport, NicMove, NicsByName, ProviderNetworkFacts, TunnelFacts } from '../state/underlay.ts';
 import type { UnderlayHost } from './underlay-host.ts';
 import { NetworkLane } from './underlay-lane.ts';
 
 export interface UnderlayFacts {
   readonly networks: readonly ProviderNetworkFacts[];
   readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
+  readonly tunnel: () => TunnelFacts;
 }
 
 export interface UnderlayOptions {
@@ -52,13 +54,22 @@ export class Underlay {
     ];
   }
 
+  /** Of networks that have an object in Kubernetes, or had one. */
   get reports(): readonly NetworkReport[] {
-    return [...this.#lanes.values()].flatMap(({ report }) => report ?? []);
+    return [...this.#lanes.values()].flatMap(({ network, report }) =>
+      report === undefined || this.#isOwn(network) ? [] : report,
+    );
+  }
+
+  /** Of the bridge that the daemon makes for tunnels; undefined where it makes none, or has not come so far. */
+  get tunnelReport(): NetworkReport | undefined {
+    return this.#isOwn(tunnelNetwork) ? this.#lanes.get(tunnelNetwork)?.report : undefined;
   }
 
   /** Networks of which nothing is known yet. */
   get pending(): ReadonlySet<string> {
-    return new Set([...this.#lanes.values()].filter(({ isSettled }) => !isSettled).map((lane) => lane.network));
+    const unsettled = [...this.#lanes.values()].filter(({ isSettled, network }) => !isSettled && !this.#isOwn(network));
+    return new Set(unsettled.map((lane) => lane.network));
   }
 
   /** How a network is here; a sentence where the node is without it, undefined where that is not known yet. */
@@ -92,7 +103,7 @@ export class Underlay {
 
   changed(facts: UnderlayFacts): void {
     this.#facts = facts;
-    for (const { name } of facts.networks) if (!this.#lanes.has(name)) this.#open(name, undefined);
+    for (const { name } of this.#networks()) if (!this.#lanes.has(name)) this.#open(name, undefined);
     this.#wake();
   }
 
@@ -120,19 +131,36 @@ export class Underlay {
     const moves = this.#moves();
     const move = moves.get(network);
     if (this.#facts !== undefined)
-      return decide(network, { ...this.#facts, nics, moves, ovs: this.#options.host.bridges() });
+      return decide(network, {
+        networks: this.#networks(),
+        node: this.#facts.node,
+        nics,
+        moves,
+        ovs: this.#options.host.bridges(),
+      });
     return move === undefined ? { kind: 'absent' } : { kind: 'join', nic: move.nic, wish: move.wish };
   }
 
   #ended(lane: NetworkLane): void {
-    if (lane.isOver && this.#facts?.networks.some(({ name }) => name === lane.network) !== true)
-      this.#lanes.delete(lane.network);
+    if (lane.isOver && !this.#networks().some(({ name }) => name === lane.network)) this.#lanes.delete(lane.network);
     this.#map();
     // An interface that one network lets go may be what another waits for.
     const held = JSON.stringify([...this.#moves().values()].map(({ nic, phase }) => [nic, phase === 'rolledBack']));
     if (held !== this.#held) for (const other of this.#lanes.values()) if (other !== lane) other.wake();
     this.#held = held;
     for (const listener of this.#listeners) listener();
+  }
+
+  /** Those of Kubernetes, and that of the daemon where tunnels need it. */
+  #networks(): readonly ProviderNetworkFacts[] {
+    if (this.#facts === undefined) return [];
+    const { networks, node, tunnel } = this.#facts;
+    const own = planTunnelNetwork({ ...tunnel(), networks, node, move: this.#moves().get(tunnelNetwork) });
+    return own === undefined ? networks : [...networks, own];
+  }
+
+  #isOwn(network: string): boolean {
+    return network === tunnelNetwork && this.#facts?.networks.some(({ name }) => name === network) !== true;
   }
 
   #wake(): void {
@@ -144,7 +172,7 @@ export class Underlay {
   }
 
   #names(): ReadonlySet<string> {
-    const wanted = (this.#facts?.networks ?? []).flatMap(({ spec }) =>
+    const wanted = this.#networks().flatMap(({ spec }) =>
       spec === undefined ? [] : [spec.defaultInterface, ...(spec.customInterfaces ?? []).map((one) => one.interface)],
     );
     return new Set([...wanted, ...[...this.#lanes.keys()].map(providerBridge)]);

@@ -7,20 +7,27 @@ const well = {
   encapIp: '192.0.2.11',
   holder: 'br-uplink',
   isOnBridge: true,
-  tunnelEnds: () => ['192.0.2.12'],
+  hasTunnels: () => true,
+  obstacle: undefined,
 } as const;
 const elsewhere = { ...well, holder: 'eth1', isOnBridge: false } as const;
 
 test('a bridge with the tunnel address, the datapath of the kernel and a node alone have nothing to mend', () => {
   assert.equal(findTunnelProblem(well), undefined);
   assert.equal(findTunnelProblem({ ...elsewhere, datapathType: 'system' }), undefined);
-  assert.equal(findTunnelProblem({ ...elsewhere, tunnelEnds: () => [] }), undefined);
+  assert.equal(findTunnelProblem({ ...elsewhere, hasTunnels: () => false }), undefined);
 });
 
-test('the interface that has the address is named, with what to do', () => {
-  const problem = findTunnelProblem(elsewhere);
-  assert.equal(problem?.code, 'TunnelAddressNotOnBridge');
-  assert.match(problem.message, /^interface eth1 has the tunnel address 192\.0\.2\.11,.*defaultInterface is eth1$/);
+test('the interface that has the address is named, with what is done about it', () => {
+  const pending = findTunnelProblem(elsewhere);
+  assert.equal(pending?.code, 'TunnelBridgePending');
+  assert.match(pending.message, /^interface eth1, which has the tunnel address 192\.0\.2\.11, is moved into a bridge/);
+  const refused = findTunnelProblem({
+    ...elsewhere,
+    obstacle: { code: 'InterfaceInUse', message: 'interface eth1 is a slave' },
+  });
+  assert.equal(refused?.code, 'TunnelAddressNotOnBridge');
+  assert.match(refused.message, /^interface eth1 has the tunnel address 192\.0\.2\.11,.*; interface eth1 is a slave$/);
 });
 
 test('an address that no interface has is named as well', () => {

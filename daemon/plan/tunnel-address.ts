@@ -5,27 +5,25 @@
  * them without a word. The kernel's datapath leaves that to the kernel's routes.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { TunnelFacts } from '../state/underlay.ts';
 
-export interface TunnelAddressInput {
-  readonly datapathType: 'system' | 'netdev';
+export interface TunnelAddressInput extends TunnelFacts {
   readonly encapIp: string;
-  /** The interface that has the tunnel address; undefined where none has. */
-  readonly holder: string | undefined;
-  /** Whether that is a bridge of the local Open vSwitch. */
-  readonly isOnBridge: boolean;
-  /** Where its tunnels end; asked only where they could not leave, as it reads all interfaces. */
-  readonly tunnelEnds: () => readonly string[];
+  /** Why the daemon cannot put that interface into a bridge; undefined while it does, or where it need not. */
+  readonly obstacle: Problem | undefined;
 }
 
 export function findTunnelProblem(input: TunnelAddressInput): Problem | undefined {
-  const { datapathType, encapIp, holder, isOnBridge, tunnelEnds } = input;
+  const { datapathType, encapIp, holder, isOnBridge, hasTunnels, obstacle } = input;
   // A node alone has no tunnels.
-  if (datapathType === 'system' || isOnBridge || tunnelEnds().length === 0) return undefined;
+  if (datapathType === 'system' || isOnBridge || !hasTunnels()) return undefined;
+  if (holder !== undefined && obstacle === undefined)
+    return {
+      code: 'TunnelBridgePending',
+      message: `interface ${holder}, which has the tunnel address ${encapIp}, is moved into a bridge of Open vSwitch, as the datapath netdev asks for`,
+    };
   const where = holder === undefined ? 'no interface' : `interface ${holder}`;
-  const remedy =
-    holder === undefined
-      ? 'give the address to a bridge of Open vSwitch'
-      : `create a ProviderNetwork whose defaultInterface is ${holder}`;
+  const remedy = obstacle?.message ?? 'give the address to an interface of the node';
   return {
     code: 'TunnelAddressNotOnBridge',
     message: `${where} has the tunnel address ${encapIp}, and the datapath netdev sends tunnels out of bridges of Open vSwitch only: no packet reaches another node; ${remedy}`,

@@ -18,6 +18,17 @@ export interface ProviderNetworkFacts {
   readonly isDryRun: boolean;
 }
 
+/** Where the tunnel address is. */
+export interface TunnelFacts {
+  readonly datapathType: 'system' | 'netdev';
+  /** The interface that has the tunnel address; undefined where none has. */
+  readonly holder: string | undefined;
+  /** Whether that is a bridge of the local Open vSwitch. */
+  readonly isOnBridge: boolean;
+  /** Whether the node has tunnels; asked only where they could not leave, as it reads all interfaces. */
+  readonly hasTunnels: () => boolean;
+}
+
 /** An address of an interface, with what is needed to give it to another. */
 export interface NicAddress {
   readonly address: string;

@@ -27,6 +27,7 @@ const passing = new Set([
   'NodePortNotInstalled',
   'LinkMissing',
   'WaitingForRow',
+  'TunnelBridgePending',
 ]);
 const fieldManager = 'isthmus-daemon';
 

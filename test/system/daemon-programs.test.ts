@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
 import { annotation } from '../../lib/api/names.ts';
-import { nodes } from '../../lib/kube/resources.ts';
+import { nodes, providerNetworks } from '../../lib/kube/resources.ts';
 
 interface Told {
   readonly status: string;
@@ -88,27 +88,44 @@ test('ovn-controller is killed: told; started again, the node works', async (t) 
   await untilTold(t, 'False', 'NetworkReady');
 });
 
-test('a node whose tunnels cannot leave says so, until their address is on a bridge of Open vSwitch', async (t) => {
-  node.vsctl(
-    'add-port',
-    'br-int',
-    'tun0',
-    '--',
-    'set',
-    'interface',
-    'tun0',
-    'type=geneve',
-    'options:remote_ip=172.30.9.12',
-  );
+test('in user space the daemon puts the tunnel address on a bridge, a ProviderNetwork takes it over, and what cannot be moved is told', async (t) => {
+  const address = '172.30.9.11/24';
+  const holder = (): string => exec('ip', '-4', '-o', 'addr', 'show', 'to', '172.30.9.11').split(/\s+/)[1] ?? '';
+  exec('ip', 'link', 'add', 'lb0', 'up', 'type', 'bridge');
+  exec('ip', 'addr', 'del', address, 'dev', 'up0');
+  exec('ip', 'addr', 'add', address, 'dev', 'lb0');
+  const tunnel = ['type=geneve', 'options:remote_ip=172.30.9.12'];
+  node.vsctl('add-port', 'br-int', 'tun0', '--', 'set', 'interface', 'tun0', ...tunnel);
   await untilTold(t, 'True', 'TunnelAddressNotOnBridge');
   assert.match(
     (await told()).message,
-    /^interface up0 has the tunnel address 172\.30\.9\.11,.*defaultInterface is up0$/,
+    /^interface lb0 has the tunnel address 172\.30\.9\.11,.* is a Linux bridge: take/,
   );
-  node.vsctl('add-br', 'br-up', '--', 'set', 'bridge', 'br-up', 'datapath_type=netdev');
-  exec('ip', 'addr', 'del', '172.30.9.11/24', 'dev', 'up0');
-  exec('ip', 'addr', 'add', '172.30.9.11/24', 'dev', 'br-up');
+
+  exec('ip', 'link', 'del', 'lb0');
+  exec('ip', 'addr', 'add', address, 'dev', 'up0');
   await untilTold(t, 'False', 'NetworkReady');
+  assert.equal(holder(), 'br-tunnel');
+  await node.kill('daemon');
+  await node.startDaemon(cluster.kubeconfig);
+  await pause(1000);
+  assert.equal(holder(), 'br-tunnel', 'a restart decides the same');
+
+  const up = { metadata: { name: 'up' }, spec: { defaultInterface: 'up0' } };
+  await cluster.admin.create(providerNetworks, { apiVersion: 'kubeovn.io/v1', kind: 'ProviderNetwork', ...up });
+  await eventually('the ProviderNetwork to have the interface', () => holder() === 'br-up');
+  assert.doesNotMatch(node.vsctl('list-br'), /br-tunnel/);
+  await untilTold(t, 'False', 'NetworkReady');
+  await cluster.admin.delete(providerNetworks, { name: 'up' });
+  await eventually('the bridge for tunnels to have it again', () => holder() === 'br-tunnel');
+  await untilTold(t, 'False', 'NetworkReady');
+  const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
+  assert.doesNotMatch(
+    JSON.stringify([metadata.labels, metadata.annotations]),
+    /tunnel\./,
+    'no mark of a network without an object',
+  );
+  node.vsctl('del-port', 'br-int', 'tun0');
 });
 
 test('a daemon that waits for Open vSwitch lives, is not ready, and names what it waits for', async () => {

@@ -102,6 +102,10 @@ function taken(network: ProviderNetworkFacts, nic: string, input: UnderlayInput)
   const { ovs, nics } = input;
   const own = providerBridge(network.name);
   const rival = rivalOf(network, nic, input);
+  if (rival !== undefined && !input.networks.some(({ name }) => name === rival)) {
+    const message = `interface ${nic} is still in bridge ${providerBridge(rival)}, which gives it back`;
+    return { code: 'InterfaceInUse', message };
+  }
   if (rival !== undefined) {
     const message = `interface ${nic} is that of ProviderNetwork ${rival}: networks that share an interface are Vlans of one ProviderNetwork`;
     return { code: 'InterfaceInUse', message };
