@@ -5,8 +5,6 @@ SHELL := /bin/bash
 NODE := node_modules/.bin/node
 SETUP := test/setup/setup.sh
 LAB ?= demo
-ENGINE ?= docker
-VERSION = $(shell sed -n 's/^appVersion: *"\{0,1\}\([^"]*\)"\{0,1\}$$/\1/p' charts/isthmus/Chart.yaml)
 export LAB
 export NODE_COMPILE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isthmus/node
 # OVN=25.03: the lab and the tests run that release instead of this machine's own.
@@ -96,10 +94,8 @@ tools: ## build the pinned Go programs into the cache
 tools-path: ## print the folder of the pinned Go programs
 	@$(SETUP) tools-path
 
-images: ## the two container images; ENGINE=podman for another engine than docker
-	@command -v $(ENGINE) >/dev/null || { echo 'cannot build images: $(ENGINE) is not on PATH (ENGINE=podman?)' >&2; exit 1; }
-	$(ENGINE) build -f images/isthmus/Dockerfile -t isthmus:$(VERSION) .
-	$(ENGINE) build -f images/ovn/Dockerfile -t isthmus-ovn:$(VERSION) .
+images: ## the two container images, with docker, podman or buildah (ENGINE=…; ARCHIVES=folder to have them as files, too)
+	@ENGINE='$(ENGINE)' ARCHIVES='$(ARCHIVES)' images/build.sh
 
 clean: ## remove what builds left in the checkout
 	@rm -rf dist daemon/shim/isthmus-cni

@@ -39,6 +39,16 @@ setup_tree() {
     { ln -sfn "${folder##*/}" "$path.$$" && mv -fT "$path.$$" "$path"; }
   say "OVN $version: $(sed -n 's/^\(ovn-central\|openvswitch-switch\) /\1 /p' "$folder/versions" | paste -sd, | sed 's/,/, /') in $path"
 }
+# setup_base SUITE=FOLDER: a Debian in a folder, for images where no registry has one.
+setup_base() {
+  local suite=${1%%=*} folder=${1#*=} log
+  need_root
+  install_packages debootstrap debian-archive-keyring gpgv
+  log=$(mktemp)
+  leftovers+=("$log")
+  run_debootstrap "$log" "$suite" "$folder" || { tail -20 "$log" >&2; stop "debootstrap could not make a Debian $suite (see above)"; }
+  rm -rf "$folder"/var/cache/apt/archives/*.deb "$folder"/var/lib/apt/lists/*
+}
 tree_complete() { [ -s "$1/versions" ]; }
 
 build_tree() {
@@ -60,17 +70,21 @@ build_tree() {
   say "OVN $version: built in $((SECONDS - begun)) s, $(du -sm "$folder" | cut -f1) MB"
 }
 
-# Whatever mirror and proxy this machine's own apt uses for Debian.
 fetch_tree() {
-  local suite=$1 target=$2 log=$3 mirror proxy include
+  local suite=$1 target=$2 log=$3 include
+  include=$(IFS=,; echo "${tree_packages[*]}")
+  run_debootstrap "$log" --download-only --include="$include" "$suite" "$target"
+}
+
+# run_debootstrap LOG OPTION… SUITE TARGET: from whatever mirror and by whatever proxy this machine's own apt uses for Debian.
+run_debootstrap() {
+  local log=$1 mirror proxy; shift
   mirror=${DEBIAN_MIRROR:-$(debian_mirror)}
   if [ -z "$mirror" ]; then apt-get update >>"$log" 2>&1 || true; mirror=$(debian_mirror); fi
   [ -n "$mirror" ] || stop 'apt has no Debian mirror configured here: name one with DEBIAN_MIRROR=http://… make …'
   proxy=$(apt-config shell P Acquire::http::Proxy | sed -n "s/^P='\(.*\)'$/\1/p")
   [ -z "$proxy" ] || export http_proxy=$proxy
-  include=$(IFS=,; echo "${tree_packages[*]}")
-  with_progress "$log" debootstrap --download-only --force-check-gpg --variant=minbase --arch="$(dpkg --print-architecture)" \
-    --include="$include" "$suite" "$target" "$mirror"
+  with_progress "$log" debootstrap --force-check-gpg --variant=minbase --arch="$(dpkg --print-architecture)" "$@" "$mirror"
 }
 debian_mirror() {
   apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1

@@ -162,6 +162,7 @@ for part in "$@"; do
     shim) setup_shim ;;
     tools-path) tools_path ;;
     ovn-*) setup_tree "${part#ovn-}" ;;
+    base-*=*) setup_base "${part#base-}" ;;
     *) stop "setup.sh knows packages, modules, tools, shim, tools-path and ovn-<version>, not $part" ;;
   esac
 done

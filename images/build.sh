@@ -1,0 +1,121 @@
+#!/usr/bin/env bash
+# build.sh [isthmus|isthmus-ovn] …   Builds the images, both by default, with docker, podman or buildah. An image whose inputs are the same is not built again.
+#   ENGINE    docker, podman or buildah; by default the first of them that works here
+#   BASE      image of Debian 13 that the build runs in; by default debian:trixie-slim, or one made from Debian's packages where no registry has it
+#   ARCHIVES  a folder: each image is written there, too, as NAME-VERSION.tar for `ctr images import`, `docker load` or `podman load`
+set -euo pipefail
+cd "$(dirname "$0")/.."
+stop() { printf 'cannot build images: %s\n' "$*" >&2; exit 1; }
+say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
+leftovers=()
+trap 'rm -rf "${leftovers[@]}"' EXIT
+version=$(sed -n 's/^appVersion: *"\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' charts/isthmus/Chart.yaml)
+
+works() {
+  command -v "$1" >/dev/null || return 1
+  # The client of docker is often there without its server.
+  [ "$1" != docker ] || docker version >/dev/null 2>&1
+}
+find_engine() {
+  local name
+  for name in docker podman buildah; do if works "$name"; then echo "$name"; return; fi; done
+  stop 'none of docker, podman and buildah works here. Debian: apt-get install buildah'
+}
+engine=${ENGINE:-$(find_engine)}
+works "$engine" || stop "$engine does not work here (ENGINE=podman?)"
+
+# What buildah alone needs: no runtime and no network of its own, so that it works in containers, too.
+build() {
+  case $engine in
+    buildah) buildah bud --isolation chroot --network host --layers --timestamp "$epoch" "$@" ;;
+    podman) podman build --timestamp "$epoch" "$@" ;;
+    *) docker build "$@" ;;
+  esac
+}
+has_label() { "$engine" inspect --type image "$1" 2>/dev/null | grep -q "\"network.isthmus.inputs\": \"$2\""; }
+archive() {
+  case $engine in
+    buildah) buildah push --quiet "$1" "docker-archive:$2:$3" ;;
+    podman) podman save --quiet --format docker-archive --output "$2" "$1" ;;
+    *) docker save --output "$2" "$1" ;;
+  esac
+}
+
+# --- base ------------------------------------------------------------------------------------------------------------
+made_base=localhost/isthmus-debian:trixie
+find_base() {
+  if [ -n "${BASE:-}" ]; then echo "$BASE"; return; fi
+  if "$engine" inspect --type image "$made_base" >/dev/null 2>&1; then echo "$made_base"; return; fi
+  if timeout 60 "$engine" pull --quiet docker.io/library/debian:trixie-slim >/dev/null 2>&1; then echo docker.io/library/debian:trixie-slim; return; fi
+  make_base >&2
+  echo "$made_base"
+}
+make_base() {
+  say 'no registry has debian:trixie-slim: making the base from Debian packages'
+  [ "$(id -u)" = 0 ] || stop 'no registry has debian:trixie-slim, and to make it from packages takes root (sudo make images), or name an image: BASE=… make images'
+  local folder container
+  folder=$(mktemp -d)
+  leftovers+=("$folder")
+  test/setup/setup.sh "base-trixie=$folder/root"
+  case $engine in
+    buildah)
+      container=$(buildah from scratch)
+      buildah add --quiet "$container" "$folder/root" / >/dev/null
+      buildah commit --quiet --rm "$container" "$made_base" >/dev/null
+      ;;
+    *) tar -C "$folder/root" -c . | "$engine" import - "$made_base" >/dev/null ;;
+  esac
+  rm -rf "$folder"
+}
+
+# --- images ----------------------------------------------------------------------------------------------------------
+declare -A dockerfile=([isthmus]=images/isthmus/Dockerfile [isthmus-ovn]=images/ovn/Dockerfile)
+declare -A inputs=(
+  [isthmus]='images package.json package-lock.json .npmrc lib proto controller daemon interconnect speaker cli test/tools/go.mod test/tools/go.sum'
+  [isthmus-ovn]='images/ovn images/unpack'
+)
+hash_inputs() {
+  # shellcheck disable=SC2086
+  { echo "$version $(uname -m)"; find ${inputs[$1]} -type f ! -name '*.test.ts' ! -path 'images/authorities/*.crt' ! -path '*/node_modules/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-32
+}
+# The time of the last commit that changed them, and so the same for the same inputs.
+epoch_of() {
+  local time=
+  # shellcheck disable=SC2086
+  time=$(git log -1 --format=%ct -- ${inputs[$1]} 2>/dev/null) || true
+  echo "${time:-0}"
+}
+
+for file in /usr/local/share/ca-certificates/*.crt; do
+  [ -e "$file" ] || continue
+  leftovers+=("images/authorities/${file##*/}")
+  cp "$file" images/authorities/
+done
+
+base=
+for name in "${@:-isthmus isthmus-ovn}"; do
+  for image in $name; do
+    [ -n "${dockerfile[$image]:-}" ] || stop "there is no image $image; there are isthmus and isthmus-ovn"
+    hash=$(hash_inputs "$image")
+    if has_label "$image:$version" "$hash"; then
+      say "$image:$version: present"
+    else
+      base=${base:-$(find_base)}
+      epoch=$(epoch_of "$image")
+      say "$image:$version: building with $engine"
+      build --build-arg "BASE=$base" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=$version" --build-arg "INPUTS=$hash" \
+        -f "${dockerfile[$image]}" -t "$image:$version" .
+      say "$image:$version: built"
+    fi
+    if [ -n "${ARCHIVES:-}" ]; then
+      mkdir -p "$ARCHIVES"
+      file=$ARCHIVES/$image-$version.tar
+      if [ "$(cat "$file.inputs" 2>/dev/null)" != "$hash" ]; then
+        rm -f "$file" "$file.inputs"
+        archive "$image:$version" "$file" "$image:$version"
+        echo "$hash" >"$file.inputs"
+      fi
+      say "$file"
+    fi
+  done
+done
