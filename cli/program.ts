@@ -14,6 +14,8 @@ import { diagnose } from './commands/diagnose.ts';
 import { drain, undrain } from './commands/drain.ts';
 import { join } from './commands/join.ts';
 import { leave } from './commands/leave.ts';
+import { forget } from './commands/nodes/forget.ts';
+import { leave as leaveNodes } from './commands/nodes/leave.ts';
 import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
 import { token } from './commands/token.ts';
@@ -33,6 +35,7 @@ const groups: readonly Group[] = [
     commands: [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave],
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
+  { name: 'nodes', summary: 'the nodes of this cluster, around helm uninstall', commands: [leaveNodes, forget] },
 ];
 
 /** Errors go to `note`. */

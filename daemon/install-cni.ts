@@ -3,13 +3,14 @@
  * configuration list fit what the plugins there support. The daemon gives that list to the runtime once the node is ready.
  */
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseFlags, text, UsageError } from '../lib/run/flags.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { parseConflist } from './cni/conflist-shape.ts';
 import { writeWhole } from './cni/conflist.ts';
+import { installPlugins } from './cni/plugin-folder.ts';
 import { planConflist, type Conflist, type Support } from './plan/conflist.ts';
 
 const flagSpec = {
@@ -19,26 +20,9 @@ const flagSpec = {
   out: text('file to write the list of this node to'),
 };
 
-const ours = 'isthmus';
 /** containerd calls it for every pod, whatever the network, and Debian’s package comes without it. */
 const alwaysCalled = 'loopback';
 const answerTimeoutMs = 10_000;
-
-/** A runtime may be reading the files: each is replaced in one step. */
-function put(from: string, to: string): void {
-  const next = `${to}.isthmus-new`;
-  copyFileSync(from, next);
-  chmodSync(next, 0o755);
-  renameSync(next, to);
-}
-
-/** The node's own plugins, where there are some, are those its administrator chose; ours is always the one of this release. */
-function installPlugins(from: string, to: string, wanted: ReadonlySet<string>): readonly string[] {
-  mkdirSync(to, { recursive: true });
-  const names = readdirSync(from).filter((name) => name === ours || (wanted.has(name) && !existsSync(join(to, name))));
-  for (const name of names) put(join(from, name), join(to, name));
-  return names;
-}
 
 function askVersions(folder: string, type: string): Support {
   const program = join(folder, type);

@@ -12,6 +12,7 @@ const node: NodeFacts = {
   networkNotes: {},
   internalIps: ['172.30.1.11'],
   chassis: undefined,
+  leave: undefined,
   unavailable: undefined,
 };
 

@@ -35,6 +35,11 @@ export const flagSpec = {
     undefined,
   ),
   'cni-conf-dir': text("the runtime's folder of CNI configurations", '/etc/cni/net.d'),
+  pod: text("namespace/name of the daemon's own pod, by which it knows that its release is uninstalled", undefined),
+  'cni-bin-dir': text(
+    "the node's folder of CNI plugins; what install-cni put there goes when the node is given back. Without it nothing does",
+    undefined,
+  ),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', ':10665'),
 };
 export type Settings = FlagValues<typeof flagSpec>;

@@ -124,6 +124,12 @@ export class TestNode {
   }
 
   async startDaemon(kubeconfig: string, ...flags: readonly string[]): Promise<void> {
+    this.launchDaemon(kubeconfig, ...flags);
+    await this.untilServing();
+  }
+
+  /** One that may never serve. */
+  launchDaemon(kubeconfig: string, ...flags: readonly string[]): void {
     // Also where a daemon takes its time to start, a request of the test waits for it.
     const build = ['-static', '-Os', '-DCONNECT_TIMEOUT_SECONDS=60'];
     if (!existsSync(this.#shim)) exec('cc', ...build, '-o', this.#shim, join(checkout, 'daemon/shim/shim.c'));
@@ -154,7 +160,6 @@ export class TestNode {
       join(this.dir, 'run'),
       ...flags,
     );
-    await this.untilServing();
   }
 
   async untilServing(): Promise<void> {

@@ -13,6 +13,7 @@ const node = {
   uid: 'u',
   labels: {},
   chassis: undefined,
+  leave: undefined,
   unavailable: undefined,
   internalIps: [],
   networkNotes: {},

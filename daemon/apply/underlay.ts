@@ -15,6 +15,10 @@ import { planTunnelNetwork, tunnelNetwork } from '../plan/underlay/tunnel-networ
 import type { NetworkReport, NicMove, NicsByName, ProviderNetworkFacts, TunnelFacts } from '../state/underlay.ts';
 import type { UnderlayHost } from './underlay-host.ts';
 import { NetworkLane } from './underlay-lane.ts';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const nowhere = { datapathType: 'system', holder: undefined, isOnBridge: false } as const;
+const laneMs = 20;
 
 export interface UnderlayFacts {
   readonly networks: readonly ProviderNetworkFacts[];
@@ -105,6 +109,20 @@ export class Underlay {
     this.#facts = facts;
     for (const { name } of this.#networks()) if (!this.#lanes.has(name)) this.#open(name, undefined);
     this.#wake();
+  }
+
+  /** All interfaces out of their bridges, for good. Resolves with what is in the way; undefined when none is left. */
+  async giveBack(node: UnderlayFacts['node'], signal: AbortSignal): Promise<string | undefined> {
+    this.changed({ networks: [], node, tunnel: () => ({ ...nowhere, hasTunnels: () => false }) });
+    for (;;) {
+      await Promise.all([...this.#lanes.values()].map((lane) => lane.idle()));
+      if (signal.aborted || this.#lanes.size === 0) break;
+      const stuck = [...this.#lanes.values()].find(({ report }) => report?.problem !== undefined);
+      if (stuck !== undefined) return stuck.report?.problem?.message;
+      // Ended lanes are taken off by what is called after their last round.
+      await pause(laneMs);
+    }
+    return undefined;
   }
 
   async close(): Promise<void> {

@@ -83,6 +83,22 @@ function planChassis(settings: ChassisSettings, isGateway: boolean): Desired {
   return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };
 }
 
+/** For a node that is given back: nothing tells ovn-controller any more what it is part of. The name of the chassis is the node's own. */
+export function planLeft(): Desired {
+  const keys = [
+    'hostname',
+    'ovn-bridge',
+    'ovn-bridge-datapath-type',
+    'ovn-remote',
+    'ovn-encap-type',
+    'ovn-encap-ip',
+    interconnectKey,
+    'ovn-ofctrl-wait-before-clear',
+  ];
+  const entries = Object.fromEntries(keys.map((key) => [key, null]));
+  return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };
+}
+
 function planNodePort({ nodeName, mtu }: ChassisSettings, node: NodeFacts | undefined): Desired | undefined {
   const network = node?.network;
   if (network === undefined || typeof network === 'string') return undefined;

@@ -11,6 +11,7 @@ const node: NodeFacts = {
   labels: {},
   networkNotes: {},
   chassis: undefined,
+  leave: undefined,
   unavailable: undefined,
 };
 const well: NodeStatusInput = {

@@ -130,6 +130,8 @@ export interface NodeFacts {
   readonly networkNotes: Readonly<Record<string, string>>;
   /** The chassis annotation as it is. */
   readonly chassis: string | undefined;
+  /** Whose daemon is to give the node back; undefined where nobody asks. */
+  readonly leave: string | undefined;
   readonly unavailable: NodeCondition | undefined;
 }
 

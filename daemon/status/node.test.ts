@@ -16,6 +16,7 @@ function nodeThatSays({ condition }: NodeStatus): NodeFacts {
     labels: {},
     networkNotes: {},
     chassis: 'c',
+    leave: undefined,
     unavailable: { ...condition, lastTransitionTime: '2026-01-01T00:00:00Z' },
   };
 }

@@ -43,6 +43,7 @@ export function parseNode(raw: RawObject): NodeFacts {
     labels: metadata.labels ?? {},
     networkNotes: Object.fromEntries(Object.entries(annotations).filter(([key]) => markedNetwork(key) !== undefined)),
     chassis: annotations[annotation.chassis],
+    leave: annotations[annotation.leave],
     unavailable: parseCondition(status?.conditions?.find(({ type }) => type === networkUnavailable)),
   };
 }

@@ -61,6 +61,8 @@ export const annotation = {
   bgp: 'ovn.kubernetes.io/bgp',
   /** On a Node: `true` has its speaker announce nothing. */
   bgpDrain: 'isthmus.network/bgp-drain',
+  /** On a Node: the uid of the DaemonSet whose daemon is to give the node back; daemons of a later installation do not heed it. */
+  leave: 'isthmus.network/leave',
   /** On a pod: what is wrong with its own annotations (`Code: sentence`), so that nobody waits for an address. */
   problem: 'isthmus.network/problem',
   /** On a Subnet: namespaces whose pods may be routers and DHCP servers there, separated by commas; `*` for all. */
@@ -126,6 +128,9 @@ export const externalId = {
 /** So many InternalIPs of one node are heeded: a kubelet may write what it likes. */
 export const mostNodeAddresses = 16;
 export const vendor = 'kube-ovn';
+
+/** Of the Node's condition NetworkUnavailable: its daemon has given the node back. */
+export const leftReason = 'IsthmusLeft';
 
 /** The node's management port, an internal port of the integration bridge. */
 export const nodeInterface = 'ovn0';

@@ -119,7 +119,10 @@ describe('install-cni', () => {
     rmSync(join(bin, 'portmap'));
     assert.deepEqual(install().list, list);
     assert.equal(readFileSync(join(bin, 'portmap'), 'utf8'), newer);
-    assert.deepEqual(readdirSync(bin).sort(), ['isthmus', 'loopback', 'portmap'], 'no plugin that nobody calls');
+    const present = ['.isthmus-plugins', 'isthmus', 'loopback', 'portmap'];
+    assert.deepEqual(readdirSync(bin).sort(), present, 'no plugin that nobody calls');
+    const brought = readFileSync(join(bin, '.isthmus-plugins'), 'utf8').trim().split('\n').sort();
+    assert.deepEqual(brought, ['isthmus', 'loopback', 'portmap'], 'and what goes with Isthmus');
   });
 
   test('a plugin that the node lacks is told', () => {
@@ -189,10 +192,40 @@ describe('run-ovn', () => {
     );
   });
 
+  test('leaves everything to the next one, or takes it away where the daemon has given the node back', async () => {
+    const rundir = join(dir, 'leave');
+    mkdirSync(rundir);
+    const [socket, file] = [join(rundir, 'db.sock'), join(rundir, 'conf.db')];
+    const database = ['database', schema, file, `--remote=punix:${socket}`, `--unixctl=${join(rundir, 'db.ctl')}`];
+    const switchFiles = [
+      `--unixctl=${join(rundir, 'ovs-vswitchd.ctl')}`,
+      `--pidfile=${join(rundir, 'ovs-vswitchd.pid')}`,
+    ];
+    const vswitchd = ['vswitchd', `unix:${socket}`, 'netdev', ...switchFiles, '-vconsole:off', '-vsyslog:off'];
+    const leave = (...what: readonly string[]): number | null =>
+      spawnSync(script, ['leave', ...what], { env: ovnEnvironment() }).status;
+    await during(script, database, () =>
+      during(script, vswitchd, async () => {
+        await untilSucceeds('ovs-appctl', [`--target=${join(rundir, 'ovs-vswitchd.ctl')}`, 'version']);
+        assert.equal(leave('vswitchd', rundir), 0);
+        assert.equal(leave('database', rundir, file), 0);
+        assert.ok(statSync(file).isFile());
+        assert.ok(statSync(join(rundir, 'ovs-vswitchd.pid')).isFile());
+        writeFileSync(join(rundir, 'isthmus-left'), '');
+        assert.equal(leave('vswitchd', rundir), 0);
+        assert.equal(leave('database', rundir, file), 0);
+        assert.deepEqual(
+          readdirSync(rundir).filter((name) => /conf\.db$|left|pid/.test(name)),
+          [],
+        );
+      }),
+    );
+  });
+
   test('refuses what it does not know', () => {
     const { status, stderr } = spawnSync(script, ['northd'], { encoding: 'utf8' });
     assert.equal(status, 2);
-    assert.match(stderr, /"northd" is not database or vswitchd/);
+    assert.match(stderr, /"northd" is not database, vswitchd or leave/);
   });
 });
 

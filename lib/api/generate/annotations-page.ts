@@ -17,6 +17,11 @@ const annotations: Record<keyof typeof annotation, Meaning> = {
     writer: 'you',
     text: '`true`: the speaker of the node lowers its routes, then withdraws them.',
   },
+  leave: {
+    on: 'Node',
+    writer: 'Isthmus',
+    text: 'Written by `isthmus nodes leave`, which `helm uninstall` runs: the uid of the DaemonSet `isthmus-daemon` whose daemon is to give the node back. Another uid is not heeded.',
+  },
   accepted: {
     on: 'Subnet',
     writer: 'Isthmus',

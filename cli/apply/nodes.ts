@@ -1,0 +1,72 @@
+/** Asks the nodes of a cluster to be given back, and takes from them what Isthmus wrote. In: a client. Out: Nodes changed, and who did what. */
+import { annotation, leftReason } from '../../lib/api/names.ts';
+import { daemonSets, nodes, pods } from '../../lib/kube/resources.ts';
+import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
+import type { Traces } from '../plan/traces.ts';
+
+const daemonSet = 'isthmus-daemon';
+
+interface Condition {
+  readonly type: string;
+  readonly status: string;
+  readonly reason?: string;
+  readonly message?: string;
+}
+
+export type Departing =
+  /** `why`: what its daemon says. */
+  | { readonly node: string; readonly state: 'left' | 'waiting'; readonly why: string }
+  /** There is no daemon on it that could answer. */
+  | { readonly node: string; readonly state: 'silent'; readonly why: string };
+
+/** The uid of the daemons' DaemonSet, which is this installation's. @throws KubeApiError 404 where there is none */
+export async function readInstallation(client: KubeClient, namespace: string): Promise<string> {
+  const { metadata } = await client.get(daemonSets, { namespace, name: daemonSet });
+  return metadata.uid;
+}
+
+/** Every Node, also those whose daemon is down: it heeds that when it is back. */
+export async function askToLeave(client: KubeClient, installation: string): Promise<void> {
+  const body = { metadata: { annotations: { [annotation.leave]: installation } } };
+  for (const { metadata } of await client.list(nodes))
+    await client.patch(nodes, { name: metadata.name }, 'merge', body);
+}
+
+export async function readDeparting(client: KubeClient, namespace: string): Promise<readonly Departing[]> {
+  const [all, daemons] = await Promise.all([
+    client.list(nodes),
+    client.list(pods, { namespace, labelSelector: `app.kubernetes.io/name=${daemonSet}` }),
+  ]);
+  const running = new Set(daemons.filter(isRunning).map(({ spec }) => (spec as { nodeName?: string }).nodeName));
+  return all.map((node): Departing => {
+    const { name } = node.metadata;
+    const { reason, message = '' } = conditionOf(node, 'NetworkUnavailable') ?? {};
+    if (reason === leftReason) return { node: name, state: 'left', why: message };
+    if (conditionOf(node, 'Ready')?.status === 'Unknown')
+      return { node: name, state: 'silent', why: 'its kubelet does not answer' };
+    if (!running.has(name)) return { node: name, state: 'silent', why: 'no daemon of Isthmus runs on it' };
+    return { node: name, state: 'waiting', why: message };
+  });
+}
+
+export async function removeTraces(
+  client: KubeClient,
+  { node, annotations, labels, hasCondition }: Traces,
+): Promise<void> {
+  const nothing = (keys: readonly string[]): object => Object.fromEntries(keys.map((key) => [key, null]));
+  const metadata = { annotations: nothing(annotations), labels: nothing(labels) };
+  if (annotations.length + labels.length > 0) await client.patch(nodes, { name: node }, 'merge', { metadata });
+  if (!hasCondition) return;
+  // Strategic: the list is merged by type, and the other conditions are kubelet's.
+  const conditions = [{ $patch: 'delete', type: 'NetworkUnavailable' }];
+  await client.patch(nodes, { name: node }, 'strategic', { status: { conditions } }, { subresource: 'status' });
+}
+
+function isRunning({ status, metadata }: RawObject): boolean {
+  return (status as { phase?: string } | undefined)?.phase === 'Running' && metadata.deletionTimestamp === undefined;
+}
+
+function conditionOf({ status }: RawObject, type: string): Condition | undefined {
+  const { conditions = [] } = (status ?? {}) as { readonly conditions?: readonly Condition[] };
+  return conditions.find((one) => one.type === type);
+}

@@ -1,0 +1,62 @@
+/**
+ * Whether this node is to be given back: its Node names, in an annotation, the DaemonSet that this daemon's pod belongs to. A Node that
+ * names another one was asked to in the life of an earlier installation.
+ */
+import { annotation } from '../../lib/api/names.ts';
+import { pods } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import type { NodeFacts } from '../state/facts.ts';
+
+export interface DepartureOptions {
+  readonly client: Pick<KubeClient, 'list'>;
+  /** `namespace/name` of the daemon's own pod; undefined for a daemon that is in none, and is never asked. */
+  readonly pod: string | undefined;
+  /** Called once. */
+  readonly leave: () => void;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+export class Departure {
+  readonly #options: DepartureOptions;
+  /** What the annotation said last. */
+  #seen: string | undefined;
+  #isAsked = false;
+
+  constructor(options: DepartureOptions) {
+    this.#options = options;
+  }
+
+  async isAsked(node: Pick<NodeFacts, 'leave'>): Promise<boolean> {
+    if (node.leave === this.#seen || this.#isAsked) return this.#isAsked;
+    this.#seen = node.leave;
+    const { pod, leave, log } = this.#options;
+    if (node.leave === undefined || pod === undefined) return false;
+    const owners = await this.#owners(pod);
+    if (!owners.includes(node.leave)) {
+      log.info({ leave: node.leave }, `the annotation ${annotation.leave} is of another installation and not heeded`);
+      return false;
+    }
+    if (this.#isAsked) return true;
+    this.#isAsked = true;
+    log.info({}, 'Isthmus is being uninstalled: the node is given back');
+    leave();
+    return true;
+  }
+
+  async #owners(pod: string): Promise<readonly string[]> {
+    const [namespace = '', name = ''] = pod.split('/');
+    try {
+      const found = await this.#options.client.list(pods, { namespace, fieldSelector: `metadata.name=${name}` });
+      return found.flatMap(({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid));
+    } catch (error) {
+      // Asked again with the next change of the Node, which its kubelet's heartbeats bring about.
+      this.#seen = undefined;
+      this.#options.log.warn(
+        { err: error },
+        `whose pod ${pod} is could not be read, so the node is not given back yet`,
+      );
+      return [];
+    }
+  }
+}
