@@ -48,6 +48,7 @@ import { NodeNetworkFacts } from './host/node-network.ts';
 import { PodLinks } from './host/pod-links.ts';
 import { RouterAdvertisements } from './host/router-advertisements.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
+import { TunnelNeighbours } from './host/tunnel-neighbours.ts';
 import { watchHost } from './host/watch-host.ts';
 import { watchRuleset } from './host/watch-ruleset.ts';
 import { keepChassisName } from './ovs/chassis-name.ts';
@@ -273,6 +274,11 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
     isOnBridge: hasBridge(ovs, addresses.encapLink),
     hasTunnels: () => tunnelEnds(ovs).length > 0,
   });
+  const tunnelNeighbours = new TunnelNeighbours({
+    bridge: () => (tunnel().isOnBridge && datapathType === 'netdev' ? addresses.encap : undefined),
+    folder: controlFolders(settings).get('ovs-vswitchd'),
+    log,
+  });
   const underlayChanged = (): void => {
     const node = nodes.get(settings.node);
     const networks = [...providerNetworks.entries()].map(([, one]) => one);
@@ -352,7 +358,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
       portProblems: network.portProblems,
       isInstalled: isInstalled(ovs, nodeInterface),
       down: programs.down,
-      tunnelProblem: findTunnelProblem({ ...tunnel(), encapIp, obstacle: underlay.tunnelReport?.problem }),
+      tunnelProblem: findTunnelProblem({ ...tunnel(), ...underlay.tunnel, encapIp }),
     };
     return node === undefined ? undefined : planNodeStatus({ node, ...facts });
   };
@@ -475,16 +481,15 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   });
   const memory = new IdleMemory({ trim: trimMemory });
   for (const source of [pods, nodes, subnets, ovs]) source.subscribe(() => memory.worked());
-
   openGatewayMetrics(registry, () => gateway.figures);
   answerReady(() => status.isReady);
-
   if (!signal.aborted) await once(signal, 'abort');
   await guarding;
   await server.close();
   conflist?.close();
   await underlay.close();
-  for (const part of [podPorts, guards, flows, lostInterfaces, memory, programs, host, learnedLoop]) part.close();
+  const parts = [podPorts, guards, flows, lostInterfaces, memory, programs, host, learnedLoop, tunnelNeighbours];
+  for (const part of parts) part.close();
   unwatchLinks();
   unfollowNetwork();
   kernelEvents.close();

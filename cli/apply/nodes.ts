@@ -1,6 +1,6 @@
 /** Asks the nodes of a cluster to be given back, and takes from them what Isthmus wrote. In: a client. Out: Nodes changed, and who did what. */
 import { annotation, leftReason } from '../../lib/api/names.ts';
-import { daemonSets, nodes, pods } from '../../lib/kube/resources.ts';
+import { daemonSets, leases, nodes, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
 import type { Traces } from '../plan/traces.ts';
 
@@ -60,6 +60,11 @@ export async function removeTraces(
   // Strategic: the list is merged by type, and the other conditions are kubelet's.
   const conditions = [{ $patch: 'delete', type: 'NetworkUnavailable' }];
   await client.patch(nodes, { name: node }, 'strategic', { status: { conditions } }, { subresource: 'status' });
+}
+
+/** Nobody gave them up: the right to write them went first. A later installation would wait until they run out. */
+export async function removeLeases(client: KubeClient, namespace: string): Promise<void> {
+  for (const name of ['isthmus-controller', 'isthmus-interconnect']) await client.delete(leases, { namespace, name });
 }
 
 function isRunning({ status, metadata }: RawObject): boolean {

@@ -7,6 +7,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { OvsdbClient } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { providerBridge } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import { providerNode } from '../../lib/api/provider-nodes.ts';
 import { parseMove } from '../ovs/nic-move.ts';
 import { decide, type Decision } from '../plan/underlay/decide.ts';
@@ -65,9 +66,11 @@ export class Underlay {
     );
   }
 
-  /** Of the bridge that the daemon makes for tunnels; undefined where it makes none, or has not come so far. */
-  get tunnelReport(): NetworkReport | undefined {
-    return this.#isOwn(tunnelNetwork) ? this.#lanes.get(tunnelNetwork)?.report : undefined;
+  /** What keeps the daemon from making a bridge for tunnels; and whether an interface is on its way, so that its addresses may be nowhere. */
+  get tunnel(): { readonly isMoving: boolean; readonly obstacle: Problem | undefined } {
+    const isMoving = [...this.#moves().values()].some(({ phase }) => phase === 'joining' || phase === 'returning');
+    const obstacle = this.#isOwn(tunnelNetwork) ? this.#lanes.get(tunnelNetwork)?.report?.problem : undefined;
+    return { isMoving, obstacle };
   }
 
   /** Networks of which nothing is known yet. */

@@ -23,6 +23,12 @@ export class NodeAddresses {
     return this.#encapLink;
   }
 
+  /** The same, with its index. */
+  get encap(): { readonly name: string; readonly index: number } | undefined {
+    const [name, index] = [this.#encapLink, this.#index];
+    return name === undefined || index === undefined ? undefined : { name, index };
+  }
+
   /** Whether they, or the interface with the tunnel address, differ from what was known. @throws NetlinkError */
   async refresh(): Promise<boolean> {
     const addresses = await this.#netlink.addresses();

@@ -8,6 +8,7 @@ const well = {
   holder: 'br-uplink',
   isOnBridge: true,
   hasTunnels: () => true,
+  isMoving: false,
   obstacle: undefined,
 } as const;
 const elsewhere = { ...well, holder: 'eth1', isOnBridge: false } as const;
@@ -21,7 +22,7 @@ test('a bridge with the tunnel address, the datapath of the kernel and a node al
 test('the interface that has the address is named, with what is done about it', () => {
   const pending = findTunnelProblem(elsewhere);
   assert.equal(pending?.code, 'TunnelBridgePending');
-  assert.match(pending.message, /^interface eth1, which has the tunnel address 192\.0\.2\.11, is moved into a bridge/);
+  assert.match(pending.message, /^the interface with the tunnel address 192\.0\.2\.11 is moved into a bridge/);
   const refused = findTunnelProblem({
     ...elsewhere,
     obstacle: { code: 'InterfaceInUse', message: 'interface eth1 is a slave' },
@@ -30,7 +31,8 @@ test('the interface that has the address is named, with what is done about it', 
   assert.match(refused.message, /^interface eth1 has the tunnel address 192\.0\.2\.11,.*; interface eth1 is a slave$/);
 });
 
-test('an address that no interface has is named as well', () => {
+test('an address that no interface has is named as well, unless it is on its way', () => {
+  assert.equal(findTunnelProblem({ ...elsewhere, holder: undefined, isMoving: true })?.code, 'TunnelBridgePending');
   assert.match(
     findTunnelProblem({ ...elsewhere, holder: undefined })?.message ?? '',
     /^no interface has .*give the address/,

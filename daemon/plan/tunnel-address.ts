@@ -9,18 +9,20 @@ import type { TunnelFacts } from '../state/underlay.ts';
 
 export interface TunnelAddressInput extends TunnelFacts {
   readonly encapIp: string;
+  /** Whether an interface goes into a bridge, or out of one, at this moment. */
+  readonly isMoving: boolean;
   /** Why the daemon cannot put that interface into a bridge; undefined while it does, or where it need not. */
   readonly obstacle: Problem | undefined;
 }
 
 export function findTunnelProblem(input: TunnelAddressInput): Problem | undefined {
-  const { datapathType, encapIp, holder, isOnBridge, hasTunnels, obstacle } = input;
+  const { datapathType, encapIp, holder, isOnBridge, hasTunnels, isMoving, obstacle } = input;
   // A node alone has no tunnels.
   if (datapathType === 'system' || isOnBridge || !hasTunnels()) return undefined;
-  if (holder !== undefined && obstacle === undefined)
+  if (isMoving || (holder !== undefined && obstacle === undefined))
     return {
       code: 'TunnelBridgePending',
-      message: `interface ${holder}, which has the tunnel address ${encapIp}, is moved into a bridge of Open vSwitch, as the datapath netdev asks for`,
+      message: `the interface with the tunnel address ${encapIp} is moved into a bridge of Open vSwitch, as the datapath netdev asks for`,
     };
   const where = holder === undefined ? 'no interface' : `interface ${holder}`;
   const remedy = obstacle?.message ?? 'give the address to an interface of the node';

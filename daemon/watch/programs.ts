@@ -4,11 +4,10 @@
  * program, so that a frozen one is found too; Open vSwitch itself would tell nobody. Pid files are not read: in
  * containers they have the pids of another namespace, and the sockets' names suffice.
  */
-import { readdir } from 'node:fs/promises';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../lib/run/logger.ts';
+import { controlSockets } from '../ovs/unixctl.ts';
 import { nextLiveness, periodMs, startLiveness } from '../plan/liveness.ts';
 import type { Answer, DownProgram, Liveness, Program } from '../plan/liveness.ts';
 
@@ -97,14 +96,12 @@ export class ProgramWatch {
 
 /** Sockets that killed processes left are asked as well: one that answers is enough. */
 async function askProgram(program: Program, folder: string, timeoutMs: number): Promise<Answer> {
-  let names: readonly string[];
+  let sockets: readonly string[];
   try {
-    names = await readdir(folder);
+    sockets = await controlSockets(program, folder);
   } catch {
     return 'unreachable';
   }
-  const isSocket = new RegExp(`^${program}(\\.\\d+)?\\.ctl$`);
-  const sockets = names.filter((name) => isSocket.test(name)).map((name) => join(folder, name));
   const answers = new Set(await Promise.all(sockets.map((socket) => askSocket(socket, timeoutMs))));
   return (['answered', 'silent', 'refused', 'unreachable'] as const).find((answer) => answers.has(answer)) ?? 'missing';
 }

@@ -1,6 +1,6 @@
 /** rtnetlink messages as bytes: rtattr(7) attributes and the three fixed headers that are used. Pure. */
 import { endianness } from 'node:os';
-import { parseIp } from '../net/ip.ts';
+import { formatIp, parseIp } from '../net/ip.ts';
 
 /** Types of messages. */
 export const RTM = {
@@ -71,6 +71,11 @@ export function ipBytes(address: string): Buffer {
   const ip = parseIp(address);
   if (ip === undefined) throw new RangeError(`${address} is not an IP address`);
   return Buffer.from(ip.value.toString(16).padStart(ip.family === 4 ? 8 : 32, '0'), 'hex');
+}
+
+/** The text of 4 or 16 bytes. */
+export function ipText(bytes: Buffer): string {
+  return formatIp({ family: bytes.length === 4 ? 4 : 6, value: BigInt(`0x${bytes.toString('hex')}`) });
 }
 
 export function attribute(type: number, ...payload: readonly Buffer[]): Buffer {

@@ -96,11 +96,8 @@ test('in user space the daemon puts the tunnel address on a bridge, a ProviderNe
   exec('ip', 'addr', 'add', address, 'dev', 'lb0');
   const tunnel = ['type=geneve', 'options:remote_ip=172.30.9.12'];
   node.vsctl('add-port', 'br-int', 'tun0', '--', 'set', 'interface', 'tun0', ...tunnel);
-  await untilTold(t, 'True', 'TunnelAddressNotOnBridge');
-  assert.match(
-    (await told()).message,
-    /^interface lb0 has the tunnel address 172\.30\.9\.11,.* is a Linux bridge: take/,
-  );
+  const refusal = /^interface lb0 has the tunnel address 172\.30\.9\.11,.* is a Linux bridge: take/;
+  await eventually('what is in the way', async () => refusal.test((await told()).message));
 
   exec('ip', 'link', 'del', 'lb0');
   exec('ip', 'addr', 'add', address, 'dev', 'up0');
@@ -162,4 +159,20 @@ test('a daemon that waits for Open vSwitch lives, is not ready, and names what i
   );
   assert.match(line, /nowhere\.sock does not answer: .*; trying again$/);
   await node.kill('waiting');
+});
+
+test('a next hop of tunnels that comes with another MAC address is told to Open vSwitch', async () => {
+  const bridge = exec('ip', '-4', '-o', 'addr', 'show', 'to', '172.30.9.11').split(/\s+/)[1] ?? '';
+  assert.equal(bridge, 'br-tunnel');
+  const known = (): string => exec('ovs-appctl', `--target=${join(node.dir, 'ovs-vswitchd.ctl')}`, 'tnl/neigh/show');
+  const appear = (mac: string, state: string): string =>
+    exec('ip', 'neigh', 'replace', '172.30.9.12', 'lladdr', mac, 'dev', bridge, 'nud', state);
+  for (const [mac, state] of [
+    ['02:00:00:00:09:12', 'reachable'],
+    ['02:00:00:00:09:13', 'stale'],
+  ] as const) {
+    appear(mac, state);
+    await eventually(`${mac} in the switch`, () => new RegExp(`172\\.30\\.9\\.12 +${mac} +br-tunnel`).test(known()));
+  }
+  await eventually('the change to be told', () => node.hasDaemonSaid('a next hop of tunnels has another MAC address'));
 });

@@ -41,7 +41,7 @@ readinessProbe:
     path: /readyz
     port: {{ .port }}
     {{- include "isthmus.probeHost" .root | nindent 4 }}
-  periodSeconds: 5
+  periodSeconds: 2
 {{- end }}
 
 {{- define "isthmus.metricsAddress" -}}

@@ -1,5 +1,5 @@
 import { nodes } from '../../../lib/kube/resources.ts';
-import { removeTraces } from '../../apply/nodes.ts';
+import { removeLeases, removeTraces } from '../../apply/nodes.ts';
 import { command, type ExitCode } from '../../command/command.ts';
 import { findTraces } from '../../plan/traces.ts';
 import { clusterFlags, withCluster } from '../../watch/cluster.ts';
@@ -10,14 +10,15 @@ export const forget = command(
     operands: [],
     summary: 'take what Isthmus wrote off the Nodes, after helm uninstall, which does it by itself',
     description:
-      'Removes the annotations and labels that controller and daemons wrote on Nodes, and the condition NetworkUnavailable of\nthose that have left. While Isthmus is installed it writes them again.',
+      'Removes the annotations and labels that controller and daemons wrote on Nodes, and the condition NetworkUnavailable of\nthose that have left, and the leases of controller and agent. While Isthmus is installed it writes them again.',
     examples: ['isthmus nodes forget'],
   },
   clusterFlags,
   ({ flags, terminal }) =>
-    withCluster(flags, terminal, async ({ client }): Promise<ExitCode> => {
+    withCluster(flags, terminal, async ({ client, namespace }): Promise<ExitCode> => {
       const found = (await client.list(nodes)).flatMap((node) => findTraces(node) ?? []);
       for (const traces of found) await removeTraces(client, traces);
+      await removeLeases(client, namespace);
       terminal.out(`${found.length} nodes have forgotten Isthmus\n`);
       return 0;
     }),

@@ -1,0 +1,80 @@
+/**
+ * Tells Open vSwitch in user space where the next hops of tunnels are. It resolves their addresses by itself, and keeps what it heard first for
+ * fifteen minutes: no gratuitous request, no silence and no answer to the kernel changes that, so that a router or a node that
+ * comes with another MAC address is cut off for so long. The kernel knows better, for the bridge is one of its links as well.
+ */
+import type { Logger } from '../../lib/run/logger.ts';
+import * as wire from '../../lib/netlink/message.ts';
+import { RTM } from '../../lib/netlink/message.ts';
+import { openSocket, type NetlinkMessage } from '../../lib/netlink/socket.ts';
+import { callProgram, controlSockets } from '../ovs/unixctl.ts';
+
+export interface TunnelNeighboursOptions {
+  /** The bridge with the tunnel address; undefined where it is on none, or not with this datapath. */
+  readonly bridge: () => { readonly name: string; readonly index: number } | undefined;
+  /** Of the control socket of ovs-vswitchd; undefined for one elsewhere. */
+  readonly folder: string | undefined;
+  readonly log: Pick<Logger, 'info' | 'warn'>;
+}
+
+const neighbourGroup = 3;
+const NDA_DST = 1;
+const NDA_LLADDR = 2;
+const answerTimeoutMs = 2000;
+/** Lost and failed ones are not told: they say nothing of where the neighbour is. */
+const known = 0x02 /* reachable */ | 0x04 /* stale */ | 0x08 /* delay */ | 0x80; /* permanent */
+
+export class TunnelNeighbours {
+  readonly #options: TunnelNeighboursOptions;
+  readonly #socket = openSocket();
+  /** IP address → MAC address as the kernel said last. */
+  readonly #macs = new Map<string, string>();
+  /** One call after the other: the last word is the kernel's last. */
+  #calls: Promise<void> = Promise.resolve();
+
+  constructor(options: TunnelNeighboursOptions) {
+    this.#options = options;
+    this.#socket.on('message', (messages) => {
+      for (const message of messages) this.#hear(message);
+    });
+    // Messages were lost: the next of each neighbour is told as if it were the first.
+    this.#socket.on('error', () => this.#macs.clear());
+    if (options.folder !== undefined) this.#socket.addMembership(neighbourGroup);
+  }
+
+  close(): void {
+    this.#socket.close();
+  }
+
+  #hear({ type, data }: NetlinkMessage): void {
+    const bridge = this.#options.bridge();
+    if (bridge === undefined || wire.readU32(data, 4) !== bridge.index) return;
+    const attributes = wire.readAttributes(data.subarray(12));
+    const [address, hardware] = [attributes.get(NDA_DST), attributes.get(NDA_LLADDR)];
+    if (address === undefined) return;
+    const ip = wire.ipText(address);
+    if (type === RTM.DELNEIGH) this.#macs.delete(ip);
+    if (type !== RTM.NEWNEIGH || hardware?.length !== 6 || (wire.readU16(data, 8) & known) === 0) return;
+    const mac = wire.macText(hardware);
+    const before = this.#macs.get(ip);
+    if (before === mac) return;
+    this.#macs.set(ip, mac);
+    this.#calls = this.#calls.then(() => this.#set(bridge.name, ip, mac, before));
+  }
+
+  async #set(bridge: string, ip: string, mac: string, before: string | undefined): Promise<void> {
+    const { folder = '', log } = this.#options;
+    try {
+      const sockets = await controlSockets('ovs-vswitchd', folder);
+      const calls = sockets.map((socket) => callProgram(socket, 'tnl/neigh/set', [bridge, ip, mac], answerTimeoutMs));
+      const outcomes = await Promise.allSettled(calls);
+      const failed = outcomes.every(({ status }) => status === 'rejected') ? outcomes[0] : undefined;
+      if (failed?.status === 'rejected') throw failed.reason;
+      if (before !== undefined) log.info({ ip, before, mac }, 'a next hop of tunnels has another MAC address');
+    } catch (error) {
+      // A switch that starts knows none, and asks by itself.
+      this.#macs.delete(ip);
+      log.warn({ err: error, ip, mac }, 'Open vSwitch could not be told where a next hop of tunnels is');
+    }
+  }
+}
