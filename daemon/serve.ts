@@ -186,7 +186,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
           used: () => kernel.used,
           concerns: (route) => kernel.concerns(route),
           onChange,
-          onAddress: () => void addresses.refresh().then((isChanged) => isChanged && addressesChanged()),
+          onAddress: () => void addresses.refresh().then((isChanged) => isChanged && waysChanged()),
         }),
         watchRuleset('inet', onChange),
       ];
@@ -276,6 +276,8 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   });
   const tunnelNeighbours = new TunnelNeighbours({
     bridge: () => (tunnel().isOnBridge && datapathType === 'netdev' ? addresses.encap : undefined),
+    ends: () => tunnelEnds(ovs),
+    addresses: () => netlink.addresses(),
     folder: controlFolders(settings).get('ovs-vswitchd'),
     log,
   });
@@ -283,8 +285,9 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
     const node = nodes.get(settings.node);
     const networks = [...providerNetworks.entries()].map(([, one]) => one);
     if (node !== undefined) underlay.changed({ networks, node, tunnel });
+    tunnelNeighbours.greet();
   };
-  const addressesChanged = (): void => {
+  const waysChanged = (): void => {
     network.changed();
     learned.changed();
     underlayChanged();
@@ -335,11 +338,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   let knownEnds = '';
   ovs.subscribe(() => {
     const ends = tunnelEnds(ovs).join();
-    if (ends !== knownEnds) {
-      network.changed();
-      learned.changed();
-      underlayChanged();
-    }
+    if (ends !== knownEnds) waysChanged();
     knownEnds = ends;
   });
   for (const facts of [nodes, subnets, interconnects, gateways, transitSwitches])

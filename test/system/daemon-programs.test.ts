@@ -176,3 +176,12 @@ test('a next hop of tunnels that comes with another MAC address is told to Open 
   }
   await eventually('the change to be told', () => node.hasDaemonSaid('a next hop of tunnels has another MAC address'));
 });
+
+test('a node asks for the other ends of its tunnels, by which they hear of its MAC address', async () => {
+  const tunnel = ['type=geneve', 'options:remote_ip=172.30.9.77'];
+  node.vsctl('add-port', 'br-int', 'tun1', '--', 'set', 'interface', 'tun1', ...tunnel);
+  await eventually('the question', () =>
+    /^172\.30\.9\.77 dev br-tunnel/m.test(exec('ip', '-s', 'neigh', 'show', 'nud', 'all')),
+  );
+  node.vsctl('del-port', 'br-int', 'tun1');
+});
