@@ -1,7 +1,9 @@
 /** Asks the nodes of a cluster to be given back, and takes from them what Isthmus wrote. In: a client. Out: Nodes changed, and who did what. */
 import { annotation, leftReason } from '../../lib/api/names.ts';
-import { daemonSets, leases, nodes, pods } from '../../lib/kube/resources.ts';
+import { daemonSets, jobs, leases, nodes, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
+import { CommandFailed } from '../command/failure.ts';
+import { findApplier } from '../plan/hook.ts';
 import type { Traces } from '../plan/traces.ts';
 
 const daemonSet = 'isthmus-daemon';
@@ -23,6 +25,19 @@ export type Departing =
 export async function readInstallation(client: KubeClient, namespace: string): Promise<string> {
   const { metadata } = await client.get(daemonSets, { namespace, name: daemonSet });
   return metadata.uid;
+}
+
+/**
+ * `job`: undefined where a person runs the command. @throws CommandFailed where the hook runs because somebody applied it, at a time that is not
+ * that of an uninstallation
+ */
+export async function refuseAppliedHook(client: KubeClient, namespace: string, job: string | undefined): Promise<void> {
+  if (job === undefined) return;
+  const { metadata } = await client.get(jobs, { namespace, name: job });
+  const applier = findApplier((metadata.managedFields ?? []).flatMap(({ manager }) => manager ?? []));
+  if (applier === undefined) return;
+  const message = `Job ${job} is a hook of helm uninstall, and ${applier} made it as if it were part of the installation: nothing is done; leave hooks out (helm template --no-hooks) and delete the Jobs isthmus-leave and isthmus-forget`;
+  throw new CommandFailed({ code: 'HookApplied', message });
 }
 
 /** Every Node, also those whose daemon is down: it heeds that when it is back. */

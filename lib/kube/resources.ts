@@ -18,6 +18,7 @@ export const events = resource('', 'v1', 'events', 'Event', true);
 export const leases = resource('coordination.k8s.io', 'v1', 'leases', 'Lease', true);
 
 export const daemonSets = resource('apps', 'v1', 'daemonsets', 'DaemonSet', true);
+export const jobs = resource('batch', 'v1', 'jobs', 'Job', true);
 export const statefulSets = resource('apps', 'v1', 'statefulsets', 'StatefulSet', true);
 
 /** Served only where Multus or KubeVirt is installed. */

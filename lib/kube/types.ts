@@ -26,6 +26,7 @@ export interface ObjectMeta {
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
+  readonly managedFields?: readonly { readonly manager?: string }[];
   readonly ownerReferences?: readonly { readonly uid: string }[];
 }
 

@@ -11,8 +11,8 @@ import { openSocket, type NetlinkMessage } from '../../lib/netlink/socket.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { callProgram, controlSockets } from '../ovs/unixctl.ts';
-import { whoAnswers } from './neighbours.ts';
-import type { Address } from './rtnetlink-codec.ts';
+import { whoAnswers } from '../host/neighbours.ts';
+import type { Address } from '../host/rtnetlink-codec.ts';
 
 export interface TunnelNeighboursOptions {
   /** The bridge with the tunnel address; undefined where it is on none, or not with this datapath. */
