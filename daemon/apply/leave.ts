@@ -21,9 +21,12 @@ import { NftTable } from '../host/nft.ts';
 import { PodLinks } from '../host/pod-links.ts';
 import { Rtnetlink } from '../host/rtnetlink.ts';
 import { setLeftMark } from '../ovs/left-mark.ts';
-import { openLocalOvs } from '../ovs/local.ts';
+import { openLocalOvs, switchConfig, untilTakenUp } from '../ovs/local.ts';
+import { SwitchPace } from '../ovs/switch-pace.ts';
 import { planLeft } from '../plan/local-ovs.ts';
 import type { Settings } from '../settings.ts';
+import { Preparations } from '../state/preparations.ts';
+import { orLate } from '../state/until.ts';
 import { networkUnavailable } from '../watch/node.ts';
 import { openUnderlay } from './open-underlay.ts';
 
@@ -34,12 +37,15 @@ export interface LeaveOptions {
 }
 
 const retryMs = 2000;
+/** How long one try waits for ovs-vswitchd. */
+const letGoMs = 5000;
 
 /** Resolves after `signal`. */
 export async function leaveNode({ settings, signal, log }: LeaveOptions): Promise<void> {
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
   try {
     takeConfigurationAway(settings);
+    await tell(kube, settings.node, 'it is under way, and waits for Open vSwitch where that does not answer', log);
     for (;;) {
       const obstacle = await tryToLeave({ settings, signal, log });
       if (signal.aborted) return;
@@ -64,7 +70,8 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
   const kernelEvents = new KernelEvents();
   const onState = connectionLog({ log, signal, database: 'Open_vSwitch', remotes: [settings.ovs] });
   const ovs = await openLocalOvs(settings.ovs, signal, onState);
-  const target = openOvsdbTarget({ client: ovs, room: 'daemon', logger: log });
+  const reader = new SwitchPace(ovs, new Preparations());
+  const target = openOvsdbTarget({ client: ovs, room: 'daemon', logger: log, reader });
   try {
     const underlay = await openUnderlay({ client: ovs, target, netlink, kernelEvents, settings, log });
     try {
@@ -90,6 +97,10 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     target.set('node/chassis', planLeft());
     target.seal();
     await target.untilApplied();
+    // The devices of its ports go with ovs-vswitchd's next configuration.
+    await orLate((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), letGoMs);
+    const { asked, done } = switchConfig(ovs);
+    if (done < asked) return 'ovs-vswitchd has not let go of the ports of Isthmus';
     if (problems[0] !== undefined) return problems[0].message;
     setLeftMark(settings);
     return undefined;
@@ -125,7 +136,10 @@ async function tell(
           reason: leftReason,
           message: 'Isthmus was uninstalled and has given this node back; it waits for another network',
         }
-      : { reason: 'IsthmusLeaving', message: `Isthmus is uninstalled and cannot give this node back yet: ${obstacle}` };
+      : {
+          reason: 'IsthmusLeaving',
+          message: `Isthmus is being uninstalled and has not given this node back yet: ${obstacle}`,
+        };
   const conditions = [
     { type: networkUnavailable, status: 'True', ...said, lastHeartbeatTime: time, lastTransitionTime: time },
   ];
