@@ -6,6 +6,8 @@
  * connection that came in by another node (equal-cost routes of a router): translating it would break it.
  * Incoming: what this node has directed to a pod (a hostPort, a nodePort) for somebody whom the pod reaches past this node, which are
  * other nodes and pods, appears with the node's own address in the overlay, so that the answer passes here as well.
+ * What came to a pod by another node is answered past this one, so that each of the two sees half of a connection: its conntrack calls
+ * packets invalid, and kube-proxy drops those. They are no longer tracked here.
  * Subnets with rules of their own, or with an address of their own on this node, have a chain; the others share one.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
@@ -38,6 +40,18 @@ const families = [4, 6] as const;
 const words = { 4: { header: 'ip', protocol: 'ipv4' }, 6: { header: 'ip6', protocol: 'ipv6' } } as const;
 const notFirst = '  tcp flags & (fin | syn | rst | ack) != syn return';
 const masquerade = 'masquerade fully-random';
+/** After conntrack has seen a packet (-200), before anybody asks what it said. */
+const untracked = [
+  'chain halves {',
+  '  type filter hook prerouting priority mangle; policy accept;',
+  '  ct state != invalid return',
+  // One that is late in a connection to a Service must not leave untranslated. In half of a connection it is valid: conntrack takes it for a first packet.
+  `  iifname "${nodeInterface}" tcp flags & (syn | rst | ack) == ack return`,
+  `  iifname "${nodeInterface}" notrack`,
+  '  ip daddr @cluster4 notrack',
+  '  ip6 daddr @cluster6 notrack',
+  '}',
+];
 
 export function planRuleset(input: RulesetInput): Ruleset {
   const { subnets, joinNetworks, node, addresses, otherNodes } = input;
@@ -69,6 +83,7 @@ export function planRuleset(input: RulesetInput): Ruleset {
       }),
     ),
     '}',
+    ...(node === undefined ? [] : untracked),
     '',
   ];
   return { text: lines.join('\n'), problems };

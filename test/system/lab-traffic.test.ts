@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
-import { waitFor } from '../lab/run.ts';
+import { run, waitFor } from '../lab/run.ts';
 import { addWorkload, removeWorkload, waitForPods, outsideOf } from './workload.ts';
 
 describe('traffic', () => {
@@ -66,6 +66,26 @@ describe('traffic', () => {
       });
       for (const pod of ['a', 'c']) await lab.ping(router.netns, await address(cluster, pod));
       assert.equal(await lab.fetchName(router.netns, await address(cluster, 'c')), 'c');
+    }
+  });
+
+  it('comes in past the node of the pod, where nodes drop what conntrack calls invalid, as kube-proxy does', async () => {
+    const router = lab.router('tor');
+    const nodes = lab.cluster('east').nodes.map(({ name }) => lab.ns('east', name));
+    const drop = 'add rule inet proxy forward ct state invalid drop';
+    const chain = 'add chain inet proxy forward { type filter hook forward priority filter; policy accept; }';
+    await Promise.all(
+      nodes.map((netns) => run(['nft', '-f', '-'], { netns, input: `add table inet proxy\n${chain}\n${drop}\n` })),
+    );
+    try {
+      for (const pod of ['a', 'c']) {
+        const target = await address('east', pod);
+        await lab.ping(router.netns, target);
+        // One connection after the other takes the one way or the other.
+        for (let round = 0; round < 6; round += 1) assert.equal(await lab.fetchName(router.netns, target), pod);
+      }
+    } finally {
+      await Promise.all(nodes.map((netns) => run(['nft', 'delete', 'table', 'inet', 'proxy'], { netns })));
     }
   });
 
