@@ -180,9 +180,9 @@ export class TestNode {
   }
 
   async kill(name: string, signal: NodeJS.Signals = 'SIGKILL'): Promise<void> {
-    const child = this.#children.get(name);
+    const [child, isRunning] = [this.#children.get(name), this.runs(name)];
     this.#children.delete(name);
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || !isRunning) return;
     child.kill(signal);
     await once(child, 'exit');
   }
@@ -190,6 +190,11 @@ export class TestNode {
   /** Freezes a process (SIGSTOP), or lets it go on (SIGCONT). */
   signal(name: string, signal: NodeJS.Signals): void {
     this.#children.get(name)?.kill(signal);
+  }
+
+  runs(name: string): boolean {
+    const child = this.#children.get(name);
+    return child !== undefined && child.exitCode === null && child.signalCode === null;
   }
 
   log(name: string): string {

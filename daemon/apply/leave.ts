@@ -23,6 +23,7 @@ import { Rtnetlink } from '../host/rtnetlink.ts';
 import { setLeftMark } from '../ovs/left-mark.ts';
 import { openLocalOvs, switchConfig, untilTakenUp } from '../ovs/local.ts';
 import { SwitchPace } from '../ovs/switch-pace.ts';
+import { callProgram, controlSockets } from '../ovs/unixctl.ts';
 import { planLeft } from '../plan/local-ovs.ts';
 import type { Settings } from '../settings.ts';
 import { Preparations } from '../state/preparations.ts';
@@ -39,6 +40,8 @@ export interface LeaveOptions {
 const retryMs = 2000;
 /** How long one try waits for ovs-vswitchd. */
 const letGoMs = 5000;
+/** How long one try waits for the answer of ovn-controller. */
+const answerMs = 2000;
 
 /** Resolves after `signal`. */
 export async function leaveNode({ settings, signal, log }: LeaveOptions): Promise<void> {
@@ -97,6 +100,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     target.set('node/chassis', planLeft());
     target.seal();
     await target.untilApplied();
+    await restartController(settings, log);
     // The devices of its ports go with ovs-vswitchd's next configuration.
     await orLate((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), letGoMs);
     const { asked, done } = switchConfig(ovs);
@@ -113,6 +117,20 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     kernelEvents.close();
     netlink.close();
     await ovs.close();
+  }
+}
+
+/**
+ * An ovn-controller that loses its settings keeps a core busy: that of OVN 25.03 wakes up for routes of the kernel and reads none before it
+ * is a chassis. One that starts without settings waits for them.
+ */
+async function restartController({ ovsRundir }: Settings, log: Pick<Logger, 'info'>): Promise<void> {
+  try {
+    for (const socket of await controlSockets('ovn-controller', ovsRundir))
+      await callProgram(socket, 'exit', ['--restart'], answerMs);
+  } catch (error) {
+    // It may be dead, and leaves a socket then, or run where its sockets are not to be seen.
+    log.info({ err: error }, 'ovn-controller was not ended');
   }
 }
 

@@ -104,6 +104,7 @@ test('the daemon gives the node back, says so, and a restart does the same', asy
   assert.doesNotMatch(node.vsctl('get', 'open', '.', 'external_ids'), /ovn-remote|ovn-encap|hostname/);
   assert.doesNotMatch(node.vsctl('--columns=name', 'list', 'Port'), /ovn0|mirror0|_h"/);
   assert.ok(existsSync(join(node.dir, 'isthmus-left')), 'the pods of the switch are told');
+  await eventually('an ovn-controller that knows of the chassis to end', () => !node.runs('ovn-controller'));
   const { metadata } = await cluster.admin.get(nodes, { name: 'n1' });
   assert.equal(metadata.annotations?.[annotation.chassis], undefined);
 
@@ -116,6 +117,7 @@ test('the daemon gives the node back, says so, and a restart does the same', asy
 
 test('the request is taken back: the next daemon serves the node, and the switch keeps what it has', async () => {
   await node.kill('daemon', 'SIGTERM');
+  node.startController();
   await cluster.annotateNode({ [annotation.leave]: null });
   await node.startDaemon(cluster.kubeconfig, ...flags());
   await eventually('the node to be ready', async () => (await told()) === 'NetworkReady');
