@@ -12,8 +12,11 @@ export function run(program: string, args: readonly string[], input = ''): Promi
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, { timeout: timeoutMs, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
       if (error === null) resolve(stdout);
-      else
-        reject(new ProgramError(`${program} ${args.join(' ')}: ${stderr.trim() || error.message}`, { cause: error }));
+      else {
+        const why =
+          error.killed === true ? `it did not end within ${timeoutMs / 1000} s` : stderr.trim() || error.message;
+        reject(new ProgramError(`${program} ${args.join(' ')}: ${why}`, { cause: error }));
+      }
     });
     // The program may end before it has read everything; its exit status tells why.
     child.stdin?.on('error', () => undefined);
