@@ -31,6 +31,17 @@ describe('verification', () => {
     assert.ok(verify(wellPair().east, wellPair().west).length > 30);
   });
 
+  it('wants an agent that leads, for the conditions are its own', () => {
+    assert.deepEqual(
+      failed(({ east }) => Object.assign(east, { lease: undefined, workloads: [] })),
+      ['east agent: no agent has ever led here: there is no Lease kube-system/isthmus-interconnect'],
+    );
+    assert.deepEqual(
+      failed(({ east }) => Object.assign(east.lease ?? {}, { holder: '' })),
+      ['east agent: no agent leads: the last one gave up the lease'],
+    );
+  });
+
   it('wants every condition to be true', () => {
     assert.deepEqual(
       failed(({ east }) => spoil(east, 'DataplaneProtected', 'OnePathLeft', 'one path only')),

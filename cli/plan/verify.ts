@@ -5,6 +5,7 @@
 import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { plural } from '../render/units.ts';
 import { conditionOf, type RemoteCluster, type Snapshot } from '../state/snapshot.ts';
+import { checkAgent } from './diagnose/link.ts';
 import { pairsOf } from './diagnose/tunnels.ts';
 import { deniedTo, whyNotOffered } from './diagnose/prefixes.ts';
 import { routesOf } from './routes.ts';
@@ -29,6 +30,7 @@ function checksOf(near: Snapshot, far: Snapshot | undefined): readonly Check[] {
     ];
   const remotes = far === undefined ? near.remotes : near.remotes.filter(({ name }) => name === far.label);
   return [
+    agentCheck(near),
     ...conditionChecks(near),
     ...portChecks(near),
     ...remoteChecks(near, remotes, far),
@@ -36,6 +38,13 @@ function checksOf(near: Snapshot, far: Snapshot | undefined): readonly Check[] {
     ...(far === undefined ? [] : routeChecks(near, far)),
     ...leftOvers(near),
   ];
+}
+
+/** Where none leads, the conditions are those of an agent that is gone. */
+function agentCheck(near: Snapshot): Check {
+  const { state, evidence, causes } = checkAgent({ near, far: undefined, peer: undefined });
+  const isWell = state !== 'failed';
+  return { cluster: near.label, name: 'agent', isWell, evidence: isWell ? evidence : (causes[0]?.message ?? evidence) };
 }
 
 function conditionChecks({ label, interconnect }: Snapshot): readonly Check[] {
