@@ -77,7 +77,7 @@ describe('two clusters, a hub, real OVN', () => {
     token = await bed.token('east');
     await Promise.all([bed.join('east', token), bed.join('west', await bed.token('west'))]);
     for (const cluster of ['east', 'west'] as const) bed.reportTunnels(cluster, gateways[cluster]);
-    echoes.push(startEcho(bed.netns('peast'), flowPort));
+    echoes.push(await startEcho(bed.netns('peast'), flowPort));
   });
   after(async () => {
     for (const echo of echoes) echo.kill('SIGKILL');

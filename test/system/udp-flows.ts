@@ -25,8 +25,13 @@ export interface FlowResult {
   readonly lostAtMs: readonly number[];
 }
 
-export function startEcho(namespace: string, port: number): ChildProcess {
-  return startEnd(namespace, ['echo', String(port)], 'ignore');
+/** Answers from now on: its port is bound. */
+export async function startEcho(namespace: string, port: number): Promise<ChildProcess> {
+  const child = startEnd(namespace, ['echo', String(port)], ['ignore', 'pipe', 'inherit']);
+  const output = child.stdout as Readable;
+  const [said] = await Promise.race([once(output, 'data'), once(child, 'exit')]);
+  if (!(said instanceof Buffer)) throw new Error(`the echo in ${namespace} ended with ${String(said)}`);
+  return child;
 }
 
 /** Sends from now on. @returns ends it, and gives what came of it */
@@ -57,8 +62,9 @@ function startEnd(namespace: string, argv: readonly string[], stdio: StdioOption
 
 function echo(port: number): void {
   const socket = createSocket('udp4');
-  socket.on('message', (message, { address, port: from }) => socket.send(message, from, address));
-  socket.bind(port);
+  // An answer that cannot leave is lost as one on the way is; without the function its error would end the program.
+  socket.on('message', (message, { address, port: from }) => socket.send(message, from, address, () => undefined));
+  socket.bind(port, () => process.stdout.write('bound\n'));
 }
 
 interface Sent {
