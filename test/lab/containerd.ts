@@ -11,7 +11,7 @@ import { cniSocket } from './rooms.ts';
 import { run } from './run.ts';
 
 /** containerd keeps what the API of Kubernetes made in this namespace of its own. */
-const criNamespace = 'k8s.io';
+export const criNamespace = 'k8s.io';
 
 /** Where a node's containerd answers. */
 export function containerdSocket(node: Pick<NodeLayout, 'dir'>): string {
@@ -36,7 +36,7 @@ export async function startContainerd(node: NodeLayout): Promise<void> {
   const { dir, netns } = node;
   const config = join(dir, 'containerd.toml');
   mkdirSync(cniConf(node), { recursive: true });
-  writeFileSync(config, configOf(node));
+  writeFileSync(config, containerdConfig(placesOf(node)));
   const component: Component = {
     dir,
     name: 'containerd',
@@ -70,12 +70,33 @@ export async function startAndAsk(node: NodeLayout, component: Component): Promi
   }
 }
 
-function configOf(node: NodeLayout): string {
+/** Where a containerd has what. */
+export interface ContainerdPlaces {
+  readonly root: string;
+  readonly state: string;
+  readonly socket: string;
+  readonly cniBin: string;
+  readonly cniConf: string;
+  /** Network namespaces of pods in `state`, in place of the folder that the whole machine has for them. */
+  readonly hasOwnNamespaces: boolean;
+}
+
+function placesOf(node: NodeLayout): ContainerdPlaces {
+  return {
+    root: join(node.dir, 'containerd/root'),
+    state: stateDir(node),
+    socket: containerdSocket(node),
+    cniBin: cniBin(node),
+    cniConf: cniConf(node),
+    hasOwnNamespaces: true,
+  };
+}
+
+export function containerdConfig(places: ContainerdPlaces): string {
   const text = (value: string): string => JSON.stringify(value);
-  const { dir } = node;
   return `version = 2
-root = ${text(join(dir, 'containerd/root'))}
-state = ${text(stateDir(node))}
+root = ${text(places.root)}
+state = ${text(places.state)}
 # Those that would look for disks, or make folders of their own elsewhere on the machine.
 disabled_plugins = [
   "io.containerd.internal.v1.opt",
@@ -86,19 +107,19 @@ disabled_plugins = [
   "io.containerd.snapshotter.v1.zfs",
 ]
 [grpc]
-address = ${text(containerdSocket(node))}
+address = ${text(places.socket)}
 [plugins."io.containerd.grpc.v1.cri"]
 sandbox_image = ${text(imageName)}
-netns_mounts_under_state_dir = true
+netns_mounts_under_state_dir = ${places.hasOwnNamespaces}
 # A machine that is itself a container may not let a process be spared from the kernel's memory killer.
 restrict_oom_score_adj = true
 [plugins."io.containerd.grpc.v1.cri".cni]
-bin_dir = ${text(cniBin(node))}
-conf_dir = ${text(cniConf(node))}
+bin_dir = ${text(places.cniBin)}
+conf_dir = ${text(places.cniConf)}
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
 runtime_type = "io.containerd.runc.v2"
 [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc.options]
-Root = ${text(join(dir, 'containerd/runc'))}
+Root = ${text(join(places.state, '../runc'))}
 `;
 }
 

@@ -7,7 +7,8 @@ import { dirname } from 'node:path';
 import { restoreBuffers } from './buffers.ts';
 import { killComponent, processesOf } from './component.ts';
 import { publicStateDir, realStateDir } from './layout.ts';
-import { podProcesses, removeLeftovers } from './leftovers.ts';
+import { podProcesses } from './cgroups.ts';
+import { removeLeftovers } from './leftovers.ts';
 import { deleteNamespaces, namespacesOf, ownerOf } from './network.ts';
 import { run, waitFor } from './run.ts';
 

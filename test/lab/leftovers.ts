@@ -3,27 +3,10 @@
  * in folders of the machine. All is found by what it belongs to: a cgroup named after the lab, a path below its directory.
  */
 import { createHash } from 'node:crypto';
-import { globSync, readdirSync, readFileSync, rmdirSync, rmSync, statSync } from 'node:fs';
+import { globSync, readFileSync, rmdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { NodeLayout } from './layout.ts';
+import { cgroupFolders, cgroupOf, cgroupRoots, entriesOf, removeIfEmpty, unlessGone } from './cgroups.ts';
 import { run } from './run.ts';
-
-/** The cgroup of a node's pods. */
-export function cgroupParent(lab: string, node: Pick<NodeLayout, 'cluster' | 'name'>): string {
-  return `${cgroupOf(lab)}/${node.cluster}-${node.name}`;
-}
-
-function cgroupOf(lab: string): string {
-  return `/isthmus-lab/${lab}`;
-}
-
-/** The processes in the cgroups of a lab's pods; they are no children of anything that the lab started. */
-export function podProcesses(lab: string): number[] {
-  const pids = cgroupFolders(cgroupOf(lab)).flatMap((folder) =>
-    (unlessGone(() => readFileSync(join(folder, 'cgroup.procs'), 'utf8')) ?? '').split('\n'),
-  );
-  return [...new Set(pids.filter(Boolean).map(Number))];
-}
 
 /** Mount points below a directory, those mounted last before those they may lie on. */
 export function mountsBelow(dir: string): string[] {
@@ -75,43 +58,4 @@ function removeCachedResults(dir: string): void {
   }
   removeIfEmpty(results);
   removeIfEmpty(folder);
-}
-
-/** A cgroup in every hierarchy that has it. */
-function cgroupRoots(name: string): string[] {
-  const root = '/sys/fs/cgroup';
-  return ['', ...entriesOf(root)].map((hierarchy) => join(root, hierarchy, name)).filter(isFolder);
-}
-
-/** The folders of a cgroup and of all below it in every hierarchy, those below before those above. */
-function cgroupFolders(name: string): string[] {
-  return cgroupRoots(name).flatMap(foldersOf);
-}
-
-function foldersOf(folder: string): string[] {
-  const below = entriesOf(folder).map((name) => join(folder, name));
-  return [...below.filter(isFolder).flatMap(foldersOf), folder];
-}
-
-function entriesOf(folder: string): string[] {
-  return unlessGone(() => readdirSync(folder)) ?? [];
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-/** Another lab may be about to use the folder. */
-function removeIfEmpty(folder: string): void {
-  unlessGone(() => rmdirSync(folder), ['ENOENT', 'ENOTEMPTY', 'EBUSY']);
-}
-
-/** Other labs take away what is theirs meanwhile, and one folder may be found under two names. */
-function unlessGone<T>(act: () => T, codes: readonly string[] = ['ENOENT', 'ENODEV', 'ENOTDIR']): T | undefined {
-  try {
-    return act();
-  } catch (error) {
-    if (codes.includes((error as NodeJS.ErrnoException).code ?? '')) return undefined;
-    throw error;
-  }
 }

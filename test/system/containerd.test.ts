@@ -7,7 +7,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { imageName } from '../lab/cri/image.ts';
 import { openLab } from '../lab/lib/lab.ts';
 import { checkout } from '../lab/layout.ts';
-import { podProcesses } from '../lab/leftovers.ts';
+import { podProcesses } from '../lab/cgroups.ts';
 import { run, tryRun, waitFor } from '../lab/run.ts';
 import { ContainerdBed } from './containerd-bed.ts';
 import { addWorkload, longestGapMs, removeWorkload, waitForPods } from './workload.ts';

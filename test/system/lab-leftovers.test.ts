@@ -7,7 +7,8 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import { cgroupParent, mountsBelow, podProcesses, removeLeftovers } from '../lab/leftovers.ts';
+import { cgroupParent, podProcesses } from '../lab/cgroups.ts';
+import { mountsBelow, removeLeftovers } from '../lab/leftovers.ts';
 import { run } from '../lab/run.ts';
 
 /** As containerd makes ids of containers. */

@@ -8,7 +8,7 @@ import { containerdSocket } from '../containerd.ts';
 import { CriClient } from '../cri/client.ts';
 import type { Sandbox as ListedSandbox } from '../cri/messages.ts';
 import type { ClusterLayout, Lab, NodeLayout } from '../layout.ts';
-import { cgroupParent } from '../leftovers.ts';
+import { cgroupParent } from '../cgroups.ts';
 import { run } from '../run.ts';
 import type { Pod } from './pod.ts';
 import { containerConfigs, labelsOf, sandboxConfig } from './sandbox-config.ts';
