@@ -1,6 +1,6 @@
 /**
- * A cluster's control plane: etcd, kube-apiserver and the controllers that make namespaces end and Deployments work,
- * in the cluster's namespace. A loopback port of the root namespace leads to the API (forward.ts).
+ * A cluster's control plane: etcd, kube-apiserver and the controllers that make namespaces end and Deployments work, for kubelets
+ * all controllers and the scheduler, in the cluster's namespace. A loopback port of the root namespace leads to the API (forward.ts).
  */
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { randomBytes } from 'node:crypto';
@@ -9,7 +9,8 @@ import { openKube } from '../../lib/kube/client.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { startAndWait, startComponent, writeWhole } from './component.ts';
 import { startForward } from './forward.ts';
-import type { ClusterLayout } from './layout.ts';
+import { type ClusterLayout, runsKubelets } from './layout.ts';
+import { managementAddress } from './network.ts';
 import { writePki } from './pki.ts';
 import { tool } from './tools.ts';
 
@@ -30,18 +31,60 @@ export async function startControlPlane(cluster: ClusterLayout): Promise<KubeCli
   const { dir } = cluster;
   const pki = join(dir, 'pki');
   mkdirSync(pki, { recursive: true });
-  const token = randomBytes(24).toString('hex');
-  await writePki(pki, ['127.0.0.1', cluster.address]);
-  writeFileSync(join(pki, 'tokens.csv'), `${token},admin,admin,system:masters\n`, { mode: 0o600 });
-  writeKubeconfig(join(dir, 'kubeconfig'), `https://127.0.0.1:${String(cluster.apiPort)}`, pki, { token });
-  writeKubeconfig(join(dir, 'internal.kubeconfig'), 'https://127.0.0.1:6443', pki, { token });
+  await writePki(pki, ['127.0.0.1', cluster.address, managementAddress(cluster), serviceAddress(cluster)]);
+  const users = usersOf(cluster);
+  const known = users.map(({ token, user, group }) => `${token},${user},${user},${group}\n`);
+  writeFileSync(join(pki, 'tokens.csv'), known.join(''), { mode: 0o600 });
+  for (const { file, server, token } of users) writeKubeconfig(file, server, pki, { token });
   await startEtcd(cluster);
   await startForward({ ...cluster, target: 6443 });
   const probe = openKube({ kubeconfig: join(dir, 'kubeconfig'), userAgent: 'lab', patienceMs: 0 });
   await startAndWait(apiServer(cluster, pki), () => isReady(probe), 120_000);
   await probe.close();
   await startComponent(controllerManager(cluster));
+  if (runsKubelets(cluster)) await startComponent(scheduler(cluster));
   return openAdmin(cluster);
+}
+
+interface User {
+  /** The kubeconfig that has the token. */
+  readonly file: string;
+  readonly server: string;
+  readonly token: string;
+  readonly user: string;
+  readonly group: string;
+}
+
+function usersOf(cluster: ClusterLayout): User[] {
+  const { dir, apiPort } = cluster;
+  const token = (): string => randomBytes(24).toString('hex');
+  const admin = { token: token(), user: 'admin', group: 'system:masters' };
+  const server = `https://${managementAddress(cluster)}:6443`;
+  const proxy = { token: token(), server, user: 'system:kube-proxy', group: '' };
+  return [
+    { ...admin, file: join(dir, 'kubeconfig'), server: `https://127.0.0.1:${apiPort}` },
+    { ...admin, file: join(dir, 'internal.kubeconfig'), server: 'https://127.0.0.1:6443' },
+    ...(runsKubelets(cluster) ? [{ ...proxy, file: proxyKubeconfig(cluster) }] : []),
+    ...cluster.nodes
+      .filter(({ runtime }) => runtime === 'kubelet')
+      .map(({ dir: folder, name }) => ({
+        file: join(folder, 'kubelet.kubeconfig'),
+        server,
+        token: token(),
+        user: `system:node:${name}`,
+        group: 'system:nodes',
+      })),
+  ];
+}
+
+/** Of kube-proxy on the nodes. */
+export function proxyKubeconfig({ dir }: Pick<ClusterLayout, 'dir'>): string {
+  return join(dir, 'kube-proxy.kubeconfig');
+}
+
+/** Of the Service `kubernetes`. */
+function serviceAddress({ serviceCidr }: ClusterLayout): string {
+  return serviceCidr.replace(/\d+\/\d+$/, '1');
 }
 
 /** A client with all rights in a cluster whose API server was ready once; to be closed by the caller. */
@@ -112,7 +155,7 @@ function apiServer(cluster: ClusterLayout, pki: string): Parameters<typeof start
       '--etcd-servers=http://127.0.0.1:2379',
       '--bind-address=0.0.0.0',
       '--secure-port=6443',
-      `--advertise-address=${cluster.address}`,
+      `--advertise-address=${runsKubelets(cluster) ? managementAddress(cluster) : cluster.address}`,
       `--service-cluster-ip-range=${cluster.serviceCidr}`,
       '--authorization-mode=Node,RBAC',
       `--tls-cert-file=${pki}/apiserver.crt`,
@@ -121,16 +164,34 @@ function apiServer(cluster: ClusterLayout, pki: string): Parameters<typeof start
       '--service-account-issuer=https://kubernetes.default.svc',
       `--service-account-key-file=${pki}/service-account.pub`,
       `--service-account-signing-key-file=${pki}/service-account.key`,
-      // The lab's pods get no service-account volume; without this the API would refuse pods until a token exists.
-      '--disable-admission-plugins=ServiceAccount',
+      ...(runsKubelets(cluster) ? forKubelets(pki) : forBareNodes),
       '--enable-priority-and-fairness=false',
       '--profiling=false',
     ],
   };
 }
 
+// The lab's pods get no service-account volume; without this the API would refuse pods until a token exists.
+const forBareNodes = ['--disable-admission-plugins=ServiceAccount'];
+
+function forKubelets(pki: string): string[] {
+  return [
+    '--enable-admission-plugins=NodeRestriction',
+    '--allow-privileged=true',
+    `--kubelet-client-certificate=${pki}/kubelet-client.crt`,
+    `--kubelet-client-key=${pki}/kubelet-client.key`,
+    '--kubelet-preferred-address-types=InternalIP',
+  ];
+}
+
 function controllerManager(cluster: ClusterLayout): Parameters<typeof startComponent>[0] {
   const { dir, netns } = cluster;
+  const pki = join(dir, 'pki');
+  const all = [
+    '--controllers=*',
+    `--root-ca-file=${pki}/ca.crt`,
+    `--service-account-private-key-file=${pki}/service-account.key`,
+  ];
   return {
     dir,
     name: 'kube-controller-manager',
@@ -140,9 +201,15 @@ function controllerManager(cluster: ClusterLayout): Parameters<typeof startCompo
       `--kubeconfig=${join(dir, 'internal.kubeconfig')}`,
       '--leader-elect=false',
       '--secure-port=0',
-      `--controllers=${controllers.join(',')}`,
+      ...(runsKubelets(cluster) ? all : [`--controllers=${controllers.join(',')}`]),
       '--concurrent-gc-syncs=4',
       '--profiling=false',
     ],
   };
+}
+
+function scheduler({ dir, netns }: ClusterLayout): Parameters<typeof startComponent>[0] {
+  const access = `--kubeconfig=${join(dir, 'internal.kubeconfig')}`;
+  const argv = [tool('kube-scheduler'), access, '--leader-elect=false', '--secure-port=0', '--profiling=false'];
+  return { dir, name: 'kube-scheduler', netns, argv };
 }

@@ -2,8 +2,10 @@
  * Gives a lab back what a user killed or froze: dead processes start with their recorded command line, stopped ones
  * continue. Supervised ones are labd's work, and labd itself is healed here.
  */
+import { existsSync } from 'node:fs';
 import { startAndAsk } from './containerd.ts';
 import { type Component, componentsIn, pidOf, startComponent, stateOf } from './component.ts';
+import { cutPower, switchOn } from './kubelet/machine.ts';
 import { configureGateway } from './lan.ts';
 import type { Lab, NodeLayout } from './layout.ts';
 import { configureNodeAddress } from './network.ts';
@@ -68,10 +70,17 @@ async function startAgain(lab: Lab, component: Component): Promise<void> {
     .flatMap((cluster): readonly NodeLayout[] => cluster.nodes)
     .find((n) => n.dir === component.dir);
   if (node !== undefined && component.name === 'containerd') return startAndAsk(node, component);
+  if (node !== undefined && component.name === 'machine') return startMachineAgain(lab, node);
   await startComponent(component);
   const lan = lab.lans.find((one) => one.dir === component.dir);
   if (component.name === 'ovs-vswitchd' && lan !== undefined) await configureGateway(lan);
   if (component.name !== 'ovs-vswitchd' || node === undefined) return;
   await waitForBridge(node);
   await configureNodeAddress(lab, node);
+}
+
+/** After a power cut it has new links. */
+async function startMachineAgain(lab: Lab, node: NodeLayout): Promise<void> {
+  if (existsSync(`/run/netns/${node.netns}`)) await cutPower(lab, node);
+  await switchOn(lab, node);
 }

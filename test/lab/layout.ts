@@ -16,8 +16,8 @@ export interface NodeLayout {
   readonly address: string;
   readonly labels: Readonly<Record<string, string>>;
   readonly ovn: string;
-  /** Who makes its pods: the lab itself, or a containerd on the node. */
-  readonly runtime: 'bare' | 'containerd';
+  /** Who makes its pods: the lab itself, a containerd on the node, or a kubelet with one. */
+  readonly runtime: 'bare' | 'containerd' | 'kubelet';
 }
 export interface ClusterLayout {
   readonly name: string;
@@ -209,6 +209,11 @@ export function hubRemotes(hub: HubLayout, database: HubDatabase): string {
 /** The namespace of a pod. */
 export function podNetns(lab: Lab, cluster: string, namespace: string, pod: string): string {
   return `${lab.name}-${cluster}-${namespace}-${pod}`;
+}
+
+/** Whether its nodes are machines with kubelets, on which the chart runs everything of Isthmus. */
+export function runsKubelets(cluster: Pick<ClusterLayout, 'nodes'>): boolean {
+  return cluster.nodes.some(({ runtime }) => runtime === 'kubelet');
 }
 
 export function isGateway(node: NodeLayout): boolean {

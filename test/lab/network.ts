@@ -1,23 +1,48 @@
 /**
  * The lab's network: one namespace per host, all on one bridge in `<lab>-net`. A control plane, the hub and the
- * routers have a kernel uplink; a node's uplink belongs to its OVS (node.ts). Nothing is added to the root namespace.
+ * routers have a kernel uplink; a node's uplink belongs to its OVS (node.ts). Machines with kubelets reach their API server
+ * by a second link and bridge, as Open vSwitch takes the first one. Nothing is added to the root namespace.
  */
 import { readdirSync, existsSync } from 'node:fs';
-import type { Lab } from './layout.ts';
-import { underlayPrefixLength } from './layout.ts';
+import type { Lab, NodeLayout } from './layout.ts';
+import { runsKubelets, underlayPrefixLength } from './layout.ts';
 import { run, tryRun } from './run.ts';
 
 export interface Host {
   readonly netns: string;
   readonly address: string;
-  readonly kind: 'kernel' | 'node';
+  /** `machine`: a kernel's host that forwards, as a node with a kubelet is. */
+  readonly kind: 'kernel' | 'node' | 'machine';
+  readonly isManaged?: boolean;
+}
+
+interface Link {
+  readonly netns: string;
+  readonly name: 'up0' | 'mgmt0';
+  readonly bridge: 'br0' | 'br1';
+}
+
+/** Of a managed host on the second network. */
+export function managementAddress({ address }: Pick<Host, 'address'>): string {
+  return address.replace(/^172\.30\./, '172.31.');
+}
+
+function linksOf({ netns, isManaged = false }: Host): Link[] {
+  const links: Link[] = [{ netns, name: 'up0', bridge: 'br0' }];
+  return isManaged ? [...links, { netns, name: 'mgmt0', bridge: 'br1' }] : links;
+}
+
+export function hostOf({ netns, address, runtime }: NodeLayout): Host {
+  return runtime === 'kubelet'
+    ? { netns, address, kind: 'machine', isManaged: true }
+    : { netns, address, kind: 'node' };
 }
 
 function hostsOf(lab: Lab): Host[] {
   return [
     ...lab.clusters.flatMap((cluster) => [
-      { netns: cluster.netns, address: cluster.address, kind: 'kernel' as const },
-      ...cluster.nodes.map((node) => ({ netns: node.netns, address: node.address, kind: 'node' as const })),
+      { netns: cluster.netns, address: cluster.address, kind: 'kernel' as const, isManaged: runsKubelets(cluster) },
+      ...cluster.nodes.map(hostOf),
     ]),
     ...(lab.hub ? [{ netns: lab.hub.netns, address: lab.hub.address, kind: 'kernel' as const }] : []),
     ...lab.routers.map((router) => ({ netns: router.netns, address: router.address, kind: 'kernel' as const })),
@@ -27,50 +52,60 @@ function hostsOf(lab: Lab): Host[] {
 /** Makes all namespaces and links. Every host's uplink is `up0`. */
 export async function makeNetwork(lab: Lab): Promise<void> {
   const hosts = hostsOf(lab);
+  const links = hosts.flatMap(linksOf);
   await run(['ip', '-batch', '-'], {
     input: [lab.netns, ...lab.lans.map((lan) => lan.netns), ...hosts.map((host) => host.netns)]
       .map((name) => `netns add ${name}`)
       .join('\n'),
   });
   await run(['ip', '-n', lab.netns, '-batch', '-'], {
-    input: `link add br0 type bridge\nlink set br0 up alias ${lab.dir}\nlink set lo up`,
+    input: [
+      `link add br0 type bridge\nlink set br0 up alias ${lab.dir}\nlink set lo up`,
+      ...(hosts.some(({ isManaged }) => isManaged) ? ['link add br1 type bridge\nlink set br1 up'] : []),
+    ].join('\n'),
   });
   await run(['ip', '-batch', '-'], {
-    input: hosts
-      .map((host, at) => `link add up0 netns ${host.netns} type veth peer name p${String(at)} netns ${lab.netns}`)
+    input: links
+      .map(({ netns, name }, at) => `link add ${name} netns ${netns} type veth peer name p${at} netns ${lab.netns}`)
       .join('\n'),
   });
   await run(['ip', '-n', lab.netns, '-batch', '-'], {
-    input: hosts.map((_, at) => `link set p${String(at)} master br0 up`).join('\n'),
+    input: links.map(({ bridge }, at) => `link set p${at} master ${bridge} up`).join('\n'),
   });
   await Promise.all(hosts.map((host) => configureHost(lab, host)));
 }
 
 /** Adds one host to the network of a lab that is up. */
 export async function addHost(lab: Lab, host: Host): Promise<void> {
-  // The name of a link has fifteen bytes; a host that is not of the topology is told from the others by its address.
-  const port = `x${host.address.split('.').slice(2).join('-')}`;
-  // A namespace that was deleted keeps its links until the kernel has come to it.
-  await tryRun(['ip', '-n', lab.netns, 'link', 'del', port]);
-  await run(['ip', '-batch', '-'], {
-    input: `netns add ${host.netns}\nlink add up0 netns ${host.netns} type veth peer name ${port} netns ${lab.netns}`,
-  });
-  await run(['ip', '-n', lab.netns, 'link', 'set', port, 'master', 'br0', 'up']);
+  await run(['ip', 'netns', 'add', host.netns]);
+  for (const { netns, name, bridge } of linksOf(host)) {
+    // The name of a link has fifteen bytes; a host that is not of the topology is told from the others by its address.
+    const port = `${bridge === 'br0' ? 'x' : 'y'}${host.address.split('.').slice(2).join('-')}`;
+    // A namespace that was deleted keeps its links until the kernel has come to it.
+    await tryRun(['ip', '-n', lab.netns, 'link', 'del', port]);
+    await run(['ip', 'link', 'add', name, 'netns', netns, 'type', 'veth', 'peer', 'name', port, 'netns', lab.netns]);
+    await run(['ip', '-n', lab.netns, 'link', 'set', port, 'master', bridge, 'up']);
+  }
   await configureHost(lab, host);
 }
 
 async function configureHost(lab: Lab, host: Host): Promise<void> {
+  const { address, netns, kind, isManaged = false } = host;
   const lines = ['link set lo up', 'link set up0 up'];
-  if (host.kind === 'kernel') lines.push(`addr add ${host.address}/${String(underlayPrefixLength)} dev up0`);
-  const router = lab.routers.find((r) => r.netns === host.netns);
+  if (kind !== 'node') lines.push(`addr add ${address}/${underlayPrefixLength} dev up0`);
+  if (isManaged)
+    lines.push('link set mgmt0 up', `addr add ${managementAddress(host)}/${underlayPrefixLength} dev mgmt0`);
+  const router = lab.routers.find((r) => r.netns === netns);
   if (router) lines.push(`addr add ${router.outside} dev lo`);
-  await run(['ip', '-n', host.netns, '-batch', '-'], { input: lines.join('\n') });
+  const gateway = lab.routers[0];
+  if (kind === 'machine' && gateway) lines.push(`route add default via ${gateway.address} dev up0`);
+  await run(['ip', '-n', netns, '-batch', '-'], { input: lines.join('\n') });
   // Otherwise the userspace datapath sees packets whose checksum nobody finished, and TCP fails.
-  await run(['ethtool', '-K', 'up0', 'tx', 'off'], { netns: host.netns });
+  for (const { name } of linksOf(host)) await run(['ethtool', '-K', name, 'tx', 'off'], { netns });
   // The address lies on br-phys. The kernel would answer for it on up0, too, by another MAC address, to which tunnels are lost.
-  if (host.kind === 'node') await run(['sysctl', '-q', '-w', 'net.ipv4.conf.up0.arp_ignore=1'], { netns: host.netns });
-  if (host.kind === 'node' || router)
-    await run(['sysctl', '-q', '-w', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1'], { netns: host.netns });
+  if (kind === 'node') await run(['sysctl', '-q', '-w', 'net.ipv4.conf.up0.arp_ignore=1'], { netns });
+  if (kind !== 'kernel' || router)
+    await run(['sysctl', '-q', '-w', 'net.ipv4.ip_forward=1', 'net.ipv6.conf.all.forwarding=1'], { netns });
 }
 
 /** The node's own address lies on br-phys, an OVS port: it is lost whenever ovs-vswitchd dies, and set again by whoever starts it. */

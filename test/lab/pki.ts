@@ -7,6 +7,7 @@ import {
   BasicConstraintsExtension,
   ExtendedKeyUsage,
   ExtendedKeyUsageExtension,
+  type Extension,
   KeyUsageFlags,
   KeyUsagesExtension,
   SubjectAlternativeNameExtension,
@@ -16,7 +17,7 @@ import {
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const lifetimeMs = 365 * 24 * 3600 * 1000;
 
-/** Writes `ca.crt`, `apiserver.{crt,key}` and `service-account.{key,pub}` into a directory. */
+/** Writes `ca.crt`, `apiserver.{crt,key}`, `kubelet-client.{crt,key}` and `service-account.{key,pub}` into a directory. */
 export async function writePki(dir: string, addresses: readonly string[]): Promise<void> {
   const validity = { notBefore: new Date(Date.now() - 3600_000), notAfter: new Date(Date.now() + lifetimeMs) };
   const authorityKeys = await makeKeys();
@@ -28,29 +29,28 @@ export async function writePki(dir: string, addresses: readonly string[]): Promi
     signingAlgorithm: algorithm,
     extensions: [new BasicConstraintsExtension(true, 0, true), new KeyUsagesExtension(KeyUsageFlags.keyCertSign, true)],
   });
-  const serverKeys = await makeKeys();
-  const server = await X509CertificateGenerator.create({
-    ...validity,
-    serialNumber: '02',
-    subject: 'CN=kube-apiserver',
-    issuer: authority.subject,
-    publicKey: serverKeys.publicKey,
-    signingKey: authorityKeys.privateKey,
-    signingAlgorithm: algorithm,
-    extensions: [
-      new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
-      new SubjectAlternativeNameExtension([
-        ...addresses.map((value) => ({ type: 'ip' as const, value })),
-        ...['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'].map((value) => ({
-          type: 'dns' as const,
-          value,
-        })),
-      ]),
-    ],
-  });
+  const write = async (file: string, serialNumber: string, subject: string, extensions: Extension[]): Promise<void> => {
+    const { publicKey, privateKey } = await makeKeys();
+    const issuer = { issuer: authority.subject, signingKey: authorityKeys.privateKey, signingAlgorithm: algorithm };
+    const named = { ...validity, ...issuer, serialNumber, subject, publicKey, extensions };
+    const certificate = await X509CertificateGenerator.create(named);
+    writeFileSync(join(dir, `${file}.crt`), certificate.toString('pem'));
+    writeFileSync(join(dir, `${file}.key`), await pemOf(privateKey), { mode: 0o600 });
+  };
+  await write('apiserver', '02', 'CN=kube-apiserver', [
+    new ExtendedKeyUsageExtension([ExtendedKeyUsage.serverAuth]),
+    new SubjectAlternativeNameExtension([
+      ...addresses.map((value) => ({ type: 'ip' as const, value })),
+      ...['localhost', 'kubernetes', 'kubernetes.default', 'kubernetes.default.svc'].map((value) => ({
+        type: 'dns' as const,
+        value,
+      })),
+    ]),
+  ]);
+  // By this the API server may do anything at kubelets.
+  const client = new ExtendedKeyUsageExtension([ExtendedKeyUsage.clientAuth]);
+  await write('kubelet-client', '03', 'CN=kube-apiserver, O=system:masters', [client]);
   writeFileSync(join(dir, 'ca.crt'), authority.toString('pem'));
-  writeFileSync(join(dir, 'apiserver.crt'), server.toString('pem'));
-  writeFileSync(join(dir, 'apiserver.key'), await pemOf(serverKeys.privateKey), { mode: 0o600 });
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   writeFileSync(join(dir, 'service-account.key'), privateKey.export({ type: 'sec1', format: 'pem' }), { mode: 0o600 });
   writeFileSync(join(dir, 'service-account.pub'), publicKey.export({ type: 'spki', format: 'pem' }));

@@ -3,7 +3,7 @@ import { openAdmin } from './control-plane.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { type Component, lastLines, stateOf } from './component.ts';
 import { allComponents } from './heal.ts';
-import { type ClusterLayout, isSpeaker, type Lab, type NodeLayout, type RouterLayout } from './layout.ts';
+import { type ClusterLayout, isSpeaker, type Lab, type NodeLayout, type RouterLayout, runsKubelets } from './layout.ts';
 import { runs } from './rooms.ts';
 import { vtysh } from './router.ts';
 import { tryRun, waitFor } from './run.ts';
@@ -77,6 +77,8 @@ function explain(
 
 function clusterChecks(lab: Lab, cluster: ClusterLayout, kube: KubeClient): Check[] {
   const checks: Check[] = [];
+  // Nothing of Isthmus is there until it is installed.
+  if (runsKubelets(cluster)) return [];
   const controller = { dir: cluster.dir, name: 'controller' };
   if (runs(lab, 'daemon') && runs(lab, 'controller')) {
     const daemons = cluster.nodes.map((node) => ({ dir: node.dir, name: 'daemon' }));
@@ -137,7 +139,8 @@ async function isJoined(lab: Lab, kube: KubeClient): Promise<true | string> {
 
 function routerChecks(lab: Lab, router: RouterLayout): Check[] {
   if (!runs(lab, 'speaker') || !runs(lab, 'controller')) return [];
-  const speakers = lab.clusters.flatMap((cluster) => cluster.nodes.filter(isSpeaker));
+  const speakers = lab.clusters.flatMap((cluster) => (runsKubelets(cluster) ? [] : cluster.nodes.filter(isSpeaker)));
+  if (speakers.length === 0) return [];
   const culprits = speakers.flatMap(({ dir }) => ['speaker', 'gobgpd'].map((name) => ({ dir, name })));
   const what = `${router.name}: BGP sessions with ${String(speakers.length)} nodes, routes received`;
   return [{ what, culprits, ask: () => areEstablished(router, speakers) }];

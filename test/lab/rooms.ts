@@ -1,6 +1,5 @@
 /** Isthmus's own processes in a lab: their command lines, as the chart's workloads would have them. All are supervised. */
 import { existsSync } from 'node:fs';
-import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { accountKubeconfig, chartConflist } from './chart.ts';
@@ -16,12 +15,12 @@ import {
   type NodeLayout,
   type Room,
 } from './layout.ts';
-import { tool } from './tools.ts';
+import { cacheFolder, tool } from './tools.ts';
 
 export const node24: string = join(checkout, 'node_modules/.bin/node');
 const systemNamespace = 'kube-system';
 const roomEnv = {
-  NODE_COMPILE_CACHE: join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'isthmus/node'),
+  NODE_COMPILE_CACHE: cacheFolder('node'),
   // As a URL: this variable is split at blanks, and a module's name has no other way to hold them.
   NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, 'keep-compiled.mjs')).href}`,
 };

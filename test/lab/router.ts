@@ -2,7 +2,7 @@
 import { chmodSync, chownSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Component, fileExists, startAndWait } from './component.ts';
-import { isSpeaker, type Lab, type RouterLayout } from './layout.ts';
+import { isSpeaker, type Lab, type NodeLayout, type RouterLayout } from './layout.ts';
 import { run } from './run.ts';
 
 /** Starts zebra and bgpd; `vtysh --vty_socket <router dir>` works once it returns. */
@@ -49,9 +49,14 @@ function frr(router: RouterLayout, name: 'zebra' | 'bgpd', more: readonly string
   };
 }
 
+/** On kubelets users label the nodes that speak, whenever they like. */
+function mayPeer(node: NodeLayout): boolean {
+  return isSpeaker(node) || node.runtime === 'kubelet';
+}
+
 function renderBgp(lab: Lab, router: RouterLayout): string {
   const neighbours = lab.clusters.flatMap((cluster) =>
-    cluster.nodes.filter(isSpeaker).map((node) => ({ address: node.address, asn: cluster.asn, text: node.netns })),
+    cluster.nodes.filter(mayPeer).map((node) => ({ address: node.address, asn: cluster.asn, text: node.netns })),
   );
   return [
     `hostname ${router.name}`,

@@ -1,6 +1,7 @@
-/** Where the pinned Go programs are: ISTHMUS_TOOLS, or what the Makefile says. */
+/** Where the pinned Go programs are, ISTHMUS_TOOLS or what the Makefile says, and what else is kept for all labs. */
 import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { checkout } from './layout.ts';
 
@@ -14,4 +15,9 @@ export function tool(name: string): string {
   const path = join(folder, name);
   if (!existsSync(path)) throw new Error(`${path} is missing: build the pinned tools with \`make tools\``);
   return path;
+}
+
+/** A folder of things that are made once, for all labs and checkouts. */
+export function cacheFolder(name: string): string {
+  return join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'isthmus', name);
 }

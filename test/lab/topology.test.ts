@@ -59,7 +59,19 @@ test('a node has the runtime it names, else that of its cluster, else none of it
   const runtimes = lab.clusters.flatMap((each) => each.nodes.map(({ runtime }) => runtime));
   assert.deepEqual(runtimes, ['containerd', 'bare', 'bare']);
   const bad = { clusters: [{ ...cluster, runtime: 'docker' }] };
-  assert.throws(() => checkTopology(bad, 'mine.yaml'), /runtime: must be bare or containerd/);
+  assert.throws(() => checkTopology(bad, 'mine.yaml'), /runtime: must be bare, containerd or kubelet/);
+});
+
+test('kubelets are on all nodes of a lab or on none, and leave the hub to the chart', () => {
+  const machines = { ...cluster, runtime: 'kubelet' };
+  assert.equal(checkTopology({ clusters: [machines] }, 'mine.yaml').clusters[0]?.runtime, 'kubelet');
+  const other = { ...cluster, name: 'west' };
+  for (const [wrong, reason] of [
+    [{ clusters: [machines, other] }, /all nodes of all clusters/],
+    [{ clusters: [machines], hub: {} }, /hub: .*chart/],
+    [{ clusters: [machines], lans: [{ name: 'lan', gateways: [{ addresses: ['10.20.0.1/24'] }] }] }, /lans: /],
+  ] as const)
+    assert.throws(() => checkTopology(wrong, 'mine.yaml'), reason);
 });
 
 test('every host has a namespace, a directory and an address of its own', () => {

@@ -19,8 +19,8 @@ const ovn = z
   .regex(/^\d\d\.\d\d$/, 'must be an OVN version such as 25.03')
   .optional();
 const labels = z.record(z.string(), z.string()).default({});
-/** What makes the pods of a node: the lab itself as bare namespaces, or a containerd of the node's own. */
-const runtime = z.enum(['bare', 'containerd'], 'must be bare or containerd').optional();
+/** What makes the pods of a node: the lab itself as bare namespaces, a containerd of the node's own, or a kubelet with one. */
+const runtime = z.enum(['bare', 'containerd', 'kubelet'], 'must be bare, containerd or kubelet').optional();
 
 const cluster = z.strictObject({
   name,
@@ -89,9 +89,20 @@ const topology = z
         `nodes of ${c.name} (pods and bin are taken)`,
         context,
       );
+    reportMixture(value, context);
   });
 
 export type Topology = z.infer<typeof topology>;
+
+/** On kubelets the chart runs all that the lab would run, so the lab must run none of it. */
+function reportMixture(value: Pick<Topology, 'clusters' | 'hub' | 'lans'>, context: z.RefinementCtx): void {
+  const runtimes = value.clusters.flatMap((c) => c.nodes.map((node) => node.runtime ?? c.runtime ?? 'bare'));
+  if (!runtimes.includes('kubelet')) return;
+  const refuse = (message: string): void => context.addIssue({ code: 'custom', message });
+  if (runtimes.some((one) => one !== 'kubelet')) refuse('where one node has a kubelet, all nodes of all clusters must');
+  if (value.hub !== undefined) refuse('hub: on kubelets the chart runs the hub (hub.enabled)');
+  if (value.lans.length > 0) refuse('lans: not there for kubelets');
+}
 
 function reportDuplicates(names: readonly string[], where: string, context: z.RefinementCtx): void {
   for (const twice of new Set(names.filter((n, i) => names.indexOf(n) !== i))) {

@@ -23,6 +23,8 @@ import { startControlPlane } from './control-plane.ts';
 import { takeDown } from './down.ts';
 import { directoriesOf, healLab } from './heal.ts';
 import { homeOfHub, makeTokens, startHub } from './hub.ts';
+import { imageStore } from './kubelet/image-store.ts';
+import { makeMachine, waitForNodes } from './kubelet/machine.ts';
 import { startLan } from './lan.ts';
 import {
   checkout,
@@ -35,6 +37,7 @@ import {
   realStateDir,
   recordFile,
   type Room,
+  runsKubelets,
 } from './layout.ts';
 import { makeNetwork, namespacesOf } from './network.ts';
 import { applyAll, type Manifest } from './objects.ts';
@@ -106,11 +109,13 @@ async function make(options: UpOptions): Promise<Lab> {
     );
   makeStateDir(options.name);
   for (const dir of directoriesOf(lab)) mkdirSync(dir, { recursive: true });
-  for (const node of lab.clusters.flatMap(({ nodes }) => nodes)) makeCniBin(node);
+  const [machines, others] = [lab.clusters.filter(runsKubelets), lab.clusters.filter((one) => !runsKubelets(one))];
+  for (const node of others.flatMap(({ nodes }) => nodes)) makeCniBin(node);
   writeRecord(record);
   raiseBuffers();
   await makeNetwork(lab);
   options.say('namespaces and links');
+  const store = machines.length > 0 ? imageStore().then(announce(options, 'images')) : Promise.resolve('');
   const [api, accounts] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const steps = { api: api.promise, accounts: accounts.promise };
   const hub = lab.hub && startHub(lab, lab.hub, steps).then(announce(options, 'hub'));
@@ -123,15 +128,17 @@ async function make(options: UpOptions): Promise<Lab> {
   await Promise.all([
     ...lab.routers.map((router) => startRouter(lab, router).then(announce(options, `router ${router.name}`))),
     ...lab.lans.map((lan) => startLan(lab, lan).then(announce(options, `lan ${lan.name}`))),
-    ...lab.clusters.map((cluster) => startCluster(lab, cluster, progress(cluster))),
+    ...others.map((cluster) => startCluster(lab, cluster, progress(cluster))),
+    ...machines.map((cluster) => startMachines(lab, cluster, { say: options.say, store })),
     hub,
     tokens,
   ]);
-  await startComponent({
-    dir: lab.dir,
-    name: 'labd',
-    argv: [node24, join(checkout, 'test/lab/labd/main.ts'), lab.name],
-  });
+  if (others.length > 0)
+    await startComponent({
+      dir: lab.dir,
+      name: 'labd',
+      argv: [node24, join(checkout, 'test/lab/labd/main.ts'), lab.name],
+    });
   writeRecord({ ...record, isComplete: true });
   return lab;
 }
@@ -163,6 +170,24 @@ async function startCluster(lab: Lab, cluster: ClusterLayout, progress: Progress
   ]);
   await Promise.all(clusterRooms(lab, cluster).map(startComponent));
   say(`${cluster.name}: Isthmus's processes started`);
+}
+
+/** A cluster of machines: Kubernetes, and nothing of Isthmus, which users install. */
+async function startMachines(
+  lab: Lab,
+  cluster: ClusterLayout,
+  { say, store }: { readonly say: (step: string) => void; readonly store: Promise<string> },
+): Promise<void> {
+  const kube = await startControlPlane(cluster);
+  try {
+    say(`${cluster.name}: Kubernetes API`);
+    const images = await store;
+    await Promise.all(cluster.nodes.map((node) => makeMachine(lab, cluster, node, images)));
+    await waitForNodes(kube, cluster);
+    say(`${cluster.name}: kubelets have registered ${cluster.nodes.map(({ name }) => name).join(', ')}`);
+  } finally {
+    await kube.close();
+  }
 }
 
 async function startContainerds(cluster: ClusterLayout, say: (step: string) => void): Promise<void> {

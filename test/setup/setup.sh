@@ -1,15 +1,18 @@
 #!/usr/bin/env bash
 # Makes a bare Debian machine with Node 20, npm, Go and gcc ready for the lab and the tests. Every part looks first whether its
-# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|ovn-<version>] …
-# (packages, modules, tools and shim by default)
+# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|ovn-<version>] …
+# (packages, modules, tools and shim by default; cluster: what a lab of kubelets needs besides)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr bird2 gobgpd openbgpd exabgp etcd-server
   iproute2 iputils-ping ethtool nftables conntrack socat tcpdump procps jq curl containerd runc busybox-static)
 programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp cnitool bandwidth loopback portmap tuning)
+cluster_packages=(buildah debootstrap iptables util-linux)
+cluster_programs=(kubelet kube-proxy kube-scheduler)
 kubernetes=v1.34.4
 
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/isthmus
 started=${EPOCHREALTIME/./}
 say() { local us=$((${EPOCHREALTIME/./} - started)); printf '%4d.%d s  %s\n' $((us / 1000000)) $((us / 100000 % 10)) "$*"; }
 stop() { printf 'cannot go on: %s\n' "$*" >&2; exit 1; }
@@ -83,31 +86,39 @@ go_present() { command -v go >/dev/null || stop 'go is not on PATH. It builds ku
 tools_path() {
   go_present
   local id
-  id=$( (cd test/tools && cat go.mod go.sum tools.go && go version && echo "$kubernetes ${KUBEBUILDER_ASSETS:-}") | sha256sum | cut -c1-16)
-  echo "${XDG_CACHE_HOME:-$HOME/.cache}/isthmus/tools/$id"
+  id=$( (cd test/tools && cat go.mod go.sum ./*.go && go version && echo "$kubernetes ${KUBEBUILDER_ASSETS:-}") | sha256sum | cut -c1-16)
+  echo "$cache/tools/$id"
 }
 
-setup_tools() {
-  local folder; folder=$(tools_path)
-  if tools_complete "$folder"; then say 'Go tools: present'; return; fi
+setup_tools() { setup_programs 'Go tools' 'ten minutes on two cores' tools.go "${programs[@]}"; }
+setup_cluster() {
+  setup_packages
+  install_packages "${cluster_packages[@]}"
+  setup_programs 'kubelet and its like' 'five minutes on two cores' clusters.go "${cluster_programs[@]}"
+}
+
+# setup_programs WHAT DURATION FILE NAME…: FILE imports the programs
+setup_programs() {
+  local what=$1 duration=$2 file=$3 folder; folder=$(tools_path); shift 3
+  if has_programs "$folder" "$@"; then say "$what: present"; return; fi
   mkdir -p "$(dirname "$folder")"
   exec 9>"$folder.lock"
-  flock -n 9 || { say 'Go tools: another build is under way, waiting for it'; flock 9; }
-  if tools_complete "$folder"; then say 'Go tools: present'; return; fi
-  say 'Go tools: building (once; ten minutes on two cores)'
-  build_tools "$folder"
-  say 'Go tools: built'
+  flock -n 9 || { say "$what: another build is under way, waiting for it"; flock 9; }
+  if has_programs "$folder" "$@"; then say "$what: present"; return; fi
+  say "$what: building (once; $duration)"
+  build_programs "$folder" "$file"
+  say "$what: built"
 }
-tools_complete() { local name; for name in "${programs[@]}"; do [ -x "$1/$name" ] || return 1; done; }
+has_programs() { local folder=$1 name; shift; for name in "$@"; do [ -x "$folder/$name" ] || return 1; done; }
 
-build_tools() {
-  local folder=$1 next log name skip=
+build_programs() {
+  local folder=$1 file=$2 next log name skip=
   next=$(mktemp -d "$folder.XXXXXX"); log=$next.log
   for name in kube-apiserver kubectl; do
     if [ -x "${KUBEBUILDER_ASSETS:-/nonexistent}/$name" ]; then ln -s "$KUBEBUILDER_ASSETS/$name" "$next/$name"; skip="$skip $name"; fi
   done
   local version=k8s.io/component-base/version wanted=() path
-  for path in $(sed -n 's/^\t_ "\(.*\)"$/\1/p' test/tools/tools.go); do
+  for path in $(sed -n 's/^\t_ "\(.*\)"$/\1/p' "test/tools/$file"); do
     case "$skip " in *" ${path##*/} "*) ;; *) wanted+=("$path") ;; esac
   done
   # Helm takes the Kubernetes it renders for from its build, and from an untagged build something ancient.
@@ -115,8 +126,8 @@ build_tools() {
   (cd test/tools && CGO_ENABLED=0 with_progress "$log" go build -v -trimpath -o "$next/" \
     -ldflags "-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=34 -X ${helm}Major=1 -X ${helm}Minor=34" "${wanted[@]}") ||
     { tail -20 "$log" >&2; rm -rf "$next"; stop 'go build of the tools failed (see above)'; }
-  chmod 755 "$next"
-  rm -rf "$folder"; mv "$next" "$folder"; rm -f "$log"
+  mkdir -p "$folder"
+  mv -f "$next"/* "$folder/"; rm -rf "$next" "$log"
 }
 
 # --- CNI shim --------------------------------------------------------------------------------------------------------
@@ -161,8 +172,10 @@ for part in "$@"; do
     tools) setup_tools ;;
     shim) setup_shim ;;
     tools-path) tools_path ;;
+    cache) echo "$cache" ;;
+    cluster) setup_cluster ;;
     ovn-*) setup_tree "${part#ovn-}" ;;
     base-*=*) setup_base "${part#base-}" ;;
-    *) stop "setup.sh knows packages, modules, tools, shim, tools-path and ovn-<version>, not $part" ;;
+    *) stop "setup.sh knows packages, modules, tools, shim, tools-path, cache, cluster and ovn-<version>, not $part" ;;
   esac
 done

@@ -1,0 +1,75 @@
+/** What a fresh installation gives: pods that Kubernetes and routers reach, Services by kube-proxy, and how much memory a node pays. */
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { openLab } from '../lab/lib/lab.ts';
+import { onMachine } from '../lab/kubelet/machine.ts';
+import { run, waitFor } from '../lab/run.ts';
+import { namespace, User } from './user.ts';
+
+interface Pods {
+  readonly items: readonly {
+    readonly metadata: { readonly name: string };
+    readonly status: {
+      readonly containerStatuses?: readonly { readonly restartCount: number; readonly name: string }[];
+    };
+  }[];
+}
+
+describe('clusters as helm installed them', () => {
+  const user = new User(openLab());
+  const { lab } = user;
+  const { clusters } = lab.layout;
+
+  it('all containers run since the first try', async () => {
+    for (const { name } of clusters) {
+      const pods = JSON.parse(await lab.kubectl(name, ['-n', namespace, 'get', 'pods', '-o', 'json'])) as Pods;
+      const restarts = pods.items.flatMap(({ metadata, status }) =>
+        (status.containerStatuses ?? [])
+          .filter(({ restartCount }) => restartCount > 0)
+          .map((one) => `${metadata.name}/${one.name}: ${one.restartCount}`),
+      );
+      assert.deepEqual(restarts, []);
+    }
+  });
+
+  it('Kubernetes reaches pods: exec, logs, probes', async () => {
+    const said = await lab.kubectl('east', ['-n', 'demo', 'exec', 'web-2', '--', 'echo', 'here']);
+    assert.equal(said, 'here\n');
+    await lab.kubectl('east', ['-n', 'demo', 'logs', 'web-2']);
+  });
+
+  it('a Service has endpoints in pods of all nodes, from pods and from nodes', async () => {
+    const service = {
+      apiVersion: 'v1',
+      kind: 'Service',
+      metadata: { name: 'web', namespace: 'demo' },
+      spec: { selector: { app: 'web' }, ports: [{ port: 80, targetPort: 8080 }] },
+    };
+    await lab.kubectl('east', ['apply', '-f', '-'], JSON.stringify(service));
+    const get = ['-n', 'demo', 'get', 'service', 'web', '-o', 'jsonpath={.spec.clusterIP}'];
+    const url = `http://${await lab.kubectl('east', get)}/`;
+    const ask = ['curl', '-sS', '--max-time', '5', url];
+    const node = lab.cluster('east').nodes[1];
+    assert.ok(node);
+    const sources: readonly [string, () => Promise<string>][] = [
+      ['pod', () => run(ask, { netns: lab.ns('east', 'demo/web-1') })],
+      ['node', () => run(onMachine(node, ask))],
+    ];
+    for (const [source, answer] of sources) {
+      const names = new Set<string>();
+      await waitFor(`answers of all pods to a ${source}`, async () => {
+        names.add((await answer().catch((error: unknown) => (error as Error).message)).trim());
+        return ['web-1', 'web-2', 'web-3'].every((name) => names.has(name)) || [...names].join(', ');
+      });
+    }
+  });
+
+  it('the router has routes to the pods of all clusters', async () => {
+    const routes = await lab.vtysh('tor', 'show ip route bgp');
+    for (const { podCidr } of clusters) assert.match(routes, new RegExp(podCidr.replaceAll('.', String.raw`\.`)));
+  });
+
+  it('the command says that all is well', async () => {
+    for (const { name } of clusters) await user.run(name, ['isthmus', 'ic', 'verify']);
+  });
+});

@@ -1,0 +1,33 @@
+/** A node that loses power: the same pods come back, with the addresses they had. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cutPower, switchOn } from '../lab/kubelet/machine.ts';
+import { openLab } from '../lab/lib/lab.ts';
+import { waitFor } from '../lab/run.ts';
+import { User } from './user.ts';
+
+/** From the start of the machine: containerd, kubelet, Open vSwitch, the daemon and the pods come up one after the other. */
+const patienceMs = 90_000;
+
+test('a node whose power was cut has its pods back, with their addresses', async (context) => {
+  const user = new User(openLab());
+  const { lab } = user;
+  const cluster = lab.cluster('east');
+  const node = cluster.nodes[1];
+  assert.ok(node);
+  const before = await lab.addressOf('east', 'demo/web-2');
+  await cutPower(lab.layout, node);
+  assert.equal(await lab.answers(lab.ns('east', 'demo/web-1'), before), false);
+  await sleep(3000);
+  const sinceMs = performance.now();
+  await switchOn(lab.layout, node);
+  await waitFor(
+    `an answer of web-2 on ${node.name}`,
+    async () => (await lab.answers(lab.ns('east', 'demo/web-1'), before)) || 'no echo reply',
+    patienceMs,
+  );
+  context.diagnostic(`answered ${((performance.now() - sinceMs) / 1000).toFixed(1)} s after the start of the machine`);
+  await user.namePods(cluster, 'demo');
+  assert.equal(await lab.addressOf('east', 'demo/web-2'), before);
+});

@@ -1,0 +1,159 @@
+/**
+ * What users of Isthmus do in a lab of kubelets: helm, kubectl and isthmus, with README's own command lines, and pods of their own.
+ * Who calls: `make cluster`, the scenarios beside this file.
+ */
+import { join } from 'node:path';
+import { bgpManifests } from '../lab/cluster-objects.ts';
+import { answerCommand, imageName } from '../lab/cri/image.ts';
+import { namePods } from '../lab/kubelet/pods.ts';
+import { checkout, type ClusterLayout } from '../lab/layout.ts';
+import type { LabHandle } from '../lab/lib/lab.ts';
+import { run, type RunResult, tryRun, waitFor } from '../lab/run.ts';
+import { tool } from '../lab/tools.ts';
+
+export const namespace = 'kube-system';
+const chart = 'charts/isthmus';
+/** Longer than any --timeout in a command line, so that the program itself says what it waited for. */
+const timeoutMs = 400_000;
+
+export class User {
+  readonly lab: LabHandle;
+
+  constructor(lab: LabHandle) {
+    this.lab = lab;
+  }
+
+  /** A program of a command line in the README, in the checkout, with the kubeconfig of a cluster. @throws Error unless it exits with 0 */
+  run(cluster: string, argv: readonly string[]): Promise<string> {
+    return run(commandOf(argv), { env: this.#env(cluster), timeoutMs });
+  }
+
+  tryRun(cluster: string, argv: readonly string[]): Promise<RunResult> {
+    return tryRun(commandOf(argv), { env: this.#env(cluster), timeoutMs });
+  }
+
+  #env(cluster: string): Record<string, string> {
+    const path = `${join(tool('helm'), '..')}:${process.env['PATH'] ?? ''}`;
+    return { KUBECONFIG: join(this.lab.cluster(cluster).dir, 'kubeconfig'), PATH: path };
+  }
+
+  helm(cluster: string, command: 'install' | 'upgrade', sets: readonly string[] = []): Promise<string> {
+    const more = sets.flatMap((one) => ['--set', one]);
+    const kept = command === 'upgrade' ? ['--reuse-values'] : [];
+    return this.run(cluster, ['helm', command, 'isthmus', join(checkout, chart), '-n', namespace, ...kept, ...more]);
+  }
+
+  uninstall(cluster: string): Promise<string> {
+    return this.run(cluster, ['helm', 'uninstall', 'isthmus', '-n', namespace]);
+  }
+
+  /** Installs a cluster and labels its gateways and speakers; the first cluster also has the hub. `sets` are further values. */
+  async install(cluster: string, sets: readonly string[] = []): Promise<void> {
+    const { podCidr, nodes } = this.lab.cluster(cluster);
+    const [home] = this.lab.layout.clusters;
+    const hub = [
+      'hub.enabled=true',
+      `hub.address=${this.#hubAddress()}`,
+      'hub.storage.hostPath=/var/lib/isthmus/hub',
+      `hub.nodeSelector.kubernetes\\.io/hostname=${nodes[0]?.name ?? ''}`,
+    ];
+    const values = [`clusterName=${cluster}`, `networking.podCIDR=${podCidr}`, 'networking.datapathType=netdev'];
+    await this.helm(cluster, 'install', [...values, ...(home?.name === cluster ? hub : []), ...sets]);
+    const labels = ['ovn.kubernetes.io/ic-gw=true', 'ovn.kubernetes.io/bgp=true'];
+    const gateways = nodes.slice(-2).map(({ name }) => name);
+    await this.run(cluster, ['kubectl', 'label', '--overwrite', 'node', ...gateways, ...labels]);
+  }
+
+  /** `host:port` of the hub, on the first node of the first cluster. */
+  hub(): string {
+    return `${this.#hubAddress()}:6650`;
+  }
+
+  #hubAddress(): string {
+    return this.lab.layout.clusters[0]?.nodes[0]?.address ?? '';
+  }
+
+  /** Until all nodes are Ready. @throws Error with what they say when the time is over */
+  async untilReady(cluster: string, patienceMs = 180_000): Promise<void> {
+    const { nodes } = this.lab.cluster(cluster);
+    await waitFor(
+      `all nodes of ${cluster} to be Ready`,
+      async () => {
+        const { stdout } = await this.tryRun(cluster, ['kubectl', 'get', 'nodes', '--no-headers']);
+        return (stdout.match(/ Ready /g) ?? []).length === nodes.length || stdout;
+      },
+      patienceMs,
+      500,
+    );
+  }
+
+  /** Until `isthmus ic verify` finds all well in all clusters. @throws Error with what it says when the time is over */
+  async untilWell(): Promise<void> {
+    const waits = this.lab.layout.clusters.map(({ name }) =>
+      waitFor(
+        `isthmus ic verify to find all well in ${name}`,
+        async () => {
+          const { code, stdout } = await this.tryRun(name, ['isthmus', 'ic', 'verify']);
+          return code === 0 || stdout;
+        },
+        120_000,
+        1000,
+      ),
+    );
+    await Promise.all(waits);
+  }
+
+  /** Makes a cluster a member of the hub. */
+  async join(cluster: string): Promise<void> {
+    const hub = this.hub();
+    const home = this.lab.layout.clusters[0]?.name ?? '';
+    const token = (await this.run(home, ['isthmus', 'ic', 'token', '--hub', hub, '--cluster', cluster])).trim();
+    await this.helm(cluster, 'upgrade', [`interconnect.hub=${hub}`, `interconnect.token=${token}`]);
+  }
+
+  /** A pod on each node, called web-1, web-2 …, that answer pings and HTTP with their names; their namespaces have names afterwards. */
+  async runPods(cluster: string, space: string): Promise<void> {
+    const { nodes } = this.lab.cluster(cluster);
+    const pods = nodes.map(({ name }, at) => podManifest(space, `web-${at + 1}`, name));
+    const objects = [{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: space } }, ...pods];
+    const list = { apiVersion: 'v1', kind: 'List', items: objects };
+    await this.lab.kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(list));
+    await this.namePods(this.lab.cluster(cluster), space);
+  }
+
+  async namePods(cluster: ClusterLayout, space: string): Promise<void> {
+    const kube = this.lab.kube(cluster.name);
+    try {
+      await namePods(this.lab.layout, cluster, kube, { namespace: space });
+    } finally {
+      await kube.close();
+    }
+  }
+
+  /** An operator's BGP objects: each router a peer, all subnets announced. */
+  async peer(cluster: string): Promise<void> {
+    const list = { apiVersion: 'v1', kind: 'List', items: bgpManifests(this.lab.layout, this.lab.cluster(cluster)) };
+    await this.lab.kubectl(cluster, ['apply', '-f', '-'], JSON.stringify(list));
+  }
+}
+
+function commandOf(argv: readonly string[]): readonly string[] {
+  const [program = '', ...rest] = argv;
+  return [program === 'isthmus' ? join(checkout, 'cli/bin/isthmus') : tool(program), ...rest];
+}
+
+function podManifest(space: string, name: string, node: string): object {
+  const env = [{ name: 'POD_NAME', value: name }];
+  const probe = { httpGet: { path: '/', port: 8080 }, periodSeconds: 5 };
+  const container = { name: 'web', image: imageName, imagePullPolicy: 'Never', command: answerCommand, env };
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: space, labels: { app: 'web' } },
+    spec: {
+      nodeName: node,
+      terminationGracePeriodSeconds: 1,
+      containers: [{ ...container, readinessProbe: probe }],
+    },
+  };
+}
