@@ -359,6 +359,14 @@ test('a program that starts slowly is not killed for it: what is asked whether i
       assert.deepEqual(startupProbe?.httpGet, livenessProbe?.httpGet, `${name}/${container}`);
 });
 
+test('a new version of the chart restarts no pod by itself', () => {
+  for (const { metadata, spec } of whole) {
+    const { labels } =
+      (spec as { template?: { metadata?: { labels?: object } } } | undefined)?.template?.metadata ?? {};
+    assert.doesNotMatch(JSON.stringify(labels ?? {}), /version|helm\.sh\/chart/, metadata.name);
+  }
+});
+
 test('the daemon sees the control sockets of the programs that it watches', () => {
   const all = new Map(workloads(defaults));
   const containerOf = (workload: string, name: string): Container => {

@@ -5,6 +5,12 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
+{{- /* Labels of pods: without versions, so that a new chart restarts only those whose image or command line is another. */}}
+{{- define "isthmus.podLabels" -}}
+app.kubernetes.io/part-of: isthmus
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
 {{- define "isthmus.image" -}}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
 {{- end }}
@@ -42,6 +48,18 @@ readinessProbe:
     port: {{ .port }}
     {{- include "isthmus.probeHost" .root | nindent 4 }}
   periodSeconds: 2
+{{- end }}
+
+{{- /* Probes of a server of a database. Use: its name in /run/ovn */}}
+{{- define "isthmus.databaseProbes" -}}
+startupProbe:
+  exec: { command: [ovsdb-client, --timeout=5, list-dbs, "unix:/run/ovn/{{ . }}.sock"] }
+  timeoutSeconds: 6
+  periodSeconds: 1
+  failureThreshold: 180
+readinessProbe:
+  exec: { command: [ovsdb-client, --timeout=5, list-dbs, "unix:/run/ovn/{{ . }}.sock"] }
+  timeoutSeconds: 6
 {{- end }}
 
 {{- define "isthmus.metricsAddress" -}}
