@@ -87,6 +87,11 @@ export class User {
     );
   }
 
+  /** Until all pods of a workload, `kind/name`, are of its newest template and ready. @throws Error with what kubectl says */
+  async untilRolledOut(cluster: string, workload: string): Promise<void> {
+    await this.lab.kubectl(cluster, ['-n', namespace, 'rollout', 'status', workload, '--timeout=120s']);
+  }
+
   /** Until `isthmus ic verify` finds all well in all clusters. @throws Error with what it says when the time is over */
   async untilWell(): Promise<void> {
     const waits = this.lab.layout.clusters.map(({ name }) =>
