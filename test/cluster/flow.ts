@@ -1,10 +1,10 @@
 /** Packets at a steady rate within a cluster and between clusters while something is done, none of which may be lost. */
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Lab } from '../lab/layout.ts';
+import { expiredSessions, undisturbed } from '../system/bfd-sessions.ts';
 import { sendFlows, startEcho, type FlowResult } from '../system/udp-flows.ts';
 import type { User } from './user.ts';
 
@@ -20,18 +20,17 @@ const calmMs = 2000;
  * sessions are up. @throws AssertionError when a packet was lost
  */
 export async function loseNothing(context: TestContext, user: User, act: () => Promise<unknown>): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    const sinceMs = Date.now();
-    try {
-      await tryOnce(context, user, act);
-      return;
-    } catch (error) {
-      const expired = expiredSessions(user.lab.layout, sinceMs);
-      if (!(error instanceof assert.AssertionError) || expired.length === 0 || tries === 3) throw error;
-      context.diagnostic(`tried again: ${error.message}, and BFD sessions expired: ${expired.join('; ')}`);
-      await user.untilWell();
-    }
-  }
+  const { clusters } = user.lab.layout;
+  const expired = (sinceMs: number): readonly string[] => {
+    const nodes = clusters.flatMap((cluster) =>
+      cluster.nodes.map(({ name, dir }) => ({
+        name: `${cluster.name} ${name}`,
+        logs: globSync(join(dir, 'pods/*isthmus-ovs-*/ovs-vswitchd/*.log')),
+      })),
+    );
+    return expiredSessions(nodes, sinceMs);
+  };
+  await undisturbed(context, { expired, restore: () => user.untilWell() }, () => tryOnce(context, user, act));
 }
 
 async function tryOnce(context: TestContext, user: User, act: () => Promise<unknown>): Promise<void> {
@@ -70,20 +69,4 @@ async function startFlow({ lab }: User, to: string): Promise<() => Promise<FlowR
 
 function say({ sent, received, gapsMs, stallMs }: FlowResult): string {
   return `${sent - received} of ${sent} packets lost, longest gap ${gapsMs[0] ?? 0} ms, sender held up ${stallMs} ms`;
-}
-
-/** BFD sessions between gateways that expired since then, as `east n1 ovn-fe511f-0`, by the logs of the pods of Open vSwitch. */
-function expiredSessions({ clusters }: Lab, sinceMs: number): readonly string[] {
-  return clusters.flatMap((cluster) =>
-    cluster.nodes.flatMap((node) =>
-      globSync(join(node.dir, 'pods/*isthmus-ovs-*/ovs-vswitchd/*.log'))
-        .flatMap((log) => readFileSync(log, 'utf8').split('\n'))
-        .flatMap((line) => {
-          const [, at = '', tunnel] =
-            /^(\S+) .*\|(\S+): BFD state change: .*State: up,.* -> .*State: down,.*Detection Time Expired/.exec(line) ??
-            [];
-          return Date.parse(at) >= sinceMs ? [`${cluster.name} ${node.name} ${tunnel}`] : [];
-        }),
-    ),
-  );
 }

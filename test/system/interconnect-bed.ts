@@ -19,6 +19,7 @@ import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import { freePorts } from '../../lib/testing-ports.ts';
 import { type ClusterPlan, OvnBed, words } from './ovn-bed.ts';
+import { expiredSessions } from './bfd-sessions.ts';
 import { TunnelReporter } from './tunnel-reporter.ts';
 
 export type { ClusterPlan } from './ovn-bed.ts';
@@ -223,15 +224,9 @@ export class Bed {
 
   /** BFD sessions that expired since then, as `a1 ovn-b1-0`, by the logs of ovs-vswitchd. */
   expiredSessions(sinceMs: number): readonly string[] {
-    return readdirSync(this.dir).flatMap((node) => {
-      const log = join(this.dir, node, 'ovs-vswitchd.log');
-      const lines = existsSync(log) ? readFileSync(log, 'utf8').split('\n') : [];
-      return lines.flatMap((line) => {
-        const [, at = '', tunnel] =
-          /^(\S+?)\|.*\|(\S+): BFD state change: up->down .*->"Control Detection/.exec(line) ?? [];
-        return Date.parse(at) >= sinceMs ? [`${node} ${tunnel}`] : [];
-      });
-    });
+    const nodes = readdirSync(this.dir).map((name) => ({ name, log: join(this.dir, name, 'ovs-vswitchd.log') }));
+    const found = nodes.filter(({ log }) => existsSync(log)).map(({ name, log }) => ({ name, logs: [log] }));
+    return expiredSessions(found, sinceMs);
   }
 
   /** Stands in for the daemons of a cluster's gateways: what Open vSwitch says of tunnels is in their objects. */

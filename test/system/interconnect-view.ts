@@ -10,6 +10,7 @@ import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import { interconnectGateways, interconnects, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
 import type { RawObject, Resource } from '../../lib/kube/types.ts';
+import { undisturbed as tryUndisturbed } from './bfd-sessions.ts';
 import { type Bed, until } from './interconnect-bed.ts';
 import { sendFlows, type FlowResult } from './udp-flows.ts';
 
@@ -98,25 +99,22 @@ export function lookAt(bed: Bed) {
    * Tries a planned change again, twice at most, where BFD sessions expired meanwhile: on a busy machine those of gateways
    * that live do, and all paths are away until the sessions are up. `restore` ends what a failed try left.
    */
-  const undisturbed = async (
+  const undisturbed = (
     context: TestContext,
     restore: () => Promise<unknown>,
     change: () => Promise<void>,
-  ): Promise<void> => {
-    for (let tries = 1; ; tries++) {
-      const sinceMs = Date.now();
-      try {
-        await change();
-        return;
-      } catch (error) {
-        const expired = bed.expiredSessions(sinceMs);
-        if (!(error instanceof assert.AssertionError) || expired.length === 0 || tries === 3) throw error;
-        context.diagnostic(`tried again: ${error.message}, and BFD sessions expired: ${expired.join(', ')}`);
-      }
-      await restore();
-      await allSettled();
-    }
-  };
+  ): Promise<void> =>
+    tryUndisturbed(
+      context,
+      {
+        expired: (sinceMs) => bed.expiredSessions(sinceMs),
+        restore: async () => {
+          await restore();
+          await allSettled();
+        },
+      },
+      change,
+    );
   const versions = async (): Promise<string> => {
     const objects: RawObject[] = [];
     for (const cluster of ['east', 'west'])

@@ -1,0 +1,48 @@
+/** What ovs-vswitchd says of BFD in its logs, and tests that a busy machine disturbed: there BFD takes gateways for dead that live. */
+import { readFileSync } from 'node:fs';
+import type { TestContext } from 'node:test';
+
+const expiry =
+  /^(\S+?)[| ].*\|(\S+): BFD state change: (?:up->down .*->|.*State: up,.* -> .*State: down, bfd.LocalDiag: )"Control Detection/;
+
+/** Tunnels whose BFD session expired since then, as `a1 ovn-b1-0`. In: where each node has its logs, of Open vSwitch 3.1 or newer. */
+export function expiredSessions(
+  nodes: readonly { readonly name: string; readonly logs: readonly string[] }[],
+  sinceMs: number,
+): readonly string[] {
+  return nodes.flatMap(({ name, logs }) =>
+    logs
+      .flatMap((log) => readFileSync(log, 'utf8').split('\n'))
+      .flatMap((line) => {
+        const [, at = '', tunnel] = expiry.exec(line) ?? [];
+        return Date.parse(at) >= sinceMs ? [`${name} ${tunnel}`] : [];
+      }),
+  );
+}
+
+export interface Disturbance {
+  /** Of sessions that expired since then. */
+  readonly expired: (sinceMs: number) => readonly string[];
+  /** Ends what a failed try left, and waits until all is well. */
+  readonly restore: () => Promise<unknown>;
+}
+
+/** Tries again, twice at most, what failed while BFD sessions expired. @throws what the last try did */
+export async function undisturbed(
+  context: Pick<TestContext, 'diagnostic'>,
+  { expired, restore }: Disturbance,
+  act: () => Promise<unknown>,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    const sinceMs = Date.now();
+    try {
+      await act();
+      return;
+    } catch (error) {
+      const sessions = expired(sinceMs);
+      if (!(error instanceof Error) || sessions.length === 0 || tries === 3) throw error;
+      context.diagnostic(`tried again: ${error.message}, and BFD sessions expired: ${sessions.join(', ')}`);
+    }
+    await restore();
+  }
+}
