@@ -23,7 +23,7 @@ import { Rtnetlink } from '../host/rtnetlink.ts';
 import { setLeftMark } from '../ovs/left-mark.ts';
 import { openLocalOvs, switchConfig, untilTakenUp } from '../ovs/local.ts';
 import { SwitchPace } from '../ovs/switch-pace.ts';
-import { callProgram, controlSockets } from '../ovs/unixctl.ts';
+import { callAll } from '../ovs/unixctl.ts';
 import { planLeft } from '../plan/local-ovs.ts';
 import type { Settings } from '../settings.ts';
 import { Preparations } from '../state/preparations.ts';
@@ -126,8 +126,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
  */
 async function restartController({ ovsRundir }: Settings, log: Pick<Logger, 'info'>): Promise<void> {
   try {
-    for (const socket of await controlSockets('ovn-controller', ovsRundir))
-      await callProgram(socket, 'exit', ['--restart'], answerMs);
+    await callAll('ovn-controller', ovsRundir, 'exit', ['--restart'], answerMs);
   } catch (error) {
     // It may be dead, and leaves a socket then, or run where its sockets are not to be seen.
     log.info({ err: error }, 'ovn-controller was not ended');

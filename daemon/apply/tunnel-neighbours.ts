@@ -10,7 +10,7 @@ import { RTM } from '../../lib/netlink/message.ts';
 import { openSocket, type NetlinkMessage } from '../../lib/netlink/socket.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import { callProgram, controlSockets } from '../ovs/unixctl.ts';
+import { callAll } from '../ovs/unixctl.ts';
 import { whoAnswers } from '../host/neighbours.ts';
 import type { Address } from '../host/rtnetlink-codec.ts';
 
@@ -102,11 +102,7 @@ export class TunnelNeighbours {
   async #set(bridge: string, ip: string, mac: string, before: string | undefined): Promise<void> {
     const { folder = '', log } = this.#options;
     try {
-      const sockets = await controlSockets('ovs-vswitchd', folder);
-      const calls = sockets.map((socket) => callProgram(socket, 'tnl/neigh/set', [bridge, ip, mac], answerTimeoutMs));
-      const outcomes = await Promise.allSettled(calls);
-      const failed = outcomes.every(({ status }) => status === 'rejected') ? outcomes[0] : undefined;
-      if (failed?.status === 'rejected') throw failed.reason;
+      await callAll('ovs-vswitchd', folder, 'tnl/neigh/set', [bridge, ip, mac], answerTimeoutMs);
       if (before !== undefined) log.info({ ip, before, mac }, 'a next hop of tunnels has another MAC address');
     } catch (error) {
       // A switch that starts knows none, and asks by itself.

@@ -10,7 +10,7 @@ export async function controlSockets(program: string, folder: string): Promise<r
 }
 
 /** What the program answers. @throws Error with its own words where it refuses, a system error where nobody listens, or a timeout */
-export function callProgram(
+function callProgram(
   socketPath: string,
   method: string,
   params: readonly string[],
@@ -36,6 +36,23 @@ export function callProgram(
       reject(new Error(`${method}: the connection ended before an answer`));
     });
   });
+}
+
+/**
+ * Calls a program by all its sockets in a folder, where those that killed processes left answer nothing. @throws what one of them did, where
+ * there are some and none answers; a system error of the folder
+ */
+export async function callAll(
+  program: string,
+  folder: string,
+  method: string,
+  params: readonly string[],
+  timeoutMs: number,
+): Promise<void> {
+  const sockets = await controlSockets(program, folder);
+  const outcomes = await Promise.allSettled(sockets.map((socket) => callProgram(socket, method, params, timeoutMs)));
+  const failed = outcomes.every(({ status }) => status === 'rejected') ? outcomes[0] : undefined;
+  if (failed?.status === 'rejected') throw failed.reason;
 }
 
 /** Undefined while it is not whole. */

@@ -55,6 +55,10 @@ async function told(): Promise<string> {
   return conditions.find(({ type }) => type === 'NetworkUnavailable')?.reason ?? '';
 }
 
+function isSocket(name: string): boolean {
+  return /^ovn-controller\.\d+\.ctl$/.test(name);
+}
+
 /** What a node is compared by: links with their addresses, routes, rules, tables of nftables. */
 function host(): Readonly<Record<string, unknown>> {
   const read = (...args: readonly string[]): unknown[] => JSON.parse(exec('ip', '-j', ...args) || '[]') as unknown[];
@@ -94,6 +98,10 @@ test('the daemon gives the node back, says so, and a restart does the same', asy
   await pause(500);
   assert.ok(existsSync(conflist), 'and nothing to be given back for it');
 
+  // A killed one leaves its socket.
+  await node.kill('ovn-controller');
+  node.startController();
+  await eventually('another ovn-controller', () => readdirSync(join(node.dir, 'run')).filter(isSocket).length === 2);
   await cluster.annotateNode({ [annotation.leave]: daemonUid });
   await eventually('the node to be given back', async () => (await told()) === leftReason);
   assert.deepEqual(readdirSync(confDir), []);
