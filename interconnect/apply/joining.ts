@@ -3,7 +3,7 @@
  * stored. Out: the identity, stored. The key is stored before a request for it leaves the cluster.
  */
 import { readToken } from '../../lib/api/join-token.ts';
-import { createKey, createRequest } from '../link/certificate.ts';
+import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { joinHub, type LinkIdentity } from '../link/client.ts';
 import { HubRefused } from '../link/protocol.ts';
 import type { IdentityStore, StoredIdentity } from './identity.ts';

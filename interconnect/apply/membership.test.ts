@@ -4,14 +4,8 @@ import { describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Problem } from '../../lib/desired/problem.ts';
-import {
-  createAuthority,
-  createKey,
-  createRequest,
-  issueHub,
-  issueMember,
-  verifyRequest,
-} from '../link/certificate.ts';
+import { createKey, createRequest, verifyRequest } from '../../lib/pki/certificate.ts';
+import { createHubAuthority, issueHub, issueMember } from '../link/certificate.ts';
 import { serveHub, type MemberSession } from '../link/server.ts';
 import type { StoredIdentity } from './identity.ts';
 import { Membership } from './membership.ts';
@@ -23,7 +17,7 @@ async function connect(
   answer: (session: MemberSession) => void,
   { address, leave }: { readonly address?: string; readonly leave?: () => Promise<undefined> } = {},
 ) {
-  const authority = await createAuthority(Date.now());
+  const authority = await createHubAuthority(Date.now());
   const key = await createKey();
   const request = await verifyRequest(await createRequest(key, 'east'));
   assert.ok(request);

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
-import { commonNameOf, createRequest, validityOf } from '../link/certificate.ts';
+import { commonNameOf, createRequest, validityOf } from '../../lib/pki/certificate.ts';
 import { openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { HubUpdate, MemberState } from '../link/messages.ts';
 import { HubRefused, HubUnreachable } from '../link/protocol.ts';

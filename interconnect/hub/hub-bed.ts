@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
 import { createToken, readToken, type TokenClaims } from '../../lib/api/join-token.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
-import { createAuthority, createKey, createRequest } from '../link/certificate.ts';
+import { createKey, createRequest } from '../../lib/pki/certificate.ts';
+import { createHubAuthority } from '../link/certificate.ts';
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { Attachment, HubUpdate, Member, MemberState, Prefix, Rejection } from '../link/messages.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
@@ -146,7 +147,7 @@ export class HubBed {
 
   /** A hub that never was before, over the databases there are. */
   async startOver(options: Partial<HubOptions> = {}): Promise<void> {
-    this.store = new MemoryStore(await createAuthority(Date.now()));
+    this.store = new MemoryStore(await createHubAuthority(Date.now()));
     await this.start(options);
   }
 

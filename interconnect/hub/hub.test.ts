@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { createKey } from '../link/certificate.ts';
+import { createKey } from '../../lib/pki/certificate.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { attachment, HubBed, prefix, type TestMember } from './hub-bed.ts';
 

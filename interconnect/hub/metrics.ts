@@ -1,6 +1,6 @@
 /** The hub's own figures. */
 import { Gauge, type Registry } from 'prom-client';
-import { validityOf } from '../link/certificate.ts';
+import { validityOf } from '../../lib/pki/certificate.ts';
 import type { Hub } from './hub.ts';
 
 export function hubMetrics(registry: Registry, hub: Hub, authority: string): void {

@@ -2,17 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
-import {
-  createAuthority,
-  createKey,
-  createRequest,
-  hubName,
-  issueHub,
-  issueMember,
-  keyFingerprint,
-  validityOf,
-  verifyRequest,
-} from './certificate.ts';
+import { createKey, createRequest, keyFingerprint, validityOf, verifyRequest } from '../../lib/pki/certificate.ts';
+import { createHubAuthority, hubName, issueHub, issueMember } from './certificate.ts';
 import { joinHub, openHubLink, type LinkIdentity } from './client.ts';
 import { refuseCrowd } from './crowd.ts';
 import type { HubUpdate, MemberState } from './messages.ts';
@@ -24,7 +15,7 @@ import { createToken, readToken, verifyToken } from '../../lib/api/join-token.ts
 const now = Date.now();
 
 test('a token is read by all, believed only from its own hub, and cannot be altered', async () => {
-  const [ours, theirs] = [await createAuthority(now), await createAuthority(now)];
+  const [ours, theirs] = [await createHubAuthority(now), await createHubAuthority(now)];
   const token = createToken(ours, { cluster: 'east', hub: 'h:1', expiresMs: now, replace: false });
   assert.equal((verifyToken(ours, token) as { cluster: string }).cluster, 'east');
   assert.equal((verifyToken(theirs, token) as Problem).code, 'TokenForeign');
@@ -158,7 +149,7 @@ async function withHub(
   run: (hub: { address: string; ca: string; token: string; seen: MemberState[]; logged: string[] }) => Promise<void>,
 ): Promise<void> {
   const logged: string[] = [];
-  const authority = await createAuthority(now);
+  const authority = await createHubAuthority(now);
   const seen: MemberState[] = [];
   const calls: HubCalls = {
     join: async (_, pem) => {
@@ -240,7 +231,7 @@ test('another hub is not trusted with the token, another authority not with a se
       (error: HubRefused) => error.code === 'HubNotTrusted',
     );
     const { ca: realCa } = await joinHub(address, ca, token, request);
-    const stranger = await createAuthority(now);
+    const stranger = await createHubAuthority(now);
     const publicKey = (await verifyRequest(request))?.publicKey;
     assert.ok(publicKey);
     const forged = { key, certificate: await issueMember(stranger, publicKey, 'east', now), ca: realCa };

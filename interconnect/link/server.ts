@@ -7,7 +7,7 @@ import { constants, type ServerHttp2Stream } from 'node:http2';
 import { promisify } from 'node:util';
 import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { commonNameOf, keyFingerprint, type KeyAndCertificate } from './certificate.ts';
+import { commonNameOf, keyFingerprint, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
 import { refuseCrowd } from './crowd.ts';
 import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from './messages.ts';
 import { Outbox } from './outbox.ts';

@@ -11,7 +11,7 @@ import { text as readAll } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { run } from '../../cli/program.ts';
-import { createAuthority, issueHub } from '../../interconnect/link/certificate.ts';
+import { createHubAuthority, issueHub } from '../../interconnect/link/certificate.ts';
 import type { TokenAuthority } from '../../lib/api/join-token.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
@@ -97,7 +97,7 @@ export class CliBed {
     for (const file of readdirSync(crds))
       await kube.request('POST', definitions, parseYaml(readFileSync(join(crds, file), 'utf8')));
     for (const resource of served) await untilServed(kube, resource);
-    const authority = await createAuthority(Date.now());
+    const authority = await createHubAuthority(Date.now());
     const sockets = new Set<Socket>();
     return new CliBed(server, kube, authority, sockets, await startHandshake(authority, sockets));
   }

@@ -6,13 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
-import {
-  createAuthority,
-  createKey,
-  createRequest,
-  issueMember,
-  verifyRequest,
-} from '../../interconnect/link/certificate.ts';
+import { createKey, createRequest, verifyRequest } from '../../lib/pki/certificate.ts';
+import { createHubAuthority, issueMember } from '../../interconnect/link/certificate.ts';
 import { createToken, verifyToken } from '../../lib/api/join-token.ts';
 import { annotation, interconnectFinalizer } from '../../lib/api/names.ts';
 import {
@@ -367,7 +362,7 @@ describe('isthmus', () => {
       assert.equal(code, 1);
       return (JSON.parse(out) as { causes: { code: string }[] }).causes.map((one) => one.code);
     };
-    const stranger = await startHandshake(await createAuthority(Date.now()), bed.sockets);
+    const stranger = await startHandshake(await createHubAuthority(Date.now()), bed.sockets);
     const frozen = createServer((socket) => bed.sockets.add(socket)).listen(0, '127.0.0.1');
     await once(frozen, 'listening');
     assert.deepEqual(await causes(addressOf(stranger), 'self-signed certificate in certificate chain'), [

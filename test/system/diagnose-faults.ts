@@ -2,7 +2,7 @@
  * Faults between the clusters of a lab, and the codes of the causes that `isthmus ic diagnose` may name first for each, asked
  * in `east` about `west`. What is frozen, killed or dropped is mended by `mend`; the rest by `undo`.
  */
-import { createAuthority } from '../../interconnect/link/certificate.ts';
+import { createHubAuthority } from '../../interconnect/link/certificate.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';
 import {
   authority,
@@ -141,7 +141,7 @@ export const faults: readonly LabFault[] = [
   {
     name: 'the hub has another authority',
     inject: async (lab) => {
-      const { key, certificate } = await createAuthority(Date.now());
+      const { key, certificate } = await createHubAuthority(Date.now());
       await replaceSecret(lab, authority, { 'tls.key': key, 'tls.crt': certificate });
       await restart(lab, 'hub', 'hub');
     },

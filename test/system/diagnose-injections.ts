@@ -1,5 +1,6 @@
 /** Ways to break what lies between the clusters of a lab, east and west, and to mend it. */
-import { createRequest, issueMember, verifyRequest } from '../../interconnect/link/certificate.ts';
+import { createRequest, verifyRequest } from '../../lib/pki/certificate.ts';
+import { issueMember } from '../../interconnect/link/certificate.ts';
 import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
 import { pidOf } from '../lab/component.ts';
 import type { LabHandle } from '../lab/lib/lab.ts';

@@ -4,7 +4,7 @@ import { after, afterEach, before, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { icSouthbound } from '../../interconnect/hub/watch/databases.ts';
-import { createKey, createRequest } from '../../interconnect/link/certificate.ts';
+import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { joinHub } from '../../interconnect/link/client.ts';
 import type { HubRefused } from '../../interconnect/link/protocol.ts';
 import { northboundMonitor, southboundMonitor } from '../../interconnect/watch/databases.ts';

@@ -2,7 +2,8 @@
 import { KubeApiError, orAbsent } from '../../../lib/kube/errors.ts';
 import { secrets } from '../../../lib/kube/resources.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';
-import { createAuthority, type KeyAndCertificate } from '../../link/certificate.ts';
+import { type KeyAndCertificate } from '../../../lib/pki/certificate.ts';
+import { createHubAuthority } from '../../link/certificate.ts';
 import { HubStateError } from '../errors.ts';
 import { decodeSecret, encodeSecret } from '../../../lib/kube/secret-data.ts';
 
@@ -27,7 +28,7 @@ export async function ensureAuthority(
 ): Promise<KeyAndCertificate> {
   const present = await readAuthority(client, namespace);
   if (present !== undefined) return present;
-  const authority = await createAuthority(nowMs);
+  const authority = await createHubAuthority(nowMs);
   const data = encodeSecret({ 'tls.key': authority.key, 'tls.crt': authority.certificate });
   const metadata = { namespace, name: authoritySecret };
   try {

@@ -1,6 +1,6 @@
 /** The hub's endpoint with a certificate that is renewed in time. In: the authority, the calls. Out: a listening port. */
-import type { KeyAndCertificate } from '../../link/certificate.ts';
-import { issueHub, validityOf } from '../../link/certificate.ts';
+import { validityOf, type KeyAndCertificate } from '../../../lib/pki/certificate.ts';
+import { issueHub } from '../../link/certificate.ts';
 import { serveHub, type HubCalls } from '../../link/server.ts';
 
 const checkMs = 60 * 60 * 1000;

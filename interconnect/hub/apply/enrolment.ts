@@ -1,7 +1,8 @@
 /** Who may be a member: redeems tokens, issues certificates, lets members go. Writes the registry before it answers. */
 import { verifyToken } from '../../../lib/api/join-token.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { issueMember, verifyRequest, type VerifiedRequest } from '../../link/certificate.ts';
+import { verifyRequest, type VerifiedRequest } from '../../../lib/pki/certificate.ts';
+import { issueMember } from '../../link/certificate.ts';
 import type { IssuedIdentity } from '../../link/messages.ts';
 import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller } from '../../link/server.ts';

@@ -12,7 +12,7 @@ import { apiVersionOf, hubMembers, secrets } from '../../../lib/kube/resources.t
 import type { KubeClient, Reflector } from '../../../lib/kube/types.ts';
 import { ObjectWriter } from '../../../lib/kube/writer.ts';
 import type { Logger } from '../../../lib/run/logger.ts';
-import type { KeyAndCertificate } from '../../link/certificate.ts';
+import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import { refuseMember, renderMember } from '../status/member.ts';
 import type { AllocatedPort } from '../state/record.ts';
 import {

@@ -1,5 +1,5 @@
 /** A store in memory, for tests and for what runs without an API server. `isAway` makes it unreachable. */
-import type { KeyAndCertificate } from '../../link/certificate.ts';
+import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { AllocatedPort } from './record.ts';
 import {

@@ -4,7 +4,7 @@
  * deletes a HubMember) to listeners. A membership is in the store before anybody is told of it.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { KeyAndCertificate } from '../../link/certificate.ts';
+import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { AllocatedPort } from './record.ts';
 
 /** The person's part of a member. */
