@@ -17,6 +17,13 @@ export const serviceCidrs = resource('networking.k8s.io', 'v1', 'servicecidrs', 
 export const events = resource('', 'v1', 'events', 'Event', true);
 export const leases = resource('coordination.k8s.io', 'v1', 'leases', 'Lease', true);
 
+export const certificateSigningRequests = resource(
+  'certificates.k8s.io',
+  'v1',
+  'certificatesigningrequests',
+  'CertificateSigningRequest',
+  false,
+);
 export const daemonSets = resource('apps', 'v1', 'daemonsets', 'DaemonSet', true);
 export const jobs = resource('batch', 'v1', 'jobs', 'Job', true);
 export const statefulSets = resource('apps', 'v1', 'statefulsets', 'StatefulSet', true);

@@ -8,8 +8,11 @@ export interface TlsFiles {
 }
 
 export interface OvsdbOptions {
-  /** `unix:PATH`, `tcp:HOST:PORT` or `ssl:HOST:PORT`; several name the members of one raft cluster. */
-  readonly remotes: readonly string[];
+  /**
+   * `unix:PATH`, `tcp:HOST:PORT` or `ssl:HOST:PORT`; several name the members of one raft cluster. A function is asked before
+   * each round of attempts, as members come and go; a connection that lasts stays.
+   */
+  readonly remotes: readonly string[] | (() => readonly string[]);
   /** For example `OVN_Northbound`. */
   readonly database: string;
   /**
@@ -17,7 +20,7 @@ export interface OvsdbOptions {
    * that this server's schema lacks are left out; read `schema` to know.
    */
   readonly monitor: Readonly<Record<string, readonly string[] | undefined>>;
-  /** Stay on the raft leader only. Default: true with several remotes. */
+  /** Stay on the raft leader only. Default: true with several remotes, or a function. */
   readonly leaderOnly?: boolean;
   /** An echo is sent after this much silence; no answer for as long again ends the connection. Default 10 000 ms; 0 is off. */
   readonly probeIntervalMs?: number;

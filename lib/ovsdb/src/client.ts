@@ -20,7 +20,7 @@ import {
 import { ServerStatus } from './leader/server-status.ts';
 import { Monitor } from './monitor/monitor.ts';
 import { planMonitor } from './monitor/plan.ts';
-import { type ClientSettings, settle } from './options.ts';
+import { type ClientSettings, parseRemotes, settle } from './options.ts';
 import { Backoff } from './rpc/backoff.ts';
 import type { Remote } from './rpc/remote.ts';
 import { openSession, type Session } from './rpc/session.ts';
@@ -58,6 +58,7 @@ class MirroringClient implements OvsdbClient {
   readonly #closing = new AbortController();
   readonly #running: Promise<void>;
   readonly #onAbort: () => void;
+  #remotes: readonly Remote[];
   #waiters: Waiter[] = [];
   #state: ConnectionState = 'disconnected';
   #schema: DatabaseSchema | undefined;
@@ -67,6 +68,7 @@ class MirroringClient implements OvsdbClient {
   constructor(options: OvsdbOptions, settings: ClientSettings) {
     this.#options = options;
     this.#settings = settings;
+    this.#remotes = settings.remotes;
     this.cache = new MirroredDatabase(options.indexes ?? {});
     this.#monitor = new Monitor(options.database, this.cache, {
       onChanges: (changes) => this.#changes.emit(changes),
@@ -125,11 +127,11 @@ class MirroringClient implements OvsdbClient {
   /** Tries the remotes in turn, one round after the other, until closed. */
   async #run(): Promise<void> {
     const backoff = new Backoff();
-    const { remotes } = this.#settings;
     const { signal } = this.#closing;
     let next = 0;
     while (!signal.aborted) {
       let reason: Error | undefined;
+      const remotes = this.#currentRemotes();
       for (let tried = 0; tried < remotes.length && !signal.aborted; tried++) {
         reason = await this.#connect(remotes[next++ % remotes.length] as Remote);
         if (this.#syncedAt !== undefined) break;
@@ -141,6 +143,17 @@ class MirroringClient implements OvsdbClient {
     }
     this.#options.signal?.removeEventListener('abort', this.#onAbort);
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#closedError());
+  }
+
+  /** A list that cannot be used is told, and the one before it is gone on with. */
+  #currentRemotes(): readonly Remote[] {
+    try {
+      this.#remotes = parseRemotes(this.#options);
+    } catch (error) {
+      if (!(error instanceof TypeError)) throw error;
+      this.#enter('disconnected', error);
+    }
+    return this.#remotes;
   }
 
   /** Follows one server as long as it lasts; returns why it ended. */

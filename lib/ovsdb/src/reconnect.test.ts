@@ -206,3 +206,25 @@ test('of several remotes the first that answers is taken; a database that does n
   await assert.rejects(absent, OvsdbConnectionLost);
   assert.match(reasons[0] ?? '', /no use for Nope: it does not have it/);
 });
+
+test('remotes that a function names are asked for anew; a list that cannot be used is told and not followed', async (t) => {
+  const { server, proxy } = await start(t);
+  let remotes: readonly string[] = [proxy.remote];
+  const reasons: string[] = [];
+  const client = await openOvsdb({
+    remotes: () => remotes,
+    database: 'OVN_Northbound',
+    monitor: { Address_Set: undefined },
+    onState: (_, reason) => reason !== undefined && reasons.push(reason.message),
+  });
+  t.after(() => client.close());
+  remotes = ['nonsense'];
+  proxy.cut();
+  await state(client, 'synced');
+  assert.ok(reasons.some((reason) => reason.includes('nonsense')));
+  remotes = [server.remote];
+  proxy.refuse = true;
+  proxy.cut();
+  await state(client, 'synced');
+  await insert(client, 'past the proxy');
+});
