@@ -10,8 +10,9 @@ import { EventRecorder } from '../lib/kube/events.ts';
 import { runWithLease } from '../lib/kube/leader.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
+import { databaseFlags, findDatabases, type Databases } from '../lib/ovn/databases.ts';
 import { connectionLog } from '../lib/run/connection-log.ts';
-import { choice, list, parseFlags, text, toggle } from '../lib/run/flags.ts';
+import { choice, parseFlags, text, toggle, UsageError } from '../lib/run/flags.ts';
 import type { FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import { IdleMemory } from '../lib/run/idle-memory.ts';
@@ -32,12 +33,8 @@ import { openWatches } from './watch/watches.ts';
 
 const flags = {
   kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
-  nb: list('remotes of the OVN northbound database'),
-  sb: list('remotes of the OVN southbound database; without them chassis of nodes that are gone stay', []),
-  'ovn-ca': text('CA certificate for ssl: remotes', undefined),
-  'ovn-cert': text('certificate for ssl: remotes', undefined),
-  'ovn-key': text('private key for ssl: remotes', undefined),
-  namespace: text('namespace of the lease', 'kube-system'),
+  ...databaseFlags,
+  namespace: text('namespace of Isthmus: its lease, and where OVN’s databases are', 'kube-system'),
   identity: text('name of this process among the candidates for the lease; unique', hostname()),
   'dry-run': toggle('print what a start would write to the database and to Kubernetes, write nothing, and end'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10660'),
@@ -60,10 +57,11 @@ interface Leadership {
   readonly onStarted: () => void;
 }
 
-/** How the databases are reached. */
-function remotesOf({ nb: remotes, ovnCa: ca, ovnCert: cert, ovnKey: key }: Settings, signal: AbortSignal) {
-  const tls = ca !== undefined && cert !== undefined && key !== undefined ? { tls: { ca, cert, key } } : {};
-  return { remotes, signal, ...tls };
+/** @throws UsageError */
+function northboundOf(databases: Databases) {
+  const access = databases.at('nb');
+  if (access === undefined) throw new UsageError('--nb is missing: with --sb alone there is no northbound database', 2);
+  return access;
 }
 
 function hasLoadBalancers({ enableLb }: Settings): boolean {
@@ -71,9 +69,11 @@ function hasLoadBalancers({ enableLb }: Settings): boolean {
 }
 
 async function lead({ settings, client, registry, signal, log, onStarted }: Leadership): Promise<void> {
+  const databases = await findDatabases({ settings, client, namespace: settings.namespace, signal, log });
   const northbound = await openNorthbound({
-    ...remotesOf(settings, signal),
-    onState: connectionLog({ log, signal, database: 'OVN_Northbound', remotes: settings.nb }),
+    ...northboundOf(databases),
+    signal,
+    onState: connectionLog({ log, signal, database: 'OVN_Northbound', remotes: databases.remotes('nb') }),
   });
 
   const cluster = new Cluster({
@@ -121,8 +121,8 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
 
   const southbound = new Southbound({
-    ...remotesOf(settings, signal),
-    remotes: settings.sb,
+    databases,
+    signal,
     view: cluster,
     log,
     onChassis(names) {
@@ -131,7 +131,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     },
     onRefused: () => metrics.southboundRefused(),
   });
-  if (settings.sb.length > 0) void southbound.open();
+  void southbound.open();
   // That an address is free is told once the database has forgotten its port.
   northbound.onPortGone((port) => publisher.publish(`ip/${port}`));
   northbound.followForeignPorts((port, foreign) => {
@@ -151,7 +151,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   });
   await bootstrap.run(cluster, signal);
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
-  if (settings.sb.length > 0) await southbound.settled();
+  await southbound.settled();
   rounds.start();
   southbound.start();
   log.info({ pods: cluster.pods.size, subnets: cluster.subnets.size, nodes: cluster.nodes.size }, 'first round done');
@@ -162,7 +162,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   target.close();
   publisher.close();
   await writer.close();
-  await Promise.all([northbound.client.close(), southbound.close()]);
+  await Promise.all([northbound.client.close(), southbound.close(), databases.close()]);
 }
 
 function untilAborted(signal: AbortSignal): Promise<void> {
@@ -178,8 +178,9 @@ runRoom(room, async (signal, log) => {
   const registry = createRegistry(room);
   const client = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-controller' });
   if (settings.dryRun) {
+    const databases = await findDatabases({ settings, client, namespace, signal, log });
     const text = await preview({
-      northbound: remotesOf(settings, signal),
+      northbound: { ...northboundOf(databases), signal },
       client,
       basics: settings,
       loadBalancers: hasLoadBalancers(settings),
@@ -187,7 +188,7 @@ runRoom(room, async (signal, log) => {
       log,
     });
     process.stdout.write(text);
-    await client.close();
+    await Promise.all([databases.close(), client.close()]);
     return;
   }
   // A standby is ready to take over; a leader is ready once its first round is done.

@@ -1,10 +1,11 @@
 /** Wires the agent: flags, Kubernetes, the two databases, one leader per cluster. */
-import { openOvsdb, type TlsFiles } from 'ovsdb-client';
+import { openOvsdb } from 'ovsdb-client';
 import { openKube } from '../lib/kube/client.ts';
 import { runWithLease } from '../lib/kube/leader.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
+import { databaseFlags, findDatabases, type DatabaseName } from '../lib/ovn/databases.ts';
 import { connectionLog } from '../lib/run/connection-log.ts';
-import { list, parseFlags, text, UsageError, type FlagValues } from '../lib/run/flags.ts';
+import { parseFlags, text, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
@@ -22,14 +23,10 @@ import {
 
 const flagSpec = {
   kubeconfig: text('kubeconfig file; without it the service account of the pod', undefined),
-  nb: list('remotes of the OVN_Northbound database'),
-  sb: list('remotes of the OVN_Southbound database'),
+  ...databaseFlags,
   namespace: text('namespace of Isthmus: its Secrets and its Lease', 'kube-system'),
   identity: text('name of this process among the candidates for the lease'),
   'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10669'),
-  'ovn-ca': text('CA file for ssl: remotes', undefined),
-  'ovn-cert': text('certificate file for ssl: remotes', undefined),
-  'ovn-key': text('key file for ssl: remotes', undefined),
 };
 type Flags = FlagValues<typeof flagSpec>;
 
@@ -57,21 +54,22 @@ async function leadAgent(
   metrics: AgentMetrics,
   signal: AbortSignal,
 ): Promise<void> {
-  const common = { signal, probeIntervalMs, ...tlsOf(flags) };
-  const at = (database: string, remotes: readonly string[]) => ({
-    ...common,
-    database,
-    remotes,
-    onState: connectionLog({ log, signal, database, remotes }),
-  });
+  const { namespace, identity } = flags;
+  const databases = await findDatabases({ settings: flags, client, namespace, signal, log });
+  const at = (database: string, name: DatabaseName) => {
+    const access = databases.at(name);
+    if (access === undefined) throw new UsageError(`--${name} is missing: the agent needs both databases`, 2);
+    const onState = connectionLog({ log, signal, database, remotes: databases.remotes(name) });
+    return { ...access, database, signal, probeIntervalMs, onState };
+  };
   const openings = {
     northbound: openOvsdb({
-      ...at('OVN_Northbound', flags.nb),
+      ...at('OVN_Northbound', 'nb'),
       monitor: { ...northboundMonitor, ...northboundProgress },
       indexes: northboundIndexes,
     }),
     southbound: openOvsdb({
-      ...at('OVN_Southbound', flags.sb),
+      ...at('OVN_Southbound', 'sb'),
       monitor: { ...southboundMonitor, ...southboundProgress },
       indexes: southboundIndexes,
     }),
@@ -81,7 +79,6 @@ async function leadAgent(
     openings.southbound,
     tellWhileOpening(openings, { client, signal, log, now: Date.now }),
   ]);
-  const { namespace, identity } = flags;
   await runAgent(
     {
       client,
@@ -97,12 +94,5 @@ async function leadAgent(
     signal,
     metrics.watch,
   );
-  await Promise.all([northbound.close(), southbound.close()]);
-}
-
-function tlsOf({ ovnCa: ca, ovnCert: cert, ovnKey: key }: Flags): { tls?: TlsFiles } {
-  if (ca === undefined && cert === undefined && key === undefined) return {};
-  if (ca === undefined || cert === undefined || key === undefined)
-    throw new UsageError('--ovn-ca, --ovn-cert and --ovn-key go together', 2);
-  return { tls: { ca, cert, key } };
+  await Promise.all([northbound.close(), southbound.close(), databases.close()]);
 }

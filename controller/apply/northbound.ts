@@ -104,7 +104,7 @@ function capabilitiesOf({ schema }: OvsdbClient): Northbound['capabilities'] {
 }
 
 export async function openNorthbound(
-  options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal' | 'onState'>,
+  options: Pick<OvsdbOptions, 'remotes' | 'tls' | 'leaderOnly' | 'signal' | 'onState'>,
   { isWhole = false }: { readonly isWhole?: boolean } = {},
 ): Promise<Northbound> {
   const indexes = Object.fromEntries(

@@ -40,7 +40,7 @@ test('a database that refuses writes is told of, once, and still says which chas
   let refusals = 0;
   const known: string[][] = [];
   const southbound = new Southbound({
-    remotes: [follower.remote],
+    databases: { at: () => ({ remotes: [follower.remote] }), remotes: () => [follower.remote] },
     view,
     log: pino({ level: 'silent' }),
     onChassis: (names) => known.push([...names]),

@@ -5,15 +5,19 @@
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { openOvsdb, OvsdbError, TransactionRejected } from 'ovsdb-client';
-import type { Operation, OvsdbClient, OvsdbOptions } from 'ovsdb-client';
+import type { Operation, OvsdbClient } from 'ovsdb-client';
 import { mapOf, textOf } from '../../lib/ovn/columns.ts';
+import type { Databases } from '../../lib/ovn/databases.ts';
 import { connectionLog } from '../../lib/run/connection-log.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planChassis } from '../plan/node/chassis.ts';
 import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
 import type { View } from '../plan/view.ts';
 
-export interface SouthboundOptions extends Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'> {
+export interface SouthboundOptions {
+  /** Without a southbound database chassis of nodes that are gone stay. */
+  readonly databases: Pick<Databases, 'at' | 'remotes'>;
+  readonly signal?: AbortSignal;
   readonly view: Pick<View, 'nodes'>;
   readonly log: Logger;
   /** Names of all chassis, whenever they are others than before. */
@@ -44,11 +48,13 @@ export class Southbound {
 
   /** Connects, however long that takes, and tells of the chassis there are. */
   async open(): Promise<void> {
-    const { remotes, tls, signal, log } = this.#options;
+    const { databases, signal, log } = this.#options;
+    const access = databases.at('sb');
+    if (access === undefined) return this.#known.resolve();
     const database = 'OVN_Southbound';
-    const options = { remotes, database, monitor, onState: connectionLog({ log, signal, database, remotes }) };
+    const onState = connectionLog({ log, signal, database, remotes: databases.remotes('sb') });
     try {
-      this.#client = await openOvsdb({ ...options, ...(tls && { tls }), ...(signal && { signal }) });
+      this.#client = await openOvsdb({ ...access, database, monitor, onState, ...(signal && { signal }) });
     } catch (error) {
       if (signal?.aborted === true) return;
       throw error;

@@ -67,6 +67,16 @@ export function commonNameOf(certificate: string): string | undefined {
   return new x509.X509Certificate(certificate).subjectName.getField('CN')[0];
 }
 
+/** Whether this very authority signed it. @throws where one of them is no certificate */
+export function isSignedBy(certificate: string, authority: Pick<KeyAndCertificate, 'certificate'>): boolean {
+  return new NodeCertificate(certificate).verify(new NodeCertificate(authority.certificate).publicKey);
+}
+
+/** The blocks of a text with several certificates or keys. */
+export function splitPem(text: string): readonly string[] {
+  return text.match(/-----BEGIN ([A-Z ]+)-----[^-]+-----END \1-----/g) ?? [];
+}
+
 /** A new authority, whose name is made unique: two that follow each other are told apart by it. */
 export async function createAuthority(name: string, nowMs: number): Promise<KeyAndCertificate> {
   const key = await createKey();
