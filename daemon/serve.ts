@@ -5,6 +5,7 @@
  *   BgpNodeState (watch) → plan → routes of the kernel for what routers announce (apply, host)
  *   whether the API server answers (watch) → none of these routes that leads away from it (apply, host)
  *   BgpNodeState (watch) → router advertisements on links whose routers wait for them (host)
+ *   ConfigMap of OVN's databases, a certificate → ovn-remote and files for ovn-controller (apply)
  *   RemoteClusters (watch) → plan → with a speaker, routes of the kernel for what it announces of other clusters (apply, host)
  *   Subnets, Pods (watch) → plan → flows in front of ovn-controller's, by which ports of pods drop what they are not to pass (apply, ovs)
  *   ovs-vswitchd and ovn-controller (watch): whether they live
@@ -26,9 +27,10 @@ import { IdleMemory } from '../lib/run/idle-memory.ts';
 import { connectionLog } from '../lib/run/connection-log.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { ApiLifeline } from './apply/api-lifeline.ts';
-import { LearnedRoutes } from './apply/learned-routes.ts';
+import { ChassisAccess } from './apply/chassis-access.ts';
 import { LostInterfaces } from './apply/lost-interfaces.ts';
 import { NodeNetwork } from './apply/node.ts';
+import { openLearned } from './apply/open-learned.ts';
 import { openUnderlay, openUnderlayPods } from './apply/open-underlay.ts';
 import { PodPorts } from './apply/pods.ts';
 import { PortGuards } from './apply/port-guards.ts';
@@ -59,6 +61,7 @@ import {
   hasBridge,
   isInstalled,
   openLocalOvs,
+  southboundRemotes,
   systemId,
   tunnelEnds,
   untilTakenUp,
@@ -79,7 +82,6 @@ import type { PodFacts, Sandbox } from './state/facts.ts';
 import { Preparations } from './state/preparations.ts';
 import { Sandboxes } from './state/sandboxes.ts';
 import type { TunnelFacts } from './state/underlay.ts';
-import { hopKey } from './state/withheld.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
@@ -174,6 +176,17 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
       hasObject: gateways.get(settings.node) !== undefined,
     });
   if (!hasRole()) await forgetGateway(ovs);
+  const access = await ChassisAccess.open({
+    client: kube,
+    node: settings.node,
+    fixed: settings.sb,
+    namespace: settings.namespace,
+    folder: settings.chassisTls,
+    present: southboundRemotes(ovs),
+    chassis: () => systemId(ovs) ?? chassis,
+    signal,
+    log,
+  });
   const kernel = new KernelHost(netlink);
   const addresses = new NodeAddresses(netlink, encapIp);
   const nodeNetwork = new NodeNetworkFacts(netlink);
@@ -200,17 +213,6 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
     learnedRoutes: () => learnedKernel.count,
     withheldRoutes: () => apiLifeline.withheld.size,
   });
-  const learnedLoop = new HostLoop({
-    host: learnedKernel,
-    watch: (onChange) =>
-      watchHost(kernelEvents, {
-        names: [],
-        used: () => learnedKernel.used,
-        isWaiting: () => learnedKernel.isWaiting,
-        onChange,
-        onAddress: () => undefined,
-      }),
-  });
   await Promise.all([addresses.refresh(), nodeNetwork.refresh()]);
 
   // the node's own network, and the sandboxes of an earlier run
@@ -218,7 +220,8 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   const { encapType, datapathType, mirrorInterface, mirrorAll: isMirroringAll } = settings;
   const mirror = { mirrorInterface, isMirroringAll };
   const network = new NodeNetwork({
-    settings: { nodeName: settings.node, southbound: settings.sb, encapType, encapIp, datapathType, mtu, ...mirror },
+    settings: { nodeName: settings.node, encapType, encapIp, datapathType, mtu, ...mirror },
+    southbound: () => access.remotes,
     target,
     host,
     untilTakenUp: (deadline) => untilTakenUp(ovs, deadline),
@@ -237,37 +240,17 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
     otherNodes: () => tunnelEnds(ovs),
     isSwitchUp: () => programs.down.every(({ program }) => program !== 'ovs-vswitchd'),
   });
-  const learned = new LearnedRoutes({
-    host: learnedLoop,
-    input: () => ({
-      learned: bgpStates.get(settings.node),
-      node: nodes.get(settings.node),
-      subnets: allSubnets(),
-      addresses: addresses.all,
-      withheld: apiLifeline.withheld,
-      lifelines: {
-        ...nodeNetwork.now,
-        tunnelEnds: tunnelEnds(ovs),
-        apiServers: apiServers.all,
-        hubs: [...interconnects.entries()].map(([, { hub }]) => hub),
-        transitSwitches: [...transitSwitches.entries()].map(([name, { vpc, networks }]) => ({
-          name,
-          vpc,
-          prefixes: networks,
-        })),
-        clusters: [...remotes.entries()].map(([name, prefixes]) => ({ name, prefixes })),
-      },
-    }),
+  const learned = openLearned({
+    kernel: learnedKernel,
+    kernelEvents,
+    watches,
+    nodeName: settings.node,
+    addresses: () => addresses.all,
+    nodeNetwork,
+    tunnelEnds: () => tunnelEnds(ovs),
+    apiServers,
+    apiLifeline,
   });
-  const unfollowNetwork = nodeNetwork.follow(kernelEvents, () => learned.changed());
-  apiServers.subscribe(() => learned.changed());
-  apiLifeline.subscribe(() => learned.changed());
-  const tellWhatIsLearned = (): void =>
-    apiLifeline.learned(
-      new Set(bgpStates.get(settings.node)?.entries.map(({ prefix, nextHop }) => hopKey(prefix, nextHop))),
-    );
-  tellWhatIsLearned();
-  bgpStates.subscribe(tellWhatIsLearned);
   const tunnel = (): TunnelFacts => ({
     datapathType,
     holder: addresses.encapLink,
@@ -289,7 +272,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   };
   const waysChanged = (): void => {
     network.changed();
-    learned.changed();
+    learned.routes.changed();
     underlayChanged();
   };
   const events = new EventRecorder({
@@ -332,7 +315,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   // A Subnet's status changes with each of its pods.
   subnets.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || guards.refresh());
   network.refresh();
-  learned.refresh();
+  learned.routes.refresh();
   target.seal();
   await Promise.all([target.untilApplied(), programs.asked]);
   let knownEnds = '';
@@ -346,9 +329,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   // Most changes of their statuses are none of what is forwarded: figures of paths, and what was learned.
   remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
   bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());
-  for (const facts of [nodes, subnets, bgpStates, interconnects, transitSwitches])
-    facts.subscribe(() => learned.changed());
-  remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || learned.changed());
+  learned.follow();
 
   const nodeStatus = (): NodeStatus | undefined => {
     const node = nodes.get(settings.node);
@@ -356,6 +337,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
       hostProblems: host.problems,
       portProblems: network.portProblems,
       isInstalled: isInstalled(ovs, nodeInterface),
+      accessProblem: access.problem,
       down: programs.down,
       tunnelProblem: findTunnelProblem({ ...tunnel(), ...underlay.tunnel, encapIp }),
     };
@@ -430,7 +412,8 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
     // With it the runtime takes the node for ready, so it comes last.
     if (wanted?.isReady === true) conflist?.keep();
     if (node !== undefined) networkStatus.tell(node, underlay.reports, underlay.pending);
-    objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.problems, ...advertisements.problems]);
+    if (node !== undefined) objectEvents.tellAccess(node, access.problem);
+    objectEvents.tellLearned(bgpStates.get(settings.node), [...learned.routes.problems, ...advertisements.problems]);
     objectEvents.tellSubnets([...network.subnetProblems, ...refusedWishes(host.problems ?? [], settings.node)]);
   };
   // routers that wait to hear of this node, and interfaces of pods that somebody deletes
@@ -449,10 +432,14 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
 
   nodes.subscribe(tell);
   host.onResult(tell);
-  learnedLoop.onResult(tell);
+  learned.loop.onResult(tell);
   target.onResult(tell);
   ovs.subscribe(tell);
   programs.subscribe(tell);
+  access.subscribe(() => {
+    network.changed();
+    tell();
+  });
   underlay.subscribe(tell);
   const tellStranded = (): void => {
     const stranded = findStranded({
@@ -487,13 +474,12 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   await server.close();
   conflist?.close();
   await underlay.close();
-  const parts = [podPorts, guards, flows, lostInterfaces, memory, programs, host, learnedLoop, tunnelNeighbours];
+  const parts = [podPorts, guards, flows, lostInterfaces, memory, programs, host, learned, tunnelNeighbours];
   for (const part of parts) part.close();
   unwatchLinks();
-  unfollowNetwork();
   kernelEvents.close();
   advertisements.close();
   unkeepName();
   target.close();
-  await Promise.all([writer.close(), gateway.close(), events.close(), ovs.close(), kube.close()]);
+  await Promise.all([writer.close(), access.close(), gateway.close(), events.close(), ovs.close(), kube.close()]);
 }

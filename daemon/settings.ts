@@ -11,7 +11,15 @@ export const flagSpec = {
   kubeconfig: text("path of a kubeconfig; without it the pod's service account is used", undefined),
   node: text('name of the Node this process runs on'),
   ovs: text('the local Open_vSwitch database', 'unix:/var/run/openvswitch/db.sock'),
-  sb: list('southbound database for ovn-controller: tcp:HOST:6642 or ssl:HOST:6642, several of one cluster'),
+  sb: list(
+    'southbound database for ovn-controller: tcp:HOST:6642 or ssl:HOST:6642, several of one cluster; without it the ConfigMap isthmus-ovn is followed',
+    [],
+  ),
+  namespace: text('namespace of Isthmus, with that ConfigMap', 'kube-system'),
+  'chassis-tls': text(
+    'folder of the key and the certificate by which ovn-controller proves itself; it must see them under the same path',
+    '/var/run/openvswitch/tls',
+  ),
   socket: text('unix socket to serve the CNI plugin on', defaultSocket),
   'encap-ip': text("address for tunnels; the Node's first InternalIP where absent", undefined),
   'encap-type': choice('tunnels between nodes', ['geneve', 'vxlan'], 'geneve'),

@@ -11,6 +11,7 @@ import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { nodes } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
+import { CredentialFiles } from '../../lib/ovn/credential-files.ts';
 import { connectionLog } from '../../lib/run/connection-log.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { removePlugins } from '../cni/plugin-folder.ts';
@@ -101,6 +102,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     target.seal();
     await target.untilApplied();
     await restartController(settings, log);
+    await new CredentialFiles(settings.chassisTls).remove();
     // The devices of its ports go with ovs-vswitchd's next configuration.
     await orLate((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), letGoMs);
     const { asked, done } = switchConfig(ovs);

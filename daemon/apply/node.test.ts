@@ -39,9 +39,9 @@ test('an ovn0 that is gone is made anew only once ovs-vswitchd has let go of the
   };
   let deadline = new AbortController().signal;
   const network = new NodeNetwork({
+    southbound: () => [],
     settings: {
       nodeName: 'n1',
-      southbound: [],
       encapType: 'geneve',
       encapIp: '172.30.9.11',
       datapathType: 'netdev',

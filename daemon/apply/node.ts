@@ -23,6 +23,8 @@ export interface NodeNetworkOptions {
   readonly isSwitchUp: () => boolean;
   /** Resolves when ovs-vswitchd has taken up all that is in the database. @throws the signal's reason */
   readonly untilTakenUp: (signal: AbortSignal) => Promise<void>;
+  /** Servers of the southbound database, for ovn-controller. */
+  readonly southbound: () => readonly string[];
   readonly node: () => NodeFacts | undefined;
   readonly subnets: () => readonly SubnetFacts[];
   /** Whether traffic to other clusters may pass here. */
@@ -77,9 +79,9 @@ export class NodeNetwork {
   refresh(): void {
     clearImmediate(this.#pending);
     this.#pending = undefined;
-    const { settings, target, host } = this.#options;
+    const { settings, target, host, southbound, isGateway } = this.#options;
     const node = this.#options.node();
-    for (const [owner, desired] of planLocalOvs(settings, node, this.#options.isGateway())) {
+    for (const [owner, desired] of planLocalOvs(settings, southbound(), node, isGateway())) {
       if (desired === undefined || (this.#isRemaking && owner === nodePortOwner)) target.drop(owner);
       else target.set(owner, desired);
     }

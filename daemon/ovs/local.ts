@@ -126,6 +126,13 @@ export async function forgetGateway(client: OvsdbClient): Promise<void> {
   await client.transact([{ op: 'mutate', table: 'Open_vSwitch', where: [], mutations }]);
 }
 
+/** Servers of the southbound database that ovn-controller has been given. */
+export function southboundRemotes(client: OvsdbClient): readonly string[] {
+  const [row] = client.cache.table('Open_vSwitch').rows.values();
+  const value = row === undefined ? undefined : externalIdOf(row, 'ovn-remote');
+  return value === undefined ? [] : value.split(',').filter((remote) => remote !== '');
+}
+
 /** As it is now: a person may set another one, and ovn-controller follows. Undefined where there is none. */
 export function systemId(client: OvsdbClient): string | undefined {
   const [row] = client.cache.table('Open_vSwitch').rows.values();

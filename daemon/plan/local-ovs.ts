@@ -11,8 +11,6 @@ import { portRows } from './port-rows.ts';
 
 export interface ChassisSettings extends MirrorSettings {
   readonly nodeName: string;
-  /** ovn-controller's `ovn-remote`. */
-  readonly southbound: readonly string[];
   readonly encapType: string;
   readonly encapIp: string;
   readonly datapathType: 'system' | 'netdev';
@@ -27,15 +25,16 @@ export const nodePortOwner = 'node/ovn0';
 /** In Open_vSwitch's `external_ids`, on gateways between clusters only. */
 export const interconnectKey = 'ovn-is-interconn';
 
-/** `isGateway`: whether traffic to other clusters may pass here. */
+/** `southbound`: ovn-controller's `ovn-remote`, empty while there is none; `isGateway`: whether traffic to other clusters may pass here. */
 export function planLocalOvs(
   settings: ChassisSettings,
+  southbound: readonly string[],
   node: NodeFacts | undefined,
   isGateway: boolean,
 ): DesiredByOwner {
   return new Map([
     ['node/bridge', planBridge(settings)],
-    ['node/chassis', planChassis(settings, isGateway)],
+    ['node/chassis', planChassis(settings, southbound, isGateway)],
     [nodePortOwner, planNodePort(settings, node)],
     [mirrorOwner, planMirror(settings)],
   ]);
@@ -68,12 +67,12 @@ function planBridge({ datapathType }: ChassisSettings): Desired {
  */
 const flowsKeptMs = '2000';
 
-function planChassis(settings: ChassisSettings, isGateway: boolean): Desired {
+function planChassis(settings: ChassisSettings, southbound: readonly string[], isGateway: boolean): Desired {
   const entries = {
     hostname: settings.nodeName,
     'ovn-bridge': integrationBridge,
     'ovn-bridge-datapath-type': settings.datapathType,
-    'ovn-remote': settings.southbound.join(','),
+    ...(southbound.length > 0 ? { 'ovn-remote': southbound.join(',') } : {}),
     'ovn-encap-type': settings.encapType,
     'ovn-encap-ip': settings.encapIp,
     // Without it ovn-controller makes no tunnels to chassis of other clusters.

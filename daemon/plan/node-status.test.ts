@@ -20,6 +20,7 @@ const well: NodeStatusInput = {
   portProblems: new Map(),
   isInstalled: true,
   down: [],
+  accessProblem: undefined,
   tunnelProblem: undefined,
 };
 const vswitchd = { program: 'ovs-vswitchd', folder: '/run/openvswitch' } as const;
@@ -34,6 +35,8 @@ const cases: readonly [reason: string, status: 'True' | 'False', input: Partial<
   ['RouteRefused', 'True', { hostProblems: [problem] }],
   ['DatabaseRefused', 'True', { portProblems: new Map([['node/ovn0', { code: 'DatabaseRefused', message: 'x' }]]) }],
   ['NodePortNotInstalled', 'True', { isInstalled: false }],
+  ['CertificateRefused', 'True', { isInstalled: false, accessProblem: { code: 'CertificateRefused', message: 'x' } }],
+  ['NetworkReady', 'False', { accessProblem: { code: 'CertificateMissing', message: 'x' } }],
   ['TunnelAddressNotOnBridge', 'True', { tunnelProblem: { code: 'TunnelAddressNotOnBridge', message: 'x' } }],
   ['SwitchDown', 'True', { down: [vswitchd, ovnController], hostProblems: [problem], isInstalled: false }],
   ['OvnControllerDown', 'True', { down: [ovnController] }],

@@ -14,6 +14,8 @@ export interface NodeStatusInput {
   readonly portProblems: ReadonlyMap<string, Problem>;
   /** Whether ovn-controller has the flows of the node's own port in place. */
   readonly isInstalled: boolean;
+  /** Why ovn-controller has no way to the southbound database. */
+  readonly accessProblem: Problem | undefined;
   /** Programs of OVN and Open vSwitch on this node that do not answer. */
   readonly down: readonly DownProgram[];
   /** Why tunnels do not leave this node. */
@@ -38,7 +40,7 @@ export function planNodeStatus(input: NodeStatusInput): NodeStatus {
 }
 
 function findProblem(input: NodeStatusInput): Problem | undefined {
-  const { node, hostProblems, portProblems, isInstalled, down, tunnelProblem } = input;
+  const { node, hostProblems, portProblems, isInstalled, accessProblem, down, tunnelProblem } = input;
   // First, because the others follow from it: without ovs-vswitchd there is no ovn0 either.
   const [dead] = down;
   if (dead !== undefined) return downProblem(dead);
@@ -54,11 +56,13 @@ function findProblem(input: NodeStatusInput): Problem | undefined {
   const first = hostProblems.find(({ subnet }) => subnet === undefined);
   if (first !== undefined) return first;
   if (!isInstalled)
-    return {
-      code: 'NodePortNotInstalled',
-      message:
-        'ovn-controller has not installed the flows of ovn0; it must run and be connected to the southbound database',
-    };
+    return (
+      accessProblem ?? {
+        code: 'NodePortNotInstalled',
+        message:
+          'ovn-controller has not installed the flows of ovn0; it must run and be connected to the southbound database',
+      }
+    );
   return tunnelProblem;
 }
 

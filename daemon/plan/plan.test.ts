@@ -41,7 +41,6 @@ interface Case {
 const folder = join(import.meta.dirname, 'testdata');
 const settings = {
   nodeName: 'n1',
-  southbound: ['tcp:172.30.1.10:6642'],
   encapType: 'geneve',
   encapIp: '172.30.1.11',
   mtu: 1400,
@@ -102,7 +101,12 @@ function planAll(input: Case): object {
     host: renderHostNetwork(host.network),
     problems: host.problems,
     ovs: Object.fromEntries(
-      planLocalOvs({ ...settings, datapathType: input.datapath }, node, input.isGateway === true),
+      planLocalOvs(
+        { ...settings, datapathType: input.datapath },
+        ['tcp:172.30.1.10:6642'],
+        node,
+        input.isGateway === true,
+      ),
     ),
     pods: (input.pods ?? []).map((pod) => planPod(pod, subnets, input.datapath)),
     ...(learned === undefined

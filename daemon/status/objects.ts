@@ -21,6 +21,7 @@ export class ObjectEvents {
   /** Of the node's BgpNodeState. */
   readonly #learned = new Standing<Problem>();
   readonly #ofPods = new Standing<PodProblem>();
+  readonly #access = new Standing<Problem>();
 
   constructor(options: ObjectEventsOptions) {
     this.#options = options;
@@ -51,6 +52,12 @@ export class ObjectEvents {
       const { apiVersion, kind, name, uid } = subject;
       this.#options.events.record({ apiVersion, kind, name, uid }, 'Warning', code, message);
     }
+  }
+
+  /** Why ovn-controller has no way to the southbound database; undefined while it has one. */
+  tellAccess(node: Pick<NodeFacts, 'name' | 'uid'>, problem: Problem | undefined): void {
+    const now = problem === undefined ? [] : [problem];
+    for (const begun of this.#access.begun(now, (one) => one.message)) this.tellNode(node, begun);
   }
 
   tellNode({ name, uid }: Pick<NodeFacts, 'name' | 'uid'>, { code, message }: Problem): void {

@@ -1,0 +1,232 @@
+/**
+ * How this node's ovn-controller reaches the southbound database. In: the ConfigMap `isthmus-ovn` with the servers and those that sign for
+ * them, the name of the chassis. Out: remotes for `ovn-remote`; a key that never leaves the node, and the certificate that the
+ * databases' authority issues for it to this node alone, as files that ovn-controller reads again when they change. Remotes are given only
+ * once there is a certificate they can be reached with. Called by serve.ts.
+ */
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Problem } from '../../lib/desired/problem.ts';
+import { isKubeError, KubeApiError } from '../../lib/kube/errors.ts';
+import { reflect } from '../../lib/kube/reflector.ts';
+import { apiVersionOf, certificateSigningRequests, configMaps } from '../../lib/kube/resources.ts';
+import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
+import { chassisSigner, chassisUsages, outcomeOf } from '../../lib/ovn/chassis-request.ts';
+import { CredentialFiles } from '../../lib/ovn/credential-files.ts';
+import { databaseKeys, databasesConfigMap, remotesIn } from '../../lib/ovn/databases.ts';
+import { commonNameOf, createKey, createRequest, isSignedBy, splitPem, validityOf } from '../../lib/pki/certificate.ts';
+import { backoffMs } from '../../lib/run/backoff.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+
+export interface ChassisAccessOptions {
+  readonly client: KubeClient;
+  readonly node: string;
+  /** Servers that a flag names: then neither ConfigMap nor certificate is asked for. */
+  readonly fixed: readonly string[];
+  /** Of the ConfigMap. */
+  readonly namespace: string;
+  /** Where ovn-controller looks for `tls.key`, `tls.crt` and `ca.crt`. */
+  readonly folder: string;
+  /** What ovn-controller has now: kept while the ConfigMap says nothing. */
+  readonly present: readonly string[];
+  /** Name of the chassis. */
+  readonly chassis: () => string;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+}
+
+/** Between two looks at a request that is not answered. */
+const lookMs = { baseMs: 100, maxMs: 2000 };
+/** After a refusal or a failure, until the next request. */
+const retryMs = 30_000;
+/** Between two looks at how old the certificate is. */
+const ageMs = 60_000;
+
+export class ChassisAccess {
+  readonly #options: ChassisAccessOptions;
+  readonly #files: CredentialFiles;
+  readonly #listeners = new Set<() => void>();
+  #addresses: Reflector<unknown> | undefined;
+  #remotes: readonly string[];
+  #problem: Problem | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #wake = Promise.withResolvers<void>();
+
+  private constructor(options: ChassisAccessOptions) {
+    this.#options = options;
+    this.#files = new CredentialFiles(options.folder);
+    this.#remotes = options.fixed.length > 0 ? options.fixed : options.present;
+  }
+
+  /** Resolves when it is known what there is; the certificate of a new node comes later. @throws the signal's reason */
+  static async open(options: ChassisAccessOptions): Promise<ChassisAccess> {
+    const access = new ChassisAccess(options);
+    if (options.fixed.length === 0) await access.#follow();
+    return access;
+  }
+
+  /** For `ovn-remote`; empty while there is no way. */
+  get remotes(): readonly string[] {
+    return this.#remotes;
+  }
+
+  /** Why there is no way to the southbound database. */
+  get problem(): Problem | undefined {
+    return this.#problem;
+  }
+
+  /** Called when remotes or problem changed. */
+  subscribe(listener: () => void): void {
+    this.#listeners.add(listener);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#addresses?.stop(), this.#running]);
+  }
+
+  async #follow(): Promise<void> {
+    const { client, namespace, signal, log } = this.#options;
+    this.#addresses = reflect({
+      client,
+      namespace,
+      signal,
+      log,
+      resource: configMaps,
+      fieldSelector: `metadata.name=${databasesConfigMap}`,
+      parse: (raw) => raw['data'],
+    });
+    await this.#addresses.synced;
+    this.#addresses.subscribe(() => this.#wake.resolve());
+    // Where a certificate is there already, remotes are known before anything is planned from them.
+    const isDone = await this.#update();
+    this.#running = this.#run(isDone);
+  }
+
+  async #run(isDone: boolean): Promise<void> {
+    const { signal, log } = this.#options;
+    let isWell = isDone;
+    while (!signal.aborted) {
+      try {
+        if (!isWell) isWell = await this.#renew();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof Error)) throw error;
+        // The API server and the node's folder are the two that can fail here; both are tried again.
+        log.warn({ err: error }, 'no certificate for the southbound database yet');
+        this.#tell(this.#remotes, {
+          code: 'CertificateMissing',
+          message: `no certificate for the southbound database: ${error.message}`,
+        });
+      }
+      const delay = pause(isWell ? ageMs : retryMs, undefined, { signal, ref: false }).catch(() => undefined);
+      await Promise.race([delay, this.#wake.promise]);
+      this.#wake = Promise.withResolvers();
+      if (!signal.aborted) isWell = await this.#update();
+    }
+  }
+
+  /** Takes over what the ConfigMap says; false: a certificate is needed first. */
+  async #update(): Promise<boolean> {
+    const { namespace } = this.#options;
+    const data = this.#data();
+    const remotes = remotesIn(data, databaseKeys.chassis);
+    const isComplete = this.#bundle() !== '' || !remotes.some((remote) => remote.startsWith('ssl:'));
+    if (remotes.length === 0 || !isComplete) {
+      const message = `ConfigMap ${namespace}/${databasesConfigMap} does not name the servers of the southbound database yet; look at the pods of isthmus-ovn-central`;
+      this.#tell(this.#remotes, { code: 'DatabasesUnknown', message });
+      return true;
+    }
+    if (!remotes.some((remote) => remote.startsWith('ssl:'))) {
+      this.#tell(remotes, undefined);
+      return true;
+    }
+    if (!(await this.#isCertified())) return false;
+    await this.#trust();
+    this.#tell(remotes, undefined);
+    return true;
+  }
+
+  /** Whether key and certificate are there, of this chassis, of an authority that counts, and not about to run out. */
+  async #isCertified(): Promise<boolean> {
+    const certificate = await this.#files.read('tls.crt');
+    if (certificate === undefined || (await this.#files.read('tls.key')) === undefined) return false;
+    try {
+      if (commonNameOf(certificate) !== this.#options.chassis()) return false;
+      const { notBeforeMs, notAfterMs } = validityOf(certificate);
+      if (Date.now() > notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3) return false;
+      return splitPem(this.#bundle()).some((authority) => isSignedBy(certificate, { certificate: authority }));
+    } catch {
+      // A file that was cut off is no certificate.
+      return false;
+    }
+  }
+
+  #bundle(): string {
+    const value = (this.#data() as Readonly<Record<string, unknown>> | undefined)?.[databaseKeys.chassisAuthorities];
+    return typeof value === 'string' ? value : '';
+  }
+
+  #data(): unknown {
+    return this.#addresses?.get(`${this.#options.namespace}/${databasesConfigMap}`);
+  }
+
+  /** Authorities come and go without a new certificate. */
+  async #trust(): Promise<void> {
+    const bundle = this.#bundle();
+    const [ca, cert, key] = await Promise.all(['ca.crt', 'tls.crt', 'tls.key'].map((name) => this.#files.read(name)));
+    if (ca === bundle || cert === undefined || key === undefined) return;
+    await this.#files.write({ 'ca.crt': bundle, 'tls.crt': cert, 'tls.key': key });
+  }
+
+  /** Asks for a certificate and waits for the answer. @throws errors of the API server and of the folder */
+  async #renew(): Promise<boolean> {
+    const { client, node, chassis, log } = this.#options;
+    const name = chassis();
+    const key = await createKey();
+    const request = await createRequest(key, name);
+    const { metadata } = await client.create(certificateSigningRequests, {
+      apiVersion: apiVersionOf(certificateSigningRequests),
+      kind: certificateSigningRequests.kind,
+      metadata: { generateName: `isthmus-chassis-${node.slice(0, 200)}-` },
+      spec: { signerName: chassisSigner, usages: chassisUsages, request: Buffer.from(request).toString('base64') },
+    });
+    const outcome = await this.#untilAnswered(metadata.name);
+    if (outcome === undefined) return false;
+    if (outcome.state === 'refused') {
+      const message = `the certificate for the southbound database was refused: ${outcome.message}`;
+      log.error({ request: metadata.name, chassis: name }, message);
+      this.#tell(this.#remotes, { code: 'CertificateRefused', message });
+      return false;
+    }
+    await this.#files.write({ 'ca.crt': this.#bundle(), 'tls.crt': outcome.certificate, 'tls.key': key });
+    log.info({ chassis: name }, 'certificate for the southbound database received');
+    return await this.#update();
+  }
+
+  /** Undefined where the request is gone. */
+  async #untilAnswered(name: string) {
+    const { client, signal } = this.#options;
+    for (let looks = 0; ; looks++) {
+      signal.throwIfAborted();
+      try {
+        const { status } = await client.get(certificateSigningRequests, { name });
+        const outcome = outcomeOf(status);
+        if (outcome.state !== 'pending') return outcome;
+      } catch (error) {
+        if (error instanceof KubeApiError && error.status === 404) return undefined;
+        if (!isKubeError(error)) throw error;
+      }
+      if (looks === 50) {
+        const message = `nobody has answered the CertificateSigningRequest ${name}; look at the pods of isthmus-ovn-central`;
+        this.#tell(this.#remotes, { code: 'CertificateMissing', message });
+      }
+      await pause(backoffMs(looks, lookMs, Math.random), undefined, { signal });
+    }
+  }
+
+  #tell(remotes: readonly string[], problem: Problem | undefined): void {
+    const isSame = remotes.join() === this.#remotes.join() && problem?.message === this.#problem?.message;
+    this.#remotes = remotes;
+    this.#problem = problem;
+    if (!isSame) for (const listener of this.#listeners) listener();
+  }
+}
