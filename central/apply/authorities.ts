@@ -1,0 +1,139 @@
+/**
+ * The authorities of OVN's databases: a Secret, made when it is not there. Two of them, because a certificate that one of them signed opens
+ * everything the other's does not: `members` for the servers, raft and those that may write every row; `chassis` for nodes, which may write
+ * their own. In: the Secret. Out: both sets, told when they change. Every program beside the databases reads it; the one that leads renews.
+ */
+import { KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
+import { reflect } from '../../lib/kube/reflector.ts';
+import { secrets } from '../../lib/kube/resources.ts';
+import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
+import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
+import { createAuthority, splitPem } from '../../lib/pki/certificate.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { isAuthorityDue, joinPem, type AuthoritySet } from '../plan/authorities.ts';
+
+export const authoritySecret = 'isthmus-ovn-authorities';
+const purposes = ['members', 'chassis'] as const;
+export type Purpose = (typeof purposes)[number];
+type Sets = Readonly<Record<Purpose, AuthoritySet>>;
+
+export interface AuthoritiesOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  readonly nowMs: () => number;
+}
+
+export class Authorities {
+  readonly #options: AuthoritiesOptions;
+  readonly #secret: Reflector<Sets | undefined>;
+
+  private constructor(options: AuthoritiesOptions, secret: Reflector<Sets | undefined>) {
+    this.#options = options;
+    this.#secret = secret;
+  }
+
+  /** Resolves once there are authorities. @throws errors of the API server, the signal's reason */
+  static async open(options: AuthoritiesOptions): Promise<Authorities> {
+    const { client, namespace, signal, log } = options;
+    await ensure(options);
+    const parse = (raw: { readonly [field: string]: unknown }): Sets | undefined =>
+      parseSets(decodeSecret(raw['data']));
+    const selection = { namespace, fieldSelector: `metadata.name=${authoritySecret}` };
+    const secret = reflect({ client, resource: secrets, ...selection, parse, signal, log });
+    await secret.synced;
+    return new Authorities(options, secret);
+  }
+
+  /** Newest first; empty where the Secret is gone or damaged. */
+  of(purpose: Purpose): AuthoritySet {
+    return this.#secret.get(`${this.#options.namespace}/${authoritySecret}`)?.[purpose] ?? [];
+  }
+
+  subscribe(listener: () => void): void {
+    this.#secret.subscribe(listener);
+  }
+
+  /**
+   * Makes another authority of a purpose when it is time, and all anew where the Secret is gone. To be called now and then by the one that leads.
+   * @throws errors of the API server; a sentence where the Secret is damaged
+   */
+  async renew(): Promise<void> {
+    const { client, namespace, nowMs, log } = this.#options;
+    const raw = await orAbsent(client.get(secrets, { namespace, name: authoritySecret }));
+    if (raw === undefined) {
+      log.warn(
+        { secret: `${namespace}/${authoritySecret}` },
+        'the authorities of OVN’s databases are gone; all certificates are issued anew',
+      );
+      await ensure(this.#options);
+      return;
+    }
+    const sets = parseSets(decodeSecret(raw['data']));
+    if (sets === undefined)
+      throw new Error(
+        `Secret ${namespace}/${authoritySecret} is damaged: each of ${purposes.join(', ')} needs as many keys as certificates; restore it from a backup, or delete it, then all certificates are issued anew`,
+      );
+    const due = purposes.filter((purpose) => isAuthorityDue(sets[purpose], nowMs()));
+    if (due.length === 0) return;
+    const entries = due.map(async (purpose) => [purpose, [await make(purpose, nowMs()), ...sets[purpose]]] as const);
+    const data = encode(Object.fromEntries(await Promise.all(entries)));
+    const { resourceVersion } = raw.metadata;
+    await client.patch(secrets, { namespace, name: authoritySecret }, 'merge', { metadata: { resourceVersion }, data });
+    log.info({ purposes: due }, 'new authority of OVN’s databases; it signs once everybody trusts it');
+  }
+
+  async close(): Promise<void> {
+    await this.#secret.stop();
+  }
+}
+
+/** Makes both where there are none. Of several programs that start at once the first one's count. @throws errors of the API server */
+async function ensure({ client, namespace, nowMs }: AuthoritiesOptions): Promise<void> {
+  const name = { namespace, name: authoritySecret };
+  const present = await orAbsent(client.get(secrets, name));
+  if (!isEmpty(present)) return;
+  const entries = purposes.map(async (purpose) => [purpose, [await make(purpose, nowMs())]] as const);
+  const data = encode(Object.fromEntries(await Promise.all(entries)));
+  try {
+    if (present === undefined)
+      await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data });
+    else {
+      const { resourceVersion } = present.metadata;
+      await client.patch(secrets, name, 'merge', { metadata: { resourceVersion }, data });
+    }
+  } catch (error) {
+    if (!(error instanceof KubeApiError && error.status === 409)) throw error;
+  }
+}
+
+/** As the chart makes it. */
+function isEmpty(secret: RawObject | undefined): boolean {
+  return Object.keys(secret?.['data'] ?? {}).length === 0;
+}
+
+function make(purpose: Purpose, nowMs: number) {
+  return createAuthority(`isthmus ovn ${purpose}`, nowMs);
+}
+
+function encode(sets: Readonly<Record<string, AuthoritySet>>): Record<string, string> {
+  return encodeSecret(
+    Object.fromEntries(
+      Object.entries(sets).flatMap(([purpose, set]) => [
+        [`${purpose}.crt`, joinPem(set.map(({ certificate }) => certificate))],
+        [`${purpose}.key`, joinPem(set.map(({ key }) => key))],
+      ]),
+    ),
+  );
+}
+
+function parseSets(data: Readonly<Record<string, string>>): Sets | undefined {
+  const [members, chassis] = purposes.map((purpose) => {
+    const certificates = splitPem(data[`${purpose}.crt`] ?? '');
+    const keys = splitPem(data[`${purpose}.key`] ?? '');
+    if (certificates.length === 0 || certificates.length !== keys.length) return undefined;
+    return certificates.map((certificate, index) => ({ certificate, key: keys[index] ?? '' }));
+  });
+  return members === undefined || chassis === undefined ? undefined : { members, chassis };
+}
