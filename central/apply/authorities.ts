@@ -62,7 +62,7 @@ export class Authorities {
   async renew(): Promise<void> {
     const { client, namespace, nowMs, log } = this.#options;
     const raw = await orAbsent(client.get(secrets, { namespace, name: authoritySecret }));
-    if (raw === undefined) {
+    if (raw === undefined || isEmpty(raw)) {
       log.warn(
         { secret: `${namespace}/${authoritySecret}` },
         'the authorities of OVN’s databases are gone; all certificates are issued anew',

@@ -9,8 +9,8 @@ import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { issue, verifyRequest } from '../../lib/pki/certificate.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { signerOf } from '../plan/authorities.ts';
-import { judge, type Judgement } from '../plan/requests.ts';
-import type { RequestFacts } from '../watch/requests.ts';
+import { judge, type Judgement } from '../plan/certificate-requests.ts';
+import type { RequestFacts } from '../watch/certificate-requests.ts';
 import type { Authorities } from './authorities.ts';
 
 const chassisConfigMap = 'isthmus-ovn-chassis';
@@ -139,7 +139,8 @@ export class Signer {
       await client.patch(configMaps, name, 'merge', { data });
     } catch (error) {
       if (!(error instanceof KubeApiError && error.status === 404)) throw error;
-      const all = Object.fromEntries([...this.#certified, [node, chassis]].filter(([other]) => hasNode(other)));
+      const kept = [...this.#certified].filter(([other]) => hasNode(other));
+      const all = Object.fromEntries([...kept, [node, chassis]]);
       await client.create(configMaps, { apiVersion: 'v1', kind: 'ConfigMap', metadata: name, data: all });
     }
     for (const other of gone) this.#certified.delete(other);

@@ -69,6 +69,14 @@ interface PodSpec {
 
 const defaults = parseManifests(renderChart([]));
 const whole = parseManifests(renderChart(everything));
+const ownDatabases = parseManifests(
+  renderChart([
+    'ovn.central.deploy=false',
+    'ovn.remotes.nb=ssl:192.0.2.1:6641',
+    'ovn.remotes.sb=ssl:192.0.2.1:6642',
+    'ovn.tls.secretName=ovn-tls',
+  ]),
+);
 const withoutStorageClass = parseManifests(renderChart([...everything, 'hub.storage.hostPath=/var/lib/isthmus/hub']));
 
 function ofKind(manifests: readonly Manifest[], ...kinds: readonly string[]): readonly Manifest[] {
@@ -109,7 +117,7 @@ describe('rendered objects', () => {
     'ValidatingAdmissionPolicy',
     'ValidatingAdmissionPolicyBinding',
   ];
-  for (const [name, manifests] of Object.entries({ defaults, whole }))
+  for (const [name, manifests] of Object.entries({ defaults, whole, ownDatabases }))
     test(`${name} are as in testdata`, (t) => {
       const text = manifests
         .filter(({ kind }) => !judged.includes(kind))
@@ -149,7 +157,8 @@ test('values that cannot work are refused with a reason', () => {
     [['networking.podCIDR=10.16.0.0'], /networking.podCIDR: "10.16.0.0" is not an IPv4 CIDR/],
     [['networking.joinCIDR=100.64.0.0/33'], /networking.joinCIDR: "100.64.0.0\/33" is not an IPv4 CIDR/],
     [['networking.mtu=100'], /\/networking\/mtu/],
-    [['ovn.central.replicas=3'], /ovn.central.replicas: only 1 is supported/],
+    [['ovn.central.replicas=2'], /ovn.central.replicas: 2 members lose their majority/],
+    [['ovn.tls.secretName=mine'], /ovn.tls.secretName is for databases that you run yourself/],
     [['ovn.central.deploy=false'], /ovn.remotes.nb and ovn.remotes.sb are needed when/],
     [['clusterName=East'], /\/clusterName': 'East' does not match pattern/],
     [['interconnect.hub=192.0.2.1:6650'], /clusterName is needed/],
@@ -226,12 +235,12 @@ describe('rights', () => {
       );
   });
 
-  test('secrets are read in the namespace of the release only, by interconnect and hub, and those with passwords by speakers', () => {
+  test('secrets are read in the namespace of the release only, by few, and those with passwords by speakers', () => {
     const isOfSecrets = ({ resources }: Rule): boolean => resources?.includes('secrets') === true;
     const readers = roles.filter(({ rules }) => (rules as readonly Rule[]).some(isOfSecrets));
     for (const { kind, metadata, rules } of readers) {
       assert.equal(kind, 'Role', metadata.name);
-      assert.match(metadata.name, /^isthmus-(interconnect|hub|speaker-passwords)$/);
+      assert.match(metadata.name, /^isthmus-(interconnect|hub|ovn-central|ovn-client|speaker-passwords)$/);
       if (metadata.name !== 'isthmus-speaker-passwords') continue;
       for (const rule of rules as readonly Rule[]) assert.deepEqual(rule.resourceNames, ['isthmus-bgp-passwords']);
     }
@@ -421,6 +430,7 @@ test('only the daemon is privileged; every container drops what it does not need
 
 describe('flags', () => {
   const sources: Readonly<Record<string, string>> = {
+    'central.mjs': 'central/main.ts',
     'controller.mjs': 'controller/main.ts',
     'daemon.mjs': 'daemon/main.ts',
     'install-cni.mjs': 'daemon/install-cni.ts',

@@ -24,7 +24,6 @@ export const everything: Values = [
   'interconnect.token=secret',
   'hub.enabled=true',
   'hub.address=192.0.2.10',
-  'ovn.tls.secretName=ovn-tls',
   'networking.datapathType=netdev',
 ];
 

@@ -30,6 +30,7 @@ const kinds: readonly { readonly kind: string; readonly plural: string; readonly
   { kind: 'ValidatingAdmissionPolicy', plural: 'validatingadmissionpolicies', isNamespaced: false },
   { kind: 'ValidatingAdmissionPolicyBinding', plural: 'validatingadmissionpolicybindings', isNamespaced: false },
   { kind: 'Secret', plural: 'secrets', isNamespaced: true },
+  { kind: 'ConfigMap', plural: 'configmaps', isNamespaced: true },
   { kind: 'Node', plural: 'nodes', isNamespaced: false },
   { kind: 'Vpc', plural: 'vpcs', isNamespaced: false },
   { kind: 'ProviderNetwork', plural: 'provider-networks', isNamespaced: false },

@@ -84,42 +84,49 @@ imagePullSecrets: {{ toJson . }}
 {{- end }}
 
 {{- define "isthmus.ovnScheme" -}}
-{{ if .Values.ovn.tls.secretName }}ssl{{ else }}tcp{{ end }}
+{{ if .Values.ovn.tls.enabled }}ssl{{ else }}tcp{{ end }}
+{{- end }}
+
+{{- /* Labels as a selector: a=b,c=d. */}}
+{{- define "isthmus.selector" -}}
+{{- $parts := list }}
+{{- range $key, $value := . }}{{ $parts = append $parts (printf "%s=%s" $key $value) }}{{ end }}
+{{- join "," $parts }}
 {{- end }}
 
 {{- /*
-Remotes of the databases. The Service's address comes from the environment the kubelet gives: name resolution would
-need the network that these very programs make.
+How our programs find OVN's databases: where this chart runs them, in a ConfigMap, because members come and go; their own by name. Flags for TLS are for
+those of others, ours bring certificates.
 */}}
-{{- define "isthmus.nb" -}}
-{{- if .Values.ovn.central.deploy -}}
-{{ include "isthmus.ovnScheme" . }}:$(ISTHMUS_OVN_NB_SERVICE_HOST):6641
-{{- else -}}
-{{ .Values.ovn.remotes.nb }}
-{{- end }}
-{{- end }}
-{{- define "isthmus.sb" -}}
-{{- if .Values.ovn.central.deploy -}}
-{{ include "isthmus.ovnScheme" . }}:$(ISTHMUS_OVN_SB_SERVICE_HOST):6642
-{{- else -}}
-{{ .Values.ovn.remotes.sb }}
-{{- end }}
-{{- end }}
-
-{{- /* Flags of our programs for TLS to OVN's databases. */}}
-{{- define "isthmus.ovnTlsArgs" -}}
+{{- define "isthmus.ovnArgs" -}}
+{{- if not .Values.ovn.central.deploy }}
+- --nb={{ .Values.ovn.remotes.nb }}
+- --sb={{ .Values.ovn.remotes.sb }}
 {{- if .Values.ovn.tls.secretName }}
 - --ovn-ca=/etc/isthmus/ovn-tls/ca.crt
 - --ovn-cert=/etc/isthmus/ovn-tls/tls.crt
 - --ovn-key=/etc/isthmus/ovn-tls/tls.key
 {{- end }}
 {{- end }}
-{{- /* The same for programs of OVN. */}}
-{{- define "isthmus.ovsTlsArgs" -}}
-{{- if .Values.ovn.tls.secretName }}
-- --ca-cert=/etc/isthmus/ovn-tls/ca.crt
-- --certificate=/etc/isthmus/ovn-tls/tls.crt
+{{- end }}
+{{- /* For the servers and northd: what central writes. */}}
+{{- define "isthmus.memberTlsArgs" -}}
+{{- if .Values.ovn.tls.enabled }}
+- --private-key=/run/ovn/tls/tls.key
+- --certificate=/run/ovn/tls/tls.crt
+- --ca-cert=/run/ovn/tls/ca.crt
+{{- end }}
+{{- end }}
+{{- /* For ovn-controller: what the daemon writes, or the Secret of those who run the databases themselves. */}}
+{{- define "isthmus.chassisTlsArgs" -}}
+{{- if and .Values.ovn.central.deploy .Values.ovn.tls.enabled }}
+- --private-key=/run/openvswitch/tls/tls.key
+- --certificate=/run/openvswitch/tls/tls.crt
+- --ca-cert=/run/openvswitch/tls/ca.crt
+{{- else if .Values.ovn.tls.secretName }}
 - --private-key=/etc/isthmus/ovn-tls/tls.key
+- --certificate=/etc/isthmus/ovn-tls/tls.crt
+- --ca-cert=/etc/isthmus/ovn-tls/ca.crt
 {{- end }}
 {{- end }}
 {{- define "isthmus.ovnTlsMount" -}}
@@ -160,8 +167,11 @@ podAntiAffinity:
 {{- include "isthmus.validateCidrs" (dict "name" "networking.podCIDR" "value" .Values.networking.podCIDR) }}
 {{- include "isthmus.validateCidrs" (dict "name" "networking.joinCIDR" "value" .Values.networking.joinCIDR) }}
 {{- include "isthmus.validateCidrs" (dict "name" "hub.transitCIDR" "value" .Values.hub.transitCIDR) }}
-{{- if gt (int .Values.ovn.central.replicas) 1 }}
-{{- fail "ovn.central.replicas: only 1 is supported in this version; for a raft cluster run OVN's databases yourself, set ovn.central.deploy=false and name them in ovn.remotes" }}
+{{- if not (has (int .Values.ovn.central.replicas) (list 0 1 3 5)) }}
+{{- fail (printf "ovn.central.replicas: %d members lose their majority as soon as fewer do; say 1, 3 or 5, or 0 for three where there are as many nodes, else one" (int .Values.ovn.central.replicas)) }}
+{{- end }}
+{{- if and .Values.ovn.central.deploy .Values.ovn.tls.secretName }}
+{{- fail "ovn.tls.secretName is for databases that you run yourself (ovn.central.deploy=false); those of this chart make, deliver and renew their certificates themselves" }}
 {{- end }}
 {{- if not (or .Values.ovn.central.deploy (and .Values.ovn.remotes.nb .Values.ovn.remotes.sb)) }}
 {{- fail "ovn.remotes.nb and ovn.remotes.sb are needed when ovn.central.deploy is false" }}

@@ -1,4 +1,4 @@
-/** CertificateSigningRequests of chassis as they are asked for. In: the API. Out: values for plan/requests.ts. */
+/** CertificateSigningRequests of chassis as they are asked for. In: the API. Out: values for plan/certificate-requests.ts. */
 import { certificateSigningRequests } from '../../lib/kube/resources.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
@@ -27,7 +27,7 @@ interface Spec {
 /** Set by the API server from a token that is bound to a pod. */
 const nodeKey = 'authentication.kubernetes.io/node-name';
 
-export function watchRequests(options: {
+export function watchCertificateRequests(options: {
   readonly client: KubeClient;
   readonly signal: AbortSignal;
   readonly log: Logger;

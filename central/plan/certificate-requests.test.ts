@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, type ChassisRequest } from './requests.ts';
+import { judge, type ChassisRequest } from './certificate-requests.ts';
 
 const daemon = 'system:serviceaccount:kube-system:isthmus-daemon';
 const situation = {

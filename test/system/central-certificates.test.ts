@@ -1,0 +1,276 @@
+/**
+ * Certificates of OVN's databases on real servers and a real API server, with the chart's accounts and policies: nodes write the rows of their own
+ * chassis and nothing else, whatever a stolen one asks for.
+ */
+import assert from 'node:assert/strict';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { openOvsdb, type Operation, type OvsdbClient, type TlsFiles } from 'ovsdb-client';
+import { ovnEnvironment, ovnProgram, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
+import { Authorities } from '../../central/apply/authorities.ts';
+import { chassisPort, ensureChassisListener } from '../../central/apply/chassis-listener.ts';
+import { publishCredentials } from '../../central/apply/client-credentials.ts';
+import { Credentials } from '../../central/apply/credentials.ts';
+import { Signer } from '../../central/apply/signer.ts';
+import { watchCertificateRequests } from '../../central/watch/certificate-requests.ts';
+import { ChassisAccess } from '../../daemon/apply/chassis-access.ts';
+import { configMaps, secrets } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { findDatabases } from '../../lib/ovn/databases.ts';
+import { createKey, createRequest } from '../../lib/pki/certificate.ts';
+import { createLogger } from '../../lib/run/logger.ts';
+import { freePorts } from '../../lib/testing-ports.ts';
+import { checkout } from '../lab/layout.ts';
+import { waitFor } from '../lab/run.ts';
+import { IdentityBed, verdict } from './node-identity-bed.ts';
+
+const namespace = 'kube-system';
+const log = createLogger('test', 'silent');
+const stop = new AbortController();
+const { signal } = stop;
+const children: ChildProcess[] = [];
+let dir: string;
+let bed: IdentityBed;
+let central: KubeClient;
+let authorities: Authorities;
+let credentials: Credentials;
+let signer: Signer;
+let sb: TestServer;
+let nb: TestServer;
+let membersPort = 0;
+let raftPort = 0;
+
+before(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'isthmus-central-'));
+  mkdirSync(join(dir, 'run'));
+  bed = await IdentityBed.start();
+  central = await bed.boundTo('isthmus-ovn-central', undefined);
+  const nowMs = Date.now;
+  const common = { client: central, namespace, signal, log, nowMs };
+  authorities = await Authorities.open(common);
+  credentials = new Credentials({ authorities, folder: join(dir, 'run/tls'), node: 'n1', log, nowMs });
+  await credentials.refresh();
+  await publishCredentials({ ...common, authorities });
+  const requests = watchCertificateRequests({ client: central, signal, log });
+  await requests.synced;
+  signer = new Signer({
+    ...common,
+    serviceAccount: 'isthmus-daemon',
+    authorities,
+    requests,
+    hasNode: (name) => ['n1', 'n2'].includes(name),
+  });
+  await signer.start();
+
+  [membersPort = 0, raftPort = 0] = await freePorts(2);
+  const tls = ['--private-key', '--certificate', '--ca-cert'].map(
+    (flag, index) => `${flag}=${join(dir, 'run/tls', ['tls.key', 'tls.crt', 'ca.crt'][index] ?? '')}`,
+  );
+  [sb, nb] = await Promise.all([
+    startOvsdbServer({
+      schema: schemaFile('ovn-sb'),
+      cluster: { address: `ssl:127.0.0.1:${raftPort}` },
+      remotes: [`pssl:${membersPort}:127.0.0.1`, `punix:${join(dir, 'run/sb.sock')}`],
+      arguments: tls,
+    }),
+    startOvsdbServer({ schema: schemaFile('ovn-nb') }),
+  ]);
+  start(
+    ovnProgram('ovn-northd'),
+    `--ovnnb-db=${nb.remote}`,
+    `--ovnsb-db=${sb.remote}`,
+    `--unixctl=${join(dir, 'northd.ctl')}`,
+  );
+  const chassisTls = ['chassis.key', 'chassis.crt', 'chassis-ca.crt'].map((name) => join(dir, 'run/tls', name));
+  start(
+    'sh',
+    join(checkout, 'images/ovn/run-ovn'),
+    'relay',
+    join(dir, 'run'),
+    'sb',
+    '--remote=db:OVN_Southbound,SB_Global,connections',
+    `--unixctl=${join(dir, 'relay.ctl')}`,
+    `--private-key=${chassisTls[0]}`,
+    `--certificate=${chassisTls[1]}`,
+    `--ca-cert=${chassisTls[2]}`,
+  );
+  const data = {
+    nb: nb.remote,
+    sb: `ssl:127.0.0.1:${membersPort}`,
+    'sb-chassis': `ssl:127.0.0.1:${chassisPort}`,
+  };
+  await bed.admin.patch(configMaps, { namespace, name: 'isthmus-ovn' }, 'merge', { data });
+  await waitFor('northd', async () => {
+    return await hasRole();
+  });
+  await ensureChassisListener({ remotes: [sb.remote], signal }, false);
+});
+
+after(async () => {
+  stop.abort();
+  await signer.close();
+  await authorities.close();
+  for (const child of children) {
+    child.kill('SIGTERM');
+    if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  }
+  await Promise.all([sb.stop(), nb.stop()]);
+  await bed.stop();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+function start(program: string, ...args: readonly string[]): void {
+  children.push(spawn(program, args, { stdio: 'ignore', env: ovnEnvironment() }));
+}
+
+/** Whether northd has written the role by which nodes are let in. */
+async function hasRole(): Promise<true | string> {
+  const client = await openOvsdb({
+    remotes: [sb.remote],
+    database: 'OVN_Southbound',
+    monitor: { RBAC_Role: ['name'] },
+  });
+  const { size } = client.cache.table('RBAC_Role').rows;
+  await client.close();
+  return size > 0 || 'northd has not written RBAC_Role';
+}
+
+interface NodeAccess {
+  readonly access: ChassisAccess;
+  readonly tls: TlsFiles;
+}
+
+async function openNode(node: string, chassis: string): Promise<NodeAccess> {
+  const folder = join(dir, `${node}-${chassis}`, 'tls');
+  const access = await ChassisAccess.open({
+    client: await bed.inPod('isthmus-daemon', node),
+    node,
+    fixed: [],
+    namespace,
+    folder,
+    present: [],
+    chassis: () => chassis,
+    signal,
+    log,
+  });
+  return { access, tls: { ca: join(folder, 'ca.crt'), cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') } };
+}
+
+async function untilCertified({ access }: NodeAccess): Promise<void> {
+  await waitFor('a certificate', () =>
+    Promise.resolve(access.remotes.length > 0 || (access.problem?.message ?? 'none yet')),
+  );
+}
+
+async function connect(remote: string, tls: TlsFiles, timeoutMs = 5000): Promise<OvsdbClient> {
+  return await openOvsdb({
+    remotes: [remote],
+    database: 'OVN_Southbound',
+    monitor: { Chassis: ['name'], Encap: ['chassis_name'], Address_Set: ['name'] },
+    tls,
+    signal: AbortSignal.timeout(timeoutMs),
+  });
+}
+
+function chassisRows(name: string): readonly Operation[] {
+  return [
+    { op: 'insert', table: 'Encap', row: { chassis_name: name, type: 'geneve', ip: '192.0.2.1' }, uuidName: 'encap' },
+    { op: 'insert', table: 'Chassis', row: { name, hostname: name, encaps: [{ named: 'encap' }] } },
+  ];
+}
+
+test('a node gets a certificate for its own chassis, and writes its own rows alone', async (t) => {
+  const node = await openNode('n1', 'chassis-1');
+  await untilCertified(node);
+  assert.deepEqual(node.access.remotes, [`ssl:127.0.0.1:${chassisPort}`]);
+  const client = await connect(node.access.remotes[0] ?? '', node.tls);
+  t.after(() => client.close());
+  await client.transact(chassisRows('chassis-1'));
+  const prohibited = /RBAC rules for client "chassis-1" role "ovn-controller" prohibit/;
+  await assert.rejects(client.transact(chassisRows('chassis-2')), prohibited);
+  await assert.rejects(client.transact([{ op: 'insert', table: 'Address_Set', row: { name: 'mine' } }]), prohibited);
+  const other: Operation = { op: 'update', table: 'SB_Global', where: [], row: { options: { evil: 'true' } } };
+  await assert.rejects(client.transact([other]), prohibited);
+});
+
+test('certificates of chassis open no port but theirs; those of clients open the database', async (t) => {
+  const node = await openNode('n1', 'chassis-1');
+  await untilCertified(node);
+  for (const port of [membersPort, raftPort])
+    await assert.rejects(connect(`ssl:127.0.0.1:${port}`, node.tls, 1500), /timeout|aborted/i, String(port));
+  const databases = await findDatabases({
+    settings: { nb: [], sb: [], ovnCa: undefined, ovnCert: undefined, ovnKey: undefined },
+    client: await bed.boundTo('isthmus-controller', undefined),
+    namespace,
+    signal,
+    log,
+  });
+  t.after(() => databases.close());
+  const access = databases.at('sb');
+  assert.ok(access !== undefined);
+  const client = await openOvsdb({ ...access, database: 'OVN_Southbound', monitor: { Address_Set: ['name'] } });
+  t.after(() => client.close());
+  await client.transact([{ op: 'insert', table: 'Address_Set', row: { name: 'from the controller' } }]);
+});
+
+test('a node is refused the chassis of another, and told why', async () => {
+  await untilCertified(await openNode('n1', 'chassis-1'));
+  const thief = await openNode('n2', 'chassis-1');
+  await waitFor('the refusal', () => Promise.resolve(thief.access.problem?.code === 'CertificateRefused' || 'not yet'));
+  assert.match(
+    thief.access.problem?.message ?? '',
+    /chassis chassis-1 is node n1; give the Open vSwitch of node n2 another name/,
+  );
+  assert.deepEqual(thief.access.remotes, []);
+});
+
+test('a daemon may ask this signer only, and nobody but a daemon gets anything of it', async () => {
+  const daemon = await bed.inPod('isthmus-daemon', 'n1');
+  const ask = async (signerName: string) => ({
+    apiVersion: 'certificates.k8s.io/v1',
+    kind: 'CertificateSigningRequest',
+    metadata: { generateName: 'test-' },
+    spec: {
+      signerName,
+      usages: ['client auth'],
+      request: Buffer.from(await createRequest(await createKey(), 'chassis-1')).toString('base64'),
+    },
+  });
+  const path = '/apis/certificates.k8s.io/v1/certificatesigningrequests';
+  const body = await ask('kubernetes.io/kube-apiserver-client');
+  assert.match(await verdict(daemon, { method: 'POST', path, body }), /may not ask the signer kubernetes.io/);
+  const answer = (await bed.admin.request('POST', path, await ask('isthmus.network/chassis'))) as {
+    metadata: { name: string };
+  };
+  await waitFor('the denial', async () => {
+    const { status } = (await bed.admin.request('GET', `${path}/${answer.metadata.name}`)) as {
+      status: { conditions?: { type: string; message: string }[] };
+    };
+    const [condition] = status.conditions ?? [];
+    return (condition?.type === 'Denied' && /only system:serviceaccount/.test(condition.message)) || 'not yet';
+  });
+});
+
+test('authorities that were lost are made anew, and everybody gets new certificates', async () => {
+  const node = await openNode('n1', 'chassis-1');
+  await untilCertified(node);
+  await bed.admin.patch(secrets, { namespace, name: 'isthmus-ovn-authorities' }, 'merge', { data: null });
+  await waitFor('the loss to be seen', () => Promise.resolve(authorities.of('chassis').length === 0 || 'not yet'));
+  await authorities.renew();
+  await waitFor('new authorities', () => Promise.resolve(authorities.of('chassis').length === 1 || 'not yet'));
+  await credentials.refresh();
+  await publishCredentials({ client: central, namespace, authorities, log, nowMs: Date.now });
+  await waitFor('the node to write again', async () => {
+    try {
+      const client = await connect(node.access.remotes[0] ?? '', node.tls, 1000);
+      await client.close();
+      return true;
+    } catch (error) {
+      return String(error);
+    }
+  });
+});
