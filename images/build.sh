@@ -71,7 +71,7 @@ make_base() {
 # --- images ----------------------------------------------------------------------------------------------------------
 declare -A dockerfile=([isthmus]=images/isthmus/Dockerfile [isthmus-ovn]=images/ovn/Dockerfile)
 declare -A inputs=(
-  [isthmus]='images package.json package-lock.json .npmrc lib proto controller daemon interconnect speaker cli test/tools/go.mod test/tools/go.sum'
+  [isthmus]='images package.json package-lock.json .npmrc lib proto central controller daemon interconnect speaker cli test/tools/go.mod test/tools/go.sum'
   [isthmus-ovn]='images/ovn images/unpack'
 )
 hash_inputs() {

@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '..');
 const out = resolve(process.argv[2] ?? join(root, 'dist/isthmus'));
 
 const programs = {
+  central: 'central/main.ts',
   controller: 'controller/main.ts',
   daemon: 'daemon/main.ts',
   'install-cni': 'daemon/install-cni.ts',

@@ -24,7 +24,7 @@ import { Rtnetlink } from '../host/rtnetlink.ts';
 import { setLeftMark } from '../ovs/left-mark.ts';
 import { openLocalOvs, switchConfig, untilTakenUp } from '../ovs/local.ts';
 import { SwitchPace } from '../ovs/switch-pace.ts';
-import { callAll } from '../ovs/unixctl.ts';
+import { callAll } from '../../lib/ovn/unixctl.ts';
 import { planLeft } from '../plan/local-ovs.ts';
 import type { Settings } from '../settings.ts';
 import { Preparations } from '../state/preparations.ts';

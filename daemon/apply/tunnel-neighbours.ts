@@ -10,7 +10,7 @@ import { RTM } from '../../lib/netlink/message.ts';
 import { openSocket, type NetlinkMessage } from '../../lib/netlink/socket.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import { callAll } from '../ovs/unixctl.ts';
+import { callAll } from '../../lib/ovn/unixctl.ts';
 import { whoAnswers } from '../host/neighbours.ts';
 import type { Address } from '../host/rtnetlink-codec.ts';
 

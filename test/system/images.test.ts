@@ -223,9 +223,9 @@ describe('run-ovn', () => {
   });
 
   test('refuses what it does not know', () => {
-    const { status, stderr } = spawnSync(script, ['northd'], { encoding: 'utf8' });
+    const { status, stderr } = spawnSync(script, ['ovsdb'], { encoding: 'utf8' });
     assert.equal(status, 2);
-    assert.match(stderr, /"northd" is not database, vswitchd or leave/);
+    assert.match(stderr, /"ovsdb" is not database, member, northd, vswitchd or leave/);
   });
 });
 

@@ -10,7 +10,7 @@ export async function controlSockets(program: string, folder: string): Promise<r
 }
 
 /** What the program answers. @throws Error with its own words where it refuses, a system error where nobody listens, or a timeout */
-function callProgram(
+export function callProgram(
   socketPath: string,
   method: string,
   params: readonly string[],

@@ -1,0 +1,54 @@
+/**
+ * The files by which the containers beside us are told what to do, and the ends of their programs. Rules: a file comes into place whole; a program ends only by its
+ * control socket, after the file says something else than what it does.
+ */
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { callProgram } from '../../lib/ovn/unixctl.ts';
+import type { Instruction } from '../plan/local.ts';
+import type { DatabaseName } from '../state/databases.ts';
+
+const answerMs = 5000;
+
+export function renderInstruction(instruction: Instruction): string {
+  const words: string[] = [instruction.verb];
+  if (instruction.verb === 'create') {
+    words.push(instruction.address, instruction.copy);
+    if (instruction.backup !== undefined) words.push(instruction.backup);
+  }
+  if (instruction.verb === 'join') words.push(instruction.address, ...instruction.remotes);
+  return words.map((word) => `${word}\n`).join('');
+}
+
+/** Writes a file so that whoever reads it sees the former text or this one. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  await writeFile(`${path}.new`, text);
+  await rename(`${path}.new`, path);
+}
+
+export class Instructions {
+  readonly #runDir: string;
+
+  constructor(runDir: string) {
+    this.#runDir = runDir;
+  }
+
+  /** @returns whether the file said something else before */
+  async write(name: DatabaseName | 'northd', text: string): Promise<boolean> {
+    const path = join(this.#runDir, `${name}.do`);
+    const former = await readFile(path, 'utf8').catch(() => undefined);
+    if (former === text) return false;
+    await replaceFile(path, text);
+    return true;
+  }
+
+  /** Ends a program, which its container may start again. Nothing where it does not run. */
+  async end(name: DatabaseName | 'northd'): Promise<void> {
+    await callProgram(join(this.#runDir, `${name}.ctl`), 'exit', [], answerMs).catch(() => undefined);
+  }
+
+  /** A command of a database's server. @throws Error with its own words where it refuses */
+  command(name: DatabaseName, method: string, parameters: readonly string[]): Promise<string> {
+    return callProgram(join(this.#runDir, `${name}.ctl`), method, parameters, answerMs);
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * The part of central that every node has: looks at its copies, tells its containers what to do and the others what it has. In: the plan of the ConfigMap, or the kept one
+ * where there is none. Rules: a round needs nobody else; what the API server does not take is told with a later round; only the member whose server
+ * leads takes servers out.
+ */
+import { join } from 'node:path';
+import type { Logger } from '../../lib/run/logger.ts';
+import { planDatabase, type LocalDecision } from '../plan/local.ts';
+import { planRemoval } from '../plan/servers.ts';
+import type { Copy } from '../state/copy.ts';
+import { both, clientRemote, databaseNames, schemaNames } from '../state/databases.ts';
+import type { Both, DatabaseName, Scheme } from '../state/databases.ts';
+import type { Plan } from '../state/plan.ts';
+import type { Report, Reports } from '../state/report.ts';
+import { renderReport } from '../status/report.ts';
+import type { Backups, Copies } from '../watch/copies.ts';
+import { Instructions, renderInstruction } from './instructions.ts';
+import { KeptPlan } from './kept-plan.ts';
+
+/** While something is under way, and otherwise. What is under way for longer than these many rounds waits for somebody else. */
+const pollMs = { busy: 100, settled: 1000 } as const;
+const busyRounds = 300;
+
+export interface MemberOptions {
+  readonly node: string;
+  readonly address: string;
+  readonly scheme: Scheme;
+  readonly dataDir: string;
+  readonly runDir: string;
+  readonly electionTimerMs: number;
+  readonly copies: Copies;
+  readonly log: Logger;
+  /** What the ConfigMap says now; undefined before it was read. */
+  readonly read: () => { readonly plan: Plan | undefined; readonly reports: Reports } | undefined;
+  readonly publish: (report: Report) => void;
+}
+
+export class Member {
+  readonly #options: MemberOptions;
+  readonly #instructions: Instructions;
+  readonly #kept: KeptPlan;
+  readonly #told = new Map<DatabaseName, string>();
+  readonly #removed = new Map<DatabaseName, string>();
+  #decisions: Both<LocalDecision> | undefined;
+  #copies: Both<Copy> | undefined;
+  #backups: Backups = { nb: [], sb: [] };
+  #plan: Plan | undefined;
+  #busy = 0;
+
+  private constructor(options: MemberOptions, kept: KeptPlan) {
+    this.#options = options;
+    this.#instructions = new Instructions(options.runDir);
+    this.#kept = kept;
+    this.#plan = kept.plan;
+  }
+
+  static async open(options: MemberOptions): Promise<Member> {
+    return new Member(options, await KeptPlan.open(join(options.dataDir, 'central.json')));
+  }
+
+  get plan(): Plan | undefined {
+    return this.#plan;
+  }
+
+  get copies(): Both<Copy> | undefined {
+    return this.#copies;
+  }
+
+  get backups(): Backups {
+    return this.#backups;
+  }
+
+  /** What each database waits for. */
+  get waits(): Both<string | undefined> {
+    return both((name) => this.#decisions?.[name].why);
+  }
+
+  get isMember(): boolean {
+    return this.#plan?.members[this.#options.node] !== undefined;
+  }
+
+  /** A stand-by needs nothing; a member serves. */
+  get isReady(): boolean {
+    if (this.#plan === undefined) return false;
+    return !this.isMember || databaseNames.every((name) => this.#copies?.[name].server?.isConnected === true);
+  }
+
+  /** One look and what follows of it. @returns until the next, in milliseconds */
+  async round(): Promise<number> {
+    const { copies: watch, node, address, scheme, read, publish } = this.#options;
+    const copies = await watch.look();
+    this.#copies = copies;
+    this.#backups = await watch.backups();
+    const objects = read();
+    const plan = newest(objects?.plan, this.#kept.plan);
+    this.#plan = plan;
+    if (plan !== undefined) await this.#kept.keep(plan);
+    const reports = objects?.reports ?? new Map<string, Report>();
+    const decisions = both((name) => planDatabase({ name, node, address, scheme, plan, copy: copies[name], reports }));
+    this.#decisions = decisions;
+    for (const name of databaseNames) await this.#tell(name, decisions[name], copies[name]);
+    await this.#tellNorthd(plan);
+    const generation = plan?.generation ?? 0;
+    const lost = both((name) => decisions[name].lost);
+    publish(renderReport({ address, generation, copies, lost, backups: this.#backups, reports }));
+    if (plan !== undefined) for (const name of databaseNames) await this.#lead(name, plan, copies[name], reports);
+    this.#busy = this.#isSettled() ? 0 : this.#busy + 1;
+    return this.#busy > 0 && this.#busy <= busyRounds ? pollMs.busy : pollMs.settled;
+  }
+
+  async #tell(name: DatabaseName, { instruction, why }: LocalDecision, { server }: Copy): Promise<void> {
+    const { log } = this.#options;
+    const text = `${instruction.verb}: ${why ?? ''}`;
+    if (this.#told.get(name) !== text) log.info({ database: name, do: instruction.verb, why }, 'database');
+    if (this.#told.get(name) !== text) this.#busy = 0;
+    this.#told.set(name, text);
+    await this.#instructions.write(name, renderInstruction(instruction));
+    const isServing = instruction.verb === 'serve' || instruction.verb === 'join';
+    if (!isServing && server !== undefined) await this.#instructions.end(name);
+  }
+
+  /** One of the members' northd works, by a lock in the southbound database. */
+  async #tellNorthd(plan: Plan | undefined): Promise<void> {
+    const { node, scheme } = this.#options;
+    const isFounded = plan !== undefined && databaseNames.every((name) => plan.clusters[name] !== undefined);
+    const members = isFounded && plan.members[node] !== undefined ? Object.values(plan.members) : [];
+    const remotes = (name: DatabaseName) => members.map((address) => clientRemote(scheme, name, address)).join(',');
+    const text = members.length === 0 ? '' : `${remotes('nb')}\n${remotes('sb')}\n`;
+    if (await this.#instructions.write('northd', text)) await this.#instructions.end('northd');
+  }
+
+  async #lead(name: DatabaseName, plan: Plan, { server }: Copy, reports: Reports): Promise<void> {
+    const { scheme, log, electionTimerMs } = this.#options;
+    if (server?.role !== 'leader') return;
+    const database = schemaNames[name];
+    try {
+      if (server.electionTimerMs > 0 && server.electionTimerMs !== electionTimerMs) {
+        // It at most doubles at once.
+        const next = Math.min(electionTimerMs, server.electionTimerMs * 2);
+        await this.#instructions.command(name, 'cluster/change-election-timer', [database, String(next)]);
+      }
+      const removal = planRemoval({ name, scheme, plan, server, reports });
+      if (removal === undefined) return;
+      const { sid, address, isSelf } = removal.server;
+      const text = `${sid} ${removal.why}`;
+      if (this.#removed.get(name) !== text) log.info({ database: name, server: sid, address, why: removal.why }, 'out');
+      this.#removed.set(name, text);
+      if (isSelf) await this.#instructions.command(name, 'cluster/leave', [database]);
+      else await this.#instructions.command(name, 'cluster/kick', [database, sid]);
+    } catch (error) {
+      // It leads no more, or is busy with another change: a later round sees.
+      log.debug({ database: name, error: (error as Error).message }, 'the leader refused');
+    }
+  }
+
+  #isSettled(): boolean {
+    if (this.#plan === undefined) return false;
+    return databaseNames.every((name) => {
+      const { instruction, why } = this.#decisions?.[name] ?? { instruction: { verb: 'wait' }, why: '' };
+      if (!this.isMember) return instruction.verb === 'wait';
+      return instruction.verb === 'serve' && why === undefined && this.#copies?.[name].server?.isConnected === true;
+    });
+  }
+}
+
+/** The ConfigMap may have been lost, or be one of a backup of etcd. */
+function newest(told: Plan | undefined, kept: Plan | undefined): Plan | undefined {
+  if (told === undefined || kept === undefined) return told ?? kept;
+  return kept.generation > told.generation ? kept : told;
+}

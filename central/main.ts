@@ -1,0 +1,116 @@
+/**
+ * Central: one on each node that may serve OVN's databases. Kubernetes in, what the containers beside it do out. Wiring only. Every one looks after its own node; the one that
+ * holds the Lease decides as well which nodes serve. Who loses the Lease goes on with its node.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openKube } from '../lib/kube/client.ts';
+import { LeaseLost } from '../lib/kube/errors.ts';
+import { EventRecorder } from '../lib/kube/events.ts';
+import { runWithLease } from '../lib/kube/leader.ts';
+import { reflect } from '../lib/kube/reflector.ts';
+import { configMaps, nodes } from '../lib/kube/resources.ts';
+import { createRegistry, serveHealth } from '../lib/run/health.ts';
+import { runRoom } from '../lib/run/room.ts';
+import { hold } from './apply/holder.ts';
+import { Member } from './apply/member.ts';
+import { parseSettings } from './settings.ts';
+import { openMetrics } from './status/metrics.ts';
+import { Publisher } from './status/publisher.ts';
+import { Changes } from './state/changes.ts';
+import { Copies } from './watch/copies.ts';
+import { untilCredentials } from './watch/credentials.ts';
+import { centralName, parseCandidate, parseCentralMap } from './watch/objects.ts';
+
+runRoom('central', async (signal, log) => {
+  const settings = parseSettings(process.argv.slice(2), process.env);
+  const { node, namespace, scheme, identity } = settings;
+  const client = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-central' });
+  // A watch that is broken is tried again soon: an API server that is back has plans for this node.
+  const common = { client, signal, log, timing: { maxMs: 2000 } };
+  const candidates = reflect({
+    ...common,
+    resource: nodes,
+    labelSelector: settings.nodeSelector,
+    parse: parseCandidate,
+  });
+  const maps = reflect({
+    ...common,
+    resource: configMaps,
+    namespace,
+    fieldSelector: `metadata.name=${centralName}`,
+    parse: parseCentralMap,
+  });
+  const map = () => maps.get(`${namespace}/${centralName}`);
+  const changes = new Changes();
+  const publisher = new Publisher({ client, namespace, node, signal, log });
+  candidates.subscribe(() => changes.tell());
+  maps.subscribe(({ after }) => {
+    publisher.seen(after?.data[`node.${node}`]);
+    changes.tell();
+  });
+
+  const member = await Member.open({
+    ...settings,
+    log,
+    copies: new Copies(settings),
+    read: map,
+    publish: (report) => publisher.publish(report),
+  });
+  const registry = createRegistry('central');
+  const health = await serveHealth({ address: settings.metricsAddress, ready: () => member.isReady, registry });
+  openMetrics(registry, member, Date.now);
+
+  // Servers without a certificate would end again and again.
+  if (scheme === 'ssl') await untilCredentials(settings.tlsDir, signal, log);
+  const looking = look();
+  const leading = lead();
+  await Promise.race([looking, leading]);
+  await Promise.all([looking, leading]);
+  await Promise.all([publisher.close(), health.close()]);
+  await client.close();
+
+  async function look(): Promise<void> {
+    while (!signal.aborted) {
+      const pauseMs = await member.round();
+      const waiting = new AbortController();
+      const pause = sleep(pauseMs, undefined, { signal: AbortSignal.any([signal, waiting.signal]) });
+      await Promise.race([pause, changes.next(waiting.signal)]).catch(() => undefined);
+      waiting.abort();
+    }
+  }
+
+  async function lead(): Promise<void> {
+    await Promise.all([candidates.synced, maps.synced]).catch(() => undefined);
+    while (!signal.aborted) {
+      const events = new EventRecorder({ client, component: 'isthmus-central', instance: node, signal, log });
+      try {
+        await runWithLease({
+          client,
+          namespace,
+          name: centralName,
+          identity,
+          signal,
+          log,
+          lead: (leading) =>
+            hold(
+              {
+                ...settings,
+                client,
+                events,
+                log,
+                nowMs: Date.now,
+                candidates: () => [...candidates.entries()].map(([, candidate]) => candidate),
+                changed: (waiting) => changes.next(waiting),
+              },
+              leading,
+            ),
+        });
+      } catch (error) {
+        // What is written under the Lease is written over the version it was decided on: a late write cannot undo a successor's.
+        if (!(error instanceof LeaseLost)) throw error;
+        log.warn({ error: error.message }, 'the plan is left to others');
+      }
+      await events.close();
+    }
+  }
+});

@@ -1,0 +1,114 @@
+/**
+ * What the container of a database on this node is to do. In: the plan, what is on disk, what the others report. Out: an instruction for
+ * images/ovn/run-ovn and, where it waits, why. Rules: a copy of the plan's cluster is served without asking anybody; nothing is made but by the founder of a generation, from the
+ * copy that the plan names; a copy is put aside only if the plan's cluster is another one, or its leader said that it has no such server.
+ */
+import { raftAddress, type DatabaseName, type Scheme } from '../state/databases.ts';
+import { tokenOf, type Copy } from '../state/copy.ts';
+import type { Plan } from '../state/plan.ts';
+import { leaderOf, type Reports } from '../state/report.ts';
+
+export type Instruction =
+  | { readonly verb: 'wait' | 'serve' | 'wipe' }
+  | { readonly verb: 'create'; readonly address: string; readonly copy: string; readonly backup?: string }
+  | { readonly verb: 'join'; readonly address: string; readonly remotes: readonly string[] };
+
+export interface LocalView {
+  readonly name: DatabaseName;
+  readonly node: string;
+  readonly address: string;
+  readonly scheme: Scheme;
+  readonly plan: Plan | undefined;
+  readonly copy: Copy;
+  readonly reports: Reports;
+}
+
+export interface LocalDecision {
+  readonly instruction: Instruction;
+  /** What it waits for. */
+  readonly why?: string;
+  /** The server in the leader's list that had the lost disk of this node. */
+  readonly lost?: string;
+}
+
+export function planDatabase(view: LocalView): LocalDecision {
+  const { plan, name, node } = view;
+  if (plan === undefined) return wait('there is no plan yet: the holder of the Lease makes it');
+  const cid = plan.clusters[name];
+  const isMember = plan.members[node] !== undefined;
+  if (cid === undefined) return found(view, plan);
+  const token = tokenOf(view.copy.file);
+  if (token === cid) return goOn(view, cid);
+  if (!isMember && token !== 'joining') return wait('this node stands by');
+  if (token === 'none') return join(view, plan, cid);
+  if (token === 'joining') return goOnJoining(view, plan);
+  if (token === 'standalone' && plan.from[name]?.copy === 'none')
+    return wait(
+      `this node has a ${name} database of its own, while ${plan.founder} began with an empty one: delete it, or go on with it by the annotation isthmus.network/recover: ${node}`,
+    );
+  return { instruction: { verb: 'wipe' }, why: `its copy is not of generation ${plan.generation}` };
+}
+
+function wait(why: string): LocalDecision {
+  return { instruction: { verb: 'wait' }, why };
+}
+
+function ownRaft({ scheme, name, address }: LocalView): string {
+  return raftAddress(scheme, name, address);
+}
+
+/** Nobody knows the cluster's id yet: its founder makes it. */
+function found(view: LocalView, { generation, founder, from, members }: Plan): LocalDecision {
+  const { name, node, address, copy } = view;
+  if (founder !== node) return wait(`${founder} makes the ${name} database of generation ${generation}`);
+  if (members[node] !== address) return wait(`the plan has another address of this node: ${members[node]}`);
+  const source = from[name];
+  const token = tokenOf(copy.file);
+  if (token === source?.copy) {
+    const { backup } = source;
+    const rows = backup === undefined ? {} : { backup: `${name}-${backup}.db` };
+    return { instruction: { verb: 'create', address: ownRaft(view), copy: token, ...rows } };
+  }
+  // A server that no cluster took in has no rows.
+  if (token === 'joining') return { instruction: { verb: 'wipe' }, why: 'no cluster took it in' };
+  if (copy.file.model === 'clustered' && copy.file.address === ownRaft(view)) return { instruction: { verb: 'serve' } };
+  return wait(`the plan makes the ${name} database from "${source?.copy}", while this node has "${token}"`);
+}
+
+function goOn(view: LocalView, cid: string): LocalDecision {
+  const { file, server } = view.copy;
+  const leader = leaderOf(view.reports, view.name, cid);
+  const sid = file.model === 'clustered' ? file.sid : '';
+  if (server?.isConnected !== true && leader?.strangers?.includes(sid) === true)
+    return { instruction: { verb: 'wipe' }, why: 'its server was taken out of the cluster' };
+  if (file.model !== 'clustered' || file.address === ownRaft(view)) return { instruction: { verb: 'serve' } };
+  const why = `its copy belongs to the address ${file.address}`;
+  // With its cluster alive the rows are with the others.
+  return leader === undefined ? wait(`${why}, and no server leads`) : { instruction: { verb: 'wipe' }, why };
+}
+
+function join(view: LocalView, { members }: Plan, cid: string): LocalDecision {
+  const { name, node, address } = view;
+  if (members[node] !== address) return wait(`the plan has another address of this node: ${members[node]}`);
+  if (Object.keys(members).length === 1)
+    return wait(
+      `the only copy of the ${name} database is gone: put it back, restore a backup, or recover from another node`,
+    );
+  const servers = leaderOf(view.reports, name, cid)?.servers;
+  if (servers === undefined) return wait(`no server leads the cluster of the ${name} database`);
+  const former = servers.find((server) => server.address === ownRaft(view));
+  if (former !== undefined)
+    return { ...wait('its former server, whose disk is lost, has to be taken out first'), lost: former.sid };
+  const remotes = servers.filter(({ isSilent }) => isSilent === undefined).map((server) => server.address);
+  if (remotes.length === 0) return wait(`no server of the ${name} database answers its leader`);
+  return { instruction: { verb: 'join', address: ownRaft(view), remotes }, why: 'it joins' };
+}
+
+/** Its servers may have gone before one took it in: others are there to be asked. */
+function goOnJoining(view: LocalView, { members }: Plan): LocalDecision {
+  const { file } = view.copy;
+  const isWanted = members[view.node] === view.address;
+  const isOwn = file.model === 'clustered' && file.address === ownRaft(view);
+  if (!isWanted || !isOwn) return { instruction: { verb: 'wipe' }, why: 'it joined under another plan' };
+  return { instruction: { verb: 'serve' }, why: 'it joins' };
+}

@@ -1,0 +1,180 @@
+/**
+ * Who serves the databases. In: the nodes that may, what they report, the plan so far. Out: the plan to have, and in plain English what it waits for. Who
+ * calls: the holder of the Lease, as often as it likes: with nothing to change it gives the same plan back. Rules: an odd number serves; one
+ * member at a time is replaced, while the others are connected; without a majority nothing changes but by an operator's word.
+ */
+import { databaseNames, raftAddress, type Scheme } from '../state/databases.ts';
+import type { Plan } from '../state/plan.ts';
+import { leaderOf, type Report, type Reports } from '../state/report.ts';
+import { planFounding, settleFounding, sourceOf } from './founding.ts';
+
+/** A Node that may serve. */
+export interface Candidate {
+  readonly name: string;
+  readonly createdMs: number;
+  /** Undefined: it is Ready. */
+  readonly notReadySinceMs: number | undefined;
+}
+
+export interface MembersView {
+  readonly scheme: Scheme;
+  readonly candidates: readonly Candidate[];
+  readonly reports: Reports;
+  readonly plan: Plan | undefined;
+  readonly replicas: number | 'auto';
+  readonly nowMs: number;
+  readonly leadingSinceMs: number;
+  readonly replaceAfterMs: number;
+}
+
+export interface Decision {
+  /** The same object where nothing changes. */
+  readonly plan: Plan | undefined;
+  readonly status: string;
+}
+
+export function planMembers(view: MembersView): Decision {
+  if (view.plan === undefined) return found(view, 1);
+  const plan = settleFounding(view.plan, view.reports, view.scheme);
+  const missing = databaseNames.filter((name) => plan.clusters[name] === undefined);
+  if (missing.length > 0) {
+    const { founder, generation } = plan;
+    const isHopeless = generation === 1 && view.candidates.every(({ name }) => name !== founder);
+    if (isHopeless && missing.length === databaseNames.length) return found(view, generation + 1);
+    return { plan, status: `waits for ${founder} to make ${missing.join(' and ')} of generation ${generation}` };
+  }
+  return moveSole(view, plan) ?? moveMember(view, plan) ?? choose(view, plan);
+}
+
+function found(view: MembersView, generation: number): Decision {
+  const founding = planFounding(view, generation);
+  if (founding.plan === undefined) return founding;
+  // Who else is to serve is in the first plan already: they join as soon as it is founded.
+  return { ...founding, plan: grow(view, founding.plan) };
+}
+
+function grow(view: MembersView, plan: Plan): Plan {
+  const newcomers = sparesOf(view, plan);
+  const count = oddBelow(Math.min(target(view), 1 + newcomers.length));
+  return withMembers(view, plan, [plan.founder, ...newcomers.slice(0, count - 1)]);
+}
+
+/** Whose node has another address is a cluster of one with the rows of before: nobody is there to join. */
+function moveSole(view: MembersView, plan: Plan): Decision | undefined {
+  const [node = '', ...others] = Object.keys(plan.members);
+  const report = view.reports.get(node);
+  if (others.length > 0 || report === undefined || report.address === plan.members[node]) return undefined;
+  const isHere = databaseNames.every((name) => report.databases[name].cid === plan.clusters[name]);
+  if (!isHere) return { plan, status: `${node} has another address, ${report.address}, and not the databases` };
+  const moved: Plan = {
+    generation: plan.generation + 1,
+    founder: node,
+    from: { nb: sourceOf(report, 'nb'), sb: sourceOf(report, 'sb') },
+    clusters: {},
+    members: { [node]: report.address },
+  };
+  return { plan: moved, status: `${node} has the address ${report.address} now: its databases move to it` };
+}
+
+function moveMember(view: MembersView, plan: Plan): Decision | undefined {
+  const names = Object.keys(plan.members);
+  if (names.length === 1) return undefined;
+  const moved = names.find((node) => {
+    const address = view.reports.get(node)?.address;
+    return address !== undefined && address !== plan.members[node];
+  });
+  if (moved === undefined) return undefined;
+  const others = names.filter((node) => node !== moved);
+  const away = others.filter((node) => !isConnected(view, plan, node));
+  const address = view.reports.get(moved)?.address ?? '';
+  if (away.length > 0)
+    return { plan, status: `${moved} moves to ${address} once ${away.join(', ')} can be reached by the leader` };
+  return { plan: { ...plan, members: { ...plan.members, [moved]: address } }, status: `${moved} moves to ${address}` };
+}
+
+function choose(view: MembersView, plan: Plan): Decision {
+  const members = Object.keys(plan.members);
+  const names = new Set(view.candidates.map(({ name }) => name));
+  const isAway = (node: string): boolean => !isConnected(view, plan, node);
+  const overdue = new Set(view.candidates.filter((node) => isOverdue(view, node)).map(({ name }) => name));
+  const staying = members.filter((node) => names.has(node) && !overdue.has(node));
+  // Which of them stay, should there be too many.
+  const order = [...staying].sort((a, b) => Number(isAway(a)) - Number(isAway(b)));
+  const late = members.filter((node) => overdue.has(node));
+  const pool = [...order, ...sparesOf(view, plan), ...late];
+  if (pool.length === 0) return { plan, status: 'no Node of a member is there; the plan stays as it is' };
+  const wanted = pool.slice(0, oddBelow(Math.min(target(view), pool.length)));
+  const newcomers = wanted.filter((node) => plan.members[node] === undefined);
+  const leavers = members.filter((node) => !wanted.includes(node));
+  if (newcomers.length === 0 && leavers.length === 0) return { plan, status: explain(view, plan, members) };
+
+  // A Node that is gone before one that is only late.
+  const [leaver] = leavers.toSorted((a, b) => Number(names.has(a)) - Number(names.has(b)));
+  const isReplacement = leaver !== undefined && newcomers.length > 0;
+  const next = isReplacement ? replace(members, leaver, newcomers) : wanted;
+  const holdUp = members.filter((node) => next.includes(node) && isAway(node));
+  if (holdUp.length > 0 && holdUp.length * 2 >= next.filter((node) => plan.members[node] !== undefined).length)
+    return { plan, status: `${holdUp.join(', ')} cannot be reached by a leader, so no member changes; ${advice}` };
+  const parts = [
+    ...members.filter((node) => !next.includes(node)).map((node) => `${node} leaves`),
+    ...next.filter((node) => plan.members[node] === undefined).map((node) => `${node} comes`),
+  ];
+  return { plan: withMembers(view, plan, next), status: parts.join(', ') };
+}
+
+const advice =
+  'bring one of them back, or go on with the copy of one node by the annotation isthmus.network/recover: <node>';
+
+function replace(members: readonly string[], leaver: string, [newcomer = '']: readonly string[]): readonly string[] {
+  return [...members.filter((node) => node !== leaver), newcomer];
+}
+
+function explain(view: MembersView, plan: Plan, members: readonly string[]): string {
+  const away = members.filter((node) => !isConnected(view, plan, node));
+  const count = `${members.length - away.length} of ${members.length} members serve`;
+  if (away.length === 0) return count;
+  const waits = `${count}; ${away.join(', ')} ${away.length > 1 ? 'are' : 'is'} not connected`;
+  return away.length * 2 > members.length ? `${waits}; ${advice}` : waits;
+}
+
+/** Its servers of both databases are in the leaders' lists, and these hear of them. */
+export function isConnected({ reports, scheme }: Pick<MembersView, 'reports' | 'scheme'>, plan: Plan, node: string) {
+  const address = plan.members[node];
+  if (address === undefined) return false;
+  return databaseNames.every((name) => {
+    const leader = leaderOf(reports, name, plan.clusters[name] ?? '');
+    const own = raftAddress(scheme, name, address);
+    return leader?.servers?.some((server) => server.address === own && server.isSilent === undefined) === true;
+  });
+}
+
+function isOverdue({ nowMs, replaceAfterMs }: MembersView, { notReadySinceMs }: Candidate): boolean {
+  return notReadySinceMs !== undefined && nowMs - notReadySinceMs >= replaceAfterMs;
+}
+
+/** Ready nodes without a part in the plan, the oldest first. */
+function sparesOf(view: MembersView, plan: Plan): readonly string[] {
+  return view.candidates
+    .filter(({ name, notReadySinceMs }) => notReadySinceMs === undefined && plan.members[name] === undefined)
+    .filter(({ name }) => view.reports.has(name))
+    .toSorted((a, b) => a.createdMs - b.createdMs || (a.name < b.name ? -1 : 1))
+    .map(({ name }) => name);
+}
+
+function target({ replicas, candidates }: MembersView): number {
+  const wish = replicas === 'auto' ? 3 : replicas;
+  return oddBelow(Math.min(wish, Math.max(1, candidates.length)));
+}
+
+/** An even number of servers bears no more losses than one less. */
+function oddBelow(count: number): number {
+  return count % 2 === 0 ? Math.max(1, count - 1) : count;
+}
+
+function withMembers({ reports }: MembersView, plan: Plan, names: readonly string[]): Plan {
+  const addresses = names.map((name): [string, string] => [
+    name,
+    plan.members[name] ?? (reports.get(name) as Report).address,
+  ]);
+  return { ...plan, members: Object.fromEntries(addresses.sort(([a], [b]) => (a < b ? -1 : 1))) };
+}

@@ -1,0 +1,60 @@
+/**
+ * Which server the leader of a database takes out of its cluster. In: what the leader lists, the plan, the reports. Out: one server at most.
+ * Rules: only what no member of the plan has, and what lost its disk; never so that those that live are no majority of the rest; one that
+ * lives goes once all members of the plan are in.
+ */
+import { raftAddress, type DatabaseName, type Scheme } from '../state/databases.ts';
+import type { ListedServer, Server } from '../state/copy.ts';
+import type { Plan } from '../state/plan.ts';
+import type { Reports } from '../state/report.ts';
+
+/** Leaders send heartbeats several times in each election time. */
+const silentMs = 5000;
+
+export interface LeaderView {
+  readonly name: DatabaseName;
+  readonly scheme: Scheme;
+  readonly plan: Plan;
+  readonly server: Server;
+  readonly reports: Reports;
+}
+
+export interface Removal {
+  readonly server: ListedServer;
+  readonly why: string;
+}
+
+/** Whether a leader has not heard of one for some seconds, in which it led. */
+export function isSilent(leader: Server, one: ListedServer): boolean {
+  return !one.isSelf && (one.silentMs ?? leader.leadingMs ?? silentMs) >= silentMs;
+}
+
+export function planRemoval(view: LeaderView): Removal | undefined {
+  const { name, plan, server, reports, scheme } = view;
+  if (server.role !== 'leader' || !server.isConnected || plan.clusters[name] !== server.cid) return undefined;
+  const wanted = new Map<string, string>();
+  for (const [node, address] of Object.entries(plan.members)) wanted.set(raftAddress(scheme, name, address), node);
+  const listed = new Set(server.servers.map(({ address }) => address));
+  const isComplete = wanted.keys().every((address) => listed.has(address));
+
+  const lost = server.servers.find(({ sid }) => reports.values().some(({ databases }) => databases[name].lost === sid));
+  if (lost !== undefined && isSafe(server, lost)) return { server: lost, why: 'its disk is lost' };
+  const surplus = server.servers.filter(({ address }) => !wanted.has(address));
+  // Its own last: it hands the lead over.
+  for (const one of surplus.toSorted((a, b) => rank(server, a) - rank(server, b)))
+    if ((isSilent(server, one) || isComplete) && isSafe(server, one))
+      return { server: one, why: 'no member of the plan has it' };
+  return undefined;
+}
+
+function rank(leader: Server, one: ListedServer): number {
+  if (one.isSelf) return 2;
+  return isSilent(leader, one) ? 0 : 1;
+}
+
+/** Whether the rest can go on without it. */
+function isSafe(leader: Server, removed: ListedServer): boolean {
+  const rest = leader.servers.filter((server) => server !== removed);
+  const alive = rest.filter((server) => !isSilent(leader, server));
+  return rest.length > 0 && alive.length > rest.length / 2;
+}

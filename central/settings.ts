@@ -1,0 +1,70 @@
+/** The flags of central, and what they mean. */
+import { hostname } from 'node:os';
+import { choice, integer, parseFlags, text, UsageError, type FlagSpec } from '../lib/run/flags.ts';
+import { nodeAddress, type Scheme } from './state/databases.ts';
+
+export const flags = {
+  node: text('name of this Node'),
+  address: text('address of this node, by which the others and all clients reach it'),
+  namespace: text('namespace of the ConfigMaps and the Lease', 'kube-system'),
+  identity: text('name of this process among the candidates for the lease; unique', hostname()),
+  'data-dir': text('folder of nb.db and sb.db', '/var/lib/ovn'),
+  'run-dir': text('folder of the control sockets and of what the containers beside this one are told', '/run/ovn'),
+  'tls-dir': text(
+    'folder of ca.crt, tls.crt and tls.key: with the scheme ssl no server starts before they are there',
+    '/run/ovn/tls',
+  ),
+  scheme: choice('how the servers are reached', ['ssl', 'tcp'], 'ssl'),
+  replicas: choice(
+    'nodes that serve the databases; auto: three where there are as many, one otherwise',
+    ['auto', '1', '3', '5'],
+    'auto',
+  ),
+  'node-selector': text('labels of the Nodes that may serve', 'node-role.kubernetes.io/control-plane='),
+  'election-timer-ms': integer('so long members wait for a sign of their leader before they elect another', 1000),
+  'replace-after': text('so long a Node may be not Ready before another takes its place: 5m, 1h', '5m'),
+  'metrics-address': text('host:port of /metrics, /healthz and /readyz', '127.0.0.1:10670'),
+  kubeconfig: text('kubeconfig file; in-cluster configuration without it', undefined),
+} as const satisfies FlagSpec;
+
+export interface Settings {
+  readonly node: string;
+  readonly address: string;
+  readonly namespace: string;
+  readonly identity: string;
+  readonly dataDir: string;
+  readonly runDir: string;
+  readonly tlsDir: string;
+  readonly scheme: Scheme;
+  readonly replicas: number | 'auto';
+  readonly nodeSelector: string;
+  readonly electionTimerMs: number;
+  readonly replaceAfterMs: number;
+  readonly metricsAddress: string;
+  readonly kubeconfig: string | undefined;
+}
+
+/** @throws UsageError */
+export function parseSettings(argv: readonly string[], env: Readonly<Record<string, string | undefined>>): Settings {
+  const values = parseFlags(flags, argv, env);
+  const address = nodeAddress(values.address);
+  if (address === undefined)
+    throw new UsageError(`--address ${values.address}: write an IPv4 or IPv6 address, without a port`, 2);
+  const { electionTimerMs, replicas } = values;
+  if (electionTimerMs < 100 || electionTimerMs > 600_000)
+    throw new UsageError(`--election-timer-ms ${electionTimerMs}: OVSDB takes 100 to 600000`, 2);
+  return {
+    ...values,
+    address,
+    replicas: replicas === 'auto' ? replicas : Number(replicas),
+    replaceAfterMs: durationMs('replace-after', values.replaceAfter),
+  };
+}
+
+function durationMs(flag: string, value: string): number {
+  const match = /^([1-9]\d{0,5})([smh])$/.exec(value);
+  const unit = { s: 1000, m: 60_000, h: 3_600_000 }[match?.[2] ?? ''];
+  if (match === null || unit === undefined)
+    throw new UsageError(`--${flag} ${value}: write for example 30s, 5m or 1h`, 2);
+  return Number(match[1]) * unit;
+}

@@ -1,0 +1,52 @@
+/** What a node has of a database: the file, and what its server says. Values only. */
+
+/** A server of a raft cluster as another one lists it. */
+export interface ListedServer {
+  /** The first digits of its id, as cluster/status shows them. */
+  readonly sid: string;
+  /** Of raft: `ssl:10.0.0.1:6643`. */
+  readonly address: string;
+  readonly isSelf: boolean;
+  /** Since the leader last heard of it; undefined where it never did since it leads. */
+  readonly silentMs: number | undefined;
+}
+
+/** What a running server says of itself. */
+export interface Server {
+  readonly sid: string;
+  /** Undefined before a cluster took it in. */
+  readonly cid: string | undefined;
+  readonly address: string;
+  readonly isJoining: boolean;
+  readonly role: 'leader' | 'follower' | 'candidate';
+  readonly term: number;
+  /** It is a member and follows a leader, or is the leader. */
+  readonly isConnected: boolean;
+  readonly electionTimerMs: number;
+  /** Since it was elected; undefined where it does not lead. */
+  readonly leadingMs: number | undefined;
+  readonly servers: readonly ListedServer[];
+}
+
+export type DatabaseFile =
+  | { readonly model: 'none' }
+  | { readonly model: 'standalone' }
+  | {
+      readonly model: 'clustered';
+      readonly sid: string;
+      readonly address: string;
+      /** Undefined before a cluster took it in. */
+      readonly cid: string | undefined;
+    };
+
+export interface Copy {
+  readonly file: DatabaseFile;
+  /** Undefined while none answers. */
+  readonly server: Server | undefined;
+}
+
+/** What a file holds, in the words of the instruction `create`: `none`, `standalone`, `joining` or the id of its cluster. */
+export function tokenOf(file: DatabaseFile): string {
+  if (file.model !== 'clustered') return file.model;
+  return file.cid ?? 'joining';
+}

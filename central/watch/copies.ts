@@ -1,0 +1,79 @@
+/** Looks at the databases of this node: the files, and by their control sockets the servers. Out: a Copy of each; a server that does not answer is none. */
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { callProgram } from '../../lib/ovn/unixctl.ts';
+import type { Copy, DatabaseFile, Server } from '../state/copy.ts';
+import { both, databaseNames, schemaNames, type Both, type DatabaseName } from '../state/databases.ts';
+import { parseClusterStatus } from './cluster-status.ts';
+import { readDatabaseFile } from './database-file.ts';
+
+const answerMs = 1500;
+
+export interface Folders {
+  readonly dataDir: string;
+  readonly runDir: string;
+}
+
+/** What of the files is there for a restore. */
+export interface Backups {
+  readonly nb: readonly string[];
+  readonly sb: readonly string[];
+}
+
+export class Copies {
+  readonly #folders: Folders;
+  /** By database: what the file was when it had this mark. */
+  readonly #known = new Map<DatabaseName, { readonly mark: string; readonly file: DatabaseFile }>();
+
+  constructor(folders: Folders) {
+    this.#folders = folders;
+  }
+
+  /** @throws UnreadableDatabase, or a system error of the folder */
+  async look(): Promise<Both<Copy>> {
+    const [nb, sb] = await Promise.all(databaseNames.map((name) => this.#copy(name)));
+    return both((name) => (name === 'nb' ? nb : sb) as Copy);
+  }
+
+  async backups(): Promise<Backups> {
+    const names = await readdir(join(this.#folders.dataDir, 'backup')).catch(() => []);
+    const timesOf = (name: DatabaseName): string[] =>
+      names
+        .map((file) => new RegExp(`^${name}-(\\d{8}T\\d{6}Z)\\.db$`).exec(file)?.[1])
+        .filter((time) => time !== undefined)
+        .sort();
+    return both(timesOf);
+  }
+
+  async #copy(name: DatabaseName): Promise<Copy> {
+    const server = await this.#server(name);
+    const path = join(this.#folders.dataDir, `${name}.db`);
+    const mark = await markOf(path);
+    // Under a server that runs, a file is what the server says; one that was taken away from under it is none.
+    if (server !== undefined && mark !== undefined) {
+      const { sid, cid, address, isJoining } = server;
+      return { file: { model: 'clustered', sid, address, cid: isJoining ? undefined : cid }, server };
+    }
+    const known = this.#known.get(name);
+    if (known !== undefined && known.mark === mark) return { file: known.file, server };
+    const file = await readDatabaseFile(path);
+    if (mark !== undefined) this.#known.set(name, { mark, file });
+    return { file, server };
+  }
+
+  async #server(name: DatabaseName): Promise<Server | undefined> {
+    const socket = join(this.#folders.runDir, `${name}.ctl`);
+    const text = await callProgram(socket, 'cluster/status', [schemaNames[name]], answerMs).catch(() => '');
+    return parseClusterStatus(text);
+  }
+}
+
+async function markOf(path: string): Promise<string | undefined> {
+  try {
+    const { ino, size, mtimeMs } = await stat(path);
+    return `${ino} ${size} ${mtimeMs}`;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}

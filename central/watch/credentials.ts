@@ -1,0 +1,19 @@
+/** Whether the files are there with which the servers of this node prove who they are. Somebody else writes them. */
+import { access } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from '../../lib/run/logger.ts';
+
+const files = ['ca.crt', 'tls.crt', 'tls.key'];
+const pollMs = 200;
+
+/** Resolves once all are there. @throws the signal's reason */
+export async function untilCredentials(folder: string, signal: AbortSignal, log: Logger): Promise<void> {
+  for (let isTold = false; ; isTold = true) {
+    const found = await Promise.allSettled(files.map((file) => access(join(folder, file))));
+    const missing = files.filter((_, index) => found[index]?.status === 'rejected');
+    if (missing.length === 0) return;
+    if (!isTold) log.info({ folder, missing }, 'waiting for the certificate of this node');
+    await sleep(pollMs, undefined, { signal });
+  }
+}

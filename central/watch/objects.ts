@@ -1,0 +1,63 @@
+/** The objects that central reads: Nodes that may serve, and its own ConfigMap and that of the clients. Parsed once, here. */
+import type { RawObject } from '../../lib/kube/types.ts';
+import type { Requests } from '../plan/requests.ts';
+import type { Candidate } from '../plan/members.ts';
+import { parsePlan, parseReport } from '../state/parse.ts';
+import type { Plan } from '../state/plan.ts';
+import type { Report } from '../state/report.ts';
+
+export const centralName = 'isthmus-ovn-central';
+export const clientsName = 'isthmus-ovn';
+export const recoverAnnotation = 'isthmus.network/recover';
+export const restoreAnnotation = 'isthmus.network/restore';
+
+export interface CentralMap {
+  readonly uid: string;
+  readonly version: string;
+  readonly planText: string | undefined;
+  readonly plan: Plan | undefined;
+  readonly reports: ReadonlyMap<string, Report>;
+  readonly requests: Requests;
+  /** Every key as it is written. */
+  readonly data: Readonly<Record<string, string>>;
+}
+
+export function parseCentralMap(raw: RawObject): CentralMap {
+  const { uid, resourceVersion, annotations = {} } = raw.metadata;
+  const data = dataOf(raw);
+  const reports = new Map<string, Report>();
+  for (const [key, text] of Object.entries(data)) {
+    const report = key.startsWith('node.') ? parseReport(text) : undefined;
+    if (report !== undefined) reports.set(key.slice('node.'.length), report);
+  }
+  const [recover, restore] = [annotations[recoverAnnotation], annotations[restoreAnnotation]];
+  return {
+    uid,
+    version: resourceVersion,
+    planText: data['plan'],
+    plan: parsePlan(data['plan']),
+    reports,
+    requests: { ...(recover === undefined ? {} : { recover }), ...(restore === undefined ? {} : { restore }) },
+    data,
+  };
+}
+
+export function dataOf(raw: RawObject): Readonly<Record<string, string>> {
+  return (raw['data'] as Record<string, string> | undefined) ?? {};
+}
+
+interface Condition {
+  readonly type?: string;
+  readonly status?: string;
+  readonly lastTransitionTime?: string;
+}
+
+/** A Node that says nothing of itself is not Ready since it was made. */
+export function parseCandidate(raw: RawObject): Candidate {
+  const { name, creationTimestamp } = raw.metadata;
+  const createdMs = Date.parse(creationTimestamp ?? '') || 0;
+  const { conditions = [] } = (raw['status'] ?? {}) as { readonly conditions?: readonly Condition[] };
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const sinceMs = Date.parse(ready?.lastTransitionTime ?? '') || createdMs;
+  return { name, createdMs, notReadySinceMs: ready?.status === 'True' ? undefined : sinceMs };
+}

@@ -1,0 +1,313 @@
+/**
+ * A bed for central: nodes of a control plane on loopback addresses, each with the program, its two servers and northd as images/ovn/run-ovn
+ * runs them, in process namespaces as containers have them. The API server is one for all beds.
+ */
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { randomInt } from 'node:crypto';
+import { once } from 'node:events';
+import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openOvsdb, OvsdbConnectionLost, OvsdbTimeout, type OvsdbClient } from 'ovsdb-client';
+import { openKube } from '../../lib/kube/client.ts';
+import { isKubeError, orAbsent } from '../../lib/kube/errors.ts';
+import { configMaps, leases, nodes } from '../../lib/kube/resources.ts';
+import type { TestApiServer } from '../../lib/kube/testing.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { ovnEnvironment, schemaFile } from '../../lib/ovsdb/src/testing.ts';
+import { parsePlan, parseReport } from '../../central/state/parse.ts';
+import type { Plan } from '../../central/state/plan.ts';
+import type { Report } from '../../central/state/report.ts';
+
+const root = join(import.meta.dirname, '../..');
+const namespace = 'kube-system';
+const selector = 'test.isthmus.network/bed';
+const central = 'isthmus-ovn-central';
+const table = 'Logical_Switch';
+
+export type Part = 'central' | 'nb' | 'sb' | 'northd';
+const parts: readonly Part[] = ['central', 'nb', 'sb', 'northd'];
+
+/** Tries until `check` gives something true. */
+export async function until<T>(what: string, check: () => Promise<T> | T, timeoutMs = 60_000): Promise<NonNullable<T>> {
+  const endMs = performance.now() + timeoutMs;
+  let last: unknown;
+  for (;;) {
+    try {
+      const value = await check();
+      if (value !== undefined && value !== null && value !== false) return value;
+      last = value;
+    } catch (error) {
+      last = error;
+    }
+    if (performance.now() > endMs) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: last });
+    await sleep(40);
+  }
+}
+
+/** One node: a folder, an address, and four programs. */
+export class CentralNode {
+  readonly name: string;
+  readonly address: string;
+  readonly dir: string;
+  readonly #flags: readonly string[];
+  readonly #programs = new Map<Part, ChildProcess>();
+
+  constructor(bed: { readonly dir: string }, name: string, address: string, flags: readonly string[]) {
+    this.name = name;
+    this.address = address;
+    this.dir = join(bed.dir, name);
+    this.#flags = flags;
+    mkdirSync(this.data, { recursive: true });
+    mkdirSync(this.run, { recursive: true });
+  }
+
+  get data(): string {
+    return join(this.dir, 'data');
+  }
+
+  get run(): string {
+    return join(this.dir, 'run');
+  }
+
+  remote(port: number): string {
+    return `tcp:${this.address.includes(':') ? `[${this.address}]` : this.address}:${port}`;
+  }
+
+  start(which: readonly Part[] = parts): void {
+    for (const part of which) if (!this.#programs.has(part)) this.#programs.set(part, this.#spawn(part));
+  }
+
+  /** What a power failure does. */
+  async kill(which: readonly Part[] = parts): Promise<void> {
+    for (const part of which) {
+      const child = this.#programs.get(part);
+      this.#programs.delete(part);
+      if (child === undefined) continue;
+      const isOver = child.exitCode !== null || child.signalCode !== null;
+      const gone = isOver ? undefined : once(child, 'exit');
+      signalGroup(child, 'SIGKILL');
+      await gone;
+    }
+  }
+
+  /** Freezes and thaws everything on it. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    for (const child of this.#programs.values()) signalGroup(child, name);
+  }
+
+  killServer(database: 'nb' | 'sb'): void {
+    const group = String(this.#programs.get(database)?.pid);
+    const pids = execFileSync('pgrep', ['-g', group, '-x', 'ovsdb-server'], { encoding: 'utf8' }).trim().split('\n');
+    for (const pid of pids) process.kill(Number(pid), 'SIGKILL');
+  }
+
+  wipeDisk(): void {
+    rmSync(this.data, { recursive: true });
+    mkdirSync(this.data);
+  }
+
+  control(part: 'nb' | 'sb' | 'northd', ...command: string[]): string {
+    const target = join(this.run, `${part}.ctl`);
+    const argv = ['--timeout=5', `--target=${target}`, ...command];
+    return execFileSync('ovs-appctl', argv, { encoding: 'utf8', env: ovnEnvironment(), stdio: 'pipe' });
+  }
+
+  async ready(): Promise<boolean> {
+    const host = this.address.includes(':') ? `[${this.address}]` : this.address;
+    const answer = await fetch(`http://${host}:10670/readyz`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+    return answer?.ok === true;
+  }
+
+  log(part: Part): string {
+    const path = join(this.dir, `${part}.log`);
+    return existsSync(path) ? readFileSync(path, 'utf8') : '';
+  }
+
+  #spawn(part: Part): ChildProcess {
+    const script = join(root, 'images/ovn/run-ovn');
+    const quiet = ['-vconsole:info', '-vsyslog:off'];
+    const listen = (port: number): string => `--remote=p${this.remote(port).replace(/^tcp:(.*):(\d+)$/, 'tcp:$2:$1')}`;
+    const member = (name: 'nb' | 'sb', port: number): string[] => [
+      ...['sh', script, 'member', schemaFile(`ovn-${name}`), join(this.data, `${name}.db`), this.run, name],
+      ...[listen(port), ...quiet],
+    ];
+    const commands: Record<Part, string[]> = {
+      central: [process.execPath, join(root, 'central/main.ts'), ...this.#flags],
+      nb: member('nb', 6641),
+      sb: member('sb', 6642),
+      northd: ['sh', script, 'northd', this.run, ...quiet],
+    };
+    const log = openSync(join(this.dir, `${part}.log`), 'a');
+    // Whatever ends it takes its children with it, as the end of a container does.
+    const own = part === 'central' ? [] : ['unshare', '--pid', '--fork', '--kill-child=KILL'];
+    const env = { ...ovnEnvironment(), ISTHMUS_BACKUP_INTERVAL: '2', ISTHMUS_BACKUP_KEEP: '3' };
+    const argv = ['--pdeathsig', 'KILL', ...own, ...commands[part]];
+    const child = spawn('setpriv', argv, { stdio: ['ignore', log, log], env, detached: true });
+    closeSync(log);
+    return child;
+  }
+}
+
+function signalGroup({ pid }: ChildProcess, name: NodeJS.Signals): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
+export class CentralBed {
+  readonly dir = mkdtempSync(join(tmpdir(), 'isthmus-central-'));
+  readonly kube: KubeClient;
+  readonly nodes = new Map<string, CentralNode>();
+  readonly #name: string;
+  readonly #kubeconfig: string;
+  readonly #base = `127.${randomInt(1, 255)}.${randomInt(1, 255)}`;
+  readonly #clients: OvsdbClient[] = [];
+
+  constructor(api: TestApiServer, name: string) {
+    this.#name = name;
+    this.#kubeconfig = api.kubeconfig;
+    this.kube = openKube({ kubeconfig: api.kubeconfig, userAgent: 'isthmus-test' });
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#clients.map((client) => client.close()));
+    await Promise.all(this.nodes.values().map((node) => node.kill()));
+    for (const name of this.nodes.keys()) await this.kube.delete(nodes, { name });
+    for (const name of [central, 'isthmus-ovn']) await this.kube.delete(configMaps, { namespace, name });
+    await this.kube.delete(leases, { namespace, name: central });
+    await this.kube.close();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  /** A node with its folder; nothing runs on it yet. @param number also the end of its address */
+  async node(number: number, address = `${this.#base}.${number}`): Promise<CentralNode> {
+    const name = `${this.#name}${number}`;
+    const node = new CentralNode(this, name, address, [
+      ...['--node', name, '--identity', name, '--address', address, '--scheme', 'tcp'],
+      ...['--data-dir', join(this.dir, name, 'data'), '--run-dir', join(this.dir, name, 'run')],
+      ...['--node-selector', `${selector}=${this.#name}`, '--kubeconfig', this.#kubeconfig],
+      ...['--metrics-address', `${address.includes(':') ? `[${address}]` : address}:10670`],
+    ]);
+    this.nodes.set(name, node);
+    await this.kube.create(nodes, { metadata: { name, labels: { [selector]: this.#name } } });
+    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }];
+    await this.kube.patch(nodes, { name }, 'merge', { status: { conditions } }, { subresource: 'status' });
+    return node;
+  }
+
+  /** Its Node object is deleted; what runs on it is not touched. */
+  async gone(node: CentralNode): Promise<void> {
+    await this.kube.delete(nodes, { name: node.name });
+    this.nodes.delete(node.name);
+  }
+
+  async data(name = central): Promise<Readonly<Record<string, string>>> {
+    const raw = await orAbsent(this.kube.get(configMaps, { namespace, name }));
+    return (raw?.['data'] as Record<string, string> | undefined) ?? {};
+  }
+
+  async plan(): Promise<Plan | undefined> {
+    return parsePlan((await this.data())['plan']);
+  }
+
+  async report(node: CentralNode): Promise<Report | undefined> {
+    return parseReport((await this.data())[`node.${node.name}`]);
+  }
+
+  async annotate(annotations: Readonly<Record<string, string>>): Promise<void> {
+    await this.kube.patch(configMaps, { namespace, name: central }, 'merge', { metadata: { annotations } });
+  }
+
+  /** Waits until these nodes, and no others, serve both databases, and clients are told of them. */
+  async untilServing(which: readonly CentralNode[], timeoutMs = 60_000): Promise<void> {
+    const wanted = which.map((node) => node.remote(6641)).sort();
+    const what = `${which.map(({ name }) => name).join(' ')} serve`;
+    await until(
+      what,
+      async () => {
+        const told = (await this.data('isthmus-ovn'))['nb'] ?? '';
+        if (told.split(',').sort().join(' ') !== wanted.join(' ')) throw new Error(`clients are told ${told}`);
+        for (const node of which)
+          for (const [name, database] of [
+            ['nb', 'OVN_Northbound'],
+            ['sb', 'OVN_Southbound'],
+          ] as const) {
+            const status = node.control(name, 'cluster/status', database);
+            const count = status.slice(status.indexOf('Servers:')).match(/ at tcp:/g)?.length;
+            if (!status.includes('Status: cluster member') || count !== which.length)
+              throw new Error(`${node.name} ${name}: ${status}`);
+          }
+        return true;
+      },
+      timeoutMs,
+    ).catch(async (error: unknown) => {
+      const { plan, status, message } = await this.data().catch((): Record<string, string> => ({}));
+      const logs = this.nodes.values().map((node) => `${node.name}: ${node.log('central').slice(-1500)}`);
+      throw new Error([`${what}: no`, plan, status, message, ...logs].join('\n'), { cause: error });
+    });
+  }
+
+  /** The node whose northbound server leads. */
+  leader(which: readonly CentralNode[]): Promise<CentralNode> {
+    return until('a leader', () => {
+      const isLeader = (node: CentralNode): boolean => {
+        try {
+          return node.control('nb', 'cluster/status', 'OVN_Northbound').includes('Role: leader');
+        } catch {
+          return false;
+        }
+      };
+      return which.find(isLeader);
+    });
+  }
+
+  async client(which: readonly CentralNode[]): Promise<OvsdbClient> {
+    const client = await openOvsdb({
+      remotes: which.map((node) => node.remote(6641)),
+      database: 'OVN_Northbound',
+      leaderOnly: true,
+      probeIntervalMs: 1000,
+      monitor: { [table]: ['name'] },
+    });
+    this.#clients.push(client);
+    return client;
+  }
+
+  async untilApi(): Promise<void> {
+    await until('the API server', () =>
+      this.data().then(
+        () => true,
+        (error: unknown) => {
+          if (isKubeError(error)) return false;
+          throw error;
+        },
+      ),
+    );
+  }
+}
+
+/** How often each name is there. */
+export function copiesOf(client: OvsdbClient): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const row of client.cache.table(table).rows.values())
+    counts.set(String(row['name']), (counts.get(String(row['name'])) ?? 0) + 1);
+  return counts;
+}
+
+/** Writes one row and does not give up before it is there; looks before it writes again. */
+export async function insert(client: OvsdbClient, name: string): Promise<void> {
+  for (;;) {
+    await client.synced();
+    if (copiesOf(client).has(name)) return;
+    try {
+      await client.transact([{ op: 'insert', table, row: { name } }], { timeoutMs: 5000 });
+      return;
+    } catch (error) {
+      if (!(error instanceof OvsdbConnectionLost || error instanceof OvsdbTimeout)) throw error;
+    }
+  }
+}
