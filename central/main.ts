@@ -11,6 +11,9 @@ import { reflect } from '../lib/kube/reflector.ts';
 import { configMaps, nodes } from '../lib/kube/resources.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { Authorities } from './apply/authorities.ts';
+import { certify } from './apply/certification.ts';
+import { Credentials } from './apply/credentials.ts';
 import { hold } from './apply/holder.ts';
 import { Member } from './apply/member.ts';
 import { parseSettings } from './settings.ts';
@@ -23,7 +26,7 @@ import { centralName, parseCandidate, parseCentralMap } from './watch/objects.ts
 
 runRoom('central', async (signal, log) => {
   const settings = parseSettings(process.argv.slice(2), process.env);
-  const { node, namespace, scheme, identity } = settings;
+  const { node, address, namespace, scheme, identity } = settings;
   const client = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-central' });
   // A watch that is broken is tried again soon: an API server that is back has plans for this node.
   const common = { client, signal, log, timing: { maxMs: 2000 } };
@@ -60,14 +63,26 @@ runRoom('central', async (signal, log) => {
   const health = await serveHealth({ address: settings.metricsAddress, ready: () => member.isReady, registry });
   openMetrics(registry, member, Date.now);
 
-  // Servers without a certificate would end again and again.
-  if (scheme === 'ssl') await untilCredentials(settings.tlsDir, signal, log);
+  const certificates = scheme === 'ssl' ? openCertificates() : undefined;
+  // Servers without a certificate would end again and again. The one of the last time is good enough where the API server is away.
+  if (certificates !== undefined) await untilCredentials(settings.tlsDir, signal, log);
   const looking = look();
   const leading = lead();
   await Promise.race([looking, leading]);
   await Promise.all([looking, leading]);
-  await Promise.all([publisher.close(), health.close()]);
+  await Promise.all([
+    publisher.close(),
+    health.close(),
+    certificates?.authorities.close(),
+    certificates?.credentials.close(),
+  ]);
   await client.close();
+
+  function openCertificates() {
+    const authorities = new Authorities({ client, namespace, signal, log, nowMs: Date.now });
+    const credentials = new Credentials({ authorities, folder: settings.tlsDir, node, log, nowMs: Date.now });
+    return { authorities, credentials };
+  }
 
   async function look(): Promise<void> {
     while (!signal.aborted) {
@@ -91,8 +106,8 @@ runRoom('central', async (signal, log) => {
           identity,
           signal,
           log,
-          lead: (leading) =>
-            hold(
+          lead: async (leading) => {
+            const holding = hold(
               {
                 ...settings,
                 client,
@@ -103,7 +118,13 @@ runRoom('central', async (signal, log) => {
                 changed: (waiting) => changes.next(waiting),
               },
               leading,
-            ),
+            );
+            const common = { client, namespace, address, log, nowMs: Date.now };
+            const { authorities, credentials } = certificates ?? {};
+            const certifying =
+              authorities && credentials && certify({ ...common, authorities, tls: credentials.tls }, leading);
+            await Promise.all([holding, certifying]);
+          },
         });
       } catch (error) {
         // What is written under the Lease is written over the version it was decided on: a late write cannot undo a successor's.

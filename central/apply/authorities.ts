@@ -3,7 +3,8 @@
  * everything the other's does not: `members` for the servers, raft and those that may write every row; `chassis` for nodes, which may write
  * their own. In: the Secret. Out: both sets, told when they change. Every program beside the databases reads it; the one that leads renews.
  */
-import { KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isKubeError, KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { secrets } from '../../lib/kube/resources.ts';
 import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
@@ -25,25 +26,25 @@ export interface AuthoritiesOptions {
   readonly nowMs: () => number;
 }
 
+/** Between two tries to make the Secret. */
+const retryMs = 1000;
+
 export class Authorities {
   readonly #options: AuthoritiesOptions;
   readonly #secret: Reflector<Sets | undefined>;
+  /** Resolves once there are authorities, however long that takes. @throws the signal's reason */
+  readonly ready: Promise<void>;
 
-  private constructor(options: AuthoritiesOptions, secret: Reflector<Sets | undefined>) {
+  constructor(options: AuthoritiesOptions) {
     this.#options = options;
-    this.#secret = secret;
-  }
-
-  /** Resolves once there are authorities. @throws errors of the API server, the signal's reason */
-  static async open(options: AuthoritiesOptions): Promise<Authorities> {
     const { client, namespace, signal, log } = options;
-    await ensure(options);
     const parse = (raw: { readonly [field: string]: unknown }): Sets | undefined =>
       parseSets(decodeSecret(raw['data']));
     const selection = { namespace, fieldSelector: `metadata.name=${authoritySecret}` };
-    const secret = reflect({ client, resource: secrets, ...selection, parse, signal, log });
-    await secret.synced;
-    return new Authorities(options, secret);
+    this.#secret = reflect({ client, resource: secrets, ...selection, parse, signal, log });
+    this.ready = this.#begin();
+    // A rejection tells those who wait; there may be nobody.
+    this.ready.catch(() => undefined);
   }
 
   /** Newest first; empty where the Secret is gone or damaged. */
@@ -86,6 +87,25 @@ export class Authorities {
 
   async close(): Promise<void> {
     await this.#secret.stop();
+  }
+
+  async #begin(): Promise<void> {
+    const { signal, log } = this.#options;
+    for (let isMade = false; !isMade;) {
+      try {
+        await ensure(this.#options);
+        isMade = true;
+      } catch (error) {
+        signal.throwIfAborted();
+        if (!isKubeError(error)) throw error;
+        log.warn(
+          { secret: authoritySecret, error: error.message },
+          'no authorities of OVN’s databases yet, trying again',
+        );
+        await sleep(retryMs, undefined, { signal });
+      }
+    }
+    await this.#secret.synced;
   }
 }
 

@@ -11,11 +11,11 @@ const role = 'ovn-controller';
 /** A node that says nothing for so long is asked; a busy one answers late. */
 const probeMs = 30_000;
 
-/** @throws OvsdbError, the signal's reason */
+/** False where the database has no SB_Global yet, which northd makes. @throws OvsdbError, the signal's reason */
 export async function ensureChassisListener(
   access: Pick<OvsdbOptions, 'remotes' | 'tls' | 'signal'>,
   isIpv6: boolean,
-): Promise<void> {
+): Promise<boolean> {
   const client = await openOvsdb({
     ...access,
     database: 'OVN_Southbound',
@@ -23,17 +23,16 @@ export async function ensureChassisListener(
     leaderOnly: false,
   });
   try {
+    if (client.cache.table('SB_Global').rows.size === 0) return false;
     const operations = plan(client, `pssl:${chassisPort}:${isIpv6 ? '[::]' : '0.0.0.0'}`);
     if (operations.length > 0) await client.transact(operations);
+    return true;
   } finally {
     await client.close();
   }
 }
 
 function plan({ cache }: OvsdbClient, target: string): readonly Operation[] {
-  const [globals] = cache.table('SB_Global').rows.values();
-  // northd makes that row first.
-  if (globals === undefined) return [];
   const wanted = { target, role, inactivity_probe: probeMs };
   const present = [...cache.table('Connection').rows.values()].filter((row) => portOf(row) === chassisPort);
   const [kept, ...others] = present;

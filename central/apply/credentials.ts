@@ -2,17 +2,21 @@
  * What the servers of this node prove themselves by. In: the authorities. Out: files that ovsdb-server and ovn-northd read again when
  * they change: `ca.crt`, `tls.crt` and `tls.key` of the member, `chassis-ca.crt`, `chassis.crt` and `chassis.key` of the server that nodes connect to.
  */
+import { join } from 'node:path';
+import type { TlsFiles } from 'ovsdb-client';
 import { CredentialFiles } from '../../lib/ovn/credential-files.ts';
 import { commonNameOf, isSignedBy, issueWithKey } from '../../lib/pki/certificate.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { bundleOf, isDue, signerOf } from '../plan/authorities.ts';
 import type { Authorities, Purpose } from './authorities.ts';
 
+/** Between two looks at how old they are. */
+const ageMs = 60 * 60 * 1000;
 /** Of certificates of servers and of those that write every row, days. */
 export const memberDays = 90;
 
 export interface CredentialsOptions {
-  readonly authorities: Pick<Authorities, 'of' | 'subscribe'>;
+  readonly authorities: Pick<Authorities, 'of' | 'subscribe' | 'ready'>;
   /** Where the servers find the files. */
   readonly folder: string;
   /** In the certificates. */
@@ -29,17 +33,32 @@ const parts = [
 export class Credentials {
   readonly #options: CredentialsOptions;
   readonly #files: CredentialFiles;
+  readonly #timer: NodeJS.Timeout;
   #writing: Promise<void> = Promise.resolve();
 
   constructor(options: CredentialsOptions) {
     this.#options = options;
     this.#files = new CredentialFiles(options.folder);
-    options.authorities.subscribe(() => void this.refresh());
+    const refresh = (): void => void this.refresh();
+    options.authorities.ready.then(refresh, () => undefined);
+    options.authorities.subscribe(refresh);
+    this.#timer = setInterval(refresh, ageMs).unref();
   }
 
-  /** Brings the files up to date; to be called now and then, as certificates run out. @throws system errors */
+  /** By which programs of this node connect to the databases. */
+  get tls(): TlsFiles {
+    const { folder } = this.#options;
+    return { ca: join(folder, 'ca.crt'), cert: join(folder, 'tls.crt'), key: join(folder, 'tls.key') };
+  }
+
+  /** Brings the files up to date. @throws system errors */
   async refresh(): Promise<void> {
     this.#writing = this.#writing.then(() => this.#refresh());
+    await this.#writing;
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
     await this.#writing;
   }
 

@@ -51,7 +51,8 @@ before(async () => {
   central = await bed.boundTo('isthmus-ovn-central', undefined);
   const nowMs = Date.now;
   const common = { client: central, namespace, signal, log, nowMs };
-  authorities = await Authorities.open(common);
+  authorities = new Authorities(common);
+  await authorities.ready;
   credentials = new Credentials({ authorities, folder: join(dir, 'run/tls'), node: 'n1', log, nowMs });
   await credentials.refresh();
   await publishCredentials({ ...common, authorities });
@@ -113,7 +114,7 @@ before(async () => {
 after(async () => {
   stop.abort();
   await signer.close();
-  await authorities.close();
+  await Promise.all([authorities.close(), credentials.close()]);
   for (const child of children) {
     child.kill('SIGTERM');
     if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');

@@ -1,0 +1,90 @@
+/**
+ * What the holder of the Lease does for certificates: authorities that end are followed by others, clients and nodes get what they prove themselves by, and
+ * the port for nodes is open. In: the authorities, requests, Nodes. Called by main.ts where the scheme is ssl.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { OvsdbError, type TlsFiles } from 'ovsdb-client';
+import { isKubeError, orAbsent } from '../../lib/kube/errors.ts';
+import { reflect } from '../../lib/kube/reflector.ts';
+import { configMaps, nodes } from '../../lib/kube/resources.ts';
+import type { KubeClient } from '../../lib/kube/types.ts';
+import { databaseKeys, databasesConfigMap, remotesIn } from '../../lib/ovn/databases.ts';
+import type { Logger } from '../../lib/run/logger.ts';
+import { watchCertificateRequests } from '../watch/certificate-requests.ts';
+import type { Authorities } from './authorities.ts';
+import { ensureChassisListener } from './chassis-listener.ts';
+import { publishCredentials } from './client-credentials.ts';
+import { Signer } from './signer.ts';
+
+export interface CertificationOptions {
+  readonly client: KubeClient;
+  readonly namespace: string;
+  /** Of this node. */
+  readonly address: string;
+  readonly authorities: Authorities;
+  /** By which this program connects to the databases. */
+  readonly tls: TlsFiles;
+  readonly log: Logger;
+  readonly nowMs: () => number;
+}
+
+/** Between two looks at how old certificates are, and at the row that somebody may have changed. */
+const roundMs = 30_000;
+/** While something is not there yet. */
+const retryMs = 500;
+/** For the southbound database to answer. */
+const answerMs = 10_000;
+const daemonAccount = 'isthmus-daemon';
+
+/** Works until the Lease is lost or given back. */
+export async function certify(options: CertificationOptions, signal: AbortSignal): Promise<void> {
+  const { client, log } = options;
+  const all = reflect({ client, resource: nodes, signal, log, parse: () => true });
+  const requests = watchCertificateRequests({ client, signal, log });
+  try {
+    await Promise.all([all.synced, requests.synced, options.authorities.ready]);
+  } catch (error) {
+    if (signal.aborted) return;
+    throw error;
+  }
+  const signer = new Signer({
+    ...options,
+    serviceAccount: daemonAccount,
+    requests,
+    hasNode: (name) => all.get(name) !== undefined,
+    signal,
+  });
+  let isSigning = false;
+  while (!signal.aborted) {
+    let isDone = false;
+    try {
+      await options.authorities.renew();
+      await publishCredentials(options);
+      if (!isSigning) await signer.start();
+      isSigning = true;
+      isDone = await openPort(options, signal);
+    } catch (error) {
+      if (signal.aborted) break;
+      if (!(error instanceof Error)) throw error;
+      const isExpected = isKubeError(error) || error instanceof OvsdbError;
+      log.warn(
+        isExpected ? { error: error.message } : { err: error },
+        'certificates are not as they should be, trying again',
+      );
+    }
+    await sleep(isDone ? roundMs : retryMs, undefined, { signal }).catch(() => undefined);
+  }
+  await signer.close();
+}
+
+/** False while there is no database, or nothing in it yet. @throws errors of the API server, OvsdbError */
+async function openPort(
+  { client, namespace, address, tls }: CertificationOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const map = await orAbsent(client.get(configMaps, { namespace, name: databasesConfigMap }));
+  const remotes = remotesIn(map?.['data'], databaseKeys.sb);
+  if (remotes.length === 0) return false;
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
+  return await ensureChassisListener({ remotes, tls, signal: deadline }, address.includes(':'));
+}
