@@ -221,7 +221,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   const mirror = { mirrorInterface, isMirroringAll };
   const network = new NodeNetwork({
     settings: { nodeName: settings.node, encapType, encapIp, datapathType, mtu, ...mirror },
-    southbound: () => access.remotes,
+    southbound: () => access.way,
     target,
     host,
     untilTakenUp: (deadline) => untilTakenUp(ovs, deadline),

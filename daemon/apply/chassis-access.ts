@@ -16,6 +16,7 @@ import { databaseKeys, databasesConfigMap, remotesIn } from '../../lib/ovn/datab
 import { commonNameOf, createKey, createRequest, isSignedBy, splitPem, validityOf } from '../../lib/pki/certificate.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
 import type { Logger } from '../../lib/run/logger.ts';
+import type { Southbound } from '../plan/local-ovs.ts';
 
 export interface ChassisAccessOptions {
   readonly client: KubeClient;
@@ -64,9 +65,10 @@ export class ChassisAccess {
     return access;
   }
 
-  /** For `ovn-remote`; empty while there is no way. */
-  get remotes(): readonly string[] {
-    return this.#remotes;
+  get way(): Southbound {
+    const isOurs = this.#options.fixed.length === 0 && this.#remotes.some((remote) => remote.startsWith('ssl:'));
+    const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((name) => this.#files.path(name));
+    return { remotes: this.#remotes, tls: isOurs ? { ca, cert, key } : undefined };
   }
 
   /** Why there is no way to the southbound database. */

@@ -39,7 +39,7 @@ test('an ovn0 that is gone is made anew only once ovs-vswitchd has let go of the
   };
   let deadline = new AbortController().signal;
   const network = new NodeNetwork({
-    southbound: () => [],
+    southbound: () => ({ remotes: [], tls: undefined }),
     settings: {
       nodeName: 'n1',
       encapType: 'geneve',

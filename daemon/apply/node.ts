@@ -8,7 +8,7 @@ import type { HostLoop } from '../host/loop.ts';
 import { linkMissing } from '../host/target.ts';
 import type { ForwardingInput } from '../plan/forwarding.ts';
 import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
-import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings } from '../plan/local-ovs.ts';
+import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings, type Southbound } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
 import { orLate } from '../state/until.ts';
@@ -23,8 +23,7 @@ export interface NodeNetworkOptions {
   readonly isSwitchUp: () => boolean;
   /** Resolves when ovs-vswitchd has taken up all that is in the database. @throws the signal's reason */
   readonly untilTakenUp: (signal: AbortSignal) => Promise<void>;
-  /** Servers of the southbound database, for ovn-controller. */
-  readonly southbound: () => readonly string[];
+  readonly southbound: () => Southbound;
   readonly node: () => NodeFacts | undefined;
   readonly subnets: () => readonly SubnetFacts[];
   /** Whether traffic to other clusters may pass here. */

@@ -18,7 +18,8 @@ export async function openLocalOvs(remote: string, signal: AbortSignal, onState?
     remotes: [remote],
     database: 'Open_vSwitch',
     monitor: {
-      Open_vSwitch: ['bridges', 'next_cfg', 'cur_cfg', 'external_ids'],
+      Open_vSwitch: ['bridges', 'ssl', 'next_cfg', 'cur_cfg', 'external_ids'],
+      SSL: ['private_key', 'certificate', 'ca_cert', 'bootstrap_ca_cert', 'external_ids'],
       Bridge: ['name', 'ports', 'mirrors', 'datapath_type', 'fail_mode', 'other_config', 'external_ids'],
       Port: ['name', 'interfaces', 'qos', 'external_ids'],
       QoS: ['type', 'other_config', 'external_ids'],

@@ -17,6 +17,14 @@ export interface ChassisSettings extends MirrorSettings {
   readonly mtu: number;
 }
 
+/** How ovn-controller reaches the southbound database. */
+export interface Southbound {
+  /** `ovn-remote`; empty while there is no way. */
+  readonly remotes: readonly string[];
+  /** Files as ovn-controller sees them; undefined where it has others, or needs none. */
+  readonly tls: { readonly key: string; readonly cert: string; readonly ca: string } | undefined;
+}
+
 /** Owner (without the room) → what it wants; undefined where it wants nothing. */
 export type DesiredByOwner = ReadonlyMap<string, Desired | undefined>;
 
@@ -25,16 +33,17 @@ export const nodePortOwner = 'node/ovn0';
 /** In Open_vSwitch's `external_ids`, on gateways between clusters only. */
 export const interconnectKey = 'ovn-is-interconn';
 
-/** `southbound`: ovn-controller's `ovn-remote`, empty while there is none; `isGateway`: whether traffic to other clusters may pass here. */
+/** `isGateway`: whether traffic to other clusters may pass here. */
 export function planLocalOvs(
   settings: ChassisSettings,
-  southbound: readonly string[],
+  southbound: Southbound,
   node: NodeFacts | undefined,
   isGateway: boolean,
 ): DesiredByOwner {
   return new Map([
     ['node/bridge', planBridge(settings)],
-    ['node/chassis', planChassis(settings, southbound, isGateway)],
+    ['node/chassis', planChassis(settings, southbound.remotes, isGateway)],
+    ['node/tls', planTls(southbound)],
     [nodePortOwner, planNodePort(settings, node)],
     [mirrorOwner, planMirror(settings)],
   ]);
@@ -80,6 +89,13 @@ function planChassis(settings: ChassisSettings, southbound: readonly string[], i
     'ovn-ofctrl-wait-before-clear': flowsKeptMs,
   };
   return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };
+}
+
+function planTls({ tls }: Southbound): Desired | undefined {
+  if (tls === undefined) return undefined;
+  const columns = { private_key: tls.key, certificate: tls.cert, ca_cert: tls.ca, bootstrap_ca_cert: false };
+  const parent = { table: 'Open_vSwitch', key: '.', column: 'ssl' };
+  return { rows: [{ table: 'SSL', key: 'chassis', parent, columns }] };
 }
 
 /** For a node that is given back: nothing tells ovn-controller any more what it is part of. The name of the chassis is the node's own. */

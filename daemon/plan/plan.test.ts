@@ -29,6 +29,8 @@ interface Case {
   readonly datapath: 'system' | 'netdev';
   /** Whether the node is a gateway between clusters. */
   readonly isGateway?: boolean;
+  /** Whether the node has a certificate for the southbound database. */
+  readonly hasCertificate?: boolean;
   /** Of the node's interfaces. */
   readonly addresses?: readonly string[];
   readonly otherNodes?: readonly string[];
@@ -39,6 +41,11 @@ interface Case {
 }
 
 const folder = join(import.meta.dirname, 'testdata');
+const tls = {
+  key: '/run/openvswitch/tls/tls.key',
+  cert: '/run/openvswitch/tls/tls.crt',
+  ca: '/run/openvswitch/tls/ca.crt',
+};
 const settings = {
   nodeName: 'n1',
   encapType: 'geneve',
@@ -103,7 +110,7 @@ function planAll(input: Case): object {
     ovs: Object.fromEntries(
       planLocalOvs(
         { ...settings, datapathType: input.datapath },
-        ['tcp:172.30.1.10:6642'],
+        { remotes: ['tcp:172.30.1.10:6642'], tls: input.hasCertificate === true ? tls : undefined },
         node,
         input.isGateway === true,
       ),

@@ -117,13 +117,9 @@ those of others, ours bring certificates.
 - --ca-cert=/run/ovn/tls/ca.crt
 {{- end }}
 {{- end }}
-{{- /* For ovn-controller: what the daemon writes, or the Secret of those who run the databases themselves. */}}
+{{- /* For ovn-controller, where the databases are others'. For ours the daemon tells it in the switch's database, also one that runs since a release before. */}}
 {{- define "isthmus.chassisTlsArgs" -}}
-{{- if and .Values.ovn.central.deploy .Values.ovn.tls.enabled }}
-- --private-key=/run/openvswitch/tls/tls.key
-- --certificate=/run/openvswitch/tls/tls.crt
-- --ca-cert=/run/openvswitch/tls/ca.crt
-{{- else if .Values.ovn.tls.secretName }}
+{{- if .Values.ovn.tls.secretName }}
 - --private-key=/etc/isthmus/ovn-tls/tls.key
 - --certificate=/etc/isthmus/ovn-tls/tls.crt
 - --ca-cert=/etc/isthmus/ovn-tls/ca.crt
