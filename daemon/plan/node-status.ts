@@ -1,4 +1,5 @@
 /** What the daemon knows of itself → what its Node says: the NetworkUnavailable condition and the chassis name. Pure. */
+import { networkReadyReason } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { NodeCondition, NodeFacts } from '../state/facts.ts';
 import { downProblem, type DownProgram } from './liveness.ts';
@@ -34,7 +35,11 @@ export function planNodeStatus(input: NodeStatusInput): NodeStatus {
   if (problem !== undefined)
     return { condition: { status: 'True', reason: problem.code, message: problem.message }, isReady: false };
   return {
-    condition: { status: 'False', reason: 'NetworkReady', message: 'ovn0 and the CNI server of this node are ready' },
+    condition: {
+      status: 'False',
+      reason: networkReadyReason,
+      message: 'ovn0 and the CNI server of this node are ready',
+    },
     isReady: true,
   };
 }

@@ -129,6 +129,9 @@ export const externalId = {
 export const mostNodeAddresses = 16;
 export const vendor = 'kube-ovn';
 
+/** Of the Node's condition NetworkUnavailable, which is False then: its daemon has the node's network in place. */
+export const networkReadyReason = 'NetworkReady';
+
 /** Of the Node's condition NetworkUnavailable: its daemon has given the node back. */
 export const leftReason = 'IsthmusLeft';
 
