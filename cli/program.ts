@@ -10,6 +10,8 @@ import { bench } from './commands/bench.ts';
 import { peers } from './commands/bgp/peers.ts';
 import { routes as announced } from './commands/bgp/routes.ts';
 import { why } from './commands/bgp/why.ts';
+import { check } from './commands/cluster/check.ts';
+import { status as installed } from './commands/cluster/status.ts';
 import { diagnose } from './commands/diagnose.ts';
 import { drain, undrain } from './commands/drain.ts';
 import { join } from './commands/join.ts';
@@ -28,6 +30,9 @@ interface Group {
   readonly commands: readonly Command[];
 }
 
+/** Without a word before them. */
+const single: Group = { name: '', summary: 'one cluster, before and after helm install', commands: [check, installed] };
+
 const groups: readonly Group[] = [
   {
     name: 'ic',
@@ -42,9 +47,12 @@ const groups: readonly Group[] = [
 export async function run(argv: readonly string[], terminal: Terminal): Promise<ExitCode> {
   try {
     const { before, words } = separateCommon(argv);
-    const [word, name, ...rest] = words;
+    const [word, ...behind] = words;
+    const [name, ...rest] = behind;
     if (word === '--version' || word === 'version') throw new UsageError(versionText(), 0);
-    if (word === undefined || isHelp(word)) throw new UsageError(help(groups), word === undefined ? 2 : 0);
+    if (word === undefined || isHelp(word)) throw new UsageError(help([single, ...groups]), word === undefined ? 2 : 0);
+    const alone = single.commands.find((one) => one.name === word);
+    if (alone !== undefined) return await alone.run([...before, ...behind], terminal, '');
     const group = groups.find((one) => one.name === word);
     if (group === undefined) throw new UsageError(`"${word}" is no command; see isthmus --help`, 2);
     if (name === undefined || isHelp(name)) throw new UsageError(help([group]), name === undefined ? 2 : 0);
@@ -115,11 +123,12 @@ function help(shown: readonly Group[]): string {
   const words = ({ name, operands }: Command) => [name, ...operands].join(' ');
   const width = Math.max(...shown.flatMap(({ commands }) => commands.map((one) => words(one).length)));
   const lines = shown.flatMap(({ name, summary, commands }) => [
-    `isthmus ${name}: ${summary}`,
+    name === '' ? `isthmus: ${summary}` : `isthmus ${name}: ${summary}`,
     ...commands.map((one) => `  ${words(one).padEnd(width)}   ${one.summary}`),
     '',
   ]);
-  const group = shown.length === 1 ? (shown[0]?.name ?? '') : `<${shown.map(({ name }) => name).join('|')}>`;
+  const names = shown.flatMap(({ name }) => (name === '' ? [] : [name]));
+  const group = names.length === 1 ? (names[0] ?? '') : `[${names.join('|')}]`;
   return [
     'isthmus: networks that join Kubernetes clusters. Also installed as kubectl-isthmus: `kubectl isthmus ic status`.',
     '',

@@ -50,7 +50,7 @@ export interface CommandText {
 }
 
 export interface Command extends CommandText {
-  /** @param group the word before the command's name, as in `isthmus ic status` */
+  /** @param group the word before the command's name, as in `isthmus ic status`; empty where there is none */
   readonly run: (argv: readonly string[], terminal: Terminal, group: string) => Promise<ExitCode>;
 }
 
@@ -59,7 +59,12 @@ export const commonFlags = {
   'no-color': toggle('no colours; also with NO_COLOR in the environment, and where the output is no terminal'),
 };
 
-const shortFlags: Readonly<Record<string, string>> = { '-o': '--output', '-n': '--namespace', '-h': '--help' };
+const shortFlags: Readonly<Record<string, string>> = {
+  '-f': '--values',
+  '-o': '--output',
+  '-n': '--namespace',
+  '-h': '--help',
+};
 
 export function command<S extends FlagSpec>(
   text: CommandText,
@@ -136,10 +141,11 @@ function renderCommandHelp(
   { name, operands, description, examples }: CommandText,
   flags: FlagSpec,
 ): string {
-  const usage = [`isthmus ${group}`, name, ...operands, '[flags]'].join(' ');
+  const words = ['isthmus', group, name, ...operands, '[flags]'];
+  const usage = words.filter((word) => word !== '').join(' ');
   const shown = examples.map((example) => `  ${example}`).join('\n');
-  const words = ['usage: ', usage, '\n\n', description, '\n\nexamples:\n', shown, '\n\n', renderHelp(flags)];
-  return words.join('');
+  const parts = ['usage: ', usage, '\n\n', description, '\n\nexamples:\n', shown, '\n\n', renderHelp(flags)];
+  return parts.join('');
 }
 
 /** Given once, several times, or with commas; undefined where it is not. */
@@ -154,6 +160,17 @@ export function duration(help: string, fallback: string): Flag<string> {
     return raw;
   };
   return { help, value: 'time', parse, fallback: { value: fallback } };
+}
+
+/** Off unless given: `--name` is `whenBare`, `--name=30s` that; a word behind it is none of its. */
+export function optionalDuration(help: string, whenBare: string): Flag<string | undefined> {
+  const parse = (raw: string) => {
+    if (raw === 'false') return undefined;
+    const span = raw === 'true' ? whenBare : raw;
+    durationMs(span);
+    return span;
+  };
+  return { help, parse, fallback: { value: undefined } };
 }
 
 /** Milliseconds of a span of time. @throws RangeError where the text is none */

@@ -10,8 +10,12 @@ import { pathFigures } from '../plan/bench.ts';
 import { verify } from '../plan/verify.ts';
 import { explainRoute, parseTarget } from '../plan/why.ts';
 import { nowMs, policyOf, wellPair, type Pair } from '../testing-snapshots.ts';
+import { checked, controllerOf, goodInstallation } from '../testing-cluster.ts';
+import { installedOf } from '../plan/installation/installed.ts';
 import { renderBench } from './bench.ts';
+import { renderReport } from './check.ts';
 import { renderDiagnosis } from './diagnosis.ts';
+import { renderInstalled } from './installed.ts';
 import { paintFor } from './paint.ts';
 import { renderRoutes, renderWhy } from './routes.ts';
 import { renderStatus } from './status.ts';
@@ -97,6 +101,41 @@ describe('text for people', () => {
       marker: { cidr: '10.99.0.0/24', peer: 'west', inForceMs: 80, learnedMs: 410.4, withdrawnMs: undefined },
     };
     matches(t, 'bench', renderBench(report, nowMs, plain));
+  });
+});
+
+describe('a cluster by itself', () => {
+  it('that can take Isthmus', (t) =>
+    matches(
+      t,
+      'check-well',
+      renderReport(
+        checked(() => undefined),
+        plain,
+      ),
+    ));
+  it('that cannot', (t) => {
+    const report = checked(
+      (facts) => {
+        facts.controllers?.push(controllerOf('calico-node'));
+        Object.assign(facts.machines?.[2] ?? {}, { kubelet: 'v1.28.3', kernel: '5.4.0-100-generic' });
+        facts.serviceRanges = { cidrs: [], isKnown: false };
+        facts.portHolders = undefined;
+        facts.unreadable.push({ code: 'Forbidden', what: 'pods', message: 'you may not read pods (forbidden)' });
+      },
+      { networking: { joinCIDR: '10.16.128.0/20' } },
+    );
+    matches(t, 'check-ill', renderReport(report, plain));
+  });
+  it('that has Isthmus', (t) => matches(t, 'installed', renderInstalled(installedOf(goodInstallation()), plain)));
+  it('in which it is not ready', (t) => {
+    const installation = goodInstallation();
+    Object.assign(installation.rollouts[1] ?? {}, { ready: 1 });
+    const why = 'container daemon: ImagePullBackOff: Back-off pulling image "isthmus:0.1.0"';
+    const pod = { name: 'isthmus-daemon-x7', component: 'isthmus-daemon', node: 'n2', isReady: false };
+    installation.pods.push({ ...pod, isEnding: false, isPassing: false, why });
+    Object.assign(installation.nodes[1] ?? {}, { conditions: [] });
+    matches(t, 'installed-not', renderInstalled(installedOf(installation), plain));
   });
 });
 

@@ -26,7 +26,17 @@ export const certificateSigningRequests = resource(
 );
 export const daemonSets = resource('apps', 'v1', 'daemonsets', 'DaemonSet', true);
 export const jobs = resource('batch', 'v1', 'jobs', 'Job', true);
+export const deployments = resource('apps', 'v1', 'deployments', 'Deployment', true);
 export const statefulSets = resource('apps', 'v1', 'statefulsets', 'StatefulSet', true);
+
+export const storageClasses = resource('storage.k8s.io', 'v1', 'storageclasses', 'StorageClass', false);
+export const customResourceDefinitions = resource(
+  'apiextensions.k8s.io',
+  'v1',
+  'customresourcedefinitions',
+  'CustomResourceDefinition',
+  false,
+);
 
 /** Served only where Multus or KubeVirt is installed. */
 export const networkAttachmentDefinitions = resource(

@@ -1,0 +1,70 @@
+import { command, durationMs, optionalDuration, type ExitCode, type Terminal } from '../../command/command.ts';
+import { installedOf } from '../../plan/installation/installed.ts';
+import { missingOf } from '../../plan/installation/missing.ts';
+import { tellProgress, type Said } from '../../plan/installation/progress.ts';
+import { renderInstalled } from '../../render/installed.ts';
+import { paintFor } from '../../render/paint.ts';
+import type { Installation } from '../../state/installation.ts';
+import { clusterFlags, outputFlags, withCluster, type Cluster, type ClusterFlags } from '../../watch/cluster.ts';
+import { followInstallation, readInstallation } from '../../watch/installation.ts';
+
+export const status = command(
+  {
+    name: 'status',
+    operands: [],
+    summary: 'is Isthmus running on every node? after helm install',
+    description:
+      'Looks at the workloads of Isthmus in their newest version, at the nodes (NetworkUnavailable and Ready) and at the subnets\novn-default and join, and names what is missing with its cause. With --wait it waits until nothing is, and says meanwhile\nwhat is in the way. Reads only. Exit code 1 where something is missing. For the network between clusters: isthmus ic status.',
+    examples: ['isthmus status', 'isthmus status --wait', 'isthmus status --wait=10m -o json | jq .missing'],
+  },
+  {
+    wait: optionalDuration('wait until all is there, five minutes at most, or as long as given: --wait=10m', '5m'),
+    ...clusterFlags,
+    ...outputFlags,
+  },
+  ({ flags, terminal }) =>
+    withCluster(flags, terminal, async (cluster): Promise<ExitCode> => {
+      if (flags.wait !== undefined) await untilInstalled(cluster, flags, durationMs(flags.wait), terminal);
+      // Read anew also behind a wait: the answer is then no mirror's.
+      const installed = installedOf(await readNow(cluster, flags, terminal));
+      const paint = paintFor(terminal.isColoured);
+      const text =
+        flags.output === 'json' ? JSON.stringify(installed, undefined, 2) : renderInstalled(installed, paint);
+      terminal.out(`${text.trimEnd()}\n`);
+      return installed.isWell ? 0 : 1;
+    }),
+);
+
+function readNow(cluster: Cluster, flags: ClusterFlags, terminal: Terminal): Promise<Installation> {
+  const late = AbortSignal.timeout(durationMs(flags.timeout));
+  return readInstallation({ ...cluster, signal: AbortSignal.any([terminal.signal, late]) });
+}
+
+/** Returns when nothing is missing, or when the time is over. @throws what reading does: who may not read would wait for nothing */
+async function untilInstalled(
+  cluster: Cluster,
+  flags: ClusterFlags,
+  waitMs: number,
+  { note, signal, ...terminal }: Terminal,
+): Promise<void> {
+  await readNow(cluster, flags, { note, signal, ...terminal });
+  const late = AbortSignal.timeout(waitMs);
+  const until = AbortSignal.any([signal, late]);
+  const follower = followInstallation({ ...cluster, signal: until });
+  let said: Said = new Map();
+  try {
+    await follower.synced;
+    for (;;) {
+      const missing = missingOf(follower.current());
+      const progress = tellProgress(said, missing);
+      for (const line of progress.lines) note(`${line}\n`);
+      said = progress.said;
+      if (missing.length === 0) return;
+      await follower.changed(until);
+    }
+  } catch (error) {
+    if (error !== late.reason) throw error;
+  } finally {
+    await follower.stop();
+  }
+}

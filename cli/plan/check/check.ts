@@ -1,0 +1,81 @@
+/**
+ * Whether Isthmus can be installed in a cluster as the values say. In: what was read of the cluster, and the values. Out: what each check found.
+ * Pure. Who calls: `isthmus check`.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { Cause } from '../diagnose/step.ts';
+import { judgeKernels, judgeRuntimes, judgeSystems } from './machines.ts';
+import { judgeNodeAddresses } from './node-addresses.ts';
+import { judgeDefinitions, judgeInstallation, judgeOtherNetworks, judgeServiceProxy } from './other-networks.ts';
+import type { Check, CheckState, Question } from './outcome.ts';
+import {
+  judgeAdmission,
+  judgeAgents,
+  judgeCentral,
+  judgeController,
+  judgeGateways,
+  judgeHub,
+  judgeSpeakers,
+} from './placement.ts';
+import { judgePorts } from './ports.ts';
+import { judgeMachineAddresses, judgeNetworks, judgeNodePodCidrs, judgeServiceRange, judgeSizes } from './ranges.ts';
+import { judgeKubelets, judgeServer } from './versions.ts';
+
+const checks: readonly Check[] = [
+  { name: 'installation', judge: judgeInstallation },
+  { name: 'other networks', judge: judgeOtherNetworks },
+  { name: 'kinds', judge: judgeDefinitions },
+  { name: 'Kubernetes', judge: judgeServer },
+  { name: 'kubelets', judge: judgeKubelets },
+  { name: 'nodes', judge: judgeSystems },
+  { name: 'kernels', judge: judgeKernels },
+  { name: 'container runtimes', judge: judgeRuntimes },
+  { name: 'node addresses', judge: judgeNodeAddresses },
+  { name: 'networks', judge: judgeNetworks },
+  { name: 'Service range', judge: judgeServiceRange },
+  { name: 'machines outside of the networks', judge: judgeMachineAddresses },
+  { name: 'sizes', judge: judgeSizes },
+  { name: 'networks per node', judge: judgeNodePodCidrs },
+  { name: 'OVN central', judge: judgeCentral },
+  { name: 'controller', judge: judgeController },
+  { name: 'speakers', judge: judgeSpeakers },
+  { name: 'gateways', judge: judgeGateways },
+  { name: 'agents', judge: judgeAgents },
+  { name: 'hub', judge: judgeHub },
+  { name: 'Services', judge: judgeServiceProxy },
+  { name: 'admission policies', judge: judgeAdmission },
+  { name: 'ports', judge: judgePorts },
+];
+
+export interface CheckReport {
+  readonly name: string;
+  readonly state: CheckState;
+  readonly evidence: string;
+}
+
+export interface Report {
+  readonly cluster: string;
+  /** Nothing stands in the way, and nothing that would tell is unseen. */
+  readonly isWell: boolean;
+  readonly problems: readonly Cause[];
+  readonly warnings: readonly Cause[];
+  readonly checks: readonly CheckReport[];
+  readonly unreadable: readonly Problem[];
+}
+
+export function check(question: Question): Report {
+  const found = checks.flatMap(({ name, judge }) => {
+    const outcome = judge(question);
+    return outcome === undefined ? [] : [{ name, ...outcome }];
+  });
+  const { label, unreadable } = question.facts;
+  const problems = found.flatMap((one) => one.problems);
+  return {
+    cluster: label,
+    isWell: problems.length === 0 && unreadable.length === 0 && found.every(({ state }) => state !== 'unknown'),
+    problems,
+    warnings: found.flatMap((one) => one.warnings),
+    checks: found.map(({ name, state, evidence }) => ({ name, state, evidence })),
+    unreadable,
+  };
+}

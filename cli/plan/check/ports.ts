@@ -1,0 +1,73 @@
+/** Ports of the node that programs of Isthmus listen on, and pods that say they have them. Pure. */
+import { isMember, type ChartValues } from '../../state/chart-values.ts';
+import type { HostPort } from '../../state/cluster-facts.ts';
+import { cause } from '../diagnose/step.ts';
+import { notSeen, outcome, type Outcome, type Question } from './outcome.ts';
+
+export interface OwnPort extends HostPort {
+  /** Who listens there. */
+  readonly what: string;
+  /** Labels of the nodes on which it does. */
+  readonly nodeSelector: Readonly<Record<string, string>>;
+}
+
+const everywhere = {};
+
+export function portsOf(values: ChartValues): readonly OwnPort[] {
+  const { networking, ovn, ovs, hub, speaker, controller, daemon } = values;
+  const tcp = (port: number, what: string, nodeSelector: Readonly<Record<string, string>> = everywhere): OwnPort => ({
+    protocol: 'TCP',
+    port,
+    what,
+    nodeSelector,
+  });
+  const central = ovn.central.nodeSelector;
+  const tunnel = networking.encapType === 'geneve' ? 6081 : 4789;
+  return [
+    ...(ovn.central.deploy
+      ? [tcp(6641, "OVN's northbound database", central), tcp(6642, "OVN's southbound database", central)]
+      : []),
+    tcp(10_660, 'metrics of isthmus-controller', controller.nodeSelector),
+    tcp(10_665, 'metrics of isthmus-daemon', daemon.nodeSelector),
+    ...(speaker.enabled
+      ? [
+          tcp(10_667, 'metrics of isthmus-speaker', speaker.nodeSelector),
+          tcp(179, 'BGP of isthmus-speaker', speaker.nodeSelector),
+        ]
+      : []),
+    ...(hub.enabled
+      ? [tcp(hub.port, 'isthmus-hub', hub.nodeSelector), tcp(10_668, 'metrics of isthmus-hub', hub.nodeSelector)]
+      : []),
+    ...(isMember(values) ? [tcp(10_669, 'metrics of isthmus-interconnect')] : []),
+    ...(ovs.deploy
+      ? [{ protocol: 'UDP', port: tunnel, what: `${networking.encapType} tunnels`, nodeSelector: daemon.nodeSelector }]
+      : []),
+  ];
+}
+
+/** Ports that pods declare. What pods do not declare, and what other programs of a node hold, only the node can tell. */
+export function judgePorts({ facts, values }: Question): Outcome {
+  const { portHolders, machines } = facts;
+  if (portHolders === undefined || machines === undefined) return notSeen('Pods or Nodes');
+  const labels = new Map(machines.map((machine) => [machine.name, machine.labels]));
+  const wanted = portsOf(values);
+  const problems = portHolders
+    .filter(({ isOurs }) => !isOurs)
+    .flatMap(({ namespace, name, node, ports }) =>
+      wanted
+        .filter(({ protocol, port }) => ports.some((one) => one.protocol === protocol && one.port === port))
+        .filter(({ nodeSelector }) =>
+          Object.entries(nodeSelector).every(([key, value]) => labels.get(node)?.[key] === value),
+        )
+        .map(({ protocol, port, what }) => {
+          const message = `pod ${namespace}/${name} holds ${protocol.toLowerCase()} port ${port} of node ${node}, which is for ${what}`;
+          return cause(
+            'PortTaken',
+            message,
+            `move or remove that pod, or keep ${what.replace(/^metrics of /, '')} off ${node} by its nodeSelector`,
+          );
+        }),
+    );
+  const list = wanted.map(({ protocol, port }) => `${protocol.toLowerCase()} ${port}`).join(', ');
+  return outcome(`no pod declares one of ${list}`, { problems });
+}

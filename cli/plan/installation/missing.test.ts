@@ -1,0 +1,130 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Installation } from '../../state/installation.ts';
+import { goodInstallation } from '../../testing-cluster.ts';
+import type { Draft } from '../../testing-snapshots.ts';
+import { installedOf } from './installed.ts';
+import { missingOf, type Missing } from './missing.ts';
+import { tellProgress } from './progress.ts';
+
+function lacks(spoil: (installation: Draft<Installation>) => void): readonly string[] {
+  const installation = goodInstallation();
+  spoil(installation);
+  return missingOf(installation).map(({ object, why }) => `${object}: ${why}`);
+}
+
+const rollout = (installation: Draft<Installation>, name: string) =>
+  installation.rollouts.find((one) => one.name === name) ?? {};
+
+describe('what an installation lacks', () => {
+  it('nothing, where all is there', () => {
+    assert.deepEqual(
+      lacks(() => undefined),
+      [],
+    );
+    const { isWell, nodes } = installedOf(goodInstallation());
+    assert.deepEqual([isWell, nodes], [true, { all: 2, ready: 2 }]);
+  });
+
+  it('everything, where nothing is installed; what has to be there is asked for', () => {
+    assert.deepEqual(
+      lacks((all) => Object.assign(all, { rollouts: [], subnets: [] })),
+      ['Isthmus: no workload of it is in kube-system: helm install isthmus charts/isthmus -n kube-system'],
+    );
+    assert.deepEqual(
+      lacks((all) => void (all.rollouts = all.rollouts.filter(({ name }) => name !== 'isthmus-daemon'))),
+      ['DaemonSet isthmus-daemon: is not in kube-system'],
+    );
+  });
+
+  it('pods of workloads, in their newest version', () => {
+    const of = (change: object) => lacks((all) => Object.assign(rollout(all, 'isthmus-daemon'), change));
+    assert.deepEqual(of({ ready: 1 }), ['DaemonSet isthmus-daemon: 1 of 2 pods are ready']);
+    assert.deepEqual(of({ updated: 1 }), ['DaemonSet isthmus-daemon: 1 of 2 pods are of the newest version']);
+    assert.deepEqual(of({ updated: undefined }), [], 'OnDelete');
+    assert.deepEqual(of({ total: 3 }), ['DaemonSet isthmus-daemon: still there: 1 pod of a former version']);
+    assert.deepEqual(of({ isObserved: false }), [
+      'DaemonSet isthmus-daemon: its newest version has not been taken up by Kubernetes yet',
+    ]);
+    assert.deepEqual(of({ obstacle: 'its pods cannot be made: quota' }), [
+      'DaemonSet isthmus-daemon: its pods cannot be made: quota',
+    ]);
+  });
+
+  it('names the pods that keep a workload from being ready', () => {
+    const pod = { component: 'isthmus-daemon', node: 'n2', isReady: false, isEnding: false, isPassing: false };
+    const found = lacks((all) => {
+      Object.assign(rollout(all, 'isthmus-daemon'), { ready: 1 });
+      all.pods.push(
+        { ...pod, name: 'd-1', why: 'container daemon: ImagePullBackOff: no such image' },
+        { ...pod, name: 'd-2', isEnding: true, why: 'is Running' },
+        { ...pod, name: 'd-3', isReady: true, why: '' },
+        { ...pod, name: 's-1', component: 'isthmus-speaker', why: 'odd' },
+        { ...pod, name: 'd-4', node: '', why: 'cannot be scheduled: 0/2 nodes' },
+      );
+    });
+    assert.deepEqual(found, [
+      'DaemonSet isthmus-daemon: 1 of 2 pods are ready',
+      'Pod d-1 on n2: container daemon: ImagePullBackOff: no such image',
+      'Pod d-2 on n2: is ending',
+      'Pod d-4: cannot be scheduled: 0/2 nodes',
+    ]);
+  });
+
+  it('nodes that the daemon is to run on, by its own word and by kubelet’s', () => {
+    const second = (conditions: Draft<Installation>['nodes'][number]['conditions']) =>
+      lacks((all) => Object.assign(all.nodes[1] ?? {}, { conditions }));
+    const network = (status: 'True' | 'False', reason: string, message = '') => ({
+      type: 'NetworkUnavailable',
+      status,
+      reason,
+      message,
+    });
+    assert.deepEqual(second([]), ['Node n2: its daemon has not said anything of its network yet']);
+    assert.deepEqual(second([network('True', 'HostNetworkPending', 'the host network is being set up')]), [
+      'Node n2: its network is not available: HostNetworkPending: the host network is being set up',
+    ]);
+    assert.deepEqual(second([network('False', 'RouteCreated', 'by the cloud')]), [
+      'Node n2: NetworkUnavailable is not said by its daemon yet: RouteCreated: by the cloud',
+    ]);
+    const well = network('False', 'NetworkReady');
+    const ready = { type: 'Ready', status: 'False' as const, reason: 'KubeletNotReady', message: 'no CNI' };
+    assert.deepEqual(second([well, ready]), ['Node n2: not Ready: KubeletNotReady: no CNI']);
+    assert.deepEqual(second([well]), ['Node n2: its kubelet has not said anything yet']);
+    const windows = lacks((all) => Object.assign(all.nodes[1] ?? {}, { conditions: [], labels: {} }));
+    assert.deepEqual(windows, []);
+  });
+
+  it('the first subnets', () => {
+    assert.deepEqual(
+      lacks((all) => void all.subnets.pop()),
+      ['Subnet ovn-default: isthmus-controller has not made it yet'],
+    );
+    const refused = { type: 'Ready', status: 'False' as const, reason: 'CidrOverlap', message: 'overlaps join' };
+    assert.deepEqual(
+      lacks((all) => Object.assign(all.subnets[1] ?? {}, { conditions: [refused] })),
+      ['Subnet ovn-default: not Ready: CidrOverlap: overlaps join'],
+    );
+    assert.deepEqual(
+      lacks((all) => Object.assign(all.subnets[0] ?? {}, { conditions: [] })),
+      ['Subnet join: isthmus-controller has not judged it yet'],
+    );
+  });
+});
+
+describe('progress', () => {
+  const missing = (object: string, why: string, isPassing = false): Missing => ({ object, why, isPassing });
+
+  it('is told once, and again when it changes; what passes by itself is not', () => {
+    const first = tellProgress(new Map(), [
+      missing('Node n1', 'a'),
+      missing('Pod p on n1', 'broken'),
+      missing('Pod q', 'ContainerCreating', true),
+    ]);
+    assert.deepEqual(first.lines, ['Node n1: a', 'Pod p on n1: broken']);
+    assert.deepEqual(tellProgress(first.said, [missing('Node n1', 'a'), missing('Pod p on n1', 'broken')]).lines, []);
+    const second = tellProgress(first.said, [missing('Node n1', 'b')]);
+    assert.deepEqual(second.lines, ['Node n1: b']);
+    assert.deepEqual(tellProgress(second.said, []).lines, ['Node n1: ready']);
+  });
+});

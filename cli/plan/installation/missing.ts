@@ -1,0 +1,103 @@
+/** What an installation still lacks, a line per object with the cause. Pure. Who calls: `isthmus status`. */
+import type { Condition } from '../../../lib/api/kinds/shared.ts';
+import { defaultSubnet, joinSubnet, networkReadyReason } from '../../../lib/api/names.ts';
+import { plural } from '../../render/units.ts';
+import type { Installation, NodeReport, Rollout, RolloutPod } from '../../state/installation.ts';
+import { conditionOf } from '../../state/snapshot.ts';
+
+export interface Missing {
+  /** `DaemonSet isthmus-daemon`. */
+  readonly object: string;
+  readonly why: string;
+  /** Every start passes through it: told at the end only. */
+  readonly isPassing: boolean;
+}
+
+const daemon = 'isthmus-daemon';
+/** Without these nothing is installed, whatever else is. */
+const always = [
+  { kind: 'DaemonSet', name: daemon },
+  { kind: 'Deployment', name: 'isthmus-controller' },
+] as const;
+
+export function missingOf(installation: Installation): readonly Missing[] {
+  const { rollouts, namespace } = installation;
+  if (rollouts.length === 0)
+    return [
+      missing('Isthmus', `no workload of it is in ${namespace}: helm install isthmus charts/isthmus -n ${namespace}`),
+    ];
+  const absent = always
+    .filter(({ kind, name }) => !rollouts.some((one) => one.kind === kind && one.name === name))
+    .map(({ kind, name }) => missing(`${kind} ${name}`, `is not in ${namespace}`));
+  return [
+    ...absent,
+    ...rollouts.flatMap((rollout) => missingOfRollout(rollout, installation.pods)),
+    ...nodesOf(installation).flatMap(missingOfNode),
+    ...[defaultSubnet, joinSubnet].flatMap((name) => missingOfSubnet(name, installation)),
+  ];
+}
+
+/** Those that the daemon is to run on. */
+export function nodesOf({ rollouts, nodes }: Installation): readonly NodeReport[] {
+  const selector = rollouts.find(({ kind, name }) => kind === 'DaemonSet' && name === daemon)?.nodeSelector;
+  if (selector === undefined) return [];
+  return nodes.filter(({ labels }) => Object.entries(selector).every(([key, value]) => labels[key] === value));
+}
+
+function missing(object: string, why: string, isPassing = false): Missing {
+  return { object, why, isPassing };
+}
+
+function missingOfRollout(rollout: Rollout, pods: readonly RolloutPod[]): readonly Missing[] {
+  const why = unfinished(rollout);
+  if (why === undefined) return [];
+  const own = pods.filter(({ component, isReady }) => component === rollout.component && !isReady);
+  return [
+    missing(`${rollout.kind} ${rollout.name}`, why),
+    ...own.map(({ name, node, isEnding, why: because, isPassing }) =>
+      missing(
+        `Pod ${name}${node === '' ? '' : ` on ${node}`}`,
+        isEnding ? 'is ending' : because,
+        isEnding || isPassing,
+      ),
+    ),
+  ];
+}
+
+export function unfinished({ isObserved, desired, updated, total, ready, obstacle }: Rollout): string | undefined {
+  if (obstacle !== undefined) return obstacle;
+  if (!isObserved) return 'its newest version has not been taken up by Kubernetes yet';
+  if (updated !== undefined && updated < desired) return `${updated} of ${desired} pods are of the newest version`;
+  if (updated !== undefined && total > updated)
+    return `still there: ${plural(total - updated, 'pod')} of a former version`;
+  return ready < desired ? `${ready} of ${desired} pods are ready` : undefined;
+}
+
+function missingOfNode({ name, conditions }: NodeReport): readonly Missing[] {
+  const object = `Node ${name}`;
+  const network = conditionOf(conditions, 'NetworkUnavailable');
+  if (network === undefined) return [missing(object, 'its daemon has not said anything of its network yet')];
+  if (network.status !== 'False' || network.reason !== networkReadyReason) {
+    if (network.status === 'False')
+      return [missing(object, `NetworkUnavailable is not said by its daemon yet: ${told(network)}`)];
+    return [missing(object, `its network is not available: ${told(network)}`)];
+  }
+  const ready = conditionOf(conditions, 'Ready');
+  if (ready?.status === 'True') return [];
+  return [missing(object, ready === undefined ? 'its kubelet has not said anything yet' : `not Ready: ${told(ready)}`)];
+}
+
+function missingOfSubnet(name: string, { subnets }: Installation): readonly Missing[] {
+  const found = subnets.find((one) => one.name === name);
+  const object = `Subnet ${name}`;
+  if (found === undefined) return [missing(object, 'isthmus-controller has not made it yet')];
+  const ready = conditionOf(found.conditions, 'Ready');
+  if (ready?.status === 'True') return [];
+  return [
+    missing(object, ready === undefined ? 'isthmus-controller has not judged it yet' : `not Ready: ${told(ready)}`),
+  ];
+}
+
+function told({ reason = '', message = '' }: Condition): string {
+  return message === '' ? reason : `${reason}: ${message}`;
+}

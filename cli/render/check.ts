@@ -1,0 +1,35 @@
+/** What `isthmus check` found, as text: problems first, then warnings, then every check. Pure. */
+import type { CheckState } from '../plan/check/outcome.ts';
+import type { Report } from '../plan/check/check.ts';
+import { renderCauses, renderUnreadable } from './causes.ts';
+import type { Paint, Tone } from './paint.ts';
+import { renderSection, renderTable, toned } from './table.ts';
+import { plural } from './units.ts';
+
+const tones: Readonly<Record<CheckState, Tone>> = {
+  ok: 'good',
+  warning: 'doubtful',
+  problem: 'bad',
+  unknown: 'doubtful',
+};
+
+export function renderReport(report: Report, paint: Paint): string {
+  const { cluster, problems, warnings, checks, unreadable } = report;
+  const rows = checks.map(({ name, state, evidence }) => [name, toned(state, tones[state]), evidence]);
+  const lines = [
+    `${paint(cluster, 'strong')}: ${verdict(report, paint)}`,
+    ...renderCauses('Problems', problems, 'bad', paint),
+    ...renderCauses('Worth knowing', warnings, 'doubtful', paint),
+    ...renderUnreadable(unreadable, paint),
+    ...renderSection('Checks', renderTable(['CHECK', 'STATE', 'EVIDENCE'], rows, paint), paint),
+  ];
+  return `${lines.join('\n')}\n`;
+}
+
+function verdict({ isWell, problems, warnings }: Report, paint: Paint): string {
+  if (problems.length > 0) return paint(`${plural(problems.length, 'problem')} in the way`, 'bad');
+  if (!isWell) return paint('nothing found in the way in what could be read', 'doubtful');
+  if (warnings.length > 0)
+    return paint(`nothing stands in the way; ${plural(warnings.length, 'thing')} worth knowing`, 'good');
+  return paint('nothing stands in the way', 'good');
+}
