@@ -17,6 +17,7 @@ import { drain, undrain } from './commands/drain.ts';
 import { join } from './commands/join.ts';
 import { leave } from './commands/leave.ts';
 import { forget } from './commands/nodes/forget.ts';
+import { inspect } from './commands/nodes/inspect.ts';
 import { leave as leaveNodes } from './commands/nodes/leave.ts';
 import { routes } from './commands/routes.ts';
 import { status } from './commands/status.ts';
@@ -40,7 +41,7 @@ const groups: readonly Group[] = [
     commands: [status, routes, diagnose, verify, bench, drain, undrain, token, join, leave],
   },
   { name: 'bgp', summary: 'routers that nodes peer with', commands: [peers, announced, why] },
-  { name: 'nodes', summary: 'the nodes of this cluster, around helm uninstall', commands: [leaveNodes, forget] },
+  { name: 'nodes', summary: 'the nodes of this cluster', commands: [leaveNodes, forget, inspect] },
 ];
 
 /** Errors go to `note`. */

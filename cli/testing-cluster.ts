@@ -47,6 +47,7 @@ export function goodCluster(): Draft<ClusterFacts> {
     ],
     serverAddresses: ['192.0.2.11'],
     hasAdmissionPolicies: true,
+    looks: undefined,
     unreadable: [],
   };
 }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path';
 import { integrationBridge } from '../lib/api/names.ts';
 import { choice, integer, list, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
 import { parseIp } from '../lib/net/ip.ts';
+import { tunnelOverhead } from '../lib/net/tunnel-overhead.ts';
 import { defaultSocket } from './cni/protocol.ts';
 import type { Program } from './plan/liveness.ts';
 import type { NodeFacts } from './state/facts.ts';
@@ -77,9 +78,6 @@ export function bridgeSocket({ ovs }: Pick<Settings, 'ovs'>): string {
   return join(dirname(database), `${integrationBridge}.mgmt`);
 }
 
-/** Bytes a tunnel adds in front of a pod's IP packet: outer IP, UDP, tunnel header with OVN's option, inner Ethernet. */
-const tunnelOverhead = { geneve: 38, vxlan: 30 } as const;
-
 /**
  * MTU of pods and ovn0. `links` are the node's, with their addresses. @throws UsageError where it has to be derived and
  * no interface has the tunnel address
@@ -96,5 +94,5 @@ export function podMtu(
       `no interface of this node has the tunnel address ${encapIp}; correct --encap-ip or give --mtu`,
       2,
     );
-  return uplink.mtu - tunnelOverhead[settings.encapType] - (encapIp.includes(':') ? 40 : 20);
+  return uplink.mtu - tunnelOverhead(settings.encapType, encapIp);
 }

@@ -13,6 +13,9 @@ const tones: Readonly<Record<CheckState, Tone>> = {
   unknown: 'doubtful',
 };
 
+const onNodes =
+  'kernel modules, MTU, ports of programs that are no pods, CNI configurations: only the nodes can tell (--on-nodes)';
+
 export function renderReport(report: Report, paint: Paint): string {
   const { cluster, problems, warnings, checks, unreadable } = report;
   const rows = checks.map(({ name, state, evidence }) => [name, toned(state, tones[state]), evidence]);
@@ -23,6 +26,7 @@ export function renderReport(report: Report, paint: Paint): string {
     ...renderUnreadable(unreadable, paint),
     ...renderSection('Checks', renderTable(['CHECK', 'STATE', 'EVIDENCE'], rows, paint), paint),
   ];
+  if (!report.hasLooked) lines.push('', paint(onNodes, 'faint'));
   return `${lines.join('\n')}\n`;
 }
 

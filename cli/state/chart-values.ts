@@ -14,6 +14,9 @@ const replicas = z.int().min(1);
 const port = z.int().min(1).max(65_535);
 
 export const chartDefaults = {
+  image: { repository: 'isthmus', tag: '', pullPolicy: 'IfNotPresent' },
+  imagePullSecrets: [],
+  metrics: { bindAddress: '127.0.0.1' },
   networking: {
     podCIDR: '10.16.0.0/16',
     joinCIDR: '100.64.0.0/16',
@@ -39,6 +42,9 @@ export const chartDefaults = {
 } as const;
 
 export const chartValues = z.object({
+  image: z.object({ repository: z.string(), tag: z.string(), pullPolicy: z.string() }),
+  imagePullSecrets: z.array(z.object({ name: z.string() })),
+  metrics: z.object({ bindAddress: z.string() }),
   networking: z.strictObject({
     podCIDR: networks,
     joinCIDR: networks,

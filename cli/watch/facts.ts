@@ -72,6 +72,7 @@ export async function readFacts(options: FactOptions): Promise<ClusterFacts> {
     serviceAddresses: allServices?.flatMap(parse.parseServiceAddresses),
     serverAddresses: slices?.flatMap(parse.parseEndpointAddresses),
     hasAdmissionPolicies,
+    looks: undefined,
     unreadable: reader.unreadable,
   };
 }

@@ -1,5 +1,7 @@
 /** `isthmus check` before an installation and `isthmus status` after it, against a real API server. What kubelets and controllers would write is written here. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -16,9 +18,9 @@ import {
   subnets,
 } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
-import type { KubeClient, Resource } from '../../lib/kube/types.ts';
+import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { parseYaml } from '../../lib/kube/yaml.ts';
-import { namespace, type Outcome } from './cli-bed.ts';
+import { namespace, program, type Outcome } from './cli-bed.ts';
 
 const subnetKind = join(import.meta.dirname, '../../charts/isthmus/crds/kubeovn.io_subnets.yaml');
 const chart = join(import.meta.dirname, '../../charts/isthmus/values.yaml');
@@ -185,6 +187,35 @@ describe('isthmus check and status', () => {
     const status = await cli(['status', '--wait', '--kubeconfig', file]);
     assert.deepEqual([status.code, status.out], [3, '']);
     assert.match(status.err, /the cluster does not let you/);
+  });
+
+  it('check --on-nodes: a pod on each node, and none behind it', async () => {
+    const namespaced = { namespace, labelSelector: 'app.kubernetes.io/name=isthmus-check' };
+    const command = ['--on-nodes', '--wait', '1s', '--image', 'registry.example.com/isthmus:1'];
+    const checking = check(...command);
+    // There is no kubelet: they do not run.
+    for (let seen: readonly RawObject[] = []; seen.length < 2;) seen = await kube.list(pods, namespaced);
+    const found = await checking;
+    assert.deepEqual(codes(found), ['NodeNotLookedAt', 'NodeNotLookedAt']);
+    assert.match(
+      found.problems[1]?.message ?? '',
+      /^node n2 could not be looked at: its pod did not end in time: is Pending/,
+    );
+    assert.deepEqual(await kube.list(pods, namespaced), []);
+  });
+
+  it('check --on-nodes: none is left after Ctrl-C', async () => {
+    const namespaced = { namespace, labelSelector: 'app.kubernetes.io/name=isthmus-check' };
+    const env = { PATH: process.env['PATH'], HOME: '/nonexistent', KUBECONFIG: server.kubeconfig };
+    const child = spawn(process.execPath, [program, 'check', '--on-nodes'], { env, stdio: 'ignore' });
+    const ended = once(child, 'exit');
+    for (let seen: readonly RawObject[] = []; seen.length < 2;) {
+      assert.equal(child.exitCode, null);
+      seen = await kube.list(pods, namespaced);
+    }
+    child.kill('SIGINT');
+    assert.deepEqual(await ended, [130, null]);
+    assert.deepEqual(await kube.list(pods, namespaced), []);
   });
 
   it('status: nothing is installed, 1', async () => {

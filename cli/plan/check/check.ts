@@ -7,6 +7,7 @@ import type { Cause } from '../diagnose/step.ts';
 import { judgeKernels, judgeRuntimes, judgeSystems } from './machines.ts';
 import { judgeNodeAddresses } from './node-addresses.ts';
 import { judgeDefinitions, judgeInstallation, judgeOtherNetworks, judgeServiceProxy } from './other-networks.ts';
+import { judgeConfigurations, judgeListening, judgeLooks, judgeModules, judgeMtu } from './on-nodes.ts';
 import type { Check, CheckState, Question } from './outcome.ts';
 import {
   judgeAdmission,
@@ -45,6 +46,11 @@ const checks: readonly Check[] = [
   { name: 'Services', judge: judgeServiceProxy },
   { name: 'admission policies', judge: judgeAdmission },
   { name: 'ports', judge: judgePorts },
+  { name: 'looks at nodes', judge: judgeLooks },
+  { name: 'kernel modules', judge: judgeModules },
+  { name: 'MTU', judge: judgeMtu },
+  { name: 'ports of other programs', judge: judgeListening },
+  { name: 'CNI configurations', judge: judgeConfigurations },
 ];
 
 export interface CheckReport {
@@ -57,6 +63,8 @@ export interface Report {
   readonly cluster: string;
   /** Nothing stands in the way, and nothing that would tell is unseen. */
   readonly isWell: boolean;
+  /** Whether the nodes themselves were looked at. */
+  readonly hasLooked: boolean;
   readonly problems: readonly Cause[];
   readonly warnings: readonly Cause[];
   readonly checks: readonly CheckReport[];
@@ -73,6 +81,7 @@ export function check(question: Question): Report {
   return {
     cluster: label,
     isWell: problems.length === 0 && unreadable.length === 0 && found.every(({ state }) => state !== 'unknown'),
+    hasLooked: question.facts.looks !== undefined,
     problems,
     warnings: found.flatMap((one) => one.warnings),
     checks: found.map(({ name, state, evidence }) => ({ name, state, evidence })),

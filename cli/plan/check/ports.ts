@@ -7,41 +7,54 @@ import { notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 export interface OwnPort extends HostPort {
   /** Who listens there. */
   readonly what: string;
+  /** The one address it is bound to; undefined: all. */
+  readonly address: string | undefined;
   /** Labels of the nodes on which it does. */
   readonly nodeSelector: Readonly<Record<string, string>>;
 }
 
 const everywhere = {};
 
+type Labels = Readonly<Record<string, string>>;
+
 export function portsOf(values: ChartValues): readonly OwnPort[] {
-  const { networking, ovn, ovs, hub, speaker, controller, daemon } = values;
-  const tcp = (port: number, what: string, nodeSelector: Readonly<Record<string, string>> = everywhere): OwnPort => ({
+  const { networking, ovn, ovs, hub, speaker, controller, daemon, metrics } = values;
+  const tcp = (port: number, what: string, nodeSelector: Labels): OwnPort => ({
     protocol: 'TCP',
     port,
     what,
+    address: undefined,
     nodeSelector,
   });
+  const metricsOf = (port: number, what: string, nodeSelector: Labels = everywhere): OwnPort => ({
+    ...tcp(port, `metrics of ${what}`, nodeSelector),
+    address: metrics.bindAddress,
+  });
   const central = ovn.central.nodeSelector;
-  const tunnel = networking.encapType === 'geneve' ? 6081 : 4789;
+  const tunnel: OwnPort = {
+    protocol: 'UDP',
+    port: networking.encapType === 'geneve' ? 6081 : 4789,
+    what: `${networking.encapType} tunnels`,
+    address: undefined,
+    nodeSelector: daemon.nodeSelector,
+  };
   return [
     ...(ovn.central.deploy
       ? [tcp(6641, "OVN's northbound database", central), tcp(6642, "OVN's southbound database", central)]
       : []),
-    tcp(10_660, 'metrics of isthmus-controller', controller.nodeSelector),
-    tcp(10_665, 'metrics of isthmus-daemon', daemon.nodeSelector),
+    metricsOf(10_660, 'isthmus-controller', controller.nodeSelector),
+    metricsOf(10_665, 'isthmus-daemon', daemon.nodeSelector),
     ...(speaker.enabled
       ? [
-          tcp(10_667, 'metrics of isthmus-speaker', speaker.nodeSelector),
+          metricsOf(10_667, 'isthmus-speaker', speaker.nodeSelector),
           tcp(179, 'BGP of isthmus-speaker', speaker.nodeSelector),
         ]
       : []),
     ...(hub.enabled
-      ? [tcp(hub.port, 'isthmus-hub', hub.nodeSelector), tcp(10_668, 'metrics of isthmus-hub', hub.nodeSelector)]
+      ? [tcp(hub.port, 'isthmus-hub', hub.nodeSelector), metricsOf(10_668, 'isthmus-hub', hub.nodeSelector)]
       : []),
-    ...(isMember(values) ? [tcp(10_669, 'metrics of isthmus-interconnect')] : []),
-    ...(ovs.deploy
-      ? [{ protocol: 'UDP', port: tunnel, what: `${networking.encapType} tunnels`, nodeSelector: daemon.nodeSelector }]
-      : []),
+    ...(isMember(values) ? [metricsOf(10_669, 'isthmus-interconnect')] : []),
+    ...(ovs.deploy ? [tunnel] : []),
   ];
 }
 

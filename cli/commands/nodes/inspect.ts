@@ -1,0 +1,23 @@
+import { text } from '../../../lib/run/flags.ts';
+import { command } from '../../command/command.ts';
+import { lookAtNode, usualPlaces } from '../../watch/node-look.ts';
+
+export const inspect = command(
+  {
+    name: 'inspect',
+    operands: [],
+    summary: 'what this machine tells of itself; isthmus check --on-nodes runs it on every node',
+    description:
+      'Prints one JSON object: kernel modules, interfaces with MTU and addresses, ports that somebody listens on, CNI\nconfigurations. Asks no cluster and reads only files of this machine. For people: isthmus check --on-nodes.',
+    examples: ['isthmus nodes inspect | jq .'],
+  },
+  {
+    'modules-dir': text('folder of the kernels’ modules', '/lib/modules'),
+    'cni-conf-dir': text('folder of CNI configurations', '/etc/cni/net.d'),
+  },
+  async ({ flags, terminal }) => {
+    const look = await lookAtNode({ ...usualPlaces, modules: flags.modulesDir, cni: flags.cniConfDir });
+    terminal.out(`${JSON.stringify(look)}\n`);
+    return 0;
+  },
+);
