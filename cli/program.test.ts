@@ -23,7 +23,19 @@ it('takes the flags of every command also before its words', async () => {
   assert.deepEqual(await told('--no-color', 'ic', 'drain', '--help'), plain);
   assert.deepEqual(await told('--no-color=true', 'ic', 'drain', '--help'), plain);
   assert.deepEqual(await told('--no-color'), await told());
+  assert.deepEqual(await told('--no-color', 'check', '--help'), await told('check', '--help'));
   const [code, text] = await told('--output=json', 'ic', 'status');
   assert.equal(code, 2);
   assert.match(text, /"--output=json" is no command/);
+});
+
+it('has two commands without a word before them, apart from those of the same name in a group', async () => {
+  const [code, text] = await told('check', '--help');
+  assert.equal(code, 0);
+  assert.match(text, /^usage: isthmus check \[flags\]\n/);
+  assert.match((await told('status', '--help'))[1], /^usage: isthmus status \[flags\].*--wait/s);
+  assert.match((await told('ic', 'status', '--help'))[1], /^usage: isthmus ic status \[flags\]/);
+  const [, help] = await told('--help');
+  assert.match(help, /usage: isthmus \[ic\|bgp\|nodes\] <command>/);
+  assert.match(help, /^isthmus: one cluster.*\n {2}check +can .*\n {2}status +is /m);
 });

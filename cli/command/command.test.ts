@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { choice, text, toggle, UsageError } from '../../lib/run/flags.ts';
-import { command, duration, durationMs, repeatable, type Terminal } from './command.ts';
+import { command, duration, durationMs, optionalDuration, repeatable, type Terminal } from './command.ts';
 
 const terminal: Terminal = {
   env: { ISTHMUS_CONTEXT: 'from-env' },
@@ -108,6 +108,19 @@ describe('the words of a command', () => {
       parse('a', '-h'),
       usage(/usage: isthmus ic try NODE \[OTHER\] \[flags\].*What it does\..*isthmus ic try n1.*--allow/s, 0),
     );
+  });
+
+  it('a span of time that may be left out takes no word of others', async () => {
+    const given: unknown[] = [];
+    const text = { name: 'try', operands: ['[WORD]'], summary: 's', description: 'd', examples: [] };
+    const one = command(text, { wait: optionalDuration('how long', '5m') }, ({ flags, operands }) => {
+      given.push([flags.wait, ...operands]);
+      return Promise.resolve(0);
+    });
+    for (const argv of [[], ['--wait', 'word'], ['--wait=30s'], ['--wait=false']]) await one.run(argv, terminal, '');
+    assert.deepEqual(given, [[undefined], ['5m', 'word'], ['30s'], [undefined]]);
+    await assert.rejects(one.run(['--wait=soon'], terminal, ''), usage(/--wait: "soon" is no span of time/));
+    await assert.rejects(one.run(['--help'], terminal, ''), usage(/^usage: isthmus try \[WORD\] \[flags\]\n/, 0));
   });
 
   it('spans of time', () => {

@@ -15,6 +15,7 @@ import {
   nodes,
   objectPath,
   pods,
+  storageClasses,
   subnets,
 } from '../../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
@@ -139,6 +140,9 @@ describe('isthmus check and status', () => {
     assert.match(found.problems[0]?.message ?? '', /networking\.podCIDR 10\.96\.0\.0\/14 overlaps 10\.96\.0\.0\/16/);
     assert.deepEqual(codes(await check('-f', file, '--set', 'networking.podCIDR=10.20.0.0/16')), []);
     assert.deepEqual(codes(await check('--set', 'hub.enabled=true')), ['NoStorageClass']);
+    const isDefault = { annotations: { 'storageclass.kubernetes.io/is-default-class': 'true' } };
+    await put(storageClasses, 'fast', { provisioner: 'example.com/fast' }, isDefault);
+    assert.deepEqual(codes(await check('--set', 'hub.enabled=true')), []);
     const wrong = await cli(['check', '--set', 'networking.podCIDR=10.96']);
     assert.deepEqual([wrong.code, wrong.out], [2, '']);
     assert.match(wrong.err, /the chart does not take these values/);

@@ -45,23 +45,23 @@ async function untilInstalled(
   cluster: Cluster,
   flags: ClusterFlags,
   waitMs: number,
-  { note, signal, ...terminal }: Terminal,
+  terminal: Terminal,
 ): Promise<void> {
-  await readNow(cluster, flags, { note, signal, ...terminal });
-  const late = AbortSignal.timeout(waitMs);
-  const until = AbortSignal.any([signal, late]);
-  const follower = followInstallation({ ...cluster, signal: until });
   let said: Said = new Map();
+  const isComplete = (installation: Installation): boolean => {
+    const missing = missingOf(installation);
+    const progress = tellProgress(said, missing);
+    for (const line of progress.lines) terminal.note(`${line}\n`);
+    said = progress.said;
+    return missing.length === 0;
+  };
+  if (isComplete(await readNow(cluster, flags, terminal))) return;
+  const late = AbortSignal.timeout(waitMs);
+  const until = AbortSignal.any([terminal.signal, late]);
+  const follower = followInstallation({ ...cluster, signal: until });
   try {
     await follower.synced;
-    for (;;) {
-      const missing = missingOf(follower.current());
-      const progress = tellProgress(said, missing);
-      for (const line of progress.lines) note(`${line}\n`);
-      said = progress.said;
-      if (missing.length === 0) return;
-      await follower.changed(until);
-    }
+    while (!isComplete(follower.current())) await follower.changed(until);
   } catch (error) {
     if (error !== late.reason) throw error;
   } finally {

@@ -56,7 +56,7 @@ export function judgeKubelets(question: Question): Outcome {
       odd.push(cause('KubeletBehind', message, `upgrade kubelet on ${name}`));
     }
   }
-  const message = `kubelets are older than 1.${floor}: ${few(old)}; they refuse pods with the preStop action sleep, which speakers have, or end them without it`;
+  const message = `kubelets are older than 1.${floor}: ${few(old)}; they do not know the preStop action sleep, by which speakers end their sessions in order, or have it switched off`;
   const fix = `upgrade kubelet there to 1.${floor} or newer, or leave these nodes out (daemon.nodeSelector)`;
   const problems = old.length === 0 ? [] : [cause('KubeletTooOld', message, fix)];
   const versions = [...new Set(machines.map(({ kubelet }) => kubelet))].toSorted();

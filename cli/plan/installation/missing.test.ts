@@ -93,6 +93,10 @@ describe('what an installation lacks', () => {
     assert.deepEqual(second([well]), ['Node n2: its kubelet has not said anything yet']);
     const windows = lacks((all) => Object.assign(all.nodes[1] ?? {}, { conditions: [], labels: {} }));
     assert.deepEqual(windows, []);
+    assert.deepEqual(
+      lacks((all) => void (all.nodes = [])),
+      ['Nodes: none has the labels kubernetes.io/os=linux of daemon.nodeSelector'],
+    );
   });
 
   it('the first subnets', () => {

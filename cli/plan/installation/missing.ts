@@ -32,6 +32,7 @@ export function missingOf(installation: Installation): readonly Missing[] {
   return [
     ...absent,
     ...rollouts.flatMap((rollout) => missingOfRollout(rollout, installation.pods)),
+    ...noNodes(installation),
     ...nodesOf(installation).flatMap(missingOfNode),
     ...[defaultSubnet, joinSubnet].flatMap((name) => missingOfSubnet(name, installation)),
   ];
@@ -42,6 +43,15 @@ export function nodesOf({ rollouts, nodes }: Installation): readonly NodeReport[
   const selector = rollouts.find(({ kind, name }) => kind === 'DaemonSet' && name === daemon)?.nodeSelector;
   if (selector === undefined) return [];
   return nodes.filter(({ labels }) => Object.entries(selector).every(([key, value]) => labels[key] === value));
+}
+
+/** A DaemonSet without nodes is complete, and gives nobody a network. */
+function noNodes(installation: Installation): readonly Missing[] {
+  const { rollouts } = installation;
+  const found = rollouts.find(({ kind, name }) => kind === 'DaemonSet' && name === daemon);
+  if (found === undefined || nodesOf(installation).length > 0) return [];
+  const labels = Object.entries(found.nodeSelector).map(([key, value]) => `${key}=${value}`);
+  return [missing('Nodes', `none has the labels ${labels.join(' ')} of daemon.nodeSelector`)];
 }
 
 function missing(object: string, why: string, isPassing = false): Missing {
