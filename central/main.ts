@@ -14,6 +14,7 @@ import { runRoom } from '../lib/run/room.ts';
 import { Authorities } from './apply/authorities.ts';
 import { certify } from './apply/certification.ts';
 import { Credentials } from './apply/credentials.ts';
+import { leaveIfAsked } from './apply/departure.ts';
 import { hold } from './apply/holder.ts';
 import { Member } from './apply/member.ts';
 import { parseSettings } from './settings.ts';
@@ -77,6 +78,7 @@ runRoom('central', async (signal, log) => {
     certificates?.credentials.close(),
   ]);
   await client.close();
+  await leaveIfAsked(settings.runDir, settings.tlsDir);
 
   function openCertificates() {
     const authorities = new Authorities({ client, namespace, signal, log, nowMs: Date.now });

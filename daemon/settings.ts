@@ -45,6 +45,10 @@ export const flagSpec = {
   ),
   'cni-conf-dir': text("the runtime's folder of CNI configurations", '/etc/cni/net.d'),
   pod: text("namespace/name of the daemon's own pod, by which it knows that its release is uninstalled", undefined),
+  'central-rundir': text(
+    "folder that OVN's databases of this node share with the program that leads them, told as well when the node is given back",
+    undefined,
+  ),
   'cni-bin-dir': text(
     "the node's folder of CNI plugins; what install-cni put there goes when the node is given back. Without it nothing does",
     undefined,

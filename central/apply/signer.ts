@@ -35,6 +35,8 @@ export class Signer {
   readonly #options: SignerOptions;
   /** Node → chassis. */
   #certified = new Map<string, string>();
+  /** Names of requests that were answered, while the mirror does not show it. */
+  readonly #answered = new Set<string>();
   #working: Promise<void> = Promise.resolve();
   #isDue = false;
   #retry: NodeJS.Timeout | undefined;
@@ -48,7 +50,10 @@ export class Signer {
     const { client, namespace, requests } = this.#options;
     const record = await orAbsent(client.get(configMaps, { namespace, name: chassisConfigMap }));
     this.#certified = new Map(Object.entries((record?.['data'] ?? {}) as Readonly<Record<string, string>>));
-    requests.subscribe(() => this.#request());
+    requests.subscribe(({ key, after }) => {
+      if (after === undefined || after.isAnswered) this.#answered.delete(key);
+      this.#request();
+    });
     this.#request();
   }
 
@@ -69,9 +74,10 @@ export class Signer {
     this.#isDue = false;
     for (const facts of [...requests.entries()].map(([, one]) => one)) {
       if (signal.aborted) return;
-      if (facts.isAnswered) continue;
+      if (facts.isAnswered || this.#answered.has(facts.name)) continue;
       try {
         await this.#answer(facts);
+        this.#answered.add(facts.name);
       } catch (error) {
         if (!isKubeError(error)) throw error;
         // Somebody deleted it, or a newer leader answered it.

@@ -133,7 +133,7 @@ export class ChassisAccess {
     const remotes = remotesIn(data, databaseKeys.chassis);
     const isComplete = this.#bundle() !== '' || !remotes.some((remote) => remote.startsWith('ssl:'));
     if (remotes.length === 0 || !isComplete) {
-      const message = `ConfigMap ${namespace}/${databasesConfigMap} does not name the servers of the southbound database yet; look at the pods of isthmus-ovn-central`;
+      const message = `ConfigMap ${namespace}/${databasesConfigMap} does not name the servers of the southbound database yet; look at the pods of isthmus-central`;
       this.#tell(this.#remotes, { code: 'DatabasesUnknown', message });
       return true;
     }
@@ -218,7 +218,7 @@ export class ChassisAccess {
         if (!isKubeError(error)) throw error;
       }
       if (looks === 50) {
-        const message = `nobody has answered the CertificateSigningRequest ${name}; look at the pods of isthmus-ovn-central`;
+        const message = `nobody has answered the CertificateSigningRequest ${name}; look at the pods of isthmus-central`;
         this.#tell(this.#remotes, { code: 'CertificateMissing', message });
       }
       await pause(backoffMs(looks, lookMs, Math.random), undefined, { signal });

@@ -1,25 +1,28 @@
 /**
- * A file beside the switch's database, by which its pods know when they end that the node was given back: then they take bridges, datapath and
- * database with them (`images/ovn/run-ovn`).
+ * Files beside the switch's database, and beside OVN's databases where this node has them, by which their pods know when they end that the node was
+ * given back: then they take with them what only a node of Isthmus has (`images/ovn/run-ovn`, `central/apply/departure.ts`).
  */
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { leftMark } from '../../lib/api/names.ts';
 import type { Settings } from '../settings.ts';
 
-const markName = 'isthmus-left';
+type Folders = Pick<Settings, 'ovs' | 'centralRundir'>;
 
-export function setLeftMark(settings: Pick<Settings, 'ovs'>): void {
-  const file = markFile(settings);
-  if (file !== undefined) writeFileSync(file, '');
+export function setLeftMark(settings: Folders): void {
+  for (const file of markFiles(settings)) writeFileSync(file, '');
 }
 
-export function removeLeftMark(settings: Pick<Settings, 'ovs'>): void {
-  const file = markFile(settings);
-  if (file !== undefined) rmSync(file, { force: true });
+export function removeLeftMark(settings: Folders): void {
+  for (const file of markFiles(settings)) rmSync(file, { force: true });
 }
 
-/** Undefined for a database elsewhere: its switch is not of this chart. */
-function markFile({ ovs }: Pick<Settings, 'ovs'>): string | undefined {
+/** None for a switch's database elsewhere, which is not of this chart, and for a node that has none of OVN's. */
+function markFiles({ ovs, centralRundir }: Folders): readonly string[] {
   const socket = /^unix:(.*)$/.exec(ovs)?.[1];
-  return socket === undefined ? undefined : join(dirname(socket), markName);
+  const folders = [
+    ...(socket === undefined ? [] : [dirname(socket)]),
+    ...(centralRundir !== undefined && existsSync(centralRundir) ? [centralRundir] : []),
+  ];
+  return folders.map((folder) => join(folder, leftMark));
 }

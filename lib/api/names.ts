@@ -173,3 +173,6 @@ export function switchRouterPort(switchName: string, router: string): string {
 export function routerSwitchPort(router: string, switchName: string): string {
   return `${router}-${switchName}`;
 }
+
+/** File by which pods of a node know that it was given back. */
+export const leftMark = 'isthmus-left';

@@ -48,7 +48,7 @@ before(async () => {
   dir = mkdtempSync(join(tmpdir(), 'isthmus-central-'));
   mkdirSync(join(dir, 'run'));
   bed = await IdentityBed.start();
-  central = await bed.boundTo('isthmus-ovn-central', undefined);
+  central = await bed.boundTo('isthmus-central', undefined);
   const nowMs = Date.now;
   const common = { client: central, namespace, signal, log, nowMs };
   authorities = new Authorities(common);

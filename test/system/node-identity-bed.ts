@@ -8,7 +8,7 @@ import { parseManifests, renderChart } from '../charts/render.ts';
 import { applyAll, isLabKind, type Manifest } from '../lab/objects.ts';
 import { waitFor } from '../lab/run.ts';
 
-export type Account = 'isthmus-controller' | 'isthmus-daemon' | 'isthmus-ovn-central' | 'isthmus-speaker';
+export type Account = 'isthmus-controller' | 'isthmus-daemon' | 'isthmus-central' | 'isthmus-speaker';
 
 /** One request. */
 export interface Try {

@@ -1,0 +1,14 @@
+/** What is taken along when the release is uninstalled, which the daemon of the node tells by a file: keys, and what the servers are told. Databases and backups stay. */
+import { existsSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { leftMark } from '../../lib/api/names.ts';
+import { CredentialFiles } from '../../lib/ovn/credential-files.ts';
+
+/** Called last of all. @throws system errors */
+export async function leaveIfAsked(runDir: string, tlsDir: string): Promise<void> {
+  if (!existsSync(join(runDir, leftMark))) return;
+  await new CredentialFiles(tlsDir).remove();
+  const files = (await readdir(runDir)).filter((name) => name.endsWith('.do') || name === leftMark);
+  await Promise.all(files.map((name) => rm(join(runDir, name), { force: true })));
+}
