@@ -66,7 +66,8 @@ export async function hold(options: HolderOptions, signal: AbortSignal): Promise
 
 class Holder {
   readonly #options: HolderOptions;
-  readonly #sinceMs: number;
+  /** When it began to lead, or last saw a plan. */
+  #sinceMs: number;
   #status: string | undefined;
 
   constructor(options: HolderOptions) {
@@ -84,6 +85,7 @@ class Holder {
       await this.#write(map, map.plan, { status: 'the key `plan` cannot be read: mend it, or remove it' });
       return;
     }
+    if (map.plan !== undefined) this.#sinceMs = nowMs();
     const view: MembersView = {
       scheme,
       replicas,
@@ -92,7 +94,7 @@ class Holder {
       reports: map.reports,
       plan: map.plan,
       nowMs: nowMs(),
-      leadingSinceMs: this.#sinceMs,
+      withoutPlanSinceMs: this.#sinceMs,
     };
     const answer = planRequest(view, map.requests);
     if (answer === undefined) await this.#follow(map, planMembers(view));

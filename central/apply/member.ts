@@ -114,9 +114,11 @@ export class Member {
     if (this.#told.get(name) !== text) log.info({ database: name, do: instruction.verb, why }, 'database');
     if (this.#told.get(name) !== text) this.#busy = 0;
     this.#told.set(name, text);
-    await this.#instructions.write(name, renderInstruction(instruction));
-    const isServing = instruction.verb === 'serve' || instruction.verb === 'join';
-    if (!isServing && server !== undefined) await this.#instructions.end(name);
+    const isNew = await this.#instructions.write(name, renderInstruction(instruction));
+    const { verb } = instruction;
+    if (verb === 'serve' || verb === 'join') return;
+    // One that was taken out of its cluster runs on and says nothing of it. One that was just made is not meant.
+    if (verb !== 'create' || isNew || server !== undefined) await this.#instructions.end(name);
   }
 
   /** One of the members' northd works, by a lock in the southbound database. */

@@ -12,11 +12,11 @@ import type { Decision, MembersView } from './members.ts';
 const patienceMs = 5000;
 
 export function planFounding(view: MembersView, generation: number): Decision {
-  const { candidates, reports, nowMs, leadingSinceMs } = view;
+  const { candidates, reports, nowMs, withoutPlanSinceMs } = view;
   const silent = candidates.filter(({ name }) => !reports.has(name)).map(({ name }) => name);
   const known = candidates.filter(({ name }) => reports.has(name)).map(({ name }) => name);
   if (known.length === 0) return { plan: undefined, status: 'no node that may serve has reported yet' };
-  if (silent.length > 0 && nowMs - leadingSinceMs < patienceMs)
+  if (silent.length > 0 && nowMs - withoutPlanSinceMs < patienceMs)
     return { plan: undefined, status: `waits a few seconds for reports of ${silent.join(', ')}` };
   const [founder = ''] = known.toSorted((a, b) => {
     const [left, right] = [rank(reports.get(a)), rank(reports.get(b))];

@@ -23,7 +23,8 @@ export interface MembersView {
   readonly plan: Plan | undefined;
   readonly replicas: number | 'auto';
   readonly nowMs: number;
-  readonly leadingSinceMs: number;
+  /** Since when the holder of the Lease leads without one. */
+  readonly withoutPlanSinceMs: number;
   readonly replaceAfterMs: number;
 }
 

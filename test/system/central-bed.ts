@@ -205,6 +205,18 @@ export class CentralBed {
     this.nodes.delete(node.name);
   }
 
+  /** Somebody deletes central's own ConfigMap. */
+  async forget(): Promise<void> {
+    await this.kube.delete(configMaps, { namespace, name: central });
+  }
+
+  /** As the node controller writes of a node whose kubelet is silent. */
+  async notReady({ name }: CentralNode, sinceMs: number): Promise<void> {
+    const lastTransitionTime = new Date(Date.now() - sinceMs).toISOString();
+    const conditions = [{ type: 'Ready', status: 'Unknown', lastTransitionTime }];
+    await this.kube.patch(nodes, { name }, 'merge', { status: { conditions } }, { subresource: 'status' });
+  }
+
   async data(name = central): Promise<Readonly<Record<string, string>>> {
     const raw = await orAbsent(this.kube.get(configMaps, { namespace, name }));
     return (raw?.['data'] as Record<string, string> | undefined) ?? {};

@@ -56,7 +56,7 @@ describe('three nodes', () => {
   }
 
   /** Writes while something happens. @returns the longest time one write took */
-  async function writeDuring(count: number, happens: () => Promise<void>): Promise<number> {
+  async function writeDuring(count: number, happens: () => Promise<unknown>): Promise<number> {
     const client = await bed.client(nodes);
     let longestMs = 0;
     const first = written;
@@ -101,15 +101,23 @@ describe('three nodes', () => {
   });
 
   test('a leader that is killed, or whose node freezes, loses no row', async (t) => {
-    const killedMs = await writeDuring(200, async () => (await bed.leader(nodes)).killServer('nb'));
-    t.diagnostic(`leader killed: longest write ${killedMs} ms`);
+    let electedMs = 0;
+    const loseLeader = async (how: (leader: CentralNode) => void): Promise<CentralNode> => {
+      const leader = await bed.leader(nodes);
+      const begunMs = performance.now();
+      how(leader);
+      await bed.leader(nodes.filter((node) => node !== leader));
+      electedMs = Math.round(performance.now() - begunMs);
+      return leader;
+    };
+    const killedMs = await writeDuring(200, () => loseLeader((leader) => leader.killServer('nb')));
+    t.diagnostic(`leader killed: another one after ${electedMs} ms, longest write ${killedMs} ms`);
     await bed.untilServing(nodes);
     let frozen: CentralNode | undefined;
     const frozenMs = await writeDuring(200, async () => {
-      frozen = await bed.leader(nodes);
-      frozen.signal('SIGSTOP');
+      frozen = await loseLeader((leader) => leader.signal('SIGSTOP'));
     });
-    t.diagnostic(`node of the leader frozen: longest write ${frozenMs} ms`);
+    t.diagnostic(`node of the leader frozen: another one after ${electedMs} ms, longest write ${frozenMs} ms`);
     frozen?.signal('SIGCONT');
     await bed.untilServing(nodes);
     await assertRows();
@@ -169,6 +177,56 @@ describe('three nodes', () => {
     await assertRows();
     nodes = [last, ...lost];
     for (const node of lost) node.start();
+    await bed.untilServing(nodes);
+    await assertRows();
+  });
+
+  test('a ConfigMap that was lost is made again from the cluster that serves', async () => {
+    const plan = await bed.plan();
+    await bed.forget();
+    await until('the plan is back', async () => {
+      const now = await bed.plan();
+      return now?.generation === plan?.generation && Object.keys(now?.members ?? {}).length === 3;
+    });
+    assert.deepEqual((await bed.plan())?.clusters, plan?.clusters);
+    await bed.untilServing(nodes);
+    await assertRows();
+  });
+
+  test('a Node that is not ready for too long is replaced, and lives on as a stand-by', async () => {
+    const [first, late, third] = nodes as [CentralNode, CentralNode, CentralNode];
+    const spare = await bed.node(5);
+    spare.start();
+    await until('it stands by', () => spare.ready());
+    await bed.notReady(late, 60 * 60_000);
+    nodes = [first, third, spare];
+    await bed.untilServing(nodes);
+    await until(
+      'the other one has put its copy aside',
+      async () => (await bed.report(late))?.databases.nb.model === 'none',
+    );
+    await until('and stands by', () => late.ready());
+    await bed.gone(late);
+    await late.kill();
+    await assertRows();
+  });
+
+  test('of two nodes one serves', async () => {
+    const gone = nodes.find((node) => node !== nodes[0]) as CentralNode;
+    await bed.gone(gone);
+    const left = nodes.filter((node) => node !== gone);
+    const [name = ''] = await until('one is left', async () => {
+      const members = Object.keys((await bed.plan())?.members ?? {});
+      return members.length === 1 ? members : undefined;
+    });
+    const all = nodes;
+    nodes = left.filter((node) => node.name === name);
+    await bed.untilServing(nodes);
+    await assertRows();
+    await gone.kill();
+    const third = await bed.node(6);
+    third.start();
+    nodes = [...all.filter((node) => node !== gone), third];
     await bed.untilServing(nodes);
     await assertRows();
   });
