@@ -48,7 +48,7 @@ function firstPlan(view: MembersView, founder: string, report: Report, generatio
     founder,
     from,
     clusters,
-    members,
+    members: Object.fromEntries(Object.entries(members).sort(([a], [b]) => (a < b ? -1 : 1))),
   };
 }
 

@@ -55,6 +55,8 @@ function found(view: MembersView, generation: number): Decision {
 }
 
 function grow(view: MembersView, plan: Plan): Plan {
+  // Made again of a cluster that has more servers: what is missing comes with a later look.
+  if (Object.keys(plan.members).length > 1) return plan;
   const newcomers = sparesOf(view, plan);
   const count = oddBelow(Math.min(target(view), 1 + newcomers.length));
   return withMembers(view, plan, [plan.founder, ...newcomers.slice(0, count - 1)]);

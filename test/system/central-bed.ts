@@ -46,6 +46,10 @@ export async function until<T>(what: string, check: () => Promise<T> | T, timeou
   }
 }
 
+function hostOf(address: string): string {
+  return address.includes(':') ? `[${address}]` : address;
+}
+
 /** One node: a folder, an address, and four programs. */
 export class CentralNode {
   readonly name: string;
@@ -72,7 +76,7 @@ export class CentralNode {
   }
 
   remote(port: number): string {
-    return `tcp:${this.address.includes(':') ? `[${this.address}]` : this.address}:${port}`;
+    return `tcp:${hostOf(this.address)}:${port}`;
   }
 
   start(which: readonly Part[] = parts): void {
@@ -115,8 +119,9 @@ export class CentralNode {
   }
 
   async ready(): Promise<boolean> {
-    const host = this.address.includes(':') ? `[${this.address}]` : this.address;
-    const answer = await fetch(`http://${host}:10670/readyz`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
+    const answer = await fetch(`http://${hostOf(this.address)}:10670/readyz`, {
+      signal: AbortSignal.timeout(2000),
+    }).catch(() => null);
     return answer?.ok === true;
   }
 
@@ -130,8 +135,15 @@ export class CentralNode {
     const quiet = ['-vconsole:info', '-vsyslog:off'];
     const listen = (port: number): string => `--remote=p${this.remote(port).replace(/^tcp:(.*):(\d+)$/, 'tcp:$2:$1')}`;
     const member = (name: 'nb' | 'sb', port: number): string[] => [
-      ...['sh', script, 'member', schemaFile(`ovn-${name}`), join(this.data, `${name}.db`), this.run, name],
-      ...[listen(port), ...quiet],
+      'sh',
+      script,
+      'member',
+      schemaFile(`ovn-${name}`),
+      join(this.data, `${name}.db`),
+      this.run,
+      name,
+      listen(port),
+      ...quiet,
     ];
     const commands: Record<Part, string[]> = {
       central: [process.execPath, join(root, 'central/main.ts'), ...this.#flags],
@@ -186,12 +198,19 @@ export class CentralBed {
   /** A node with its folder; nothing runs on it yet. @param number also the end of its address */
   async node(number: number, address = `${this.#base}.${number}`): Promise<CentralNode> {
     const name = `${this.#name}${number}`;
-    const node = new CentralNode(this, name, address, [
-      ...['--node', name, '--identity', name, '--address', address, '--scheme', 'tcp'],
-      ...['--data-dir', join(this.dir, name, 'data'), '--run-dir', join(this.dir, name, 'run')],
-      ...['--node-selector', `${selector}=${this.#name}`, '--kubeconfig', this.#kubeconfig],
-      ...['--metrics-address', `${address.includes(':') ? `[${address}]` : address}:10670`],
-    ]);
+    const flags = {
+      node: name,
+      identity: name,
+      address,
+      scheme: 'tcp',
+      'data-dir': join(this.dir, name, 'data'),
+      'run-dir': join(this.dir, name, 'run'),
+      'node-selector': `${selector}=${this.#name}`,
+      kubeconfig: this.#kubeconfig,
+      'metrics-address': `${hostOf(address)}:10670`,
+    };
+    const words = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
+    const node = new CentralNode(this, name, address, words);
     this.nodes.set(name, node);
     await this.kube.create(nodes, { metadata: { name, labels: { [selector]: this.#name } } });
     const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }];
@@ -305,8 +324,8 @@ export class CentralBed {
 /** How often each name is there. */
 export function copiesOf(client: OvsdbClient): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
-  for (const row of client.cache.table(table).rows.values())
-    counts.set(String(row['name']), (counts.get(String(row['name'])) ?? 0) + 1);
+  for (const { name } of client.cache.table(table).rows.values())
+    if (typeof name === 'string') counts.set(name, (counts.get(name) ?? 0) + 1);
   return counts;
 }
 

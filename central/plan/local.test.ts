@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { raftAddress } from '../state/databases.ts';
+import type { Copy, DatabaseFile } from '../state/copy.ts';
+import type { Plan } from '../state/plan.ts';
+import type { Report } from '../state/report.ts';
+import { planDatabase, type LocalView } from './local.ts';
+import { addressOf, cidOf, idOf, member, planOf } from './testing-reports.ts';
+
+const own = (number: number): string => raftAddress('ssl', 'nb', addressOf(number));
+
+function clustered(number: number, cid: string | undefined = cidOf('nb')): DatabaseFile {
+  return { model: 'clustered', sid: idOf('nb', number), address: own(number), cid };
+}
+
+function view(number: number, plan: Plan | undefined, file: DatabaseFile, more: Partial<LocalView> = {}): LocalView {
+  const copy: Copy = { file, server: undefined };
+  const base = {
+    name: 'nb',
+    node: `a${number}`,
+    address: addressOf(number),
+    scheme: 'ssl',
+    reports: new Map(),
+  } as const;
+  return { ...base, plan, copy, ...more };
+}
+
+function told(view: LocalView): string {
+  const { instruction } = planDatabase(view);
+  if (instruction.verb === 'create') return `create ${instruction.copy} ${instruction.backup ?? ''}`.trim();
+  return instruction.verb === 'join' ? `join ${instruction.remotes.join(' ')}` : instruction.verb;
+}
+
+const led = (...servers: number[]): ReadonlyMap<string, Report> => new Map([['a1', member(1, servers)]]);
+const founding: Plan = { ...planOf(1, 2, 3), clusters: {}, from: { nb: { copy: 'none' } } };
+
+test('nothing is done without a plan', () => {
+  assert.equal(told(view(1, undefined, clustered(1))), 'wait');
+});
+
+test('the founder makes the database once, from the copy that the plan names', () => {
+  assert.equal(told(view(1, founding, { model: 'none' })), 'create none');
+  assert.equal(told(view(1, founding, clustered(1))), 'serve');
+  assert.equal(told(view(1, founding, { model: 'standalone' })), 'wait');
+  assert.equal(told(view(2, founding, { model: 'none' })), 'wait');
+  const standalone: Plan = { ...founding, from: { nb: { copy: 'standalone' } } };
+  assert.equal(told(view(1, standalone, { model: 'standalone' })), 'create standalone');
+  const restored: Plan = { ...founding, from: { nb: { copy: cidOf('nb'), backup: '20260131T000000Z' } } };
+  assert.equal(told(view(1, restored, clustered(1))), `create ${cidOf('nb')} nb-20260131T000000Z.db`);
+  assert.equal(told(view(1, restored, clustered(1, cidOf('nb', 2)))), 'serve');
+  // The servers of the generation before stop, and keep their copies until there is another.
+  assert.equal(told(view(2, restored, clustered(2))), 'wait');
+});
+
+test('a copy of the cluster is served without asking anybody', () => {
+  assert.equal(told(view(2, planOf(1, 2, 3), clustered(2))), 'serve');
+  assert.equal(told(view(4, planOf(1, 2, 3), clustered(4))), 'serve');
+});
+
+test('who has none joins, once its former server is out', () => {
+  const plan = planOf(1, 2, 3);
+  assert.equal(told(view(3, plan, { model: 'none' })), 'wait');
+  assert.equal(told(view(3, plan, { model: 'none' }, { reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
+  const lost = planDatabase(view(3, plan, { model: 'none' }, { reports: led(1, 2, 3) }));
+  assert.deepEqual([lost.instruction.verb, lost.lost], ['wait', idOf('nb', 3).slice(0, 4)]);
+  assert.equal(told(view(4, plan, { model: 'none' }, { reports: led(1, 2) })), 'wait');
+  const alone = planDatabase(view(1, planOf(1), { model: 'none' }));
+  assert.match(alone.why ?? '', /the only copy of the nb database is gone/);
+});
+
+test('a copy is put aside if it is another generation, or its server was taken out', () => {
+  const plan = planOf(1, 2, 3);
+  assert.equal(told(view(2, plan, clustered(2, cidOf('nb', 2)))), 'wipe');
+  assert.equal(told(view(2, plan, { model: 'standalone' })), 'wipe');
+  const leader = member(1, [1, 2]);
+  const databases = { ...leader.databases, nb: { ...leader.databases.nb, strangers: [idOf('nb', 3)] } };
+  const reports = new Map([['a1', { ...leader, databases }]]);
+  assert.equal(told(view(3, plan, clustered(3), { reports })), 'wipe');
+  assert.equal(told(view(2, plan, clustered(2), { reports })), 'serve');
+  // Not by a list alone: it may be older than this member.
+  assert.equal(told(view(3, plan, clustered(3), { reports: led(1, 2) })), 'serve');
+});
+
+test('a database that was overlooked is not put aside', () => {
+  const plan: Plan = { ...planOf(1, 2, 3), from: { nb: { copy: 'none' } } };
+  const decision = planDatabase(view(2, plan, { model: 'standalone' }));
+  assert.equal(decision.instruction.verb, 'wait');
+  assert.match(decision.why ?? '', /isthmus\.network\/recover: a2/);
+});
+
+test('with another address it joins anew, where the others have the rows', () => {
+  const plan: Plan = { ...planOf(1, 2, 3), members: { ...planOf(1, 2, 3).members, a3: '10.0.0.9' } };
+  const moved = { address: '10.0.0.9' };
+  assert.equal(told(view(3, plan, clustered(3), moved)), 'wait');
+  assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: led(1, 2, 3) })), 'wipe');
+  assert.equal(told(view(3, plan, { model: 'none' }, { ...moved, reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
+});
+
+test('one that joins goes on while it is wanted', () => {
+  const file: DatabaseFile = { ...clustered(3), model: 'clustered', cid: undefined } as DatabaseFile;
+  assert.equal(told(view(3, planOf(1, 2, 3), file)), 'serve');
+  assert.equal(told(view(3, planOf(1, 2, 4), file)), 'wipe');
+});

@@ -1,0 +1,147 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { planMembers, type MembersView } from './members.ts';
+import { addressOf, candidate, cidOf, empty, member, planOf, viewOf } from './testing-reports.ts';
+import type { Plan } from '../state/plan.ts';
+import type { Report } from '../state/report.ts';
+
+/** The members that a view leads to. */
+function members(view: MembersView): string {
+  return Object.keys(planMembers(view).plan?.members ?? {}).join(' ');
+}
+
+function assertSame(view: MembersView, status: RegExp): void {
+  const decision = planMembers(view);
+  assert.equal(decision.plan, view.plan);
+  assert.match(decision.status, status);
+}
+
+describe('founding', () => {
+  test('one node founds at once, of three all are in the first plan', () => {
+    const { plan } = planMembers(viewOf({ a1: empty(1) }));
+    const from = { nb: { copy: 'none' }, sb: { copy: 'none' } };
+    assert.deepEqual(plan, { generation: 1, founder: 'a1', from, clusters: {}, members: { a1: '10.0.0.1' } });
+    assert.equal(members(viewOf({ a1: empty(1), a2: empty(2) })), 'a1');
+    assert.equal(members(viewOf({ a1: empty(1), a2: empty(2), a3: empty(3), a4: empty(4) })), 'a1 a2 a3');
+    const wish = { replicas: 1 };
+    assert.equal(members(viewOf({ a1: empty(1), a2: empty(2), a3: empty(3) }, wish)), 'a1');
+  });
+
+  test('waits for the others, not for long', () => {
+    const candidates = [candidate(1), candidate(2)];
+    assertSame(viewOf({}, { candidates }), /no node that may serve/);
+    assertSame(viewOf({ a1: empty(1) }, { candidates }), /waits a few seconds for reports of a2/);
+    assert.equal(members(viewOf({ a1: empty(1) }, { candidates, nowMs: 3_605_000 })), 'a1');
+  });
+
+  test('who has a database founds: a cluster before one of a release before', () => {
+    const reports = { a1: empty(1), a2: empty(2, 'standalone'), a3: empty(3) };
+    const { plan } = planMembers(viewOf(reports));
+    assert.equal(plan?.founder, 'a2');
+    assert.deepEqual(plan.from, { nb: { copy: 'standalone' }, sb: { copy: 'standalone' } });
+    const clustered = planMembers(viewOf({ ...reports, a3: member(3, [3]) })).plan;
+    assert.deepEqual(
+      [clustered?.founder, clustered?.generation, clustered?.clusters],
+      ['a3', 1, { nb: cidOf('nb'), sb: cidOf('sb') }],
+    );
+  });
+
+  test('a plan that was lost is made again of the clusters that serve', () => {
+    const reports = { a1: empty(1), a2: member(2), a3: member(3, [2, 3, 4]), a4: member(4) };
+    const { plan } = planMembers(viewOf(reports));
+    assert.deepEqual(Object.keys(plan?.members ?? {}), ['a2', 'a3', 'a4']);
+    assert.equal(plan?.generation, 1);
+  });
+
+  test('the ids of the clusters come into the plan once their founder serves them', () => {
+    const { plan } = planMembers(viewOf({ a1: empty(1) }));
+    const founding = plan as Plan;
+    assertSame(viewOf({ a1: { ...empty(1), generation: 1 } }, { plan: founding }), /waits for a1 to make nb and sb/);
+    const founded = planMembers(viewOf({ a1: member(1, [1]) }, { plan: founding })).plan;
+    assert.deepEqual(founded?.clusters, { nb: cidOf('nb'), sb: cidOf('sb') });
+    // Of the generation before: not what the plan makes.
+    const again: Plan = { ...founding, generation: 2, from: { nb: { copy: cidOf('nb') }, sb: { copy: cidOf('sb') } } };
+    const before = { ...member(1, [1]), generation: 2 };
+    assert.deepEqual(planMembers(viewOf({ a1: before }, { plan: again })).plan?.clusters, {});
+  });
+
+  test('a founder that goes before it founded is not waited for', () => {
+    const { plan } = planMembers(viewOf({ a1: empty(1) }));
+    const next = planMembers(viewOf({ a2: empty(2) }, { plan })).plan;
+    assert.deepEqual([next?.founder, next?.generation], ['a2', 2]);
+  });
+});
+
+describe('members', () => {
+  const three = { a1: member(1, [1, 2, 3]), a2: member(2), a3: member(3) };
+  const plan = planOf(1, 2, 3);
+
+  test('nothing changes while all serve', () => {
+    assertSame(viewOf(three, { plan }), /^3 of 3 members serve$/);
+    assertSame(viewOf({ ...three, a4: empty(4), a5: empty(5) }, { plan }), /^3 of 3/);
+  });
+
+  test('grows to what is wanted, never to an even number', () => {
+    const one = { a1: member(1, [1]), a2: empty(2) };
+    assertSame(viewOf(one, { plan: planOf(1) }), /1 of 1/);
+    assert.equal(members(viewOf({ ...one, a3: empty(3) }, { plan: planOf(1) })), 'a1 a2 a3');
+    const five = { ...three, a4: empty(4), a5: empty(5) };
+    assert.equal(members(viewOf(five, { plan, replicas: 5 })), 'a1 a2 a3 a4 a5');
+    // Who is not Ready, or says nothing, cannot come.
+    const candidates = [candidate(1), candidate(2), candidate(3, 0)];
+    assertSame(viewOf({ ...one, a3: empty(3) }, { plan: planOf(1), candidates }), /1 of 1/);
+  });
+
+  test('fewer are wanted: those that serve stay', () => {
+    const reports = { a1: member(1), a2: member(2, [1, 2, 3], [1]), a3: member(3) };
+    assert.equal(members(viewOf(reports, { plan, replicas: 1 })), 'a2');
+  });
+
+  test('a Node that is gone is replaced at once, by the oldest; without another one, one serves', () => {
+    const reports = { ...three, a4: empty(4), a5: empty(5) };
+    const candidates = [1, 3, 4, 5].map((number) => candidate(number));
+    assert.equal(members(viewOf(reports, { plan, candidates })), 'a1 a3 a4');
+    assert.equal(members(viewOf(three, { plan, candidates: [candidate(1), candidate(3)] })), 'a1');
+  });
+
+  test('a Node that is not Ready is replaced after a while, where another can', () => {
+    const late = (sinceMs: number) => [candidate(1), candidate(2, 3_600_000 - sinceMs), candidate(3), candidate(4)];
+    const reports = { ...three, a4: empty(4) };
+    assertSame(viewOf(reports, { plan, candidates: late(299_000) }), /3 of 3/);
+    assert.equal(members(viewOf(reports, { plan, candidates: late(300_000) })), 'a1 a3 a4');
+    assertSame(viewOf(three, { plan, candidates: late(300_000).slice(0, 3) }), /3 of 3/);
+  });
+
+  test('one at a time, and only while the others are connected', () => {
+    const reports = { ...three, a4: empty(4), a5: empty(5) };
+    const candidates = [1, 4, 5].map((number) => candidate(number));
+    const first = planMembers(viewOf(reports, { plan, candidates })).plan;
+    assert.deepEqual(Object.keys(first?.members ?? {}), ['a1', 'a3', 'a4']);
+    assertSame(viewOf(reports, { plan: first, candidates }), /a4 cannot be reached/);
+    const silent = { ...reports, a1: member(1, [1, 2, 3], [3]) };
+    assertSame(viewOf(silent, { plan, candidates: [1, 3, 4].map((number) => candidate(number)) }), /a3 cannot be/);
+  });
+
+  test('without a majority it says what to do', () => {
+    const reports: Record<string, Report> = { a1: { ...member(1) }, a2: member(2), a3: member(3) };
+    assertSame(viewOf(reports, { plan }), /0 of 3 members serve.*isthmus\.network\/recover/);
+  });
+
+  test('that all Nodes are gone is not believed', () => {
+    assertSame(viewOf(three, { plan, candidates: [] }), /no Node of a member/);
+  });
+
+  test('a node with another address moves', () => {
+    const moved = { ...three, a2: { ...member(2), address: '10.0.0.9' } };
+    assert.equal(planMembers(viewOf(moved, { plan })).plan?.members['a2'], '10.0.0.9');
+    const alone = planMembers(viewOf({ a1: { ...member(1), address: '10.0.0.9' } }, { plan: planOf(1) })).plan;
+    assert.deepEqual(alone, {
+      generation: 2,
+      founder: 'a1',
+      from: { nb: { copy: cidOf('nb') }, sb: { copy: cidOf('sb') } },
+      clusters: {},
+      members: { a1: '10.0.0.9' },
+    });
+    assert.equal(addressOf(1), plan.members['a1']);
+  });
+});

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { raftAddress } from '../state/databases.ts';
+import type { ListedServer, Server } from '../state/copy.ts';
+import type { Plan } from '../state/plan.ts';
+import type { Report } from '../state/report.ts';
+import { planRemoval } from './servers.ts';
+import { addressOf, cidOf, empty, idOf, planOf } from './testing-reports.ts';
+
+const own = (number: number): string => raftAddress('ssl', 'nb', addressOf(number));
+
+/** Server 1 leads the others; those in `silent` are not heard of. */
+function leader(servers: readonly number[], silent: readonly number[] = []): Server {
+  return {
+    sid: idOf('nb', 1),
+    cid: cidOf('nb'),
+    address: own(1),
+    isJoining: false,
+    role: 'leader',
+    term: 1,
+    isConnected: true,
+    electionTimerMs: 1000,
+    leadingMs: 60_000,
+    servers: servers.map((number): ListedServer => ({
+      sid: idOf('nb', number).slice(0, 4),
+      address: own(number),
+      isSelf: number === 1,
+      silentMs: silent.includes(number) || number === 1 ? undefined : 10,
+    })),
+  };
+}
+
+function removed(plan: Plan, server: Server, reports: ReadonlyMap<string, Report> = new Map()): string | undefined {
+  return planRemoval({ name: 'nb', scheme: 'ssl', plan, server, reports })?.server.address;
+}
+
+test('members of the plan stay', () => {
+  assert.equal(removed(planOf(1, 2, 3), leader([1, 2, 3], [3])), undefined);
+});
+
+test('one that is gone goes at once, one that lives once all members are in', () => {
+  assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3], [3])), own(3));
+  assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3])), undefined);
+  assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3, 4])), own(3));
+});
+
+test('never so that the rest has no majority that lives', () => {
+  assert.equal(removed(planOf(1, 2, 4), leader([1, 2, 3], [2, 3])), undefined);
+  assert.equal(removed(planOf(1), leader([1, 2, 3], [2, 3])), undefined);
+  assert.equal(removed(planOf(1), leader([1, 2], [2])), own(2));
+});
+
+test('the one that leads goes last', () => {
+  assert.equal(removed(planOf(2), leader([1, 2, 3])), own(3));
+  assert.equal(removed(planOf(2), leader([1, 2])), own(1));
+});
+
+test('a server whose disk is lost goes, though the plan has its node', () => {
+  const report = empty(3);
+  const databases = { ...report.databases, nb: { model: 'none', lost: idOf('nb', 3).slice(0, 4) } as const };
+  assert.equal(removed(planOf(1, 2, 3), leader([1, 2, 3], [3]), new Map([['a3', { ...report, databases }]])), own(3));
+});
+
+test('nobody takes out who does not lead, or leads another cluster, or has just begun', () => {
+  const plan = planOf(1, 2, 4);
+  assert.equal(removed(plan, { ...leader([1, 2, 3], [3]), role: 'follower' }), undefined);
+  assert.equal(removed(plan, { ...leader([1, 2, 3], [3]), cid: cidOf('nb', 2) }), undefined);
+  assert.equal(removed(plan, { ...leader([1, 2, 3], [3]), leadingMs: 1000 }), undefined);
+});
