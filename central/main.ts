@@ -23,7 +23,7 @@ import { Publisher } from './status/publisher.ts';
 import { Changes } from './state/changes.ts';
 import { Copies } from './watch/copies.ts';
 import { untilCredentials } from './watch/credentials.ts';
-import { centralName, parseCandidate, parseCentralMap } from './watch/objects.ts';
+import { centralName, clientsName, dataOf, parseCandidate, parseCentralMap } from './watch/objects.ts';
 
 runRoom('central', async (signal, log) => {
   const settings = parseSettings(process.argv.slice(2), process.env);
@@ -37,17 +37,13 @@ runRoom('central', async (signal, log) => {
     labelSelector: settings.nodeSelector,
     parse: parseCandidate,
   });
-  const maps = reflect({
-    ...common,
-    resource: configMaps,
-    namespace,
-    fieldSelector: `metadata.name=${centralName}`,
-    parse: parseCentralMap,
-  });
+  const maps = reflect({ ...common, ...configMap(centralName), parse: parseCentralMap });
+  const clients = reflect({ ...common, ...configMap(clientsName), parse: dataOf });
   const map = () => maps.get(`${namespace}/${centralName}`);
   const changes = new Changes();
   const publisher = new Publisher({ client, namespace, node, signal, log });
   candidates.subscribe(() => changes.tell());
+  clients.subscribe(() => changes.tell());
   maps.subscribe(({ after }) => {
     publisher.seen(after?.data[`node.${node}`]);
     changes.tell();
@@ -86,6 +82,10 @@ runRoom('central', async (signal, log) => {
     return { authorities, credentials };
   }
 
+  function configMap(name: string) {
+    return { resource: configMaps, namespace, fieldSelector: `metadata.name=${name}` };
+  }
+
   async function look(): Promise<void> {
     while (!signal.aborted) {
       const pauseMs = await member.round();
@@ -97,7 +97,7 @@ runRoom('central', async (signal, log) => {
   }
 
   async function lead(): Promise<void> {
-    await Promise.all([candidates.synced, maps.synced]).catch(() => undefined);
+    await Promise.all([candidates.synced, maps.synced, clients.synced]).catch(() => undefined);
     while (!signal.aborted) {
       const events = new EventRecorder({ client, component: 'isthmus-central', instance: node, signal, log });
       try {
@@ -117,6 +117,8 @@ runRoom('central', async (signal, log) => {
                 log,
                 nowMs: Date.now,
                 candidates: () => [...candidates.entries()].map(([, candidate]) => candidate),
+                map,
+                told: () => clients.get(`${namespace}/${clientsName}`),
                 changed: (waiting) => changes.next(waiting),
               },
               leading,

@@ -3,7 +3,7 @@
  * the ConfigMap isthmus-ovn. Rules: a plan is written only over the version it was decided on, so that no two found; a request of an operator is answered once.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isKubeError, KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
+import { isKubeError, KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import { configMaps } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
@@ -13,20 +13,13 @@ import { planMembers, type Candidate, type Decision, type MembersView } from '..
 import { planRequest, type Answer } from '../plan/requests.ts';
 import type { Scheme } from '../state/databases.ts';
 import type { Plan } from '../state/plan.ts';
-import {
-  centralName,
-  clientsName,
-  dataOf,
-  parseCentralMap,
-  recoverAnnotation,
-  restoreAnnotation,
-  type CentralMap,
-} from '../watch/objects.ts';
+import { centralName, clientsName, recoverAnnotation, restoreAnnotation, type CentralMap } from '../watch/objects.ts';
 
 /** Between two looks that nothing asked for: times run out. */
 const pollMs = 1000;
 /** After the API server refused or was away. */
 const retryMs = 500;
+const conflictMs = 20;
 
 export interface HolderOptions {
   readonly client: KubeClient;
@@ -38,6 +31,10 @@ export interface HolderOptions {
   readonly log: Logger;
   readonly nowMs: () => number;
   readonly candidates: () => readonly Candidate[];
+  /** Central's own ConfigMap; whoever reports makes it. */
+  readonly map: () => CentralMap | undefined;
+  /** The data of the clients' ConfigMap. */
+  readonly told: () => Readonly<Record<string, string>> | undefined;
   /** Resolves when something may have changed. */
   readonly changed: (signal: AbortSignal) => Promise<void>;
 }
@@ -51,10 +48,10 @@ export async function hold(options: HolderOptions, signal: AbortSignal): Promise
     } catch (error) {
       if (signal.aborted) return;
       if (!isKubeError(error)) throw error;
-      // Somebody wrote since: the next round sees what.
+      // Somebody wrote since: what, comes with the watch.
       const isConflict = error instanceof KubeApiError && error.status === 409;
-      if (!isConflict) options.log.warn({ error: error.message }, 'the plan cannot be read or written, trying again');
-      await sleep(isConflict ? 0 : retryMs, undefined, { signal }).catch(() => undefined);
+      if (!isConflict) options.log.warn({ error: error.message }, 'the plan cannot be written, trying again');
+      await sleep(isConflict ? conflictMs : retryMs, undefined, { signal }).catch(() => undefined);
       continue;
     }
     const waiting = new AbortController();
@@ -76,11 +73,9 @@ class Holder {
   }
 
   async round(): Promise<void> {
-    const { client, namespace, nowMs, candidates, scheme, replicas, replaceAfterMs } = this.#options;
-    const raw = await orAbsent(client.get(configMaps, { namespace, name: centralName }));
-    // Whoever reports makes it.
-    if (raw === undefined) return;
-    const map = parseCentralMap(raw);
+    const { nowMs, candidates, scheme, replicas, replaceAfterMs } = this.#options;
+    const map = this.#options.map();
+    if (map === undefined) return;
     if (map.planText !== undefined && map.plan === undefined) {
       await this.#write(map, map.plan, { status: 'the key `plan` cannot be read: mend it, or remove it' });
       return;
@@ -139,11 +134,10 @@ class Holder {
   async #tellClients(plan: Plan, { reports }: CentralMap): Promise<void> {
     const { client, namespace, scheme, log } = this.#options;
     const name = { namespace, name: clientsName };
-    const raw = await orAbsent(client.get(configMaps, name));
-    const now = raw === undefined ? {} : dataOf(raw);
-    const told = planClients({ scheme, plan, reports, told: now['nb'] ?? '' });
-    if (told === undefined || Object.entries(told).every(([key, text]) => now[key] === text)) return;
-    if (raw === undefined) await client.create(configMaps, { metadata: name, data: told });
+    const now = this.#options.told();
+    const told = planClients({ scheme, plan, reports, told: now?.['nb'] ?? '' });
+    if (told === undefined || Object.entries(told).every(([key, text]) => now?.[key] === text)) return;
+    if (now === undefined) await client.create(configMaps, { metadata: name, data: told });
     else await client.patch(configMaps, name, 'merge', { data: told });
     log.info({ ...told }, 'clients are told');
   }

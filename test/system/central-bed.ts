@@ -197,7 +197,16 @@ export class CentralBed {
 
   /** A node with its folder; nothing runs on it yet. @param number also the end of its address */
   async node(number: number, address = `${this.#base}.${number}`): Promise<CentralNode> {
-    const name = `${this.#name}${number}`;
+    const node = this.at(`${this.#name}${number}`, address);
+    const { name } = node;
+    await this.kube.create(nodes, { metadata: { name, labels: { [selector]: this.#name } } });
+    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }];
+    await this.kube.patch(nodes, { name }, 'merge', { status: { conditions } }, { subresource: 'status' });
+    return node;
+  }
+
+  /** The node of that name with its folder, at this address. */
+  at(name: string, address: string): CentralNode {
     const flags = {
       node: name,
       identity: name,
@@ -212,9 +221,6 @@ export class CentralBed {
     const words = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
     const node = new CentralNode(this, name, address, words);
     this.nodes.set(name, node);
-    await this.kube.create(nodes, { metadata: { name, labels: { [selector]: this.#name } } });
-    const conditions = [{ type: 'Ready', status: 'True', lastTransitionTime: new Date().toISOString() }];
-    await this.kube.patch(nodes, { name }, 'merge', { status: { conditions } }, { subresource: 'status' });
     return node;
   }
 

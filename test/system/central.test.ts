@@ -1,7 +1,7 @@
 /** The databases on several nodes: founded, grown, and carried through the loss of servers, nodes and disks. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
@@ -31,6 +31,18 @@ test('one node by itself founds the databases at once, by IPv6 too', async (t) =
   await until('northd works', () => node.control('northd', 'status').includes('active'));
   await until('it is ready', () => node.ready());
   assert.equal((await bed.data())['status'], '1 of 1 members serve');
+
+  // It gets another address: nobody else has the rows.
+  const writer = await bed.client([node]);
+  await insert(writer, 'before');
+  await writer.close();
+  await node.kill();
+  const moved = bed.at(node.name, '127.0.0.77');
+  moved.start();
+  await bed.untilServing([moved]);
+  const reader = await bed.client([moved]);
+  assert.deepEqual([...copiesOf(reader).keys()], ['before']);
+  await reader.close();
 });
 
 describe('three nodes', () => {
@@ -79,7 +91,14 @@ describe('three nodes', () => {
     const node = await bed.node(1);
     nodes = [node];
     const file = join(node.data, 'nb.db');
-    execFileSync(ovnProgram('ovsdb-tool'), ['create', file, schemaFile('ovn-nb')]);
+    const schema = JSON.parse(readFileSync(schemaFile('ovn-nb'), 'utf8')) as { version: string; tables: object };
+    const older = join(bed.dir, 'older.ovsschema');
+    const tables = Object.entries(schema.tables).filter(([name]) => name !== 'Chassis_Template_Var');
+    writeFileSync(
+      older,
+      JSON.stringify({ ...schema, version: '1.0.0', cksum: undefined, tables: Object.fromEntries(tables) }),
+    );
+    execFileSync(ovnProgram('ovsdb-tool'), ['create', file, older]);
     const rows = ['row0', 'row1'].map((name) => ({ op: 'insert', table: 'Logical_Switch', row: { name } }));
     execFileSync(ovnProgram('ovsdb-tool'), ['transact', file, JSON.stringify(['OVN_Northbound', ...rows])]);
     written = 2;
@@ -87,6 +106,11 @@ describe('three nodes', () => {
     await bed.untilServing(nodes);
     await assertRows();
     assert.ok(readdirSync(node.data).includes('nb.db.before'), 'what it was made of is kept');
+    await until('it has the schema of the image', () => {
+      const argv = ['get-schema-version', `unix:${join(node.run, 'nb.sock')}`, 'OVN_Northbound'];
+      return execFileSync(ovnProgram('ovsdb-client'), argv, { encoding: 'utf8' }).trim() === schema.version;
+    });
+    await assertRows();
   });
 
   test('grows from one to three while somebody writes', async (t) => {
