@@ -104,7 +104,7 @@ runRoom('central', async (signal, log) => {
         await runWithLease({
           client,
           namespace,
-          name: centralName,
+          name: 'isthmus-central',
           identity,
           signal,
           log,

@@ -94,14 +94,23 @@ describe('members', () => {
 
   test('fewer are wanted: those that serve stay', () => {
     const reports = { a1: member(1), a2: member(2, [1, 2, 3], [1]), a3: member(3) };
-    assert.equal(members(viewOf(reports, { plan, replicas: 1 })), 'a2');
+    const { plan: fewer } = planMembers(viewOf(reports, { plan, replicas: 1 }));
+    assert.deepEqual(Object.keys(fewer?.members ?? {}), ['a2', 'a3'], 'one leaves after the other');
+    const waiting = viewOf(reports, { plan: fewer, replicas: 1 });
+    assertSame(waiting, /waits until ssl:10.0.0.1:6643, ssl:10.0.0.1:6644 has left/);
+    const left = { a2: member(2, [2, 3]), a3: member(3) };
+    assert.equal(members(viewOf(left, { plan: fewer, replicas: 1 })), 'a2');
   });
 
   test('a Node that is gone is replaced at once, by the oldest; without another one, one serves', () => {
     const reports = { ...three, a4: empty(4), a5: empty(5) };
     const candidates = [1, 3, 4, 5].map((number) => candidate(number));
     assert.equal(members(viewOf(reports, { plan, candidates })), 'a1 a3 a4');
-    assert.equal(members(viewOf(three, { plan, candidates: [candidate(1), candidate(3)] })), 'a1');
+    const two = { candidates: [candidate(1), candidate(3)] };
+    const { plan: fewer } = planMembers(viewOf(three, { plan, ...two }));
+    assert.deepEqual(Object.keys(fewer?.members ?? {}), ['a1', 'a3'], 'who is gone goes first');
+    const left = { a1: member(1, [1, 3]), a3: member(3) };
+    assert.equal(members(viewOf(left, { plan: fewer, ...two })), 'a1');
   });
 
   test('a Node that is not Ready is replaced after a while, where another can', () => {

@@ -1,7 +1,7 @@
 /**
  * Who serves the databases. In: the nodes that may, what they report, the plan so far. Out: the plan to have, and in plain English what it waits for. Who
  * calls: the holder of the Lease, as often as it likes: with nothing to change it gives the same plan back. Rules: an odd number serves; one
- * member at a time is replaced, while the others are connected; without a majority nothing changes but by an operator's word.
+ * member at a time is replaced, or leaves, while the others are connected; without a majority nothing changes but by an operator's word.
  */
 import { databaseNames, raftAddress, type Scheme } from '../state/databases.ts';
 import type { Plan } from '../state/plan.ts';
@@ -113,8 +113,10 @@ function choose(view: MembersView, plan: Plan): Decision {
 
   // A Node that is gone before one that is only late.
   const [leaver] = leavers.toSorted((a, b) => Number(names.has(a)) - Number(names.has(b)));
-  const isReplacement = leaver !== undefined && newcomers.length > 0;
-  const next = isReplacement ? replace(members, leaver, newcomers) : wanted;
+  const isFewer = leaver !== undefined && newcomers.length === 0;
+  const surplus = isFewer ? surplusOf(view, plan) : [];
+  if (surplus.length > 0) return { plan, status: `waits until ${surplus.join(', ')} has left the cluster` };
+  const next = leaver === undefined ? wanted : replace(members, leaver, newcomers);
   const holdUp = members.filter((node) => next.includes(node) && isAway(node));
   if (holdUp.length > 0 && holdUp.length * 2 >= next.filter((node) => plan.members[node] !== undefined).length)
     return { plan, status: `${holdUp.join(', ')} cannot be reached by a leader, so no member changes; ${advice}` };
@@ -128,8 +130,17 @@ function choose(view: MembersView, plan: Plan): Decision {
 const advice =
   'bring one of them back, or go on with the copy of one node by the annotation isthmus.network/recover: <node>';
 
-function replace(members: readonly string[], leaver: string, [newcomer = '']: readonly string[]): readonly string[] {
-  return [...members.filter((node) => node !== leaver), newcomer];
+function replace(members: readonly string[], leaver: string, newcomers: readonly string[]): readonly string[] {
+  return [...members.filter((node) => node !== leaver), ...newcomers.slice(0, 1)];
+}
+
+/** Servers that leaders still list, of nodes that are in the plan no more: they count for the majority. */
+function surplusOf({ reports, scheme }: MembersView, { members, clusters }: Plan): readonly string[] {
+  return databaseNames.flatMap((name) => {
+    const wanted = new Set(Object.values(members).map((address) => raftAddress(scheme, name, address)));
+    const listed = leaderOf(reports, name, clusters[name] ?? '')?.servers ?? [];
+    return listed.flatMap(({ address }) => (wanted.has(address) ? [] : [address]));
+  });
 }
 
 function explain(view: MembersView, plan: Plan, members: readonly string[]): string {

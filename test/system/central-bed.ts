@@ -190,7 +190,7 @@ export class CentralBed {
     await Promise.all(this.nodes.values().map((node) => node.kill()));
     for (const name of this.nodes.keys()) await this.kube.delete(nodes, { name });
     for (const name of [central, 'isthmus-ovn']) await this.kube.delete(configMaps, { namespace, name });
-    await this.kube.delete(leases, { namespace, name: central });
+    await this.kube.delete(leases, { namespace, name: 'isthmus-central' });
     await this.kube.close();
     rmSync(this.dir, { recursive: true, force: true });
   }
