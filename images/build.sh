@@ -2,14 +2,15 @@
 # build.sh [isthmus|isthmus-ovn] …   Builds the images, both by default, with docker, podman or buildah. An image whose inputs are the same is not built again.
 #   ENGINE    docker, podman or buildah; by default the first of them that works here
 #   BASE      image of Debian 13 that the build runs in; by default debian:trixie-slim, or one made from Debian's packages where no registry has it
-#   ARCHIVES  a folder: each image is written there, too, as NAME-VERSION.tar for `ctr images import`, `docker load` or `podman load`
+#   ARCHIVES  a folder: each image is written there, too, as NAME-TAG.tar for `ctr images import`, `docker load` or `podman load`
 set -euo pipefail
 cd "$(dirname "$0")/.."
 stop() { printf 'cannot build images: %s\n' "$*" >&2; exit 1; }
 say() { printf '%4d s  %s\n' "$SECONDS" "$*"; }
 leftovers=()
 trap 'rm -rf "${leftovers[@]}"' EXIT
-version=$(sed -n 's/^appVersion: *"\{0,1\}\([^"]*\)"\{0,1\}$/\1/p' charts/isthmus/Chart.yaml)
+chart_value() { sed -n "s|^ *$1: *\"\{0,1\}\([^\"]*\)\"\{0,1\}\$|\1|p" charts/isthmus/Chart.yaml; }
+version=$(chart_value appVersion)
 
 works() {
   command -v "$1" >/dev/null || return 1
@@ -70,13 +71,14 @@ make_base() {
 
 # --- images ----------------------------------------------------------------------------------------------------------
 declare -A dockerfile=([isthmus]=images/isthmus/Dockerfile [isthmus-ovn]=images/ovn/Dockerfile)
+declare -A tag=([isthmus]=$version [isthmus-ovn]=$(chart_value isthmus.network/ovn-image-tag))
 declare -A inputs=(
   [isthmus]='images package.json package-lock.json .npmrc lib proto central controller daemon interconnect speaker cli test/tools/go.mod test/tools/go.sum'
   [isthmus-ovn]='images/ovn images/unpack'
 )
 hash_inputs() {
   # shellcheck disable=SC2086
-  { echo "$version $(uname -m)"; find ${inputs[$1]} -type f ! -name '*.test.ts' ! -path 'images/authorities/*.crt' ! -path '*/node_modules/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-32
+  { echo "${tag[$1]} $(uname -m)"; find ${inputs[$1]} -type f ! -name '*.test.ts' ! -path 'images/authorities/*.crt' ! -path '*/node_modules/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-32
 }
 # The time of the last commit that changed them, and so the same for the same inputs.
 epoch_of() {
@@ -97,22 +99,23 @@ for name in "${@:-isthmus isthmus-ovn}"; do
   for image in $name; do
     [ -n "${dockerfile[$image]:-}" ] || stop "there is no image $image; there are isthmus and isthmus-ovn"
     hash=$(hash_inputs "$image")
-    if has_label "$image:$version" "$hash"; then
-      say "$image:$version: present"
+    name_tag=$image:${tag[$image]}
+    if has_label "$name_tag" "$hash"; then
+      say "$name_tag: present"
     else
       base=${base:-$(find_base)}
       epoch=$(epoch_of "$image")
-      say "$image:$version: building with $engine"
-      build --build-arg "BASE=$base" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=$version" --build-arg "INPUTS=$hash" \
-        -f "${dockerfile[$image]}" -t "$image:$version" .
-      say "$image:$version: built"
+      say "$name_tag: building with $engine"
+      build --build-arg "BASE=$base" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=${tag[$image]}" --build-arg "INPUTS=$hash" \
+        -f "${dockerfile[$image]}" -t "$name_tag" .
+      say "$name_tag: built"
     fi
     if [ -n "${ARCHIVES:-}" ]; then
       mkdir -p "$ARCHIVES"
-      file=$ARCHIVES/$image-$version.tar
+      file=$ARCHIVES/$image-${tag[$image]}.tar
       if [ "$(cat "$file.inputs" 2>/dev/null)" != "$hash" ]; then
         rm -f "$file" "$file.inputs"
-        archive "$image:$version" "$file" "$image:$version"
+        archive "$name_tag" "$file" "$name_tag"
         echo "$hash" >"$file.inputs"
       fi
       say "$file"

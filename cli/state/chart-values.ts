@@ -28,7 +28,10 @@ export const chartDefaults = {
   rbac: { admissionPolicy: true },
   controller: { replicas: 2, nodeSelector: { 'kubernetes.io/os': 'linux' } },
   daemon: { nodeSelector: { 'kubernetes.io/os': 'linux' }, cni: { confDir: '/etc/cni/net.d' } },
-  ovn: { central: { deploy: true, nodeSelector: { 'node-role.kubernetes.io/control-plane': '' } } },
+  ovn: {
+    central: { deploy: true, nodeSelector: { 'node-role.kubernetes.io/control-plane': '' } },
+    tls: { enabled: true },
+  },
   ovs: { deploy: true },
   interconnect: { enabled: false, hub: '', replicas: 2, gatewayNodeSelector: { 'ovn.kubernetes.io/ic-gw': 'true' } },
   hub: {
@@ -56,7 +59,10 @@ export const chartValues = z.object({
   rbac: z.strictObject({ admissionPolicy: z.boolean() }),
   controller: z.object({ replicas, nodeSelector: labels }),
   daemon: z.object({ nodeSelector: labels, cni: z.object({ confDir: z.string() }) }),
-  ovn: z.object({ central: z.object({ deploy: z.boolean(), nodeSelector: labels }) }),
+  ovn: z.object({
+    central: z.object({ deploy: z.boolean(), nodeSelector: labels }),
+    tls: z.object({ enabled: z.boolean() }),
+  }),
   ovs: z.object({ deploy: z.boolean() }),
   interconnect: z.object({ enabled: z.boolean(), hub: z.string(), replicas, gatewayNodeSelector: labels }),
   hub: z.object({

@@ -1,12 +1,13 @@
 /**
- * What is made from the schemas: the CRDs of the chart, docs/reference, the table of values in the chart's README.
+ * What is made from the sources: the CRDs of the chart, docs/reference, the table of values in the chart's README, the tag of the image with OVN.
  * `npm run generate` writes them; `--check` writes nothing and fails when one is stale. Everything here is a function of
- * lib/api and values.yaml: the same sources give the same bytes.
+ * lib/api, values.yaml and images/ovn: the same sources give the same bytes.
  */
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { renderAnnotationsPage } from './generate/annotations-page.ts';
 import { renderCrd } from './generate/crd.ts';
+import { withOvnImageTag } from './generate/ovn-image.ts';
 import { renderReferencePage } from './generate/reference-page.ts';
 import { withValuesTable } from './generate/values-table.ts';
 import { allKinds } from './kinds/all.ts';
@@ -22,11 +23,11 @@ export async function renderGenerated(): Promise<ReadonlyMap<string, string>> {
     files.set(`docs/reference/${kind.kind.toLowerCase()}.md`, renderReferencePage(kind));
   }
   files.set('docs/reference/annotations.md', renderAnnotationsPage());
-  const [readme, values] = await Promise.all([
-    readFile(join(root, chart, 'README.md'), 'utf8'),
-    readFile(join(root, chart, 'values.yaml'), 'utf8'),
-  ]);
-  files.set(`${chart}/README.md`, withValuesTable(readme, values));
+  const [readme, values, about] = await Promise.all(
+    ['README.md', 'values.yaml', 'Chart.yaml'].map((name) => readFile(join(root, chart, name), 'utf8')),
+  );
+  files.set(`${chart}/README.md`, withValuesTable(readme ?? '', values ?? ''));
+  files.set(`${chart}/Chart.yaml`, await withOvnImageTag(root, about ?? ''));
   return files;
 }
 

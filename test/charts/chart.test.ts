@@ -240,7 +240,7 @@ describe('rights', () => {
     const readers = roles.filter(({ rules }) => (rules as readonly Rule[]).some(isOfSecrets));
     for (const { kind, metadata, rules } of readers) {
       assert.equal(kind, 'Role', metadata.name);
-      assert.match(metadata.name, /^isthmus-(interconnect|hub|ovn-central|ovn-client|speaker-passwords)$/);
+      assert.match(metadata.name, /^isthmus-(central|interconnect|hub|ovn-client|speaker-passwords)$/);
       if (metadata.name !== 'isthmus-speaker-passwords') continue;
       for (const rule of rules as readonly Rule[]) assert.deepEqual(rule.resourceNames, ['isthmus-bgp-passwords']);
     }

@@ -16,7 +16,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
 {{- define "isthmus.ovnImage" -}}
-{{ .Values.ovnImage.repository }}:{{ .Values.ovnImage.tag | default .Chart.AppVersion }}
+{{ .Values.ovnImage.repository }}:{{ .Values.ovnImage.tag | default (index .Chart.Annotations "isthmus.network/ovn-image-tag") }}
 {{- end }}
 
 {{- /* Address for kubelet's probes of a process on the host network. */}}

@@ -115,7 +115,7 @@ export function judgeServiceProxy({ facts: { controllers } }: Question): Outcome
   );
   if (proxy !== undefined) return outcome(`DaemonSet ${proxy.namespace}/${proxy.name}`);
   const message =
-    'no DaemonSet of kube-proxy was found; Services are not served by Isthmus yet, and without them OVN’s databases are not found either';
+    'no DaemonSet of kube-proxy was found; Services are not served by Isthmus yet, and its programs find the API server by the Service kubernetes';
   const fix =
     'install kube-proxy; nothing where it runs as a program of the nodes (k3s, RKE2) or something else stands in for it';
   return outcome('', { warnings: [cause('ServiceProxyNotSeen', message, fix)] });

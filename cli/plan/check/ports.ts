@@ -40,7 +40,14 @@ export function portsOf(values: ChartValues): readonly OwnPort[] {
   };
   return [
     ...(ovn.central.deploy
-      ? [tcp(6641, "OVN's northbound database", central), tcp(6642, "OVN's southbound database", central)]
+      ? [
+          tcp(6641, "OVN's northbound database", central),
+          tcp(6642, "OVN's southbound database", central),
+          tcp(6643, "members of OVN's northbound database", central),
+          tcp(6644, "members of OVN's southbound database", central),
+          ...(ovn.tls.enabled ? [tcp(16_642, "OVN's southbound database, for nodes", central)] : []),
+          metricsOf(10_670, 'isthmus-central', central),
+        ]
       : []),
     metricsOf(10_660, 'isthmus-controller', controller.nodeSelector),
     metricsOf(10_665, 'isthmus-daemon', daemon.nodeSelector),

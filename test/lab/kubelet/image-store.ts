@@ -23,19 +23,19 @@ import { checkout } from '../layout.ts';
 import { run, tryRun, waitFor } from '../run.ts';
 import { cacheFolder } from '../tools.ts';
 
-const names = ['isthmus', 'isthmus-ovn'] as const;
-
 /** Where `images/build.sh` has written the images as files (ARCHIVES). */
 export function archiveFolder(): string {
   return cacheFolder('images');
 }
 
-/** The archives of the chart's own version. @throws Error that says how to make them */
+/** The archives of the chart's own images. @throws Error that says how to make them */
 function archives(): string[] {
-  const { appVersion } = parse(readFileSync(join(checkout, 'charts/isthmus/Chart.yaml'), 'utf8')) as {
+  const { appVersion, annotations } = parse(readFileSync(join(checkout, 'charts/isthmus/Chart.yaml'), 'utf8')) as {
     appVersion: string;
+    annotations: Readonly<Record<string, string>>;
   };
-  const files = names.map((name) => join(archiveFolder(), `${name}-${appVersion}.tar`));
+  const names = [`isthmus-${appVersion}`, `isthmus-ovn-${annotations['isthmus.network/ovn-image-tag'] ?? ''}`];
+  const files = names.map((name) => join(archiveFolder(), `${name}.tar`));
   const missing = files.find((file) => !existsSync(`${file}.inputs`));
   if (missing !== undefined)
     throw new Error(`there is no image ${missing}: run \`ARCHIVES=${archiveFolder()} make images\``);
