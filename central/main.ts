@@ -118,6 +118,7 @@ runRoom('central', async (signal, log) => {
                 nowMs: Date.now,
                 candidates: () => [...candidates.entries()].map(([, candidate]) => candidate),
                 map,
+                kept: () => member.plan,
                 told: () => clients.get(`${namespace}/${clientsName}`),
                 changed: (waiting) => changes.next(waiting),
               },

@@ -12,7 +12,7 @@ import { planClients } from '../plan/clients.ts';
 import { planMembers, type Candidate, type Decision, type MembersView } from '../plan/members.ts';
 import { planRequest, type Answer } from '../plan/requests.ts';
 import type { Scheme } from '../state/databases.ts';
-import type { Plan } from '../state/plan.ts';
+import { newestPlan, type Plan } from '../state/plan.ts';
 import { centralName, clientsName, recoverAnnotation, restoreAnnotation, type CentralMap } from '../watch/objects.ts';
 
 /** Between two looks that nothing asked for: times run out. */
@@ -33,6 +33,8 @@ export interface HolderOptions {
   readonly candidates: () => readonly Candidate[];
   /** Central's own ConfigMap; whoever reports makes it. */
   readonly map: () => CentralMap | undefined;
+  /** What this node followed last. */
+  readonly kept: () => Plan | undefined;
   /** The data of the clients' ConfigMap. */
   readonly told: () => Readonly<Record<string, string>> | undefined;
   /** Resolves when something may have changed. */
@@ -80,14 +82,19 @@ class Holder {
       await this.#write(map, map.plan, { status: 'the key `plan` cannot be read: mend it, or remove it' });
       return;
     }
-    if (map.plan !== undefined) this.#sinceMs = nowMs();
+    const kept = this.#options.kept();
+    // Others that followed a later plan know better.
+    const isLatest =
+      kept !== undefined && map.reports.values().every(({ generation }) => generation <= kept.generation);
+    const plan = newestPlan(map.plan, isLatest ? kept : undefined);
+    if (plan !== undefined) this.#sinceMs = nowMs();
     const view: MembersView = {
       scheme,
       replicas,
       replaceAfterMs,
       candidates: candidates(),
       reports: map.reports,
-      plan: map.plan,
+      plan,
       nowMs: nowMs(),
       withoutPlanSinceMs: this.#sinceMs,
     };
@@ -109,7 +116,7 @@ class Holder {
     const isRefused = 'refused' in answer;
     const message = isRefused ? answer.refused : answer.message;
     const annotations = { [recoverAnnotation]: null, [restoreAnnotation]: null };
-    await this.#write(map, isRefused ? map.plan : answer.plan, { message }, annotations);
+    await this.#write(map, isRefused ? undefined : answer.plan, { message }, annotations);
     log.info({ requests: map.requests, message }, isRefused ? 'request refused' : 'request taken');
     const subject = { apiVersion: 'v1', kind: 'ConfigMap', name: centralName, namespace, uid: map.uid };
     if (isRefused) events.record(subject, 'Warning', 'RequestRefused', message);

@@ -10,7 +10,7 @@ import { planRemoval } from '../plan/servers.ts';
 import type { Copy } from '../state/copy.ts';
 import { both, clientRemote, databaseNames, schemaNames } from '../state/databases.ts';
 import type { Both, DatabaseName, Scheme } from '../state/databases.ts';
-import type { Plan } from '../state/plan.ts';
+import { newestPlan, type Plan } from '../state/plan.ts';
 import type { Report, Reports } from '../state/report.ts';
 import { renderReport } from '../status/report.ts';
 import type { Backups, Copies } from '../watch/copies.ts';
@@ -92,10 +92,12 @@ export class Member {
     this.#copies = copies;
     this.#backups = await watch.backups();
     const objects = read();
-    const plan = newest(objects?.plan, this.#kept.plan);
+    const plan = newestPlan(objects?.plan, this.#kept.plan);
     this.#plan = plan;
     if (plan !== undefined) await this.#kept.keep(plan);
-    const reports = objects?.reports ?? new Map<string, Report>();
+    // What this node itself reported before it started says nothing of now.
+    const reports = new Map(objects?.reports);
+    reports.delete(node);
     const decisions = both((name) => planDatabase({ name, node, address, scheme, plan, copy: copies[name], reports }));
     this.#decisions = decisions;
     for (const name of databaseNames) await this.#tell(name, decisions[name], copies[name]);
@@ -163,10 +165,4 @@ export class Member {
       return instruction.verb === 'serve' && why === undefined && this.#copies?.[name].server?.isConnected === true;
     });
   }
-}
-
-/** The ConfigMap may have been lost, or be one of a backup of etcd. */
-function newest(told: Plan | undefined, kept: Plan | undefined): Plan | undefined {
-  if (told === undefined || kept === undefined) return told ?? kept;
-  return kept.generation > told.generation ? kept : told;
 }

@@ -32,10 +32,21 @@ function told(view: LocalView): string {
 }
 
 const led = (...servers: number[]): ReadonlyMap<string, Report> => new Map([['a1', member(1, servers)]]);
+
+/** The leader says that this one is none of its servers. */
+function takenOut(number: number): ReadonlyMap<string, Report> {
+  const leader = member(1, [1, 2]);
+  const databases = { ...leader.databases, nb: { ...leader.databases.nb, strangers: [idOf('nb', number)] } };
+  return new Map([['a1', { ...leader, databases }]]);
+}
+
 const founding: Plan = { ...planOf(1, 2, 3), clusters: {}, from: { nb: { copy: 'none' } } };
 
-test('nothing is done without a plan', () => {
-  assert.equal(told(view(1, undefined, clustered(1))), 'wait');
+test('nothing is made without a plan; a member goes on', () => {
+  assert.equal(told(view(1, undefined, { model: 'none' })), 'wait');
+  assert.equal(told(view(1, undefined, { model: 'standalone' })), 'wait');
+  assert.equal(told(view(1, undefined, clustered(1))), 'serve');
+  assert.equal(told(view(1, undefined, clustered(1), { address: '10.0.0.9' })), 'wait');
 });
 
 test('the founder makes the database once, from the copy that the plan names', () => {
@@ -72,9 +83,7 @@ test('a copy is put aside if it is another generation, or its server was taken o
   const plan = planOf(1, 2, 3);
   assert.equal(told(view(2, plan, clustered(2, cidOf('nb', 2)))), 'wipe');
   assert.equal(told(view(2, plan, { model: 'standalone' })), 'wipe');
-  const leader = member(1, [1, 2]);
-  const databases = { ...leader.databases, nb: { ...leader.databases.nb, strangers: [idOf('nb', 3)] } };
-  const reports = new Map([['a1', { ...leader, databases }]]);
+  const reports = takenOut(3);
   assert.equal(told(view(3, plan, clustered(3), { reports })), 'wipe');
   assert.equal(told(view(2, plan, clustered(2), { reports })), 'serve');
   // Not by a list alone: it may be older than this member.
@@ -88,11 +97,13 @@ test('a database that was overlooked is not put aside', () => {
   assert.match(decision.why ?? '', /isthmus\.network\/recover: a2/);
 });
 
-test('with another address it joins anew, where the others have the rows', () => {
+test('with another address it joins anew, once the others have taken out its former one', () => {
   const plan: Plan = { ...planOf(1, 2, 3), members: { ...planOf(1, 2, 3).members, a3: '10.0.0.9' } };
   const moved = { address: '10.0.0.9' };
   assert.equal(told(view(3, plan, clustered(3), moved)), 'wait');
-  assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: led(1, 2, 3) })), 'wipe');
+  // Reports of before all of them were lost say that one leads, too.
+  assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: led(1, 2, 3) })), 'wait');
+  assert.equal(told(view(3, plan, clustered(3), { ...moved, reports: takenOut(3) })), 'wipe');
   assert.equal(told(view(3, plan, { model: 'none' }, { ...moved, reports: led(1, 2) })), `join ${own(1)} ${own(2)}`);
 });
 

@@ -33,7 +33,7 @@ export interface LocalDecision {
 
 export function planDatabase(view: LocalView): LocalDecision {
   const { plan, name, node } = view;
-  if (plan === undefined) return wait('there is no plan yet: the holder of the Lease makes it');
+  if (plan === undefined) return goOnWithoutPlan(view);
   const cid = plan.clusters[name];
   const isMember = plan.members[node] !== undefined;
   if (cid === undefined) return found(view, plan);
@@ -47,6 +47,14 @@ export function planDatabase(view: LocalView): LocalDecision {
       `this node has a ${name} database of its own, while ${plan.founder} began with an empty one: delete it, or go on with it by the annotation isthmus.network/recover: ${node}`,
     );
   return { instruction: { verb: 'wipe' }, why: `its copy is not of generation ${plan.generation}` };
+}
+
+/** A member may have lost what it knows of the plan, and none of the rows. */
+function goOnWithoutPlan(view: LocalView): LocalDecision {
+  const { file } = view.copy;
+  const why = 'there is no plan yet: the holder of the Lease makes it';
+  const isMember = file.model === 'clustered' && file.cid !== undefined && file.address === ownRaft(view);
+  return isMember ? { instruction: { verb: 'serve' }, why } : wait(why);
 }
 
 function wait(why: string): LocalDecision {
@@ -82,9 +90,8 @@ function goOn(view: LocalView, cid: string): LocalDecision {
   if (server?.isConnected !== true && leader?.strangers?.includes(sid) === true)
     return { instruction: { verb: 'wipe' }, why: 'its server was taken out of the cluster' };
   if (file.model !== 'clustered' || file.address === ownRaft(view)) return { instruction: { verb: 'serve' } };
-  const why = `its copy belongs to the address ${file.address}`;
-  // With its cluster alive the rows are with the others.
-  return leader === undefined ? wait(`${why}, and no server leads`) : { instruction: { verb: 'wipe' }, why };
+  // The others have the rows only if they take out this server: what they reported may be older than the loss of all of them.
+  return wait(`its copy belongs to the address ${file.address}, which the leader has to take out first`);
 }
 
 function join(view: LocalView, { members }: Plan, cid: string): LocalDecision {

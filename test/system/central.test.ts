@@ -175,6 +175,16 @@ describe('three nodes', () => {
     assert.deepEqual(await bed.plan(), plan);
   });
 
+  test('a member that gets another address comes in anew with it', async () => {
+    const [first, moving, third] = nodes as [CentralNode, CentralNode, CentralNode];
+    await moving.kill();
+    const moved = bed.at(moving.name, '127.0.0.78');
+    moved.start();
+    nodes = [first, moved, third];
+    await bed.untilServing(nodes);
+    await assertRows();
+  });
+
   test('a Node that is gone is replaced by one that stands by', async () => {
     const [first, gone, third] = nodes as [CentralNode, CentralNode, CentralNode];
     const spare = await bed.node(4);

@@ -55,7 +55,14 @@ describe('bundles', () => {
     execFileSync(process.execPath, [join(root, 'images/bundle.ts'), out], { stdio: 'pipe' });
     const install = execFileSync(process.execPath, [join(out, 'install-cni.mjs'), '--help'], { encoding: 'utf8' });
     assert.match(install, /--bin-dir/);
-    for (const [program, ...args] of [['controller'], ['daemon'], ['interconnect'], ['speaker'], ['hub', 'serve']]) {
+    for (const [program, ...args] of [
+      ['central'],
+      ['controller'],
+      ['daemon'],
+      ['interconnect'],
+      ['speaker'],
+      ['hub', 'serve'],
+    ]) {
       const command = [join(out, `${program}.mjs`), ...args, '--help'];
       const help = execFileSync(process.execPath, command, { cwd: dir, encoding: 'utf8', stdio: 'pipe' });
       assert.match(help, /--metrics-address/, program);
