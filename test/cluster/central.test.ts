@@ -99,7 +99,7 @@ describe('OVN’s databases', () => {
     );
     assert.equal(new Set(addresses).size, burst, addresses.join(' '));
     await untilServed(3);
-    const list = ['ovn-nbctl', '--no-leader-only', '--bare', '--columns=name', 'find', 'Logical_Switch_Port'];
+    const list = ['ovn-nbctl', '--bare', '--columns=name', 'find', 'Logical_Switch_Port'];
     const ports = await system('exec', await podOn('n1', workload), '-c', 'nb', '--', ...list);
     assert.equal(
       ports.split('\n').filter((name) => name.startsWith(`demo.${burstName}`) || name.startsWith(burstName)).length,
