@@ -16,7 +16,7 @@ export function renderInstruction(instruction: Instruction): string {
     words.push(instruction.address, instruction.copy);
     if (instruction.backup !== undefined) words.push(instruction.backup);
   }
-  if (instruction.verb === 'join') words.push(instruction.address, ...instruction.remotes);
+  if (instruction.verb === 'join') words.push(instruction.address, instruction.cid, ...instruction.remotes);
   return words.map((word) => `${word}\n`).join('');
 }
 

@@ -108,7 +108,13 @@ test('with another address it joins anew, once the others have taken out its for
 });
 
 test('one that joins goes on while it is wanted', () => {
-  const file: DatabaseFile = { ...clustered(3), model: 'clustered', cid: undefined } as DatabaseFile;
+  const file: DatabaseFile = {
+    ...clustered(3),
+    model: 'clustered',
+    cid: undefined,
+    joins: cidOf('nb'),
+  } as DatabaseFile;
   assert.equal(told(view(3, planOf(1, 2, 3), file)), 'serve');
   assert.equal(told(view(3, planOf(1, 2, 4), file)), 'wipe');
+  assert.equal(told(view(3, { ...planOf(1, 2, 3), clusters: { nb: cidOf('nb', 2) } }, file)), 'wipe');
 });

@@ -11,7 +11,7 @@ import { leaderOf, type Reports } from '../state/report.ts';
 export type Instruction =
   | { readonly verb: 'wait' | 'serve' | 'wipe' }
   | { readonly verb: 'create'; readonly address: string; readonly copy: string; readonly backup?: string }
-  | { readonly verb: 'join'; readonly address: string; readonly remotes: readonly string[] };
+  | { readonly verb: 'join'; readonly address: string; readonly cid: string; readonly remotes: readonly string[] };
 
 export interface LocalView {
   readonly name: DatabaseName;
@@ -41,7 +41,7 @@ export function planDatabase(view: LocalView): LocalDecision {
   if (token === cid) return goOn(view, cid);
   if (!isMember && token !== 'joining') return wait('this node stands by');
   if (token === 'none') return join(view, plan, cid);
-  if (token === 'joining') return goOnJoining(view, plan);
+  if (token === 'joining') return goOnJoining(view, plan, cid);
   if (token === 'standalone' && plan.from[name]?.copy === 'none')
     return wait(
       `this node has a ${name} database of its own, while ${plan.founder} began with an empty one: delete it, or go on with it by the annotation isthmus.network/recover: ${node}`,
@@ -108,14 +108,13 @@ function join(view: LocalView, { members }: Plan, cid: string): LocalDecision {
     return { ...wait('its former server, whose disk is lost, has to be taken out first'), lost: former.sid };
   const remotes = servers.filter(({ isSilent }) => isSilent === undefined).map((server) => server.address);
   if (remotes.length === 0) return wait(`no server of the ${name} database answers its leader`);
-  return { instruction: { verb: 'join', address: ownRaft(view), remotes }, why: 'it joins' };
+  return { instruction: { verb: 'join', address: ownRaft(view), cid, remotes }, why: 'it joins' };
 }
 
-/** Its servers may have gone before one took it in: others are there to be asked. */
-function goOnJoining(view: LocalView, { members }: Plan): LocalDecision {
+function goOnJoining(view: LocalView, { members }: Plan, cid: string): LocalDecision {
   const { file } = view.copy;
   const isWanted = members[view.node] === view.address;
-  const isOwn = file.model === 'clustered' && file.address === ownRaft(view);
+  const isOwn = file.model === 'clustered' && file.address === ownRaft(view) && file.joins === cid;
   if (!isWanted || !isOwn) return { instruction: { verb: 'wipe' }, why: 'it joined under another plan' };
   return { instruction: { verb: 'serve' }, why: 'it joins' };
 }

@@ -37,6 +37,8 @@ export type DatabaseFile =
       readonly address: string;
       /** Undefined before a cluster took it in. */
       readonly cid: string | undefined;
+      /** The cluster that is to take it in: it answers to no other, such as one of a generation before at the same addresses. */
+      readonly joins?: string | undefined;
     };
 
 export interface Copy {

@@ -52,7 +52,16 @@ export class Copies {
     // Under a server that runs, a file is what the server says; one that was taken away from under it is none.
     if (server !== undefined && mark !== undefined) {
       const { sid, cid, address, isJoining } = server;
-      return { file: { model: 'clustered', sid, address, cid: isJoining ? undefined : cid }, server };
+      return {
+        file: {
+          model: 'clustered',
+          sid,
+          address,
+          cid: isJoining ? undefined : cid,
+          ...(isJoining ? { joins: cid } : {}),
+        },
+        server,
+      };
     }
     const known = this.#known.get(name);
     if (known !== undefined && known.mark === mark) return { file: known.file, server };

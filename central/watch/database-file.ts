@@ -41,5 +41,9 @@ export function parseRecord(path: string, text: string): DatabaseFile {
   const [sid, address] = [member('server_id'), member('local_address')];
   if (sid === undefined || address === undefined)
     throw new UnreadableDatabase(`${path} has no server_id or no local_address: it is no member of a cluster`);
-  return { model: 'clustered', sid, address, cid: member('cluster_id') };
+  const cid = member('cluster_id');
+  // Only a file that no cluster took in names servers to ask.
+  return text.includes('"remote_addresses":[')
+    ? { model: 'clustered', sid, address, cid: undefined, joins: cid }
+    : { model: 'clustered', sid, address, cid };
 }
