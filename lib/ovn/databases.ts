@@ -46,10 +46,13 @@ export interface DatabaseSettings {
   readonly ovnKey: string | undefined;
 }
 
+/** A frozen member is left for another within three times this. */
+const probeIntervalMs = 3000;
+
 /** How the databases are reached. */
 export interface Databases {
   /** For `openOvsdb`. Undefined where no server of this database is named. */
-  at(name: DatabaseName): Pick<OvsdbOptions, 'remotes' | 'tls'> | undefined;
+  at(name: DatabaseName): Pick<OvsdbOptions, 'remotes' | 'tls' | 'probeIntervalMs'> | undefined;
   /** As they are now, for messages. */
   remotes(name: DatabaseName): readonly string[];
   close(): Promise<void>;
@@ -89,7 +92,7 @@ export async function findDatabases({ settings, client, namespace, signal, log }
   const own = tls === undefined && isSecured ? await followCredentials(common) : undefined;
   const files = tls ?? own?.files;
   return {
-    at: (name) => ({ remotes: () => servers[name], ...(files && { tls: files }) }),
+    at: (name) => ({ remotes: () => servers[name], probeIntervalMs, ...(files && { tls: files }) }),
     remotes: (name) => servers[name],
     async close() {
       await Promise.all([addresses.stop(), own?.close()]);

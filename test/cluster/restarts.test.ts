@@ -11,6 +11,7 @@ describe('pods of Isthmus deleted under a thousand packets a second', () => {
 
   for (const [workload, kind] of [
     ['isthmus-controller', 'deployment'],
+    ['isthmus-central', 'daemonset'],
     ['isthmus-daemon', 'daemonset'],
     ['isthmus-speaker', 'daemonset'],
     ['isthmus-interconnect', 'deployment'],

@@ -26,6 +26,10 @@ test('an uninstalled cluster has its nodes as they were, and can be installed ag
     assert.doesNotMatch(await on('nft', 'list', 'tables'), /isthmus/);
     assert.equal(await on('ls', '-A', '/etc/cni/net.d'), '');
     assert.equal(await on('ls', '-A', '/opt/cni/bin'), '');
+    await waitFor(
+      'keys to be gone',
+      async () => (await on('find', '/run', '-name', '*.key')) === '' || 'there are some',
+    );
     assert.match(await on('ip', 'route', 'show', 'default'), /via 172\.30\.0\.1 dev up0/);
     assert.doesNotMatch(await on('ip', 'route', 'show', 'table', 'all'), /ovn0|br-/);
     assert.match(await lab.kubectl(cluster, ['get', 'node', node.name, '--no-headers']), /NotReady/);

@@ -31,6 +31,9 @@ import { decodeResults } from './transact/results.ts';
 
 /** A connection that was in sync for less than this did not last: the waits between attempts go on growing. */
 const lastingMs = 5000;
+/** Members of a cluster elect a leader within a second or two; for so long they are asked often. */
+const electionMs = 5000;
+const electionPauseMs = 100;
 
 interface Waiter {
   resolve(): void;
@@ -129,17 +132,24 @@ class MirroringClient implements OvsdbClient {
     const backoff = new Backoff();
     const { signal } = this.#closing;
     let next = 0;
+    /** Since when members answer and none of them leads. */
+    let leaderlessAt: number | undefined;
     while (!signal.aborted) {
       let reason: Error | undefined;
+      let isLeaderless = false;
       const remotes = this.#currentRemotes();
       for (let tried = 0; tried < remotes.length && !signal.aborted; tried++) {
         reason = await this.#connect(remotes[next++ % remotes.length] as Remote);
+        isLeaderless ||= reason instanceof OvsdbConnectionLost && reason.isElsewhere;
         if (this.#syncedAt !== undefined) break;
       }
-      if (this.#syncedAt !== undefined && performance.now() - this.#syncedAt > lastingMs) backoff.reset();
+      const now = performance.now();
+      if (this.#syncedAt !== undefined && now - this.#syncedAt > lastingMs) backoff.reset();
+      leaderlessAt = isLeaderless && this.#syncedAt === undefined ? (leaderlessAt ?? now) : undefined;
       this.#syncedAt = undefined;
       this.#enter('disconnected', signal.aborted ? this.#closedError() : reason);
-      await pause(backoff.next(), signal);
+      const isElection = leaderlessAt !== undefined && now - leaderlessAt < electionMs;
+      await pause(isElection ? electionPauseMs : backoff.next(), signal);
     }
     this.#options.signal?.removeEventListener('abort', this.#onAbort);
     for (const waiter of this.#waiters.splice(0)) waiter.reject(this.#closedError());

@@ -14,10 +14,16 @@ export class OvsdbConnectionLost extends OvsdbError {
   readonly retry = 'backoff';
   /** Whether the request had been handed to the socket, so that it may have taken effect. */
   readonly sent: boolean;
+  /** The server answered and is not the one to stay with: another member of its cluster leads, or is being elected. */
+  readonly isElsewhere: boolean;
 
-  constructor(message: string, options: { readonly sent?: boolean; readonly cause?: unknown } = {}) {
+  constructor(
+    message: string,
+    options: { readonly sent?: boolean; readonly isElsewhere?: boolean; readonly cause?: unknown } = {},
+  ) {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.sent = options.sent ?? false;
+    this.isElsewhere = options.isElsewhere ?? false;
   }
 }
 

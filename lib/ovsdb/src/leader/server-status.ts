@@ -40,13 +40,13 @@ export class ServerStatus {
     if (method !== 'update' || params[0] !== monitorId) return;
     for (const { before, after } of rows(params[1])) {
       if (after?.['name'] === this.#rule.database) this.#judge(after);
-      else if (after === undefined && before?.['name'] === this.#rule.database) this.#leave('has dropped it');
+      else if (after === undefined && before?.['name'] === this.#rule.database) this.#leave('has dropped it', false);
     }
   }
 
   #takeDump(dump: unknown): void {
     const row = rows(dump).find(({ after }) => after?.['name'] === this.#rule.database)?.after;
-    if (row === undefined) this.#leave('does not have it');
+    if (row === undefined) this.#leave('does not have it', false);
     else this.#judge(row);
   }
 
@@ -57,9 +57,9 @@ export class ServerStatus {
       this.#leave('is not the leader of its cluster');
   }
 
-  #leave(why: string): void {
+  #leave(why: string, isElsewhere = true): void {
     this.#session.end(
-      new OvsdbConnectionLost(`server is of no use for ${this.#rule.database}: it ${why}`, { sent: true }),
+      new OvsdbConnectionLost(`server is of no use for ${this.#rule.database}: it ${why}`, { sent: true, isElsewhere }),
     );
   }
 }
