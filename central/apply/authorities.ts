@@ -3,8 +3,9 @@
  * everything the other's does not: `members` for the servers, raft and those that may write every row; `chassis` for nodes, which may write
  * their own. In: the Secret. Out: both sets, told when they change. Every program beside the databases reads it; the one that leads renews.
  */
+import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isKubeError, KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
+import { KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { secrets } from '../../lib/kube/resources.ts';
 import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
@@ -97,7 +98,7 @@ export class Authorities {
         isMade = true;
       } catch (error) {
         signal.throwIfAborted();
-        if (!isKubeError(error)) throw error;
+        if (!(error instanceof Error)) throw error;
         log.warn(
           { secret: authoritySecret, error: error.message },
           'no authorities of OVN’s databases yet, trying again',
@@ -106,6 +107,13 @@ export class Authorities {
       }
     }
     await this.#secret.synced;
+    // The mirror may have begun with the Secret as the chart made it.
+    if (this.of('members').length > 0) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const stop = this.#secret.subscribe(() => this.of('members').length > 0 && resolve());
+    await Promise.race([promise, once(signal, 'abort')]);
+    stop();
+    signal.throwIfAborted();
   }
 }
 
@@ -124,8 +132,14 @@ async function ensure({ client, namespace, nowMs }: AuthoritiesOptions): Promise
       await client.patch(secrets, name, 'merge', { metadata: { resourceVersion }, data });
     }
   } catch (error) {
-    if (!(error instanceof KubeApiError && error.status === 409)) throw error;
+    if (!(error instanceof KubeApiError && error.status === 409)) throw orGone(error, authoritySecret);
   }
+}
+
+/** What the API server says of a Secret that somebody deleted, in the words of those who have to mend it. */
+export function orGone(error: unknown, secret: string): unknown {
+  if (!(error instanceof KubeApiError && error.status === 403)) return error;
+  return new Error(`the Secret ${secret} is gone, and only the chart may make it: helm upgrade does`, { cause: error });
 }
 
 /** As the chart makes it. */

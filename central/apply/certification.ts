@@ -31,7 +31,9 @@ export interface CertificationOptions {
 /** Between two looks at how old certificates are, and at the row that somebody may have changed. */
 const roundMs = 30_000;
 /** While something is not there yet. */
-const retryMs = 500;
+const waitMs = 500;
+/** After something failed. */
+const retryMs = 5000;
 /** For the southbound database to answer. */
 const answerMs = 10_000;
 const daemonAccount = 'isthmus-daemon';
@@ -56,13 +58,13 @@ export async function certify(options: CertificationOptions, signal: AbortSignal
   });
   let isSigning = false;
   while (!signal.aborted) {
-    let isDone = false;
+    let pauseMs = retryMs;
     try {
       await options.authorities.renew();
       await publishCredentials(options);
       if (!isSigning) await signer.start();
       isSigning = true;
-      isDone = await openPort(options, signal);
+      pauseMs = (await openPort(options, signal)) ? roundMs : waitMs;
     } catch (error) {
       if (signal.aborted) break;
       if (!(error instanceof Error)) throw error;
@@ -72,7 +74,7 @@ export async function certify(options: CertificationOptions, signal: AbortSignal
         'certificates are not as they should be, trying again',
       );
     }
-    await sleep(isDone ? roundMs : retryMs, undefined, { signal }).catch(() => undefined);
+    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
   }
   await signer.close();
 }

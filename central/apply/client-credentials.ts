@@ -10,7 +10,7 @@ import { clientSecret, databaseKeys, databasesConfigMap } from '../../lib/ovn/da
 import { isSignedBy, issueWithKey } from '../../lib/pki/certificate.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { bundleOf, isDue, signerOf } from '../plan/authorities.ts';
-import type { Authorities } from './authorities.ts';
+import { orGone, type Authorities } from './authorities.ts';
 import { memberDays } from './credentials.ts';
 
 export interface ClientCredentialsOptions {
@@ -42,8 +42,13 @@ async function publishClient({ client, namespace, authorities, log, nowMs }: Cli
   const wanted = { name: clientName, usages: ['client'], dnsNames: [], days: memberDays } as const;
   const own = isGood ? { certificate, key } : await issueWithKey(signer, wanted, nowMs());
   const data = encodeSecret({ 'ca.crt': bundle, 'tls.crt': own.certificate, 'tls.key': own.key });
-  if (present !== undefined) await client.patch(secrets, name, 'merge', { data });
-  else await client.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data });
+  const body = { apiVersion: 'v1', kind: 'Secret', metadata: name, type: 'Opaque', data };
+  try {
+    if (present !== undefined) await client.patch(secrets, name, 'merge', { data });
+    else await client.create(secrets, body);
+  } catch (error) {
+    throw orGone(error, clientSecret);
+  }
   log.info({ secret: clientSecret }, 'certificate for clients of OVN’s databases issued');
 }
 
@@ -53,6 +58,7 @@ function isFresh(certificate: string, signer: Parameters<typeof isSignedBy>[1], 
 
 async function publishAuthorities({ client, namespace, authorities, nowMs }: ClientCredentialsOptions): Promise<void> {
   const bundle = bundleOf(authorities.of('chassis'), nowMs());
+  if (bundle === '') return;
   const name = { namespace, name: databasesConfigMap };
   const present = await orAbsent(client.get(configMaps, name));
   const data = { [databaseKeys.chassisAuthorities]: bundle };

@@ -23,7 +23,7 @@ export interface SignerOptions {
   readonly namespace: string;
   /** Name of the daemons' ServiceAccount, in the same namespace. */
   readonly serviceAccount: string;
-  readonly authorities: Pick<Authorities, 'of'>;
+  readonly authorities: Pick<Authorities, 'of' | 'subscribe'>;
   readonly requests: Reflector<RequestFacts>;
   readonly hasNode: (name: string) => boolean;
   readonly signal: AbortSignal;
@@ -47,13 +47,14 @@ export class Signer {
 
   /** Begins with what is waiting already. @throws errors of the API server */
   async start(): Promise<void> {
-    const { client, namespace, requests } = this.#options;
+    const { client, namespace, authorities, requests } = this.#options;
     const record = await orAbsent(client.get(configMaps, { namespace, name: chassisConfigMap }));
     this.#certified = new Map(Object.entries((record?.['data'] ?? {}) as Readonly<Record<string, string>>));
     requests.subscribe(({ key, after }) => {
       if (after === undefined || after.isAnswered) this.#answered.delete(key);
       this.#request();
     });
+    authorities.subscribe(() => this.#request());
     this.#request();
   }
 
@@ -76,8 +77,7 @@ export class Signer {
       if (signal.aborted) return;
       if (facts.isAnswered || this.#answered.has(facts.name)) continue;
       try {
-        await this.#answer(facts);
-        this.#answered.add(facts.name);
+        if (await this.#answer(facts)) this.#answered.add(facts.name);
       } catch (error) {
         if (!isKubeError(error)) throw error;
         // Somebody deleted it, or a newer leader answered it.
@@ -91,14 +91,18 @@ export class Signer {
     }
   }
 
-  async #answer(facts: RequestFacts): Promise<void> {
+  /** False where nobody can sign now. */
+  async #answer(facts: RequestFacts): Promise<boolean> {
     const { authorities, namespace, serviceAccount, hasNode, log, nowMs } = this.#options;
     const verified = await verifyRequest(facts.request);
     const judgement = judge(
       { ...facts, chassis: verified?.name },
       { daemon: `system:serviceaccount:${namespace}:${serviceAccount}`, certified: this.#certified, hasNode },
     );
-    if (judgement.verdict === 'deny' || verified === undefined) return await this.#deny(facts, judgement);
+    if (judgement.verdict === 'deny' || verified === undefined) {
+      await this.#deny(facts, judgement);
+      return true;
+    }
     const { node, chassis } = judgement;
     const signer = signerOf(authorities.of('chassis'), nowMs());
     if (signer === undefined) {
@@ -106,7 +110,7 @@ export class Signer {
         { request: facts.name, node },
         'no valid authority for chassis; look at the Secret isthmus-ovn-authorities',
       );
-      return;
+      return false;
     }
     await this.#record(node, chassis);
     const wanted = {
@@ -121,6 +125,7 @@ export class Signer {
       await this.#write(facts.name, 'approval', { conditions: [condition('Approved', `chassis of node ${node}`)] });
     await this.#write(facts.name, 'status', { certificate: Buffer.from(certificate).toString('base64') });
     log.info({ request: facts.name, node, chassis }, 'chassis certified');
+    return true;
   }
 
   async #deny({ name, isApproved, username, node }: RequestFacts, judgement: Judgement): Promise<void> {

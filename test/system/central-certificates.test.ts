@@ -21,7 +21,8 @@ import { ChassisAccess } from '../../daemon/apply/chassis-access.ts';
 import { configMaps, secrets } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { findDatabases } from '../../lib/ovn/databases.ts';
-import { createKey, createRequest } from '../../lib/pki/certificate.ts';
+import { CredentialFiles } from '../../lib/ovn/credential-files.ts';
+import { createKey, createRequest, issueWithKey, validityOf } from '../../lib/pki/certificate.ts';
 import { createLogger } from '../../lib/run/logger.ts';
 import { freePorts } from '../../lib/testing-ports.ts';
 import { checkout } from '../lab/layout.ts';
@@ -145,8 +146,8 @@ interface NodeAccess {
   readonly tls: TlsFiles;
 }
 
-async function openNode(node: string, chassis: string): Promise<NodeAccess> {
-  const folder = join(dir, `${node}-${chassis}`, 'tls');
+async function openNode(node: string, chassis: string, place = `${node}-${chassis}`): Promise<NodeAccess> {
+  const folder = join(dir, place, 'tls');
   const access = await ChassisAccess.open({
     client: await bed.inPod('isthmus-daemon', node),
     node,
@@ -254,6 +255,22 @@ test('a daemon may ask this signer only, and nobody but a daemon gets anything o
     const [condition] = status.conditions ?? [];
     return (condition?.type === 'Denied' && /only system:serviceaccount/.test(condition.message)) || 'not yet';
   });
+});
+
+test('a certificate that ran out while the node was off is followed by another one', async () => {
+  const day = 24 * 60 * 60 * 1000;
+  const [signer] = authorities.of('chassis');
+  assert.ok(signer !== undefined);
+  const old = Date.now() - 40 * day;
+  const wanted = { name: 'chassis-1', usages: ['client'], dnsNames: [], days: 30 } as const;
+  const { key, certificate } = await issueWithKey(signer, wanted, old);
+  const files = new CredentialFiles(join(dir, 'n1-off', 'tls'));
+  await files.write({ 'ca.crt': signer.certificate, 'tls.crt': certificate, 'tls.key': key });
+  const node = await openNode('n1', 'chassis-1', 'n1-off');
+  await untilCertified(node);
+  const renewed = await files.read('tls.crt');
+  assert.ok(validityOf(renewed ?? '').notAfterMs > Date.now() + 29 * day);
+  assert.notEqual(await files.read('tls.key'), key);
 });
 
 test('authorities that were lost are made anew, and everybody gets new certificates', async () => {
