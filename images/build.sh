@@ -74,7 +74,7 @@ declare -A dockerfile=([isthmus]=images/isthmus/Dockerfile [isthmus-ovn]=images/
 declare -A tag=([isthmus]=$version [isthmus-ovn]=$(chart_value isthmus.network/ovn-image-tag))
 declare -A inputs=(
   [isthmus]='images package.json package-lock.json .npmrc lib proto central controller daemon interconnect speaker cli test/tools/go.mod test/tools/go.sum'
-  [isthmus-ovn]='images/ovn images/unpack'
+  [isthmus-ovn]='images/ovn images/sbom images/unpack'
 )
 hash_inputs() {
   # shellcheck disable=SC2086

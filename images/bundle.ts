@@ -1,9 +1,9 @@
 /**
  * Bundles each program of Isthmus into one file below `dist/isthmus` (or the folder given), with what cannot be bundled beside it: native
- * addons and .proto files. `images/isthmus/Dockerfile` copies that folder to /opt/isthmus. Run on the architecture of
+ * addons and .proto files; `dist/packages.list` names what is in them. `images/isthmus/Dockerfile` copies that folder to /opt/isthmus. Run on the architecture of
  * the image: the addons of this checkout's node_modules are taken.
  */
-import { cp, mkdir, rm } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { build } from 'esbuild';
 
@@ -27,8 +27,9 @@ const addonPackages = [...addons, `@koromix/koffi-linux-${process.arch}`, 'node-
 
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
-await build({
+const { metafile } = await build({
   absWorkingDir: root,
+  metafile: true,
   entryPoints: Object.entries(programs).map(([name, path]) => ({ in: path, out: name })),
   outdir: out,
   outExtension: { '.js': '.mjs' },
@@ -51,4 +52,20 @@ for (const name of addonPackages) {
   // What lies nested in an addon is type declarations only.
   const isWanted = (path: string) => !path.slice(from.length).startsWith('/node_modules');
   await cp(from, join(out, 'node_modules', name), { recursive: true, filter: isWanted });
+}
+await writeFile(join(out, '..', 'packages.list'), await listPackages(Object.keys(metafile.inputs)));
+
+/** For images/sbom: npm packages that are in a bundle or beside it, and Node.js itself. */
+async function listPackages(paths: readonly string[]): Promise<string> {
+  const bundled = paths.flatMap((path) => /^(.*node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1] ?? []);
+  const folders = new Set([...bundled, ...addonPackages.map((name) => join('node_modules', name))]);
+  const lines = [...folders].map(async (folder) => {
+    const text = await readFile(join(root, folder, 'package.json'), 'utf8');
+    const { name, version } = JSON.parse(text) as { readonly name: string; readonly version: string };
+    return `pkg:npm/${name.replace('@', '%40')}@${version} ${name} ${version}`;
+  });
+  const node = process.version.slice(1);
+  return (
+    [...new Set([...(await Promise.all(lines)), `pkg:generic/node@${node} node ${node}`])].sort().join('\n') + '\n'
+  );
 }

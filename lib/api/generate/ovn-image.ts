@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 /** As in images/build.sh. */
-const inputs = ['images/ovn', 'images/unpack'];
+const inputs = ['images/ovn', 'images/sbom', 'images/unpack'];
 const key = 'isthmus.network/ovn-image-tag';
 
 /** Chart.yaml with the tag in its annotations. @throws where it has no such annotation */
