@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planDatabase, type LocalDecision } from '../plan/local.ts';
 import { planRemoval } from '../plan/servers.ts';
-import type { Copy } from '../state/copy.ts';
+import { waitsForScheme, type Copy } from '../state/copy.ts';
 import { both, clientRemote, databaseNames, schemaNames } from '../state/databases.ts';
 import type { Both, DatabaseName, Scheme } from '../state/databases.ts';
 import { newestPlan, type Plan } from '../state/plan.ts';
@@ -79,10 +79,14 @@ export class Member {
     return this.#plan?.members[this.#options.node] !== undefined;
   }
 
-  /** A stand-by needs nothing; a member serves. */
+  /** A stand-by needs nothing; a member serves. While TLS is switched on or off it can serve only after all others have come as far. */
   get isReady(): boolean {
     if (this.#plan === undefined) return false;
-    return !this.isMember || databaseNames.every((name) => this.#copies?.[name].server?.isConnected === true);
+    if (!this.isMember) return true;
+    return databaseNames.every((name) => {
+      const copy = this.#copies?.[name];
+      return copy?.server?.isConnected === true || (copy !== undefined && waitsForScheme(copy, this.#options.scheme));
+    });
   }
 
   /** One look and what follows of it. @returns until the next, in milliseconds */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planMembers, type MembersView } from './members.ts';
-import { addressOf, candidate, cidOf, empty, member, planOf, viewOf } from './testing-reports.ts';
+import { addressOf, candidate, cidOf, empty, idOf, member, planOf, viewOf } from './testing-reports.ts';
+import { both } from '../state/databases.ts';
 import type { Plan } from '../state/plan.ts';
-import type { Report } from '../state/report.ts';
+import type { DatabaseReport, Report } from '../state/report.ts';
 
 /** The members that a view leads to. */
 function members(view: MembersView): string {
@@ -152,5 +153,36 @@ describe('members', () => {
       members: { a1: '10.0.0.9' },
     });
     assert.equal(addressOf(1), plan.members['a1']);
+  });
+
+  test('TLS switched off: once all members wait, the copy that was written last begins anew', () => {
+    /** Its servers are those of before, and none runs. */
+    const stopped = (number: number, writtenMs: number): Report => {
+      const before = member(number);
+      return {
+        ...before,
+        databases: both((name): DatabaseReport => ({
+          model: 'clustered',
+          cid: cidOf(name),
+          sid: idOf(name, number),
+          address: before.databases[name].address ?? '',
+          writtenMs,
+        })),
+      };
+    };
+    const off = { plan, scheme: 'tcp' } as const;
+    const waits = /waits until a2, a3 listens by tcp/;
+    assertSame(viewOf({ ...three, a1: stopped(1, 5) }, off), waits);
+    const all = { a1: stopped(1, 5), a2: stopped(2, 7), a3: stopped(3, 6) };
+    assertSame(viewOf(all, { plan }), /0 of 3 members serve/);
+    const next = planMembers(viewOf(all, off)).plan;
+    const from = { nb: { copy: cidOf('nb') }, sb: { copy: cidOf('sb') } };
+    assert.deepEqual(next, { ...plan, generation: 2, founder: 'a2', from, clusters: {} });
+    // One that is down cannot be waited for.
+    const candidates = [candidate(1), candidate(2), candidate(3, 3_599_000)];
+    const without = planMembers(viewOf({ ...three, a1: stopped(1, 8), a2: stopped(2, 7) }, { ...off, candidates }));
+    assert.equal(without.plan?.founder, 'a1');
+    const alone = planMembers(viewOf({ a1: stopped(1, 5) }, { scheme: 'tcp', plan: planOf(1) })).plan;
+    assert.deepEqual([alone?.generation, alone?.founder, alone?.members], [2, 'a1', { a1: '10.0.0.1' }]);
   });
 });

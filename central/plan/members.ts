@@ -44,7 +44,7 @@ export function planMembers(view: MembersView): Decision {
     if (isHopeless && missing.length === databaseNames.length) return found(view, generation + 1);
     return { plan, status: `waits for ${founder} to make ${missing.join(' and ')} of generation ${generation}` };
   }
-  return moveSole(view, plan) ?? moveMember(view, plan) ?? choose(view, plan);
+  return moveScheme(view, plan) ?? moveSole(view, plan) ?? moveMember(view, plan) ?? choose(view, plan);
 }
 
 function found(view: MembersView, generation: number): Decision {
@@ -62,6 +62,40 @@ function grow(view: MembersView, plan: Plan): Plan {
   return withMembers(view, plan, [plan.founder, ...newcomers.slice(0, count - 1)]);
 }
 
+/**
+ * TLS was switched on or off: a server that listens by the other scheme is none of its cluster, and waits. Once all do, one of them begins anew. What
+ * the cluster agreed on is in the copy that was written last, since the last majority had it.
+ */
+function moveScheme(view: MembersView, plan: Plan): Decision | undefined {
+  const { reports, candidates, scheme } = view;
+  const former: Scheme = scheme === 'ssl' ? 'tcp' : 'ssl';
+  const hasFormer = (node: string): boolean =>
+    databaseNames.every((name) => {
+      const { cid, address } = reports.get(node)?.databases[name] ?? {};
+      return cid === plan.clusters[name] && address?.startsWith(`${former}:`) === true;
+    });
+  const writtenMs = (node: string): number =>
+    Math.min(...databaseNames.map((name) => reports.get(node)?.databases[name].writtenMs ?? 0));
+  const all = Object.keys(plan.members).filter(hasFormer);
+  const [founder, ...others] = all
+    .filter((node) => writtenMs(node) > 0)
+    .toSorted((a, b) => writtenMs(b) - writtenMs(a));
+  if (founder === undefined) return undefined;
+  const ready = new Set(candidates.filter((one) => one.notReadySinceMs === undefined).map(({ name }) => name));
+  const late = all.filter((node) => node !== founder && !others.includes(node) && ready.has(node));
+  if (late.length > 0) return { plan, status: `waits until ${late.join(', ')} listens by ${scheme}, too` };
+  const report = reports.get(founder) as Report;
+  return {
+    plan: beginAnew(plan, founder, report, { ...plan.members, [founder]: report.address }),
+    status: `the databases are to listen by ${scheme} instead of ${former}: ${founder} begins anew with its rows`,
+  };
+}
+
+function beginAnew({ generation }: Plan, founder: string, report: Report, members: Plan['members']): Plan {
+  const from = { nb: sourceOf(report, 'nb'), sb: sourceOf(report, 'sb') };
+  return { generation: generation + 1, founder, from, clusters: {}, members };
+}
+
 /** Whose node has another address is a cluster of one with the rows of before: nobody is there to join. */
 function moveSole(view: MembersView, plan: Plan): Decision | undefined {
   const [node = '', ...others] = Object.keys(plan.members);
@@ -69,13 +103,7 @@ function moveSole(view: MembersView, plan: Plan): Decision | undefined {
   if (others.length > 0 || report === undefined || report.address === plan.members[node]) return undefined;
   const isHere = databaseNames.every((name) => report.databases[name].cid === plan.clusters[name]);
   if (!isHere) return { plan, status: `${node} has another address, ${report.address}, and not the databases` };
-  const moved: Plan = {
-    generation: plan.generation + 1,
-    founder: node,
-    from: { nb: sourceOf(report, 'nb'), sb: sourceOf(report, 'sb') },
-    clusters: {},
-    members: { [node]: report.address },
-  };
+  const moved = beginAnew(plan, node, report, { [node]: report.address });
   return { plan: moved, status: `${node} has the address ${report.address} now: its databases move to it` };
 }
 

@@ -1,5 +1,7 @@
 /** What a node has of a database: the file, and what its server says. Values only. */
 
+import type { Scheme } from './databases.ts';
+
 /** A server of a raft cluster as another one lists it. */
 export interface ListedServer {
   /** The first digits of its id, as cluster/status shows them. */
@@ -45,10 +47,17 @@ export interface Copy {
   readonly file: DatabaseFile;
   /** Undefined while none answers. */
   readonly server: Server | undefined;
+  /** Of the file, in milliseconds since 1970. */
+  readonly writtenMs?: number | undefined;
 }
 
 /** What a file holds, in the words of the instruction `create`: `none`, `standalone`, `joining` or the id of its cluster. */
 export function tokenOf(file: DatabaseFile): string {
   if (file.model !== 'clustered') return file.model;
   return file.cid ?? 'joining';
+}
+
+/** Whether it belongs to a server that listens by the other scheme. */
+export function waitsForScheme({ file }: Copy, scheme: Scheme): boolean {
+  return file.model === 'clustered' && !file.address.startsWith(`${scheme}:`);
 }

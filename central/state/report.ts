@@ -19,6 +19,8 @@ export interface DatabaseReport {
   readonly joining?: true;
   readonly connected?: true;
   readonly role?: 'leader' | 'follower' | 'candidate';
+  /** When the file was last written, in milliseconds since 1970. Only while no server has it. */
+  readonly writtenMs?: number;
   /** Of the leader only, as is what follows: of two that say they lead, the later one does. */
   readonly term?: number;
   readonly servers?: readonly ReportedServer[];

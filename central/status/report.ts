@@ -27,7 +27,7 @@ export function renderReport({ address, generation, copies, lost, backups, repor
 
 function renderDatabase(
   name: DatabaseName,
-  { file, server }: Copy,
+  { file, server, writtenMs }: Copy,
   lost: string | undefined,
   reports: Reports,
 ): DatabaseReport {
@@ -41,6 +41,7 @@ function renderDatabase(
     address,
     ...(server?.isConnected === true ? { connected: true } : {}),
     ...(server === undefined ? {} : { role: server.role }),
+    ...(server === undefined && writtenMs !== undefined ? { writtenMs } : {}),
     ...(server?.role === 'leader' && server.isConnected ? ofLeader(name, server, reports) : {}),
     ...gone,
   };

@@ -48,7 +48,7 @@ export class Copies {
   async #copy(name: DatabaseName): Promise<Copy> {
     const server = await this.#server(name);
     const path = join(this.#folders.dataDir, `${name}.db`);
-    const mark = await markOf(path);
+    const { mark, writtenMs } = await markOf(path);
     // Under a server that runs, a file is what the server says; one that was taken away from under it is none.
     if (server !== undefined && mark !== undefined) {
       const { sid, cid, address, isJoining } = server;
@@ -64,10 +64,10 @@ export class Copies {
       };
     }
     const known = this.#known.get(name);
-    if (known !== undefined && known.mark === mark) return { file: known.file, server };
+    if (known !== undefined && known.mark === mark) return { file: known.file, server, writtenMs };
     const file = await readDatabaseFile(path);
     if (mark !== undefined) this.#known.set(name, { mark, file });
-    return { file, server };
+    return { file, server, writtenMs };
   }
 
   async #server(name: DatabaseName): Promise<Server | undefined> {
@@ -77,12 +77,13 @@ export class Copies {
   }
 }
 
-async function markOf(path: string): Promise<string | undefined> {
+/** Without values where there is no file. */
+async function markOf(path: string): Promise<{ readonly mark?: string; readonly writtenMs?: number }> {
   try {
     const { ino, size, mtimeMs } = await stat(path);
-    return `${ino} ${size} ${mtimeMs}`;
+    return { mark: `${ino} ${size} ${mtimeMs}`, writtenMs: mtimeMs };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
     throw error;
   }
 }

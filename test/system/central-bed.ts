@@ -55,6 +55,8 @@ export class CentralNode {
   readonly name: string;
   readonly address: string;
   readonly dir: string;
+  /** Taken up with the next start. */
+  scheme: 'tcp' | 'ssl' = 'tcp';
   readonly #flags: readonly string[];
   readonly #programs = new Map<Part, ChildProcess>();
 
@@ -76,7 +78,7 @@ export class CentralNode {
   }
 
   remote(port: number): string {
-    return `tcp:${hostOf(this.address)}:${port}`;
+    return `${this.scheme}:${hostOf(this.address)}:${port}`;
   }
 
   start(which: readonly Part[] = parts): void {
@@ -133,7 +135,9 @@ export class CentralNode {
   #spawn(part: Part): ChildProcess {
     const script = join(root, 'images/ovn/run-ovn');
     const quiet = ['-vconsole:info', '-vsyslog:off'];
-    const listen = (port: number): string => `--remote=p${this.remote(port).replace(/^tcp:(.*):(\d+)$/, 'tcp:$2:$1')}`;
+    const listen = (port: number): string => `--remote=p${this.scheme}:${port}:${hostOf(this.address)}`;
+    const files = Object.entries({ 'private-key': 'tls.key', certificate: 'tls.crt', 'ca-cert': 'ca.crt' });
+    const tls = this.scheme === 'ssl' ? files.map(([flag, file]) => `--${flag}=${join(this.run, 'tls', file)}`) : [];
     const member = (name: 'nb' | 'sb', port: number): string[] => [
       'sh',
       script,
@@ -143,13 +147,14 @@ export class CentralNode {
       this.run,
       name,
       listen(port),
+      ...tls,
       ...quiet,
     ];
     const commands: Record<Part, string[]> = {
-      central: [process.execPath, join(root, 'central/main.ts'), ...this.#flags],
+      central: [process.execPath, join(root, 'central/main.ts'), `--scheme=${this.scheme}`, ...this.#flags],
       nb: member('nb', 6641),
       sb: member('sb', 6642),
-      northd: ['sh', script, 'northd', this.run, ...quiet],
+      northd: ['sh', script, 'northd', this.run, ...tls, ...quiet],
     };
     const log = openSync(join(this.dir, `${part}.log`), 'a');
     // Whatever ends it takes its children with it, as the end of a container does.
@@ -211,9 +216,9 @@ export class CentralBed {
       node: name,
       identity: name,
       address,
-      scheme: 'tcp',
       'data-dir': join(this.dir, name, 'data'),
       'run-dir': join(this.dir, name, 'run'),
+      'tls-dir': join(this.dir, name, 'run/tls'),
       'node-selector': `${selector}=${this.#name}`,
       kubeconfig: this.#kubeconfig,
       'metrics-address': `${hostOf(address)}:10670`,
@@ -274,7 +279,7 @@ export class CentralBed {
             ['sb', 'OVN_Southbound'],
           ] as const) {
             const status = node.control(name, 'cluster/status', database);
-            const count = status.slice(status.indexOf('Servers:')).match(/ at tcp:/g)?.length;
+            const count = status.slice(status.indexOf('Servers:')).match(/ at (?:tcp|ssl):/g)?.length;
             if (!status.includes('Status: cluster member') || count !== which.length)
               throw new Error(`${node.name} ${name}: ${status}`);
           }

@@ -265,6 +265,20 @@ describe('three nodes', () => {
     await assertRows();
   });
 
+  test('TLS is switched on, and off again', async () => {
+    for (const scheme of ['ssl', 'tcp'] as const) {
+      // One after the other, as a DaemonSet replaces its pods.
+      for (const node of nodes) {
+        await node.kill();
+        node.scheme = scheme;
+        node.start();
+        await until(`${node.name} is ready`, () => node.ready());
+      }
+      await bed.untilServing(nodes);
+    }
+    await assertRows();
+  });
+
   test('a backup is restored', async () => {
     const node = nodes[1] as CentralNode;
     const known = (await bed.report(node))?.backups ?? [];
@@ -274,8 +288,9 @@ describe('three nodes', () => {
     const client = await bed.client(nodes);
     await insert(client, 'after-the-backup');
     await client.close();
+    const before = await bed.plan();
     await bed.annotate({ 'isthmus.network/restore': `${node.name}/${time}` });
-    await until('another generation', async () => (await bed.plan())?.generation === 3);
+    await until('another generation', async () => (await bed.plan())?.generation === (before?.generation ?? 0) + 1);
     await bed.untilServing(nodes);
     await assertRows();
     const reader = await bed.client(nodes);
