@@ -132,7 +132,7 @@ describe('a cluster by itself', () => {
     const installation = goodInstallation();
     Object.assign(installation.rollouts[1] ?? {}, { ready: 1 });
     const why = 'container daemon: ImagePullBackOff: Back-off pulling image "isthmus:0.1.0"';
-    const pod = { name: 'isthmus-daemon-x7', component: 'isthmus-daemon', node: 'n2', isReady: false };
+    const pod = { name: 'isthmus-daemon-x7', component: 'isthmus-daemon', node: 'n2', isReady: false, images: [] };
     installation.pods.push({ ...pod, isEnding: false, isPassing: false, why });
     Object.assign(installation.nodes[1] ?? {}, { conditions: [] });
     matches(t, 'installed-not', renderInstalled(installedOf(installation), plain));

@@ -30,6 +30,8 @@ export interface RolloutPod {
   readonly why: string;
   /** Every start passes through it. */
   readonly isPassing: boolean;
+  /** Of its containers: the name in the pod's spec, and what the node has by it. Those that have not started are left out. */
+  readonly images: readonly { readonly name: string; readonly id: string }[];
 }
 
 export interface NodeReport {

@@ -52,6 +52,23 @@ describe('pods', () => {
     assert.deepEqual(why({ phase: 'Failed', reason: 'Evicted', message: 'disk' }), ['failed: Evicted: disk', false]);
   });
 
+  it('have the images that their nodes have by the names in their spec', () => {
+    const spec = {
+      nodeName: 'n1',
+      containers: [
+        { name: 'a', image: 'isthmus:1' },
+        { name: 'b', image: 'isthmus:1' },
+      ],
+    };
+    const containerStatuses = [
+      { name: 'b', image: 'another/name:1', imageID: 'sha256:1' },
+      { name: 'a', imageID: '', state: { waiting: {} } },
+    ];
+    assert.deepEqual(parsePod(raw({ spec, status: { containerStatuses } })).images, [
+      { name: 'isthmus:1', id: 'sha256:1' },
+    ]);
+  });
+
   it('that crash say the last thing they said', () => {
     const waiting = { reason: 'CrashLoopBackOff', message: 'back-off 10s' };
     const crash = (terminated: object) => why(container({ state: { waiting }, lastState: { terminated } }));

@@ -80,8 +80,14 @@ function rollout(
   };
 }
 
+interface PodSpec {
+  readonly nodeName?: string;
+  readonly containers?: readonly { readonly name: string; readonly image: string }[];
+}
+
 interface ContainerStatus {
   readonly name: string;
+  readonly imageID?: string;
   readonly ready?: boolean;
   readonly state?: {
     readonly waiting?: { readonly reason?: string; readonly message?: string };
@@ -112,16 +118,26 @@ interface Reason {
 }
 
 export function parsePod(raw: RawObject): RolloutPod {
+  const spec = (raw['spec'] ?? {}) as PodSpec;
   const status = (raw['status'] ?? {}) as PodStatus;
   const { name, labels, deletionTimestamp } = raw.metadata;
   return {
     name,
     component: labels?.[componentLabel] ?? '',
-    node: ((raw['spec'] ?? {}) as { readonly nodeName?: string }).nodeName ?? '',
+    node: spec.nodeName ?? '',
     isReady: status.conditions?.some(({ type, status: is }) => type === 'Ready' && is === 'True') === true,
     isEnding: deletionTimestamp !== undefined,
     ...reasonOf(name, status),
+    images: imagesOf(spec, status),
   };
+}
+
+function imagesOf({ containers = [] }: PodSpec, { containerStatuses = [] }: PodStatus): RolloutPod['images'] {
+  const ids = new Map(containerStatuses.map(({ name, imageID = '' }) => [name, imageID]));
+  return containers.flatMap(({ name, image }) => {
+    const id = ids.get(name) ?? '';
+    return id === '' ? [] : [{ name: image, id }];
+  });
 }
 
 function reasonOf(pod: string, status: PodStatus): Reason {

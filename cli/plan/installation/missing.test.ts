@@ -52,7 +52,14 @@ describe('what an installation lacks', () => {
   });
 
   it('names the pods that keep a workload from being ready', () => {
-    const pod = { component: 'isthmus-daemon', node: 'n2', isReady: false, isEnding: false, isPassing: false };
+    const pod = {
+      component: 'isthmus-daemon',
+      node: 'n2',
+      isReady: false,
+      isEnding: false,
+      isPassing: false,
+      images: [],
+    };
     const found = lacks((all) => {
       Object.assign(rollout(all, 'isthmus-daemon'), { ready: 1 });
       all.pods.push(
@@ -69,6 +76,24 @@ describe('what an installation lacks', () => {
       'Pod d-2 on n2: is ending',
       'Pod d-4: cannot be scheduled: 0/2 nodes',
     ]);
+  });
+
+  it('the image that a node has by the name of another one', () => {
+    const pod = { component: 'isthmus-daemon', isReady: true, isEnding: false, isPassing: false, why: '' };
+    const found = (ids: readonly string[], architectures: readonly string[] = []) =>
+      lacks((all) => {
+        for (const [at, id] of ids.entries())
+          all.pods.push({ ...pod, name: `d-${at}`, node: `n${at + 1}`, images: [{ name: 'isthmus:1', id }] });
+        for (const [at, name] of architectures.entries())
+          Object.assign(all.nodes[at]?.labels ?? {}, { 'kubernetes.io/arch': name });
+      });
+    const [right, wrong] = ['registry/isthmus@sha256:0123456789abcdef', 'sha256:ffffffffffffffff'];
+    assert.deepEqual(found([right, right]), []);
+    assert.deepEqual(found([wrong, right, right]), [
+      'Image isthmus:1: is sha256:ffffffffffff on n1 and sha256:0123456789ab on n2, n3: ' +
+        'pull it again where it is the wrong one, and delete the pods there',
+    ]);
+    assert.deepEqual(found([right, wrong], ['amd64', 'arm64']), []);
   });
 
   it('nodes that the daemon is to run on, by its own word and by kubelet’s', () => {

@@ -4,6 +4,7 @@ import { defaultSubnet, joinSubnet, networkReadyReason } from '../../../lib/api/
 import { plural } from '../../render/units.ts';
 import type { Installation, NodeReport, Rollout, RolloutPod } from '../../state/installation.ts';
 import { conditionOf } from '../../state/snapshot.ts';
+import { otherImages } from './images.ts';
 
 export interface Missing {
   /** `DaemonSet isthmus-daemon`. */
@@ -34,6 +35,7 @@ export function missingOf(installation: Installation): readonly Missing[] {
     ...rollouts.flatMap((rollout) => missingOfRollout(rollout, installation.pods)),
     ...noNodes(installation),
     ...nodesOf(installation).flatMap(missingOfNode),
+    ...otherImages(installation),
     ...[defaultSubnet, joinSubnet].flatMap((name) => missingOfSubnet(name, installation)),
   ];
 }
