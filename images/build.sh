@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# build.sh [isthmus|isthmus-ovn] …   Builds the images, both by default, with docker, podman or buildah. An image whose inputs are the same is not built again.
+# build.sh [isthmus|isthmus-ovn|coredns|agnhost] …   Builds the images, the first two by default, with docker, podman or buildah. An image whose
+#   inputs are the same is not built again. The last two are for labs: their programs are those of test/setup/setup.sh.
 #   ENGINE    docker, podman or buildah; by default the first of them that works here
 #   BASE      image of Debian 13 that the build runs in; by default debian:trixie-slim, or one made from Debian's packages where no registry has it
 #   ARCHIVES  a folder: each image is written there, too, as NAME-TAG.tar for `ctr images import`, `docker load` or `podman load`
@@ -70,12 +71,22 @@ make_base() {
 }
 
 # --- images ----------------------------------------------------------------------------------------------------------
-declare -A dockerfile=([isthmus]=images/isthmus/Dockerfile [isthmus-ovn]=images/ovn/Dockerfile)
-declare -A tag=([isthmus]=$version [isthmus-ovn]=$(chart_value isthmus.network/ovn-image-tag))
+declare -A dockerfile=(
+  [isthmus]=images/isthmus/Dockerfile [isthmus-ovn]=images/ovn/Dockerfile
+  [coredns]=test/upstream/coredns/Dockerfile [agnhost]=test/upstream/agnhost/Dockerfile
+)
+declare -A tag=(
+  [isthmus]=$version [isthmus-ovn]=$(chart_value isthmus.network/ovn-image-tag)
+  [coredns]=$(sed -n 's|.*github.com/coredns/coredns v||p' test/upstream/go.mod) [agnhost]=lab
+)
 declare -A inputs=(
   [isthmus]='images package.json package-lock.json .npmrc lib proto central controller daemon interconnect speaker cli test/tools/go.mod test/tools/go.sum'
   [isthmus-ovn]='images/ovn images/sbom images/unpack'
+  [coredns]='test/upstream/coredns test/upstream/go.mod test/upstream/go.sum'
+  [agnhost]='test/upstream/agnhost test/upstream/coredns test/upstream/go.mod test/upstream/go.sum'
 )
+# What the build finds files in.
+context_of() { case $1 in isthmus | isthmus-ovn) echo . ;; *) test/setup/setup.sh tools-path ;; esac; }
 hash_inputs() {
   # shellcheck disable=SC2086
   { echo "${tag[$1]} $(uname -m)"; find ${inputs[$1]} -type f ! -name '*.test.ts' ! -path 'images/authorities/*.crt' ! -path '*/node_modules/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-32
@@ -97,7 +108,7 @@ done
 base=
 for name in "${@:-isthmus isthmus-ovn}"; do
   for image in $name; do
-    [ -n "${dockerfile[$image]:-}" ] || stop "there is no image $image; there are isthmus and isthmus-ovn"
+    [ -n "${dockerfile[$image]:-}" ] || stop "there is no image $image; there are isthmus, isthmus-ovn, coredns and agnhost"
     hash=$(hash_inputs "$image")
     name_tag=$image:${tag[$image]}
     if has_label "$name_tag" "$hash"; then
@@ -107,7 +118,7 @@ for name in "${@:-isthmus isthmus-ovn}"; do
       epoch=$(epoch_of "$image")
       say "$name_tag: building with $engine"
       build --build-arg "BASE=$base" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=${tag[$image]}" --build-arg "INPUTS=$hash" \
-        -f "${dockerfile[$image]}" -t "$name_tag" .
+        -f "${dockerfile[$image]}" -t "$name_tag" "$(context_of "$image")"
       say "$name_tag: built"
     fi
     if [ -n "${ARCHIVES:-}" ]; then

@@ -23,6 +23,7 @@ import { startControlPlane } from './control-plane.ts';
 import { takeDown } from './down.ts';
 import { directoriesOf, healLab } from './heal.ts';
 import { homeOfHub, makeTokens, startHub } from './hub.ts';
+import { applyDns } from './kubelet/dns.ts';
 import { imageStore } from './kubelet/image-store.ts';
 import { makeMachine, waitForNodes } from './kubelet/machine.ts';
 import { startLan } from './lan.ts';
@@ -181,6 +182,7 @@ async function startMachines(
   const kube = await startControlPlane(cluster);
   try {
     say(`${cluster.name}: Kubernetes API`);
+    await applyDns(cluster);
     const images = await store;
     await Promise.all(cluster.nodes.map((node) => makeMachine(lab, cluster, node, images)));
     await waitForNodes(kube, cluster);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes a bare Debian machine with Node 20, npm, Go and gcc ready for the lab and the tests. Every part looks first whether its
-# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|ovn-<version>] …
-# (packages, modules, tools and shim by default; cluster: what a lab of kubelets needs besides)
+# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|conformance|ovn-<version>] …
+# (packages, modules, tools and shim by default; cluster: what a lab of kubelets needs besides; conformance: Kubernetes' own tests)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -10,7 +10,12 @@ packages=(ovn-central ovn-host ovn-ic ovn-ic-db openvswitch-switch frr bird2 gob
 programs=(kube-apiserver kube-controller-manager kubectl helm gobgpd gobgp cnitool bandwidth loopback portmap tuning)
 cluster_packages=(buildah debootstrap iptables util-linux)
 cluster_programs=(kubelet kube-proxy kube-scheduler)
+# Of the module test/upstream, each from its package.
+declare -A upstream=([coredns]=./coredns [agnhost]=k8s.io/kubernetes/test/images/agnhost
+  [ginkgo]=github.com/onsi/ginkgo/v2/ginkgo [e2e.test]=k8s.io/kubernetes/test/e2e)
 kubernetes=v1.34.4
+version=k8s.io/component-base/version
+kubernetes_flags="-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=34"
 
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/isthmus
 started=${EPOCHREALTIME/./}
@@ -95,7 +100,9 @@ setup_cluster() {
   setup_packages
   install_packages "${cluster_packages[@]}"
   setup_programs 'kubelet and its like' 'five minutes on two cores' clusters.go "${cluster_programs[@]}"
+  setup_upstream 'CoreDNS' 'two minutes on two cores' coredns
 }
+setup_conformance() { setup_upstream "Kubernetes' own tests" 'fifteen minutes on two cores' agnhost ginkgo e2e.test; }
 
 # setup_programs WHAT DURATION FILE NAME…: FILE imports the programs
 setup_programs() {
@@ -117,17 +124,38 @@ build_programs() {
   for name in kube-apiserver kubectl; do
     if [ -x "${KUBEBUILDER_ASSETS:-/nonexistent}/$name" ]; then ln -s "$KUBEBUILDER_ASSETS/$name" "$next/$name"; skip="$skip $name"; fi
   done
-  local version=k8s.io/component-base/version wanted=() path
+  local wanted=() path
   for path in $(sed -n 's/^\t_ "\(.*\)"$/\1/p' "test/tools/$file"); do
     case "$skip " in *" ${path##*/} "*) ;; *) wanted+=("$path") ;; esac
   done
   # Helm takes the Kubernetes it renders for from its build, and from an untagged build something ancient.
   local helm=helm.sh/helm/v3/pkg/chartutil.k8sVersion
   (cd test/tools && CGO_ENABLED=0 with_progress "$log" go build -v -trimpath -o "$next/" \
-    -ldflags "-s -w -X $version.gitVersion=$kubernetes -X $version.gitMajor=1 -X $version.gitMinor=34 -X ${helm}Major=1 -X ${helm}Minor=34" "${wanted[@]}") ||
+    -ldflags "$kubernetes_flags -X ${helm}Major=1 -X ${helm}Minor=34" "${wanted[@]}") ||
     { tail -20 "$log" >&2; rm -rf "$next"; stop 'go build of the tools failed (see above)'; }
   mkdir -p "$folder"
   mv -f "$next"/* "$folder/"; rm -rf "$next" "$log"
+}
+
+# setup_upstream WHAT DURATION NAME…
+setup_upstream() {
+  local what=$1 duration=$2 folder id name wanted=(); folder=$(tools_path); shift 2
+  id=$( (cd test/upstream && cat go.mod go.sum coredns/main.go && go version && echo "$kubernetes_flags") | sha256sum | cut -c1-16)
+  for name in "$@"; do [ "$(cat "$folder/$name.inputs" 2>/dev/null)" = "$id" ] || wanted+=("$name"); done
+  if [ ${#wanted[@]} = 0 ]; then say "$what: present"; return; fi
+  say "$what: building (once; $duration)"
+  for name in "${wanted[@]}"; do
+    build_upstream "$folder" "$name" || stop "go build of $name failed (see above)"
+    echo "$id" >"$folder/$name.inputs"
+  done
+  say "$what: built"
+}
+build_upstream() {
+  local folder=$1 name=$2 log build=(build); log=$(mktemp)
+  [ "$name" != e2e.test ] || build=(test -c)
+  (cd test/upstream && CGO_ENABLED=0 with_progress "$log" go "${build[@]}" -v -trimpath -ldflags "$kubernetes_flags" \
+    -o "$folder/$name.new" "${upstream[$name]}") || { tail -20 "$log" >&2; return 1; }
+  mv -f "$folder/$name.new" "$folder/$name"; rm -f "$log"
 }
 
 # --- CNI shim --------------------------------------------------------------------------------------------------------
@@ -174,8 +202,9 @@ for part in "$@"; do
     tools-path) tools_path ;;
     cache) echo "$cache" ;;
     cluster) setup_cluster ;;
+    conformance) setup_conformance ;;
     ovn-*) setup_tree "${part#ovn-}" ;;
     base-*=*) setup_base "${part#base-}" ;;
-    *) stop "setup.sh knows packages, modules, tools, shim, tools-path, cache, cluster and ovn-<version>, not $part" ;;
+    *) stop "setup.sh knows packages, modules, tools, shim, tools-path, cache, cluster, conformance and ovn-<version>, not $part" ;;
   esac
 done

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { containerdConfig } from '../containerd.ts';
 import { proxyKubeconfig } from '../control-plane.ts';
 import type { ClusterLayout, NodeLayout } from '../layout.ts';
+import { clusterDomain, dnsAddress } from './dns.ts';
 
 /** File in the node's folder → text. Paths within are those of the node's own machine (box.sh). */
 export function nodeFiles(cluster: ClusterLayout, node: NodeLayout): Readonly<Record<string, string>> {
@@ -40,7 +41,8 @@ function kubeletConfig(cluster: ClusterLayout, node: NodeLayout): object {
       x509: { clientCAFile: join(cluster.dir, 'pki/ca.crt') },
     },
     authorization: { mode: 'Webhook' },
-    clusterDomain: 'cluster.local',
+    clusterDNS: [dnsAddress(cluster)],
+    clusterDomain,
     resolvConf: join(node.dir, 'resolv.conf'),
     // The disk is the whole machine's: how full it is says nothing of this node.
     evictionHard: { 'memory.available': '1Mi', 'nodefs.available': '0%', 'imagefs.available': '0%' },

@@ -22,23 +22,27 @@ import { busyboxImage } from '../cri/image.ts';
 import { checkout } from '../layout.ts';
 import { run, tryRun, waitFor } from '../run.ts';
 import { cacheFolder } from '../tools.ts';
+import { dnsVersion } from './dns.ts';
 
 /** Where `images/build.sh` has written the images as files (ARCHIVES). */
 export function archiveFolder(): string {
   return cacheFolder('images');
 }
 
-/** The archives of the chart's own images. @throws Error that says how to make them */
+/** The archives of the chart's own images and CoreDNS. @throws Error that says how to make them */
 function archives(): string[] {
   const { appVersion, annotations } = parse(readFileSync(join(checkout, 'charts/isthmus/Chart.yaml'), 'utf8')) as {
     appVersion: string;
     annotations: Readonly<Record<string, string>>;
   };
-  const names = [`isthmus-${appVersion}`, `isthmus-ovn-${annotations['isthmus.network/ovn-image-tag'] ?? ''}`];
+  const names = [
+    `isthmus-${appVersion}`,
+    `isthmus-ovn-${annotations['isthmus.network/ovn-image-tag'] ?? ''}`,
+    `coredns-${dnsVersion()}`,
+  ];
   const files = names.map((name) => join(archiveFolder(), `${name}.tar`));
   const missing = files.find((file) => !existsSync(`${file}.inputs`));
-  if (missing !== undefined)
-    throw new Error(`there is no image ${missing}: run \`ARCHIVES=${archiveFolder()} make images\``);
+  if (missing !== undefined) throw new Error(`there is no image ${missing}: run \`make cluster-setup\``);
   return files;
 }
 
