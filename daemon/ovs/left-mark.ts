@@ -1,6 +1,6 @@
 /**
  * Files beside the switch's database, and beside OVN's databases where this node has them, by which their pods know when they end that the node was
- * given back: then they take with them what only a node of Isthmus has (`images/ovn/run-ovn`, `central/apply/departure.ts`).
+ * given back: then they take with them what only a node of Isthmus has (`images/ovn/run-switch`, `central/apply/departure.ts`).
  */
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -34,6 +34,19 @@ export async function loseNothing(context: TestContext, user: User, act: () => P
 }
 
 async function tryOnce(context: TestContext, user: User, act: () => Promise<unknown>): Promise<void> {
+  const results = await flowDuring(context, user, act);
+  assert.ok(
+    results.every(({ sent, received }) => sent === received),
+    'packets were lost',
+  );
+}
+
+/** The same packets, some of which may be lost. @returns what came of them, within the cluster and to the other one */
+export async function flowDuring(
+  context: TestContext,
+  user: User,
+  act: () => Promise<unknown>,
+): Promise<readonly FlowResult[]> {
   const ways = ['east', 'west'];
   const stops: (() => Promise<FlowResult>)[] = [];
   for (const to of ways) stops.push(await startFlow(user, to));
@@ -45,12 +58,8 @@ async function tryOnce(context: TestContext, user: User, act: () => Promise<unkn
   await sleep(calmMs);
   const results = await Promise.all(stops.map((stop) => stop()));
   if (failure !== undefined) throw failure.error;
-  const said = results.map((result, at) => `east to ${ways[at] ?? ''}: ${say(result)}`);
-  for (const line of said) context.diagnostic(line);
-  assert.ok(
-    results.every(({ sent, received }) => sent === received),
-    said.join('; '),
-  );
+  for (const [at, result] of results.entries()) context.diagnostic(`east to ${ways[at] ?? ''}: ${say(result)}`);
+  return results;
 }
 
 /** @returns ends the packets, and what came of them */

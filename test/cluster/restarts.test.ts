@@ -1,10 +1,13 @@
-/** What a restart of each workload costs the pods: nothing, as long as the switch runs. */
+/** What a restart of each workload costs the pods: nothing, as long as the switch runs; and the time of its pod where that is replaced. */
+import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
-import { loseNothing } from './flow.ts';
+import { flowDuring, loseNothing } from './flow.ts';
 import { namespace, User } from './user.ts';
 
 const home = 'east';
+/** What kubelet takes to replace a pod, and Open vSwitch to start. */
+const switchPatienceMs = 10_000;
 
 describe('pods of Isthmus deleted under a thousand packets a second', () => {
   const user = new User(openLab());
@@ -24,4 +27,17 @@ describe('pods of Isthmus deleted under a thousand packets a second', () => {
         await user.untilRolledOut(home, `${kind}/${workload}`);
       });
     });
+  it('isthmus-ovs of one node: the next switch goes on with the flows of the one before', async (context) => {
+    const which = ['-l', 'app.kubernetes.io/name=isthmus-ovs', '--field-selector', 'spec.nodeName=n1'];
+    const system = (...argv: readonly string[]): Promise<string> => user.lab.kubectl(home, ['-n', namespace, ...argv]);
+    const results = await flowDuring(context, user, async () => {
+      await system('delete', 'pod', ...which, '--wait');
+      await system('wait', 'pod', ...which, '--for=condition=Ready', '--timeout=60s');
+    });
+    for (const { gapsMs } of results)
+      assert.ok((gapsMs[0] ?? 0) < switchPatienceMs, `nothing came for ${gapsMs[0]} ms`);
+    const pod = (await system('get', 'pod', ...which, '-o', 'name')).trim();
+    assert.doesNotMatch(await system('logs', pod, '-c', 'ovs-vswitchd'), /run-switch: .*flows/);
+    await user.untilWell();
+  });
 });

@@ -146,8 +146,9 @@ describe('install-cni', () => {
   });
 });
 
-describe('run-ovn', () => {
+describe('run-ovn and run-switch', () => {
   const script = join(root, 'images/ovn/run-ovn');
+  const ofSwitch = join(root, 'images/ovn/run-switch');
   const schema = schemaFile('vswitch');
 
   test('makes a database, serves it again as it was', async () => {
@@ -189,7 +190,7 @@ describe('run-ovn', () => {
     const vsctl = ['--no-wait', '--timeout=10', `--db=unix:${socket}`];
     const get = [...vsctl, 'get', 'Open_vSwitch', '.'];
     await during(script, database, () =>
-      during(script, vswitchd, async () => {
+      during(ofSwitch, vswitchd, async () => {
         const type = await untilSucceeds('ovs-vsctl', [...get, 'external_ids:ovn-bridge-datapath-type']);
         assert.equal(type.trim(), 'netdev');
         // Only ovs-vswitchd itself writes it.
@@ -210,9 +211,9 @@ describe('run-ovn', () => {
     ];
     const vswitchd = ['vswitchd', `unix:${socket}`, 'netdev', ...switchFiles, '-vconsole:off', '-vsyslog:off'];
     const leave = (...what: readonly string[]): number | null =>
-      spawnSync(script, ['leave', ...what], { env: ovnEnvironment() }).status;
+      spawnSync(ofSwitch, ['leave', ...what], { env: ovnEnvironment() }).status;
     await during(script, database, () =>
-      during(script, vswitchd, async () => {
+      during(ofSwitch, vswitchd, async () => {
         await untilSucceeds('ovs-appctl', [`--target=${join(rundir, 'ovs-vswitchd.ctl')}`, 'version']);
         assert.equal(leave('vswitchd', rundir), 0);
         assert.equal(leave('database', rundir, file), 0);
@@ -229,10 +230,15 @@ describe('run-ovn', () => {
     );
   });
 
-  test('refuses what it does not know', () => {
-    const { status, stderr } = spawnSync(script, ['ovsdb'], { encoding: 'utf8' });
-    assert.equal(status, 2);
-    assert.match(stderr, /"ovsdb" is not database, member, northd, vswitchd or leave/);
+  test('refuse what they do not know', () => {
+    for (const [program, known] of [
+      [script, 'database, member, northd, ready or relay'],
+      [ofSwitch, 'vswitchd, controller, ready or leave'],
+    ] as const) {
+      const { status, stderr } = spawnSync(program, ['ovsdb'], { encoding: 'utf8' });
+      assert.equal(status, 2);
+      assert.match(stderr, new RegExp(`"ovsdb" is not ${known}`));
+    }
   });
 });
 

@@ -13,10 +13,11 @@ import { measurements as add } from './add.bench.ts';
 import { measurements as idle } from './idle.bench.ts';
 import { measurements as kept } from './kept.bench.ts';
 import type { Measurement, NodeBed, NodeRow } from './measurement.ts';
+import { measurements as ofSwitch } from './switch.bench.ts';
 
 const topology = join(import.meta.dirname, 'one-node.yaml');
 const only = process.env['ONLY'] ?? '';
-const all: readonly Measurement[] = [...add, ...kept, ...idle];
+const all: readonly Measurement[] = [...add, ...kept, ...idle, ...ofSwitch];
 
 async function bench(name: string): Promise<void> {
   await upFromEnvironment({ ...process.env, LAB: name, TOPOLOGY: topology, LAB_WITHOUT: '' });

@@ -1,0 +1,210 @@
+/** A switch that is restarted goes on with the flows it had, until its ovn-controller has put in its own; whatever is wrong with them, it starts without. */
+import assert from 'node:assert/strict';
+import { execFileSync, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { PortFlows } from '../../daemon/ovs/port-flows.ts';
+import { eventually } from '../../daemon/testing.ts';
+import type { Match } from '../../daemon/plan/port-guard.ts';
+import { podAddress, SwitchBed } from './switch-bed.ts';
+import { sendFlows, startEcho } from './udp-flows.ts';
+
+/** Longer than any restart, so that only kept flows make one shorter. */
+const keptMs = 8_000;
+const bed = new SwitchBed();
+const folder = join(bed.dir, 'a');
+const saved = join(folder, 'saved-flows');
+/** What ovs-ofctl writes in words of its own. */
+const dropped: readonly Match[] = [
+  { isTagged: true },
+  { ethernetDestination: { mac: '01:80:c2:00:00:00', mask: 'ff:ff:ff:ff:ff:f0' } },
+  { etherType: 0x0800, ipProtocol: 2, ipv4Destination: { address: '224.0.0.1', mask: '255.255.255.255' } },
+  { etherType: 0x0800, ipProtocol: 17, udpDestination: 68, fragment: 'first' },
+  { etherType: 0x86dd, ipProtocol: 58, icmp6Type: 134 },
+];
+const traffic = { address: podAddress.b, port: 7000, flows: 1, intervalMs: 10 };
+
+let echo: ChildProcess | undefined;
+before(async () => {
+  await bed.start();
+  echo = await startEcho(bed.space('pb'), traffic.port);
+});
+after(async () => {
+  echo?.kill('SIGKILL');
+  await bed.stop();
+});
+
+const settings = (): string => bed.vsctl('a', 'get', 'open', '.', 'other_config');
+const reaches = (): Promise<unknown> => eventually('the pods to reach each other', () => bed.reaches());
+const hasFlow = (text: string): boolean => bed.flows('a').some((flow) => flow.includes(text));
+/** The daemon's, by its cookie; each line without it, as every start has another. */
+const guards = (): readonly string[] =>
+  bed.flows('a').flatMap((flow) => (flow.includes('cookie=0x69737468') ? [flow.replace(/^.*?, /, '')] : []));
+
+/** As a start without saved flows is. */
+async function untilNormal(): Promise<void> {
+  await eventually('the saved flows to be gone', () => !existsSync(saved));
+  assert.doesNotMatch(settings(), /flow-restore-wait/);
+  await reaches();
+}
+
+/** As if what is there now had been saved. */
+function sign(): void {
+  execFileSync('sh', ['-c', 'rm sums; sha256sum -- * >../sums; mv ../sums .'], { cwd: saved });
+}
+
+function edit(name: string, change: (text: string) => string): void {
+  const file = join(saved, name);
+  writeFileSync(file, change(readFileSync(file, 'utf8')));
+  sign();
+}
+
+async function untilFlow(text: string, isThere = true): Promise<void> {
+  await eventually(`${text} ${isThere ? '' : 'not '}to be there`, () => hasFlow(text) === isThere);
+}
+
+test('packets pass long before ovn-controller has put its flows in, and none is lost when it does', async (t) => {
+  const daemon = new PortFlows({ path: join(folder, 'br-int.mgmt'), log: { warn: () => undefined } });
+  t.after(() => daemon.close());
+  const port = Number(bed.vsctl('a', 'get', 'interface', 'pa_h', 'ofport'));
+  daemon.set(new Map([[port, dropped]]));
+  await eventually('the guards', () => daemon.isInForce(port));
+  const wanted = guards();
+  assert.equal(wanted.length, dropped.length, wanted.join('\n'));
+  bed.nbctl('acl-add', 'net', 'to-lport', '900', 'udp.dst == 7071', 'drop');
+  await untilFlow('tp_dst=7071');
+
+  bed.setKept('a', keptMs);
+  const overRestart = sendFlows(bed.space('pa'), traffic);
+  await bed.endPod('a');
+  bed.nbctl(
+    'acl-add',
+    'net',
+    'to-lport',
+    '900',
+    'udp.dst == 7072',
+    'drop',
+    '--',
+    'acl-del',
+    'net',
+    'to-lport',
+    '900',
+    'udp.dst == 7071',
+  );
+  bed.startPod('a');
+  await eventually('the flows to be restored', () => !existsSync(saved));
+  await reaches();
+  assert.doesNotMatch(settings(), /flow-restore-wait/);
+  assert.ok(hasFlow('tp_dst=7071') && !hasFlow('tp_dst=7072'), 'they are those of before');
+  const { gapsMs, received } = await overRestart();
+  assert.ok(received > 0 && (gapsMs[0] ?? keptMs) < keptMs / 2, `no packet came for ${gapsMs[0]} ms`);
+  await eventually('the guards', () => daemon.isInForce(port));
+  assert.deepEqual(guards(), wanted);
+
+  const overExchange = sendFlows(bed.space('pa'), traffic);
+  await untilFlow('tp_dst=7072');
+  assert.ok(!hasFlow('tp_dst=7071'), 'no former flow is left');
+  await eventually('the guards', () => guards().length === wanted.length && daemon.isInForce(port));
+  assert.deepEqual(guards(), wanted);
+  const exchange = await overExchange();
+  assert.ok(
+    exchange.received > 0 && (exchange.gapsMs[0] ?? 0) < keptMs / 4,
+    `no packet came for ${exchange.gapsMs[0]} ms`,
+  );
+  bed.setKept('a', 0);
+});
+
+/** What is done to what was saved, and what the next start says of it. */
+const damages: Readonly<Record<string, readonly [() => void, RegExp]>> = {
+  'cut off': [() => truncateSync(join(saved, 'br-int.bundle'), 2000), /saved flows are damaged/],
+  'without its sums': [() => rmSync(join(saved, 'sums')), /not of the last ten minutes/],
+  'an hour old': [
+    () => utimesSync(join(saved, 'sums'), Date.now() / 1000 - 3600, Date.now() / 1000 - 3600),
+    /not of the last ten minutes/,
+  ],
+  'with a flow that the bridge refuses': [
+    () => edit('br-int.bundle', (text) => `${text}flow add priority=1,actions=group:4711\n`),
+    /flows are not restored/,
+  ],
+  'with a port that has another number now': [
+    () => edit('ports', (text) => text.replace(/^br-int pa_h \d+$/m, 'br-int pa_h 4711')),
+    /ports have other numbers than their flows: br-int pa_h/,
+  ],
+  'with a number that another port has now': [
+    () => edit('ports', (text) => text.replace(/^br-int pa_h /m, 'br-int former_h ')),
+    /ports have other numbers than their flows: br-int pa_h/,
+  ],
+};
+for (const [how, [damage, said]] of Object.entries(damages)) {
+  test(`what was saved is ${how}: the switch starts without`, async () => {
+    await bed.endPod('a');
+    damage();
+    const before = bed.log('a', 'vswitchd').length;
+    bed.startPod('a');
+    await untilNormal();
+    assert.match(bed.log('a', 'vswitchd').slice(before), said);
+  });
+}
+
+test('a bridge that is gone keeps no other one from its flows', async () => {
+  bed.vsctl('a', 'add-br', 'br-gone', '--', 'set', 'bridge', 'br-gone', 'datapath_type=netdev');
+  await eventually('the bridge', () => existsSync(join(folder, 'br-gone.mgmt')));
+  bed.setKept('a', keptMs);
+  await bed.endPod('a');
+  bed.startContainer('a', 'database');
+  await eventually('its database', () => existsSync(join(folder, 'db.sock')));
+  bed.vsctl('a', 'del-br', 'br-gone');
+  bed.startContainer('a', 'vswitchd');
+  await untilNormal();
+  bed.setKept('a', 0);
+  bed.startContainer('a', 'controller');
+});
+
+test('killed while it restores, it starts without the next time, and ovn-controller waited', async () => {
+  const programs = join(bed.dir, 'programs');
+  mkdirSync(programs);
+  const asked = join(bed.dir, 'asked');
+  writeFileSync(join(programs, 'ovs-ofctl'), `#!/bin/sh\n: >${asked}\nexec sleep 600\n`, { mode: 0o755 });
+  await bed.endPod('a');
+  bed.startContainer('a', 'database');
+  bed.startContainer('a', 'vswitchd', programs);
+  await eventually('it to restore', () => existsSync(asked));
+  assert.match(settings(), /flow-restore-wait="?true/);
+  assert.ok(!bed.isReady('a', 'vswitchd'));
+  const before = bed.log('a', 'controller').length;
+  bed.startContainer('a', 'controller');
+  await bed.kill('a', 'vswitchd', 'SIGKILL');
+  assert.match(settings(), /flow-restore-wait="?true/);
+  assert.equal(bed.log('a', 'controller').length, before);
+  bed.startContainer('a', 'vswitchd');
+  await untilNormal();
+  assert.match(bed.log('a', 'vswitchd'), /a start before this one did not get to restore/);
+  assert.ok(bed.isReady('a', 'vswitchd'));
+  await eventually('ovn-controller to be ready', () => bed.isReady('a', 'controller'));
+});
+
+test('asked to end while it restores, it ends', async () => {
+  await bed.endPod('a');
+  bed.startContainer('a', 'database');
+  bed.startContainer('a', 'vswitchd');
+  await bed.kill('a', 'vswitchd', 'SIGTERM');
+  bed.startContainer('a', 'vswitchd');
+  bed.startContainer('a', 'controller');
+  await untilNormal();
+});
+
+test('after a crash nothing was saved, and nothing is waited for', async () => {
+  await bed.kill('a', 'vswitchd', 'SIGKILL');
+  bed.startContainer('a', 'vswitchd');
+  await untilNormal();
+});
+
+test('a node that was given back keeps no flows', async () => {
+  writeFileSync(join(folder, 'isthmus-left'), '');
+  await bed.endPod('a');
+  assert.deepEqual(
+    ['conf.db', 'saved-flows', 'isthmus-left', 'br-int.mgmt'].filter((name) => existsSync(join(folder, name))),
+    [],
+  );
+});
