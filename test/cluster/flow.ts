@@ -49,23 +49,24 @@ export async function flowDuring(
 ): Promise<readonly FlowResult[]> {
   const ways = ['east', 'west'];
   const stops: (() => Promise<FlowResult>)[] = [];
-  for (const to of ways) stops.push(await startFlow(user, to));
-  await sleep(calmMs);
-  const failure = await act().then(
-    () => undefined,
-    (error: unknown) => ({ error }),
-  );
-  await sleep(calmMs);
+  try {
+    for (const to of ways) stops.push(await startFlow(user, to));
+    await sleep(calmMs);
+    await act();
+    await sleep(calmMs);
+  } catch (error) {
+    await Promise.all(stops.map((stop) => stop()));
+    throw error;
+  }
   const results = await Promise.all(stops.map((stop) => stop()));
-  if (failure !== undefined) throw failure.error;
   for (const [at, result] of results.entries()) context.diagnostic(`east to ${ways[at] ?? ''}: ${say(result)}`);
   return results;
 }
 
 /** @returns ends the packets, and what came of them */
 async function startFlow({ lab }: User, to: string): Promise<() => Promise<FlowResult>> {
-  const echo = await startEcho(lab.ns(to, 'demo/web-3'), port);
   const address = await lab.addressOf(to, 'demo/web-3');
+  const echo = await startEcho(lab.ns(to, 'demo/web-3'), port);
   const stop = sendFlows(lab.ns('east', 'demo/web-1'), { address, port, flows, intervalMs });
   return async () => {
     try {

@@ -32,7 +32,14 @@ test('an uninstalled cluster has its nodes as they were, and can be installed ag
     );
     assert.match(await on('ip', 'route', 'show', 'default'), /via 172\.30\.0\.1 dev up0/);
     assert.doesNotMatch(await on('ip', 'route', 'show', 'table', 'all'), /ovn0|br-/);
-    assert.match(await lab.kubectl(cluster, ['get', 'node', node.name, '--no-headers']), /NotReady/);
+    await waitFor(
+      `kubelet to say that ${node.name} has no network`,
+      async () => {
+        const said = await lab.kubectl(cluster, ['get', 'node', node.name, '--no-headers']);
+        return said.includes('NotReady') || said;
+      },
+      30_000,
+    );
     const annotations = await lab.kubectl(cluster, [
       'get',
       'node',
