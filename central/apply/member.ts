@@ -19,6 +19,8 @@ import { KeptPlan } from './kept-plan.ts';
 
 /** While something is under way, and otherwise. What is under way for longer than these many rounds waits for somebody else. */
 const pollMs = { busy: 100, settled: 1000 } as const;
+/** Between two starts of a server whose writes fail. */
+const replaceMs = 10_000;
 const busyRounds = 300;
 
 export interface MemberOptions {
@@ -39,6 +41,7 @@ export class Member {
   readonly #options: MemberOptions;
   readonly #instructions: Instructions;
   readonly #kept: KeptPlan;
+  readonly #replacedMs = new Map<DatabaseName, number>();
   readonly #told = new Map<DatabaseName, string>();
   readonly #removed = new Map<DatabaseName, string>();
   #decisions: Both<LocalDecision> | undefined;
@@ -95,6 +98,7 @@ export class Member {
     const copies = await watch.look();
     this.#copies = copies;
     this.#backups = await watch.backups();
+    const isFull = await watch.isFull();
     const objects = read();
     const plan = newestPlan(objects?.plan, this.#kept.plan);
     this.#plan = plan;
@@ -108,13 +112,13 @@ export class Member {
     await this.#tellNorthd(plan);
     const generation = plan?.generation ?? 0;
     const lost = both((name) => decisions[name].lost);
-    publish(renderReport({ address, generation, copies, lost, backups: this.#backups, reports }));
+    publish(renderReport({ address, generation, copies, lost, isFull, backups: this.#backups, reports }));
     if (plan !== undefined) for (const name of databaseNames) await this.#lead(name, plan, copies[name], reports);
     this.#busy = this.#isSettled() ? 0 : this.#busy + 1;
     return this.#busy > 0 && this.#busy <= busyRounds ? pollMs.busy : pollMs.settled;
   }
 
-  async #tell(name: DatabaseName, { instruction, why }: LocalDecision, { server }: Copy): Promise<void> {
+  async #tell(name: DatabaseName, { instruction, why, isSpent }: LocalDecision, { server }: Copy): Promise<void> {
     const { log } = this.#options;
     const text = `${instruction.verb}: ${why ?? ''}`;
     if (this.#told.get(name) !== text) log.info({ database: name, do: instruction.verb, why }, 'database');
@@ -122,9 +126,18 @@ export class Member {
     this.#told.set(name, text);
     const isNew = await this.#instructions.write(name, renderInstruction(instruction));
     const { verb } = instruction;
+    if (isSpent === true) await this.#replace(name);
     if (verb === 'serve' || verb === 'join') return;
     // One that was taken out of its cluster runs on and says nothing of it. One that was just made is not meant.
     if (verb !== 'create' || isNew || server !== undefined) await this.#instructions.end(name);
+  }
+
+  /** The container starts the next server. Not at once again: what made one fail may last. */
+  async #replace(name: DatabaseName): Promise<void> {
+    const nowMs = performance.now();
+    if (nowMs - (this.#replacedMs.get(name) ?? -replaceMs) < replaceMs) return;
+    this.#replacedMs.set(name, nowMs);
+    await this.#instructions.end(name);
   }
 
   /** One of the members' northd works, by a lock in the southbound database. */

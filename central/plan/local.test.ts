@@ -118,3 +118,13 @@ test('one that joins goes on while it is wanted', () => {
   assert.equal(told(view(3, planOf(1, 2, 4), file)), 'wipe');
   assert.equal(told(view(3, { ...planOf(1, 2, 3), clusters: { nb: cidOf('nb', 2) } }, file)), 'wipe');
 });
+
+test('a server that gave the database up is followed by another one, unless it was taken out', () => {
+  const isSpent = (reports: ReadonlyMap<string, Report>): boolean => {
+    const copy: Copy = { file: clustered(2), server: undefined, isGivenUp: true };
+    const decision = planDatabase(view(2, planOf(1, 2, 3), clustered(2), { copy, reports }));
+    assert.equal(decision.instruction.verb, 'serve');
+    return decision.isSpent === true;
+  };
+  assert.deepEqual([isSpent(led(1, 2, 3)), isSpent(led(1, 3)), isSpent(new Map())], [true, false, true]);
+});

@@ -6,7 +6,7 @@
 import { raftAddress, type DatabaseName, type Scheme } from '../state/databases.ts';
 import { tokenOf, type Copy } from '../state/copy.ts';
 import type { Plan } from '../state/plan.ts';
-import { leaderOf, type Reports } from '../state/report.ts';
+import { leaderOf, lists, type Reports } from '../state/report.ts';
 
 export type Instruction =
   | { readonly verb: 'wait' | 'serve' | 'wipe' }
@@ -27,6 +27,8 @@ export interface LocalDecision {
   readonly instruction: Instruction;
   /** What it waits for. */
   readonly why?: string;
+  /** The server that runs has to be ended, so that another one takes its place with the same file. */
+  readonly isSpent?: true;
   /** The server in the leader's list that had the lost disk of this node. */
   readonly lost?: string;
 }
@@ -79,7 +81,7 @@ function found(view: LocalView, { generation, founder, from, members }: Plan): L
   }
   // A server that no cluster took in has no rows.
   if (token === 'joining') return { instruction: { verb: 'wipe' }, why: 'no cluster took it in' };
-  if (copy.file.model === 'clustered' && copy.file.address === ownRaft(view)) return { instruction: { verb: 'serve' } };
+  if (copy.file.model === 'clustered' && copy.file.address === ownRaft(view)) return serve(copy);
   return wait(`the plan makes the ${name} database from "${source?.copy}", while this node has "${token}"`);
 }
 
@@ -89,9 +91,17 @@ function goOn(view: LocalView, cid: string): LocalDecision {
   const sid = file.model === 'clustered' ? file.sid : '';
   if (server?.isConnected !== true && leader?.strangers?.includes(sid) === true)
     return { instruction: { verb: 'wipe' }, why: 'its server was taken out of the cluster' };
-  if (file.model !== 'clustered' || file.address === ownRaft(view)) return { instruction: { verb: 'serve' } };
+  const isListed = leader?.servers === undefined || lists(leader.servers, sid);
+  if (file.model !== 'clustered' || file.address === ownRaft(view)) return serve(view.copy, isListed);
   // The others have the rows only if they take out this server: what they reported may be older than the loss of all of them.
   return wait(`its copy belongs to the address ${file.address}, which the leader has to take out first`);
+}
+
+/** A server that was taken out of the cluster gives the database up, too, and has nothing to come back to. */
+function serve({ isGivenUp }: Copy, isListed = true): LocalDecision {
+  if (isGivenUp !== true || !isListed) return { instruction: { verb: 'serve' } };
+  const why = 'its server gave it up, since a write failed, and is started again: is the disk full?';
+  return { instruction: { verb: 'serve' }, why, isSpent: true };
 }
 
 function join(view: LocalView, { members }: Plan, cid: string): LocalDecision {

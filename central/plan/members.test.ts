@@ -82,6 +82,11 @@ describe('members', () => {
     assertSame(viewOf({ ...three, a4: empty(4), a5: empty(5) }, { plan }), /^3 of 3/);
   });
 
+  test('a disk without room is told of', () => {
+    const full = { ...three, a2: { ...member(2), isFull: true as const } };
+    assertSame(viewOf(full, { plan }), /^3 of 3 members serve; hardly any room is left on the disk of a2$/);
+  });
+
   test('grows to what is wanted, never to an even number', () => {
     const one = { a1: member(1, [1]), a2: empty(2) };
     assertSame(viewOf(one, { plan: planOf(1) }), /1 of 1/);

@@ -173,7 +173,9 @@ function surplusOf({ reports, scheme }: MembersView, { members, clusters }: Plan
 
 function explain(view: MembersView, plan: Plan, members: readonly string[]): string {
   const away = members.filter((node) => !isConnected(view, plan, node));
-  const count = `${members.length - away.length} of ${members.length} members serve`;
+  const full = members.filter((node) => view.reports.get(node)?.isFull === true);
+  const disks = full.length === 0 ? '' : `; hardly any room is left on the disk of ${full.join(', ')}`;
+  const count = `${members.length - away.length} of ${members.length} members serve${disks}`;
   if (away.length === 0) return count;
   const waits = `${count}; ${away.join(', ')} ${away.length > 1 ? 'are' : 'is'} not connected`;
   return away.length * 2 > members.length ? `${waits}; ${advice}` : waits;

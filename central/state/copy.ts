@@ -47,6 +47,8 @@ export interface Copy {
   readonly file: DatabaseFile;
   /** Undefined while none answers. */
   readonly server: Server | undefined;
+  /** A server runs and has given the database up, since a write failed, as on a full disk. Only the next one opens it again. */
+  readonly isGivenUp?: boolean | undefined;
   /** Of the file, in milliseconds since 1970. */
   readonly writtenMs?: number | undefined;
 }

@@ -42,6 +42,7 @@ const report: z.ZodType<Report> = z.object({
   address,
   generation: z.int().nonnegative(),
   databases: z.object({ nb: database, sb: database }),
+  isFull: z.literal(true).exactOptional(),
   backups: z.array(time).default([]),
   southbound: z.array(time).default([]),
 });

@@ -35,6 +35,8 @@ export interface Report {
   /** Of the plan that the node follows; 0 without one. */
   readonly generation: number;
   readonly databases: Both<DatabaseReport>;
+  /** Its disk has hardly room for a change of the databases. */
+  readonly isFull?: true;
   /** Times of its backups of the northbound database. */
   readonly backups: readonly string[];
   /** Those of them that there is a backup of the southbound database for. */

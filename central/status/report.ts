@@ -11,15 +11,17 @@ export interface ReportView {
   readonly copies: Both<Copy>;
   /** Servers of lost disks that this node waits for. */
   readonly lost: Both<string | undefined>;
+  readonly isFull: boolean;
   readonly backups: Backups;
   readonly reports: Reports;
 }
 
-export function renderReport({ address, generation, copies, lost, backups, reports }: ReportView): Report {
+export function renderReport({ address, generation, copies, lost, isFull, backups, reports }: ReportView): Report {
   return {
     address,
     generation,
     databases: both((name) => renderDatabase(name, copies[name], lost[name], reports)),
+    ...(isFull ? { isFull: true } : {}),
     backups: backups.nb,
     southbound: backups.sb.filter((time) => backups.nb.includes(time)),
   };

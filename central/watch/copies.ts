@@ -1,13 +1,15 @@
 /** Looks at the databases of this node: the files, and by their control sockets the servers. Out: a Copy of each; a server that does not answer is none. */
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callProgram } from '../../lib/ovn/unixctl.ts';
-import type { Copy, DatabaseFile, Server } from '../state/copy.ts';
+import type { Copy, DatabaseFile } from '../state/copy.ts';
 import { both, databaseNames, schemaNames, type Both, type DatabaseName } from '../state/databases.ts';
 import { parseClusterStatus } from './cluster-status.ts';
 import { readDatabaseFile } from './database-file.ts';
 
 const answerMs = 1500;
+/** A file that is compacted is written anew beside the one that is there. */
+const roomBytes = 16 << 20;
 
 export interface Folders {
   readonly dataDir: string;
@@ -35,6 +37,11 @@ export class Copies {
     return both((name) => (name === 'nb' ? nb : sb) as Copy);
   }
 
+  async isFull(): Promise<boolean> {
+    const { bavail, bsize } = await statfs(this.#folders.dataDir);
+    return bavail * bsize < roomBytes;
+  }
+
   async backups(): Promise<Backups> {
     const names = await readdir(join(this.#folders.dataDir, 'backup')).catch(() => []);
     const timesOf = (name: DatabaseName): string[] =>
@@ -46,7 +53,7 @@ export class Copies {
   }
 
   async #copy(name: DatabaseName): Promise<Copy> {
-    const server = await this.#server(name);
+    const { server, isGivenUp } = await this.#server(name);
     const path = join(this.#folders.dataDir, `${name}.db`);
     const { mark, writtenMs } = await markOf(path);
     // Under a server that runs, a file is what the server says; one that was taken away from under it is none.
@@ -61,19 +68,25 @@ export class Copies {
           ...(isJoining ? { joins: cid } : {}),
         },
         server,
+        isGivenUp,
       };
     }
     const known = this.#known.get(name);
-    if (known !== undefined && known.mark === mark) return { file: known.file, server, writtenMs };
+    if (known !== undefined && known.mark === mark) return { file: known.file, server, writtenMs, isGivenUp };
     const file = await readDatabaseFile(path);
     if (mark !== undefined) this.#known.set(name, { mark, file });
-    return { file, server, writtenMs };
+    return { file, server, writtenMs, isGivenUp };
   }
 
-  async #server(name: DatabaseName): Promise<Server | undefined> {
+  async #server(name: DatabaseName): Promise<Pick<Copy, 'server' | 'isGivenUp'>> {
     const socket = join(this.#folders.runDir, `${name}.ctl`);
-    const text = await callProgram(socket, 'cluster/status', [schemaNames[name]], answerMs).catch(() => '');
-    return parseClusterStatus(text);
+    try {
+      const text = await callProgram(socket, 'cluster/status', [schemaNames[name]], answerMs);
+      return { server: parseClusterStatus(text), isGivenUp: /^Status: failed$/m.test(text) };
+    } catch (error) {
+      // What a server says of a database that it does not have.
+      return { server: undefined, isGivenUp: (error as Error).message.endsWith('unknown cluster') };
+    }
   }
 }
 

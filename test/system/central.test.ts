@@ -1,7 +1,7 @@
 /** The databases on several nodes: founded, grown, and carried through the loss of servers, nodes and disks. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
@@ -261,6 +261,34 @@ describe('three nodes', () => {
     const third = await bed.node(6);
     third.start();
     nodes = [...all.filter((node) => node !== gone), third];
+    await bed.untilServing(nodes);
+    await assertRows();
+  });
+
+  test('the disk of the leader is full: another one leads, and the member is back once there is room', async (t) => {
+    const node = await bed.leader(nodes);
+    await node.kill();
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', node.data]);
+    try {
+      node.start();
+      await bed.untilServing(nodes);
+      await until('it leads', async () => {
+        const leader = await bed.leader(nodes);
+        if (leader !== node) leader.killServer('nb');
+        return leader === node;
+      });
+      const filler = join(node.data, 'filler');
+      assert.throws(() => writeFileSync(filler, Buffer.alloc(8 << 20)), /ENOSPC/);
+      t.diagnostic(`longest write ${await writeDuring(100, () => Promise.resolve())} ms`);
+      assert.match((await bed.data())['status'] ?? '', new RegExp(`hardly any room is left on the disk of ${node.name}$`));
+      rmSync(filler);
+      await bed.untilServing(nodes);
+      await assertRows();
+    } finally {
+      await node.kill();
+      execFileSync('umount', [node.data]);
+      node.start();
+    }
     await bed.untilServing(nodes);
     await assertRows();
   });
