@@ -233,7 +233,7 @@ describe('run-ovn and run-switch', () => {
   test('refuse what they do not know', () => {
     for (const [program, known] of [
       [script, 'database, member, northd, ready or relay'],
-      [ofSwitch, 'vswitchd, controller, ready or leave'],
+      [ofSwitch, 'vswitchd, controller, ready, save or leave'],
     ] as const) {
       const { status, stderr } = spawnSync(program, ['ovsdb'], { encoding: 'utf8' });
       assert.equal(status, 2);

@@ -13,7 +13,6 @@ import { letGo } from '../lab/run.ts';
 import { words } from './ovn-bed.ts';
 
 const scripts = join(import.meta.dirname, '../../images/ovn');
-const script = join(scripts, 'run-switch');
 
 /** Containers of the pod isthmus-ovs, in its order. */
 export type Container = 'database' | 'vswitchd' | 'controller';
@@ -23,6 +22,7 @@ export const podAddress = { a: '10.9.0.11', b: '10.9.0.12' } as const;
 export type NodeName = keyof typeof podAddress;
 
 export class SwitchBed {
+  readonly script = join(scripts, 'run-switch');
   readonly dir = mkdtempSync(join(tmpdir(), 'switch-'));
   readonly #prefix = `sw${process.pid}`;
   readonly #children = new Map<string, ChildProcess>();
@@ -51,7 +51,7 @@ export class SwitchBed {
     );
     return flows
       .split('\n')
-      .filter((line) => line.includes('cookie='))
+      .filter((line) => line.includes('actions='))
       .sort();
   }
 
@@ -105,8 +105,8 @@ export class SwitchBed {
         `${dir}/conf.db`,
         `--remote=punix:${dir}/db.sock`,
       ],
-      vswitchd: [script, 'vswitchd', db, 'netdev', '--disable-system'],
-      controller: [script, 'controller', db],
+      vswitchd: [this.script, 'vswitchd', db, 'netdev', '--disable-system'],
+      controller: [this.script, 'controller', db],
     }[container];
     const name = { database: 'ovsdb-server', vswitchd: 'ovs-vswitchd', controller: 'ovn-controller' }[container];
     // Of OVN 23.03 that one knows no --unixctl.
@@ -129,7 +129,7 @@ export class SwitchBed {
     const dir = join(this.dir, node);
     const socket = globSync(join(dir, 'ovn-controller*.ctl')).at(-1) ?? '';
     const place = container === 'vswitchd' ? dir : socket;
-    return spawnSync(script, ['ready', container, place], { env: this.environment(dir) }).status === 0;
+    return spawnSync(this.script, ['ready', container, place], { env: this.environment(dir) }).status === 0;
   }
 
   /** What ovs-vswitchd answers; empty while it does not. */
@@ -148,7 +148,7 @@ export class SwitchBed {
     };
     const ended = containers.map(async (container) => {
       if (hooks[container].length > 0) {
-        const hook = this.#run(`${node}/${container}-hook`, [script, ...hooks[container]], dir);
+        const hook = this.#run(`${node}/${container}-hook`, [this.script, ...hooks[container]], dir);
         await once(hook, 'exit');
       }
       await this.kill(node, container, 'SIGTERM');

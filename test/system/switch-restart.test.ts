@@ -1,9 +1,20 @@
 /** A switch that is restarted goes on with the flows it had, until its ovn-controller has put in its own; whatever is wrong with them, it starts without. */
 import assert from 'node:assert/strict';
-import { execFileSync, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawnSync, type ChildProcess } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { PortFlows } from '../../daemon/ovs/port-flows.ts';
 import { eventually } from '../../daemon/testing.ts';
 import type { Match } from '../../daemon/plan/port-guard.ts';
@@ -146,6 +157,37 @@ for (const [how, [damage, said]] of Object.entries(damages)) {
     assert.match(bed.log('a', 'vswitchd').slice(before), said);
   });
 }
+
+test('a save that finds the disk full keeps nothing, whole or cut off', async () => {
+  const place = join(bed.dir, 'small');
+  mkdirSync(place);
+  let flows = 0;
+  await eventually('ovn-controller to have put all its flows in', async () => {
+    flows = bed.flows('a').length;
+    await sleep(500);
+    return bed.flows('a').length === flows;
+  });
+  // Where it saves, and where that comes into place.
+  for (const sizeKb of [16, 32, 48, 64, 96, 1024]) {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${sizeKb}k`, 'tmpfs', place]);
+    try {
+      for (const name of readdirSync(folder).filter((each) => /\.(ctl|mgmt)$/.test(each)))
+        symlinkSync(join(folder, name), join(place, name));
+      assert.equal(spawnSync(bed.script, ['leave', 'vswitchd', place], { env: bed.environment(folder) }).status, 0);
+      const left = readdirSync(place).filter((name) => name.startsWith('saved'));
+      if (left.length > 0) {
+        assert.deepEqual(left, ['saved-flows']);
+        execFileSync('sha256sum', ['--quiet', '-c', 'sums'], { cwd: join(place, 'saved-flows') });
+        const bundle = readFileSync(join(place, 'saved-flows/br-int.bundle'), 'utf8');
+        assert.equal(bundle.match(/^flow add /gm)?.length, flows, `with ${sizeKb} KB`);
+      }
+      if (sizeKb === 16) assert.equal(left.length, 0);
+      if (sizeKb === 1024) assert.equal(left.length, 1);
+    } finally {
+      execFileSync('umount', [place]);
+    }
+  }
+});
 
 test('a bridge that is gone keeps no other one from its flows', async () => {
   bed.vsctl('a', 'add-br', 'br-gone', '--', 'set', 'bridge', 'br-gone', 'datapath_type=netdev');
