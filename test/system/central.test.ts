@@ -280,7 +280,10 @@ describe('three nodes', () => {
       const filler = join(node.data, 'filler');
       assert.throws(() => writeFileSync(filler, Buffer.alloc(8 << 20)), /ENOSPC/);
       t.diagnostic(`longest write ${await writeDuring(100, () => Promise.resolve())} ms`);
-      assert.match((await bed.data())['status'] ?? '', new RegExp(`hardly any room is left on the disk of ${node.name}$`));
+      assert.match(
+        (await bed.data())['status'] ?? '',
+        new RegExp(`hardly any room is left on the disk of ${node.name}$`),
+      );
       rmSync(filler);
       await bed.untilServing(nodes);
       await assertRows();
