@@ -35,7 +35,7 @@ export interface Report {
   /** Of the plan that the node follows; 0 without one. */
   readonly generation: number;
   readonly databases: Both<DatabaseReport>;
-  /** Its disk has hardly room for a change of the databases. */
+  /** Its disk has hardly room for changes, or none for a database to be compacted, which is written anew beside the one that is there. */
   readonly isFull?: true;
   /** Times of its backups of the northbound database. */
   readonly backups: readonly string[];

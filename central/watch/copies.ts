@@ -1,4 +1,5 @@
 /** Looks at the databases of this node: the files, and by their control sockets the servers. Out: a Copy of each; a server that does not answer is none. */
+import type { Stats } from 'node:fs';
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callProgram } from '../../lib/ovn/unixctl.ts';
@@ -8,7 +9,6 @@ import { parseClusterStatus } from './cluster-status.ts';
 import { readDatabaseFile } from './database-file.ts';
 
 const answerMs = 1500;
-/** A file that is compacted is written anew beside the one that is there. */
 const roomBytes = 16 << 20;
 
 export interface Folders {
@@ -37,9 +37,12 @@ export class Copies {
     return both((name) => (name === 'nb' ? nb : sb) as Copy);
   }
 
+  /** Whether there is hardly room for a change, or none for a file to be compacted. */
   async isFull(): Promise<boolean> {
-    const { bavail, bsize } = await statfs(this.#folders.dataDir);
-    return bavail * bsize < roomBytes;
+    const { dataDir } = this.#folders;
+    const sizes = databaseNames.map(async (name) => await stat(join(dataDir, `${name}.db`)).then(sizeOf, () => 0));
+    const [{ bavail, bsize }, ...taken] = await Promise.all([statfs(dataDir), ...sizes]);
+    return bavail * bsize < Math.max(roomBytes, ...taken);
   }
 
   async backups(): Promise<Backups> {
@@ -88,6 +91,10 @@ export class Copies {
       return { server: undefined, isGivenUp: (error as Error).message.endsWith('unknown cluster') };
     }
   }
+}
+
+function sizeOf({ size }: Stats): number {
+  return size;
 }
 
 /** Without values where there is no file. */
