@@ -37,8 +37,8 @@ cluster: cluster-setup ## two clusters of machines with kubelets, Isthmus in the
 cluster-down: ## take those clusters away
 	@$(MAKE) -s lab-down
 
-test-cluster: cluster-setup ## scenarios on kubelets: installed, restarted, cut off from power, uninstalled
-	@exec test/setup/test-cluster.sh
+test-cluster: cluster-setup ## scenarios on kubelets (SCENARIOS='install uninstall'; all by default)
+	@exec test/setup/test-cluster.sh $(SCENARIOS)
 
 # FOCUS and SKIP are regular expressions of ginkgo.
 test-conformance: export LAB = $(if $(filter file,$(origin LAB)),conformance,$(LAB))
