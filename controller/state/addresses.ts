@@ -63,7 +63,7 @@ export class Addresses {
   restore(
     port: string,
     record: { subnet: string; addresses: readonly Ip[]; mac?: string },
-    lender?: string,
+    { lender, isRouter = false }: { readonly lender?: string; readonly isRouter?: boolean } = {},
   ): Problem | undefined {
     const { subnet, addresses, mac } = record;
     const pool = this.#pools.get(subnet);
@@ -79,6 +79,7 @@ export class Addresses {
       families: addresses.map(({ family }) => family),
       ...(isLent ? { lender } : {}),
       ...(mac === undefined ? {} : { mac }),
+      isRouter,
     });
     if ('problem' in granted) return granted.problem;
     this.#subnets.set(port, subnet);

@@ -144,8 +144,9 @@ export class Ports {
       this.#share(key, port, claimant);
       return;
     }
-    const lender = 'value' in want.request ? want.request.value.vip : undefined;
-    if (this.#options.addresses.restore(port, record, lender === undefined ? undefined : vipPort(lender))) return;
+    const { vip, isRouter = false } = 'value' in want.request ? want.request.value : {};
+    const rights = vip === undefined ? { isRouter } : { isRouter, lender: vipPort(vip) };
+    if (this.#options.addresses.restore(port, record, rights) !== undefined) return;
     this.#enter(key, port, { ...claimant, keys: [key], interface: want.interface });
   }
 

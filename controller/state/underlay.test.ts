@@ -400,11 +400,18 @@ describe('the router of a joined subnet, once it is to have another address or n
     assert.equal(ready(cluster), 'True');
   });
 
-  test('has the one it had after a restart', () => {
-    const cluster = underlay(joined);
+  test('has the one it had after a restart, although another is free and its port has its MAC address', () => {
+    const cluster = underlay({ ...joined, u2oInterconnection: false });
     pod(cluster, 'a');
     cluster.settle();
+    subnet(cluster, 'lan', joined, created(3));
+    cluster.settle();
+    cluster.change('pods', 'lan/a', undefined);
+    cluster.settle();
+    assert.equal(router(cluster), '192.168.1.3');
     const next = new Cluster();
+    const mac = cluster.ports('u2o/lan')[0]?.allocation.mac ?? '';
+    next.setForeignPort('lan-ovn-cluster', { subnet: 'lan', addresses: [], macs: [mac] });
     vpc(next, 'ovn-cluster', {}, created(1));
     fill(next, joined, { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } });
     for (const { name, labels, spec } of planIps(cluster, 'u2o/lan'))
@@ -412,7 +419,7 @@ describe('the router of a joined subnet, once it is to have another address or n
     pod(next, 'early', { ...created(1), annotations: {} });
     next.restore(new Map());
     next.settle();
-    assert.equal(router(next), '192.168.1.2');
+    assert.equal(router(next), '192.168.1.3');
     assert.deepEqual(columns(next, 'subnet/lan'), columns(cluster, 'subnet/lan'));
     assert.equal(acceptedNoteOf(next, 'lan'), acceptedNoteOf(cluster, 'lan'));
   });

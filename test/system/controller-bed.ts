@@ -385,14 +385,17 @@ export class ControllerBed {
     });
   }
 
-  /** Versions of every object the controller may write. */
+  /** Versions of every object the controller may write, with all that it says, so that a difference explains itself. */
   async versions(): Promise<Readonly<Record<string, string>>> {
     const versions: Record<string, string> = {};
     const kinds = [pods, nodes, namespaces, subnets, vlans, providerNetworks, vpcs, ips, ipPools, vips, securityGroups];
     for (const resource of [...kinds, events]) {
       const answer = (await this.kube.request('GET', collectionPath(resource))) as { items: RawObject[] };
-      for (const { metadata } of answer.items)
-        versions[`${resource.kind}/${metadata.namespace ?? ''}/${metadata.name}`] = metadata.resourceVersion;
+      for (const { metadata, ...rest } of answer.items) {
+        const { resourceVersion, annotations, labels } = metadata;
+        const key = `${resource.kind}/${metadata.namespace ?? ''}/${metadata.name}`;
+        versions[key] = `${resourceVersion} ${JSON.stringify({ annotations, labels, ...rest })}`;
+      }
     }
     return versions;
   }
