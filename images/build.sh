@@ -3,6 +3,8 @@
 #   inputs are the same is not built again. The last two are for labs: their programs are those of test/setup/setup.sh.
 #   ENGINE    docker, podman or buildah; by default the first of them that works here
 #   BASE      image of Debian 13 that the build runs in; by default debian:trixie-slim, or one made from Debian's packages where no registry has it
+#   ARCH      amd64 or arm64; by default that of this machine. Images of another one have it at the end of their tags
+#   AGAIN     1: build also what is there, and take nothing from earlier builds
 #   ARCHIVES  a folder: each image is written there, too, as NAME-TAG.tar for `ctr images import`, `docker load` or `podman load`
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -12,6 +14,11 @@ leftovers=()
 trap 'rm -rf "${leftovers[@]}"' EXIT
 chart_value() { sed -n "s|^ *$1: *\"\{0,1\}\([^\"]*\)\"\{0,1\}\$|\1|p" charts/isthmus/Chart.yaml; }
 version=$(chart_value appVersion)
+own_arch=$(dpkg --print-architecture 2>/dev/null || uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+arch=${ARCH:-$own_arch}
+case $arch in amd64 | arm64) ;; *) stop "ARCH=$arch: images are for amd64 and arm64" ;; esac
+suffix=
+[ "$arch" = "$own_arch" ] || suffix=-$arch
 
 works() {
   command -v "$1" >/dev/null || return 1
@@ -28,10 +35,14 @@ works "$engine" || stop "$engine does not work here (ENGINE=podman?)"
 
 # What buildah alone needs: no runtime and no network of its own, so that it works in containers, too.
 build() {
+  # buildah 1.28 fills in the one that is predefined only where it is given.
+  local more=(--platform "linux/$arch" --build-arg "BUILDPLATFORM=linux/$own_arch")
+  [ -z "${AGAIN:-}" ] || more+=(--no-cache)
   case $engine in
-    buildah) buildah bud --isolation chroot --network host --layers --timestamp "$epoch" "$@" ;;
-    podman) podman build --timestamp "$epoch" "$@" ;;
-    *) docker build "$@" ;;
+    buildah) buildah bud --isolation chroot --network host --layers --timestamp "$epoch" "${more[@]}" "$@" ;;
+    podman) podman build --timestamp "$epoch" "${more[@]}" "$@" ;;
+    # The builder that knows platforms.
+    *) DOCKER_BUILDKIT=1 docker build "${more[@]}" "$@" ;;
   esac
 }
 has_label() { "$engine" inspect --type image "$1" 2>/dev/null | grep -q "\"network.isthmus.inputs\": \"$2\""; }
@@ -89,7 +100,7 @@ declare -A inputs=(
 context_of() { case $1 in isthmus | isthmus-ovn) echo . ;; *) test/setup/setup.sh tools-path ;; esac; }
 hash_inputs() {
   # shellcheck disable=SC2086
-  { echo "${tag[$1]} $(uname -m)"; find ${inputs[$1]} -type f ! -name '*.test.ts' ! -path 'images/authorities/*.crt' ! -path '*/node_modules/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-32
+  { echo "${tag[$1]} $arch"; find ${inputs[$1]} -type f ! -name '*.test.ts' ! -path 'images/authorities/*.crt' ! -path '*/node_modules/*' -print0 | LC_ALL=C sort -z | xargs -0 sha256sum; } | sha256sum | cut -c1-32
 }
 # The time of the last commit that changed them, and so the same for the same inputs.
 epoch_of() {
@@ -110,21 +121,21 @@ for name in "${@:-isthmus isthmus-ovn}"; do
   for image in $name; do
     [ -n "${dockerfile[$image]:-}" ] || stop "there is no image $image; there are isthmus, isthmus-ovn, coredns and agnhost"
     hash=$(hash_inputs "$image")
-    name_tag=$image:${tag[$image]}
-    if has_label "$name_tag" "$hash"; then
+    name_tag=$image:${tag[$image]}$suffix
+    if [ -z "${AGAIN:-}" ] && has_label "$name_tag" "$hash"; then
       say "$name_tag: present"
     else
       base=${base:-$(find_base)}
       epoch=$(epoch_of "$image")
       say "$name_tag: building with $engine"
-      build --build-arg "BASE=$base" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=${tag[$image]}" --build-arg "INPUTS=$hash" \
+      build --build-arg "BASE=$base" --build-arg "ARCH=$arch" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=${tag[$image]}" --build-arg "INPUTS=$hash" \
         -f "${dockerfile[$image]}" -t "$name_tag" "$(context_of "$image")"
       say "$name_tag: built"
     fi
     if [ -n "${ARCHIVES:-}" ]; then
       mkdir -p "$ARCHIVES"
-      file=$ARCHIVES/$image-${tag[$image]}.tar
-      if [ "$(cat "$file.inputs" 2>/dev/null)" != "$hash" ]; then
+      file=$ARCHIVES/$image-${tag[$image]}$suffix.tar
+      if [ -n "${AGAIN:-}" ] || [ "$(cat "$file.inputs" 2>/dev/null)" != "$hash" ]; then
         rm -f "$file" "$file.inputs"
         archive "$name_tag" "$file" "$name_tag"
         echo "$hash" >"$file.inputs"
