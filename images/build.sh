@@ -128,8 +128,8 @@ for name in "${@:-isthmus isthmus-ovn}"; do
       base=${base:-$(find_base)}
       epoch=$(epoch_of "$image")
       say "$name_tag: building with $engine"
-      build --build-arg "BASE=$base" --build-arg "ARCH=$arch" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=${tag[$image]}" --build-arg "INPUTS=$hash" \
-        -f "${dockerfile[$image]}" -t "$name_tag" "$(context_of "$image")"
+      build --build-arg "BASE=$base" --build-arg "ARCH=$arch" --build-arg "SOURCE_DATE_EPOCH=$epoch" --build-arg "VERSION=${tag[$image]}" \
+        --label "network.isthmus.inputs=$hash" -f "${dockerfile[$image]}" -t "$name_tag" "$(context_of "$image")"
       say "$name_tag: built"
     fi
     if [ -n "${ARCHIVES:-}" ]; then
