@@ -29,6 +29,12 @@ test('rules stay where they were written, also below arrays', () => {
   });
 });
 
+test('a rule has reserved words of CEL escaped', () => {
+  const message = 'must be so';
+  assert.throws(() => rules({ rule: '!has(self.import) || self.import.node', message }), /\.__import__ for \.import/);
+  assert.ok(rules({ rule: "!has(self.__import__) || self.interfaces == 'a.import'", message }));
+});
+
 test('a map keeps the type of its values, an open object its unknown fields', () => {
   const schema = z.object({ labels: z.record(z.string(), z.string()), raw: z.looseObject({ kind: z.string() }) });
   assert.deepEqual(structuralSchema(schema)['properties'], {

@@ -171,7 +171,7 @@ export const bgpPeerSpec = z
   .meta(
     rules(
       {
-        rule: `!has(self.import) || !has(self.maximumPrefixes) || self.maximumPrefixes.limit <= ${mostImportedPrefixes}`,
+        rule: `!has(self.__import__) || !has(self.maximumPrefixes) || self.maximumPrefixes.limit <= ${mostImportedPrefixes}`,
         message:
           'with import, maximumPrefixes.limit may be 10000 at most: speakers keep and judge each prefix of the neighbour; let it send fewer, or a default route',
       },
@@ -201,7 +201,7 @@ export const bgpPeerSpec = z
         message: 'sourceAddress must be of the address family of address',
       },
       {
-        rule: '!has(self.import) || !has(self.import.vpc) || self.import.node',
+        rule: '!has(self.__import__) || !has(self.__import__.vpc) || self.__import__.node',
         message: 'import.vpc needs import.node, because traffic of the VPC leaves through the node',
       },
     ),

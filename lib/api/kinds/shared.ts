@@ -15,8 +15,16 @@ export interface Rule {
   readonly fieldPath?: string;
 }
 
-/** Metadata that puts CEL rules on a schema. */
+/** API servers before 1.33 know a field with such a name by its escaped one only. */
+const reserved =
+  /\.(as|break|const|continue|else|false|for|function|if|import|in|let|loop|namespace|null|package|return|true|var|void|while)\b/;
+
+/** Metadata that puts CEL rules on a schema. @throws Error where a rule names a field by a reserved word */
 export function rules(...list: readonly Rule[]): { 'x-kubernetes-validations': Rule[] } {
+  for (const { rule } of list) {
+    const [, name] = reserved.exec(rule.replaceAll(/'[^']*'/g, "''")) ?? [];
+    if (name !== undefined) throw new Error(`a field in a rule has a reserved word of CEL: .__${name}__ for .${name}`);
+  }
   return { 'x-kubernetes-validations': [...list] };
 }
 
