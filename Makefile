@@ -10,12 +10,15 @@ export NODE_COMPILE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/isthmus/node
 # OVN=25.03: the lab and the tests run that release instead of this machine's own.
 ISTHMUS_OVN := $(or $(OVN),$(ISTHMUS_OVN))
 export ISTHMUS_OVN
+# KUBERNETES=1.30: the same for Kubernetes.
+ISTHMUS_KUBERNETES := $(or $(KUBERNETES),$(ISTHMUS_KUBERNETES))
+export ISTHMUS_KUBERNETES
 # In place of the shell: a signal that make passes on must reach the program.
 IN_LAB = ISTHMUS_TOOLS="$$($(SETUP) tools-path)"; export ISTHMUS_TOOLS; exec $(NODE)
 # Read by the shell, as a folder's name may mean something to make.
 WITH_MODULES = export PATH="$$PWD/node_modules/.bin:$$PATH";
 
-.PHONY: help cli cluster cluster-down cluster-setup test-cluster test-conformance demo test test-all bench bench-node bench-ic bench-bgp check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
+.PHONY: help cli cluster cluster-down cluster-setup test-cluster test-conformance test-images demo test test-all bench bench-node bench-ic bench-bgp check generate lab-up lab-down lab-status lab-heal setup ovn-25.03 ovn-23.03 test-25.03 test-gobgpd-3 test-model tools tools-path images clean
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name text; do printf '  make %-12s %s\n' "$$name" "$$text"; done
@@ -52,7 +55,7 @@ cluster-setup: setup
 	@$(SETUP) cluster
 	@ARCHIVES="$$($(SETUP) cache)/images" ENGINE=$(ENGINE) images/build.sh isthmus isthmus-ovn coredns
 
-test-all: test test-cluster test-conformance test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
+test-all: test test-images test-cluster test-conformance test-25.03 test-gobgpd-3 test-model bench bench-ic bench-bgp ## the tests, those with servers also on OVN 25.03, BGP on gobgpd 3, a long random run, then the benchmarks
 
 test-25.03: setup ovn-25.03 ## unit tests and system tests on OVN 25.03 and Open vSwitch 3.5
 	@ISTHMUS_OVN=25.03 exec test/setup/run-tests.sh without-check
@@ -120,8 +123,11 @@ tools: ## build the pinned Go programs into the cache
 tools-path: ## print the folder of the pinned Go programs
 	@$(SETUP) tools-path
 
-images: ## the two container images, with docker, podman or buildah (ENGINE=…; ARCHIVES=folder to have them as files, too)
-	@ENGINE='$(ENGINE)' ARCHIVES='$(ARCHIVES)' images/build.sh
+images: ## the two container images, with docker, podman or buildah (ENGINE=…; ARCH=arm64; ARCHIVES=folder to have them as files, too)
+	@ENGINE='$(ENGINE)' ARCH='$(ARCH)' ARCHIVES='$(ARCHIVES)' images/build.sh
+
+test-images: setup ## both images twice for each architecture: the same bytes, and programs that run
+	@exec test/setup/test-images.sh
 
 clean: ## remove what builds left in the checkout
 	@rm -rf dist daemon/shim/isthmus-cni

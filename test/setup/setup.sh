@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # Makes a bare Debian machine with Node 20, npm, Go and gcc ready for the lab and the tests. Every part looks first whether its
-# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|conformance|ovn-<version>] …
-# (packages, modules, tools and shim by default; cluster: what a lab of kubelets needs besides; conformance: Kubernetes' own tests)
+# work is done, so a second run takes a second.   setup.sh [packages|modules|tools|shim|tools-path|cache|cluster|conformance|images|ovn-<version>] …
+# (packages, modules, tools and shim by default; cluster: what a lab of kubelets needs besides; conformance: Kubernetes' own tests;
+#   images: what tests of images need)
+#   ISTHMUS_KUBERNETES  1.30 for example: the control plane and the nodes run that release instead of the newest, which the tests run on by default
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -88,25 +90,34 @@ setup_modules() {
 # --- Go programs -----------------------------------------------------------------------------------------------------
 go_present() { command -v go >/dev/null || stop 'go is not on PATH. It builds kube-apiserver, kubectl, helm, gobgpd and CNI plugins: install Go 1.24 or newer.'; }
 
-tools_path() {
+# The folder of all programs; with ISTHMUS_KUBERNETES another one, which has some of that release.
+tools_path() { echo "$(own_tools_path)${ISTHMUS_KUBERNETES:+-kubernetes-$ISTHMUS_KUBERNETES}"; }
+own_tools_path() {
   go_present
   local id
   id=$( (cd test/tools && cat go.mod go.sum ./*.go && go version && echo "$kubernetes ${KUBEBUILDER_ASSETS:-}") | sha256sum | cut -c1-16)
   echo "$cache/tools/$id"
 }
 
-setup_tools() { setup_programs 'Go tools' 'ten minutes on two cores' tools.go "${programs[@]}"; }
+setup_tools() {
+  setup_programs 'Go tools' 'ten minutes on two cores' tools.go "${programs[@]}"
+  setup_kubernetes
+}
 setup_cluster() {
   setup_packages
   install_packages "${cluster_packages[@]}"
   setup_programs 'kubelet and its like' 'five minutes on two cores' clusters.go "${cluster_programs[@]}"
   setup_upstream 'CoreDNS' 'two minutes on two cores' coredns
+  setup_kubernetes
 }
-setup_conformance() { setup_upstream "Kubernetes' own tests" 'fifteen minutes on two cores' agnhost ginkgo e2e.test; }
+setup_conformance() {
+  [ -z "${ISTHMUS_KUBERNETES:-}" ] || stop "Kubernetes' own tests are those of $kubernetes: without KUBERNETES=$ISTHMUS_KUBERNETES"
+  setup_upstream "Kubernetes' own tests" 'fifteen minutes on two cores' agnhost ginkgo e2e.test
+}
 
 # setup_programs WHAT DURATION FILE NAME…: FILE imports the programs
 setup_programs() {
-  local what=$1 duration=$2 file=$3 folder; folder=$(tools_path); shift 3
+  local what=$1 duration=$2 file=$3 folder; folder=$(own_tools_path); shift 3
   if has_programs "$folder" "$@"; then say "$what: present"; return; fi
   mkdir -p "$(dirname "$folder")"
   exec 9>"$folder.lock"
@@ -137,9 +148,34 @@ build_programs() {
   mv -f "$next"/* "$folder/"; rm -rf "$next" "$log"
 }
 
+# Kubernetes of another release, from a module of its own, beside all other programs.
+setup_kubernetes() {
+  local release=${ISTHMUS_KUBERNETES:-} module folder id log name wanted=(kube-apiserver kube-controller-manager "${cluster_programs[@]}")
+  [ -n "$release" ] || return 0
+  module=test/tools/kubernetes-$release
+  [ -d "$module" ] || stop "KUBERNETES=$release: there are $(cd test/tools && echo kubernetes-*), and $kubernetes where nothing is said"
+  folder=$(tools_path)
+  mkdir -p "$folder"
+  # Hard links, since images are built from this folder, too.
+  for name in "$(own_tools_path)"/*; do
+    case " ${wanted[*]} " in *" ${name##*/} "*) ;; *) ln -Pf "$name" "$folder/" ;; esac
+  done
+  id=$( (cd "$module" && cat go.mod go.sum && go version) | sha256sum | cut -c1-16)
+  if [ "$(cat "$folder/kubernetes.inputs" 2>/dev/null)" = "$id" ]; then say "Kubernetes $release: present"; return; fi
+  say "Kubernetes $release: building (once; eight minutes on two cores)"
+  log=$(mktemp)
+  local exact; exact=$(sed -n 's|^require k8s.io/kubernetes ||p' "$module/go.mod")
+  (cd "$module" && CGO_ENABLED=0 with_progress "$log" go build -v -trimpath -o "$folder/" \
+    -ldflags "-s -w -X $version.gitVersion=$exact -X $version.gitMajor=${release%.*} -X $version.gitMinor=${release#*.}" "${wanted[@]/#/k8s.io/kubernetes/cmd/}") ||
+    { tail -20 "$log" >&2; stop "go build of Kubernetes $release failed (see above)"; }
+  rm -f "$log"
+  echo "$id" >"$folder/kubernetes.inputs"
+  say "Kubernetes $release: built"
+}
+
 # setup_upstream WHAT DURATION NAME…
 setup_upstream() {
-  local what=$1 duration=$2 folder id name wanted=(); folder=$(tools_path); shift 2
+  local what=$1 duration=$2 folder id name wanted=(); folder=$(own_tools_path); shift 2
   id=$( (cd test/upstream && cat go.mod go.sum coredns/main.go && go version && echo "$kubernetes_flags") | sha256sum | cut -c1-16)
   for name in "$@"; do [ "$(cat "$folder/$name.inputs" 2>/dev/null)" = "$id" ] || wanted+=("$name"); done
   if [ ${#wanted[@]} = 0 ]; then say "$what: present"; return; fi
@@ -203,8 +239,9 @@ for part in "$@"; do
     cache) echo "$cache" ;;
     cluster) setup_cluster ;;
     conformance) setup_conformance ;;
+    images) install_packages buildah debootstrap qemu-user-static ;;
     ovn-*) setup_tree "${part#ovn-}" ;;
     base-*=*) setup_base "${part#base-}" ;;
-    *) stop "setup.sh knows packages, modules, tools, shim, tools-path, cache, cluster, conformance and ovn-<version>, not $part" ;;
+    *) stop "setup.sh knows packages, modules, tools, shim, tools-path, cache, cluster, conformance, images and ovn-<version>, not $part" ;;
   esac
 done

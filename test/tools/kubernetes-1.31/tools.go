@@ -1,0 +1,12 @@
+//go:build tools
+
+// Package tools pins the programs of Kubernetes 1.31 that clusters of kubelets run with KUBERNETES=1.31.
+package tools
+
+import (
+	_ "k8s.io/kubernetes/cmd/kube-apiserver"
+	_ "k8s.io/kubernetes/cmd/kube-controller-manager"
+	_ "k8s.io/kubernetes/cmd/kube-proxy"
+	_ "k8s.io/kubernetes/cmd/kube-scheduler"
+	_ "k8s.io/kubernetes/cmd/kubelet"
+)
