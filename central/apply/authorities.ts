@@ -10,7 +10,7 @@ import { reflect } from '../../lib/kube/reflector.ts';
 import { secrets } from '../../lib/kube/resources.ts';
 import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
-import { createAuthority, splitPem } from '../../lib/pki/certificate.ts';
+import { createAuthority, isPair, splitPem } from '../../lib/pki/certificate.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { isAuthorityDue, joinPem, type AuthoritySet } from '../plan/authorities.ts';
 
@@ -75,7 +75,7 @@ export class Authorities {
     const sets = parseSets(decodeSecret(raw['data']));
     if (sets === undefined)
       throw new Error(
-        `Secret ${namespace}/${authoritySecret} is damaged: each of ${purposes.join(', ')} needs as many keys as certificates; restore it from a backup, or delete it, then all certificates are issued anew`,
+        `Secret ${namespace}/${authoritySecret} is damaged: each certificate of ${purposes.join(', ')} needs its key, in the same order; restore it from a backup, or delete it, then all certificates are issued anew`,
       );
     const due = purposes.filter((purpose) => isAuthorityDue(sets[purpose], nowMs()));
     if (due.length === 0) return;
@@ -167,7 +167,8 @@ function parseSets(data: Readonly<Record<string, string>>): Sets | undefined {
     const certificates = splitPem(data[`${purpose}.crt`] ?? '');
     const keys = splitPem(data[`${purpose}.key`] ?? '');
     if (certificates.length === 0 || certificates.length !== keys.length) return undefined;
-    return certificates.map((certificate, index) => ({ certificate, key: keys[index] ?? '' }));
+    const set = certificates.map((certificate, index) => ({ certificate, key: keys[index] ?? '' }));
+    return set.every(isPair) ? set : undefined;
   });
   return members === undefined || chassis === undefined ? undefined : { members, chassis };
 }

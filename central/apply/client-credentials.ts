@@ -7,7 +7,7 @@ import { configMaps, secrets } from '../../lib/kube/resources.ts';
 import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { clientSecret, databaseKeys, databasesConfigMap } from '../../lib/ovn/databases.ts';
-import { isSignedBy, issueWithKey } from '../../lib/pki/certificate.ts';
+import { isPair, isSignedBy, issueWithKey } from '../../lib/pki/certificate.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { bundleOf, isDue, signerOf } from '../plan/authorities.ts';
 import { orGone, type Authorities } from './authorities.ts';
@@ -37,7 +37,11 @@ async function publishClient({ client, namespace, authorities, log, nowMs }: Cli
   const present = await orAbsent(client.get(secrets, name));
   const { 'ca.crt': trusted, 'tls.crt': certificate, 'tls.key': key } = decodeSecret(present?.['data']);
   const bundle = bundleOf(set, nowMs());
-  const isGood = certificate !== undefined && key !== undefined && isFresh(certificate, signer, nowMs());
+  const isGood =
+    certificate !== undefined &&
+    key !== undefined &&
+    isPair({ key, certificate }) &&
+    isFresh(certificate, signer, nowMs());
   if (isGood && trusted === bundle) return;
   const wanted = { name: clientName, usages: ['client'], dnsNames: [], days: memberDays } as const;
   const own = isGood ? { certificate, key } : await issueWithKey(signer, wanted, nowMs());

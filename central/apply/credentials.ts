@@ -5,7 +5,7 @@
 import { join } from 'node:path';
 import type { TlsFiles } from 'ovsdb-client';
 import { CredentialFiles } from '../../lib/ovn/credential-files.ts';
-import { commonNameOf, isSignedBy, issueWithKey } from '../../lib/pki/certificate.ts';
+import { commonNameOf, isPair, isSignedBy, issueWithKey } from '../../lib/pki/certificate.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { bundleOf, isDue, signerOf } from '../plan/authorities.ts';
 import type { Authorities, Purpose } from './authorities.ts';
@@ -84,6 +84,7 @@ export class Credentials {
       const isGood =
         certificate !== undefined &&
         key !== undefined &&
+        isPair({ key, certificate }) &&
         commonNameOf(certificate) === node &&
         !isDue(certificate, nowMs()) &&
         isSignedBy(certificate, signer);

@@ -72,6 +72,15 @@ export function isSignedBy(certificate: string, authority: Pick<KeyAndCertificat
   return new NodeCertificate(certificate).verify(new NodeCertificate(authority.certificate).publicKey);
 }
 
+/** Whether both can be read, and the key is that of the certificate. What people edit and disks cut off is neither. */
+export function isPair({ key, certificate }: KeyAndCertificate): boolean {
+  try {
+    return new NodeCertificate(certificate).checkPrivateKey(createPrivateKey(key));
+  } catch {
+    return false;
+  }
+}
+
 /** The blocks of a text with several certificates or keys. */
 export function splitPem(text: string): readonly string[] {
   return text.match(/-----BEGIN ([A-Z ]+)-----[^-]+-----END \1-----/g) ?? [];

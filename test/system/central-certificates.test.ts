@@ -273,6 +273,34 @@ test('a certificate that ran out while the node was off is followed by another o
   assert.notEqual(await files.read('tls.key'), key);
 });
 
+test('what somebody damaged is issued anew, or told of', async () => {
+  const spoilt = Buffer.from('-----BEGIN CERTIFICATE-----\nbm8=\n-----END CERTIFICATE-----\n').toString('base64');
+  const client = { namespace, name: 'isthmus-ovn-client' };
+  const publish = () => publishCredentials({ client: central, namespace, authorities, log, nowMs: Date.now });
+  await publish();
+  await bed.admin.patch(secrets, client, 'merge', { data: { 'tls.crt': spoilt } });
+  await publish();
+  const { data } = (await bed.admin.get(secrets, client)) as unknown as { data: Record<string, string> };
+  assert.notEqual(data['tls.crt'], spoilt);
+
+  const files = new CredentialFiles(join(dir, 'run/tls'));
+  const names = ['ca.crt', 'tls.crt', 'tls.key', 'chassis-ca.crt', 'chassis.crt', 'chassis.key'];
+  const whole = await Promise.all(names.map(async (name) => [name, (await files.read(name)) ?? ''] as const));
+  await files.write({ ...Object.fromEntries(whole), 'tls.crt': 'cut off' });
+  await credentials.refresh();
+  assert.ok(validityOf((await files.read('tls.crt')) ?? '').notAfterMs > Date.now());
+
+  const secret = { namespace, name: 'isthmus-ovn-authorities' };
+  const { data: before } = (await bed.admin.get(secrets, secret)) as unknown as { data: Record<string, string> };
+  await bed.admin.patch(secrets, secret, 'merge', { data: { 'members.crt': spoilt } });
+  await waitFor('the damage to be seen', () => Promise.resolve(authorities.of('members').length === 0 || 'not yet'));
+  await assert.rejects(authorities.renew(), /is damaged: each certificate of members, chassis needs its key/);
+  await credentials.refresh();
+  await publish();
+  await bed.admin.patch(secrets, secret, 'merge', { data: before });
+  await waitFor('the repair', () => Promise.resolve(authorities.of('members').length === 1 || 'not yet'));
+});
+
 test('authorities that were lost are made anew, and everybody gets new certificates', async () => {
   const node = await openNode('n1', 'chassis-1');
   await untilCertified(node);
