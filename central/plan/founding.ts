@@ -67,6 +67,12 @@ export function sourceOf(report: Report, name: DatabaseName): Source {
   return { copy: model === 'clustered' ? (cid ?? 'none') : model };
 }
 
+/** The next generation, which this node makes of its own copies. */
+export function beginAnew({ generation }: Plan, founder: string, report: Report, members: Plan['members']): Plan {
+  const from = { nb: sourceOf(report, 'nb'), sb: sourceOf(report, 'sb') };
+  return { generation: generation + 1, founder, from, clusters: {}, members };
+}
+
 /** The plan with the ids of clusters that its founder has made since. */
 export function settleFounding(plan: Plan, reports: Reports, scheme: Scheme): Plan {
   const report = reports.get(plan.founder);

@@ -160,9 +160,9 @@ describe('members', () => {
     assert.equal(addressOf(1), plan.members['a1']);
   });
 
-  test('TLS switched off: once all members wait, the copy that was written last begins anew', () => {
+  test('TLS switched off: once all members wait, one that a majority would elect begins anew', () => {
     /** Its servers are those of before, and none runs. */
-    const stopped = (number: number, writtenMs: number): Report => {
+    const stopped = (number: number, index: number, term = 1): Report => {
       const before = member(number);
       return {
         ...before,
@@ -171,7 +171,7 @@ describe('members', () => {
           cid: cidOf(name),
           sid: idOf(name, number),
           address: before.databases[name].address ?? '',
-          writtenMs,
+          end: { term, index },
         })),
       };
     };
@@ -187,6 +187,12 @@ describe('members', () => {
     const candidates = [candidate(1), candidate(2), candidate(3, 3_599_000)];
     const without = planMembers(viewOf({ ...three, a1: stopped(1, 8), a2: stopped(2, 7) }, { ...off, candidates }));
     assert.equal(without.plan?.founder, 'a1');
+    // The term goes before the index: what was appended under a leader that lost its office was never agreed on.
+    const deposed = { a1: stopped(1, 9), a2: stopped(2, 7, 2), a3: stopped(3, 6, 2) };
+    assert.equal(planMembers(viewOf(deposed, off)).plan?.founder, 'a2');
+    // The other two may have agreed on more.
+    const late = [candidate(1), candidate(2, 3_599_000), candidate(3, 3_599_000)];
+    assertSame(viewOf({ ...three, a1: stopped(1, 8) }, { ...off, candidates: late }), /no majority .*recover: <node>/);
     const alone = planMembers(viewOf({ a1: stopped(1, 5) }, { scheme: 'tcp', plan: planOf(1) })).plan;
     assert.deepEqual([alone?.generation, alone?.founder, alone?.members], [2, 'a1', { a1: '10.0.0.1' }]);
   });

@@ -6,7 +6,9 @@
 import { databaseNames, raftAddress, type Scheme } from '../state/databases.ts';
 import type { Plan } from '../state/plan.ts';
 import { leaderOf, type Report, type Reports } from '../state/report.ts';
-import { planFounding, settleFounding, sourceOf } from './founding.ts';
+import { beginAnew, planFounding, settleFounding } from './founding.ts';
+import { advice } from './requests.ts';
+import { moveScheme } from './scheme.ts';
 
 /** A Node that may serve. */
 export interface Candidate {
@@ -60,40 +62,6 @@ function grow(view: MembersView, plan: Plan): Plan {
   const newcomers = sparesOf(view, plan);
   const count = oddBelow(Math.min(target(view), 1 + newcomers.length));
   return withMembers(view, plan, [plan.founder, ...newcomers.slice(0, count - 1)]);
-}
-
-/**
- * TLS was switched on or off: a server that listens by the other scheme is none of its cluster, and waits. Once all do, one of them begins anew. What
- * the cluster agreed on is in the copy that was written last, since the last majority had it.
- */
-function moveScheme(view: MembersView, plan: Plan): Decision | undefined {
-  const { reports, candidates, scheme } = view;
-  const former: Scheme = scheme === 'ssl' ? 'tcp' : 'ssl';
-  const hasFormer = (node: string): boolean =>
-    databaseNames.every((name) => {
-      const { cid, address } = reports.get(node)?.databases[name] ?? {};
-      return cid === plan.clusters[name] && address?.startsWith(`${former}:`) === true;
-    });
-  const writtenMs = (node: string): number =>
-    Math.min(...databaseNames.map((name) => reports.get(node)?.databases[name].writtenMs ?? 0));
-  const all = Object.keys(plan.members).filter(hasFormer);
-  const [founder, ...others] = all
-    .filter((node) => writtenMs(node) > 0)
-    .toSorted((a, b) => writtenMs(b) - writtenMs(a));
-  if (founder === undefined) return undefined;
-  const ready = new Set(candidates.filter((one) => one.notReadySinceMs === undefined).map(({ name }) => name));
-  const late = all.filter((node) => node !== founder && !others.includes(node) && ready.has(node));
-  if (late.length > 0) return { plan, status: `waits until ${late.join(', ')} listens by ${scheme}, too` };
-  const report = reports.get(founder) as Report;
-  return {
-    plan: beginAnew(plan, founder, report, { ...plan.members, [founder]: report.address }),
-    status: `the databases are to listen by ${scheme} instead of ${former}: ${founder} begins anew with its rows`,
-  };
-}
-
-function beginAnew({ generation }: Plan, founder: string, report: Report, members: Plan['members']): Plan {
-  const from = { nb: sourceOf(report, 'nb'), sb: sourceOf(report, 'sb') };
-  return { generation: generation + 1, founder, from, clusters: {}, members };
 }
 
 /** Whose node has another address is a cluster of one with the rows of before: nobody is there to join. */
@@ -154,9 +122,6 @@ function choose(view: MembersView, plan: Plan): Decision {
   ];
   return { plan: withMembers(view, plan, next), status: parts.join(', ') };
 }
-
-const advice =
-  'bring one of them back, or go on with the copy of one node by the annotation isthmus.network/recover: <node>';
 
 function replace(members: readonly string[], leaver: string, newcomers: readonly string[]): readonly string[] {
   return [...members.filter((node) => node !== leaver), ...newcomers.slice(0, 1)];

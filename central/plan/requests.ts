@@ -15,6 +15,10 @@ export interface Requests {
   readonly restore?: string;
 }
 
+/** What an operator can do where no majority is left. */
+export const advice =
+  'bring one of them back, or go on with the copy of one node by the annotation isthmus.network/recover: <node>';
+
 export type Answer = { readonly plan: Plan; readonly message: string } | { readonly refused: string };
 
 export function planRequest(view: MembersView, { recover, restore }: Requests): Answer | undefined {

@@ -30,6 +30,12 @@ export interface Server {
   readonly servers: readonly ListedServer[];
 }
 
+/** The last entry of a member's log. Of two logs the one with the later term, or the higher index, holds what a majority agreed on. */
+export interface LogEnd {
+  readonly term: number;
+  readonly index: number;
+}
+
 export type DatabaseFile =
   | { readonly model: 'none' }
   | { readonly model: 'standalone' }
@@ -41,6 +47,8 @@ export type DatabaseFile =
       readonly cid: string | undefined;
       /** The cluster that is to take it in: it answers to no other, such as one of a generation before at the same addresses. */
       readonly joins?: string | undefined;
+      /** Undefined while a server has it open. */
+      readonly end?: LogEnd | undefined;
     };
 
 export interface Copy {
@@ -49,8 +57,6 @@ export interface Copy {
   readonly server: Server | undefined;
   /** A server runs and has given the database up, since a write failed, as on a full disk. Only the next one opens it again. */
   readonly isGivenUp?: boolean | undefined;
-  /** Of the file, in milliseconds since 1970. */
-  readonly writtenMs?: number | undefined;
 }
 
 /** What a file holds, in the words of the instruction `create`: `none`, `standalone`, `joining` or the id of its cluster. */

@@ -29,7 +29,7 @@ const database = z.object({
   joining: z.literal(true).exactOptional(),
   connected: z.literal(true).exactOptional(),
   role: z.literal(['leader', 'follower', 'candidate']).exactOptional(),
-  writtenMs: z.number().exactOptional(),
+  end: z.object({ term: z.int(), index: z.int() }).exactOptional(),
   term: z.int().exactOptional(),
   servers: z
     .array(z.object({ sid: z.string(), address: raft, isSilent: z.literal(true).exactOptional() }))

@@ -1,4 +1,5 @@
 /** What one node tells the others: its key `node.<name>` of the ConfigMap isthmus-ovn-central, written when it changes. */
+import type { LogEnd } from './copy.ts';
 import type { Both } from './databases.ts';
 
 /** A server as the leader lists it. */
@@ -19,8 +20,8 @@ export interface DatabaseReport {
   readonly joining?: true;
   readonly connected?: true;
   readonly role?: 'leader' | 'follower' | 'candidate';
-  /** When the file was last written, in milliseconds since 1970. Only while no server has it. */
-  readonly writtenMs?: number;
+  /** The last entry of its log. Only while no server has it open. */
+  readonly end?: LogEnd;
   /** Of the leader only, as is what follows: of two that say they lead, the later one does. */
   readonly term?: number;
   readonly servers?: readonly ReportedServer[];

@@ -29,13 +29,13 @@ export function renderReport({ address, generation, copies, lost, isFull, backup
 
 function renderDatabase(
   name: DatabaseName,
-  { file, server, writtenMs }: Copy,
+  { file, server }: Copy,
   lost: string | undefined,
   reports: Reports,
 ): DatabaseReport {
   const gone = lost === undefined ? {} : { lost };
   if (file.model !== 'clustered') return { model: file.model, ...gone };
-  const { sid, cid, address } = file;
+  const { sid, cid, address, end } = file;
   return {
     model: 'clustered',
     ...(cid === undefined ? { joining: true } : { cid }),
@@ -43,7 +43,7 @@ function renderDatabase(
     address,
     ...(server?.isConnected === true ? { connected: true } : {}),
     ...(server === undefined ? {} : { role: server.role }),
-    ...(server === undefined && writtenMs !== undefined ? { writtenMs } : {}),
+    ...(server === undefined && end !== undefined ? { end } : {}),
     ...(server?.role === 'leader' && server.isConnected ? ofLeader(name, server, reports) : {}),
     ...gone,
   };

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseClusterStatus } from './cluster-status.ts';
-import { parseRecord } from './database-file.ts';
 
 const leader = `a48f
 Name: OVN_Northbound
@@ -52,17 +51,4 @@ test('one that joins, one without a leader, and something else', () => {
   const lonely = leader.replace('Role: leader', 'Role: candidate').replace('Leader: self', 'Leader: unknown');
   assert.equal(parseClusterStatus(lonely)?.isConnected, false);
   assert.equal(parseClusterStatus(''), undefined);
-});
-
-test('the record of a file, whatever its rows say', () => {
-  const rows = JSON.stringify({ name: 'a","server_id":"x', note: '{"local_address":"y"}' });
-  const sid = '7e2c5b2e-8e0c-490f-a510-0c9edbcafb12';
-  const record = `{"prev_data":[${rows}],"server_id":"${sid}","local_address":"tcp:127.0.0.3:6643"}`;
-  assert.deepEqual(parseRecord('nb.db', record), {
-    model: 'clustered',
-    sid,
-    address: 'tcp:127.0.0.3:6643',
-    cid: undefined,
-  });
-  assert.throws(() => parseRecord('nb.db', '{}'), /no server_id/);
 });

@@ -58,7 +58,7 @@ export class Copies {
   async #copy(name: DatabaseName): Promise<Copy> {
     const { server, isGivenUp } = await this.#server(name);
     const path = join(this.#folders.dataDir, `${name}.db`);
-    const { mark, writtenMs } = await markOf(path);
+    const mark = await markOf(path);
     // Under a server that runs, a file is what the server says; one that was taken away from under it is none.
     if (server !== undefined && mark !== undefined) {
       const { sid, cid, address, isJoining } = server;
@@ -75,10 +75,10 @@ export class Copies {
       };
     }
     const known = this.#known.get(name);
-    if (known !== undefined && known.mark === mark) return { file: known.file, server, writtenMs, isGivenUp };
+    if (known !== undefined && known.mark === mark) return { file: known.file, server, isGivenUp };
     const file = await readDatabaseFile(path);
     if (mark !== undefined) this.#known.set(name, { mark, file });
-    return { file, server, writtenMs, isGivenUp };
+    return { file, server, isGivenUp };
   }
 
   async #server(name: DatabaseName): Promise<Pick<Copy, 'server' | 'isGivenUp'>> {
@@ -97,13 +97,13 @@ function sizeOf({ size }: Stats): number {
   return size;
 }
 
-/** Without values where there is no file. */
-async function markOf(path: string): Promise<{ readonly mark?: string; readonly writtenMs?: number }> {
+/** Undefined where there is no file. */
+async function markOf(path: string): Promise<string | undefined> {
   try {
     const { ino, size, mtimeMs } = await stat(path);
-    return { mark: `${ino} ${size} ${mtimeMs}`, writtenMs: mtimeMs };
+    return `${ino} ${size} ${mtimeMs}`;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
     throw error;
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What a database file is, by its first record. Rules: a file that is there and cannot be read is an error, never `none`: a copy that is taken for lost
- * would be replaced. The record is read again only after the file has changed, and while a server has it open it is not read at all.
+ * What a database file is, by its first record, and where its log ends, by its last ones. Rules: a file that is there and cannot be read is an error, never `none`: a
+ * copy that is taken for lost would be replaced. It is read again only after it has changed, and not at all while a server has it open.
  */
-import { open } from 'node:fs/promises';
-import type { DatabaseFile } from '../state/copy.ts';
+import { open, type FileHandle } from 'node:fs/promises';
+import type { DatabaseFile, LogEnd } from '../state/copy.ts';
 
 export class UnreadableDatabase extends Error {
   override name = 'UnreadableDatabase';
@@ -11,6 +11,7 @@ export class UnreadableDatabase extends Error {
 }
 
 const longestLine = 128;
+const tailBytes = 64 << 10;
 
 /** @throws UnreadableDatabase, or a system error other than that it is not there */
 export async function readDatabaseFile(path: string): Promise<DatabaseFile> {
@@ -29,21 +30,48 @@ export async function readDatabaseFile(path: string): Promise<DatabaseFile> {
     if (match[1] === 'JSON') return { model: 'standalone' };
     const length = Number(match[2]);
     const record = await file.read(Buffer.alloc(length), 0, length, line.length + 1);
-    return parseRecord(path, record.buffer.toString('latin1', 0, record.bytesRead));
+    const text = record.buffer.toString('latin1', 0, record.bytesRead);
+    return parseRecord(path, text, await readLogEnd(file));
   } finally {
     await file.close();
   }
 }
 
+/** A record that was cut off, as by a power failure, is none: the server does not read it either. @returns undefined where no entry follows the first record */
+async function readLogEnd(file: FileHandle): Promise<LogEnd | undefined> {
+  const { size } = await file.stat();
+  for (let bytes = Math.min(tailBytes, size); ; bytes = Math.min(bytes * 4, size)) {
+    const tail = await file.read(Buffer.alloc(bytes), 0, bytes, size - bytes);
+    const lines = tail.buffer.toString('latin1', 0, tail.bytesRead).split('\n');
+    const end = parseLogEnd(bytes < size ? lines.slice(1) : lines);
+    if (end !== undefined || bytes === size) return end;
+  }
+}
+
+/** @param lines of a file's end; of its records only those of entries have an index */
+function parseLogEnd(lines: readonly string[]): LogEnd | undefined {
+  for (const line of lines.toReversed()) {
+    if (!line.includes('"index":')) continue;
+    try {
+      const { term, index } = JSON.parse(line) as Partial<LogEnd>;
+      if (term !== undefined && index !== undefined) return { term, index };
+    } catch {
+      // Cut off.
+    }
+  }
+  return undefined;
+}
+
 /** A record with a snapshot has all rows in it, also between these members: they are found without parsing it. In a string the quotes would be escaped. */
-export function parseRecord(path: string, text: string): DatabaseFile {
+function parseRecord(path: string, text: string, logEnd: LogEnd | undefined): DatabaseFile {
   const member = (name: string): string | undefined => new RegExp(`[{,]"${name}":"([^"\\\\]+)"`).exec(text)?.[1];
   const [sid, address] = [member('server_id'), member('local_address')];
   if (sid === undefined || address === undefined)
     throw new UnreadableDatabase(`${path} has no server_id or no local_address: it is no member of a cluster`);
   const cid = member('cluster_id');
   // Only a file that no cluster took in names servers to ask.
-  return text.includes('"remote_addresses":[')
-    ? { model: 'clustered', sid, address, cid: undefined, joins: cid }
-    : { model: 'clustered', sid, address, cid };
+  if (text.includes('"remote_addresses":[')) return { model: 'clustered', sid, address, cid: undefined, joins: cid };
+  const number = (name: string): number => Number(new RegExp(`[{,]"${name}":(\\d+)`).exec(text)?.[1] ?? 0);
+  const end = logEnd ?? { term: number('prev_term'), index: number('prev_index') };
+  return { model: 'clustered', sid, address, cid, end };
 }

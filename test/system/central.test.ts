@@ -1,7 +1,7 @@
 /** The databases on several nodes: founded, grown, and carried through the loss of servers, nodes and disks. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
@@ -296,18 +296,29 @@ describe('three nodes', () => {
     await assertRows();
   });
 
-  test('TLS is switched on, and off again', async () => {
+  test('TLS is switched on, and off again, while a node has an older copy', async () => {
+    const last = nodes.at(-1) as CentralNode;
+    const older = join(bed.dir, 'older');
+    await last.kill();
+    cpSync(last.data, older, { recursive: true });
+    last.start();
+    await bed.untilServing(nodes);
+    await writeDuring(20, () => Promise.resolve());
     for (const scheme of ['ssl', 'tcp'] as const) {
       // One after the other, as a DaemonSet replaces its pods.
       for (const node of nodes) {
         await node.kill();
+        if (node === last && scheme === 'ssl') {
+          node.wipeDisk();
+          cpSync(older, node.data, { recursive: true });
+        }
         node.scheme = scheme;
         node.start();
         await until(`${node.name} is ready`, () => node.ready());
       }
       await bed.untilServing(nodes);
+      await assertRows();
     }
-    await assertRows();
   });
 
   test('a backup is restored', async () => {
