@@ -183,6 +183,8 @@ export class CentralBed {
   readonly #kubeconfig: string;
   readonly #base = `127.${randomInt(1, 255)}.${randomInt(1, 255)}`;
   readonly #clients: OvsdbClient[] = [];
+  /** All that ever ran, also those whose Node was deleted. */
+  readonly #started: CentralNode[] = [];
 
   constructor(api: TestApiServer, name: string) {
     this.#name = name;
@@ -192,7 +194,7 @@ export class CentralBed {
 
   async close(): Promise<void> {
     await Promise.all(this.#clients.map((client) => client.close()));
-    await Promise.all(this.nodes.values().map((node) => node.kill()));
+    await Promise.all(this.#started.map((node) => node.kill()));
     for (const name of this.nodes.keys()) await this.kube.delete(nodes, { name });
     for (const name of [central, 'isthmus-ovn']) await this.kube.delete(configMaps, { namespace, name });
     await this.kube.delete(leases, { namespace, name: 'isthmus-central' });
@@ -226,6 +228,7 @@ export class CentralBed {
     const words = Object.entries(flags).map(([flag, value]) => `--${flag}=${value}`);
     const node = new CentralNode(this, name, address, words);
     this.nodes.set(name, node);
+    this.#started.push(node);
     return node;
   }
 
@@ -273,15 +276,20 @@ export class CentralBed {
       async () => {
         const told = (await this.data('isthmus-ovn'))['nb'] ?? '';
         if (told.split(',').sort().join(' ') !== wanted.join(' ')) throw new Error(`clients are told ${told}`);
+        const lists = new Map<'nb' | 'sb', Set<string>>();
         for (const node of which)
           for (const [name, database] of [
             ['nb', 'OVN_Northbound'],
             ['sb', 'OVN_Southbound'],
           ] as const) {
             const status = node.control(name, 'cluster/status', database);
-            const count = status.slice(status.indexOf('Servers:')).match(/ at (?:tcp|ssl):/g)?.length;
-            if (!status.includes('Status: cluster member') || count !== which.length)
+            const listed = status.slice(status.indexOf('Servers:')).matchAll(/ (\w+) at (?:tcp|ssl):\S+/g);
+            const servers = [...listed].map(([server]) => server).sort();
+            if (!status.includes('Status: cluster member') || servers.length !== which.length)
               throw new Error(`${node.name} ${name}: ${status}`);
+            // One with an older copy lists other servers than theirs.
+            lists.set(name, (lists.get(name) ?? new Set()).add(servers.join()));
+            if (lists.get(name)?.size !== 1) throw new Error(`${node.name} ${name}: not of one cluster: ${status}`);
           }
         return true;
       },
