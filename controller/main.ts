@@ -23,7 +23,7 @@ import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
 import { preview } from './preview.ts';
 import { ownEntries } from './plan/own-keys.ts';
-import { Cluster } from './state/cluster.ts';
+import { Cluster } from './settle/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
 import { openPublisher } from './status/publisher.ts';

@@ -11,7 +11,7 @@ import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { planKey } from './plan/plan.ts';
-import { Cluster } from './state/cluster.ts';
+import { Cluster } from './settle/cluster.ts';
 import { basicsOf } from './status/bootstrap.ts';
 import type { BootstrapOptions } from './status/bootstrap.ts';
 import { openPublisher } from './status/publisher.ts';

@@ -1,7 +1,7 @@
 /** Builds clusters for the tests of VLANs of the physical network; used by tests only. */
 import { toldBy } from './testing-pods.ts';
 import { basic, created, meta, subnet } from './testing-vpcs.ts';
-import type { Cluster } from './state/cluster.ts';
+import type { Cluster } from './settle/cluster.ts';
 import { parseProviderNetwork, parseVlan } from './watch/underlay.ts';
 import { parseNamespace, parseNode, parsePod } from './watch/workloads.ts';
 

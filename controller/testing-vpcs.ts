@@ -1,6 +1,6 @@
 /** Builds clusters for the tests of VPCs and asks what is planned and told; used by tests only. */
 import assert from 'node:assert/strict';
-import { Cluster } from './state/cluster.ts';
+import { Cluster } from './settle/cluster.ts';
 import { parseSubnet, parseVpc } from './watch/networks.ts';
 import { planKey } from './plan/plan.ts';
 import { planVpcConditions, planVpcStatus } from './plan/vpc/status.ts';

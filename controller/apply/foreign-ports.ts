@@ -8,7 +8,7 @@ import { hasMember } from '../../lib/desired/compare.ts';
 import { entryOf } from '../../lib/desired/entry-of.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { parseMac } from '../../lib/net/mac.ts';
-import type { ForeignPort } from '../state/foreign-port.ts';
+import type { ForeignPort } from '../model/foreign-port.ts';
 
 function nameOf(row: Row): string {
   return typeof row['name'] === 'string' ? row['name'] : '';

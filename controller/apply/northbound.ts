@@ -6,10 +6,10 @@ import { openOvsdb } from 'ovsdb-client';
 import type { ColumnSchema, OvsdbClient, OvsdbOptions, Row } from 'ovsdb-client';
 import { externalId, joinSubnet, vendor } from '../../lib/api/names.ts';
 import { externalIdOf, ownerOf } from '../../lib/ovn/owner.ts';
-import { recordOfRow } from '../plan/address/records.ts';
-import type { PortRecord } from '../plan/address/records.ts';
-import { heldBy } from '../plan/node/traits.ts';
-import type { Capabilities } from '../plan/view.ts';
+import { recordOfRow } from '../settle/address/records.ts';
+import type { PortRecord } from '../settle/address/records.ts';
+import { heldBy } from '../settle/node/traits.ts';
+import type { Capabilities } from '../model/view.ts';
 import { ForeignPorts } from './foreign-ports.ts';
 import type { ForeignListener } from './foreign-ports.ts';
 

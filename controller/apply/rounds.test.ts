@@ -4,7 +4,7 @@ import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
-import { Cluster } from '../state/cluster.ts';
+import { Cluster } from '../settle/cluster.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { openNorthbound, room } from './northbound.ts';

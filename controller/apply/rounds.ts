@@ -8,7 +8,7 @@ import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { nothing } from '../plan/feature.ts';
 import { planKey } from '../plan/plan.ts';
-import type { Cluster } from '../state/cluster.ts';
+import type { Cluster } from '../settle/cluster.ts';
 
 export interface RoundsOptions {
   readonly cluster: Cluster;

@@ -12,7 +12,7 @@ import { connectionLog } from '../../lib/run/connection-log.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planChassis } from '../plan/node/chassis.ts';
 import type { ChassisPlan, ChassisRow } from '../plan/node/chassis.ts';
-import type { View } from '../plan/view.ts';
+import type { View } from '../model/view.ts';
 
 export interface SouthboundOptions {
   /** Without a southbound database chassis of nodes that are gone stay. */

@@ -2,11 +2,11 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { egressConflict } from '../../lib/desired/egress-tables.ts';
 import { familyWithoutExit } from './gateway/status.ts';
-import { formerGatewaySentence } from './subnet/former-gateways.ts';
+import { formerGatewaySentence } from '../settle/subnet/former-gateways.ts';
 import { subnetProblems } from './subnet/problems.ts';
-import { familyWithoutAddresses } from './subnet/subnet-net.ts';
-import { idleUnderlayFields } from './underlay/read-underlay.ts';
-import type { View } from './view.ts';
+import { familyWithoutAddresses } from '../settle/subnet/subnet-net.ts';
+import { idleUnderlayFields } from '../settle/underlay/read-underlay.ts';
+import type { View } from '../model/view.ts';
 
 export type WantedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'observedGeneration'>;
 

@@ -4,11 +4,11 @@
  * that must not be broken: whatever a plan reads, `reads` answers to when it changes.
  */
 import type { Desired } from '../../lib/desired/row.ts';
-import type { Kinds } from '../state/objects.ts';
-import type { PoolVerdict } from './address/judge-pools.ts';
-import type { Verdict } from './subnet/judge.ts';
-import type { VlanVerdict } from './underlay/judge-vlans.ts';
-import type { View } from './view.ts';
+import type { Kinds } from '../model/objects.ts';
+import type { PoolVerdict } from '../settle/address/judge-pools.ts';
+import type { Verdict } from '../settle/subnet/judge.ts';
+import type { VlanVerdict } from '../settle/underlay/judge-vlans.ts';
+import type { View } from '../model/view.ts';
 
 interface Changed<K, T> {
   readonly kind: K;

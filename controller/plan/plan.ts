@@ -4,7 +4,7 @@ import { recognisable } from './adoption.ts';
 import type { Feature } from './feature.ts';
 import { nothing } from './feature.ts';
 import { features } from './features.ts';
-import type { View } from './view.ts';
+import type { View } from '../model/view.ts';
 
 const byName: ReadonlyMap<string, Feature> = new Map(features.map((feature) => [feature.name, feature]));
 

@@ -1,4 +1,4 @@
-import type { Pod } from './objects.ts';
+import type { Pod } from '../model/objects.ts';
 
 /** Which pods are scheduled to which node. */
 export class PodsOnNodes {

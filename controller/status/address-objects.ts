@@ -4,7 +4,7 @@ import type { Resource } from '../../lib/kube/types.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
 import { planIpPoolConditions, planIpPoolUsage } from '../plan/address/ip-pool.ts';
 import { planVipConditions, planVipStatus } from '../plan/address/vip-status.ts';
-import type { ApiObjectFacts } from '../state/objects.ts';
+import type { ApiObjectFacts } from '../model/objects.ts';
 import type { Desk } from './desk.ts';
 import { Pace } from './pace.ts';
 import { forget, releaseFormer, writeStatus } from './write-status.ts';

@@ -1,7 +1,7 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from 'prom-client';
 import { nodesOf } from '../plan/underlay/provider-network.ts';
-import type { View } from '../plan/view.ts';
+import type { View } from '../model/view.ts';
 
 export interface Metrics {
   round(figures: { readonly keys: number; readonly ms: number; readonly lagMs: number }): void;

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { apiVersionOf, securityGroups } from '../../lib/kube/resources.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
 import { planSecurityGroupConditions, planSecurityGroupStatus } from '../plan/security-group/security-group.ts';
-import type { SecurityGroup } from '../state/objects.ts';
+import type { SecurityGroup } from '../model/objects.ts';
 import type { Desk } from './desk.ts';
 import { forget, releaseFormer, writeStatus } from './write-status.ts';
 

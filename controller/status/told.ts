@@ -6,7 +6,7 @@
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { ObjectWriter, WriteOutcome } from '../../lib/kube/writer.ts';
-import type { View } from '../plan/view.ts';
+import type { View } from '../model/view.ts';
 
 interface Written {
   readonly content: string;

@@ -8,7 +8,7 @@ import {
   planProviderNetworkStatus,
 } from '../plan/underlay/provider-network.ts';
 import { planVlanConditions, planVlanStatus, subnetsIn } from '../plan/underlay/vlan.ts';
-import type { ApiObjectFacts } from '../state/objects.ts';
+import type { ApiObjectFacts } from '../model/objects.ts';
 import { mergeNodeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
 import { Pace } from './pace.ts';

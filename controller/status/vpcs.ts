@@ -5,7 +5,7 @@ import { apiVersionOf, vpcs } from '../../lib/kube/resources.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
 import { hasRouter } from '../plan/vpc/router.ts';
 import { planVpcConditions, planVpcStatus } from '../plan/vpc/status.ts';
-import type { Vpc } from '../state/objects.ts';
+import type { Vpc } from '../model/objects.ts';
 import type { Desk } from './desk.ts';
 import { forget, othersOf, writeStatus } from './write-status.ts';
 

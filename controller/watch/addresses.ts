@@ -1,6 +1,6 @@
 /** The edge, addresses: IPs, IPPools and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { IpObject, IpPool, Vip } from '../state/objects.ts';
+import type { IpObject, IpPool, Vip } from '../model/objects.ts';
 import { apiFactsOf, factsOf, fieldsOf, textOf, textsOf } from './fields.ts';
 import { shared, sharedRecord } from './shared.ts';
 

@@ -2,7 +2,7 @@
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import type { BgpNodeState } from '../state/objects.ts';
+import type { BgpNodeState } from '../model/objects.ts';
 import { factsOf, fieldsOf, numberOf, recordsOf, textOf } from './fields.ts';
 
 /** Of prefixes with several next hops the highest preference: which next hop it has is the node's own matter. */

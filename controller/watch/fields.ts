@@ -1,7 +1,7 @@
 /** Reading single fields of raw objects: what has another type than expected counts as absent. */
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
-import type { ApiObjectFacts, ObjectFacts } from '../state/objects.ts';
+import type { ApiObjectFacts, ObjectFacts } from '../model/objects.ts';
 import { shared } from './shared.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;

@@ -14,7 +14,7 @@ import type {
   SubnetSpec,
   TransitSwitch,
   Vpc,
-} from '../state/objects.ts';
+} from '../model/objects.ts';
 import type { Fields } from './fields.ts';
 import {
   apiFactsOf,

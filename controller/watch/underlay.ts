@@ -2,7 +2,7 @@
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
 import { annotation } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { ProviderNetwork, Vlan } from '../state/objects.ts';
+import type { ProviderNetwork, Vlan } from '../model/objects.ts';
 import type { Fields } from './fields.ts';
 import { apiFactsOf, fieldsOf, numberOf, recordsOf, textOf, textsOf } from './fields.ts';
 

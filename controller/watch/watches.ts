@@ -23,7 +23,7 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { Kinds } from '../state/objects.ts';
+import type { Kinds } from '../model/objects.ts';
 import { parseIp, parseIpPool, parseVip } from './addresses.ts';
 import { parseBgpNodeState } from './bgp.ts';
 import {

@@ -10,7 +10,7 @@ import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 
 const group = 'isthmus.empty.tiers';
 /** Those before the first that this room puts ACLs into. */

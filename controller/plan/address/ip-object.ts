@@ -1,9 +1,9 @@
 import { joinSubnet, label, nodePortName, querierPortName, u2oPortPrefix } from '../../../lib/api/names.ts';
-import type { IpObject } from '../../state/objects.ts';
+import type { IpObject } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
-import { machineOf } from '../pod/interfaces.ts';
-import { ordinalOf } from '../pod/port-request.ts';
-import type { HeldPort, View } from '../view.ts';
+import { machineOf } from '../../model/interfaces.ts';
+import { ordinalOf } from '../../settle/address/port-request.ts';
+import type { HeldPort, View } from '../../model/view.ts';
 import { addressText } from './texts.ts';
 
 export interface WantedIp {

@@ -9,8 +9,8 @@ import { obstacleConditions } from '../conditions.ts';
 import type { WantedCondition } from '../conditions.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import type { View } from '../view.ts';
-import { addressSetsOf } from './names.ts';
+import type { View } from '../../model/view.ts';
+import { addressSetsOf } from '../../model/ovn-names.ts';
 
 /** A single address without its prefix length, as people write it. */
 function memberOf(range: Range): readonly string[] {

@@ -1,8 +1,8 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { obstacleConditions } from '../conditions.ts';
 import type { WantedCondition } from '../conditions.ts';
-import { hasRouterPort } from '../underlay/underlay.ts';
-import type { View } from '../view.ts';
+import { hasRouterPort } from '../../model/net-in-force.ts';
+import type { View } from '../../model/view.ts';
 
 /** What a Vip is told of its address; undefined while it has none. */
 export function planVipStatus(view: View, name: string): Readonly<Record<string, unknown>> {

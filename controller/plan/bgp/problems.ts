@@ -1,6 +1,6 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Feature } from '../feature.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 
 /** Prefixes a node learned that are left out, with why. */
 export function learnedProblems(view: View, node: string): readonly Problem[] {

@@ -4,7 +4,7 @@ import type { Family } from '../../../lib/net/ip.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 
 const families = [4, 6] as const;
 

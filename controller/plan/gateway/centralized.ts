@@ -4,8 +4,8 @@ import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
-import { servedNet } from '../subnet/served-net.ts';
-import type { View } from '../view.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
 
 /** Centralized gateway: what all pods of a subnet send out of the cluster leaves through the nodes in use. */
 function planGateway(view: View, subnet: string): Desired {

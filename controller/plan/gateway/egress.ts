@@ -5,9 +5,9 @@ import type { Ip } from '../../../lib/net/ip.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { egressConflict, egressInvalid, egressRight } from '../../../lib/desired/egress-tables.ts';
 import { byRight } from '../../../lib/desired/rights.ts';
-import type { Subnet, SubnetSpec } from '../../state/objects.ts';
-import type { View } from '../view.ts';
-import { isOfNodes, isThroughNodes, partsOf } from './scope.ts';
+import type { Subnet, SubnetSpec } from '../../model/objects.ts';
+import type { View } from '../../model/view.ts';
+import { isOfNodes, isThroughNodes, partsOf } from '../../settle/gateway/scope.ts';
 
 /** Of the rule that leads to the main table, as every Linux has it: ours must come before. */
 const mainRulePriority = 32_766;

@@ -2,8 +2,8 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import type { NatRule, SubnetSpec } from '../../state/objects.ts';
-import { partsOf } from './scope.ts';
+import type { NatRule, SubnetSpec } from '../../model/objects.ts';
+import { partsOf } from '../../settle/gateway/scope.ts';
 
 /** A rule of `natOutgoingPolicyRules` as the status repeats it. */
 export interface StatedRule {

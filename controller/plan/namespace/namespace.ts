@@ -1,8 +1,8 @@
 import { annotation } from '../../../lib/api/names.ts';
-import type { Namespace } from '../../state/objects.ts';
+import type { Namespace } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
-import { cidrText } from '../subnet/accepted-note.ts';
-import type { View } from '../view.ts';
+import { cidrText } from '../../settle/subnet/accepted-note.ts';
+import type { View } from '../../model/view.ts';
 
 /** Subnets of the namespace that are in force, as lists of equal length; null takes an annotation away. */
 export function planNamespaceAnnotations(view: View, namespace: Namespace): Readonly<Record<string, string | null>> {

@@ -1,6 +1,6 @@
 /** Which rows of the southbound database are of nodes: these get a tag, and go when their node has gone. Pure. */
 import { annotation, externalId, vendor } from '../../../lib/api/names.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 
 /** A row of the table Chassis. */
 export interface ChassisRow {

@@ -4,17 +4,17 @@ import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
-import type { Node } from '../../state/objects.ts';
+import type { Node } from '../../model/objects.ts';
 import { addressText, portAddresses } from '../address/texts.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
-import { cidrText, gatewayText } from '../subnet/accepted-note.ts';
-import { partsOf } from '../subnet/parts.ts';
-import type { View } from '../view.ts';
-import { joinAllocation } from './join.ts';
-import { nodesInClusters } from './network-owner.ts';
+import { cidrText, gatewayText } from '../../settle/subnet/accepted-note.ts';
+import { partsOf } from '../../model/net-parts.ts';
+import type { View } from '../../model/view.ts';
+import { joinAllocation } from '../../settle/node/join.ts';
+import { nodesInClusters } from '../../settle/node/network-owner.ts';
 import { nodeRateRows } from './rates.ts';
-import { heldBy, holds, nodeAddresses, nodeTraits, servedAddresses } from './traits.ts';
+import { heldBy, holds, nodeAddresses, nodeTraits, servedAddresses } from '../../settle/node/traits.ts';
 
 /** A node's port in the join subnet with its limits, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {

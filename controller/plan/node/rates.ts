@@ -2,7 +2,7 @@
 import { joinSubnet, nodePortName } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
-import type { Node } from '../../state/objects.ts';
+import type { Node } from '../../model/objects.ts';
 import { rateRows, readRates } from '../rate-limit.ts';
 
 function ratesOf({ annotations }: Node): ReturnType<typeof readRates> {

@@ -5,13 +5,13 @@ import { ref } from '../../../lib/desired/row.ts';
 import type { DesiredRow, Wanted } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
-import type { Pod } from '../../state/objects.ts';
+import type { Pod } from '../../model/objects.ts';
 import { vendorIds } from '../names.ts';
 import { dhcpDefaults, dhcpOptionsOf } from '../subnet/dhcp.ts';
 import { readDhcpOptions } from '../subnet/dhcp-options.ts';
-import type { HeldPort, View } from '../view.ts';
-import { annotationOf, askedOf } from './interfaces.ts';
-import type { Interface } from './interfaces.ts';
+import type { HeldPort, View } from '../../model/view.ts';
+import { annotationOf, askedOf } from '../../model/interfaces.ts';
+import type { Interface } from '../../model/interfaces.ts';
 
 const families = [
   { family: 4, key: annotation.dhcpV4Options, column: 'dhcpv4_options' },

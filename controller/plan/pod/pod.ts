@@ -6,14 +6,14 @@
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired } from '../../../lib/desired/row.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../state/objects.ts';
+import type { Pod } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
-import { isThroughNodes } from '../gateway/scope.ts';
+import { isThroughNodes } from '../../settle/gateway/scope.ts';
 import { gatewayPortGroup } from '../names.ts';
 import { groupMemberships, isGuarded, namedGroups } from '../security-group/membership.ts';
-import type { HeldPort, View } from '../view.ts';
+import type { HeldPort, View } from '../../model/view.ts';
 import { dhcpRows } from './dhcp.ts';
-import { wantsNetwork } from './interfaces.ts';
+import { wantsNetwork } from '../../model/interfaces.ts';
 import { extraAddresses, portRow } from './port-row.ts';
 import { podsRead } from './reads.ts';
 import { portRateRows } from './rates.ts';

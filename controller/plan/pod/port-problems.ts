@@ -3,13 +3,13 @@ import { annotation } from '../../../lib/api/names.ts';
 import { permanentRefusals } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../state/objects.ts';
+import type { Pod } from '../../model/objects.ts';
 import { groupProblem, isGuarded, namedGroups } from '../security-group/membership.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { mayHold } from '../vip/virtual-port.ts';
 import { podDhcpProblems } from './dhcp.ts';
-import { annotationOf, askedOf, interfacesOf, listOf, wantsNetwork } from './interfaces.ts';
-import type { Interface } from './interfaces.ts';
+import { annotationOf, askedOf, interfacesOf, listOf, wantsNetwork } from '../../model/interfaces.ts';
+import type { Interface } from '../../model/interfaces.ts';
 import { rateProblems } from './rates.ts';
 import { routeProblem } from './routes.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Random, randomOf } from '../../../lib/testing-random.ts';
-import { Cluster } from '../../state/cluster.ts';
+import { Cluster } from '../../settle/cluster.ts';
 import { parseVip } from '../../watch/addresses.ts';
 import { parseSecurityGroup, parseSubnet, parseVpc } from '../../watch/networks.ts';
 import { parseAttachment, parseNamespace, parseNode, parsePod, parseVirtualMachine } from '../../watch/workloads.ts';

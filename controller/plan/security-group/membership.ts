@@ -5,11 +5,11 @@ import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../state/objects.ts';
+import type { Pod } from '../../model/objects.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
-import { annotationOf, askedOf, listOf } from '../pod/interfaces.ts';
-import type { Interface } from '../pod/interfaces.ts';
-import type { View } from '../view.ts';
+import { annotationOf, askedOf, listOf } from '../../model/interfaces.ts';
+import type { Interface } from '../../model/interfaces.ts';
+import type { View } from '../../model/view.ts';
 import { denyAllGroup, memberSet, securityPortGroup } from './names.ts';
 import { isServedGroup } from './security-group.ts';
 

@@ -5,7 +5,7 @@
  * names any group is in the dropping one from its first transaction to its last.
  */
 import type { Family } from '../../../lib/net/ip.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 

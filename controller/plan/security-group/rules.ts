@@ -3,7 +3,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import type { SecurityGroupRule } from '../../state/objects.ts';
+import type { SecurityGroupRule } from '../../model/objects.ts';
 import type { Acl } from './acl-row.ts';
 import { groupPriority, lastTier, memberSet, securityPortGroup } from './names.ts';
 

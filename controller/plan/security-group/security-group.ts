@@ -1,11 +1,11 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import type { SecurityGroup } from '../../state/objects.ts';
+import type { SecurityGroup } from '../../model/objects.ts';
 import { obstacleConditions } from '../conditions.ts';
 import type { WantedCondition } from '../conditions.ts';
 import type { Feature, ObjectChange } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { aclRow, tiersOf } from './acl-row.ts';
 import type { Acl } from './acl-row.ts';
 import { firstTier, groupPriority, memberSet, nameConflictOf, securityPortGroup } from './names.ts';

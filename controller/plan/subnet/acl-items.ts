@@ -1,7 +1,7 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { checkMatch } from '../../../lib/ovn/match/check.ts';
-import type { SubnetAcl, SubnetSpec } from '../../state/objects.ts';
-import type { Capabilities } from '../view.ts';
+import type { SubnetAcl, SubnetSpec } from '../../model/objects.ts';
+import type { Capabilities } from '../../model/view.ts';
 
 export interface CheckedAcl {
   readonly direction: 'from-lport' | 'to-lport';

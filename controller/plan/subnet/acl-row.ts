@@ -2,7 +2,7 @@ import type { DesiredRow } from '../../../lib/desired/row.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import { matchFamily, vendorIds } from '../names.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import type { CheckedAcl } from './acl-items.ts';
 
 /** Where OVN has tiers: the one Kube-OVN puts its own into, behind those of cluster-wide policies. */

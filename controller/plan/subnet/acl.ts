@@ -4,12 +4,12 @@ import type { Desired } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { Feature } from '../feature.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { readAcls } from './acl-items.ts';
 import type { CheckedAcl } from './acl-items.ts';
 import { aclRow, between, cidrsOf } from './acl-row.ts';
 import { isSameSpec } from './spec-change.ts';
-import { servedNet } from './served-net.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
 
 /** Kube-OVN's: below the priorities people give their own. */
 const eastWestPriority = 1900;

@@ -1,6 +1,6 @@
 /** What the controller writes into a spec otherwise than its author did, in sentences: a default for an empty field is none. */
 import { defaultSubnet } from '../../../lib/api/names.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 
 export function specCorrections(view: View, name: string): readonly string[] {
   const given = view.subnets.get(name)?.spec;

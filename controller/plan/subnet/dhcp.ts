@@ -10,12 +10,12 @@ import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { physicalMtu, subnetsOfOtherMtu } from '../underlay/physical-mtu.ts';
 import { podGateway } from '../underlay/router-addresses.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { readDhcpOptions } from './dhcp-options.ts';
 import type { DhcpOptions } from './dhcp-options.ts';
 import { isSameSpec } from './spec-change.ts';
-import { gatewayIp } from './subnet-net.ts';
-import { servedNet } from './served-net.ts';
+import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
 
 /** First octet of addresses of DHCP servers; ports have others. */
 const serverMacSpace = 0x0e;

@@ -2,9 +2,9 @@
 import type { Contribution, Desired } from '../../../lib/desired/row.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
 import type { Feature } from '../feature.ts';
-import type { HeldPort, View } from '../view.ts';
+import type { HeldPort, View } from '../../model/view.ts';
 import { isSameSpec } from './spec-change.ts';
-import { servedNet } from './served-net.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
 
 /** The interface identifier is the MAC address's: RFC 4291 appendix A. */
 function linkLocalOf(mac: string): string {

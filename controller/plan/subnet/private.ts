@@ -9,9 +9,9 @@ import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import type { SubnetSpec } from '../../state/objects.ts';
+import type { SubnetSpec } from '../../model/objects.ts';
 import { matchFamily } from '../names.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { aclRow, between, cidrsOf } from './acl-row.ts';
 import type { Rule } from './acl-row.ts';
 

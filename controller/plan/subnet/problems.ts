@@ -1,6 +1,6 @@
 /** What of a Subnet's spec is not served although the Subnet is: each item by itself, in the order of the spec's parts. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { gatewayProblems } from '../gateway/status.ts';
 import { strayProblems } from '../namespace/strays.ts';
 import { underlayProblems } from '../underlay/problems.ts';

@@ -1,7 +1,7 @@
 /** What the router port of a subnet advertises to IPv6 hosts. */
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import type { SubnetSpec } from '../../state/objects.ts';
+import type { SubnetSpec } from '../../model/objects.ts';
 import { membersOf, readOptionTexts, unquoted } from './option-text.ts';
 
 export interface RouterAdvert {

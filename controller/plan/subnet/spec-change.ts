@@ -1,4 +1,4 @@
-import type { Subnet } from '../../state/objects.ts';
+import type { Subnet } from '../../model/objects.ts';
 
 /** Whether a Subnet asks for the same as before: most changes of one are counts of its status. */
 export function isSameSpec({

@@ -1,6 +1,6 @@
 import type { FamilyPool } from '../../ipam/family-pool.ts';
 import { planGatewayStatus } from '../gateway/status.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { planU2oStatus } from '../underlay/u2o.ts';
 import { planQuerierStatus } from './multicast.ts';
 

@@ -11,13 +11,13 @@ import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { localnetRow } from '../underlay/localnet.ts';
 import { routerAddresses } from '../underlay/router-addresses.ts';
 import type { RouterAddresses } from '../underlay/router-addresses.ts';
-import { hasLogicalGateway } from '../underlay/underlay.ts';
-import type { View } from '../view.ts';
+import { hasLogicalGateway } from '../../model/net-in-force.ts';
+import type { View } from '../../model/view.ts';
 import { proxiedAddresses } from '../vip/virtual-port.ts';
-import { formerGateways } from './former-gateways.ts';
+import { formerGateways } from '../../settle/subnet/former-gateways.ts';
 import { privateRows } from './private.ts';
 import { readRouterAdvert } from './router-advert.ts';
-import { servedNet } from './served-net.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
 
 /** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
 export const routerMacSpace = 0x06;

@@ -8,16 +8,16 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../state/objects.ts';
+import type { Pod } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { askedOf, listOf } from '../pod/interfaces.ts';
-import type { HeldPort, View } from '../view.ts';
+import { askedOf, listOf } from '../../model/interfaces.ts';
+import type { HeldPort, View } from '../../model/view.ts';
 import { isSameSpec } from './spec-change.ts';
-import { servedNet } from './served-net.ts';
-import { partsOf } from './parts.ts';
-import { readVips } from './vip-list.ts';
-import type { ReadVips } from './vip-list.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import { partsOf } from '../../model/net-parts.ts';
+import { readVips } from '../../settle/subnet/vip-list.ts';
+import type { ReadVips } from '../../settle/subnet/vip-list.ts';
 
 function ownerOf(view: View, subnet: string, { family, value }: Ip): string | undefined {
   return view.pool(subnet)?.pool(family)?.owner(value);

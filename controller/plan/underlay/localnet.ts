@@ -2,7 +2,7 @@ import { localnetPortName } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import { vendorIds } from '../names.ts';
-import type { NetInForce } from './underlay.ts';
+import type { NetInForce } from '../../model/net-in-force.ts';
 
 /** The port by which a switch is one with its VLAN; none of an overlay subnet. */
 export function localnetRow(subnet: string, { underlay, v4, v6 }: NetInForce): DesiredRow | undefined {

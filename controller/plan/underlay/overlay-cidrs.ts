@@ -7,10 +7,10 @@ import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { matchFamily, portGroupPart, vendorIds } from '../names.ts';
 import { isSameSpec } from '../subnet/spec-change.ts';
-import { servedNet } from '../subnet/served-net.ts';
-import type { View } from '../view.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
 import { routedSubnetsOf } from '../vpc/router.ts';
-import { routingInForce } from './underlay.ts';
+import { routingInForce } from '../../model/net-in-force.ts';
 
 const families = [4, 6] as const;
 

@@ -2,11 +2,11 @@ import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { Change } from '../feature.ts';
 import { isSameSpec } from '../subnet/spec-change.ts';
-import type { Verdict } from '../subnet/judge.ts';
-import type { View } from '../view.ts';
-import { isReachable, networksOf } from '../vpc/next-hops.ts';
+import type { Verdict } from '../../settle/subnet/judge.ts';
+import type { View } from '../../model/view.ts';
+import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
 import { readStaticRoutes } from '../vpc/static-routes.ts';
-import { hasLogicalGateway } from './underlay.ts';
+import { hasLogicalGateway } from '../../model/net-in-force.ts';
 
 /** Whether the gateway is one of the physical network. */
 export function isPhysical(verdict: Verdict | undefined): boolean {

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { View } from '../view.ts';
-import { hasRouterPort, routingInForce } from './underlay.ts';
+import type { View } from '../../model/view.ts';
+import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 
 /** What of an underlay subnet is not as its spec asks. */
 export function underlayProblems(view: View, subnet: string): readonly Problem[] {

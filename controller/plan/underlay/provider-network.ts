@@ -6,9 +6,9 @@ import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { providerNetworkKey } from '../../../lib/api/names.ts';
 import { providerNode } from '../../../lib/api/provider-nodes.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Node, ProviderNetwork } from '../../state/objects.ts';
+import type { Node, ProviderNetwork } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { subnetsIn, waitsFor } from './vlan.ts';
 
 /** The schema's bounds. */

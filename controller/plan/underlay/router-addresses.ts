@@ -1,12 +1,12 @@
 /** Which addresses the router of a VPC has in a subnet, and by which gateway its pods leave it. */
 import { formatIp } from '../../../lib/net/ip.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
-import { formerGateways } from '../subnet/former-gateways.ts';
-import { servedNet } from '../subnet/served-net.ts';
-import type { View } from '../view.ts';
-import { ipsOf, u2oAllocation } from './u2o-allocation.ts';
-import { hasLogicalGateway, hasRouterPort, routingInForce } from './underlay.ts';
-import type { NetInForce } from './underlay.ts';
+import { formerGateways } from '../../settle/subnet/former-gateways.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
+import { ipsOf, u2oAllocation } from '../../settle/underlay/u2o-allocation.ts';
+import { hasLogicalGateway, hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
+import type { NetInForce } from '../../model/net-in-force.ts';
 
 export interface RouterAddresses {
   readonly net: NetInForce;

@@ -13,13 +13,13 @@ import { addressText } from '../address/texts.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { matchFamily, policyPriority, portGroupPart, vendorIds } from '../names.ts';
-import { nodeAddresses } from '../node/traits.ts';
-import { gatewayIp } from '../subnet/subnet-net.ts';
-import type { View } from '../view.ts';
+import { nodeAddresses } from '../../settle/node/traits.ts';
+import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
+import type { View } from '../../model/view.ts';
 import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { overlaySet } from './overlay-cidrs.ts';
 import { isJoined, routerAddresses } from './router-addresses.ts';
-import { u2oAllocation } from './u2o-allocation.ts';
+import { u2oAllocation } from '../../settle/underlay/u2o-allocation.ts';
 
 interface Place {
   readonly subnet: string;

@@ -1,10 +1,10 @@
 /** What Vlans are told. The VLAN itself is a port of each subnet's switch: there are no rows of a Vlan's own. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Vlan } from '../../state/objects.ts';
+import type { Vlan } from '../../model/objects.ts';
 import { obstacleConditions } from '../conditions.ts';
 import type { WantedCondition } from '../conditions.ts';
 import type { Feature } from '../feature.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 
 /** At most so many objects are named in a message. */
 const named = 10;

@@ -1,6 +1,6 @@
-import type { Pod } from '../../state/objects.ts';
+import type { Pod } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { mayHoldSomewhere, virtualPorts } from './virtual-port.ts';
 
 function* vipsOfPod(view: View, pod: Pod | undefined): Generator<string> {

@@ -3,12 +3,12 @@ import { annotation } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import type { Pod, Vip } from '../../state/objects.ts';
-import { vipPort } from '../address/names.ts';
+import type { Pod, Vip } from '../../model/objects.ts';
+import { vipPort } from '../../model/ovn-names.ts';
 import { vendorIds } from '../names.ts';
-import { askedOf, listOf } from '../pod/interfaces.ts';
-import type { Interface } from '../pod/interfaces.ts';
-import type { HeldPort, View } from '../view.ts';
+import { askedOf, listOf } from '../../model/interfaces.ts';
+import type { Interface } from '../../model/interfaces.ts';
+import type { HeldPort, View } from '../../model/view.ts';
 
 function addressesOf(view: View, vip: string): readonly string[] {
   const allocation = view.ports(vipPort(vip))[0]?.allocation;

@@ -5,8 +5,8 @@ import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { servedNet } from '../subnet/served-net.ts';
-import type { View } from '../view.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
 import { hasRouter, routers, routersReading } from './router.ts';
 
 const protocols = ['tcp', 'udp', 'sctp'] as const;

@@ -1,8 +1,8 @@
 import { systemNamespace } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
-import type { Vpc } from '../../state/objects.ts';
-import type { View } from '../view.ts';
+import type { Vpc } from '../../model/objects.ts';
+import type { View } from '../../model/view.ts';
 
 /** The VPCs that claim a namespace, oldest first; what all others need, `kube-system`, is not to be had. */
 export function claimsOn(view: Pick<View, 'vpcs'>, namespace: string): readonly Vpc[] {

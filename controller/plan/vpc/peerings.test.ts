@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Cluster } from '../../state/cluster.ts';
+import { Cluster } from '../../settle/cluster.ts';
 import { parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
 import { planKey } from '../plan.ts';
 import { basic, columns, created, meta, peers, subnet, told, vpc } from '../../testing-vpcs.ts';

@@ -8,15 +8,15 @@ import { cidrsOverlap, formatCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';
 import { byRight, whereListed } from '../../../lib/desired/rights.ts';
-import type { Vpc, VpcPeering } from '../../state/objects.ts';
+import type { Vpc, VpcPeering } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { routerMacSpace } from '../subnet/subnet.ts';
-import { servedNet } from '../subnet/served-net.ts';
-import type { View } from '../view.ts';
-import { endText, mismatchOf, peerPort, readEnds } from './link.ts';
-import type { End } from './link.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
+import { endText, mismatchOf, peerPort, readEnds } from '../../settle/vpc/link.ts';
+import type { End } from '../../settle/vpc/link.ts';
 import { hasRouter, routedSubnetsOf, routersReading } from './router.ts';
 
 export interface Peering {

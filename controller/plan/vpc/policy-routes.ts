@@ -4,12 +4,12 @@ import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
 import { checkMatch } from '../../../lib/ovn/match/check.ts';
-import type { PolicyRoute, VpcSpec } from '../../state/objects.ts';
+import type { PolicyRoute, VpcSpec } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import type { View } from '../view.ts';
-import { isReachable, networksOf } from './next-hops.ts';
+import type { View } from '../../model/view.ts';
+import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
 import { hasRouter, routers, routersReading } from './router.ts';
 
 const maxPriority = 32767;

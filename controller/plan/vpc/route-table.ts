@@ -4,7 +4,7 @@ import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { isPhysical } from '../underlay/own-cidrs.ts';
 import { routerAddresses } from '../underlay/router-addresses.ts';
-import type { View } from '../view.ts';
+import type { View } from '../../model/view.ts';
 import { routedSubnetsOf } from './router.ts';
 
 /** The table in which routes for packets from a Subnet are looked up; empty is the main one. */

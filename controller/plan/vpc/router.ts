@@ -1,10 +1,10 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Change } from '../feature.ts';
-import { servedNet } from '../subnet/served-net.ts';
-import type { Subnet, Vpc } from '../../state/objects.ts';
-import { hasRouterPort } from '../underlay/underlay.ts';
-import type { View } from '../view.ts';
-import { vpcNameOf } from './default-subnet.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { Subnet, Vpc } from '../../model/objects.ts';
+import { hasRouterPort } from '../../model/net-in-force.ts';
+import type { View } from '../../model/view.ts';
+import { vpcNameOf } from '../../settle/vpc/default-subnet.ts';
 
 /** Subnets of a VPC that have rows, by name. */
 export function subnetsOf(view: View, vpc: string): readonly string[] {

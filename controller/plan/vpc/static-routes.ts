@@ -5,12 +5,12 @@ import { cidrContains, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import type { StaticRoute, VpcSpec } from '../../state/objects.ts';
+import type { StaticRoute, VpcSpec } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import type { View } from '../view.ts';
-import { isReachable, networksOf } from './next-hops.ts';
+import type { View } from '../../model/view.ts';
+import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
 import { hasRouter, routers, routersReading } from './router.ts';
 
 const policies: Readonly<Record<string, 'dst-ip' | 'src-ip'>> = {

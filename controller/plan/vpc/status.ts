@@ -1,10 +1,10 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Vpc } from '../../state/objects.ts';
+import type { Vpc } from '../../model/objects.ts';
 import { obstacleConditions } from '../conditions.ts';
 import type { WantedCondition } from '../conditions.ts';
-import type { View } from '../view.ts';
-import { defaultSubnetOf, defaultSubnetProblem } from './default-subnet.ts';
+import type { View } from '../../model/view.ts';
+import { defaultSubnetOf, defaultSubnetProblem } from '../../settle/vpc/default-subnet.ts';
 import { planLoadBalancerStatus } from './load-balancers.ts';
 import { namespaceProblems, namespacesHeld } from './namespaces.ts';
 import { peeringsOf } from './peerings.ts';

@@ -1,5 +1,5 @@
-import type { View } from '../view.ts';
-import { isReachable, networksOf } from './next-hops.ts';
+import type { View } from '../../model/view.ts';
+import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
 import { readStaticRoutes } from './static-routes.ts';
 
 /** `<table>/<family>` of default routes that the user gives a VPC, and that lead somewhere. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { randomOf } from '../../../lib/testing-random.ts';
-import { Cluster } from '../../state/cluster.ts';
+import { Cluster } from '../../settle/cluster.ts';
 import { parseTransitSwitch } from '../../watch/networks.ts';
 import { parseNamespace } from '../../watch/workloads.ts';
 import { features } from '../features.ts';

@@ -6,13 +6,13 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import { isDefaultRoute } from '../bgp/learned-route.ts';
+import { isDefaultRoute } from '../../settle/bgp/learned-route.ts';
 import type { Feature } from '../feature.ts';
 import { nothing } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import { gatewayIp } from '../subnet/subnet-net.ts';
-import { servedNet } from '../subnet/served-net.ts';
-import type { View } from '../view.ts';
+import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
 import { userDefaults } from './user-defaults.ts';
 import { tablesOf } from './route-table.ts';
 import { hasRouter, routers, routersReading } from './router.ts';

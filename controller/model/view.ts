@@ -1,0 +1,72 @@
+/**
+ * What plans see: the state of one moment. Plans are functions of it and of a key; they give rows of the
+ * northbound database and what Kubernetes is to be told, and know nothing of what is there already.
+ */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
+import type { Kinds } from './objects.ts';
+import type { PoolVerdict } from '../settle/address/judge-pools.ts';
+import type { LearnedRoute } from '../settle/bgp/learned-route.ts';
+import type { GatewayChoice } from '../settle/gateway/choice.ts';
+import type { Binding } from '../settle/namespace/binding.ts';
+import type { Interface } from './interfaces.ts';
+import type { Verdict } from '../settle/subnet/judge.ts';
+import type { VlanVerdict } from '../settle/underlay/judge-vlans.ts';
+
+/** A port that has its addresses. */
+export interface HeldPort {
+  /** Its name in OVN, and that of its IP object. */
+  readonly port: string;
+  readonly interface: Interface;
+  readonly allocation: Allocation;
+  /** Keys of all objects that have the port; more than one while a virtual machine moves. The first one plans its rows. */
+  readonly sharers: readonly string[];
+}
+
+export type Stores = { readonly [K in keyof Kinds]: ReadonlyMap<string, Kinds[K]> };
+
+/** What this cluster's OVN and its administrator allow, settled at the start. */
+export interface Capabilities {
+  /** ACLs have tiers; from OVN 23.06 on. */
+  readonly aclTier: boolean;
+  /** Load balancers tell IPv6 clients apart by `ipv6_src`; from OVN 24.03 on. */
+  readonly ipv6Selection: boolean;
+  /** Whether switches have load balancers unless their Subnet says otherwise, and whether there are any. */
+  readonly loadBalancers: boolean;
+  /** Addresses of the Service `kubernetes`, which pods of the default VPC use. */
+  readonly apiServer?: readonly string[];
+}
+
+export interface View extends Stores {
+  readonly capabilities: Capabilities;
+  readonly verdicts: ReadonlyMap<string, Verdict>;
+  readonly vlanVerdicts: ReadonlyMap<string, VlanVerdict>;
+  readonly poolVerdicts: ReadonlyMap<string, PoolVerdict>;
+  /** Which nodes are in use, of each Subnet with a centralized gateway. */
+  readonly gateways: ReadonlyMap<string, GatewayChoice>;
+  /** Where prefixes lead that nodes learned by BGP, of the default VPC. */
+  readonly learned: ReadonlyMap<string, LearnedRoute>;
+  /** Chassis in the southbound database, by name; undefined where it is not known. */
+  readonly chassis: ReadonlySet<string> | undefined;
+  /** The VPC and the subnets of a namespace. */
+  binding(namespace: string): Binding;
+  /** Namespaces that a Subnet asks for and that are in another VPC. */
+  strays(subnet: string): readonly string[];
+  /** IPPools of a namespace, in the order they are used. */
+  boundPools(namespace: string): readonly string[];
+  /** Ports of a pod, node, … that have addresses, by its key (`pod/default/web`); the default interface first. */
+  ports(key: string): readonly HeldPort[];
+  /** Whether anybody holds addresses under a port's name. */
+  isAllocated(port: string): boolean;
+  pool(subnet: string): SubnetPool | undefined;
+  /** Keys of the objects with ports in the subnet. */
+  keysIn(subnet: string): Iterable<string>;
+  /** Nodes with the same port group name, or the same InternalIP; more than one where they are in conflict. */
+  nodesWith(trait: string): Iterable<string>;
+  /** Of these the one that has it. */
+  holderOf(trait: string): string | undefined;
+  /** Pods scheduled to a node, as `namespace/name`. */
+  podsOn(node: string): Iterable<string>;
+  /** Why an object has no address, or not all it wants; by its key. */
+  addressProblem(key: string): Problem | undefined;
+}

@@ -1,8 +1,0 @@
-import type { NetInForce } from '../underlay/underlay.ts';
-import type { View } from '../view.ts';
-
-/** The network of a subnet that has rows: in force, and not one that is deleted and empty. */
-export function servedNet(view: View, name: string): NetInForce | undefined {
-  const isLeaving = view.subnets.get(name)?.isDeleting === true && (view.pool(name)?.allocations().size ?? 0) === 0;
-  return isLeaving ? undefined : view.verdicts.get(name)?.net;
-}

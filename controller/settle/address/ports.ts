@@ -1,0 +1,398 @@
+/**
+ * Settles which ports have addresses: first everything that is to be given back, then, oldest first, everything that
+ * is due. Who gets none waits here, and is tried again when an address or a subnet appears. The rule that must not
+ * be broken: a port has one holder, and keeps its addresses until that one has no right to them any more.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { isOwnIp } from '../../plan/address/ip-object.ts';
+import { vipPort } from '../../model/ovn-names.ts';
+import { recordOfIp } from './records.ts';
+import type { PortRecord } from './records.ts';
+import { defaultInterface } from '../../model/interfaces.ts';
+import type { Interface } from '../../model/interfaces.ts';
+import type { HeldPort, View } from '../../model/view.ts';
+import type { Addresses } from './addresses.ts';
+import { agrees, claimantOf, isKept, placesOf, satisfies } from './claimants.ts';
+import type { Claimant, PortWant } from './claimants.ts';
+import type { ForeignPort } from '../../model/foreign-port.ts';
+import type { IpObject } from '../../model/objects.ts';
+import { interfaceOf, keptPorts, recordedPorts } from './recorded-ports.ts';
+
+/** Holder of addresses that an IP object sets aside while no pod uses them. */
+const reserved = 'reserved';
+/** Holder of addresses of ports in the database that others made: who got them too would be a second one on the wire. */
+const left = 'left';
+/** What is on the wire already, then nodes: without them no pod can talk. */
+const ranks = ['row', 'node', 'ip', 'vip', 'mcast', 'u2o', 'pod'];
+
+interface Entry {
+  readonly interface: Interface;
+  readonly holder: string;
+  /** The object that holds it now, or did last. */
+  readonly uid: string;
+  /** Keys of the objects that have it. */
+  readonly keys: readonly string[];
+}
+
+export interface PortsOptions {
+  readonly view: View;
+  readonly addresses: Addresses;
+  /** An object's ports are others than before, or why it has none. */
+  readonly onChange: (key: string) => void;
+  readonly onUsage: (subnet: string) => void;
+  /** A port has no addresses any more. */
+  readonly onFree: (port: string) => void;
+}
+
+export class Ports {
+  readonly #options: PortsOptions;
+  readonly #entries = new Map<string, Entry>();
+  readonly #ports = new Map<string, readonly string[]>();
+  /** Who lacks an address, and why. */
+  readonly #waiting = new Map<string, Problem>();
+  readonly #foreign = new Map<string, ForeignPort>();
+  #due = new Set<string>();
+
+  constructor(options: PortsOptions) {
+    this.#options = options;
+  }
+
+  problem(key: string): Problem | undefined {
+    return this.#waiting.get(key);
+  }
+
+  get isDue(): boolean {
+    return this.#due.size > 0;
+  }
+
+  isHeld(port: string): boolean {
+    return this.#entries.has(port);
+  }
+
+  held(key: string): readonly HeldPort[] {
+    const held = (this.#ports.get(key) ?? []).flatMap((port): HeldPort[] => {
+      const entry = this.#entries.get(port);
+      const allocation = this.#options.addresses.allocation(port);
+      if (entry === undefined || allocation === undefined) return [];
+      return [{ port, interface: entry.interface, allocation, sharers: entry.keys }];
+    });
+    const rank = ({ interface: { isDefault } }: HeldPort): number => (isDefault ? 0 : 1);
+    return held.length < 2 ? held : held.sort((a, b) => rank(a) - rank(b) || (a.port < b.port ? -1 : 1));
+  }
+
+  mark(key: string): void {
+    this.#due.add(key);
+  }
+
+  markWaiting(): void {
+    for (const key of this.#waiting.keys()) this.#due.add(key);
+  }
+
+  /** For holders that outlive their pods: whatever they hold is looked at again. */
+  markHolder(holder: string): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.holder === holder) for (const key of entry.keys) this.#due.add(key);
+    }
+  }
+
+  /** Keys of the objects with addresses of the subnet. */
+  *keysIn(subnet: string): Generator<string> {
+    for (const port of this.#options.view.pool(subnet)?.allocations().keys() ?? []) {
+      yield* this.#entries.get(port)?.keys ?? [];
+    }
+  }
+
+  /** What a port uses that this room did not make, or undefined where it is gone. */
+  setForeign(port: string, foreign: ForeignPort | undefined): void {
+    const before = this.#foreign.get(port);
+    if (before !== undefined) this.#options.addresses.forgetMacs(port, before.subnet);
+    if (foreign === undefined) this.#foreign.delete(port);
+    else this.#foreign.set(port, foreign);
+    this.#due.add(`row/${port}`);
+  }
+
+  /** Takes over what is on record; `rows` are ports the database has, by name. */
+  restore(rows: ReadonlyMap<string, PortRecord>): void {
+    const { view, addresses } = this.#options;
+    for (const { key, port, record } of recordedPorts(view, rows)) this.#restore(key, port, record);
+    for (const { key, port, record, holder, interface: network } of keptPorts(view)) {
+      if (this.#entries.has(port) || addresses.restore(port, record) !== undefined) continue;
+      this.#enter(key, port, { holder, uid: '', keys: [key], interface: network });
+    }
+    for (const ip of view.ips.values()) this.#reserve(ip);
+    for (const port of this.#foreign.keys()) this.#withhold(port);
+  }
+
+  /** Sets aside what a port of somebody else uses, as far as it is free; what is not. */
+  #withhold(port: string): Problem | undefined {
+    const foreign = this.#foreign.get(port);
+    const key = `row/${port}`;
+    // Where a pod of its name has come, the port is about to be the pod's.
+    if (foreign === undefined || (this.#entries.get(port)?.holder ?? left) !== left) return undefined;
+    const { names, problem } = this.#options.addresses.withhold(port, foreign);
+    for (const name of names)
+      if (!this.#entries.has(name))
+        this.#enter(key, name, { holder: left, uid: left, keys: [key], interface: defaultInterface });
+    return problem;
+  }
+
+  #restore(key: string, port: string, record: PortRecord): void {
+    const claimant = claimantOf(this.#options.view, key);
+    const want = claimant?.wants.find((one) => one.port === port);
+    if (claimant === undefined || want === undefined) return;
+    if (this.#entries.has(port)) {
+      this.#share(key, port, claimant);
+      return;
+    }
+    const { vip, isRouter = false } = 'value' in want.request ? want.request.value : {};
+    const rights = vip === undefined ? { isRouter } : { isRouter, lender: vipPort(vip) };
+    if (this.#options.addresses.restore(port, record, rights) !== undefined) return;
+    this.#enter(key, port, { ...claimant, keys: [key], interface: want.interface });
+  }
+
+  settle(): void {
+    const due = new Set<string>();
+    let isFreed = false;
+    // Who lets go may be what another one waits for to let go.
+    while (this.#due.size > 0) {
+      const next = this.#due;
+      this.#due = new Set();
+      for (const key of next) {
+        due.add(key);
+        if (this.#release(key)) isFreed = true;
+      }
+    }
+    if (isFreed) for (const key of this.#waiting.keys()) due.add(key);
+    const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
+    for (const { key, claimant } of claims.sort(inOrder)) {
+      // A node asks for its former address only while that is free, which the one before it may have changed.
+      this.#claim(key, key.startsWith('node/') ? claimantOf(this.#options.view, key) : claimant);
+    }
+  }
+
+  /** True where an address became free. */
+  #release(key: string): boolean {
+    if (key.startsWith('ip/')) return this.#releaseReservation(key.slice('ip/'.length));
+    const claimant = claimantOf(this.#options.view, key);
+    if (claimant === undefined) this.#waiting.delete(key);
+    let isFreed = false;
+    for (const port of this.#ports.get(key) ?? []) {
+      const entry = this.#entries.get(port);
+      if (entry !== undefined && this.#leaves(key, port, entry, claimant)) isFreed = true;
+    }
+    return isFreed;
+  }
+
+  #leaves(key: string, port: string, entry: Entry, claimant: Claimant | undefined): boolean {
+    const { view, addresses, onChange } = this.#options;
+    const want = claimant?.wants.find((one) => one.port === port);
+    if (claimant !== undefined && want !== undefined) {
+      const { uid, holder } = claimant;
+      // Pods are made anew to have another address; the router is told by its Subnet.
+      const isMoved = key.startsWith('u2o/') && !satisfies(want.request, addresses.allocation(port));
+      const isSame = (uid === entry.uid && !isMoved) || entry.keys.length > 1;
+      const isHeir = holder === entry.holder && satisfies(want.request, addresses.allocation(port));
+      if (isSame || isHeir) {
+        if (entry.uid !== uid) onChange(key);
+        this.#entries.set(port, { ...entry, uid, holder });
+        return false;
+      }
+    }
+    if (entry.keys.length > 1) {
+      this.#unshare(key, port, entry);
+      return false;
+    }
+    const [, , pod = ''] = key.split('/', 3);
+    if (want === undefined && isKept(view, entry.holder, pod)) {
+      onChange(key);
+      return false;
+    }
+    // Whoever uses the address along must let go first.
+    if (view.pool(addresses.allocation(port)?.subnet ?? '')?.isLent(port) === true) return false;
+    const ip = view.ips.get(port);
+    if (ip !== undefined && !isOwnIp(ip) && key.startsWith('pod/')) {
+      this.#forget(key, port);
+      this.#enter(`ip/${port}`, port, { ...entry, holder: reserved, uid: reserved, keys: [`ip/${port}`] });
+      onChange(key);
+      return false;
+    }
+    this.#free(key, port);
+    return true;
+  }
+
+  #releaseReservation(port: string): boolean {
+    const { view, addresses } = this.#options;
+    const ip = view.ips.get(port);
+    if (this.#entries.get(port)?.holder !== reserved) return false;
+    if (ip !== undefined && !isOwnIp(ip) && agrees(recordOfIp(ip), addresses.allocation(port))) return false;
+    this.#free(`ip/${port}`, port);
+    return true;
+  }
+
+  #free(key: string, port: string): void {
+    const { addresses, onChange, onUsage, onFree, view } = this.#options;
+    const lender = view.pool(addresses.allocation(port)?.subnet ?? '')?.lenderOf(port);
+    const subnet = addresses.release(port);
+    this.#forget(key, port);
+    this.#entries.delete(port);
+    if (subnet !== undefined) onUsage(subnet);
+    // A Vip that is gone could not go before. Its port has the name of its key.
+    if (lender !== undefined) this.#due.add(lender);
+    onChange(key);
+    onFree(port);
+  }
+
+  #claim(key: string, claimant: Claimant | undefined): void {
+    if (key.startsWith('ip/')) {
+      const ip = this.#options.view.ips.get(key.slice('ip/'.length));
+      this.#wait(key, ip && this.#reserve(ip));
+      return;
+    }
+    if (key.startsWith('row/')) {
+      this.#wait(key, this.#withhold(key.slice('row/'.length)));
+      return;
+    }
+    if (claimant === undefined) return;
+    let problem: Problem | undefined;
+    for (const want of claimant.wants) problem ??= this.#claimPort(key, claimant, want);
+    this.#wait(key, problem);
+  }
+
+  #wait(key: string, problem: Problem | undefined): void {
+    const before = this.#waiting.get(key);
+    if (problem === undefined) this.#waiting.delete(key);
+    else this.#waiting.set(key, problem);
+    if (problem?.message === before?.message) return;
+    this.#options.onChange(key);
+    // The pod may wait for what is set aside for it.
+    if (key.startsWith('ip/')) this.markWaiting();
+  }
+
+  #claimPort(key: string, claimant: Claimant, want: PortWant): Problem | undefined {
+    const { view, addresses } = this.#options;
+    const before = this.#entries.get(want.port);
+    const isUnfit = before?.holder === left && !satisfies(want.request, addresses.allocation(want.port));
+    if (isUnfit) this.#free(`row/${want.port}`, want.port);
+    const entry = isUnfit ? undefined : before;
+    if (entry?.keys.includes(key) === true) return this.#complete(key, want.port);
+    if (entry?.holder === claimant.holder) {
+      this.#share(key, want.port, claimant);
+      return undefined;
+    }
+    const obstacle = this.#reservationProblem(want, entry);
+    if (obstacle !== undefined) return obstacle;
+    if (entry?.holder === reserved || entry?.holder === left) {
+      for (const other of entry.keys) this.#forget(other, want.port);
+    } else if (entry !== undefined) {
+      const message = `the port name ${want.port} is taken by ${entry.keys.join(', ')}: choose another name`;
+      return { code: 'NameConflict', message };
+    } else {
+      if ('problem' in want.request) return want.request.problem;
+      const { subnets: _, pools: __, vip, ...rest } = want.request.value;
+      const found = placesOf(view, claimant, want.interface, want.request.value);
+      if ('problem' in found) return found.problem;
+      const lender = vip === undefined ? {} : { lender: vipPort(vip) };
+      const problem = addresses.claim({ port: want.port, places: found.places, ...rest, ...lender }, view.verdicts);
+      if (problem !== undefined) return problem;
+    }
+    this.#enter(key, want.port, { ...claimant, keys: [key], interface: want.interface });
+    return undefined;
+  }
+
+  /** Nodes and routers outlive what their subnet was when they came; pods are made anew to have what their subnet has got since. */
+  #complete(key: string, port: string): Problem | undefined {
+    const { addresses, view, onChange, onUsage } = this.#options;
+    const before = addresses.allocation(port);
+    const isLasting = key.startsWith('node/') || key.startsWith('u2o/');
+    if (!isLasting || before === undefined || view.verdicts.get(before.subnet)?.isOpen !== true) return undefined;
+    const problem = addresses.complete(port);
+    if (addresses.allocation(port) === before) return problem;
+    onUsage(before.subnet);
+    onChange(key);
+    return problem;
+  }
+
+  /** Why a port does not get what an IP object sets aside for it. */
+  #reservationProblem({ port, request }: PortWant, entry: Entry | undefined): Problem | undefined {
+    const unmet = this.#waiting.get(`ip/${port}`);
+    if (entry === undefined && unmet !== undefined) {
+      const message = `the IP object ${port} cannot set an address aside for it: ${unmet.message}; mend or delete it`;
+      return { code: unmet.code, message };
+    }
+    if (entry?.holder !== reserved) return undefined;
+    if ('problem' in request) return request.problem;
+    if (satisfies(request, this.#options.addresses.allocation(port))) return undefined;
+    const message = `the IP object ${port} sets another address, MAC address or subnet aside than annotations ask for: change one of the two`;
+    return { code: 'AddressConflict', message };
+  }
+
+  /** Sets aside what an IP object says; what stands in the way. */
+  #reserve(ip: IpObject): Problem | undefined {
+    if (isOwnIp(ip) || this.#entries.has(ip.name)) return undefined;
+    const record = recordOfIp(ip);
+    if (record === undefined) {
+      const message = 'spec.subnet, spec.v4IpAddress, spec.v6IpAddress: name a subnet and an address in it';
+      return { code: 'InvalidAddress', message };
+    }
+    const problem = this.#options.addresses.restore(ip.name, record);
+    if (problem !== undefined) return problem;
+    const key = `ip/${ip.name}`;
+    this.#enter(key, ip.name, { holder: reserved, uid: reserved, keys: [key], interface: interfaceOf(ip) });
+    return undefined;
+  }
+
+  #enter(key: string, port: string, { holder, uid, keys, interface: network }: Entry): void {
+    const { addresses, onChange, onUsage } = this.#options;
+    this.#entries.set(port, { holder, uid, keys, interface: network });
+    this.#addPort(key, port);
+    const subnet = addresses.allocation(port)?.subnet;
+    if (subnet !== undefined) onUsage(subnet);
+    onChange(key);
+  }
+
+  #share(key: string, port: string, { uid }: Claimant): void {
+    const entry = this.#entries.get(port);
+    if (entry === undefined || entry.keys.includes(key)) return;
+    const gone = entry.keys.filter((other) => claimantOf(this.#options.view, other) === undefined);
+    for (const other of gone) this.#forget(other, port);
+    const keys = [...entry.keys.filter((other) => !gone.includes(other)), key];
+    this.#entries.set(port, { ...entry, uid, keys });
+    this.#addPort(key, port);
+    for (const one of [...gone, ...keys]) this.#options.onChange(one);
+  }
+
+  #unshare(key: string, port: string, entry: Entry): void {
+    const keys = entry.keys.filter((other) => other !== key);
+    this.#forget(key, port);
+    const uid = claimantOf(this.#options.view, keys[0] ?? '')?.uid ?? entry.uid;
+    this.#entries.set(port, { ...entry, uid, keys });
+    for (const one of [key, ...keys]) this.#options.onChange(one);
+  }
+
+  /** Of many keys with one port each: arrays that grow have room for sixteen more. */
+  #addPort(key: string, port: string): void {
+    const before = this.#ports.get(key);
+    this.#ports.set(key, before === undefined ? [port] : [...before, port]);
+  }
+
+  #forget(key: string, port: string): void {
+    const rest = (this.#ports.get(key) ?? []).filter((other) => other !== port);
+    if (rest.length === 0) this.#ports.delete(key);
+    else this.#ports.set(key, rest);
+  }
+}
+
+interface Due {
+  readonly key: string;
+  readonly claimant: Claimant | undefined;
+}
+
+/** By rank, then age; who is gone has nothing to claim, but must have a place for the others to be in order. */
+function inOrder(a: Due, b: Due): number {
+  const rank = ({ key }: Due): number => ranks.indexOf(key.slice(0, key.indexOf('/')));
+  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  const [first, second] = [a.claimant, b.claimant];
+  if (first === undefined || second === undefined) return Number(first !== undefined) - Number(second !== undefined);
+  if (first.createdMs !== second.createdMs) return first.createdMs - second.createdMs;
+  return first.name < second.name ? -1 : Number(first.name > second.name);
+}

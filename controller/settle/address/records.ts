@@ -1,0 +1,98 @@
+/** What is on record about a port from before: on its object, in its IP object, or in the northbound database. */
+import { annotation, formerFinalizers, joinSubnet } from '../../../lib/api/names.ts';
+import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
+import { formatIp } from '../../../lib/net/ip.ts';
+import type { Ip } from '../../../lib/net/ip.ts';
+import { parseMac } from '../../../lib/net/mac.ts';
+import type { IpObject, Node, Pod, Vip } from '../../model/objects.ts';
+import { annotationOf, annotationPrefix } from '../../model/interfaces.ts';
+import type { Interface } from '../../model/interfaces.ts';
+import { isOwnIp } from '../../plan/address/ip-object.ts';
+import { parseAddresses } from './port-request.ts';
+
+export interface PortRecord {
+  readonly subnet: string;
+  readonly addresses: readonly Ip[];
+  readonly mac?: string;
+  /** A port of the database that no plan made, of Kube-OVN or of hand. */
+  readonly isNobodys?: boolean;
+}
+
+function recordOf(subnet: string, addressText: string, macText: string): PortRecord | undefined {
+  const addresses = addressText === '' ? undefined : parseAddresses(addressText);
+  const mac = parseMac(macText);
+  if (subnet === '' || addresses === undefined) return undefined;
+  return { subnet, addresses, ...(mac === undefined ? {} : { mac }) };
+}
+
+export function recordOfIp(ip: IpObject | undefined): PortRecord | undefined {
+  if (ip === undefined) return undefined;
+  const { subnet, v4IpAddress, v6IpAddress, ipAddress, macAddress } = ip.spec;
+  const families = [v4IpAddress, v6IpAddress].filter((text) => text !== '').join(',');
+  return recordOf(subnet, families === '' ? ipAddress : families, macAddress);
+}
+
+export interface PodRecords {
+  readonly ip: IpObject | undefined;
+  readonly row: PortRecord | undefined;
+  /** Whether the pod could have been given what is on record, had it asked now. */
+  readonly mayHave: (record: PortRecord) => boolean;
+  /** Whether the port outlives the pod: what a former pod of the name had is this one's. */
+  readonly isInherited: boolean;
+}
+
+/** Whether two records are of one allocation; one without a MAC address leaves it open. */
+function isSame(a: PortRecord, b: PortRecord): boolean {
+  const textOf = ({ subnet, addresses }: PortRecord): string => [subnet, ...addresses.map(formatIp).sort()].join();
+  return textOf(a) === textOf(b) && (a.mac ?? b.mac) === (b.mac ?? a.mac);
+}
+
+/**
+ * What the controller gave to this very pod. Annotations count as far as the pod's status vouches for them: its interface was
+ * configured from them. A kubelet can write both, of pods on its node, but neither IP objects nor rows: where there are any and none
+ * says the same, they count. IP object and row have no more than the pod's name: of a pod without an address so far they are its own,
+ * or of a former pod of the name, which has no right to them any more.
+ */
+export function recordOfPod(
+  pod: Pod,
+  network: Interface,
+  { ip, row, mayHave, isInherited }: PodRecords,
+): PortRecord | undefined {
+  const of = (key: string): string => pod.annotations[annotationOf(network, key)] ?? '';
+  const own = ip !== undefined && isOwnIp(ip) ? recordOfIp(ip) : undefined;
+  if (isVouchedFor(pod.told, pod.annotations, annotationPrefix(network))) {
+    const vouched = recordOf(of('logical_switch'), of('ip_address'), of('mac_address'));
+    const kept = [own, row?.isNobodys === true ? undefined : row].filter((one) => one !== undefined);
+    const isKept = kept.length === 0 || (vouched !== undefined && kept.some((one) => isSame(one, vouched)));
+    return isKept ? vouched : kept[0];
+  }
+  const record = own ?? row;
+  const isOfKubeOvn = row?.isNobodys === true || ip?.finalizers.some((one) => formerFinalizers.includes(one)) === true;
+  if (pod.told?.status === 'True' || (isOfKubeOvn && record !== undefined)) return record;
+  const isOlder = own !== undefined && ip !== undefined && ip.createdMs < pod.createdMs;
+  if (record === undefined || (isOlder && !isInherited)) return undefined;
+  return mayHave(record) ? record : undefined;
+}
+
+/** Annotations of a Node are its kubelet's to write: where a node was before is a wish (`nodeClaimant`), no record. */
+export function recordOfNode(ip: IpObject | undefined, row: PortRecord | undefined): PortRecord | undefined {
+  const record = recordOfIp(ip) ?? row;
+  return record?.subnet === joinSubnet ? record : undefined;
+}
+
+/** Where a node says it was; for one that is registered anew. */
+export function formerAddressOf(node: Node): PortRecord | undefined {
+  const { [annotation.allocated]: told, [annotation.ipAddress]: address = '' } = node.annotations;
+  return told === 'true' ? recordOf(joinSubnet, address, node.annotations[annotation.macAddress] ?? '') : undefined;
+}
+
+export function recordOfVip({ spec, status }: Vip): PortRecord | undefined {
+  const told = [status['v4ip'], status['v6ip']].filter((text) => typeof text === 'string' && text !== '').join(',');
+  return recordOf(spec.subnet, told, typeof status['mac'] === 'string' ? status['mac'] : '');
+}
+
+/** A port's row as a record: `0a:… 10.16.0.2 fd00::2` in `addresses`, the subnet in `external_ids:ls`. */
+export function recordOfRow(addresses: string, subnet: string): PortRecord | undefined {
+  const [mac = '', ...ips] = addresses.split(' ');
+  return recordOf(subnet, ips.join(','), mac);
+}

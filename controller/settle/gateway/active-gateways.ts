@@ -1,0 +1,58 @@
+import { chooseGateways } from './choice.ts';
+import type { GatewayChoice } from './choice.ts';
+import { partsOf } from './scope.ts';
+import type { View } from '../../model/view.ts';
+
+export interface ActiveGatewaysOptions {
+  readonly view: View;
+  readonly onChange: (subnet: string) => void;
+}
+
+/**
+ * Which nodes centralized gateways lead through. The last choice has a say in the next; it is kept here, and at a start
+ * read from the Subnet's status, where it stands by then.
+ */
+export class ActiveGateways {
+  readonly choices = new Map<string, GatewayChoice>();
+  readonly #options: ActiveGatewaysOptions;
+  readonly #last = new Map<string, readonly string[]>();
+  readonly #due = new Set<string>();
+
+  constructor(options: ActiveGatewaysOptions) {
+    this.#options = options;
+  }
+
+  mark(subnet: string): void {
+    this.#due.add(subnet);
+  }
+
+  markAll(): void {
+    for (const subnet of this.#options.view.subnets.keys()) this.#due.add(subnet);
+  }
+
+  settle(): void {
+    for (const subnet of this.#due) this.#choose(subnet);
+    this.#due.clear();
+  }
+
+  #choose(subnet: string): void {
+    const { view, onChange } = this.#options;
+    const told = view.subnets.get(subnet)?.status['activateGateway'];
+    const last = this.#last.get(subnet) ?? (typeof told === 'string' ? partsOf(told) : []);
+    const before = this.choices.get(subnet);
+    const after = chooseGateways(view, subnet, last);
+    if (after === undefined) {
+      this.#last.delete(subnet);
+      if (this.choices.delete(subnet)) onChange(subnet);
+      return;
+    }
+    if (after.hops.length > 0)
+      this.#last.set(
+        subnet,
+        after.hops.map(({ node }) => node),
+      );
+    if (JSON.stringify(before) === JSON.stringify(after)) return;
+    this.choices.set(subnet, after);
+    onChange(subnet);
+  }
+}

@@ -1,0 +1,64 @@
+/** Which Subnets and IPPools the pods of a namespace get addresses from, in order. */
+import { matchesSelector } from '../../../lib/api/label-selector.ts';
+import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
+import type { Namespace, Subnet } from '../../model/objects.ts';
+import { defaultSubnetOf, namedDefaultSubnet, vpcNameOf } from '../vpc/default-subnet.ts';
+import { claimsOn } from '../../plan/vpc/namespaces.ts';
+import type { View } from '../../model/view.ts';
+
+/** What of the state decides; subsets are enough for tests. */
+type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces' | 'verdicts'>;
+
+export interface Binding {
+  /** The VPC that somebody asks for the namespace for; undefined where nobody does. */
+  readonly vpc: string | undefined;
+  /** In the order they are used. Empty for namespaces of a VPC without subnets: their pods must not turn up in another VPC. */
+  readonly subnets: readonly string[];
+  /** Subnets of other VPCs that ask for the namespace and do not get it. */
+  readonly others: readonly string[];
+}
+
+/** Those that are being deleted last: they give no addresses, and are why pods wait. */
+function byUse(a: Subnet, b: Subnet): number {
+  return Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b);
+}
+
+/** Whether a Subnet is to have the pods of a namespace. */
+export function asks({ name, spec }: Subnet, namespace: string, labels: Namespace['labels']): boolean {
+  const { namespaces, namespaceSelectors, provider } = spec;
+  if (name === joinSubnet || (provider !== '' && provider !== 'ovn')) return false;
+  return namespaces.includes(namespace) || namespaceSelectors.some((selector) => matchesSelector(selector, labels));
+}
+
+/**
+ * The VPC that a namespace is in is the one that it was in, `held`, for as long as it is asked for there; then that of a
+ * Vpc that names it, then that of the oldest Subnet in force that does. Of this VPC the subnet it names as the default comes first,
+ * then those that ask for the namespace, oldest first; where none asks, the default one.
+ */
+export function bindNamespace(view: Known, namespace: string, held: string | undefined): Binding {
+  const labels = view.namespaces.get(namespace)?.labels ?? {};
+  const bound = [...view.subnets.values()].filter((subnet) => asks(subnet, namespace, labels)).sort(byAge);
+  const claims = claimsOn(view, namespace).map((one) => one.name);
+  const claim = claims[0] === defaultVpc ? undefined : claims[0];
+  const vpcs = new Set([...claims, ...bound.map(({ spec }) => vpcNameOf(spec))]);
+  const inForce = bound.find(({ name }) => view.verdicts.get(name)?.net !== undefined) ?? bound[0];
+  const first = claim ?? (inForce && vpcNameOf(inForce.spec));
+  const name = held !== undefined && vpcs.has(held) ? held : first;
+  const vpc = view.vpcs.get(name ?? defaultVpc);
+  const own = bound.filter(({ spec }) => vpcNameOf(spec) === name).sort(byUse);
+  const others = bound.filter((subnet) => !own.includes(subnet)).map((subnet) => subnet.name);
+  const named = vpc === undefined || vpc.name === defaultVpc ? undefined : namedDefaultSubnet(view, vpc);
+  const isNamed = named !== undefined && (claims.includes(name ?? '') || own.some((subnet) => subnet.name === named));
+  const names = own.map((subnet) => subnet.name).filter((one) => !isNamed || one !== named);
+  if (isNamed) return { vpc: name, subnets: [named, ...names], others };
+  if (names.length > 0) return { vpc: name, subnets: names, others };
+  const common = vpc === undefined ? defaultSubnet : defaultSubnetOf(view, vpc);
+  return { vpc: name, subnets: common === undefined ? [] : [common], others };
+}
+
+/** IPPools that ask for the namespace, oldest first; one that is being deleted gives none, and is why pods wait. */
+export function bindPools(view: Pick<View, 'ipPools'>, namespace: string): readonly string[] {
+  const bound = [...view.ipPools.values()].filter(({ spec }) => spec.namespaces.includes(namespace));
+  return bound.sort((a, b) => Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b)).map(({ name }) => name);
+}

@@ -1,0 +1,384 @@
+/**
+ * Which Subnets are in force. In: all Subnets, what was in force before and what is in use. Out: a verdict for
+ * each. Called when a Subnet, Vpc or node address changes. Rules: what is in force stays so against Subnets, nodes and
+ * edits that come later, of newcomers the older wins; an edit that cannot be accepted leaves the former network in force,
+ * for new pods, too.
+ */
+import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
+import { routingOf } from '../../../lib/api/subnet-routing.ts';
+import { portGroupPart } from '../../plan/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
+import type { Family } from '../../../lib/net/ip.ts';
+import type { Range } from '../../../lib/net/range.ts';
+import type { FamilyNet } from '../../ipam/family-pool.ts';
+import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
+import type { Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../model/objects.ts';
+import type { VlanVerdict } from '../underlay/judge-vlans.ts';
+import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
+import type { NetInForce } from '../../model/net-in-force.ts';
+import { vpcNameOf } from '../vpc/default-subnet.ts';
+import { peerPort } from '../vpc/link.ts';
+import { cidrText } from './accepted-note.ts';
+import { withheldGateways } from './former-gateways.ts';
+import { partsOf } from '../../model/net-parts.ts';
+import { Places } from './places.ts';
+import type { Place } from './places.ts';
+import { remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
+import { defineSubnet, gatewayIp } from './subnet-net.ts';
+import type { SpecDefaults } from './subnet-net.ts';
+import { readVips } from './vip-list.ts';
+
+export interface Verdict {
+  /** The VPC the subnet is in, whether its spec was accepted or not. */
+  readonly vpc: string;
+  /** The network in force; rows exist for it. */
+  readonly net: NetInForce | undefined;
+  /** The uid of the Subnet that the network was accepted for. */
+  readonly of: string;
+  /** The spec with defaults, where it was accepted. */
+  readonly spec: SpecDefaults | undefined;
+  /** Whether new addresses are given. */
+  readonly isOpen: boolean;
+  /** Why the spec as it is was not accepted. */
+  readonly problem: Problem | undefined;
+}
+
+export interface Evidence {
+  readonly subnets: Iterable<Subnet>;
+  readonly vpcs: ReadonlyMap<string, Vpc>;
+  readonly vlans: ReadonlyMap<string, VlanVerdict>;
+  readonly nodes: Iterable<Node>;
+  readonly transitSwitches: ReadonlyMap<string, TransitSwitch>;
+  readonly remoteClusters: ReadonlyMap<string, RemoteCluster>;
+  /** Addresses by which pods reach the API server. */
+  readonly apiServer: readonly string[];
+  readonly inForce: ReadonlyMap<string, NetInForce>;
+  /** Names of which what is in force is that of a Subnet that is gone, and its uid. */
+  readonly left: ReadonlyMap<string, string>;
+  /** Lowest and highest address in use, and whether one that is in use is this address. */
+  readonly usage: (subnet: string, family: Family) => Usage | undefined;
+  /** Networks between the routers of two VPCs that are in force, by VPC. */
+  readonly links: ReadonlyMap<string, readonly Link[]>;
+  readonly defaultSubnet: string;
+  /** Whether switches have load balancers unless their Subnet says otherwise. */
+  readonly loadBalancers: boolean;
+}
+
+export interface Link {
+  /** The other VPC. */
+  readonly remote: string;
+  readonly cidr: Cidr;
+}
+
+export interface Usage {
+  readonly first: bigint;
+  readonly last: bigint;
+  has(value: bigint): boolean;
+}
+
+/** Both ends of the patch between a subnet and its VPC: northd knows ports of switches and routers by one set of names. */
+function patchOf(subnet: string, vpc: string): readonly string[] {
+  return [routerSwitchPort(vpc, subnet), switchRouterPort(subnet, vpc)];
+}
+
+function isInside(net: SubnetNet, address: string): boolean {
+  const ip = parseIp(address);
+  return ip !== undefined && partsOf(net).some(({ cidr }) => cidrContains(cidr, ip));
+}
+
+function containedProblem(net: SubnetNet, address: string, what: string): Problem {
+  const message = `spec.cidrBlock ${cidrText(net)} contains ${address}, ${what}: choose a free CIDR`;
+  return { code: 'CIDROverlap', message };
+}
+
+/** CIDRs as they are written once a spec is corrected; undefined where one is none. */
+function canonicalCidrs(text: string): string | undefined {
+  const cidrs = text.split(',').map((part) => parseCidr(part.trim()));
+  const known = cidrs.filter((cidr) => cidr !== undefined).sort((a, b) => a.family - b.family);
+  return known.length < cidrs.length ? undefined : known.map(formatCidr).join();
+}
+
+/** A node that comes while `join` is being deleted must not wait for all the others to go. */
+function takesPorts({ name, isDeleting }: Subnet): boolean {
+  return !isDeleting || name === joinSubnet;
+}
+
+/** What nobody is given by itself, as the spec has come to be beside its networks: its vips, and its former gateways. */
+function reserveAgain(subnet: Subnet, net: NetInForce): NetInForce {
+  const again = (part: FamilyNet): FamilyNet => {
+    const { ips } = readVips(subnet.spec, [part]);
+    const vips = ips.map(({ family, value }): Range => ({ family, first: value, last: value }));
+    const isKnown = ({ first }: Range): boolean =>
+      part.excluded.some((range) => range.first <= first && first <= range.last);
+    const excluded = [...part.excluded, ...vips.filter((vip) => !isKnown(vip))];
+    return { ...part, excluded, withheld: withheldGateways(subnet, part) };
+  };
+  return { ...net, ...(net.v4 && { v4: again(net.v4) }), ...(net.v6 && { v6: again(net.v6) }) };
+}
+
+class Judge {
+  readonly #evidence: Evidence;
+  readonly #places = new Map<string, Places>();
+  /** Subnets by what their port groups are named after; the name `node` is taken by those of nodes. */
+  readonly #portGroupNames = new Map<string, string>([[portGroupPart('node'), '']]);
+  readonly #portNames = new Map<string, string>();
+  readonly #nodes: readonly Node[];
+
+  constructor(evidence: Evidence) {
+    this.#evidence = evidence;
+    this.#nodes = [...evidence.nodes];
+  }
+
+  all(): ReadonlyMap<string, Verdict> {
+    const subnets = [...this.#evidence.subnets].sort(byAge);
+    for (const { name, spec } of subnets) this.#hold(name, vpcNameOf(spec));
+    // Of a Subnet that is gone while pods are still in it, by whoever's hand, nobody else gets the addresses.
+    const names = new Set(subnets.map(({ name }) => name));
+    for (const name of this.#evidence.inForce.keys())
+      // Nobody knows its VPC any more: most are in the default one.
+      if (!names.has(name) && this.#isInUse(name)) this.#hold(name, defaultVpc);
+    const rank = (subnet: Subnet): number => (this.#isIncumbent(subnet) ? 0 : 1);
+    subnets.sort((a, b) => rank(a) - rank(b) || byAge(a, b));
+    return new Map(subnets.map((subnet) => [subnet.name, this.#judge(subnet)]));
+  }
+
+  /** Keeps what is in force of a Subnet from everybody else, until the Subnet is judged. */
+  #hold(name: string, vpc: string): void {
+    const net = this.#evidence.inForce.get(name);
+    if (net === undefined || this.#overlapOf(name, vpc, net) !== undefined) return;
+    this.#give(name, vpc, net);
+  }
+
+  #give(name: string, vpc: string, net: NetInForce): void {
+    for (const places of this.#placesOf(vpc, net)) places.add(name, net);
+    const group = portGroupPart(name);
+    if (!this.#portGroupNames.has(group)) this.#portGroupNames.set(group, name);
+    for (const port of patchOf(name, vpc)) if (!this.#portNames.has(port)) this.#portNames.set(port, name);
+  }
+
+  #takeBack(name: string): void {
+    for (const places of this.#places.values()) places.remove(name);
+    for (const names of [this.#portGroupNames, this.#portNames])
+      for (const [text, owner] of names) if (owner === name) names.delete(text);
+  }
+
+  #overlapOf(name: string, vpc: string, net: NetInForce): Place | undefined {
+    return this.#placesOf(vpc, net)
+      .map((places) => places.overlap(name, net))
+      .find((place) => place !== undefined);
+  }
+
+  /** Where a network must be the only one of its addresses: in its VPC where that routes it, and in its VLAN. */
+  #placesOf(vpc: string, net: NetInForce): readonly Places[] {
+    const { underlay } = net;
+    return [
+      ...(hasRouterPort(net) ? [this.#placesIn(vpc)] : []),
+      // No VPC can have such a name.
+      ...(underlay === undefined ? [] : [this.#placesIn(`${underlay.provider}/${underlay.vlan}`)]),
+    ];
+  }
+
+  /** Networks in use in a VPC or VLAN; those of different ones may overlap. */
+  #placesIn(scope: string): Places {
+    const places = this.#places.get(scope) ?? new Places();
+    this.#places.set(scope, places);
+    return places;
+  }
+
+  /** Whether the Subnet asks for the network it has. */
+  #isIncumbent(subnet: Subnet): boolean {
+    const net = this.#evidence.inForce.get(subnet.name);
+    if (net === undefined || cidrText(net) !== canonicalCidrs(subnet.spec.cidrBlock)) return false;
+    if (routingInForce(net) !== routingOf(subnet.spec)) return false;
+    const vlan = this.#evidence.vlans.get(subnet.spec.vlan);
+    return vlan === undefined || (vlan.provider === net.underlay?.provider && vlan.id === net.underlay.vlan);
+  }
+
+  #isInUse(name: string): boolean {
+    return this.#evidence.usage(name, 4) !== undefined || this.#evidence.usage(name, 6) !== undefined;
+  }
+
+  #judge(subnet: Subnet): Verdict {
+    const vpc = vpcNameOf(subnet.spec);
+    const defined = defineSubnet(subnet, this.#evidence);
+    const problem = 'problem' in defined ? defined.problem : this.#conflictOf(subnet, defined.value.net);
+    if (problem !== undefined || !('value' in defined)) return this.#former(subnet, problem);
+    const { spec } = defined.value;
+    const net = this.#apartFromNodes(defined.value.net);
+    this.#takeBack(subnet.name);
+    this.#give(subnet.name, vpc, net);
+    const hasDefault = this.#evidence.loadBalancers && subnet.name !== joinSubnet;
+    const balanced = hasDefault ? { ...spec, enableLb: subnet.spec.enableLb ?? true } : spec;
+    return { vpc, net, of: subnet.uid, spec: balanced, isOpen: takesPorts(subnet), problem: undefined };
+  }
+
+  /** What stays of a Subnet that cannot be as its spec asks. */
+  #former(subnet: Subnet, problem: Problem | undefined): Verdict {
+    const { name } = subnet;
+    const vpc = vpcNameOf(subnet.spec);
+    const before = this.#evidence.inForce.get(name);
+    const isSound =
+      before !== undefined &&
+      !this.#evidence.left.has(name) &&
+      this.#hasGround(vpc, before) &&
+      this.#overlapOf(name, vpc, before) === undefined;
+    const net = isSound || this.#isInUse(name) ? before : undefined;
+    if (net === undefined) this.#takeBack(name);
+    const kept = net && this.#apartFromNodes(reserveAgain(subnet, net));
+    const of = this.#evidence.left.get(name) ?? subnet.uid;
+    return { vpc, net: kept, of, spec: undefined, isOpen: isSound && takesPorts(subnet), problem };
+  }
+
+  /** Whether what a network is in is still there: its VPC, and its VLAN. */
+  #hasGround(vpc: string, { underlay }: NetInForce): boolean {
+    const { vpcs, vlans } = this.#evidence;
+    if (vpc !== defaultVpc && !vpcs.has(vpc)) return false;
+    const isIn = ({ provider, id, problem }: VlanVerdict): boolean =>
+      problem === undefined && provider === underlay?.provider && id === underlay.vlan;
+    return underlay === undefined || vlans.values().some(isIn);
+  }
+
+  /** Nodes may be in the LAN of an underlay subnet: their addresses are not for pods. */
+  #apartFromNodes(net: NetInForce): NetInForce {
+    if (net.underlay === undefined) return net;
+    const ips = this.#nodes.flatMap(({ addresses }) => addresses.flatMap((text) => parseIp(text) ?? []));
+    const apart = (part: FamilyNet): FamilyNet => {
+      const inside = ips.filter((ip) => cidrContains(part.cidr, ip)).map(({ value }) => value);
+      const foreign = [...new Set(inside)].sort((a, b) => (a < b ? -1 : 1));
+      return foreign.length === 0 ? part : { ...part, foreign };
+    };
+    return { ...net, ...(net.v4 && { v4: apart(net.v4) }), ...(net.v6 && { v6: apart(net.v6) }) };
+  }
+
+  #conflictOf(subnet: Subnet, net: NetInForce): Problem | undefined {
+    const { name } = subnet;
+    const vpc = vpcNameOf(subnet.spec);
+    if (name === defaultVpc) {
+      return { code: 'NameConflict', message: `${name} is the name of the Vpc: choose another name` };
+    }
+    if (name === vpc) {
+      const message = `${name} is the name of its Vpc too, and both ends of the patch between them would be called ${switchRouterPort(name, vpc)}: choose another name`;
+      return { code: 'NameConflict', message };
+    }
+    const holder = this.#portGroupNames.get(portGroupPart(name));
+    if (holder !== undefined && holder !== name) {
+      const what = holder === '' ? 'the port groups of nodes' : `subnet ${holder}`;
+      return {
+        code: 'NameConflict',
+        message: `the name ${name} makes the same OVN port group names as ${what}: choose another name`,
+      };
+    }
+    const place = this.#overlapOf(name, vpc, net);
+    if (place !== undefined) {
+      return {
+        code: 'CIDROverlap',
+        message: `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(place.cidr)} of subnet ${place.owner}: choose a free CIDR`,
+      };
+    }
+    const rival = patchOf(name, vpc)
+      .map((port) => this.#portNames.get(port))
+      .find((one) => one !== undefined && one !== name);
+    if (rival !== undefined) {
+      const message = `the ports between ${name} and Vpc ${vpc} would have the names of those of subnet ${rival}: choose another name`;
+      return { code: 'NameConflict', message };
+    }
+    if (this.#isIncumbent(subnet)) return this.#surroundingConflictOf(subnet, net);
+    const peering = hasRouterPort(net) ? this.#peeringWithPort(patchOf(name, vpc)) : undefined;
+    if (peering !== undefined) {
+      const message = `the ports between ${name} and Vpc ${vpc} would have the name of that of ${peering}, which had it before: choose another name`;
+      return { code: 'NameConflict', message };
+    }
+    if (this.#evidence.vpcs.get(vpc)?.isDeleting === true)
+      return { code: 'VpcNotFound', message: `spec.vpc names ${vpc}, which is being deleted: name another Vpc` };
+    const closing = this.#evidence.vlans.get(subnet.spec.vlan)?.closing;
+    if (closing !== undefined)
+      return {
+        code: closing.code,
+        message: `spec.vlan names Vlan ${subnet.spec.vlan}, which ${closing.message}: name another`,
+      };
+    if (this.#isTransitSwitch(name))
+      return { code: 'NameConflict', message: `${name} is the name of a transit switch: choose another name` };
+    return this.#surroundingConflictOf(subnet, net);
+  }
+
+  /** A peering in force whose router port has one of these names. */
+  #peeringWithPort(ports: readonly string[]): string | undefined {
+    for (const [vpc, links] of this.#evidence.links)
+      for (const { remote } of links)
+        if (ports.includes(peerPort(vpc, remote))) return `the peering of Vpc ${vpc} with ${remote}`;
+    return undefined;
+  }
+
+  /** Or of one of its paths, each of which is a logical switch. */
+  #isTransitSwitch(name: string): boolean {
+    const { transitSwitches } = this.#evidence;
+    return transitSwitches.has(name) || transitSwitches.values().some(({ paths }) => paths.includes(name));
+  }
+
+  /** With what is there besides subnets. */
+  #surroundingConflictOf(subnet: Subnet, net: NetInForce): Problem | undefined {
+    const { name } = subnet;
+    const usage = this.#usageConflictOf(name, net);
+    if (this.#isIncumbent(subnet)) return usage;
+    const remote = hasRouterPort(net)
+      ? (this.#linkConflictOf(subnet, net) ?? this.#remoteConflictOf(subnet, net))
+      : undefined;
+    // Other VPCs have no way to nodes that an overlap could spoil.
+    if (vpcNameOf(subnet.spec) !== defaultVpc) return remote ?? usage;
+    const node = net.underlay === undefined ? this.#nodeConflictOf(net) : undefined;
+    return remote ?? this.#apiConflictOf(net) ?? node ?? usage;
+  }
+
+  #linkConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+    const vpc = vpcNameOf(subnet.spec);
+    const parts = partsOf(net);
+    const link = this.#evidence.links.get(vpc)?.find(({ cidr }) => parts.some((part) => cidrsOverlap(part.cidr, cidr)));
+    if (link === undefined) return undefined;
+    const message = `spec.cidrBlock ${cidrText(net)} overlaps ${formatCidr(link.cidr)} between Vpc ${vpc} and ${link.remote}: choose a free CIDR`;
+    return { code: 'CIDROverlap', message };
+  }
+
+  /** For newcomers only: a subnet that was there first is the interconnect's to avoid. */
+  #remoteConflictOf(subnet: Subnet, net: SubnetNet): Problem | undefined {
+    const inForce = this.#evidence.inForce.get(subnet.name);
+    return transitOverlapOf(subnet, net, this.#evidence) ?? remoteOverlapOf(subnet, net, inForce, this.#evidence);
+  }
+
+  #apiConflictOf(net: SubnetNet): Problem | undefined {
+    const address = this.#evidence.apiServer.find((one) => isInside(net, one));
+    return address === undefined ? undefined : containedProblem(net, address, 'the address of Service kubernetes');
+  }
+
+  #nodeConflictOf(net: SubnetNet): Problem | undefined {
+    for (const node of this.#nodes) {
+      const address = node.addresses.find((one) => isInside(net, one));
+      if (address !== undefined) return containedProblem(net, address, `the address of node ${node.name}`);
+    }
+    return undefined;
+  }
+
+  #usageConflictOf(name: string, net: SubnetNet): Problem | undefined {
+    for (const family of [4, 6] as const) {
+      const usage = this.#evidence.usage(name, family);
+      if (usage === undefined) continue;
+      const part = family === 4 ? net.v4 : net.v6;
+      const isInside = part !== undefined && usage.first > part.cidr.network && usage.last < lastOf(part.cidr);
+      if (isInside && !usage.has(part.gateway)) continue;
+      const what = isInside
+        ? `the gateway ${gatewayIp(part)} is in use: name another`
+        : `addresses in use are not in spec.cidrBlock ${cidrText(net)}: ${cidrText(this.#evidence.inForce.get(name) ?? net)} stays in force, for new pods, too, until nobody has such an address; delete those pods, or go back`;
+      // Not the pods by name: with each that goes the sentence would be another, and be told again.
+      const message = `${what}; kubectl get ips -l ${label.subnet}=${name} lists them`;
+      return { code: 'AddressesInUse', message };
+    }
+    return undefined;
+  }
+}
+
+export function judgeSubnets(evidence: Evidence): ReadonlyMap<string, Verdict> {
+  return new Judge(evidence).all();
+}

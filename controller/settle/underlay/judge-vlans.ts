@@ -1,0 +1,58 @@
+/**
+ * Which Vlans are in force. In: all Vlans and ProviderNetworks. Out: a verdict for each Vlan. Called when one of them comes,
+ * goes or changes its spec. Rule: of two with one id in one network the one in force has it, of new ones the older.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
+import type { ProviderNetwork, Vlan } from '../../model/objects.ts';
+
+const conflictCode = 'VlanConflict';
+
+export interface VlanVerdict {
+  readonly provider: string;
+  readonly id: number;
+  /** Another one has the same id in the same network. */
+  readonly isConflict: boolean;
+  /** Why it takes no further subnets, as a clause about it; those that are in it stay. */
+  readonly closing: Problem | undefined;
+  readonly problem: Problem | undefined;
+}
+
+function providerProblem({ spec }: Vlan, providerNetworks: ReadonlyMap<string, ProviderNetwork>): Problem | undefined {
+  if (providerNetworks.has(spec.provider)) return undefined;
+  const message = `spec.provider names ProviderNetwork ${spec.provider}, which does not exist: create it, or name another`;
+  return { code: 'ProviderNetworkNotFound', message };
+}
+
+function closingOf(
+  { spec, isDeleting }: Vlan,
+  providerNetworks: ReadonlyMap<string, ProviderNetwork>,
+): Problem | undefined {
+  if (isDeleting) return { code: 'VlanNotFound', message: 'is being deleted' };
+  if (providerNetworks.get(spec.provider)?.isDeleting !== true) return undefined;
+  return { code: 'ProviderNetworkNotFound', message: `is in ProviderNetwork ${spec.provider}, which is being deleted` };
+}
+
+export function judgeVlans(
+  vlans: Iterable<Vlan>,
+  providerNetworks: ReadonlyMap<string, ProviderNetwork>,
+): ReadonlyMap<string, VlanVerdict> {
+  const holders = new Map<string, string>();
+  const verdicts = new Map<string, VlanVerdict>();
+  for (const vlan of [...vlans].sort(byRight(unlessRefused(new Set([conflictCode]))))) {
+    const { name, spec } = vlan;
+    const place = `${spec.provider}/${spec.id}`;
+    const holder = holders.get(place);
+    if (holder === undefined) holders.set(place, name);
+    const message = `id ${spec.id} in ProviderNetwork ${spec.provider} is that of Vlan ${holder}, which had it before: take another id, or put the subnets into ${holder}`;
+    const conflict = holder === undefined ? undefined : { code: conflictCode, message };
+    const problem = conflict ?? providerProblem(vlan, providerNetworks);
+    verdicts.set(name, {
+      ...spec,
+      isConflict: holder !== undefined,
+      closing: closingOf(vlan, providerNetworks),
+      problem,
+    });
+  }
+  return verdicts;
+}

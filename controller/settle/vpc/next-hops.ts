@@ -1,0 +1,23 @@
+import { defaultVpc } from '../../../lib/api/names.ts';
+import { cidrContains } from '../../../lib/net/cidr.ts';
+import type { Cidr } from '../../../lib/net/cidr.ts';
+import type { Ip } from '../../../lib/net/ip.ts';
+import { servedNet } from '../subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
+import { peeringsOf } from '../../plan/vpc/peerings.ts';
+import { routedSubnetsOf } from '../../plan/vpc/router.ts';
+
+/** Networks a router has a port in: those of its subnets, of links to peers, and in the default VPC between clusters. */
+export function networksOf(view: View, vpc: string): readonly Cidr[] {
+  const subnets = routedSubnetsOf(view, vpc).flatMap((name) => {
+    const net = servedNet(view, name);
+    return [net?.v4, net?.v6].flatMap((part) => (part === undefined ? [] : [part.cidr]));
+  });
+  const links = peeringsOf(view, vpc).flatMap(({ link }) => link?.map(({ cidr }) => cidr) ?? []);
+  const transits = vpc === defaultVpc ? [...view.transitSwitches.values()].flatMap(({ cidrs }) => cidrs) : [];
+  return [...subnets, ...links, ...transits];
+}
+
+export function isReachable(networks: readonly Cidr[], ip: Ip): boolean {
+  return networks.some((cidr) => cidrContains(cidr, ip));
+}
