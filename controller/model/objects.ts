@@ -4,6 +4,7 @@
  * to be judged by `plan/`.
  */
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
+import { defaultVpc } from '../../lib/api/names.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
 import type { UnlistedNetwork } from '../../lib/api/remote-prefixes.ts';
@@ -336,4 +337,9 @@ export interface Kinds {
 /** `namespace/name`, as reflectors key namespaced objects. */
 export function podKey(pod: { readonly namespace: string; readonly name: string }): string {
   return `${pod.namespace}/${pod.name}`;
+}
+
+/** The VPC a Subnet is in. */
+export function vpcNameOf(spec: { readonly vpc: string }): string {
+  return spec.vpc === '' ? defaultVpc : spec.vpc;
 }

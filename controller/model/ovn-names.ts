@@ -1,5 +1,3 @@
-import { portGroupPart } from '../plan/names.ts';
-
 /** Under which name a Vip holds its address; no port of a pod or node can have it. */
 export function vipPort(name: string): string {
   return `vip/${name}`;
@@ -10,3 +8,29 @@ export function addressSetsOf(pool: string): readonly [string, string] {
   const base = portGroupPart(pool);
   return [base, `${base}.v6`];
 }
+
+/** A name as part of a port group's: match expressions know no `-`, and no digit in front. */
+export function portGroupPart(name: string): string {
+  const dotted = name.replaceAll('-', '.');
+  return /^\d/.test(dotted) ? `_${dotted}` : dotted;
+}
+
+/** The ports of one subnet on one node. */
+export function gatewayPortGroup(subnet: string, node: string): string {
+  return `${portGroupPart(subnet)}.${node.replaceAll('-', '.')}`;
+}
+
+export function nodePortGroup(node: string): string {
+  return `node.${node.replaceAll('-', '.')}`;
+}
+
+/** What the names of all its port groups and address sets begin with. */
+export const securityGroupPrefix = 'ovn.sg.';
+
+/** `ovn.sg.<name>`; match expressions know no `-`. */
+export function securityPortGroup(name: string): string {
+  return `${securityGroupPrefix}${name.replaceAll('-', '.')}`;
+}
+
+/** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
+export const routerMacSpace = 0x06;

@@ -4,14 +4,9 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
-import type { Kinds } from './objects.ts';
-import type { PoolVerdict } from '../settle/address/judge-pools.ts';
-import type { LearnedRoute } from '../settle/bgp/learned-route.ts';
-import type { GatewayChoice } from '../settle/gateway/choice.ts';
-import type { Binding } from '../settle/namespace/binding.ts';
 import type { Interface } from './interfaces.ts';
-import type { Verdict } from '../settle/subnet/judge.ts';
-import type { VlanVerdict } from '../settle/underlay/judge-vlans.ts';
+import type { Kinds } from './objects.ts';
+import type { LearnedRoute, GatewayChoice, Binding, VlanVerdict, PoolVerdict, Verdict } from './settled.ts';
 
 /** A port that has its addresses. */
 export interface HeldPort {

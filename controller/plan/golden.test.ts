@@ -3,10 +3,12 @@ import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { parseAllDocuments, stringify } from 'yaml';
-import type { RawObject } from '../../lib/kube/types.ts';
 import type { Desired } from '../../lib/desired/row.ts';
+import type { RawObject } from '../../lib/kube/types.ts';
 import { monitor } from '../apply/northbound.ts';
+import type { Capabilities } from '../model/view.ts';
 import { Cluster } from '../settle/cluster.ts';
+import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
 import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
 import { parseBgpNodeState } from '../watch/bgp.ts';
 import {
@@ -25,25 +27,23 @@ import {
   parseStatefulSet,
   parseVirtualMachine,
 } from '../watch/workloads.ts';
-import { planSubnetConditions } from './conditions.ts';
 import { planIps } from './address/ip-object.ts';
-import { learnedProblems } from './bgp/problems.ts';
 import { planIpPoolConditions, planIpPoolUsage } from './address/ip-pool.ts';
 import { planVipConditions, planVipStatus } from './address/vip-status.ts';
+import { learnedProblems } from './bgp/problems.ts';
+import { planSubnetConditions } from './conditions.ts';
 import { planNamespaceAnnotations } from './namespace/namespace.ts';
 import { planNodeAnnotations } from './node/node.ts';
-import { nodeProblems } from '../settle/node/traits.ts';
+import { nodeProblems } from './node/problems.ts';
 import { ownEntries } from './own-keys.ts';
 import { planKey } from './plan.ts';
 import { planPodAnnotations } from './pod/pod-annotations.ts';
 import { portProblems } from './pod/port-problems.ts';
 import { planSecurityGroupConditions, planSecurityGroupStatus } from './security-group/security-group.ts';
 import { specCorrections } from './subnet/corrections.ts';
-import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
 import { planSubnetStatus } from './subnet/subnet-status.ts';
 import { planProviderNetworkConditions, planProviderNetworkStatus } from './underlay/provider-network.ts';
 import { planVlanConditions, planVlanStatus } from './underlay/vlan.ts';
-import type { Capabilities } from '../model/view.ts';
 import { planVpcConditions, planVpcStatus } from './vpc/status.ts';
 
 const folder = join(import.meta.dirname, 'testdata');

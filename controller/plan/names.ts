@@ -3,21 +3,6 @@ import { externalId, vendor } from '../../lib/api/names.ts';
 /** On every row of ours, for tools that look for it. */
 export const vendorIds: Readonly<Record<string, string>> = { [externalId.vendor]: vendor };
 
-/** A name as part of a port group's: match expressions know no `-`, and no digit in front. */
-export function portGroupPart(name: string): string {
-  const dotted = name.replaceAll('-', '.');
-  return /^\d/.test(dotted) ? `_${dotted}` : dotted;
-}
-
-/** The ports of one subnet on one node. */
-export function gatewayPortGroup(subnet: string, node: string): string {
-  return `${portGroupPart(subnet)}.${node.replaceAll('-', '.')}`;
-}
-
-export function nodePortGroup(node: string): string {
-  return `node.${node.replaceAll('-', '.')}`;
-}
-
 /**
  * Priorities of the router's policies; higher wins. Those of the interconnect are at 29500. What was learned by BGP is just
  * above the gateways, so that a user's policy that overrules these overrules it too.

@@ -1,23 +1,24 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type Random, randomOf } from '../../lib/testing-random.ts';
-import { planSubnetConditions } from '../plan/conditions.ts';
+import { randomOf } from '../../lib/testing-random.ts';
+import type { Random } from '../../lib/testing-random.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { learnedProblems } from '../plan/bgp/problems.ts';
-import { recordOfRow } from './address/records.ts';
+import { planSubnetConditions } from '../plan/conditions.ts';
 import { planNamespaceAnnotations } from '../plan/namespace/namespace.ts';
 import { planNodeAnnotations } from '../plan/node/node.ts';
-import { nodeProblems } from './node/traits.ts';
+import { nodeProblems } from '../plan/node/problems.ts';
 import { planKey } from '../plan/plan.ts';
 import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';
-import { acceptedNoteOf } from './subnet/former-gateways.ts';
 import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
 import { planVpcConditions, planVpcStatus } from '../plan/vpc/status.ts';
 import { parseIp } from '../watch/addresses.ts';
 import { parseBgpNodeState } from '../watch/bgp.ts';
 import { parseRemoteCluster, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
+import { recordOfRow } from './address/records.ts';
 import { Cluster } from './cluster.ts';
+import { acceptedNoteOf } from './subnet/former-gateways.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 

@@ -1,8 +1,8 @@
 /** Values as texts: equal ones for what makes no difference to anybody. */
 import { formatIp } from '../../lib/net/ip.ts';
-import { notedGateways } from './subnet/accepted-note.ts';
-import type { Verdict } from './subnet/judge.ts';
 import type { Kinds } from '../model/objects.ts';
+import type { Verdict } from '../model/settled.ts';
+import { notedGateways } from './subnet/accepted-note.ts';
 
 /** Without what only this room writes. */
 export function essenceOfSubnet(subnet: Kinds['subnets'] | undefined): string {

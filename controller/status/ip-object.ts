@@ -1,7 +1,7 @@
 import { formerFinalizers } from '../../lib/api/names.ts';
 import { apiVersionOf, ips } from '../../lib/kube/resources.ts';
-import { isOwnIp } from '../plan/address/ip-object.ts';
 import type { WantedIp } from '../plan/address/ip-object.ts';
+import { isOwnIp } from '../settle/address/own-ip.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
 

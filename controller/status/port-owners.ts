@@ -8,12 +8,12 @@ import { apiVersionOf, ips, nodes, pods } from '../../lib/kube/resources.ts';
 import { planIps } from '../plan/address/ip-object.ts';
 import { portAddresses } from '../plan/address/texts.ts';
 import { planNodeAnnotations } from '../plan/node/node.ts';
-import { nodeProblems } from '../settle/node/traits.ts';
+import { nodeProblems } from '../plan/node/problems.ts';
 import { planPodAnnotations, planPodCondition, planProblemNote } from '../plan/pod/pod-annotations.ts';
 import { portProblems } from '../plan/pod/port-problems.ts';
-import { clearIp, writeIp } from './ip-object.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
+import { clearIp, writeIp } from './ip-object.ts';
 
 function isSame(planned: PodCondition, there: PodCondition | undefined): boolean {
   const { status, reason, message } = planned;

@@ -1,9 +1,9 @@
-import { joinSubnet, label, nodePortName, querierPortName, u2oPortPrefix } from '../../../lib/api/names.ts';
-import type { IpObject } from '../../model/objects.ts';
-import type { Feature } from '../feature.ts';
+import { label } from '../../../lib/api/names.ts';
 import { machineOf } from '../../model/interfaces.ts';
-import { ordinalOf } from '../../settle/address/port-request.ts';
+import type { IpObject } from '../../model/objects.ts';
 import type { HeldPort, View } from '../../model/view.ts';
+import { ordinalOf } from '../../settle/address/port-request.ts';
+import type { Feature } from '../feature.ts';
 import { addressText } from './texts.ts';
 
 export interface WantedIp {
@@ -66,19 +66,6 @@ export function planIps(view: View, key: string): readonly WantedIp[] {
     const nodeName = view.pods.get(id)?.node ?? '';
     return [planIp(view, held, { podName: second, namespace: first, nodeName, podType })];
   });
-}
-
-/** Whether this room made the object, and nobody asked to keep it. */
-export function isOwnIp(ip: IpObject): boolean {
-  const { podName, namespace, subnet, podType } = ip.spec;
-  if (ip.labels[label.subnet] !== subnet || ip.labels[label.ipReserved] === 'true') return false;
-  if (namespace === '') {
-    const isNode = ip.name === nodePortName(podName) && subnet === joinSubnet;
-    const isRouter = ip.name.startsWith(u2oPortPrefix) && ip.name.endsWith(`.${subnet}`);
-    return isNode || (podName === '' && (isRouter || ip.name === querierPortName(subnet)));
-  }
-  if (podType === 'VirtualMachine') return ip.name.includes(`.${namespace}`);
-  return `${ip.name}.`.startsWith(`${podName}.${namespace}.`);
 }
 
 /** IP objects are told, not planned: the port they are about is looked at when somebody changes one. */

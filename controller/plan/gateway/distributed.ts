@@ -2,13 +2,14 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { Subnet } from '../../model/objects.ts';
-import type { Feature } from '../feature.ts';
-import { nothing } from '../feature.ts';
-import { gatewayPortGroup, matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
-import { joinAllocation } from '../../settle/node/join.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
+import { gatewayPortGroup, nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { isCentralized, isOfNodes, isThroughNodes } from '../../settle/gateway/scope.ts';
+import { joinAllocation } from '../../settle/node/join.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import { nothing } from '../feature.ts';
+import type { Feature } from '../feature.ts';
+import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 
 interface Place {
   readonly subnet: string;

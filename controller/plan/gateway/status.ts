@@ -2,15 +2,15 @@
 import { joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
+import type { Change } from '../../model/change.ts';
+import { vpcNameOf } from '../../model/objects.ts';
 import type { Subnet } from '../../model/objects.ts';
-import type { Change } from '../feature.ts';
-import type { Verdict } from '../../settle/subnet/judge.ts';
-import { vpcNameOf } from '../../settle/vpc/default-subnet.ts';
+import type { Verdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { isCentralized, isOfNodes, isThroughNodes, partsOf } from '../../settle/gateway/scope.ts';
 import { egressProblems, sharersOfTable } from './egress.ts';
 import { natRuleProblems, statedRules } from './nat-rules.ts';
 import type { StatedRule } from './nat-rules.ts';
-import { isCentralized, isOfNodes, isThroughNodes, partsOf } from '../../settle/gateway/scope.ts';
 
 export interface GatewayStatus {
   /** The node, or with enableEcmp the comma list of nodes, that a centralized gateway leads through; else empty. */

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
+import { vpcNameOf } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-import { vpcNameOf } from '../../settle/vpc/default-subnet.ts';
 
 /** Namespaces that a Subnet asks for and does not get, because they are in another VPC; with what is said of it. */
 export function strayProblems(view: View, subnet: string): readonly (Problem & { readonly namespace: string })[] {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { planSubnetConditions } from '../conditions.ts';
-import { planKey } from '../plan.ts';
-import { acceptedNoteOf } from '../../settle/subnet/former-gateways.ts';
 import { Cluster } from '../../settle/cluster.ts';
+import { acceptedNoteOf } from '../../settle/subnet/former-gateways.ts';
 import { basic, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseRemoteCluster, parseTransitSwitch } from '../../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../../watch/workloads.ts';
-import { nodeProblems } from '../../settle/node/traits.ts';
+import { planSubnetConditions } from '../conditions.ts';
+import { planKey } from '../plan.ts';
+import { nodeProblems } from './problems.ts';
 
 function node(cluster: Cluster, name: string, addresses: readonly string[], day = 2, type = 'InternalIP'): void {
   const status = { addresses: addresses.map((address) => ({ type, address })) };

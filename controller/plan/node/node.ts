@@ -2,19 +2,20 @@ import { annotation, defaultVpc, externalId, joinSubnet, nodePortName } from '..
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
-import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
-import type { Node } from '../../model/objects.ts';
-import { addressText, portAddresses } from '../address/texts.ts';
-import type { Feature } from '../feature.ts';
-import { matchFamily, nodePortGroup, policyPriority, vendorIds } from '../names.ts';
-import { cidrText, gatewayText } from '../../settle/subnet/accepted-note.ts';
 import { partsOf } from '../../model/net-parts.ts';
+import type { Node } from '../../model/objects.ts';
+import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { joinAllocation } from '../../settle/node/join.ts';
-import { nodesInClusters } from '../../settle/node/network-owner.ts';
-import { nodeRateRows } from './rates.ts';
+import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
 import { heldBy, holds, nodeAddresses, nodeTraits, servedAddresses } from '../../settle/node/traits.ts';
+import { cidrText, gatewayText } from '../../settle/subnet/accepted-note.ts';
+import { addressText, portAddresses } from '../address/texts.ts';
+import type { Feature } from '../feature.ts';
+import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import { nodeRateRows } from './rates.ts';
 
 /** A node's port in the join subnet with its limits, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {
@@ -93,15 +94,6 @@ function nodesWithin(view: View, cidrs: readonly Cidr[]): readonly string[] {
     return ip !== undefined && cidrs.some((cidr) => cidrContains(cidr, ip));
   };
   return [...view.nodes.values()].filter(({ addresses }) => addresses.some(isInside)).map(({ name }) => name);
-}
-
-/** Nodes with an address in an underlay subnet, which a port may have come to have, or have no more. */
-export function nodesInLan(view: View, subnet: string): readonly string[] {
-  const net = view.verdicts.get(subnet)?.net;
-  if (net?.underlay === undefined) return [];
-  return partsOf(net).flatMap(({ cidr: { family }, foreign = [] }) =>
-    foreign.flatMap((value) => [...view.nodesWith(formatIp({ family, value }))]),
-  );
 }
 
 export const nodeFeature: Feature = {

@@ -5,14 +5,14 @@ import type { PodCondition } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Allocation, SubnetNet } from '../../ipam/subnet-pool.ts';
-import { addressText } from '../address/texts.ts';
-import { podGateway } from '../underlay/router-addresses.ts';
+import { annotationOf, annotationPrefix, machineOf } from '../../model/interfaces.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
+import { vpcNameOf } from '../../model/objects.ts';
 import type { Pod } from '../../model/objects.ts';
 import type { HeldPort, View } from '../../model/view.ts';
-import { vpcNameOf } from '../../settle/vpc/default-subnet.ts';
-import { annotationOf, annotationPrefix, machineOf } from '../../model/interfaces.ts';
+import { addressText } from '../address/texts.ts';
+import { podGateway } from '../underlay/router-addresses.ts';
 import { permanentProblem } from './port-problems.ts';
 
 /** CIDRs and gateways of the families a port has; undefined while there is no gateway to name. */

@@ -6,17 +6,17 @@
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution, Desired } from '../../../lib/desired/row.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../model/objects.ts';
-import type { Feature } from '../feature.ts';
-import { isThroughNodes } from '../../settle/gateway/scope.ts';
-import { gatewayPortGroup } from '../names.ts';
-import { groupMemberships, isGuarded, namedGroups } from '../security-group/membership.ts';
-import type { HeldPort, View } from '../../model/view.ts';
-import { dhcpRows } from './dhcp.ts';
 import { wantsNetwork } from '../../model/interfaces.ts';
+import type { Pod } from '../../model/objects.ts';
+import { gatewayPortGroup } from '../../model/ovn-names.ts';
+import type { HeldPort, View } from '../../model/view.ts';
+import { isThroughNodes } from '../../settle/gateway/scope.ts';
+import type { Feature } from '../feature.ts';
+import { groupMemberships, isGuarded, namedGroups } from '../security-group/membership.ts';
+import { dhcpRows } from './dhcp.ts';
 import { extraAddresses, portRow } from './port-row.ts';
-import { podsRead } from './reads.ts';
 import { portRateRows } from './rates.ts';
+import { podsRead } from './reads.ts';
 
 function planPod(view: View, key: string): Desired {
   const pod = view.pods.get(key);

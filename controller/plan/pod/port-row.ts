@@ -3,16 +3,15 @@ import { annotation } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import { podKey } from '../../model/objects.ts';
+import { askedOf, listOf } from '../../model/interfaces.ts';
+import { podKey, vpcNameOf } from '../../model/objects.ts';
 import type { Pod } from '../../model/objects.ts';
+import type { HeldPort, View } from '../../model/view.ts';
 import { portAddresses } from '../address/texts.ts';
 import { vendorIds } from '../names.ts';
 import { groupIds, namedGroups } from '../security-group/membership.ts';
-import type { HeldPort, View } from '../../model/view.ts';
 import { sharedAddresses } from '../vip/virtual-port.ts';
-import { vpcNameOf } from '../../settle/vpc/default-subnet.ts';
 import { dhcpColumns } from './dhcp.ts';
-import { askedOf, listOf } from '../../model/interfaces.ts';
 
 /** Addresses a port may use beside its own: those it asks for, and those of Vips it may hold. */
 export function extraAddresses(view: View, pod: Pod, held: HeldPort): readonly Ip[] {

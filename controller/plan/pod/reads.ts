@@ -1,14 +1,14 @@
 /** Which pods' ports, or what they are told, are made of something that changed. */
 import { annotation } from '../../../lib/api/names.ts';
+import type { Change } from '../../model/change.ts';
+import { listOf } from '../../model/interfaces.ts';
 import type { Node, Pod, Subnet } from '../../model/objects.ts';
-import type { Change } from '../feature.ts';
+import { securityPortGroup } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
-import { securityPortGroup } from '../security-group/names.ts';
 import { regrouped } from '../security-group/security-group.ts';
 import { subnetsOfOtherMtu } from '../underlay/physical-mtu.ts';
-import type { View } from '../../model/view.ts';
 import { mayHoldSomewhere, podsOfVip } from '../vip/virtual-port.ts';
-import { listOf } from '../../model/interfaces.ts';
 
 export function* podsRead(change: Change, view: View): Generator<string> {
   const { kind, name } = change;

@@ -3,14 +3,15 @@ import { annotation, defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Contribution } from '../../../lib/desired/row.ts';
-import type { Ip } from '../../../lib/net/ip.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
-import type { Pod } from '../../model/objects.ts';
-import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
+import type { Ip } from '../../../lib/net/ip.ts';
 import { annotationOf, askedOf, listOf } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
+import type { Pod } from '../../model/objects.ts';
+import { securityPortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
-import { denyAllGroup, memberSet, securityPortGroup } from './names.ts';
+import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
+import { denyAllGroup, memberSet } from './names.ts';
 import { isServedGroup } from './security-group.ts';
 
 /** Named in external_ids of ports outside the default VPC, as Kube-OVN's tools expect. */

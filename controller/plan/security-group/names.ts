@@ -4,13 +4,11 @@
  * memberships of ports (`membership.ts`), which are planned with the port. The rule that must not be broken: a port that
  * names any group is in the dropping one from its first transaction to its last.
  */
-import type { Family } from '../../../lib/net/ip.ts';
-import type { View } from '../../model/view.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
-
-/** What the names of all its port groups and address sets begin with. */
-export const securityGroupPrefix = 'ovn.sg.';
+import type { Family } from '../../../lib/net/ip.ts';
+import { securityGroupPrefix, securityPortGroup } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
 
 /** The group of all ports that are in any. */
 export const denyAllGroup = `${securityGroupPrefix}kubeovn_deny_all`;
@@ -24,17 +22,13 @@ export const firstTier = 2;
 /** The last tier of OVN: what it passes on meets no rule any more. */
 export const lastTier = 3;
 
-/** `ovn.sg.<name>`; match expressions know no `-`. */
-export function securityPortGroup(name: string): string {
-  return `${securityGroupPrefix}${name.replaceAll('-', '.')}`;
-}
-
 /** The addresses of a group's members. */
 export function memberSet(name: string, family: Family): string {
   return `${securityPortGroup(name)}.associated.v${family}`;
 }
 
 const conflictCode = 'NameConflict';
+
 const inOrder = byRight(unlessRefused(new Set([conflictCode])));
 
 /** Why a group has no rows of its own: another one made the same names in OVN before. */

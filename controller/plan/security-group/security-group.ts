@@ -1,14 +1,16 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { ObjectChange } from '../../model/change.ts';
 import type { SecurityGroup } from '../../model/objects.ts';
+import { securityPortGroup } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
 import { obstacleConditions } from '../conditions.ts';
 import type { WantedCondition } from '../conditions.ts';
-import type { Feature, ObjectChange } from '../feature.ts';
+import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import type { View } from '../../model/view.ts';
 import { aclRow, tiersOf } from './acl-row.ts';
 import type { Acl } from './acl-row.ts';
-import { firstTier, groupPriority, memberSet, nameConflictOf, securityPortGroup } from './names.ts';
+import { firstTier, groupPriority, memberSet, nameConflictOf } from './names.ts';
 import { readRule } from './rules.ts';
 import type { ReadRule } from './rules.ts';
 

@@ -4,6 +4,11 @@ import { formatCidr } from '../../../lib/net/cidr.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
+import { hasLogicalGateway } from '../../model/net-in-force.ts';
+import { routerMacSpace } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
+import { formerGateways } from '../../settle/subnet/former-gateways.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
 import { throughEmptyTiers } from '../acl-tier/empty-tiers.ts';
 import type { Feature } from '../feature.ts';
 import { gatewayStatusReads } from '../gateway/status.ts';
@@ -11,16 +16,9 @@ import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { localnetRow } from '../underlay/localnet.ts';
 import { routerAddresses } from '../underlay/router-addresses.ts';
 import type { RouterAddresses } from '../underlay/router-addresses.ts';
-import { hasLogicalGateway } from '../../model/net-in-force.ts';
-import type { View } from '../../model/view.ts';
 import { proxiedAddresses } from '../vip/virtual-port.ts';
-import { formerGateways } from '../../settle/subnet/former-gateways.ts';
 import { privateRows } from './private.ts';
 import { readRouterAdvert } from './router-advert.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
-
-/** First octet of router ports' MAC addresses; ports of pods and nodes have another. */
-export const routerMacSpace = 0x06;
 
 /** Addresses of the router's port: its own, and those that pods were set up with before. */
 function networksOf(view: View, name: string, { ips, net }: RouterAddresses): readonly string[] {

@@ -3,14 +3,15 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import type { Feature } from '../feature.ts';
-import { nothing } from '../feature.ts';
-import { matchFamily, portGroupPart, vendorIds } from '../names.ts';
-import { isSameSpec } from '../subnet/spec-change.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
-import type { View } from '../../model/view.ts';
-import { routedSubnetsOf } from '../vpc/router.ts';
 import { routingInForce } from '../../model/net-in-force.ts';
+import { portGroupPart } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import { routedSubnetsOf } from '../../settle/vpc/routers.ts';
+import { nothing } from '../feature.ts';
+import type { Feature } from '../feature.ts';
+import { matchFamily, vendorIds } from '../names.ts';
+import { isSameSpec } from '../subnet/spec-change.ts';
 
 const families = [4, 6] as const;
 

@@ -1,12 +1,12 @@
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import type { Change } from '../feature.ts';
-import { isSameSpec } from '../subnet/spec-change.ts';
-import type { Verdict } from '../../settle/subnet/judge.ts';
+import type { Change } from '../../model/change.ts';
+import { hasLogicalGateway } from '../../model/net-in-force.ts';
+import type { Verdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
-import { readStaticRoutes } from '../vpc/static-routes.ts';
-import { hasLogicalGateway } from '../../model/net-in-force.ts';
+import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
+import { isSameSpec } from '../subnet/spec-change.ts';
 
 /** Whether the gateway is one of the physical network. */
 export function isPhysical(verdict: Verdict | undefined): boolean {

@@ -1,7 +1,7 @@
 /** What physical networks carry, as nodes say it of their interfaces. Pure. */
 import { markedNetwork, providerNetworkKey } from '../../../lib/api/names.ts';
+import type { Change } from '../../model/change.ts';
 import type { Node } from '../../model/objects.ts';
-import type { Change } from '../feature.ts';
 import type { View } from '../../model/view.ts';
 
 /** Of Ethernet, in bytes: while no node has said anything. */

@@ -9,17 +9,18 @@ import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
-import { addressText } from '../address/texts.ts';
-import type { Feature } from '../feature.ts';
-import { nothing } from '../feature.ts';
-import { matchFamily, policyPriority, portGroupPart, vendorIds } from '../names.ts';
+import { portGroupPart } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
 import { nodeAddresses } from '../../settle/node/traits.ts';
 import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
-import type { View } from '../../model/view.ts';
-import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
-import { overlaySet } from './overlay-cidrs.ts';
-import { isJoined, routerAddresses } from './router-addresses.ts';
 import { u2oAllocation } from '../../settle/underlay/u2o-allocation.ts';
+import { addressText } from '../address/texts.ts';
+import { nothing } from '../feature.ts';
+import type { Feature } from '../feature.ts';
+import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import { overlaySet } from './overlay-cidrs.ts';
+import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
+import { isJoined, routerAddresses } from './router-addresses.ts';
 
 interface Place {
   readonly subnet: string;

@@ -2,12 +2,13 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { ref } from '../../../lib/desired/row.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
-import type { Feature } from '../feature.ts';
-import { nothing } from '../feature.ts';
-import { vendorIds } from '../names.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
 import type { View } from '../../model/view.ts';
-import { hasRouter, routers, routersReading } from './router.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import { hasRouter } from '../../settle/vpc/routers.ts';
+import { nothing } from '../feature.ts';
+import type { Feature } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import { routers, routersReading } from './router.ts';
 
 const protocols = ['tcp', 'udp', 'sctp'] as const;
 

@@ -1,14 +1,8 @@
 import { systemNamespace } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { byAge } from '../../../lib/desired/rights.ts';
 import type { Vpc } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-
-/** The VPCs that claim a namespace, oldest first; what all others need, `kube-system`, is not to be had. */
-export function claimsOn(view: Pick<View, 'vpcs'>, namespace: string): readonly Vpc[] {
-  if (namespace === systemNamespace) return [];
-  return [...view.vpcs.values()].filter(({ spec }) => spec.namespaces.includes(namespace)).sort(byAge);
-}
+import { claimsOn } from '../../settle/namespace/binding.ts';
 
 /** The Vpc that has a namespace which Vpcs list. */
 function holderOf(view: Pick<View, 'vpcs' | 'binding'>, namespace: string): string | undefined {

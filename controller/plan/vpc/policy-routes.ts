@@ -5,12 +5,13 @@ import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
 import { checkMatch } from '../../../lib/ovn/match/check.ts';
 import type { PolicyRoute, VpcSpec } from '../../model/objects.ts';
-import type { Feature } from '../feature.ts';
-import { nothing } from '../feature.ts';
-import { vendorIds } from '../names.ts';
 import type { View } from '../../model/view.ts';
 import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
-import { hasRouter, routers, routersReading } from './router.ts';
+import { hasRouter } from '../../settle/vpc/routers.ts';
+import { nothing } from '../feature.ts';
+import type { Feature } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import { routers, routersReading } from './router.ts';
 
 const maxPriority = 32767;
 

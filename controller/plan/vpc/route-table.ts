@@ -1,21 +1,11 @@
-import { defaultVpc, routerSwitchPort } from '../../../lib/api/names.ts';
+import { routerSwitchPort } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
-import type { Feature } from '../feature.ts';
+import type { View } from '../../model/view.ts';
+import { routeTableOf } from '../../settle/vpc/routers.ts';
 import { nothing } from '../feature.ts';
+import type { Feature } from '../feature.ts';
 import { isPhysical } from '../underlay/own-cidrs.ts';
 import { routerAddresses } from '../underlay/router-addresses.ts';
-import type { View } from '../../model/view.ts';
-import { routedSubnetsOf } from './router.ts';
-
-/** The table in which routes for packets from a Subnet are looked up; empty is the main one. */
-export function routeTableOf(view: View, subnet: string): string {
-  return view.subnets.get(subnet)?.spec.routeTable ?? '';
-}
-
-/** Tables that packets from subnets of the default VPC are routed by. */
-export function tablesOf(view: View): ReadonlySet<string> {
-  return new Set(['', ...routedSubnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
-}
 
 function planRouteTable(view: View, subnet: string): Desired {
   const vpc = view.verdicts.get(subnet)?.vpc;

@@ -1,32 +1,8 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
-import type { Change } from '../feature.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { Change } from '../../model/change.ts';
+import { vpcNameOf } from '../../model/objects.ts';
 import type { Subnet, Vpc } from '../../model/objects.ts';
-import { hasRouterPort } from '../../model/net-in-force.ts';
 import type { View } from '../../model/view.ts';
-import { vpcNameOf } from '../../settle/vpc/default-subnet.ts';
-
-/** Subnets of a VPC that have rows, by name. */
-export function subnetsOf(view: View, vpc: string): readonly string[] {
-  const names = [...view.verdicts].filter(
-    ([name, verdict]) => verdict.vpc === vpc && servedNet(view, name) !== undefined,
-  );
-  return names.map(([name]) => name).sort();
-}
-
-/** Those of them that the router has a port in. */
-export function routedSubnetsOf(view: View, vpc: string): readonly string[] {
-  return subnetsOf(view, vpc).filter((name) => {
-    const net = servedNet(view, name);
-    return net !== undefined && hasRouterPort(net);
-  });
-}
-
-/** A router goes with the last of its subnets; the default one stays whatever happens to its object. */
-export function hasRouter(view: View, name: string): boolean {
-  const vpc = view.vpcs.get(name);
-  return name === defaultVpc || vpc?.isDeleting === false || subnetsOf(view, name).length > 0;
-}
 
 /** All VPCs that have, or should have, a router. */
 export function routers(view: View): ReadonlySet<string> {

@@ -6,16 +6,16 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import { isDefaultRoute } from '../../settle/bgp/learned-route.ts';
-import type { Feature } from '../feature.ts';
-import { nothing } from '../feature.ts';
-import { vendorIds } from '../names.ts';
-import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
 import type { View } from '../../model/view.ts';
+import { isDefaultRoute } from '../../settle/bgp/learned-route.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
+import { hasRouter, tablesOf } from '../../settle/vpc/routers.ts';
+import { nothing } from '../feature.ts';
+import type { Feature } from '../feature.ts';
+import { vendorIds } from '../names.ts';
+import { routers, routersReading } from './router.ts';
 import { userDefaults } from './user-defaults.ts';
-import { tablesOf } from './route-table.ts';
-import { hasRouter, routers, routersReading } from './router.ts';
 
 /** The router that joins the subnets of a VPC, and in the default one its routes towards the nodes. */
 function planVpc(view: View, name: string): Desired {

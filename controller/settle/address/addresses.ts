@@ -3,14 +3,15 @@
  * releases of ports. Out: allocations. Called by `Ports` and `Cluster` only. The rule that must not be broken: a
  * port's addresses are its own until it is released.
  */
-import type { PoolRanges } from '../../ipam/family-pool.ts';
-import { SubnetPool } from '../../ipam/subnet-pool.ts';
-import type { AddressRequest, Allocation, SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Family, Ip } from '../../../lib/net/ip.ts';
+import type { PoolRanges } from '../../ipam/family-pool.ts';
+import { SubnetPool } from '../../ipam/subnet-pool.ts';
+import type { AddressRequest, Allocation, SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { ForeignPort } from '../../model/foreign-port.ts';
-import type { Usage, Verdict } from '../subnet/judge.ts';
+import type { Verdict } from '../../model/settled.ts';
+import type { Usage } from '../subnet/judge.ts';
 
 export interface Claim extends Omit<AddressRequest, 'owner'> {
   readonly port: string;

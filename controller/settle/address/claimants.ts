@@ -8,25 +8,24 @@ import {
   u2oPortName,
 } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { deriveMac } from '../../../lib/net/mac.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import { defaultInterface, interfacesOf, machineOf, portName, wantsNetwork } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import { ordinalOf, parseAddresses, readPortRequest } from './port-request.ts';
-import type { PortRequest } from './port-request.ts';
-import { vipPort } from '../../model/ovn-names.ts';
-import { formerAddressOf, recordOfNode } from './records.ts';
-import type { PortRecord } from './records.ts';
-import { routerMacSpace } from '../../plan/subnet/subnet.ts';
-import { u2oAllocation } from '../underlay/u2o-allocation.ts';
 import { routingInForce } from '../../model/net-in-force.ts';
-import type { View } from '../../model/view.ts';
-import type { Place } from './addresses.ts';
-import { byAge } from '../../../lib/desired/rights.ts';
 import { podKey } from '../../model/objects.ts';
 import type { Node, Pod, Vip } from '../../model/objects.ts';
+import { vipPort, routerMacSpace } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
+import { u2oAllocation } from '../underlay/u2o-allocation.ts';
+import type { Place } from './addresses.ts';
+import { ordinalOf, parseAddresses, readPortRequest } from './port-request.ts';
+import type { PortRequest } from './port-request.ts';
+import { formerAddressOf, recordOfNode } from './records.ts';
+import type { PortRecord } from './records.ts';
 
 export interface PortWant {
   readonly port: string;

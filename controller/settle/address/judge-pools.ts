@@ -2,22 +2,14 @@
  * Which IPPools are in force. In: all IPPools and what is in force of Subnets. Out: a verdict for each. Called when one
  * of them changes. Rules: of two pools that overlap the one in force wins, of new ones the older; one that is refused sets nothing aside.
  */
-import type { Problem } from '../../../lib/desired/problem.ts';
+import { byAge, byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatRange, parseRange } from '../../../lib/net/range.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { PoolRanges } from '../../ipam/family-pool.ts';
-import { byAge, byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import type { IpPool } from '../../model/objects.ts';
-import { securityGroupPrefix } from '../../plan/security-group/names.ts';
-import type { Verdict } from '../subnet/judge.ts';
-import { addressSetsOf } from '../../model/ovn-names.ts';
-
-export interface PoolVerdict {
-  /** What the pool sets aside; empty where it was refused. */
-  readonly ranges: readonly Range[];
-  readonly problem: Problem | undefined;
-}
+import { addressSetsOf, securityGroupPrefix } from '../../model/ovn-names.ts';
+import type { Verdict, PoolVerdict } from '../../model/settled.ts';
 
 function rangeOf(text: string): Range | undefined {
   if (!text.includes('/')) return parseRange(text);

@@ -4,19 +4,19 @@
  * be broken: a port has one holder, and keeps its addresses until that one has no right to them any more.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { isOwnIp } from '../../plan/address/ip-object.ts';
-import { vipPort } from '../../model/ovn-names.ts';
-import { recordOfIp } from './records.ts';
-import type { PortRecord } from './records.ts';
+import type { ForeignPort } from '../../model/foreign-port.ts';
 import { defaultInterface } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
+import type { IpObject } from '../../model/objects.ts';
+import { vipPort } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import type { Addresses } from './addresses.ts';
 import { agrees, claimantOf, isKept, placesOf, satisfies } from './claimants.ts';
 import type { Claimant, PortWant } from './claimants.ts';
-import type { ForeignPort } from '../../model/foreign-port.ts';
-import type { IpObject } from '../../model/objects.ts';
+import { isOwnIp } from './own-ip.ts';
 import { interfaceOf, keptPorts, recordedPorts } from './recorded-ports.ts';
+import { recordOfIp } from './records.ts';
+import type { PortRecord } from './records.ts';
 
 /** Holder of addresses that an IP object sets aside while no pod uses them. */
 const reserved = 'reserved';

@@ -1,17 +1,16 @@
 /** What is on record about ports from before this process, in the order in which it is believed. Pure; called by `Ports`. */
 import { nodePortName, querierPortName, u2oPortName } from '../../../lib/api/names.ts';
-import { isOwnIp } from '../../plan/address/ip-object.ts';
-import { vipPort } from '../../model/ovn-names.ts';
-import { recordOfIp, recordOfNode, recordOfPod, recordOfVip } from './records.ts';
-import type { PortRecord } from './records.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
 import { defaultInterface, wantsNetwork } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import { vpcNameOf } from '../vpc/default-subnet.ts';
+import { podKey, vpcNameOf } from '../../model/objects.ts';
+import type { IpObject, Vip } from '../../model/objects.ts';
+import { vipPort } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { claimantOf, isKept, satisfies } from './claimants.ts';
-import { byAge } from '../../../lib/desired/rights.ts';
-import { podKey } from '../../model/objects.ts';
-import type { IpObject, Vip } from '../../model/objects.ts';
+import { isOwnIp } from './own-ip.ts';
+import { recordOfIp, recordOfNode, recordOfPod, recordOfVip } from './records.ts';
+import type { PortRecord } from './records.ts';
 
 export interface RecordedPort {
   readonly key: string;

@@ -4,10 +4,10 @@ import { isVouchedFor } from '../../../lib/api/pod-addresses.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
-import type { IpObject, Node, Pod, Vip } from '../../model/objects.ts';
 import { annotationOf, annotationPrefix } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
-import { isOwnIp } from '../../plan/address/ip-object.ts';
+import type { IpObject, Node, Pod, Vip } from '../../model/objects.ts';
+import { isOwnIp } from './own-ip.ts';
 import { parseAddresses } from './port-request.ts';
 
 export interface PortRecord {

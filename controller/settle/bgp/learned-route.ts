@@ -11,30 +11,15 @@ import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
+import type { LearnedHop, LearnedRoute } from '../../model/settled.ts';
+import type { View } from '../../model/view.ts';
 import { obstacleOf } from '../gateway/choice.ts';
 import { joinAllocation } from '../node/join.ts';
 import { servedAddresses } from '../node/traits.ts';
 import { servedNet } from '../subnet/served-net.ts';
-import type { View } from '../../model/view.ts';
 import { isReachable, networksOf } from '../vpc/next-hops.ts';
-import { tablesOf } from '../../plan/vpc/route-table.ts';
-import { routedSubnetsOf } from '../../plan/vpc/router.ts';
-import { readStaticRoutes } from '../../plan/vpc/static-routes.ts';
-
-/** A node that learned a prefix, by its address in the join subnet. */
-export interface LearnedHop {
-  readonly node: string;
-  readonly address: string;
-}
-
-export interface LearnedRoute {
-  /** By name of the node; several share the load. */
-  readonly hops: readonly LearnedHop[];
-  /** Tables of the router that have the route; the user's own route stays alone in its table. */
-  readonly tables: readonly string[];
-  /** Why it is left out. */
-  readonly problem?: Problem;
-}
+import { tablesOf, routedSubnetsOf } from '../vpc/routers.ts';
+import { readStaticRoutes } from '../vpc/static-routes.ts';
 
 /** What prefixes are compared with; the same for all of one round. */
 export interface Rivals {

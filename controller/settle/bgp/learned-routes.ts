@@ -1,11 +1,11 @@
-import { chooseLearned, rivalsOf } from './learned-route.ts';
-import type { LearnedRoute } from './learned-route.ts';
-import type { Change } from '../../plan/feature.ts';
-import { healthText } from '../gateway/choice.ts';
-import { nodesInLan } from '../../plan/node/node.ts';
+import type { Change } from '../../model/change.ts';
+import type { BgpNodeState, RemoteCluster } from '../../model/objects.ts';
+import type { LearnedRoute } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { essenceOfSubnet, text } from '../fingerprint.ts';
-import type { BgpNodeState, RemoteCluster } from '../../model/objects.ts';
+import { healthText } from '../gateway/choice.ts';
+import { nodesInLan } from '../node/network-owner.ts';
+import { chooseLearned, rivalsOf } from './learned-route.ts';
 
 export interface LearnedRoutesOptions {
   readonly view: View;

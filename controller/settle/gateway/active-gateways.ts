@@ -1,7 +1,7 @@
-import { chooseGateways } from './choice.ts';
-import type { GatewayChoice } from './choice.ts';
-import { partsOf } from './scope.ts';
+import type { GatewayChoice } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { chooseGateways } from './choice.ts';
+import { partsOf } from './scope.ts';
 
 export interface ActiveGatewaysOptions {
   readonly view: View;

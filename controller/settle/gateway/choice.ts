@@ -1,24 +1,11 @@
+import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { annotation } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Node, SubnetSpec } from '../../model/objects.ts';
-import { matchesSelector } from '../../../lib/api/label-selector.ts';
-import { joinAllocation } from '../node/join.ts';
+import type { GatewayHop, GatewayChoice } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { joinAllocation } from '../node/join.ts';
 import { isCentralized, isThroughNodes, partsOf } from './scope.ts';
-
-/** A node that traffic is sent to, by its addresses in the join subnet. */
-export interface GatewayHop {
-  readonly node: string;
-  readonly v4?: string;
-  readonly v6?: string;
-}
-
-/** The nodes that a centralized gateway leads through now. */
-export interface GatewayChoice {
-  /** In the order of the candidates; more than one only with enableEcmp. */
-  readonly hops: readonly GatewayHop[];
-  readonly problems: readonly Problem[];
-}
 
 interface Candidate {
   readonly name: string;

@@ -5,10 +5,10 @@
  * the subnet's packets their source address.
  */
 import { defaultProvider, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
-import type { Subnet, SubnetSpec } from '../../model/objects.ts';
 import { hasLogicalGateway } from '../../model/net-in-force.ts';
+import { vpcNameOf } from '../../model/objects.ts';
+import type { Subnet, SubnetSpec } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-import { vpcNameOf } from '../vpc/default-subnet.ts';
 
 /** Whether nodes may be gateways of a subnet, by its spec: they are on the default router only, and carry first interfaces only. */
 export function isOfNodes({ name, spec }: Pick<Subnet, 'name' | 'spec'>): boolean {

@@ -1,23 +1,15 @@
 /** Which Subnets and IPPools the pods of a namespace get addresses from, in order. */
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
-import { defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
+import { defaultSubnet, defaultVpc, joinSubnet, systemNamespace } from '../../../lib/api/names.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
-import type { Namespace, Subnet } from '../../model/objects.ts';
-import { defaultSubnetOf, namedDefaultSubnet, vpcNameOf } from '../vpc/default-subnet.ts';
-import { claimsOn } from '../../plan/vpc/namespaces.ts';
+import { vpcNameOf } from '../../model/objects.ts';
+import type { Namespace, Subnet, Vpc } from '../../model/objects.ts';
+import type { Binding } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
+import { defaultSubnetOf, namedDefaultSubnet } from '../vpc/default-subnet.ts';
 
 /** What of the state decides; subsets are enough for tests. */
 type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces' | 'verdicts'>;
-
-export interface Binding {
-  /** The VPC that somebody asks for the namespace for; undefined where nobody does. */
-  readonly vpc: string | undefined;
-  /** In the order they are used. Empty for namespaces of a VPC without subnets: their pods must not turn up in another VPC. */
-  readonly subnets: readonly string[];
-  /** Subnets of other VPCs that ask for the namespace and do not get it. */
-  readonly others: readonly string[];
-}
 
 /** Those that are being deleted last: they give no addresses, and are why pods wait. */
 function byUse(a: Subnet, b: Subnet): number {
@@ -61,4 +53,10 @@ export function bindNamespace(view: Known, namespace: string, held: string | und
 export function bindPools(view: Pick<View, 'ipPools'>, namespace: string): readonly string[] {
   const bound = [...view.ipPools.values()].filter(({ spec }) => spec.namespaces.includes(namespace));
   return bound.sort((a, b) => Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b)).map(({ name }) => name);
+}
+
+/** The VPCs that claim a namespace, oldest first; what all others need, `kube-system`, is not to be had. */
+export function claimsOn(view: Pick<View, 'vpcs'>, namespace: string): readonly Vpc[] {
+  if (namespace === systemNamespace) return [];
+  return [...view.vpcs.values()].filter(({ spec }) => spec.namespaces.includes(namespace)).sort(byAge);
 }

@@ -5,12 +5,12 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import { cidrContains, formatCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
-import { bitsOf, parseIp } from '../../../lib/net/ip.ts';
+import { bitsOf, parseIp, formatIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
 import { PrefixCover } from '../../../lib/net/prefix-cover.ts';
-import type { RemoteCluster } from '../../model/objects.ts';
-import { partsOf } from '../../model/net-parts.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
+import { partsOf } from '../../model/net-parts.ts';
+import type { RemoteCluster } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 
 /** Nodes may be in the LAN of an underlay subnet, but have no address there that somebody has. */
@@ -86,4 +86,13 @@ export function networkOwner(view: View, address: string): string | undefined {
     if (holder !== undefined) return holder;
   }
   return undefined;
+}
+
+/** Nodes with an address in an underlay subnet, which a port may have come to have, or have no more. */
+export function nodesInLan(view: View, subnet: string): readonly string[] {
+  const net = view.verdicts.get(subnet)?.net;
+  if (net?.underlay === undefined) return [];
+  return partsOf(net).flatMap(({ cidr: { family }, foreign = [] }) =>
+    foreign.flatMap((value) => [...view.nodesWith(formatIp({ family, value }))]),
+  );
 }

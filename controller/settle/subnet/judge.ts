@@ -6,46 +6,29 @@
  */
 import { defaultVpc, joinSubnet, label, routerSwitchPort, switchRouterPort } from '../../../lib/api/names.ts';
 import { routingOf } from '../../../lib/api/subnet-routing.ts';
-import { portGroupPart } from '../../plan/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
+import { byAge } from '../../../lib/desired/rights.ts';
 import { cidrContains, cidrsOverlap, formatCidr, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
-import type { Cidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import { byAge } from '../../../lib/desired/rights.ts';
-import type { Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../model/objects.ts';
-import type { VlanVerdict } from '../underlay/judge-vlans.ts';
 import { hasRouterPort, routingInForce } from '../../model/net-in-force.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
-import { vpcNameOf } from '../vpc/default-subnet.ts';
+import { partsOf } from '../../model/net-parts.ts';
+import { vpcNameOf } from '../../model/objects.ts';
+import type { Node, RemoteCluster, Subnet, TransitSwitch, Vpc } from '../../model/objects.ts';
+import { portGroupPart } from '../../model/ovn-names.ts';
+import type { Verdict, Link, VlanVerdict } from '../../model/settled.ts';
 import { peerPort } from '../vpc/link.ts';
 import { cidrText } from './accepted-note.ts';
 import { withheldGateways } from './former-gateways.ts';
-import { partsOf } from '../../model/net-parts.ts';
 import { Places } from './places.ts';
 import type { Place } from './places.ts';
 import { remoteOverlapOf, transitOverlapOf } from './remote-overlap.ts';
 import { defineSubnet, gatewayIp } from './subnet-net.ts';
-import type { SpecDefaults } from './subnet-net.ts';
 import { readVips } from './vip-list.ts';
-
-export interface Verdict {
-  /** The VPC the subnet is in, whether its spec was accepted or not. */
-  readonly vpc: string;
-  /** The network in force; rows exist for it. */
-  readonly net: NetInForce | undefined;
-  /** The uid of the Subnet that the network was accepted for. */
-  readonly of: string;
-  /** The spec with defaults, where it was accepted. */
-  readonly spec: SpecDefaults | undefined;
-  /** Whether new addresses are given. */
-  readonly isOpen: boolean;
-  /** Why the spec as it is was not accepted. */
-  readonly problem: Problem | undefined;
-}
 
 export interface Evidence {
   readonly subnets: Iterable<Subnet>;
@@ -66,12 +49,6 @@ export interface Evidence {
   readonly defaultSubnet: string;
   /** Whether switches have load balancers unless their Subnet says otherwise. */
   readonly loadBalancers: boolean;
-}
-
-export interface Link {
-  /** The other VPC. */
-  readonly remote: string;
-  readonly cidr: Cidr;
 }
 
 export interface Usage {

@@ -8,8 +8,8 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrCovers, cidrsOverlap, formatCidr } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
+import { vpcNameOf } from '../../model/objects.ts';
 import type { RemoteCluster, RemoteRoute, Subnet, TransitSwitch } from '../../model/objects.ts';
-import { vpcNameOf } from '../vpc/default-subnet.ts';
 import { cidrText } from './accepted-note.ts';
 
 /** Reason of a refusal that ends by itself once the other cluster takes the prefix back. */

@@ -10,28 +10,14 @@ import { formatRange, parseRange } from '../../../lib/net/range.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
-import type { Subnet, Vpc } from '../../model/objects.ts';
-import type { VlanVerdict } from '../underlay/judge-vlans.ts';
-import { readUnderlay, u2oAddressProblem } from '../underlay/read-underlay.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
-import { vpcNameOf } from '../vpc/default-subnet.ts';
+import { vpcNameOf } from '../../model/objects.ts';
+import type { Subnet, Vpc } from '../../model/objects.ts';
+import type { SpecDefaults, VlanVerdict } from '../../model/settled.ts';
+import { readUnderlay, u2oAddressProblem } from '../underlay/read-underlay.ts';
 import { cidrText, gatewayText } from './accepted-note.ts';
 import { withheldGateways } from './former-gateways.ts';
 import { readVips } from './vip-list.ts';
-
-/** The spec as it should read, with every default in place. */
-export interface SpecDefaults {
-  readonly default: boolean;
-  readonly vpc: string;
-  readonly provider: string;
-  readonly protocol: 'IPv4' | 'IPv6' | 'Dual';
-  readonly cidrBlock: string;
-  readonly gateway: string;
-  readonly excludeIps: readonly string[];
-  readonly gatewayType: string;
-  /** Absent where switches have load balancers only if their Subnet says so. */
-  readonly enableLb?: boolean;
-}
 
 export interface Definition {
   readonly net: NetInForce;

@@ -5,18 +5,9 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byRight, unlessRefused } from '../../../lib/desired/rights.ts';
 import type { ProviderNetwork, Vlan } from '../../model/objects.ts';
+import type { VlanVerdict } from '../../model/settled.ts';
 
 const conflictCode = 'VlanConflict';
-
-export interface VlanVerdict {
-  readonly provider: string;
-  readonly id: number;
-  /** Another one has the same id in the same network. */
-  readonly isConflict: boolean;
-  /** Why it takes no further subnets, as a clause about it; those that are in it stay. */
-  readonly closing: Problem | undefined;
-  readonly problem: Problem | undefined;
-}
 
 function providerProblem({ spec }: Vlan, providerNetworks: ReadonlyMap<string, ProviderNetwork>): Problem | undefined {
   if (providerNetworks.has(spec.provider)) return undefined;

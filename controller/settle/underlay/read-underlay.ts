@@ -6,8 +6,8 @@ import { cidrContains, lastOf } from '../../../lib/net/cidr.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { SubnetSpec } from '../../model/objects.ts';
+import type { VlanVerdict } from '../../model/settled.ts';
 import { parseAddresses } from '../address/port-request.ts';
-import type { VlanVerdict } from './judge-vlans.ts';
 
 type Outcome<T> = { readonly value: T } | { readonly problem: Problem };
 

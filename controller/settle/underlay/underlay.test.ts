@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { basic, columns, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
-import { fill, lan, network, node, pod, toldPod, underlay, vlan } from '../../testing-underlay.ts';
-import { planVipConditions } from '../../plan/address/vip-status.ts';
 import { planIps } from '../../plan/address/ip-object.ts';
+import { planVipConditions } from '../../plan/address/vip-status.ts';
 import { planSubnetConditions } from '../../plan/conditions.ts';
-import { nodeProblems } from '../node/traits.ts';
+import { nodeProblems } from '../../plan/node/problems.ts';
 import { planKey } from '../../plan/plan.ts';
 import { planPodAnnotations } from '../../plan/pod/pod-annotations.ts';
-import { acceptedNoteOf } from '../subnet/former-gateways.ts';
 import { isNeeded, planProviderNetworkConditions } from '../../plan/underlay/provider-network.ts';
 import { planVlanConditions, planVlanStatus, subnetsIn } from '../../plan/underlay/vlan.ts';
 import { proxiedAddresses } from '../../plan/vip/virtual-port.ts';
+import { fill, lan, network, node, pod, toldPod, underlay, vlan } from '../../testing-underlay.ts';
+import { basic, columns, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseIp, parseVip } from '../../watch/addresses.ts';
 import { Cluster } from '../cluster.ts';
+import { acceptedNoteOf } from '../subnet/former-gateways.ts';
 
 const tags = (cluster: Cluster): readonly unknown[] =>
   planKey(cluster, 'subnet/lan').rows.flatMap(({ columns: { type, tag, options } }) =>

@@ -1,13 +1,9 @@
 import { defaultProvider, defaultSubnet, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { byAge } from '../../../lib/desired/rights.ts';
+import { vpcNameOf } from '../../model/objects.ts';
 import type { Subnet, Vpc } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
-
-/** The VPC a Subnet is in. */
-export function vpcNameOf(spec: { readonly vpc: string }): string {
-  return spec.vpc === '' ? defaultVpc : spec.vpc;
-}
 
 /** Whether pods of a VPC's namespaces can live in a Subnet. */
 function isFit({ name, spec }: Subnet, vpc: string): boolean {

@@ -1,7 +1,7 @@
 import { listedIn } from '../../../lib/desired/rights.ts';
+import type { Link } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import type { Link } from '../subnet/judge.ts';
-import { peeringsOf } from '../../plan/vpc/peerings.ts';
+import { peeringsOf } from './judge-peerings.ts';
 
 /** Networks of links in force, by VPC; after a restart, of those that the statuses name. */
 export function linksInForce(view: View, isRestored: boolean): ReadonlyMap<string, readonly Link[]> {

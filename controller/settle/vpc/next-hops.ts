@@ -2,10 +2,10 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import { servedNet } from '../subnet/served-net.ts';
 import type { View } from '../../model/view.ts';
-import { peeringsOf } from '../../plan/vpc/peerings.ts';
-import { routedSubnetsOf } from '../../plan/vpc/router.ts';
+import { servedNet } from '../subnet/served-net.ts';
+import { peeringsOf } from './judge-peerings.ts';
+import { routedSubnetsOf } from './routers.ts';
 
 /** Networks a router has a port in: those of its subnets, of links to peers, and in the default VPC between clusters. */
 export function networksOf(view: View, vpc: string): readonly Cidr[] {

@@ -1,0 +1,55 @@
+import { mostNodeAddresses } from '../../../lib/api/names.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { parseIp } from '../../../lib/net/ip.ts';
+import type { Node } from '../../model/objects.ts';
+import { nodePortGroup } from '../../model/ovn-names.ts';
+import type { View } from '../../model/view.ts';
+import { networkOwner } from '../../settle/node/network-owner.ts';
+import { allAddresses, nodeAddresses } from '../../settle/node/traits.ts';
+import { nodeRateProblems } from './rates.ts';
+
+/** What keeps a node from having all that nodes have. */
+export function nodeProblems(view: View, name: string): readonly Problem[] {
+  const node = view.nodes.get(name);
+  if (node === undefined) return [];
+  const problems: Problem[] = [];
+  const obstacle = view.addressProblem(`node/${name}`);
+  if (obstacle !== undefined) problems.push(obstacle);
+  const group = nodePortGroup(name);
+  const twin = view.holderOf(group);
+  if (twin !== undefined && twin !== name) {
+    const message = `node ${name} has the OVN port group ${group} in common with node ${twin}, which had it before: traffic of its pods leaves through ${twin}; give it another name`;
+    problems.push({ code: 'NodeNameConflict', message });
+  }
+  problems.push(...addressProblems(view, node));
+  return [...problems, ...nodeRateProblems(node)];
+}
+
+function addressProblems(view: View, node: Node): readonly Problem[] {
+  const { name } = node;
+  const problems: Problem[] = [];
+  for (const address of nodeAddresses(node)) {
+    const holder = view.holderOf(address);
+    const owner = networkOwner(view, address);
+    if (owner !== undefined) {
+      const message = `InternalIP ${address} of node ${name} is an address of ${owner}, which is in force: pods do not reach the node by it; give the node another address`;
+      problems.push({ code: 'NodeAddressConflict', message });
+    } else if (holder !== undefined && holder !== name) {
+      const message = `InternalIP ${address} of node ${name} is also that of node ${holder}, which had it before: traffic from pods to it goes to ${holder}; correct the address, or delete the node that is gone`;
+      problems.push({ code: 'NodeAddressConflict', message });
+    }
+  }
+  const wrong = node.addresses.find((text) => parseIp(text) === undefined);
+  if (wrong !== undefined)
+    problems.push({
+      code: 'NodeAddressInvalid',
+      message: `InternalIP '${wrong}' of node ${name} is no IP address: pods cannot reach the node by it`,
+    });
+  const count = allAddresses(node).length;
+  if (count > mostNodeAddresses)
+    problems.push({
+      code: 'NodeAddressesTooMany',
+      message: `node ${name} has ${count} InternalIPs, of which the first ${mostNodeAddresses} are heeded: remove the others`,
+    });
+  return problems;
+}

@@ -1,0 +1,36 @@
+import { defaultVpc } from '../../../lib/api/names.ts';
+import { hasRouterPort } from '../../model/net-in-force.ts';
+import type { View } from '../../model/view.ts';
+import { servedNet } from '../subnet/served-net.ts';
+
+/** Subnets of a VPC that have rows, by name. */
+export function subnetsOf(view: View, vpc: string): readonly string[] {
+  const names = [...view.verdicts].filter(
+    ([name, verdict]) => verdict.vpc === vpc && servedNet(view, name) !== undefined,
+  );
+  return names.map(([name]) => name).sort();
+}
+
+/** Those of them that the router has a port in. */
+export function routedSubnetsOf(view: View, vpc: string): readonly string[] {
+  return subnetsOf(view, vpc).filter((name) => {
+    const net = servedNet(view, name);
+    return net !== undefined && hasRouterPort(net);
+  });
+}
+
+/** A router goes with the last of its subnets; the default one stays whatever happens to its object. */
+export function hasRouter(view: View, name: string): boolean {
+  const vpc = view.vpcs.get(name);
+  return name === defaultVpc || vpc?.isDeleting === false || subnetsOf(view, name).length > 0;
+}
+
+/** The table in which routes for packets from a Subnet are looked up; empty is the main one. */
+export function routeTableOf(view: View, subnet: string): string {
+  return view.subnets.get(subnet)?.spec.routeTable ?? '';
+}
+
+/** Tables that packets from subnets of the default VPC are routed by. */
+export function tablesOf(view: View): ReadonlySet<string> {
+  return new Set(['', ...routedSubnetsOf(view, defaultVpc).map((subnet) => routeTableOf(view, subnet))]);
+}
