@@ -22,6 +22,7 @@ import { openNorthbound, room } from './apply/northbound.ts';
 import { Rounds } from './apply/rounds.ts';
 import { Southbound } from './apply/southbound.ts';
 import { preview } from './preview.ts';
+import { DirtyKeys } from './plan/dirty-keys.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { Cluster } from './settle/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
@@ -81,6 +82,8 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     loadBalancers: hasLoadBalancers(settings),
     apiServer: await apiServerAddresses({ client, signal, log }),
   });
+  const dirty = new DirtyKeys(cluster);
+  cluster.onChange((change) => dirty.changed(change));
   const metrics = openMetrics(registry, cluster);
   const writer = new ObjectWriter({
     signal,
@@ -111,6 +114,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   const memory = new IdleMemory();
   const rounds = new Rounds({
     cluster,
+    dirty,
     target,
     publish: (owner) => publisher.publish(owner),
     onRound(figures) {

@@ -9,6 +9,7 @@ import type { KubeClient } from '../lib/kube/types.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
+import { DirtyKeys } from './plan/dirty-keys.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { planKey } from './plan/plan.ts';
 import { Cluster } from './settle/cluster.ts';
@@ -50,7 +51,8 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const missing = assumeBasics(cluster, options.basics);
   northbound.followForeignPorts((port, foreign) => cluster.setForeignPort(port, foreign));
   cluster.restore(northbound.portRecords(), northbound.nodeHolders());
-  const keys = [...cluster.settle()].sort();
+  cluster.settle();
+  const keys = [...new DirtyKeys(cluster).take()].sort();
   const target = openDryRun({ client: northbound.client, room, ownEntries });
   for (const key of keys) target.set(key, planKey(cluster, key));
   target.seal();

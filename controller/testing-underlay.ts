@@ -1,32 +1,32 @@
 /** Builds clusters for the tests of VLANs of the physical network; used by tests only. */
 import { toldBy } from './testing-pods.ts';
 import { basic, created, meta, subnet } from './testing-vpcs.ts';
-import type { Cluster } from './settle/cluster.ts';
+import type { TestCluster } from './testing-cluster.ts';
 import { parseProviderNetwork, parseVlan } from './watch/underlay.ts';
 import { parseNamespace, parseNode, parsePod } from './watch/workloads.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
-export function vlan(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+export function vlan(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('vlans', name, spec && parseVlan({ metadata: meta(name, more), spec }));
 }
 
-export function network(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+export function network(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('providerNetworks', name, spec && parseProviderNetwork({ metadata: meta(name, more), spec }));
 }
 
-export function pod(cluster: Cluster, name: string, more: Metadata = {}, status: object = {}): void {
+export function pod(cluster: TestCluster, name: string, more: Metadata = {}, status: object = {}): void {
   const metadata = meta(name, { namespace: 'lan', ...created(8), ...more });
   cluster.change('pods', `lan/${name}`, parsePod({ metadata, spec: { nodeName: 'n1' }, status }));
 }
 
 /** The pod as `from` has told it, as another process finds it. */
-export function toldPod(cluster: Cluster, name: string, from: Cluster): void {
+export function toldPod(cluster: TestCluster, name: string, from: TestCluster): void {
   const { annotations, status } = toldBy(from, `lan/${name}`);
   pod(cluster, name, { annotations }, status);
 }
 
-export function node(cluster: Cluster, name: string, address: string, more: Metadata = {}): void {
+export function node(cluster: TestCluster, name: string, address: string, more: Metadata = {}): void {
   const status = { addresses: [{ type: 'InternalIP', address }] };
   cluster.change('nodes', name, parseNode({ metadata: meta(name, more), status }));
 }
@@ -34,7 +34,7 @@ export function node(cluster: Cluster, name: string, address: string, more: Meta
 export const lan = { cidrBlock: '192.168.1.0/24', vlan: 'v10', namespaces: ['lan'] };
 
 /** Objects of a cluster with a VLAN and a subnet in it. */
-export function fill(cluster: Cluster, spec: object = lan, more: Metadata = {}): void {
+export function fill(cluster: TestCluster, spec: object = lan, more: Metadata = {}): void {
   cluster.change('namespaces', 'lan', parseNamespace({ metadata: meta('lan') }));
   node(cluster, 'n1', '172.30.1.1');
   network(cluster, 'net1', { defaultInterface: 'eth1' });
@@ -42,7 +42,7 @@ export function fill(cluster: Cluster, spec: object = lan, more: Metadata = {}):
   subnet(cluster, 'lan', spec, { ...created(3), ...more });
 }
 
-export function underlay(spec: object = lan): Cluster {
+export function underlay(spec: object = lan): TestCluster {
   const cluster = basic();
   fill(cluster, spec);
   cluster.settle();

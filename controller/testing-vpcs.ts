@@ -1,6 +1,6 @@
 /** Builds clusters for the tests of VPCs and asks what is planned and told; used by tests only. */
 import assert from 'node:assert/strict';
-import { Cluster } from './settle/cluster.ts';
+import { TestCluster } from './testing-cluster.ts';
 import { parseSubnet, parseVpc } from './watch/networks.ts';
 import { planKey } from './plan/plan.ts';
 import { planVpcConditions, planVpcStatus } from './plan/vpc/status.ts';
@@ -14,8 +14,8 @@ export const meta = (name: string, more: Metadata = {}): never =>
 export const created = (day: number): Metadata => ({ creationTimestamp: `2026-01-0${day}T00:00:00Z` });
 
 /** A cluster with what every one has, before its first round. */
-export function basic(): Cluster {
-  const cluster = new Cluster();
+export function basic(): TestCluster {
+  const cluster = new TestCluster();
   vpc(cluster, 'ovn-cluster', {}, created(1));
   subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
   subnet(cluster, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));
@@ -24,21 +24,21 @@ export function basic(): Cluster {
 }
 
 /** Writes a Vpc; without spec it goes. */
-export function vpc(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+export function vpc(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('vpcs', name, spec && parseVpc({ metadata: meta(name, more), spec }));
 }
 
 /** Writes a Subnet; without spec it goes. */
-export function subnet(cluster: Cluster, name: string, spec: object | undefined, more: Metadata = {}): void {
+export function subnet(cluster: TestCluster, name: string, spec: object | undefined, more: Metadata = {}): void {
   cluster.change('subnets', name, spec && parseSubnet({ metadata: meta(name, more), spec }));
 }
 
 /** Columns of the rows a key plans. */
-export const columns = (cluster: Cluster, key: string): readonly object[] =>
+export const columns = (cluster: TestCluster, key: string): readonly object[] =>
   planKey(cluster, key).rows.map((row) => row.columns);
 
 /** `Validated` and `Ready` of a Vpc: what each says where it is false. */
-export function told(cluster: Cluster, name: string): Readonly<Record<string, string>> {
+export function told(cluster: TestCluster, name: string): Readonly<Record<string, string>> {
   const object = cluster.vpcs.get(name);
   assert.ok(object);
   const conditions = planVpcConditions(cluster, object, undefined).filter(({ status }) => status === 'False');
@@ -46,7 +46,7 @@ export function told(cluster: Cluster, name: string): Readonly<Record<string, st
 }
 
 /** Peers that a Vpc's status names. */
-export function peers(cluster: Cluster, name: string): readonly string[] {
+export function peers(cluster: TestCluster, name: string): readonly string[] {
   const object = cluster.vpcs.get(name);
   return object === undefined ? [] : planVpcStatus(cluster, object).vpcPeerings;
 }

@@ -4,6 +4,7 @@ import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
+import { DirtyKeys } from '../plan/dirty-keys.ts';
 import { Cluster } from '../settle/cluster.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
@@ -67,7 +68,9 @@ function run(cluster: Cluster): Running {
     const [, namespace = '', name = ''] = key.split('/');
     published.set(key, northbound.hasPort(`${name}.${namespace}`));
   };
-  const rounds = new Rounds({ cluster, target, publish });
+  const dirty = new DirtyKeys(cluster);
+  cluster.onChange((change) => dirty.changed(change));
+  const rounds = new Rounds({ cluster, dirty, target, publish });
   cluster.restore(northbound.portRecords());
   rounds.start();
   return { cluster, target, rounds, published };

@@ -6,12 +6,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { DirtyKeys } from '../plan/dirty-keys.ts';
 import { nothing } from '../plan/feature.ts';
 import { planKey } from '../plan/plan.ts';
 import type { Cluster } from '../settle/cluster.ts';
 
 export interface RoundsOptions {
   readonly cluster: Cluster;
+  readonly dirty: DirtyKeys;
   readonly target: OvsdbTarget;
   /** The key's rows are as planned, or were refused. */
   readonly publish: (key: string) => void;
@@ -58,7 +60,8 @@ export class Rounds {
     const askedMs = this.#dueMs ?? start;
     const lagMs = start - askedMs;
     this.#dueMs = undefined;
-    const keys = this.#options.cluster.settle();
+    this.#options.cluster.settle();
+    const keys = this.#options.dirty.take();
     // That an IP object is gone is to be known before the owner of its port is told again.
     for (const key of keys) if (key.startsWith('ip/')) this.#plan(key, askedMs);
     for (const key of keys) if (!key.startsWith('ip/')) this.#plan(key, askedMs);

@@ -46,7 +46,7 @@ export interface View extends Stores {
   /** The VPC and the subnets of a namespace. */
   binding(namespace: string): Binding;
   /** Namespaces that a Subnet asks for and that are in another VPC. */
-  strays(subnet: string): readonly string[];
+  unservedNamespaces(subnet: string): readonly string[];
   /** IPPools of a namespace, in the order they are used. */
   boundPools(namespace: string): readonly string[];
   /** Ports of a pod, node, … that have addresses, by its key (`pod/default/web`); the default interface first. */

@@ -5,7 +5,7 @@
 import type { Desired, DesiredRow } from '../../lib/desired/row.ts';
 
 /** Of two rows that agree in these, one is the other. */
-const essence: Readonly<Record<string, readonly string[]>> = {
+const identifyingColumns: Readonly<Record<string, readonly string[]>> = {
   Logical_Router_Policy: ['priority', 'match'],
   Logical_Router_Static_Route: ['ip_prefix', 'nexthop', 'policy', 'route_table'],
   ACL: ['direction', 'priority', 'match'],
@@ -14,13 +14,13 @@ const essence: Readonly<Record<string, readonly string[]>> = {
 };
 
 function withAdoption(row: DesiredRow): DesiredRow {
-  const adopts = essence[row.table]?.filter((column) => row.columns[column] !== undefined);
+  const adopts = identifyingColumns[row.table]?.filter((column) => row.columns[column] !== undefined);
   return adopts === undefined || row.adopts !== undefined ? row : { ...row, adopts };
 }
 
 /** The same rows, each with what it is recognised by. */
 export function recognisable(desired: Desired): Desired {
-  return desired.rows.some(({ table }) => essence[table] !== undefined)
+  return desired.rows.some(({ table }) => identifyingColumns[table] !== undefined)
     ? { ...desired, rows: desired.rows.map(withAdoption) }
     : desired;
 }

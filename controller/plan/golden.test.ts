@@ -7,7 +7,7 @@ import type { Desired } from '../../lib/desired/row.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { monitor } from '../apply/northbound.ts';
 import type { Capabilities } from '../model/view.ts';
-import { Cluster } from '../settle/cluster.ts';
+import { TestCluster } from '../testing-cluster.ts';
 import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
 import { parseIp, parseIpPool, parseVip } from '../watch/addresses.ts';
 import { parseBgpNodeState } from '../watch/bgp.ts';
@@ -48,7 +48,7 @@ import { planVpcConditions, planVpcStatus } from './vpc/status.ts';
 
 const folder = join(import.meta.dirname, 'testdata');
 
-function load(cluster: Cluster, raw: RawObject): void {
+function load(cluster: TestCluster, raw: RawObject): void {
   const { name, namespace = '' } = raw.metadata;
   if (raw.kind === 'Vpc') cluster.change('vpcs', name, parseVpc(raw));
   else if (raw.kind === 'Subnet') cluster.change('subnets', name, parseSubnet(raw));
@@ -73,7 +73,7 @@ function load(cluster: Cluster, raw: RawObject): void {
 }
 
 /** What Kubernetes is told about one key. */
-function toldOf(cluster: Cluster, key: string): unknown {
+function toldOf(cluster: TestCluster, key: string): unknown {
   const [feature = '', name = '', rest = ''] = key.split('/', 3);
   if (feature === 'pod') {
     const problem = cluster.addressProblem(key);
@@ -151,7 +151,7 @@ function checkMonitored(desired: Desired): void {
 function planAll(all: readonly RawObject[]): string {
   const able = all.find(({ kind }) => kind === 'Capabilities');
   const objects = all.filter((object) => object !== able);
-  const cluster = new Cluster(able === undefined ? undefined : (able['spec'] as Capabilities));
+  const cluster = new TestCluster(able === undefined ? undefined : (able['spec'] as Capabilities));
   for (const object of objects) load(cluster, object);
   cluster.restore(new Map());
   const keys = [...cluster.settle()].sort();

@@ -17,7 +17,7 @@ import { parseBgpNodeState } from '../watch/bgp.ts';
 import { parseRemoteCluster, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { recordOfRow } from './address/records.ts';
-import { Cluster } from './cluster.ts';
+import { TestCluster } from '../testing-cluster.ts';
 import { acceptedNoteOf } from './subnet/former-gateways.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
@@ -32,8 +32,8 @@ const node = (name: string, address: string) =>
 const pod = (name: string, nodeName: string | undefined, more: Metadata = {}, status = {}) =>
   parsePod({ metadata: meta(name, { namespace: 'ns', ...more }), spec: { nodeName }, status });
 
-function basic(): Cluster {
-  const cluster = new Cluster();
+function basic(): TestCluster {
+  const cluster = new TestCluster();
   cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));
   cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/16' }));
   cluster.change('subnets', 'ovn-default', subnet('ovn-default', { cidrBlock: '10.16.0.0/24' }));
@@ -42,10 +42,10 @@ function basic(): Cluster {
   return cluster;
 }
 
-const allocated = (cluster: Cluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation;
+const allocated = (cluster: TestCluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation;
 
 /** Everything a plan gives for a key, as one comparable text. */
-function planned(cluster: Cluster, key: string): string {
+function planned(cluster: TestCluster, key: string): string {
   const [feature, first = '', second = ''] = key.split('/', 3);
   const namespace = cluster.namespaces.get(first);
   const vpc = cluster.vpcs.get(first);
@@ -195,7 +195,7 @@ describe('verdicts', () => {
   });
 
   test('the address of the API server is no pod address, in the default VPC', () => {
-    const cluster = new Cluster({
+    const cluster = new TestCluster({
       aclTier: false,
       ipv6Selection: false,
       loadBalancers: true,
@@ -232,7 +232,7 @@ describe('verdicts', () => {
 });
 
 describe('the subnet of the nodes', () => {
-  const nodeAddresses = (cluster: Cluster, name: string) => {
+  const nodeAddresses = (cluster: TestCluster, name: string) => {
     const { v4, v6 } = cluster.ports(`node/${name}`)[0]?.allocation ?? {};
     return [v4, v6];
   };
@@ -341,7 +341,7 @@ function randomLearned(random: Random): [string, ReturnType<typeof parseBgpNodeS
   return [name, random(5) === 0 ? undefined : parseBgpNodeState({ metadata: meta(name), status: { learned } })];
 }
 
-function changeOthers(cluster: Cluster, random: Random): void {
+function changeOthers(cluster: TestCluster, random: Random): void {
   const metadata = meta('west');
   const routes = [{ prefix: ['10.77.0.0/16', '10.0.0.0/8'][random(2)], transitSwitch: 'ts' }];
   const west = parseRemoteCluster({ metadata, status: { routes } });

@@ -5,7 +5,7 @@ import type { Verdict } from '../model/settled.ts';
 import { notedGateways } from './subnet/accepted-note.ts';
 
 /** Without what only this room writes. */
-export function essenceOfSubnet(subnet: Kinds['subnets'] | undefined): string {
+export function subnetFingerprint(subnet: Kinds['subnets'] | undefined): string {
   if (subnet === undefined) return '';
   const { uid, spec, unsupported, isDeleting, acceptedNote } = subnet;
   // A gateway that was replaced is nobody's address.
@@ -16,7 +16,7 @@ export function essenceOfSubnet(subnet: Kinds['subnets'] | undefined): string {
 }
 
 /** Of objects of which only the spec, and that they are being deleted, is of interest. */
-export function essenceOfSpec(
+export function specFingerprint(
   object: { readonly uid: string; readonly spec: unknown; readonly isDeleting: boolean } | undefined,
 ): string {
   return object === undefined ? '' : text([object.uid, object.spec, object.isDeleting]);
@@ -27,7 +27,7 @@ export function text(value: unknown): string {
   return JSON.stringify(value ?? null, (_, part: unknown) => (typeof part === 'bigint' ? part.toString(16) : part));
 }
 
-export function essenceOf(verdict: Verdict | undefined): string {
+export function verdictFingerprint(verdict: Verdict | undefined): string {
   if (verdict === undefined) return '';
   const { problem, isOpen, spec, net, of, vpc } = verdict;
   return text([vpc, net, of, isOpen, spec, problem?.code, problem?.message]);

@@ -5,7 +5,7 @@ import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';
 import { acceptedNoteOf } from './subnet/former-gateways.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
-import { Cluster } from './cluster.ts';
+import { TestCluster } from '../testing-cluster.ts';
 import { toldBy } from '../testing-pods.ts';
 import { meta } from '../testing-vpcs.ts';
 
@@ -16,13 +16,13 @@ const pod = (name: string, nodeName: string, more: Metadata = {}) =>
   parsePod({ metadata: meta(name, { namespace: 'ns', ...more }), spec: { nodeName } });
 
 /** As the API server has it once `cluster` has told it. */
-function toldPod(cluster: Cluster, name: string) {
+function toldPod(cluster: TestCluster, name: string) {
   const { annotations, status } = toldBy(cluster, `ns/${name}`);
   return parsePod({ metadata: meta(name, { namespace: 'ns', annotations }), spec: { nodeName: 'n1' }, status });
 }
 
-function basic(): Cluster {
-  const cluster = new Cluster();
+function basic(): TestCluster {
+  const cluster = new TestCluster();
   cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));
   cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/16' }));
   cluster.change('subnets', 'ovn-default', subnet('ovn-default', { cidrBlock: '10.16.0.0/24' }));
@@ -32,8 +32,8 @@ function basic(): Cluster {
   return cluster;
 }
 
-const allocated = (cluster: Cluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation;
-const planned = (cluster: Cluster, key: string): string =>
+const allocated = (cluster: TestCluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation;
+const planned = (cluster: TestCluster, key: string): string =>
   JSON.stringify([planKey(cluster, key), planPodAnnotations(cluster, key.slice('pod/'.length))]);
 
 describe('an edit that is refused', () => {

@@ -12,12 +12,12 @@ import { parseIpPool } from '../watch/addresses.ts';
 import { parseSecurityGroup, parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseVlan } from '../watch/underlay.ts';
 import { parseNamespace } from '../watch/workloads.ts';
-import { Cluster } from './cluster.ts';
+import { TestCluster } from '../testing-cluster.ts';
 
-type Write = (cluster: Cluster, name: string, spec: object, more: object) => void;
+type Write = (cluster: TestCluster, name: string, spec: object, more: object) => void;
 interface Kind {
   readonly write: Write;
-  readonly conditions: (cluster: Cluster, name: string) => readonly WantedCondition[];
+  readonly conditions: (cluster: TestCluster, name: string) => readonly WantedCondition[];
   readonly mine: object;
   readonly other: object;
   readonly code: string;
@@ -48,9 +48,9 @@ const kinds: Readonly<Record<string, Kind>> = {
 describe('what is in force keeps', () => {
   for (const [what, { write, conditions, mine, other, code }] of Object.entries(kinds))
     test(`${what}, against an older object that comes to ask for it, and over a restart`, () => {
-      const validated = (cluster: Cluster, name: string): string =>
+      const validated = (cluster: TestCluster, name: string): string =>
         conditions(cluster, name).find(({ type }) => type === 'Validated')?.reason ?? '';
-      const statusOf = (cluster: Cluster, name: string): object => ({ conditions: conditions(cluster, name) });
+      const statusOf = (cluster: TestCluster, name: string): object => ({ conditions: conditions(cluster, name) });
       const cluster = basic();
       network(cluster, 'net1', { defaultInterface: 'eth1' });
       write(cluster, 'young', mine, created(5));
@@ -102,7 +102,7 @@ describe('what is in force keeps', () => {
   test('the table of an egress gateway, whatever else is wrong with the Subnet', () => {
     const spec = { externalEgressGateway: '192.0.2.1', policyRoutingPriority: 9, policyRoutingTableID: 9 };
     const acls = [{ direction: 'sideways', priority: 1, match: 'ip', action: 'drop' }];
-    const build = (cluster: Cluster, statuses: readonly object[]): void => {
+    const build = (cluster: TestCluster, statuses: readonly object[]): void => {
       const write = (name: string, more: object, cidrBlock: string, status: object | undefined): void =>
         cluster.change(
           'subnets',
@@ -113,7 +113,7 @@ describe('what is in force keeps', () => {
       write('young', created(5), '10.32.0.0/24', statuses[1]);
       cluster.settle();
     };
-    const validated = (cluster: Cluster, name: string) =>
+    const validated = (cluster: TestCluster, name: string) =>
       planSubnetConditions(cluster, name, undefined).find(({ type }) => type === 'Validated');
     const [before, after] = [basic(), basic()];
     // As after an edit of the older one.
@@ -152,7 +152,7 @@ describe('what is in force keeps', () => {
     cluster.settle();
     vpc(cluster, 'old', { namespaces: ['shop'] }, created(1));
     cluster.settle();
-    const next = new Cluster();
+    const next = new TestCluster();
     next.change('namespaces', 'shop', parseNamespace({ metadata: meta('shop') }));
     for (const name of ['ovn-cluster', 'old', 'young']) {
       const object = cluster.vpcs.get(name);

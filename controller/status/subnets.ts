@@ -6,7 +6,7 @@ import type { Subnet } from '../model/objects.ts';
 import type { Verdict } from '../model/settled.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
-import { strayProblems } from '../plan/namespace/strays.ts';
+import { unservedNamespaceProblems } from '../plan/namespace/unserved.ts';
 import { specCorrections } from '../plan/subnet/corrections.ts';
 import { dhcpKey } from '../plan/subnet/dhcp.ts';
 import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
@@ -139,7 +139,7 @@ export class Subnets {
   /** Who creates pods looks at the Namespace rather than at Subnets. */
   #tellNamespaces(name: string, now: string, before: string): void {
     const { events, view } = this.#desk;
-    for (const { namespace, code, message } of strayProblems(view, name)) {
+    for (const { namespace, code, message } of unservedNamespaceProblems(view, name)) {
       const uid = view.namespaces.get(namespace)?.uid;
       if (uid === undefined || !now.includes(message) || before.includes(message)) continue;
       const subject = { apiVersion: 'v1', kind: 'Namespace', name: namespace, uid };

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Cluster } from '../../settle/cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 import { acceptedNoteOf } from '../../settle/subnet/former-gateways.ts';
 import { basic, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseRemoteCluster, parseTransitSwitch } from '../../watch/networks.ts';
@@ -9,26 +9,26 @@ import { planSubnetConditions } from '../conditions.ts';
 import { planKey } from '../plan.ts';
 import { nodeProblems } from './problems.ts';
 
-function node(cluster: Cluster, name: string, addresses: readonly string[], day = 2, type = 'InternalIP'): void {
+function node(cluster: TestCluster, name: string, addresses: readonly string[], day = 2, type = 'InternalIP'): void {
   const status = { addresses: addresses.map((address) => ({ type, address })) };
   cluster.change('nodes', name, parseNode({ metadata: meta(name, created(day)), status }));
 }
-function pod(cluster: Cluster, name: string): void {
+function pod(cluster: TestCluster, name: string): void {
   const metadata = meta(name, { namespace: 'ns', ...created(8) });
   cluster.change('pods', `ns/${name}`, parsePod({ metadata, spec: { nodeName: 'n1' } }));
 }
-const policies = (cluster: Cluster, name: string): readonly string[] =>
+const policies = (cluster: TestCluster, name: string): readonly string[] =>
   planKey(cluster, `node/${name}`)
     .rows.filter(({ table }) => table === 'Logical_Router_Policy')
     .map(({ key }) => key.slice(`node/${name}/`.length));
-const told = (cluster: Cluster, name: string): string =>
+const told = (cluster: TestCluster, name: string): string =>
   nodeProblems(cluster, name)
     .map(({ code, message }) => `${code}: ${message}`)
     .join('\n');
-const ready = (cluster: Cluster, name: string): string | undefined =>
+const ready = (cluster: TestCluster, name: string): string | undefined =>
   planSubnetConditions(cluster, name, undefined).find(({ type }) => type === 'Ready')?.status;
 
-function withPod(): Cluster {
+function withPod(): TestCluster {
   const cluster = basic();
   cluster.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns') }));
   node(cluster, 'n1', ['172.30.0.1', 'fd00:30::1']);
@@ -65,7 +65,7 @@ describe('InternalIPs of a node', () => {
       assert.match(told(cluster, 'bad'), owner);
       assert.deepEqual(policies(cluster, 'bad'), ['172.30.0.9', '10.20.0.9']);
 
-      const next = new Cluster();
+      const next = new TestCluster();
       vpc(next, 'ovn-cluster', {}, created(1));
       for (const [name, cidrBlock] of [
         ['join', '100.64.0.0/16'],
@@ -133,7 +133,7 @@ describe('InternalIPs of a node', () => {
   });
 
   test('of the API server, of another node, or many', () => {
-    const cluster = new Cluster({
+    const cluster = new TestCluster({
       aclTier: false,
       ipv6Selection: false,
       loadBalancers: true,
@@ -155,7 +155,7 @@ describe('InternalIPs of a node', () => {
     assert.match(told(cluster, 'bad'), /10\.96\.0\.1 .* of Service kubernetes/);
     assert.equal(told(cluster, 'young'), '');
 
-    const next = new Cluster();
+    const next = new TestCluster();
     vpc(next, 'ovn-cluster', {}, created(1));
     subnet(next, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
     node(next, 'young', ['172.30.0.2', '172.30.0.3'], 5);

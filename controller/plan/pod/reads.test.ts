@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Random, randomOf } from '../../../lib/testing-random.ts';
-import { Cluster } from '../../settle/cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 import { parseVip } from '../../watch/addresses.ts';
 import { parseSecurityGroup, parseSubnet, parseVpc } from '../../watch/networks.ts';
 import { parseAttachment, parseNamespace, parseNode, parsePod, parseVirtualMachine } from '../../watch/workloads.ts';
@@ -17,7 +17,7 @@ function meta(name: string, more: Readonly<Record<string, unknown>> = {}): never
 }
 
 /** Everything a plan and a status give for a key, as one comparable text. */
-function planned(cluster: Cluster, key: string): string {
+function planned(cluster: TestCluster, key: string): string {
   const id = key.slice(key.indexOf('/') + 1);
   const told: unknown[] = [];
   if (key.startsWith('pod/'))
@@ -30,7 +30,7 @@ function maybe<T>(random: Random, value: T): readonly T[] {
   return random(3) === 0 ? [value] : [];
 }
 
-function changePod(cluster: Cluster, random: Random): void {
+function changePod(cluster: TestCluster, random: Random): void {
   const index = random(5);
   const groups = ['a-b', 'a.b', 'c', 'c,a-b', ',', 'absent'];
   const annotations = Object.fromEntries([
@@ -52,7 +52,7 @@ function changePod(cluster: Cluster, random: Random): void {
   cluster.change('pods', `ns/${name}`, random(4) === 0 ? undefined : parsePod({ metadata, spec, status: { phase } }));
 }
 
-function changeGroup(cluster: Cluster, random: Random): void {
+function changeGroup(cluster: TestCluster, random: Random): void {
   const names = ['a-b', 'a.b', 'c'];
   const name = names[random(3)] ?? 'c';
   const rule = { ipVersion: 'ipv4', priority: 1 + random(3), remoteType: 'securityGroup', policy: 'allow' };
@@ -62,7 +62,7 @@ function changeGroup(cluster: Cluster, random: Random): void {
   cluster.change('securityGroups', name, random(4) === 0 ? undefined : value);
 }
 
-function changeVip(cluster: Cluster, random: Random): void {
+function changeVip(cluster: TestCluster, random: Random): void {
   const index = random(3);
   const spec = {
     subnet: 'ovn-default',
@@ -74,7 +74,7 @@ function changeVip(cluster: Cluster, random: Random): void {
   cluster.change('vips', `v${index}`, random(4) === 0 ? undefined : value);
 }
 
-function changeRest(cluster: Cluster, random: Random): void {
+function changeRest(cluster: TestCluster, random: Random): void {
   const act = random(4);
   const name = `n${random(2)}`;
   const annotations = random(3) === 0 ? {} : { [ovn('chassis')]: `id-${name}-${random(2)}` };
@@ -96,7 +96,7 @@ function changeRest(cluster: Cluster, random: Random): void {
 
 test('after random changes of what ports are made of, no pod, group or Vip was left as it was', () => {
   const random = randomOf(7);
-  const cluster = new Cluster();
+  const cluster = new TestCluster();
   const subnet = (name: string, spec: object) => parseSubnet({ metadata: meta(name), spec });
   cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));
   cluster.change('subnets', 'join', subnet('join', { cidrBlock: '100.64.0.0/16' }));

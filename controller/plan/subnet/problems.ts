@@ -2,7 +2,7 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { View } from '../../model/view.ts';
 import { gatewayProblems } from '../gateway/status.ts';
-import { strayProblems } from '../namespace/strays.ts';
+import { unservedNamespaceProblems } from '../namespace/unserved.ts';
 import { underlayProblems } from '../underlay/problems.ts';
 import { readAcls } from './acl-items.ts';
 import { dhcpProblems } from './dhcp.ts';
@@ -29,7 +29,7 @@ export function subnetProblems(view: View, name: string): readonly Problem[] {
   const hasIpv6 = net.v6 !== undefined;
   const querier = view.addressProblem(`mcast/${name}`);
   return [
-    ...strayProblems(view, name).map(({ code, message }) => ({ code, message })),
+    ...unservedNamespaceProblems(view, name).map(({ code, message }) => ({ code, message })),
     ...readAllowSubnets(spec).problems,
     ...readAcls(spec, view.capabilities).problems,
     ...gatewayProblems(view, name),

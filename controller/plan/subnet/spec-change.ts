@@ -8,7 +8,7 @@ export function isSameSpec({
   readonly before: Subnet | undefined;
   readonly after: Subnet | undefined;
 }): boolean {
-  const essence = (subnet: Subnet | undefined): string =>
+  const fingerprint = (subnet: Subnet | undefined): string =>
     subnet === undefined ? '' : JSON.stringify([subnet.uid, subnet.isDeleting, subnet.spec]);
-  return essence(before) === essence(after);
+  return fingerprint(before) === fingerprint(after);
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Cluster } from '../../settle/cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 import { parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
 import { planKey } from '../plan.ts';
 import { basic, columns, created, meta, peers, subnet, told, vpc } from '../../testing-vpcs.ts';
@@ -58,7 +58,7 @@ describe('peerings', () => {
 
   test('a link in force stays so against a Subnet that comes later, also over a restart', () => {
     const cluster = basic();
-    const build = (one: Cluster, status: object): void => {
+    const build = (one: TestCluster, status: object): void => {
       for (const [name, remote, ip] of [
         ['blue', 'red', '192.168.7.1/30'],
         ['red', 'blue', '192.168.7.2/30'],
@@ -75,7 +75,7 @@ describe('peerings', () => {
       /overlaps 192\.168\.7\.0\/30 between Vpc red and blue/,
     );
 
-    const next = new Cluster();
+    const next = new TestCluster();
     build(next, { vpcPeerings: ['blue', 'red'] });
     subnet(next, 'late', { cidrBlock: '192.168.7.0/24', vpc: 'red' });
     next.restore(new Map());

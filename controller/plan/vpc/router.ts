@@ -12,17 +12,17 @@ export function routers(view: View): ReadonlySet<string> {
 }
 
 function isSameVpc(before: Vpc | undefined, after: Vpc | undefined): boolean {
-  const essence = (vpc: Vpc | undefined): unknown =>
+  const fingerprint = (vpc: Vpc | undefined): unknown =>
     vpc && [vpc.uid, vpc.createdMs, vpc.isDeleting, vpc.unsupported, vpc.spec];
-  return JSON.stringify(essence(before)) === JSON.stringify(essence(after));
+  return JSON.stringify(fingerprint(before)) === JSON.stringify(fingerprint(after));
 }
 
 function isSameSubnet(before: Subnet | undefined, after: Subnet | undefined): boolean {
-  const essence = (subnet: Subnet | undefined): unknown => {
+  const fingerprint = (subnet: Subnet | undefined): unknown => {
     const { vpc, provider, routeTable } = subnet?.spec ?? {};
     return subnet && [subnet.uid, subnet.createdMs, subnet.isDeleting, vpc, provider, routeTable];
   };
-  return JSON.stringify(essence(before)) === JSON.stringify(essence(after));
+  return JSON.stringify(fingerprint(before)) === JSON.stringify(fingerprint(after));
 }
 
 /** VPCs whose router, routes, policies, peerings or status read what changed. */

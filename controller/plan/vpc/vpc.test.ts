@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { randomOf } from '../../../lib/testing-random.ts';
-import { Cluster } from '../../settle/cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 import { parseTransitSwitch } from '../../watch/networks.ts';
 import { parseNamespace } from '../../watch/workloads.ts';
 import { features } from '../features.ts';
@@ -29,7 +29,7 @@ describe('load balancers', () => {
     );
     for (const name of ['bare', 'join'])
       assert.deepEqual(planKey(cluster, `switch-load-balancer/${name}`).contributions ?? [], []);
-    const none = new Cluster({ aclTier: true, ipv6Selection: true, loadBalancers: false });
+    const none = new TestCluster({ aclTier: true, ipv6Selection: true, loadBalancers: false });
     vpc(none, 'blue', {});
     none.restore(new Map());
     none.settle();

@@ -6,10 +6,10 @@ import { toldBy } from '../../testing-pods.ts';
 import { basic as started, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseIp as parseIpObject } from '../../watch/addresses.ts';
 import { parseNamespace, parsePod } from '../../watch/workloads.ts';
-import { Cluster } from '../cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 
 const web = { namespace: 'ns', ...created(3) };
-const addressOf = (cluster: Cluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation.v4;
+const addressOf = (cluster: TestCluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation.v4;
 
 /** Annotations and status that vouch for an address, as a kubelet that knows the digest could write them. */
 function vouchedFor(address: string) {
@@ -27,8 +27,8 @@ function vouchedFor(address: string) {
 }
 
 /** Another process, before it has read the pods. */
-function starting(): Cluster {
-  const next = new Cluster();
+function starting(): TestCluster {
+  const next = new TestCluster();
   vpc(next, 'ovn-cluster', {}, created(1));
   subnet(next, 'join', { cidrBlock: '100.64.0.0/16' }, created(1));
   subnet(next, 'ovn-default', { cidrBlock: '10.16.0.0/16' }, created(1));

@@ -2,7 +2,7 @@ import type { Change } from '../../model/change.ts';
 import type { BgpNodeState, RemoteCluster } from '../../model/objects.ts';
 import type { LearnedRoute } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
-import { essenceOfSubnet, text } from '../fingerprint.ts';
+import { subnetFingerprint, text } from '../fingerprint.ts';
 import { healthText } from '../gateway/choice.ts';
 import { nodesInLan } from '../node/network-owner.ts';
 import { chooseLearned, rivalsOf } from './learned-route.ts';
@@ -31,7 +31,7 @@ export class LearnedRoutes {
     else if (kind === 'nodes' && healthText(change.before) !== healthText(change.after)) this.#markNode(name);
     else if (kind === 'ports' && name.startsWith('node/')) this.#markNode(name.slice('node/'.length));
     else if (kind === 'verdicts' || kind === 'vpcs' || kind === 'transitSwitches') this.markAll();
-    else if (kind === 'subnets' && essenceOfSubnet(change.before) !== essenceOfSubnet(change.after)) this.markAll();
+    else if (kind === 'subnets' && subnetFingerprint(change.before) !== subnetFingerprint(change.after)) this.markAll();
     else if (kind === 'remoteClusters' && clusterText(change.before) !== clusterText(change.after)) this.markAll();
     else if (kind === 'serviceCidrs') this.markAll();
     else if (kind === 'usage' && nodesInLan(this.#options.view, name).length > 0) this.markAll();

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseSubnet, parseVpc } from '../../watch/networks.ts';
 import { parseNode } from '../../watch/workloads.ts';
-import { Cluster } from '../cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 
 type Nodes = Readonly<Record<string, boolean>>;
 
 const meta = (name: string) => ({ name, uid: `uid-${name}`, resourceVersion: '1' });
 
 /** Changes which nodes there are, and whether they are ready. */
-function set(cluster: Cluster, nodes: Nodes): void {
+function set(cluster: TestCluster, nodes: Nodes): void {
   for (const name of cluster.nodes.keys()) if (nodes[name] === undefined) cluster.change('nodes', name, undefined);
   for (const [name, isReady] of Object.entries(nodes)) {
     const metadata = { ...meta(name), annotations: { 'ovn.kubernetes.io/chassis': `c-${name}` } };
@@ -19,8 +19,8 @@ function set(cluster: Cluster, nodes: Nodes): void {
   cluster.settle();
 }
 
-function clusterWith(spec: object, nodes: Nodes, activateGateway = ''): Cluster {
-  const cluster = new Cluster();
+function clusterWith(spec: object, nodes: Nodes, activateGateway = ''): TestCluster {
+  const cluster = new TestCluster();
   cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));
   cluster.change('subnets', 'join', parseSubnet({ metadata: meta('join'), spec: { cidrBlock: '100.64.0.0/16' } }));
   const gateway = { cidrBlock: '10.20.0.0/24', gatewayType: 'centralized', gatewayNode: 'n1,n2,n3', ...spec };
@@ -30,7 +30,7 @@ function clusterWith(spec: object, nodes: Nodes, activateGateway = ''): Cluster 
   return cluster;
 }
 
-const active = (cluster: Cluster): string | undefined =>
+const active = (cluster: TestCluster): string | undefined =>
   cluster.gateways
     .get('s')
     ?.hops.map(({ node }) => node)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planSubnetConditions } from '../../plan/conditions.ts';
 import { acceptedNoteOf } from '../subnet/former-gateways.ts';
-import { Cluster } from '../cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 import { basic, created, meta, subnet, told, vpc } from '../../testing-vpcs.ts';
 import { parseIpPool } from '../../watch/addresses.ts';
 import { parseNamespace, parsePod } from '../../watch/workloads.ts';
@@ -11,20 +11,20 @@ import { planNamespaceAnnotations } from '../../plan/namespace/namespace.ts';
 type Metadata = Readonly<Record<string, unknown>>;
 
 const leaving = { deletionTimestamp: '2026-01-09T00:00:00Z' };
-function namespace(cluster: Cluster, name: string, more: Metadata = {}): void {
+function namespace(cluster: TestCluster, name: string, more: Metadata = {}): void {
   cluster.change('namespaces', name, parseNamespace({ metadata: meta(name, more) }));
 }
-function pod(cluster: Cluster, name: string): void {
+function pod(cluster: TestCluster, name: string): void {
   const metadata = meta(name, { namespace: 'shop', ...created(8) });
   cluster.change('pods', `shop/${name}`, parsePod({ metadata, spec: { nodeName: 'n1' } }));
   cluster.settle();
 }
-const place = (cluster: Cluster, name: string): string => {
+const place = (cluster: TestCluster, name: string): string => {
   const problem = cluster.addressProblem(`pod/shop/${name}`);
   if (problem !== undefined) return `${problem.code}: ${problem.message}`;
   return cluster.ports(`pod/shop/${name}`)[0]?.allocation.subnet ?? '';
 };
-const validated = (cluster: Cluster, name: string): string => {
+const validated = (cluster: TestCluster, name: string): string => {
   const is = planSubnetConditions(cluster, name, undefined).find(({ type }) => type === 'Validated');
   return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
 };
@@ -87,7 +87,7 @@ describe('pods of a namespace wait, with the reason', () => {
 
 describe('a namespace that subnets of two VPCs ask for', () => {
   const red = { cidrBlock: '10.31.0.0/24', vpc: 'red', namespaces: ['shop'] };
-  const build = (cluster: Cluster, young: object, annotations: Metadata): void => {
+  const build = (cluster: TestCluster, young: object, annotations: Metadata): void => {
     namespace(cluster, 'shop', { annotations });
     for (const name of ['blue', 'red']) vpc(cluster, name, {}, created(1));
     subnet(
@@ -119,7 +119,7 @@ describe('a namespace that subnets of two VPCs ask for', () => {
 
     const shop = cluster.namespaces.get('shop');
     assert.ok(shop);
-    const next = new Cluster();
+    const next = new TestCluster();
     vpc(next, 'ovn-cluster', {}, created(1));
     const note = { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'blue-a') } };
     build(next, note, planNamespaceAnnotations(cluster, shop));

@@ -7,7 +7,7 @@ import { planKey } from '../../plan/plan.ts';
 import { parseBgpNodeState } from '../../watch/bgp.ts';
 import { parseSubnet, parseVpc } from '../../watch/networks.ts';
 import { parseNode } from '../../watch/workloads.ts';
-import { Cluster } from '../cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
@@ -15,8 +15,8 @@ function meta(name: string, more: Metadata = {}): never {
   return { name, uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...more } as never;
 }
 
-function basic(): Cluster {
-  const cluster = new Cluster();
+function basic(): TestCluster {
+  const cluster = new TestCluster();
   cluster.change('vpcs', 'ovn-cluster', parseVpc({ metadata: meta('ovn-cluster') }));
   for (const [name, cidrBlock] of [
     ['join', '100.64.0.0/16'],

@@ -41,7 +41,7 @@ export interface Evidence {
   readonly apiServer: readonly string[];
   readonly inForce: ReadonlyMap<string, NetInForce>;
   /** Names of which what is in force is that of a Subnet that is gone, and its uid. */
-  readonly left: ReadonlyMap<string, string>;
+  readonly predecessors: ReadonlyMap<string, string>;
   /** Lowest and highest address in use, and whether one that is in use is this address. */
   readonly usage: (subnet: string, family: Family) => Usage | undefined;
   /** Networks between the routers of two VPCs that are in force, by VPC. */
@@ -200,13 +200,13 @@ class Judge {
     const before = this.#evidence.inForce.get(name);
     const isSound =
       before !== undefined &&
-      !this.#evidence.left.has(name) &&
+      !this.#evidence.predecessors.has(name) &&
       this.#hasGround(vpc, before) &&
       this.#overlapOf(name, vpc, before) === undefined;
     const net = isSound || this.#isInUse(name) ? before : undefined;
     if (net === undefined) this.#takeBack(name);
     const kept = net && this.#apartFromNodes(reserveAgain(subnet, net));
-    const of = this.#evidence.left.get(name) ?? subnet.uid;
+    const of = this.#evidence.predecessors.get(name) ?? subnet.uid;
     return { vpc, net: kept, of, spec: undefined, isOpen: isSound && takesPorts(subnet), problem };
   }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Cluster } from '../cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 import { parseRemoteCluster, parseSubnet, parseTransitSwitch, parseVpc } from '../../watch/networks.ts';
 import { planSubnetConditions } from '../../plan/conditions.ts';
 import { planKey } from '../../plan/plan.ts';
@@ -14,7 +14,7 @@ function meta(name: string, more: object = {}): never {
 
 const accepted = (note: string) => ({ annotations: { 'isthmus.network/accepted': note } });
 
-function subnet(cluster: Cluster, name: string, spec: object | undefined, more: object = {}): void {
+function subnet(cluster: TestCluster, name: string, spec: object | undefined, more: object = {}): void {
   const value = spec && parseSubnet({ metadata: meta(name, more), spec });
   cluster.change('subnets', name, value);
 }
@@ -26,18 +26,18 @@ const route = (prefix: string, state = 'Active', transitSwitch = 'ts') => ({
   state,
 });
 
-function remote(cluster: Cluster, name: string, routes: readonly object[] | undefined, more: object = {}): void {
+function remote(cluster: TestCluster, name: string, routes: readonly object[] | undefined, more: object = {}): void {
   const value = routes && parseRemoteCluster({ metadata: meta(name, more), status: { routes } });
   cluster.change('remoteClusters', name, value);
 }
 
-function transit(cluster: Cluster, name: string, vpc: string, cidr: string): void {
+function transit(cluster: TestCluster, name: string, vpc: string, cidr: string): void {
   cluster.change('transitSwitches', name, parseTransitSwitch({ metadata: meta(name), status: { vpc, cidr } }));
 }
 
 /** A member that reaches 10.17.0.0/16 of west over two paths. */
-function member(): Cluster {
-  const cluster = new Cluster();
+function member(): TestCluster {
+  const cluster = new TestCluster();
   for (const vpc of ['ovn-cluster', 'blue']) cluster.change('vpcs', vpc, parseVpc({ metadata: meta(vpc), spec: {} }));
   transit(cluster, 'ts', 'ovn-cluster', '100.100.0.0/16');
   subnet(cluster, 'join', { cidrBlock: '100.64.0.0/16' });
@@ -46,21 +46,21 @@ function member(): Cluster {
   return cluster;
 }
 
-function start(cluster: Cluster): Cluster {
+function start(cluster: TestCluster): TestCluster {
   cluster.restore(new Map());
   cluster.settle();
   return cluster;
 }
 
 /** West has more prefixes than its object lists, all of them in one network. */
-function cut(cluster: Cluster, within: string): void {
+function cut(cluster: TestCluster, within: string): void {
   const prefixes = [{ transitSwitch: 'ts', state: 'Active', origin: 'connected', cidrs: ['10.17.0.0/16'] }];
   const status = { prefixes, unlisted: [{ transitSwitch: 'ts', count: 5, within: [within] }] };
   cluster.change('remoteClusters', 'west', parseRemoteCluster({ metadata: meta('west', at(1)), status }));
 }
 
-const problemOf = (cluster: Cluster, name: string) => cluster.verdicts.get(name)?.problem;
-const rowsOf = (cluster: Cluster, name: string) => planKey(cluster, `subnet/${name}`).rows.length;
+const problemOf = (cluster: TestCluster, name: string) => cluster.verdicts.get(name)?.problem;
+const rowsOf = (cluster: TestCluster, name: string) => planKey(cluster, `subnet/${name}`).rows.length;
 
 describe('a Subnet that overlaps what another cluster offers', () => {
   it('is refused, too, where it may be one of the prefixes that the RemoteCluster has no room for', () => {

@@ -17,7 +17,7 @@ import {
 import { planVlanConditions, planVlanStatus, subnetsIn } from '../../plan/underlay/vlan.ts';
 import { planVpcStatus } from '../../plan/vpc/status.ts';
 import { parseNamespace } from '../../watch/workloads.ts';
-import type { Cluster } from '../cluster.ts';
+import type { TestCluster } from '../../testing-cluster.ts';
 
 function randomSubnet(random: Random): object {
   return {
@@ -37,7 +37,7 @@ function randomSubnet(random: Random): object {
   };
 }
 
-function planned(cluster: Cluster, key: string): string {
+function planned(cluster: TestCluster, key: string): string {
   const [feature = '', first = '', second = ''] = key.split('/', 3);
   const [of, net, blue] = [cluster.vlans.get(first), cluster.providerNetworks.get(first), cluster.vpcs.get(first)];
   const tellings: Readonly<Record<string, () => unknown>> = {
@@ -60,7 +60,7 @@ function planned(cluster: Cluster, key: string): string {
   return JSON.stringify([planKey(cluster, key), tellings[feature]?.()]);
 }
 
-function changeOne(cluster: Cluster, random: Random): void {
+function changeOne(cluster: TestCluster, random: Random): void {
   const isGone = random(5) === 0;
   const deleted = random(6) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {};
   const act = random(7);

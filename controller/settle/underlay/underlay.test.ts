@@ -12,21 +12,21 @@ import { proxiedAddresses } from '../../plan/vip/virtual-port.ts';
 import { fill, lan, network, node, pod, toldPod, underlay, vlan } from '../../testing-underlay.ts';
 import { basic, columns, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseIp, parseVip } from '../../watch/addresses.ts';
-import { Cluster } from '../cluster.ts';
+import { TestCluster } from '../../testing-cluster.ts';
 import { acceptedNoteOf } from '../subnet/former-gateways.ts';
 
-const tags = (cluster: Cluster): readonly unknown[] =>
+const tags = (cluster: TestCluster): readonly unknown[] =>
   planKey(cluster, 'subnet/lan').rows.flatMap(({ columns: { type, tag, options } }) =>
     type === 'localnet' ? [[tag, options]] : [],
   );
-const ready = (cluster: Cluster, name = 'lan'): string => {
+const ready = (cluster: TestCluster, name = 'lan'): string => {
   const is = planSubnetConditions(cluster, name, undefined).find(({ type }) => type === 'Ready');
   return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
 };
-const address = (cluster: Cluster, name: string): string | undefined =>
+const address = (cluster: TestCluster, name: string): string | undefined =>
   cluster.ports(`pod/lan/${name}`)[0]?.allocation.v4;
-const router = (cluster: Cluster): string | undefined => cluster.ports('u2o/lan')[0]?.allocation.v4;
-const told = (cluster: Cluster, name: string, key: string): unknown =>
+const router = (cluster: TestCluster): string | undefined => cluster.ports('u2o/lan')[0]?.allocation.v4;
+const told = (cluster: TestCluster, name: string, key: string): unknown =>
   planPodAnnotations(cluster, `lan/${name}`)?.[`ovn.kubernetes.io/${key}`];
 
 describe('a Vlan', () => {
@@ -66,7 +66,7 @@ describe('a Vlan', () => {
     assert.match(ready(cluster), /^VlanNotFound/);
     assert.equal(cluster.addressProblem('pod/lan/b')?.code, 'SubnetNotReady');
 
-    const next = new Cluster();
+    const next = new TestCluster();
     vpc(next, 'ovn-cluster', {}, created(1));
     fill(next, lan, { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } });
     vlan(next, 'v10', undefined);
@@ -111,13 +111,13 @@ describe('a Vlan', () => {
 });
 
 const deletion = { ...created(2), deletionTimestamp: '2026-01-09T00:00:00Z' };
-const vlanReady = (cluster: Cluster, name: string): string => {
+const vlanReady = (cluster: TestCluster, name: string): string => {
   const object = cluster.vlans.get(name);
   assert.ok(object);
   const is = planVlanConditions(cluster, object)[1];
   return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
 };
-const networkReady = (cluster: Cluster, name: string): string => {
+const networkReady = (cluster: TestCluster, name: string): string => {
   const object = cluster.providerNetworks.get(name);
   assert.ok(object);
   const is = planProviderNetworkConditions(cluster, object)[0];
@@ -125,7 +125,7 @@ const networkReady = (cluster: Cluster, name: string): string => {
 };
 
 describe('the address of a load balancer in a VLAN', () => {
-  const told = (cluster: Cluster): string => {
+  const told = (cluster: TestCluster): string => {
     const [, is] = planVipConditions(cluster, 'balancer', undefined);
     return is?.status === 'True' ? 'True' : `${is?.reason}: ${is?.message}`;
   };
@@ -157,13 +157,13 @@ describe('the address of a load balancer in a VLAN', () => {
 });
 
 describe('DHCP in a VLAN', () => {
-  const mtus = (cluster: Cluster, ...keys: readonly string[]): unknown =>
+  const mtus = (cluster: TestCluster, ...keys: readonly string[]): unknown =>
     keys.map((key) =>
       planKey(cluster, key).rows.flatMap(({ table, columns: { options } }) =>
         table === 'DHCP_Options' ? [(options as { mtu?: string }).mtu] : [],
       ),
     );
-  const joins = (cluster: Cluster, name: string, mtu: string): void =>
+  const joins = (cluster: TestCluster, name: string, mtu: string): void =>
     node(cluster, name, `172.30.1.${name.slice(1)}`, {
       labels: { 'net1.provider-network.kubernetes.io/mtu': mtu },
     });
@@ -338,10 +338,10 @@ describe('a subnet that is joined with the overlay', () => {
 
 describe('the router of a joined subnet, once it is to have another address or none', () => {
   const joined = { ...lan, u2oInterconnection: true };
-  const networks = (cluster: Cluster): unknown =>
+  const networks = (cluster: TestCluster): unknown =>
     planKey(cluster, 'subnet/lan').rows.find(({ table }) => table === 'Logical_Router_Port')?.columns['networks'];
   /** Writes the Subnet as the controller has left it, with another spec. */
-  const edit = (cluster: Cluster, spec: object): void => {
+  const edit = (cluster: TestCluster, spec: object): void => {
     const note = { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') };
     subnet(cluster, 'lan', spec, { ...created(3), annotations: note });
     cluster.settle();
@@ -409,7 +409,7 @@ describe('the router of a joined subnet, once it is to have another address or n
     cluster.change('pods', 'lan/a', undefined);
     cluster.settle();
     assert.equal(router(cluster), '192.168.1.3');
-    const next = new Cluster();
+    const next = new TestCluster();
     const mac = cluster.ports('u2o/lan')[0]?.allocation.mac ?? '';
     next.setForeignPort('lan-ovn-cluster', { subnet: 'lan', addresses: [], macs: [mac] });
     vpc(next, 'ovn-cluster', {}, created(1));

@@ -3,10 +3,13 @@ import { vpcNameOf } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 
 /** Namespaces that a Subnet asks for and does not get, because they are in another VPC; with what is said of it. */
-export function strayProblems(view: View, subnet: string): readonly (Problem & { readonly namespace: string })[] {
+export function unservedNamespaceProblems(
+  view: View,
+  subnet: string,
+): readonly (Problem & { readonly namespace: string })[] {
   const spec = view.subnets.get(subnet)?.spec;
   if (spec === undefined) return [];
-  return view.strays(subnet).map((namespace) => {
+  return view.unservedNamespaces(subnet).map((namespace) => {
     const { vpc, subnets } = view.binding(namespace);
     const place = subnets.length === 0 ? '' : `, where its pods get addresses of ${subnets.join(', ')}`;
     const message = `namespace ${namespace} is in Vpc ${vpc}${place}, and a namespace is in one Vpc: this Subnet is in Vpc ${vpcNameOf(spec)} and gives its pods none; take the namespace out of spec.namespaces and spec.namespaceSelectors here, or there`;

@@ -1,0 +1,18 @@
+/** A cluster that says which keys became dirty, wired as `main.ts` does it; used by tests only. */
+import { DirtyKeys } from './plan/dirty-keys.ts';
+import type { Capabilities } from './model/view.ts';
+import { Cluster } from './settle/cluster.ts';
+
+export class TestCluster extends Cluster {
+  readonly dirty = new DirtyKeys(this);
+
+  constructor(capabilities?: Capabilities) {
+    super(capabilities);
+    this.onChange((change) => this.dirty.changed(change));
+  }
+
+  override settle(): ReadonlySet<string> {
+    super.settle();
+    return this.dirty.take();
+  }
+}
