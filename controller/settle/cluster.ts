@@ -3,7 +3,7 @@
  * choices, and a stream of changes for whoever plans by them. Rule: everything that depends on which object came first is
  * settled here, in `settle`, before any plan is made.
  */
-import { defaultSubnet, joinSubnet } from '../../lib/api/names.ts';
+import { defaultSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import type { SubnetPool } from '../ipam/subnet-pool.ts';
@@ -15,8 +15,8 @@ import type { Link, Verdict, PoolVerdict, VlanVerdict, Binding } from '../model/
 import type { Capabilities, HeldPort, View } from '../model/view.ts';
 import { ObjectStores } from '../state/object-stores.ts';
 import { Addresses } from './address/addresses.ts';
+import { allKeys, holderOf, keysConcerned } from './address/holders/registry.ts';
 import { judgePools, rangesOf } from './address/judge-pools.ts';
-import { portKeysOf } from './address/port-keys.ts';
 import { Ports } from './address/ports.ts';
 import type { PortRecord } from './address/records.ts';
 import { LearnedRoutes } from './bgp/learned-routes.ts';
@@ -173,9 +173,7 @@ export class Cluster extends ObjectStores implements View {
     this.#ports.restore(rows);
     this.#judge();
     this.#ports.restore(rows);
-    for (const kind of ['nodes', 'pods', 'ips', 'vips', 'subnets'] as const) {
-      for (const name of this[kind].keys()) for (const key of portKeysOf({ kind, name }, this)) this.#ports.mark(key);
-    }
+    for (const key of allKeys(this)) this.#ports.mark(key);
   }
 
   /** What a port of the database uses that this room did not make, or a router. */
@@ -217,7 +215,7 @@ export class Cluster extends ObjectStores implements View {
 
   /** What of verdicts, bindings and addresses an object may change. */
   #settleLater(change: ObjectChange): void {
-    for (const key of portKeysOf(change, this)) {
+    for (const key of keysConcerned(change, this)) {
       this.#ports.mark(key);
       // The status of the port's owner says what its IP object is.
       if (change.kind === 'ips') this.#changed({ kind: 'ports', name: key });
@@ -226,7 +224,6 @@ export class Cluster extends ObjectStores implements View {
     if (change.kind === 'statefulSets') this.#ports.markHolder(`statefulset/${change.name}`);
     else if (change.kind === 'virtualMachines' || change.kind === 'virtualMachineInstances')
       this.#ports.markHolder(`vm/${change.name}`);
-    else if (change.kind === 'attachments') this.#markPods();
     if (change.kind === 'nodes' && change.before?.addresses.join() === change.after?.addresses.join()) return;
     if (change.kind === 'subnets' && subnetFingerprint(change.before) === subnetFingerprint(change.after)) return;
     if (change.kind === 'subnets') {
@@ -252,16 +249,15 @@ export class Cluster extends ObjectStores implements View {
     return this.verdicts.values().some(({ problem }) => problem?.code === interconnectOverlap);
   }
 
-  /** An attachment is named by pods, but does not say by which. */
-  #markPods(): void {
-    for (const key of this.pods.keys()) this.#ports.mark(`pod/${key}`);
+  #markConcerned(change: Change): void {
+    for (const key of keysConcerned(change, this)) this.#ports.mark(key);
   }
 
   #portsChanged(key: string): void {
     this.#changed({ kind: 'ports', name: key });
-    // Pods may wait for the Vip whose address they use.
-    if (key.startsWith('vip/')) this.#ports.markWaiting();
-    if (key.startsWith('node/')) this.#activeGateways.markAll();
+    const { notifies } = holderOf(key).kind ?? {};
+    if (notifies === 'waiting') this.#ports.markWaiting();
+    if (notifies === 'gateways') this.#activeGateways.markAll();
   }
 
   #usageChanged(subnet: string): void {
@@ -272,8 +268,8 @@ export class Cluster extends ObjectStores implements View {
     const verdict = this.verdicts.get(subnet);
     if (this.subnets.get(subnet)?.isDeleting === true) {
       this.#changed({ kind: 'verdicts', name: subnet, before: verdict, after: verdict });
-      this.#ports.mark(`u2o/${subnet}`);
     }
+    this.#markConcerned({ kind: 'usage', name: subnet });
     if (this.#predecessors.has(subnet) && !this.#isInUse(subnet)) this.#isJudgementDue = true;
   }
 
@@ -331,11 +327,11 @@ export class Cluster extends ObjectStores implements View {
       else if (!this.#isInUse(name)) this.#inForce.delete(name);
       this.#define(name);
       this.#activeGateways.mark(name);
-      this.#ports.mark(`u2o/${name}`);
       this.#bindings.invalidate();
       this.#ports.markWaiting();
-      if (name === joinSubnet) for (const node of this.nodes.keys()) this.#ports.mark(`node/${node}`);
-      this.#changed({ kind: 'verdicts', name, before: before.get(name), after: verdict });
+      const change: Change = { kind: 'verdicts', name, before: before.get(name), after: verdict };
+      this.#markConcerned(change);
+      this.#changed(change);
     }
     return isChanged;
   }

@@ -1,8 +1,8 @@
 import { label } from '../../../lib/api/names.ts';
-import { machineOf } from '../../model/interfaces.ts';
 import type { IpObject } from '../../model/objects.ts';
 import type { HeldPort, View } from '../../model/view.ts';
-import { ordinalOf } from '../../settle/address/port-request.ts';
+import type { IpSubject } from '../../settle/address/holders/kind.ts';
+import { holderOf } from '../../settle/address/holders/registry.ts';
 import type { Feature } from '../feature.ts';
 import { addressText } from './texts.ts';
 
@@ -17,10 +17,8 @@ export interface WantedIp {
   };
 }
 
-type Subject = Pick<IpObject['spec'], 'podName' | 'namespace' | 'nodeName' | 'podType'>;
-
 /** The IP object of a port. */
-function planIp(view: View, { port, allocation }: HeldPort, subject: Subject): WantedIp {
+function planIp(view: View, { port, allocation }: HeldPort, subject: IpSubject): WantedIp {
   const { subnet, mac, v4 = '', v6 = '' } = allocation;
   const isReserved = view.ips.get(port)?.labels[label.ipReserved] ?? 'false';
   // A label's value has at most 63 characters, a node's name may have more.
@@ -43,29 +41,13 @@ function planIp(view: View, { port, allocation }: HeldPort, subject: Subject): W
   };
 }
 
-/** Whose addresses outlive the pod, in the field that Kube-OVN's tools read. */
-function podTypeOf(view: View, id: string): string {
-  const pod = view.pods.get(id);
-  if (pod === undefined) return view.statefulSets.has(id.replace(/-\d+$/, '')) ? 'StatefulSet' : 'VirtualMachine';
-  if (machineOf(pod) !== undefined) return 'VirtualMachine';
-  return ordinalOf(pod) === undefined ? '' : 'StatefulSet';
-}
-
-/** IP objects of the ports of `pod/…`, `node/…`, `mcast/…` or `u2o/…`; none while it has no address. */
+/** IP objects of the ports of a key; none while it has no address, or where its kind has no IP objects of its own. */
 export function planIps(view: View, key: string): readonly WantedIp[] {
-  const [feature, first = '', second = ''] = key.split('/', 3);
-  return view.ports(key).flatMap((held): WantedIp[] => {
-    if (held.sharers[0] !== key) return [];
-    if (feature === 'node')
-      return [planIp(view, held, { podName: first, namespace: '', nodeName: first, podType: '' })];
-    if (feature === 'mcast' || feature === 'u2o')
-      return [planIp(view, held, { podName: '', namespace: '', nodeName: '', podType: '' })];
-    if (feature !== 'pod') return [];
-    const id = `${first}/${second}`;
-    const podType = podTypeOf(view, id);
-    const nodeName = view.pods.get(id)?.node ?? '';
-    return [planIp(view, held, { podName: second, namespace: first, nodeName, podType })];
-  });
+  const { kind, name } = holderOf(key);
+  const subject = kind?.ipSubject?.(view, name);
+  if (subject === undefined) return [];
+  const own = view.ports(key).filter(({ sharers }) => sharers[0] === key);
+  return own.map((held) => planIp(view, held, subject));
 }
 
 /** IP objects are told, not planned: the port they are about is looked at when somebody changes one. */

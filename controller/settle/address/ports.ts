@@ -1,7 +1,7 @@
 /**
- * Settles which ports have addresses: first everything that is to be given back, then, oldest first, everything that
- * is due. Who gets none waits here, and is tried again when an address or a subnet appears. The rule that must not
- * be broken: a port has one holder, and keeps its addresses until that one has no right to them any more.
+ * Settles which ports have addresses. It first releases everything that is due for release, then grants what is due, by rank of
+ * the kind and oldest first. A holder that gets nothing waits here, and is tried again when an address or a subnet appears. The
+ * rule that must not be broken: a port has one holder, and keeps its addresses until that holder has no right to them any more.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { ForeignPort } from '../../model/foreign-port.ts';
@@ -11,19 +11,20 @@ import type { IpObject } from '../../model/objects.ts';
 import { vipPort } from '../../model/ovn-names.ts';
 import type { HeldPort, View } from '../../model/view.ts';
 import type { Addresses } from './addresses.ts';
-import { agrees, claimantOf, isKept, placesOf, satisfies } from './claimants.ts';
-import type { Claimant, PortWant } from './claimants.ts';
+import { agrees, placesOf, satisfies } from './claims.ts';
+import type { Claimant, PortWant } from './claims.ts';
+import { foreignPortHolder } from './holders/foreign-port.ts';
+import { interfaceOf } from './holders/pod.ts';
+import { claimantOf, holderOf, keptPorts, keyOf, rankOf, recordedPorts } from './holders/registry.ts';
+import { reservationHolder } from './holders/reservation.ts';
 import { isOwnIp } from './own-ip.ts';
-import { interfaceOf, keptPorts, recordedPorts } from './recorded-ports.ts';
 import { recordOfIp } from './records.ts';
 import type { PortRecord } from './records.ts';
 
 /** Holder of addresses that an IP object sets aside while no pod uses them. */
 const reserved = 'reserved';
-/** Holder of addresses of ports in the database that others made: who got them too would be a second one on the wire. */
-const left = 'left';
-/** What is on the wire already, then nodes: without them no pod can talk. */
-const ranks = ['row', 'node', 'ip', 'vip', 'mcast', 'u2o', 'pod'];
+/** Holder of addresses of ports in the database that others made. */
+const foreign = 'foreign';
 
 interface Entry {
   readonly interface: Interface;
@@ -37,7 +38,7 @@ interface Entry {
 export interface PortsOptions {
   readonly view: View;
   readonly addresses: Addresses;
-  /** An object's ports are others than before, or why it has none. */
+  /** An object's ports changed, or the reason why it has none. */
   readonly onChange: (key: string) => void;
   readonly onUsage: (subnet: string) => void;
   /** A port has no addresses any more. */
@@ -48,7 +49,7 @@ export class Ports {
   readonly #options: PortsOptions;
   readonly #entries = new Map<string, Entry>();
   readonly #ports = new Map<string, readonly string[]>();
-  /** Who lacks an address, and why. */
+  /** Keys that lack an address, with the reason. */
   readonly #waiting = new Map<string, Problem>();
   readonly #foreign = new Map<string, ForeignPort>();
   #due = new Set<string>();
@@ -88,7 +89,7 @@ export class Ports {
     for (const key of this.#waiting.keys()) this.#due.add(key);
   }
 
-  /** For holders that outlive their pods: whatever they hold is looked at again. */
+  /** Looks again at the ports of a holder that outlives its pods. */
   markHolder(holder: string): void {
     for (const entry of this.#entries.values()) {
       if (entry.holder === holder) for (const key of entry.keys) this.#due.add(key);
@@ -102,16 +103,16 @@ export class Ports {
     }
   }
 
-  /** What a port uses that this room did not make, or undefined where it is gone. */
-  setForeign(port: string, foreign: ForeignPort | undefined): void {
+  /** Sets what a port of another program uses; undefined where the port is gone. */
+  setForeign(port: string, uses: ForeignPort | undefined): void {
     const before = this.#foreign.get(port);
     if (before !== undefined) this.#options.addresses.forgetMacs(port, before.subnet);
-    if (foreign === undefined) this.#foreign.delete(port);
-    else this.#foreign.set(port, foreign);
-    this.#due.add(`row/${port}`);
+    if (uses === undefined) this.#foreign.delete(port);
+    else this.#foreign.set(port, uses);
+    this.#due.add(keyOf(foreignPortHolder, port));
   }
 
-  /** Takes over what is on record; `rows` are ports the database has, by name. */
+  /** Restores allocations from records; `rows` are ports of the database, by name. */
   restore(rows: ReadonlyMap<string, PortRecord>): void {
     const { view, addresses } = this.#options;
     for (const { key, port, record } of recordedPorts(view, rows)) this.#restore(key, port, record);
@@ -123,16 +124,16 @@ export class Ports {
     for (const port of this.#foreign.keys()) this.#withhold(port);
   }
 
-  /** Sets aside what a port of somebody else uses, as far as it is free; what is not. */
+  /** Sets aside what another program's port uses, as far as it is free; the problem where it is not. */
   #withhold(port: string): Problem | undefined {
-    const foreign = this.#foreign.get(port);
-    const key = `row/${port}`;
+    const uses = this.#foreign.get(port);
+    const key = keyOf(foreignPortHolder, port);
     // Where a pod of its name has come, the port is about to be the pod's.
-    if (foreign === undefined || (this.#entries.get(port)?.holder ?? left) !== left) return undefined;
-    const { names, problem } = this.#options.addresses.withhold(port, foreign);
+    if (uses === undefined || (this.#entries.get(port)?.holder ?? foreign) !== foreign) return undefined;
+    const { names, problem } = this.#options.addresses.withhold(port, uses);
     for (const name of names)
       if (!this.#entries.has(name))
-        this.#enter(key, name, { holder: left, uid: left, keys: [key], interface: defaultInterface });
+        this.#enter(key, name, { holder: foreign, uid: foreign, keys: [key], interface: defaultInterface });
     return problem;
   }
 
@@ -153,7 +154,7 @@ export class Ports {
   settle(): void {
     const due = new Set<string>();
     let isFreed = false;
-    // Who lets go may be what another one waits for to let go.
+    // A release may be what another release waits for.
     while (this.#due.size > 0) {
       const next = this.#due;
       this.#due = new Set();
@@ -165,14 +166,16 @@ export class Ports {
     if (isFreed) for (const key of this.#waiting.keys()) due.add(key);
     const claims = [...due].map((key) => ({ key, claimant: claimantOf(this.#options.view, key) }));
     for (const { key, claimant } of claims.sort(inOrder)) {
-      // A node asks for its former address only while that is free, which the one before it may have changed.
-      this.#claim(key, key.startsWith('node/') ? claimantOf(this.#options.view, key) : claimant);
+      // What it asks for may have been given to the one before it.
+      const asksByTurn = holderOf(key).kind?.asksByTurn === true;
+      this.#claim(key, asksByTurn ? claimantOf(this.#options.view, key) : claimant);
     }
   }
 
   /** True where an address became free. */
   #release(key: string): boolean {
-    if (key.startsWith('ip/')) return this.#releaseReservation(key.slice('ip/'.length));
+    const { kind, name } = holderOf(key);
+    if (kind === reservationHolder) return this.#releaseReservation(name);
     const claimant = claimantOf(this.#options.view, key);
     if (claimant === undefined) this.#waiting.delete(key);
     let isFreed = false;
@@ -185,11 +188,11 @@ export class Ports {
 
   #leaves(key: string, port: string, entry: Entry, claimant: Claimant | undefined): boolean {
     const { view, addresses, onChange } = this.#options;
+    const { kind, name } = holderOf(key);
     const want = claimant?.wants.find((one) => one.port === port);
     if (claimant !== undefined && want !== undefined) {
       const { uid, holder } = claimant;
-      // Pods are made anew to have another address; the router is told by its Subnet.
-      const isMoved = key.startsWith('u2o/') && !satisfies(want.request, addresses.allocation(port));
+      const isMoved = kind?.followsRequest === true && !satisfies(want.request, addresses.allocation(port));
       const isSame = (uid === entry.uid && !isMoved) || entry.keys.length > 1;
       const isHeir = holder === entry.holder && satisfies(want.request, addresses.allocation(port));
       if (isSame || isHeir) {
@@ -202,17 +205,17 @@ export class Ports {
       this.#unshare(key, port, entry);
       return false;
     }
-    const [, , pod = ''] = key.split('/', 3);
-    if (want === undefined && isKept(view, entry.holder, pod)) {
+    if (want === undefined && kind?.isKept?.(view, entry.holder, name) === true) {
       onChange(key);
       return false;
     }
-    // Whoever uses the address along must let go first.
+    // Ports that share this address must release it first.
     if (view.pool(addresses.allocation(port)?.subnet ?? '')?.isLent(port) === true) return false;
     const ip = view.ips.get(port);
-    if (ip !== undefined && !isOwnIp(ip) && key.startsWith('pod/')) {
+    if (ip !== undefined && !isOwnIp(ip) && kind?.leavesReservation === true) {
       this.#forget(key, port);
-      this.#enter(`ip/${port}`, port, { ...entry, holder: reserved, uid: reserved, keys: [`ip/${port}`] });
+      const reservation = keyOf(reservationHolder, port);
+      this.#enter(reservation, port, { ...entry, holder: reserved, uid: reserved, keys: [reservation] });
       onChange(key);
       return false;
     }
@@ -225,7 +228,7 @@ export class Ports {
     const ip = view.ips.get(port);
     if (this.#entries.get(port)?.holder !== reserved) return false;
     if (ip !== undefined && !isOwnIp(ip) && agrees(recordOfIp(ip), addresses.allocation(port))) return false;
-    this.#free(`ip/${port}`, port);
+    this.#free(keyOf(reservationHolder, port), port);
     return true;
   }
 
@@ -236,20 +239,21 @@ export class Ports {
     this.#forget(key, port);
     this.#entries.delete(port);
     if (subnet !== undefined) onUsage(subnet);
-    // A Vip that is gone could not go before. Its port has the name of its key.
+    // A deleted Vip waits until nothing uses its address. Its port has the name of its key.
     if (lender !== undefined) this.#due.add(lender);
     onChange(key);
     onFree(port);
   }
 
   #claim(key: string, claimant: Claimant | undefined): void {
-    if (key.startsWith('ip/')) {
-      const ip = this.#options.view.ips.get(key.slice('ip/'.length));
+    const { kind, name } = holderOf(key);
+    if (kind === reservationHolder) {
+      const ip = this.#options.view.ips.get(name);
       this.#wait(key, ip && this.#reserve(ip));
       return;
     }
-    if (key.startsWith('row/')) {
-      this.#wait(key, this.#withhold(key.slice('row/'.length)));
+    if (kind === foreignPortHolder) {
+      this.#wait(key, this.#withhold(name));
       return;
     }
     if (claimant === undefined) return;
@@ -264,15 +268,15 @@ export class Ports {
     else this.#waiting.set(key, problem);
     if (problem?.message === before?.message) return;
     this.#options.onChange(key);
-    // The pod may wait for what is set aside for it.
-    if (key.startsWith('ip/')) this.markWaiting();
+    // The pod may wait for what the IP object sets aside for it.
+    if (holderOf(key).kind === reservationHolder) this.markWaiting();
   }
 
   #claimPort(key: string, claimant: Claimant, want: PortWant): Problem | undefined {
     const { view, addresses } = this.#options;
     const before = this.#entries.get(want.port);
-    const isUnfit = before?.holder === left && !satisfies(want.request, addresses.allocation(want.port));
-    if (isUnfit) this.#free(`row/${want.port}`, want.port);
+    const isUnfit = before?.holder === foreign && !satisfies(want.request, addresses.allocation(want.port));
+    if (isUnfit) this.#free(keyOf(foreignPortHolder, want.port), want.port);
     const entry = isUnfit ? undefined : before;
     if (entry?.keys.includes(key) === true) return this.#complete(key, want.port);
     if (entry?.holder === claimant.holder) {
@@ -281,7 +285,7 @@ export class Ports {
     }
     const obstacle = this.#reservationProblem(want, entry);
     if (obstacle !== undefined) return obstacle;
-    if (entry?.holder === reserved || entry?.holder === left) {
+    if (entry?.holder === reserved || entry?.holder === foreign) {
       for (const other of entry.keys) this.#forget(other, want.port);
     } else if (entry !== undefined) {
       const message = `the port name ${want.port} is taken by ${entry.keys.join(', ')}: choose another name`;
@@ -299,12 +303,16 @@ export class Ports {
     return undefined;
   }
 
-  /** Nodes and routers outlive what their subnet was when they came; pods are made anew to have what their subnet has got since. */
+  /** Gives a holder that follows its subnet the families that the subnet has gained. */
   #complete(key: string, port: string): Problem | undefined {
     const { addresses, view, onChange, onUsage } = this.#options;
     const before = addresses.allocation(port);
-    const isLasting = key.startsWith('node/') || key.startsWith('u2o/');
-    if (!isLasting || before === undefined || view.verdicts.get(before.subnet)?.isOpen !== true) return undefined;
+    if (
+      holderOf(key).kind?.followsSubnet !== true ||
+      before === undefined ||
+      view.verdicts.get(before.subnet)?.isOpen !== true
+    )
+      return undefined;
     const problem = addresses.complete(port);
     if (addresses.allocation(port) === before) return problem;
     onUsage(before.subnet);
@@ -314,7 +322,7 @@ export class Ports {
 
   /** Why a port does not get what an IP object sets aside for it. */
   #reservationProblem({ port, request }: PortWant, entry: Entry | undefined): Problem | undefined {
-    const unmet = this.#waiting.get(`ip/${port}`);
+    const unmet = this.#waiting.get(keyOf(reservationHolder, port));
     if (entry === undefined && unmet !== undefined) {
       const message = `the IP object ${port} cannot set an address aside for it: ${unmet.message}; mend or delete it`;
       return { code: unmet.code, message };
@@ -326,7 +334,7 @@ export class Ports {
     return { code: 'AddressConflict', message };
   }
 
-  /** Sets aside what an IP object says; what stands in the way. */
+  /** Sets aside what an IP object says; the problem where that is not possible. */
   #reserve(ip: IpObject): Problem | undefined {
     if (isOwnIp(ip) || this.#entries.has(ip.name)) return undefined;
     const record = recordOfIp(ip);
@@ -336,7 +344,7 @@ export class Ports {
     }
     const problem = this.#options.addresses.restore(ip.name, record);
     if (problem !== undefined) return problem;
-    const key = `ip/${ip.name}`;
+    const key = keyOf(reservationHolder, ip.name);
     this.#enter(key, ip.name, { holder: reserved, uid: reserved, keys: [key], interface: interfaceOf(ip) });
     return undefined;
   }
@@ -369,7 +377,7 @@ export class Ports {
     for (const one of [key, ...keys]) this.#options.onChange(one);
   }
 
-  /** Of many keys with one port each: arrays that grow have room for sixteen more. */
+  /** Nearly every key has one port. An array that was grown by `push` would reserve room for sixteen more. */
   #addPort(key: string, port: string): void {
     const before = this.#ports.get(key);
     this.#ports.set(key, before === undefined ? [port] : [...before, port]);
@@ -387,10 +395,10 @@ interface Due {
   readonly claimant: Claimant | undefined;
 }
 
-/** By rank, then age; who is gone has nothing to claim, but must have a place for the others to be in order. */
+/** By rank, then age. A deleted object claims nothing, but needs a place in the order for the sort to be consistent. */
 function inOrder(a: Due, b: Due): number {
-  const rank = ({ key }: Due): number => ranks.indexOf(key.slice(0, key.indexOf('/')));
-  if (rank(a) !== rank(b)) return rank(a) - rank(b);
+  const rank = rankOf(a.key) - rankOf(b.key);
+  if (rank !== 0) return rank;
   const [first, second] = [a.claimant, b.claimant];
   if (first === undefined || second === undefined) return Number(first !== undefined) - Number(second !== undefined);
   if (first.createdMs !== second.createdMs) return first.createdMs - second.createdMs;

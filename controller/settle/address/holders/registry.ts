@@ -1,0 +1,85 @@
+/**
+ * Which kinds of object may hold an address. To add one: its file beside this one, and its line in both lists here.
+ */
+import type { Change } from '../../../model/change.ts';
+import type { View } from '../../../model/view.ts';
+import type { Claimant } from '../claims.ts';
+import type { PortRecord } from '../records.ts';
+import { foreignPortHolder } from './foreign-port.ts';
+import type { HolderKind, KeptPort } from './kind.ts';
+import { nodeHolder } from './node.ts';
+import { podHolder } from './pod.ts';
+import { querierHolder } from './querier.ts';
+import { reservationHolder } from './reservation.ts';
+import { u2oRouterHolder } from './u2o-router.ts';
+import { vipHolder } from './vip.ts';
+
+/** By rank, in which they claim: what is on the wire already, then nodes, without which no pod can talk. */
+const kinds: readonly HolderKind[] = [
+  foreignPortHolder,
+  nodeHolder,
+  reservationHolder,
+  vipHolder,
+  querierHolder,
+  u2oRouterHolder,
+  podHolder,
+];
+
+/** In the order in which their records are believed: authors of Vips can write the status that is a Vip's record. */
+const byRecord: readonly (readonly [HolderKind, 'recorded' | 'borrowed'])[] = [
+  [nodeHolder, 'recorded'],
+  [podHolder, 'recorded'],
+  [vipHolder, 'recorded'],
+  [podHolder, 'borrowed'],
+  [querierHolder, 'recorded'],
+  [u2oRouterHolder, 'recorded'],
+];
+
+const byPrefix: ReadonlyMap<string, HolderKind> = new Map(kinds.map((kind) => [kind.prefix, kind]));
+
+/** The kind of a key, `pod` of `pod/default/web`, and the name behind it. */
+export function holderOf(key: string): { readonly kind: HolderKind | undefined; readonly name: string } {
+  const slash = key.indexOf('/');
+  return { kind: byPrefix.get(key.slice(0, slash)), name: key.slice(slash + 1) };
+}
+
+export function keyOf({ prefix }: HolderKind, name: string): string {
+  return `${prefix}/${name}`;
+}
+
+/** Where the key's kind comes when several claim at once. */
+export function rankOf(key: string): number {
+  const { kind } = holderOf(key);
+  return kind === undefined ? kinds.length : kinds.indexOf(kind);
+}
+
+/** The object behind a key that has a right to ports now. */
+export function claimantOf(view: View, key: string): Claimant | undefined {
+  const { kind, name } = holderOf(key);
+  return kind?.claimant?.(view, name);
+}
+
+/** Keys of everything that may hold an address at a start. */
+export function* allKeys(view: View): Generator<string> {
+  for (const kind of kinds) for (const name of kind.all(view)) yield keyOf(kind, name);
+}
+
+/** Keys whose right to an address a change may give, end or alter. */
+export function* keysConcerned(change: Change, view: View): Generator<string> {
+  for (const kind of kinds) for (const name of kind.concerns(change, view)) yield keyOf(kind, name);
+}
+
+/** Ports on record from before this process, in the order in which the records are believed. */
+export function* recordedPorts(
+  view: View,
+  rows: ReadonlyMap<string, PortRecord>,
+): Generator<{ readonly key: string; readonly port: string; readonly record: PortRecord }> {
+  for (const [kind, which] of byRecord)
+    for (const { name, port, record } of kind[which]?.(view, rows) ?? [])
+      if (record !== undefined) yield { key: keyOf(kind, name), port, record };
+}
+
+/** Ports that outlive their pods, of holders none of whose pods is there. */
+export function* keptPorts(view: View): Generator<KeptPort & { readonly key: string }> {
+  for (const kind of kinds) for (const port of kind.kept?.(view) ?? []) yield { ...port, key: keyOf(kind, port.name) };
+}
