@@ -6,7 +6,7 @@ import { parseFlags } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
-import { leaveNode } from './apply/leave.ts';
+import { leaveNode } from './leave.ts';
 import { serve } from './serve.ts';
 import { flagSpec } from './settings.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseFlags, UsageError } from '../lib/run/flags.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu, type Settings } from './settings.ts';
-import type { NodeFacts } from './state/facts.ts';
+import type { NodeFacts } from './model/facts.ts';
 
 const node: NodeFacts = {
   name: 'n1',

@@ -5,8 +5,8 @@ import { choice, integer, list, text, toggle, UsageError, type FlagValues } from
 import { parseIp } from '../lib/net/ip.ts';
 import { tunnelOverhead } from '../lib/net/tunnel-overhead.ts';
 import { defaultSocket } from './cni/protocol.ts';
-import type { Program } from './plan/liveness.ts';
-import type { NodeFacts } from './state/facts.ts';
+import type { Program } from './settle/program-liveness.ts';
+import type { NodeFacts } from './model/facts.ts';
 
 export const flagSpec = {
   kubeconfig: text("path of a kubeconfig; without it the pod's service account is used", undefined),

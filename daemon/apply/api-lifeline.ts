@@ -9,7 +9,7 @@ import type { MultipathRoute } from '../../lib/netlink/multipath.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { LearnedDetour } from '../host/learned-detour.ts';
-import { hopKey, prefixOf, Withheld } from '../state/withheld.ts';
+import { hopKey, prefixOf, Withheld } from '../settle/withheld-routes.ts';
 
 export interface ApiLifelineOptions {
   readonly detour: Pick<LearnedDetour, 'all' | 'leadingTo' | 'wouldLeadTo' | 'begin' | 'end' | 'restore' | 'clear'>;

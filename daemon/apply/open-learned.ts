@@ -5,7 +5,7 @@ import type { KernelLearnedRoutes } from '../host/learned-routes.ts';
 import { HostLoop } from '../host/loop.ts';
 import type { NodeNetworkFacts } from '../host/node-network.ts';
 import { watchHost } from '../host/watch-host.ts';
-import { hopKey } from '../state/withheld.ts';
+import { hopKey } from '../settle/withheld-routes.ts';
 import type { ApiServers } from '../watch/api-servers.ts';
 import type { openWatches } from '../watch/watches.ts';
 import type { ApiLifeline } from './api-lifeline.ts';

@@ -15,7 +15,7 @@ import { watchNics } from '../host/watch-nics.ts';
 import { watchRuleset } from '../host/watch-ruleset.ts';
 import { probeMacPrefix } from '../plan/underlay/probe-mac.ts';
 import type { Settings } from '../settings.ts';
-import type { ProviderNetworkFacts } from '../state/underlay.ts';
+import type { ProviderNetworkFacts } from '../model/underlay.ts';
 import { askApi } from '../watch/api-server.ts';
 import { UnderlayHost } from './underlay-host.ts';
 import { Underlay, type UnderlayOptions } from './underlay.ts';

@@ -8,9 +8,9 @@ import { nodeInterface } from '../../lib/api/names.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import type { PortFlows } from '../ovs/port-flows.ts';
 import { droppedBy, unknownGuard, type Guard, type Match } from '../plan/port-guard.ts';
-import type { Sandbox } from '../state/facts.ts';
+import type { Sandbox } from '../model/facts.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
-import { until } from '../state/until.ts';
+import { until } from '../../lib/run/wait-until.ts';
 
 export interface PortGuardsOptions {
   readonly ovs: Pick<OvsdbClient, 'cache' | 'subscribe'>;

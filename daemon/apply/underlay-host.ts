@@ -9,8 +9,8 @@ import type { Nics } from '../host/nics.ts';
 import { Refusal } from '../host/refusal.ts';
 import { portState, readBridges, untilPort } from '../ovs/bridges.ts';
 import { networkOwner, planBridgeRows } from '../plan/underlay/rows.ts';
-import type { LocalBridges, NicMove, NicsByName } from '../state/underlay.ts';
-import { until } from '../state/until.ts';
+import type { LocalBridges, NicMove, NicsByName } from '../model/underlay.ts';
+import { until } from '../../lib/run/wait-until.ts';
 
 export interface UnderlayHostOptions {
   readonly client: OvsdbClient;

@@ -10,12 +10,12 @@ import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { providerNode } from '../../lib/api/provider-nodes.ts';
 import { parseMove } from '../ovs/nic-move.ts';
-import { decide, type Decision } from '../plan/underlay/decide.ts';
+import { decide, type Decision } from '../settle/provider-network.ts';
 import { mappingsOwner, planMappings } from '../plan/underlay/rows.ts';
-import { planTunnelNetwork, tunnelNetwork } from '../plan/underlay/tunnel-network.ts';
-import type { NetworkReport, NicMove, NicsByName, ProviderNetworkFacts, TunnelFacts } from '../state/underlay.ts';
+import { planTunnelNetwork, tunnelNetwork } from '../settle/tunnel-network.ts';
+import type { NetworkReport, NicMove, NicsByName, ProviderNetworkFacts, TunnelFacts } from '../model/underlay.ts';
 import type { UnderlayHost } from './underlay-host.ts';
-import { NetworkLane } from './underlay-lane.ts';
+import { NetworkLane } from './underlay-network.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const nowhere = { datapathType: 'system', holder: undefined, isOnBridge: false } as const;

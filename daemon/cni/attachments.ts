@@ -9,14 +9,14 @@
 import type { Reflector } from '../../lib/kube/types.ts';
 import { hasNetns, type Netns } from '../host/netns.ts';
 import type { PodLinks } from '../host/pod-links.ts';
-import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
+import type { SandboxPorts } from '../apply/sandbox-ports.ts';
 import { isGarbage } from '../plan/garbage.ts';
 import { hostInterfaceNames, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
-import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
-import type { Preparations } from '../state/preparations.ts';
+import type { PodFacts, Sandbox, SubnetFacts } from '../model/facts.ts';
+import type { Preparations } from '../ovs/pending-ports.ts';
 import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
-import { AddsUnderWay } from './adds-under-way.ts';
+import { AddsUnderWay } from './pending-adds.ts';
 import { checkAttachment } from './check.ts';
 import { CniError, errorCode } from './error.ts';
 import { explainFailure, explainLateness, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';

@@ -1,9 +1,9 @@
 /** CHECK of one attachment: whether the pod still has what ADD gave it. Nothing is changed. */
 import type { Netns } from '../host/netns.ts';
 import type { PodLinks } from '../host/pod-links.ts';
-import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
+import type { SandboxPorts } from '../apply/sandbox-ports.ts';
 import { findAttachmentFault } from '../plan/attachment-check.ts';
-import type { Sandbox } from '../state/facts.ts';
+import type { Sandbox } from '../model/facts.ts';
 import type { PreviousResult } from './configuration.ts';
 import { CniError, errorCode } from './error.ts';
 

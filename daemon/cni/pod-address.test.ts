@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReflectorChange } from '../../lib/kube/types.ts';
-import type { Attachable, InterfaceFacts, PodFacts } from '../state/facts.ts';
+import type { Attachable, InterfaceFacts, PodFacts } from '../model/facts.ts';
 import { CniError } from './error.ts';
 import { untilAddressed } from './pod-address.ts';
 

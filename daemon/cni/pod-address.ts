@@ -3,8 +3,8 @@ import { annotation, defaultProvider, interfaceAnnotation } from '../../lib/api/
 import { addressCondition, permanentRefusals } from '../../lib/api/pod-addresses.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Reflector } from '../../lib/kube/types.ts';
-import type { Attachable, InterfaceFacts, PodFacts, Route } from '../state/facts.ts';
-import { until } from '../state/until.ts';
+import type { Attachable, InterfaceFacts, PodFacts, Route } from '../model/facts.ts';
+import { until } from '../../lib/run/wait-until.ts';
 import { CniError, errorCode } from './error.ts';
 import type { AddRequest } from './request.ts';
 

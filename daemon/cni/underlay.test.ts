@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OvsdbClient } from 'ovsdb-client';
-import type { SubnetFacts } from '../state/facts.ts';
+import type { SubnetFacts } from '../model/facts.ts';
 import { UnderlayPods } from './underlay.ts';
 
 test('where the bridges are not connected in time, that is the cause, and another end of the request stays what it is', async () => {

@@ -6,9 +6,9 @@ import type { OvsdbClient } from 'ovsdb-client';
 import { integrationBridge, localnetPortName } from '../../lib/api/names.ts';
 import { untilPort } from '../ovs/bridges.ts';
 import type { PodInterface } from '../plan/pod-interface.ts';
-import type { SubnetFacts, UnderlayPlace } from '../state/facts.ts';
-import type { NetworkReport } from '../state/underlay.ts';
-import { until, type Subscribe } from '../state/until.ts';
+import type { SubnetFacts, UnderlayPlace } from '../model/facts.ts';
+import type { NetworkReport } from '../model/underlay.ts';
+import { until, type Subscribe } from '../../lib/run/wait-until.ts';
 import { CniError, errorCode } from './error.ts';
 import { isTimeout } from './failure.ts';
 

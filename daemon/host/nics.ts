@@ -7,7 +7,7 @@ import { NLM, RTM } from '../../lib/netlink/message.ts';
 import { exchange, NetlinkError, openSocket, type NetlinkSocket } from '../../lib/netlink/socket.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import type { NicStep } from '../plan/underlay/steps.ts';
-import type { NicAddress, NicFacts, NicRoute, NicsByName } from '../state/underlay.ts';
+import type { NicAddress, NicFacts, NicRoute, NicsByName } from '../model/underlay.ts';
 import { finishChecksums } from './ethtool.ts';
 import {
   encodeNicAddress,

@@ -3,8 +3,8 @@ import type { OvsdbClient, Row } from 'ovsdb-client';
 import { externalId } from '../../lib/api/names.ts';
 import { externalIdOf, ownerIdOf } from '../../lib/ovn/owner.ts';
 import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../plan/underlay/rows.ts';
-import type { LocalBridges } from '../state/underlay.ts';
-import { until } from '../state/until.ts';
+import type { LocalBridges } from '../model/underlay.ts';
+import { until } from '../../lib/run/wait-until.ts';
 import { interfaceError } from './local.ts';
 
 export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges {

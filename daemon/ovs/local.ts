@@ -7,7 +7,7 @@ import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey } from '../plan/local-ovs.ts';
 import { asideTable } from '../plan/sandbox.ts';
-import { until } from '../state/until.ts';
+import { until } from '../../lib/run/wait-until.ts';
 
 /** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
 export async function openLocalOvs(remote: string, signal: AbortSignal, onState?: StateListener): Promise<OvsdbClient> {

@@ -4,7 +4,7 @@
  */
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { Sandbox } from '../state/facts.ts';
+import type { Sandbox } from '../model/facts.ts';
 
 /** A result of ADD as the runtime keeps it, after the last plugin of the chain. */
 export interface KeptResult {

@@ -9,8 +9,8 @@ import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp, type Family } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import type { Attachable } from '../state/facts.ts';
-import { forwardingTable, type RemoteRoute } from '../state/forwarding.ts';
+import type { Attachable } from '../model/facts.ts';
+import { forwardingTable, type RemoteRoute } from '../model/forwarding.ts';
 import type { HostRoute } from './host-network.ts';
 import type { HostRule } from './policy-routing.ts';
 

@@ -5,7 +5,7 @@
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
 import { planForwarding, type ForwardingInput } from './forwarding.ts';
 import { planPolicyRouting, type HostRule, type TableRoute } from './policy-routing.ts';
 import { checkMtu } from './pod-mtu.ts';

@@ -9,9 +9,9 @@ import { parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
-import type { LearnedEntry, LearnedFacts } from '../state/learned.ts';
-import { hopKey } from '../state/withheld.ts';
+import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
+import type { LearnedEntry, LearnedFacts } from '../model/learned.ts';
+import { hopKey } from '../settle/withheld-routes.ts';
 
 export interface LearnedHop {
   readonly address: string;

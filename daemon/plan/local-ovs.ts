@@ -5,7 +5,7 @@
  */
 import { integrationBridge, nodeInterface, nodePortName, vendor } from '../../lib/api/names.ts';
 import type { Desired } from '../../lib/desired/row.ts';
-import type { NodeFacts } from '../state/facts.ts';
+import type { NodeFacts } from '../model/facts.ts';
 import { planMirror, type MirrorSettings } from './mirror.ts';
 import { portRows } from './port-rows.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NodeFacts } from '../state/facts.ts';
+import type { NodeFacts } from '../model/facts.ts';
 import { isSameCondition, planNodeStatus, type NodeStatusInput } from './node-status.ts';
 
 const node: NodeFacts = {

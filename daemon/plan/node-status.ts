@@ -1,8 +1,8 @@
 /** What the daemon knows of itself → what its Node says: the NetworkUnavailable condition and the chassis name. Pure. */
 import { networkReadyReason } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { NodeCondition, NodeFacts } from '../state/facts.ts';
-import { downProblem, type DownProgram } from './liveness.ts';
+import type { NodeCondition, NodeFacts } from '../model/facts.ts';
+import { downProblem, type DownProgram } from '../settle/program-liveness.ts';
 
 export interface NodeStatusInput {
   readonly node: NodeFacts;

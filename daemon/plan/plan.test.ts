@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { renderHostNetwork } from '../host/printable.ts';
-import type { Sandbox, SubnetFacts } from '../state/facts.ts';
+import type { Sandbox, SubnetFacts } from '../model/facts.ts';
 import { parseBgpNodeState } from '../watch/bgp-node-state.ts';
 import { parseNode } from '../watch/node.ts';
 import { parsePod } from '../watch/pod.ts';

@@ -1,7 +1,7 @@
 /** An ADD and what the pod's annotations say of the interface → the veth pair to make and the sandbox to record. Pure. */
 import { defaultProvider } from '../../lib/api/names.ts';
-import type { Attachable, InterfaceFacts, PodFacts, Route, Sandbox, SubnetFacts } from '../state/facts.ts';
-import { hash48 } from './hash48.ts';
+import type { Attachable, InterfaceFacts, PodFacts, Route, Sandbox, SubnetFacts } from '../model/facts.ts';
+import { hash48 } from '../model/hash48.ts';
 import { podMtu } from './pod-mtu.ts';
 
 export interface PodRoute extends Route {

@@ -1,6 +1,6 @@
 /** The MTU of a pod's interface: its subnet's, where tunnels leave so much. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { SubnetFacts } from '../state/facts.ts';
+import type { SubnetFacts } from '../model/facts.ts';
 
 /**
  * `nodeMtu` is what a tunnel leaves on this node, `nicMtu` that of the interface in the provider network: an underlay

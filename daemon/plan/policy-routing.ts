@@ -6,8 +6,8 @@ import { nodeInterface } from '../../lib/api/names.ts';
 import { egressConflict } from '../../lib/desired/egress-tables.ts';
 import { byRight } from '../../lib/desired/rights.ts';
 import type { Family } from '../../lib/net/ip.ts';
-import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
-import { isGatewayOf } from './gateway.ts';
+import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
+import { isGatewayOf } from './subnet-gateway.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
 export interface HostRule {

@@ -7,7 +7,7 @@
  */
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { PodFacts, Sandbox, SubnetFacts } from '../state/facts.ts';
+import type { PodFacts, Sandbox, SubnetFacts } from '../model/facts.ts';
 
 /**
  * Of a packet, in the terms of OpenFlow; a field that is absent may be anything. Of a packet in pieces the first has ports and types, as

@@ -13,8 +13,8 @@
 import { nodeInterface } from '../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import type { Family } from '../../lib/net/ip.ts';
-import type { NatRule, NodeFacts, SubnetFacts } from '../state/facts.ts';
-import { ownAddressesOf } from './gateway.ts';
+import type { NatRule, NodeFacts, SubnetFacts } from '../model/facts.ts';
+import { ownAddressesOf } from './subnet-gateway.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
 export interface RulesetInput {

@@ -4,7 +4,7 @@
  */
 import { defaultProvider, vendor } from '../../lib/api/names.ts';
 import { ref, type Desired } from '../../lib/desired/row.ts';
-import type { InterfaceFacts, PodFacts, Sandbox } from '../state/facts.ts';
+import type { InterfaceFacts, PodFacts, Sandbox } from '../model/facts.ts';
 import { mirrorSelection } from './mirror.ts';
 import { portRows } from './port-rows.ts';
 

@@ -5,7 +5,7 @@
  * them without a word. The kernel's datapath leaves that to the kernel's routes.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { TunnelFacts } from '../state/underlay.ts';
+import type { TunnelFacts } from '../model/underlay.ts';
 
 export interface TunnelAddressInput extends TunnelFacts {
   readonly encapIp: string;

@@ -8,8 +8,8 @@ import type { GatewayProgram } from '../../lib/api/kinds/interconnect-gateway.ts
 import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { checkEveryMs } from '../plan/siblings.ts';
-import type { GatewayFacts } from '../state/gateway.ts';
+import { checkEveryMs } from '../plan/sibling-checks.ts';
+import type { GatewayFacts } from '../model/gateway.ts';
 import { Prober } from '../watch/probes.ts';
 import type { ProgramWatch } from '../watch/programs.ts';
 import { TunnelWatch } from '../watch/tunnels.ts';

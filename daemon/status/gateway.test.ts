@@ -4,7 +4,7 @@ import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { KubeApiError, KubeUnreachable } from '../../lib/kube/errors.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
-import type { GatewayFacts, LocalTunnel } from '../state/gateway.ts';
+import type { GatewayFacts, LocalTunnel } from '../model/gateway.ts';
 import { parseGateway } from '../watch/gateway.ts';
 import { GatewayStatusWriter, type LocalView } from './gateway.ts';
 

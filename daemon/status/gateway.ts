@@ -14,9 +14,9 @@ import { interconnectGateways, objectPath } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { isWorthWriting, planProbes } from '../plan/probes.ts';
-import { isCheckDue } from '../plan/siblings.ts';
+import { isCheckDue } from '../plan/sibling-checks.ts';
 import { isSameTunnels, planTunnels, type TunnelsInput } from '../plan/tunnels.ts';
-import type { GatewayFacts } from '../state/gateway.ts';
+import type { GatewayFacts } from '../model/gateway.ts';
 
 export interface GatewayStatusOptions {
   readonly client: Pick<KubeClient, 'request'>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeStatus } from '../plan/node-status.ts';
-import type { NodeFacts } from '../state/facts.ts';
+import type { NodeFacts } from '../model/facts.ts';
 import { NodeStatusWriter } from './node.ts';
 
 const well: NodeStatus = { condition: { status: 'False', reason: 'NetworkReady', message: 'm' }, isReady: true };

@@ -9,7 +9,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { isSameCondition, type NodeStatus } from '../plan/node-status.ts';
-import type { NodeFacts } from '../state/facts.ts';
+import type { NodeFacts } from '../model/facts.ts';
 import { networkUnavailable } from '../watch/node.ts';
 
 export interface NodeStatusOptions {

@@ -7,8 +7,8 @@ import { apiVersionOf, nodes, providerNetworks } from '../../lib/kube/resources.
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { planNodeMarks } from '../plan/underlay/labels.ts';
-import type { NodeFacts } from '../state/facts.ts';
-import type { NetworkReport } from '../state/underlay.ts';
+import type { NodeFacts } from '../model/facts.ts';
+import type { NetworkReport } from '../model/underlay.ts';
 
 export interface ProviderNetworkStatusOptions {
   readonly client: Pick<KubeClient, 'patch'>;

@@ -3,7 +3,7 @@ import { parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { parseMac } from '../../lib/net/mac.ts';
 import { annotation, defaultProvider, interfaceAnnotation } from '../../lib/api/names.ts';
-import type { Attachable, InterfaceAddress } from '../state/facts.ts';
+import type { Attachable, InterfaceAddress } from '../model/facts.ts';
 
 export function splitList(text: string | undefined): readonly string[] {
   return (text ?? '').split(',').flatMap((part) => (part.trim() === '' ? [] : [part.trim()]));

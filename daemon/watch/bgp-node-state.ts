@@ -4,7 +4,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { LearnedEntry, LearnedFacts } from '../state/learned.ts';
+import type { LearnedEntry, LearnedFacts } from '../model/learned.ts';
 
 const shape = z.looseObject({
   status: z

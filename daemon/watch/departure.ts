@@ -6,7 +6,7 @@ import { annotation } from '../../lib/api/names.ts';
 import { pods } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { NodeFacts } from '../state/facts.ts';
+import type { NodeFacts } from '../model/facts.ts';
 
 export interface DepartureOptions {
   readonly client: Pick<KubeClient, 'list'>;

@@ -12,8 +12,8 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { InterconnectFacts, TransitFacts } from '../state/forwarding.ts';
-import type { GatewayFacts } from '../state/gateway.ts';
+import type { InterconnectFacts, TransitFacts } from '../model/forwarding.ts';
+import type { GatewayFacts } from '../model/gateway.ts';
 
 // Fields of another release that do not read as ours count as absent, each by itself: the daemon's own are written anew.
 const shape = z.looseObject({

@@ -6,7 +6,7 @@ import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, parseIp } from '../../lib/net/ip.ts';
-import type { Attachable, InterfaceFacts, Route } from '../state/facts.ts';
+import type { Attachable, InterfaceFacts, Route } from '../model/facts.ts';
 import { parseAttachable } from './address.ts';
 
 type Annotations = Readonly<Record<string, string>>;

@@ -3,8 +3,8 @@ import { z } from 'zod';
 import { annotation, markedNetwork } from '../../lib/api/names.ts';
 import type { RawObject, Reflector } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { NodeCondition, NodeFacts } from '../state/facts.ts';
-import { until } from '../state/until.ts';
+import type { NodeCondition, NodeFacts } from '../model/facts.ts';
+import { until } from '../../lib/run/wait-until.ts';
 import { parseAttachable } from './address.ts';
 
 export const networkUnavailable = 'NetworkUnavailable';

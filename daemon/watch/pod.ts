@@ -2,7 +2,7 @@
 import { annotation, podPortName } from '../../lib/api/names.ts';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { PodFacts } from '../state/facts.ts';
+import type { PodFacts } from '../model/facts.ts';
 import { parseInterface } from './interface.ts';
 
 // `ovn.kubernetes.io/…` and `<attachment>.<namespace>.ovn[.<interface>].kubernetes.io/…`

@@ -8,8 +8,8 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../lib/run/logger.ts';
 import { controlSockets } from '../../lib/ovn/unixctl.ts';
-import { nextLiveness, periodMs, startLiveness } from '../plan/liveness.ts';
-import type { Answer, DownProgram, Liveness, Program } from '../plan/liveness.ts';
+import { nextLiveness, periodMs, startLiveness } from '../settle/program-liveness.ts';
+import type { Answer, DownProgram, Liveness, Program } from '../settle/program-liveness.ts';
 
 export interface ProgramWatchOptions {
   /** Of the control sockets; a program without one is not asked. */

@@ -2,7 +2,7 @@
 import { providerNetworkSpec } from '../../lib/api/kinds/provider-network.ts';
 import { annotation } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { ProviderNetworkFacts } from '../state/underlay.ts';
+import type { ProviderNetworkFacts } from '../model/underlay.ts';
 
 export function parseProviderNetwork({ metadata, spec }: RawObject): ProviderNetworkFacts {
   return {

@@ -9,8 +9,8 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { CentralGateway, EgressGateway, NatRule, SubnetFacts } from '../state/facts.ts';
-import { forwardingTable } from '../state/forwarding.ts';
+import type { CentralGateway, EgressGateway, NatRule, SubnetFacts } from '../model/facts.ts';
+import { forwardingTable } from '../model/forwarding.ts';
 import { splitList } from './address.ts';
 
 const text = z.string().optional();

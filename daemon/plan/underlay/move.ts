@@ -1,6 +1,6 @@
 /** The move of an interface: what there is to move, and how it is written down in the bridge's external_ids. Pure. */
 import { providerBridge } from '../../../lib/api/names.ts';
-import type { MovedInterface, NicFacts, NicMove, NicsByName } from '../../state/underlay.ts';
+import type { MovedInterface, NicFacts, NicMove, NicsByName } from '../../model/underlay.ts';
 import { gather, isMovable } from './steps.ts';
 
 /** `ovs/nic-move.ts` reads it back. */

@@ -1,4 +1,4 @@
-import { hash48 } from '../hash48.ts';
+import { hash48 } from '../../model/hash48.ts';
 
 /** First octet of addresses by which nodes ask; ports, routers and DHCP servers have others. */
 const space = '12';

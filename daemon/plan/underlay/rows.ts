@@ -1,10 +1,10 @@
 /** The move of an interface → rows of the local Open_vSwitch database. Pure. */
 import { externalId, providerBridge, vendor } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
-import type { LocalBridges, NicMove } from '../../state/underlay.ts';
+import type { LocalBridges, NicMove } from '../../model/underlay.ts';
 import { portRows } from '../port-rows.ts';
-import { hash48 } from '../hash48.ts';
-import { foreignEntries, foreignMappings } from './decide.ts';
+import { hash48 } from '../../model/hash48.ts';
+import { foreignEntries, foreignMappings } from '../../settle/provider-network.ts';
 import { formatMove } from './move.ts';
 
 export const underlayFeature = 'underlay';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomOf } from '../../../lib/testing-random.ts';
-import type { NicAddress, NicFacts, NicMove, NicRoute, NicsByName } from '../../state/underlay.ts';
+import type { NicAddress, NicFacts, NicMove, NicRoute, NicsByName } from '../../model/underlay.ts';
 import { beginMove, extendMove } from './move.ts';
 import { planSteps, type NicStep } from './steps.ts';
 import { plainNic } from './testing.ts';

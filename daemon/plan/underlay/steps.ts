@@ -2,7 +2,7 @@
  * What an interface has → the steps that lead its addresses and routes to a port of the bridge, or back. Made of what
  * the kernel has now, so that they may end anywhere and be planned anew. Pure.
  */
-import type { MovedInterface, NicAddress, NicFacts, NicRoute, NicsByName } from '../../state/underlay.ts';
+import type { MovedInterface, NicAddress, NicFacts, NicRoute, NicsByName } from '../../model/underlay.ts';
 
 export type NicStep =
   | { readonly do: 'addAddress' | 'deleteAddress'; readonly device: string; readonly address: NicAddress }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PodFacts, SubnetFacts } from '../../state/facts.ts';
+import type { PodFacts, SubnetFacts } from '../../model/facts.ts';
 import { vouchedFor } from '../../testing-pods.ts';
 import { aSandbox } from '../../testing-sandbox.ts';
 import { parsePod } from '../../watch/pod.ts';

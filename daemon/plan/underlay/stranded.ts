@@ -1,7 +1,7 @@
 /** Pods here in provider networks that the node is without: they lost the network when the node left it. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { PodFacts, Sandbox, SubnetFacts } from '../../state/facts.ts';
-import type { NetworkReport } from '../../state/underlay.ts';
+import type { PodFacts, Sandbox, SubnetFacts } from '../../model/facts.ts';
+import type { NetworkReport } from '../../model/underlay.ts';
 
 export interface StrandedInput {
   readonly sandboxes: Iterable<Sandbox>;

@@ -1,5 +1,5 @@
 /** An interface of hardware with nothing on it, for tests of this folder; used by tests only. */
-import type { NicFacts } from '../../state/underlay.ts';
+import type { NicFacts } from '../../model/underlay.ts';
 
 export const plainNic: Omit<NicFacts, 'name' | 'index'> = {
   mac: '02:00:00:00:00:01',

@@ -10,8 +10,8 @@ import type { ForwardingInput } from '../plan/forwarding.ts';
 import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
 import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings, type Southbound } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
-import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
-import { orLate } from '../state/until.ts';
+import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
+import { orLate } from '../../lib/run/wait-until.ts';
 
 export interface NodeNetworkOptions {
   readonly settings: ChassisSettings;

@@ -2,10 +2,10 @@
  * ProviderNetworks, the node and its interfaces → what is to become of each network here. Pure. A network that cannot be
  * joined is refused with a reason; the others are not affected.
  */
-import { providerBridge, vendor } from '../../../lib/api/names.ts';
-import { providerNode } from '../../../lib/api/provider-nodes.ts';
-import type { Problem } from '../../../lib/desired/problem.ts';
-import type { LocalBridges, NicFacts, NicMove, NicsByName, ProviderNetworkFacts } from '../../state/underlay.ts';
+import { providerBridge, vendor } from '../../lib/api/names.ts';
+import { providerNode } from '../../lib/api/provider-nodes.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { LocalBridges, NicFacts, NicMove, NicsByName, ProviderNetworkFacts } from '../model/underlay.ts';
 
 export interface UnderlayInput {
   readonly networks: readonly ProviderNetworkFacts[];

@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import type { ReflectorChange } from '../../lib/kube/types.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
-import type { PodFacts } from '../state/facts.ts';
+import type { PodFacts } from '../model/facts.ts';
 import { Sandboxes } from '../state/sandboxes.ts';
 import { parsePod } from '../watch/pod.ts';
 import { aSandbox as sandbox } from '../testing-sandbox.ts';
-import { PodPorts } from './pods.ts';
+import { PodPorts } from './pod-ports.ts';
 
 function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): PodFacts {
   const prefixed = Object.entries(annotations).map(([key, value]) => [`ovn.kubernetes.io/${key}`, value]);

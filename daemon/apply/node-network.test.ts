@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { linkMissing } from '../host/target.ts';
 import { nodePortOwner } from '../plan/local-ovs.ts';
-import { NodeNetwork } from './node.ts';
+import { NodeNetwork } from './node-network.ts';
 
 const unexpected = (): never => assert.fail();
 const join = { ip: '100.64.0.2', prefix: 16, gateway: '100.64.0.1' };

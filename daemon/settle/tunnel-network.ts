@@ -5,8 +5,8 @@
  * Open vSwitch in user space sends a tunnel's packets only out of a bridge of its own that has the tunnel address. So the interface that has
  * it goes into one, address and routes with it, unless a ProviderNetwork asks for that interface: then its bridge does as well.
  */
-import { providerNode } from '../../../lib/api/provider-nodes.ts';
-import type { NicMove, ProviderNetworkFacts, TunnelFacts } from '../../state/underlay.ts';
+import { providerNode } from '../../lib/api/provider-nodes.ts';
+import type { NicMove, ProviderNetworkFacts, TunnelFacts } from '../model/underlay.ts';
 
 /** Of the network; its bridge is br-tunnel. */
 export const tunnelNetwork = 'tunnel';

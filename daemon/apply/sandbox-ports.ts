@@ -14,9 +14,9 @@ import {
   sandboxOwner,
   type PortWishes,
 } from '../plan/sandbox.ts';
-import type { Sandbox } from '../state/facts.ts';
-import { until } from '../state/until.ts';
-import { interfaceError, untilTakenUp } from './local.ts';
+import type { Sandbox } from '../model/facts.ts';
+import { until } from '../../lib/run/wait-until.ts';
+import { interfaceError, untilTakenUp } from '../ovs/local.ts';
 
 /** Open vSwitch or its database refused the port; the message says why. */
 export class PortRefused extends Error {

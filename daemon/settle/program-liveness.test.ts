@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { downProblem, nextLiveness, startLiveness, type Answer, type Liveness, type Program } from './liveness.ts';
+import {
+  downProblem,
+  nextLiveness,
+  startLiveness,
+  type Answer,
+  type Liveness,
+  type Program,
+} from './program-liveness.ts';
 
 const vswitchd: Program = 'ovs-vswitchd';
 

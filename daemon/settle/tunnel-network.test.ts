@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NicMove, ProviderNetworkFacts } from '../../state/underlay.ts';
+import type { NicMove, ProviderNetworkFacts } from '../model/underlay.ts';
 import { planTunnelNetwork, type TunnelNetworkInput } from './tunnel-network.ts';
 
 const input: TunnelNetworkInput = {

@@ -5,8 +5,8 @@
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import type { TransactionReader } from '../../lib/desired/ovsdb-target.ts';
-import type { Preparations } from '../state/preparations.ts';
-import { untilOrLate } from '../state/until.ts';
+import type { Preparations } from './pending-ports.ts';
+import { untilOrLate } from '../../lib/run/wait-until.ts';
 import { switchConfig } from './local.ts';
 
 /** Longer than either takes, and short where ovs-vswitchd does not run. */

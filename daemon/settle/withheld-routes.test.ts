@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hopKey, Withheld } from './withheld.ts';
+import { hopKey, Withheld } from './withheld-routes.ts';
 
 const key = hopKey('10.0.0.0/8', '172.31.1.1');
 const none = new Set<string>();

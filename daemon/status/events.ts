@@ -5,8 +5,8 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { PodProblem } from '../plan/underlay/stranded.ts';
-import type { NodeFacts, PodFacts } from '../state/facts.ts';
-import type { LearnedFacts } from '../state/learned.ts';
+import type { NodeFacts, PodFacts } from '../model/facts.ts';
+import type { LearnedFacts } from '../model/learned.ts';
 
 export interface ObjectEventsOptions {
   readonly events: Pick<EventRecorder, 'record'>;

@@ -2,12 +2,12 @@
  * Interfaces of living pods that somebody deletes are made anew. In: names of links that are gone, and once those that went while
  * no daemon ran. Out: restored sandboxes, and an event on the pod that says so, or why it could not be.
  */
-import type { Attachments } from '../cni/attachments.ts';
-import { CniError } from '../cni/error.ts';
+import type { Attachments } from './attachments.ts';
+import { CniError } from './error.ts';
 import type { PodLinks } from '../host/pod-links.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
-import type { Sandbox } from '../state/facts.ts';
+import type { SandboxPorts } from '../apply/sandbox-ports.ts';
+import type { Sandbox } from '../model/facts.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
 export interface LostInterfacesOptions {

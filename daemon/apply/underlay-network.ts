@@ -7,10 +7,10 @@ import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { isRefusal, refusalProblem } from '../host/refusal.ts';
-import { linkProblem, type Decision } from '../plan/underlay/decide.ts';
+import { linkProblem, type Decision } from '../settle/provider-network.ts';
 import { beginMove, defaultGateways, describeMove, extendMove } from '../plan/underlay/move.ts';
 import { planSteps } from '../plan/underlay/steps.ts';
-import type { NetworkReport, NicFacts, NicMove, NicsByName } from '../state/underlay.ts';
+import type { NetworkReport, NicFacts, NicMove, NicsByName } from '../model/underlay.ts';
 import type { UnderlayHost } from './underlay-host.ts';
 
 export interface LaneOptions {

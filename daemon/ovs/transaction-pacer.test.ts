@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { OvsdbClient } from 'ovsdb-client';
-import { Preparations } from '../state/preparations.ts';
-import { SwitchPace } from './switch-pace.ts';
+import { Preparations } from './pending-ports.ts';
+import { SwitchPace } from './transaction-pacer.ts';
 
 /** A database whose counters are set by hand. */
 function bed() {

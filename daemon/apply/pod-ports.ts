@@ -4,9 +4,9 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Reflector, ReflectorChange } from '../../lib/kube/types.ts';
-import type { SandboxPorts } from '../ovs/sandbox-ports.ts';
+import type { SandboxPorts } from './sandbox-ports.ts';
 import { wishesOf, type PortWishes } from '../plan/sandbox.ts';
-import type { PodFacts, Sandbox } from '../state/facts.ts';
+import type { PodFacts, Sandbox } from '../model/facts.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
 export interface PodPortsOptions {

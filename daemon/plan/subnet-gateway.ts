@@ -1,6 +1,6 @@
 /** Whether this node is where a subnet's traffic leaves the overlay. Pure. */
 import { matchesSelector } from '../../lib/api/label-selector.ts';
-import type { NodeFacts, SubnetFacts } from '../state/facts.ts';
+import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
 
 export function isGatewayOf({ gateway }: SubnetFacts, node: NodeFacts): boolean {
   if (gateway === undefined) return true;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger } from '../../lib/run/logger.ts';
 import { parsePod } from '../watch/pod.ts';
-import { ObjectEvents } from './objects.ts';
+import { ObjectEvents } from './events.ts';
 
 const aPod = (name: string) =>
   parsePod({ metadata: { namespace: 'default', name, uid: `uid-${name}`, resourceVersion: '1' } });

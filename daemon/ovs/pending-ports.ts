@@ -1,5 +1,5 @@
 /** How many pods are just being made ready for the next transaction, so that it can wait for them. */
-import { untilOrLate } from './until.ts';
+import { untilOrLate } from '../../lib/run/wait-until.ts';
 
 export class Preparations {
   readonly #listeners = new Set<() => void>();
