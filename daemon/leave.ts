@@ -23,13 +23,13 @@ import { PodLinks } from './host/pod-links.ts';
 import { Rtnetlink } from './host/rtnetlink.ts';
 import { setLeftMark } from './ovs/left-mark.ts';
 import { openLocalOvs, switchConfig, untilTakenUp } from './ovs/local.ts';
-import { SwitchPace } from './ovs/transaction-pacer.ts';
+import { TransactionPacer } from './ovs/transaction-pacer.ts';
 import { callAll } from '../lib/ovn/unixctl.ts';
 import { planLeft } from './plan/local-ovs.ts';
 import type { Settings } from './settings.ts';
-import { Preparations } from './ovs/pending-ports.ts';
-import { orLate } from '../lib/run/wait-until.ts';
-import { networkUnavailable } from './watch/node.ts';
+import { PendingPorts } from './ovs/pending-ports.ts';
+import { runAtMost } from '../lib/run/wait-until.ts';
+import { networkUnavailable } from './model/node.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
 
 export interface LeaveOptions {
@@ -74,7 +74,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
   const kernelEvents = new KernelEvents();
   const onState = connectionLog({ log, signal, database: 'Open_vSwitch', remotes: [settings.ovs] });
   const ovs = await openLocalOvs(settings.ovs, signal, onState);
-  const reader = new SwitchPace(ovs, new Preparations());
+  const reader = new TransactionPacer(ovs, new PendingPorts());
   const target = openOvsdbTarget({ client: ovs, room: 'daemon', logger: log, reader });
   try {
     const underlay = await openUnderlay({ client: ovs, target, netlink, kernelEvents, settings, log });
@@ -104,7 +104,7 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     await restartController(settings, log);
     await new CredentialFiles(settings.chassisTls).remove();
     // The devices of its ports go with ovs-vswitchd's next configuration.
-    await orLate((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), letGoMs);
+    await runAtMost((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), letGoMs);
     const { asked, done } = switchConfig(ovs);
     if (done < asked) return 'ovs-vswitchd has not let go of the ports of Isthmus';
     if (problems[0] !== undefined) return problems[0].message;

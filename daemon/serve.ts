@@ -68,7 +68,7 @@ import {
 } from './ovs/local.ts';
 import { PortFlows } from './ovs/port-flows.ts';
 import { SandboxPorts } from './apply/sandbox-ports.ts';
-import { SwitchPace } from './ovs/transaction-pacer.ts';
+import { TransactionPacer } from './ovs/transaction-pacer.ts';
 import { isGateway } from './settle/gateway-role.ts';
 import { planAvailability } from './plan/availability.ts';
 import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
@@ -78,10 +78,11 @@ import { findTunnelProblem } from './plan/tunnel-address.ts';
 import { findStranded } from './plan/underlay/stranded.ts';
 import { isAbandoned } from './plan/sandbox.ts';
 import { bridgeSocket, controlFolders, encapAddress, podMtu, type Settings } from './settings.ts';
-import type { PodFacts, Sandbox } from './model/facts.ts';
-import { Preparations } from './ovs/pending-ports.ts';
+import type { Pod } from './model/pod.ts';
+import type { Sandbox } from './model/sandbox.ts';
+import { PendingPorts } from './ovs/pending-ports.ts';
 import { Sandboxes } from './state/sandboxes.ts';
-import type { TunnelFacts } from './model/underlay.ts';
+import type { TunnelAddress } from './model/provider-network.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
@@ -120,14 +121,14 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   const kernelEvents = new KernelEvents();
   const onState = connectionLog({ log, signal, database: 'Open_vSwitch', remotes: [settings.ovs] });
   const ovs = await openLocalOvs(settings.ovs, signal, onState);
-  const preparations = new Preparations();
+  const pendingPorts = new PendingPorts();
   const target = openOvsdbTarget({
     client: ovs,
     room: 'daemon',
     logger: log,
     // A pod waits for each transaction; bursts on one node are small.
     batchDelayMs: 1,
-    reader: new SwitchPace(ovs, preparations),
+    reader: new TransactionPacer(ovs, pendingPorts),
     onTransaction: (done) => metrics.onTransaction(done),
   });
   const underlay = await openUnderlay({ client: ovs, target, netlink, kernelEvents, settings, log });
@@ -251,7 +252,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
     apiServers,
     apiLifeline,
   });
-  const tunnel = (): TunnelFacts => ({
+  const tunnel = (): TunnelAddress => ({
     datapathType,
     holder: addresses.encapLink,
     isOnBridge: hasBridge(ovs, addresses.encapLink),
@@ -294,7 +295,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
     onProblem: (pod, problem) => objectEvents.tellPod(pod, problem),
   });
   // Another pod may have the name by now.
-  const podOf = ({ podNamespace, podName, podUid }: Sandbox): PodFacts | undefined => {
+  const podOf = ({ podNamespace, podName, podUid }: Sandbox): Pod | undefined => {
     const pod = pods.get(`${podNamespace}/${podName}`);
     return pod?.uid === podUid ? pod : undefined;
   };
@@ -351,7 +352,7 @@ export async function serve({ settings, registry, signal, log, answerReady, leav
   const attachments = new Attachments({
     pods,
     untilGuarded: (sandbox, deadline) => guards.untilGuarded(sandbox, deadline),
-    preparations,
+    pendingPorts,
     subnetOf: (name) => subnets.get(name),
     links,
     underlay: openUnderlayPods({ underlay, providerNetworks, ovs, netlink, probeOwner: self.uid }),

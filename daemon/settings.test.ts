@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseFlags, UsageError } from '../lib/run/flags.ts';
 import { controlFolders, encapAddress, flagSpec, podMtu, type Settings } from './settings.ts';
-import type { NodeFacts } from './model/facts.ts';
+import type { Node } from './model/node.ts';
 
-const node: NodeFacts = {
+const node: Node = {
   name: 'n1',
   uid: 'u',
   network: undefined,

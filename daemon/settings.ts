@@ -5,8 +5,8 @@ import { choice, integer, list, text, toggle, UsageError, type FlagValues } from
 import { parseIp } from '../lib/net/ip.ts';
 import { tunnelOverhead } from '../lib/net/tunnel-overhead.ts';
 import { defaultSocket } from './cni/protocol.ts';
-import type { Program } from './settle/program-liveness.ts';
-import type { NodeFacts } from './model/facts.ts';
+import type { Program } from './model/program.ts';
+import type { Node } from './model/node.ts';
 
 export const flagSpec = {
   kubeconfig: text("path of a kubeconfig; without it the pod's service account is used", undefined),
@@ -58,7 +58,7 @@ export const flagSpec = {
 export type Settings = FlagValues<typeof flagSpec>;
 
 /** @throws UsageError where there is neither a usable flag nor an InternalIP */
-export function encapAddress(settings: Settings, node: NodeFacts): string {
+export function encapAddress(settings: Settings, node: Node): string {
   const address = settings.encapIp ?? node.internalIps[0];
   if (address === undefined)
     throw new UsageError(`Node ${node.name} has no InternalIP; give the tunnel address with --encap-ip`, 2);

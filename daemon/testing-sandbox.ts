@@ -1,5 +1,5 @@
 /** A sandbox as ADD records it, for unit tests. */
-import type { Sandbox } from './model/facts.ts';
+import type { Sandbox } from './model/sandbox.ts';
 
 export const aSandbox: Sandbox = {
   containerId: 'c1',

@@ -4,7 +4,8 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostLoop } from '../host/loop.ts';
-import { planLearnedRoutes, type LearnedInput, type LearnedRoute } from '../plan/learned-routes.ts';
+import { planLearnedRoutes, type LearnedInput } from '../plan/learned-routes.ts';
+import type { LearnedRoute } from '../model/bgp-node-state.ts';
 
 export interface LearnedRoutesOptions {
   readonly host: Pick<HostLoop<readonly LearnedRoute[]>, 'set' | 'problems'>;

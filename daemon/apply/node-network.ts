@@ -7,11 +7,13 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostLoop } from '../host/loop.ts';
 import { linkMissing } from '../host/target.ts';
 import type { ForwardingInput } from '../plan/forwarding.ts';
-import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
+import { planHostNetwork } from '../plan/host-network.ts';
+import type { HostNetwork } from '../model/host-network.ts';
 import { mirrorOwner, nodePortOwner, planLocalOvs, type ChassisSettings, type Southbound } from '../plan/local-ovs.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
-import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
-import { orLate } from '../../lib/run/wait-until.ts';
+import type { Node } from '../model/node.ts';
+import type { Subnet } from '../model/subnet.ts';
+import { runAtMost } from '../../lib/run/wait-until.ts';
 
 export interface NodeNetworkOptions {
   readonly settings: ChassisSettings;
@@ -24,8 +26,8 @@ export interface NodeNetworkOptions {
   /** Resolves when ovs-vswitchd has taken up all that is in the database. @throws the signal's reason */
   readonly untilTakenUp: (signal: AbortSignal) => Promise<void>;
   readonly southbound: () => Southbound;
-  readonly node: () => NodeFacts | undefined;
-  readonly subnets: () => readonly SubnetFacts[];
+  readonly node: () => Node | undefined;
+  readonly subnets: () => readonly Subnet[];
   /** Whether traffic to other clusters may pass here. */
   readonly isGateway: () => boolean;
   readonly forwarding: () => ForwardingInput;
@@ -109,7 +111,7 @@ export class NodeNetwork {
     this.#isRemaking = true;
     this.refresh();
     await this.#options.target.untilApplied();
-    await orLate((signal) => this.#options.untilTakenUp(signal), letGoMs);
+    await runAtMost((signal) => this.#options.untilTakenUp(signal), letGoMs);
     this.#isRemaking = false;
     this.refresh();
   }

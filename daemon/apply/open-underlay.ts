@@ -15,7 +15,7 @@ import { watchNics } from '../host/watch-nics.ts';
 import { watchRuleset } from '../host/watch-ruleset.ts';
 import { probeMacPrefix } from '../plan/underlay/probe-mac.ts';
 import type { Settings } from '../settings.ts';
-import type { ProviderNetworkFacts } from '../model/underlay.ts';
+import type { ProviderNetwork } from '../model/provider-network.ts';
 import { askApi } from '../watch/api-server.ts';
 import { UnderlayHost } from './underlay-host.ts';
 import { Underlay, type UnderlayOptions } from './underlay.ts';
@@ -60,7 +60,7 @@ export async function openUnderlay({
 
 export interface OpenUnderlayPodsOptions {
   readonly underlay: Underlay;
-  readonly providerNetworks: Pick<Reflector<ProviderNetworkFacts>, 'subscribe'>;
+  readonly providerNetworks: Pick<Reflector<ProviderNetwork>, 'subscribe'>;
   readonly ovs: OvsdbClient;
   readonly netlink: Rtnetlink;
   /** The Node's uid: senders of probes on VLANs are told apart by it. */

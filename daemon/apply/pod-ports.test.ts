@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import type { ReflectorChange } from '../../lib/kube/types.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
-import type { PodFacts } from '../model/facts.ts';
+import type { Pod } from '../model/pod.ts';
 import { Sandboxes } from '../state/sandboxes.ts';
 import { parsePod } from '../watch/pod.ts';
 import { aSandbox as sandbox } from '../testing-sandbox.ts';
 import { PodPorts } from './pod-ports.ts';
 
-function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): PodFacts {
+function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): Pod {
   const prefixed = Object.entries(annotations).map(([key, value]) => [`ovn.kubernetes.io/${key}`, value]);
   const metadata = { name: 'web', namespace: 'default', uid, resourceVersion: '1' };
   return parsePod({ metadata: { ...metadata, annotations: Object.fromEntries(prefixed) as Record<string, string> } });
@@ -17,7 +17,7 @@ function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): PodFa
 /** One pod with one sandbox, and everything it is asked for and told. */
 function bed({ hasMirror = true, hasNetem = true } = {}) {
   let current = podOf({});
-  let listener: (change: ReflectorChange<PodFacts>) => void = () => undefined;
+  let listener: (change: ReflectorChange<Pod>) => void = () => undefined;
   const asked: PortWishes[] = [];
   const told: string[] = [];
   const sandboxes = new Sandboxes();
@@ -34,7 +34,7 @@ function bed({ hasMirror = true, hasNetem = true } = {}) {
     hasNetem: () => Promise.resolve(hasNetem),
     onProblem: (_, { code }) => void told.push(code),
   });
-  const change = (after: PodFacts): void => {
+  const change = (after: Pod): void => {
     const before = current;
     current = after;
     listener({ key: 'default/web', before, after });

@@ -6,17 +6,18 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Reflector, ReflectorChange } from '../../lib/kube/types.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
 import { wishesOf, type PortWishes } from '../plan/sandbox.ts';
-import type { PodFacts, Sandbox } from '../model/facts.ts';
+import type { Pod } from '../model/pod.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
 export interface PodPortsOptions {
-  readonly pods: Pick<Reflector<PodFacts>, 'get' | 'entries' | 'subscribe'>;
+  readonly pods: Pick<Reflector<Pod>, 'get' | 'entries' | 'subscribe'>;
   readonly sandboxes: Sandboxes;
   readonly ports: Pick<SandboxPorts, 'change'>;
   readonly hasMirror: boolean;
   /** Whether the kernel has the queue on that interface. */
   readonly hasNetem: (hostInterface: string) => Promise<boolean>;
-  readonly onProblem: (pod: PodFacts, problem: Problem) => void;
+  readonly onProblem: (pod: Pod, problem: Problem) => void;
 }
 
 /** Open vSwitch sets queues up after the database has them, within a fraction of that. */
@@ -47,7 +48,7 @@ export class PodPorts {
   }
 
   /** A pod that is gone keeps its port until the runtime sends DEL. */
-  #changed({ before, after }: ReflectorChange<PodFacts>): void {
+  #changed({ before, after }: ReflectorChange<Pod>): void {
     if (after === undefined) return;
     this.#tell(after, before?.uid === after.uid ? this.#problemsOf(before) : []);
     for (const sandbox of this.#options.sandboxes.ofPod(after.namespace, after.name)) {
@@ -59,13 +60,13 @@ export class PodPorts {
     }
   }
 
-  #tell(pod: PodFacts, told: readonly Problem[]): void {
+  #tell(pod: Pod, told: readonly Problem[]): void {
     for (const problem of this.#problemsOf(pod)) {
       if (!told.some(({ message }) => message === problem.message)) this.#options.onProblem(pod, problem);
     }
   }
 
-  #problemsOf(pod: PodFacts): readonly Problem[] {
+  #problemsOf(pod: Pod): readonly Problem[] {
     const wantsMirror = [...pod.interfaces.values()].some(({ isMirrored }) => isMirrored);
     if (this.#options.hasMirror || !wantsMirror) return pod.problems;
     const message = 'annotation mirror has no effect: the daemon of this node runs with an empty --mirror-interface';
@@ -73,7 +74,7 @@ export class PodPorts {
   }
 
   /** Open vSwitch tells its log only that a kernel lacks the queue. */
-  #checkQueue(pod: PodFacts, { hostInterface }: Sandbox): void {
+  #checkQueue(pod: Pod, { hostInterface }: Sandbox): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
       void this.#options.hasNetem(hostInterface).then((hasIt) => {

@@ -7,10 +7,11 @@ import type { OvsdbClient } from 'ovsdb-client';
 import { nodeInterface } from '../../lib/api/names.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import type { PortFlows } from '../ovs/port-flows.ts';
-import { droppedBy, unknownGuard, type Guard, type Match } from '../plan/port-guard.ts';
-import type { Sandbox } from '../model/facts.ts';
+import { droppedBy, unknownGuard, type Guard } from '../plan/port-guard.ts';
+import type { PacketMatch } from '../model/packet-match.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
-import { until } from '../../lib/run/wait-until.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
 
 export interface PortGuardsOptions {
   readonly ovs: Pick<OvsdbClient, 'cache' | 'subscribe'>;
@@ -23,7 +24,7 @@ export class PortGuards {
   readonly #options: PortGuardsOptions;
   readonly #stop: () => void;
   /** Of which sandboxes it is known already. */
-  readonly #known = new Map<Sandbox, readonly Match[]>();
+  readonly #known = new Map<Sandbox, readonly PacketMatch[]>();
 
   constructor(options: PortGuardsOptions) {
     this.#options = options;
@@ -39,7 +40,7 @@ export class PortGuards {
 
   #set(): void {
     const { ovs, sandboxes, flows } = this.#options;
-    const drops = new Map<number, readonly Match[]>();
+    const drops = new Map<number, readonly PacketMatch[]>();
     const byInterface = new Map([...sandboxes.all()].map((sandbox) => [sandbox.hostInterface, sandbox]));
     for (const row of ovs.cache.table('Interface').rows.values()) {
       const [name, port] = [row['name'] as string, row['ofport']];
@@ -53,7 +54,7 @@ export class PortGuards {
       if (byInterface.get(sandbox.hostInterface) !== sandbox) this.#known.delete(sandbox);
   }
 
-  #droppedBy(sandbox: Sandbox): readonly Match[] {
+  #droppedBy(sandbox: Sandbox): readonly PacketMatch[] {
     const known = this.#known.get(sandbox) ?? droppedBy(this.#options.guardOf(sandbox));
     this.#known.set(sandbox, known);
     return known;
@@ -67,7 +68,7 @@ export class PortGuards {
       const port = row?.['ofport'];
       return typeof port === 'number' && flows.isInForce(port) ? true : undefined;
     };
-    await until([(check) => ovs.subscribe(check), (check) => flows.subscribe(check)], isGuarded, signal);
+    await waitUntil([(check) => ovs.subscribe(check), (check) => flows.subscribe(check)], isGuarded, signal);
   }
 
   close(): void {

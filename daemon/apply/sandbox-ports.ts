@@ -5,17 +5,10 @@
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
-import {
-  asideTable,
-  parseAside,
-  parseSandbox,
-  planAside,
-  planSandbox,
-  sandboxOwner,
-  type PortWishes,
-} from '../plan/sandbox.ts';
-import type { Sandbox } from '../model/facts.ts';
-import { until } from '../../lib/run/wait-until.ts';
+import { asideTable } from '../model/ovs-keys.ts';
+import { parseAside, parseSandbox, planAside, planSandbox, sandboxOwner, type PortWishes } from '../plan/sandbox.ts';
+import type { Sandbox } from '../model/sandbox.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
 import { interfaceError, untilTakenUp } from '../ovs/local.ts';
 
 /** Open vSwitch or its database refused the port; the message says why. */
@@ -176,7 +169,7 @@ export class SandboxPorts {
     probe: (row: Row | undefined) => Row | true | undefined,
   ): Promise<void> {
     const sources = [this.#client, { subscribe: (check: () => void) => this.#target.onResult(check) }];
-    await until(
+    await waitUntil(
       sources.map((source) => (check) => source.subscribe(check)),
       () => probe(this.#row(sandbox)),
       signal,

@@ -9,8 +9,9 @@ import type { Nics } from '../host/nics.ts';
 import { Refusal } from '../host/refusal.ts';
 import { portState, readBridges, untilPort } from '../ovs/bridges.ts';
 import { networkOwner, planBridgeRows } from '../plan/underlay/rows.ts';
-import type { LocalBridges, NicMove, NicsByName } from '../model/underlay.ts';
-import { until } from '../../lib/run/wait-until.ts';
+import type { LocalBridges, NicMove } from '../model/provider-network.ts';
+import type { NicsByName } from '../model/nic.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
 
 export interface UnderlayHostOptions {
   readonly client: OvsdbClient;
@@ -120,7 +121,7 @@ export class UnderlayHost {
     const onResult = (check: () => void): (() => void) => this.#options.target.onResult(check);
     try {
       write();
-      await until([onResult], () => (results.isTold ? true : undefined), this.#closing.signal);
+      await waitUntil([onResult], () => (results.isTold ? true : undefined), this.#closing.signal);
     } finally {
       stop();
     }

@@ -10,7 +10,8 @@ import { isRefusal, refusalProblem } from '../host/refusal.ts';
 import { linkProblem, type Decision } from '../settle/provider-network.ts';
 import { beginMove, defaultGateways, describeMove, extendMove } from '../plan/underlay/move.ts';
 import { planSteps } from '../plan/underlay/steps.ts';
-import type { NetworkReport, NicFacts, NicMove, NicsByName } from '../model/underlay.ts';
+import type { NetworkReport, NicMove } from '../model/provider-network.ts';
+import type { Nic, NicsByName } from '../model/nic.ts';
 import type { UnderlayHost } from './underlay-host.ts';
 
 export interface LaneOptions {
@@ -146,7 +147,7 @@ export class NetworkLane {
     return 'again';
   }
 
-  async #rehearse(nics: NicsByName, nic: NicFacts | undefined, problem: Problem | undefined): Promise<Verdict> {
+  async #rehearse(nics: NicsByName, nic: Nic | undefined, problem: Problem | undefined): Promise<Verdict> {
     const silent = { isReady: false, nic: undefined, problem };
     if (problem !== undefined || nic === undefined)
       return { ...silent, plan: `would do nothing, because ${problem?.message ?? 'there is no such interface'}` };
@@ -155,7 +156,7 @@ export class NetworkLane {
   }
 
   /** What works over the interface now: only that can be lost. */
-  async #baseline(nic: NicFacts): Promise<NicMove['checks']> {
+  async #baseline(nic: Nic): Promise<NicMove['checks']> {
     const { host } = this.#options;
     const signal = this.#within(baselineTimeoutMs);
     const gateways = defaultGateways(nic);

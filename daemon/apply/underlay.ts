@@ -13,7 +13,8 @@ import { parseMove } from '../ovs/nic-move.ts';
 import { decide, type Decision } from '../settle/provider-network.ts';
 import { mappingsOwner, planMappings } from '../plan/underlay/rows.ts';
 import { planTunnelNetwork, tunnelNetwork } from '../settle/tunnel-network.ts';
-import type { NetworkReport, NicMove, NicsByName, ProviderNetworkFacts, TunnelFacts } from '../model/underlay.ts';
+import type { NetworkReport, NicMove, ProviderNetwork, TunnelAddress } from '../model/provider-network.ts';
+import type { NicsByName } from '../model/nic.ts';
 import type { UnderlayHost } from './underlay-host.ts';
 import { NetworkLane } from './underlay-network.ts';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -22,9 +23,9 @@ const nowhere = { datapathType: 'system', holder: undefined, isOnBridge: false }
 const laneMs = 20;
 
 export interface UnderlayFacts {
-  readonly networks: readonly ProviderNetworkFacts[];
+  readonly networks: readonly ProviderNetwork[];
   readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
-  readonly tunnel: () => TunnelFacts;
+  readonly tunnel: () => TunnelAddress;
 }
 
 export interface UnderlayOptions {
@@ -173,7 +174,7 @@ export class Underlay {
   }
 
   /** Those of Kubernetes, and that of the daemon where tunnels need it. */
-  #networks(): readonly ProviderNetworkFacts[] {
+  #networks(): readonly ProviderNetwork[] {
     if (this.#facts === undefined) return [];
     const { networks, node, tunnel } = this.#facts;
     const own = planTunnelNetwork({ ...tunnel(), networks, node, move: this.#moves().get(tunnelNetwork) });

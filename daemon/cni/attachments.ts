@@ -11,10 +11,13 @@ import { hasNetns, type Netns } from '../host/netns.ts';
 import type { PodLinks } from '../host/pod-links.ts';
 import type { SandboxPorts } from '../apply/sandbox-ports.ts';
 import { isGarbage } from '../plan/garbage.ts';
-import { hostInterfaceNames, planPodInterface, type PodInterface } from '../plan/pod-interface.ts';
+import { hostInterfaceNames, type PodInterface } from '../model/pod-interface.ts';
+import { planPodInterface } from '../plan/pod-interface.ts';
 import type { PortWishes } from '../plan/sandbox.ts';
-import type { PodFacts, Sandbox, SubnetFacts } from '../model/facts.ts';
-import type { Preparations } from '../ovs/pending-ports.ts';
+import type { Pod } from '../model/pod.ts';
+import type { Sandbox } from '../model/sandbox.ts';
+import type { Subnet } from '../model/subnet.ts';
+import type { PendingPorts } from '../ovs/pending-ports.ts';
 import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
 import { AddsUnderWay } from './pending-adds.ts';
 import { checkAttachment } from './check.ts';
@@ -28,8 +31,8 @@ import type { Attachment } from './result.ts';
 import type { UnderlayPods } from './underlay.ts';
 
 export interface AttachmentsOptions {
-  readonly pods: Pick<Reflector<PodFacts>, 'get' | 'subscribe'>;
-  readonly subnetOf: (name: string) => SubnetFacts | undefined;
+  readonly pods: Pick<Reflector<Pod>, 'get' | 'subscribe'>;
+  readonly subnetOf: (name: string) => Subnet | undefined;
   readonly links: PodLinks;
   readonly ports: SandboxPorts;
   readonly sandboxes: Sandboxes;
@@ -39,7 +42,7 @@ export interface AttachmentsOptions {
   readonly wishesOf: (sandbox: Sandbox) => PortWishes;
   readonly underlay: UnderlayPods;
   /** Where ADDs tell that their ports are about to come. */
-  readonly preparations: Preparations;
+  readonly pendingPorts: PendingPorts;
   readonly nodeMtu: number;
   readonly isUserspaceDatapath: boolean;
   /** Folder of ovn-controller's control socket, for hints. */
@@ -288,14 +291,14 @@ export class Attachments {
   }
 
   async #connect(
-    { link, sandbox, subnet }: { link: PodInterface; sandbox: Sandbox; subnet: SubnetFacts | undefined },
+    { link, sandbox, subnet }: { link: PodInterface; sandbox: Sandbox; subnet: Subnet | undefined },
     netns: Netns,
     signal: AbortSignal,
     undo: () => Promise<void>,
   ): Promise<Attachment> {
-    const { links, ports, preparations, sandboxes, underlay, wishesOf, controllerSockets } = this.#options;
+    const { links, ports, pendingPorts, sandboxes, underlay, wishesOf, controllerSockets } = this.#options;
     const { untilGuarded, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
-    const host = await preparations.run(async () => {
+    const host = await pendingPorts.run(async () => {
       const made = await links.create(link, netns);
       sandboxes.add(sandbox);
       ports.add(sandbox, wishesOf(sandbox));

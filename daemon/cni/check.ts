@@ -3,7 +3,7 @@ import type { Netns } from '../host/netns.ts';
 import type { PodLinks } from '../host/pod-links.ts';
 import type { SandboxPorts } from '../apply/sandbox-ports.ts';
 import { findAttachmentFault } from '../plan/attachment-check.ts';
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import type { PreviousResult } from './configuration.ts';
 import { CniError, errorCode } from './error.ts';
 

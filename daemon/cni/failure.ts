@@ -3,7 +3,7 @@ import { LinkExists } from '../host/pod-links.ts';
 import { isOwnNetns, NetnsError, openNetns, type Netns } from '../host/netns.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { PortRefused, type PortStage } from '../apply/sandbox-ports.ts';
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import { CniError, errorCode } from './error.ts';
 
 const netnsCode = {

@@ -7,7 +7,7 @@ import { CniError } from './error.ts';
 import type { PodLinks } from '../host/pod-links.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { SandboxPorts } from '../apply/sandbox-ports.ts';
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
 
 export interface LostInterfacesOptions {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ReflectorChange } from '../../lib/kube/types.ts';
-import type { Attachable, InterfaceFacts, PodFacts } from '../model/facts.ts';
+import type { InterfaceNetwork } from '../model/address.ts';
+import type { InterfaceAnnotations, Pod } from '../model/pod.ts';
 import { CniError } from './error.ts';
 import { untilAddressed } from './pod-address.ts';
 
-const network: Attachable = {
+const network: InterfaceNetwork = {
   mac: '02:00:00:00:00:01',
   addresses: [{ ip: '10.16.0.5', prefix: 16, gateway: '10.16.0.1' }],
   networks: ['10.16.0.0/16'],
@@ -13,12 +14,12 @@ const network: Attachable = {
 };
 const request = { podNamespace: 'default', podName: 'web', podUid: 'u1', provider: 'ovn', ifname: 'eth0' };
 
-function interfaceOf(provider: string, changes: Partial<InterfaceFacts>): InterfaceFacts {
+function interfaceOf(provider: string, changes: Partial<InterfaceAnnotations>): InterfaceAnnotations {
   const nothing = { network: undefined, hasDefaultRoute: undefined, routes: [], netem: {}, isMirrored: false };
   return { provider, ...nothing, ...changes };
 }
 
-function podOf({ network: of, ...changes }: Partial<PodFacts & Pick<InterfaceFacts, 'network'>>): PodFacts {
+function podOf({ network: of, ...changes }: Partial<Pod & Pick<InterfaceAnnotations, 'network'>>): Pod {
   const interfaces = new Map([['ovn', interfaceOf('ovn', { network: of })]]);
   const pod = {
     namespace: 'default',
@@ -26,23 +27,23 @@ function podOf({ network: of, ...changes }: Partial<PodFacts & Pick<InterfaceFac
     uid: 'u1',
     staticUid: undefined,
     portOwner: 'web.default',
-    told: undefined,
+    addressCondition: undefined,
     problems: [],
   };
   return { ...pod, interfaces, ...changes };
 }
 
 /** A reflector of one pod. */
-function fakePods(first?: PodFacts) {
+function fakePods(first?: Pod) {
   let current = first;
-  const listeners = new Set<(change: ReflectorChange<PodFacts>) => void>();
+  const listeners = new Set<(change: ReflectorChange<Pod>) => void>();
   return {
     get: () => current,
-    subscribe: (listener: (change: ReflectorChange<PodFacts>) => void) => {
+    subscribe: (listener: (change: ReflectorChange<Pod>) => void) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
-    set: (after: PodFacts) => {
+    set: (after: Pod) => {
       const change = { key: 'default/web', before: current, after };
       current = after;
       for (const listener of listeners) listener(change);
@@ -65,15 +66,19 @@ test('an address that is there is taken at once, one that comes later when it co
 
 const taken = { status: 'False', reason: 'AddressConflict', message: 'address 10.16.0.5 is used by db.default' };
 
-const late: readonly [what: string, pod: PodFacts | undefined, details: RegExp][] = [
+const late: readonly [what: string, pod: Pod | undefined, details: RegExp][] = [
   ['no such pod', undefined, /knows no pod of that name/],
   ['a pod of that name with another uid', podOf({ uid: 'u2', network }), /uid u2 now, the request is for u1/],
   ['annotations that make no sense', podOf({ network: 'annotation x is wrong' }), /annotation x is wrong/],
   ['the controller has not answered', podOf({}), /controller has said nothing of the pod yet/],
-  ['an address that may come free', podOf({ told: taken }), /refused the address: AddressConflict: .* db\.default/],
+  [
+    'an address that may come free',
+    podOf({ addressCondition: taken }),
+    /refused the address: AddressConflict: .* db\.default/,
+  ],
   [
     'annotations that are not those which the controller wrote',
-    podOf({ told: { status: 'True', reason: 'Allocated', message: 'ovn/x' } }),
+    podOf({ addressCondition: { status: 'True', reason: 'Allocated', message: 'ovn/x' } }),
     /ovn\.kubernetes\.io\/ip_address are not those that isthmus-controller wrote/,
   ],
 ];
@@ -121,17 +126,17 @@ test('a static pod goes by the uid that its kubelet gave it, or by that of its m
 
 test('wrong annotations of the pod itself are told at once', async () => {
   const { signal } = new AbortController();
-  const told = { status: 'False', reason: 'InvalidAddress', message: 'annotation x is wrong' };
-  const refused = (pod: PodFacts, message: RegExp): Promise<void> =>
+  const addressCondition = { status: 'False', reason: 'InvalidAddress', message: 'annotation x is wrong' };
+  const refused = (pod: Pod, message: RegExp): Promise<void> =>
     assert.rejects(untilAddressed(fakePods(pod), request, signal), (error) => {
       assert.ok(error instanceof CniError);
       assert.equal(error.code, 103);
       assert.match(error.message, message);
       return true;
     });
-  await refused(podOf({ told }), /default\/web gets no address: InvalidAddress: annotation x is wrong/);
+  await refused(podOf({ addressCondition }), /default\/web gets no address: InvalidAddress: annotation x is wrong/);
   const routes = { code: 'InvalidAnnotation', message: 'annotation routes is wrong' };
   await refused(podOf({ interfaces: new Map([['ovn', interfaceOf('ovn', { network, routes })]]) }), /routes is wrong/);
-  const allocated = await untilAddressed(fakePods(podOf({ network, told })), request, signal);
+  const allocated = await untilAddressed(fakePods(podOf({ network, addressCondition })), request, signal);
   assert.equal(allocated.network, network, 'what is wrong does not concern this interface');
 });

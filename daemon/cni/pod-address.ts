@@ -1,17 +1,17 @@
 /** Waits until the controller has given a pod's interface its address; says why when it does not come. */
 import { annotation, defaultProvider, interfaceAnnotation } from '../../lib/api/names.ts';
-import { addressCondition, permanentRefusals } from '../../lib/api/pod-addresses.ts';
-import type { PodCondition } from '../../lib/api/pod-addresses.ts';
+import { addressCondition, permanentRefusals, type PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Reflector } from '../../lib/kube/types.ts';
-import type { Attachable, InterfaceFacts, PodFacts, Route } from '../model/facts.ts';
-import { until } from '../../lib/run/wait-until.ts';
+import type { InterfaceNetwork, Route } from '../model/address.ts';
+import type { InterfaceAnnotations, Pod } from '../model/pod.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
 import { CniError, errorCode } from './error.ts';
 import type { AddRequest } from './request.ts';
 
 export interface AddressedPod {
-  readonly pod: PodFacts;
-  readonly facts: InterfaceFacts;
-  readonly network: Attachable;
+  readonly pod: Pod;
+  readonly facts: InterfaceAnnotations;
+  readonly network: InterfaceNetwork;
   readonly routes: readonly Route[];
 }
 
@@ -22,14 +22,14 @@ type Asked = Pick<AddRequest, 'podNamespace' | 'podName' | 'podUid' | 'provider'
  * an address, with the cause that is known
  */
 export async function untilAddressed(
-  pods: Pick<Reflector<PodFacts>, 'get' | 'subscribe'>,
+  pods: Pick<Reflector<Pod>, 'get' | 'subscribe'>,
   request: Asked,
   signal: AbortSignal,
 ): Promise<AddressedPod> {
   const key = `${request.podNamespace}/${request.podName}`;
   const onChange = (check: () => void): (() => void) => pods.subscribe((change) => change.key === key && check());
   try {
-    return await until([onChange], () => addressed(pods.get(key), request), signal);
+    return await waitUntil([onChange], () => addressed(pods.get(key), request), signal);
   } catch (error) {
     if (!signal.aborted || error !== signal.reason) throw error;
     throw new CniError(
@@ -41,14 +41,14 @@ export async function untilAddressed(
 }
 
 /** For an interface that has been attached. @throws CniError 11 or 103 where the pod is gone or its address, too */
-export function addressedNow(pods: Pick<Reflector<PodFacts>, 'get'>, request: Asked): AddressedPod {
+export function addressedNow(pods: Pick<Reflector<Pod>, 'get'>, request: Asked): AddressedPod {
   const pod = pods.get(`${request.podNamespace}/${request.podName}`);
   const found = addressed(pod, request);
   if (found !== undefined) return found;
   throw new CniError(errorCode.tryAgainLater, `${describe(request)} has no address any more`, explain(pod, request));
 }
 
-function addressed(pod: PodFacts | undefined, request: Asked): AddressedPod | undefined {
+function addressed(pod: Pod | undefined, request: Asked): AddressedPod | undefined {
   if (pod === undefined || !isAsked(pod, request)) return undefined;
   const facts = factsOf(pod, request);
   const network = facts?.network;
@@ -62,7 +62,7 @@ function addressed(pod: PodFacts | undefined, request: Asked): AddressedPod | un
 }
 
 /** Where a network is attached more than once, each interface has annotations of its own. */
-function factsOf({ interfaces }: PodFacts, { provider, ifname }: Asked): InterfaceFacts | undefined {
+function factsOf({ interfaces }: Pod, { provider, ifname }: Asked): InterfaceAnnotations | undefined {
   const own = interfaces.get(`${provider}.${ifname}`);
   return own?.network === undefined ? interfaces.get(provider) : own;
 }
@@ -72,19 +72,19 @@ function describe({ podNamespace, podName, provider, ifname }: Asked): string {
   return provider === defaultProvider ? pod : `${pod}: interface ${ifname} of network ${provider}`;
 }
 
-function isAsked({ uid, staticUid }: PodFacts, { podUid }: Asked): boolean {
+function isAsked({ uid, staticUid }: Pod, { podUid }: Asked): boolean {
   return podUid === undefined || podUid === uid || podUid === staticUid;
 }
 
-function refusalOf({ told }: PodFacts): PodCondition | undefined {
-  return told?.status === 'False' ? told : undefined;
+function refusalOf({ addressCondition: condition }: Pod): PodCondition | undefined {
+  return condition?.status === 'False' ? condition : undefined;
 }
 
 function textOf({ reason, message }: PodCondition): string {
   return `${reason}: ${message}`;
 }
 
-function explain(pod: PodFacts | undefined, request: Asked): string {
+function explain(pod: Pod | undefined, request: Asked): string {
   if (pod === undefined) return 'the API server knows no pod of that name on this node';
   if (!isAsked(pod, request))
     return `the pod of that name has uid ${pod.staticUid ?? pod.uid} now, the request is for ${request.podUid}: its pod was deleted`;
@@ -93,7 +93,7 @@ function explain(pod: PodFacts | undefined, request: Asked): string {
   const network = factsOf(pod, request)?.network;
   if (typeof network === 'string') return network;
   const look = `see "kubectl describe pod -n ${pod.namespace} ${pod.name}" and the log of isthmus-controller`;
-  if (pod.told === undefined)
+  if (pod.addressCondition === undefined)
     return `isthmus-controller has said nothing of the pod yet, no condition ${addressCondition} is in its status; ${look}`;
   const name = interfaceAnnotation(request.provider, annotation.ipAddress);
   return `annotations such as ${name} are not those that isthmus-controller wrote, or it gave the pod no such interface; ${look}`;

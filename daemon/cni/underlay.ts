@@ -5,10 +5,10 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import { integrationBridge, localnetPortName } from '../../lib/api/names.ts';
 import { untilPort } from '../ovs/bridges.ts';
-import type { PodInterface } from '../plan/pod-interface.ts';
-import type { SubnetFacts, UnderlayPlace } from '../model/facts.ts';
-import type { NetworkReport } from '../model/underlay.ts';
-import { until, type Subscribe } from '../../lib/run/wait-until.ts';
+import type { PodInterface } from '../model/pod-interface.ts';
+import type { Subnet, UnderlayPlace } from '../model/subnet.ts';
+import type { NetworkReport } from '../model/provider-network.ts';
+import { waitUntil, type Subscribe } from '../../lib/run/wait-until.ts';
 import { CniError, errorCode } from './error.ts';
 import { isTimeout } from './failure.ts';
 
@@ -35,7 +35,7 @@ export class UnderlayPods {
   }
 
   /** MTU of the node's interface in the network, in bytes; undefined for other subnets. @throws CniError 11 while the network is not ready here */
-  async untilReady(subnet: SubnetFacts | undefined, signal: AbortSignal): Promise<number | undefined> {
+  async untilReady(subnet: Subnet | undefined, signal: AbortSignal): Promise<number | undefined> {
     const network = subnet?.underlay?.provider;
     if (subnet === undefined || network === undefined) return undefined;
     const refuse = (why: string): CniError =>
@@ -50,7 +50,7 @@ export class UnderlayPods {
     };
     const deadline = AbortSignal.timeout(readyTimeoutMs);
     try {
-      return await until([this.#options.subscribe], probe, AbortSignal.any([signal, deadline]));
+      return await waitUntil([this.#options.subscribe], probe, AbortSignal.any([signal, deadline]));
     } catch (error) {
       if (error !== deadline.reason) throw error;
       throw refuse(
@@ -60,7 +60,7 @@ export class UnderlayPods {
   }
 
   /** Resolves when ovn-controller has connected the two bridges. @throws CniError 11 where the signal's time is over before, else its reason */
-  async untilConnected(subnet: SubnetFacts, signal: AbortSignal): Promise<void> {
+  async untilConnected(subnet: Subnet, signal: AbortSignal): Promise<void> {
     const localnet = localnetPortName(subnet.name);
     const patch = `patch-${localnet}-to-${integrationBridge}`;
     try {
@@ -79,7 +79,7 @@ export class UnderlayPods {
    * Before the pod is there, because OVN announces it at once, and lets pods ask in their own name only.
    * @throws CniError 11 where another host answers
    */
-  async refuseConflict(subnet: SubnetFacts | undefined, { addresses, mac: own }: PodInterface): Promise<void> {
+  async refuseConflict(subnet: Subnet | undefined, { addresses, mac: own }: PodInterface): Promise<void> {
     const underlay = subnet?.underlay;
     if (subnet === undefined || underlay === undefined) return;
     const signal = AbortSignal.timeout(conflictTimeoutMs);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { LearnedRoute } from '../plan/learned-routes.ts';
+import type { LearnedRoute } from '../model/bgp-node-state.ts';
 import { bgpProtocol, type MultipathRoute } from '../../lib/netlink/multipath.ts';
 import { KernelLearnedRoutes, learnedMetric } from './learned-routes.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';

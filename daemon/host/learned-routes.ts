@@ -2,7 +2,7 @@
  * The kernel's routes for prefixes learned by BGP, made those that are wanted. A target of its own, so that what a router
  * withdraws is gone at once and waits for no ruleset. Ours are told from those of routing daemons by protocol and metric.
  */
-import type { LearnedHop, LearnedRoute } from '../plan/learned-routes.ts';
+import type { LearnedHop, LearnedRoute } from '../model/bgp-node-state.ts';
 import { cidrContains, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { bgpProtocol, mainTable, type MultipathRoute, type PathHop } from '../../lib/netlink/multipath.ts';

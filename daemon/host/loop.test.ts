@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
-import { planHostNetwork, type HostNetwork } from '../plan/host-network.ts';
+import { planHostNetwork } from '../plan/host-network.ts';
+import type { HostNetwork } from '../model/host-network.ts';
 import { HostLoop } from './loop.ts';
 import type { HostProblem } from './target.ts';
 

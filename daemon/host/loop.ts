@@ -1,31 +1,31 @@
 /**
- * Keeps the host as wanted: applies when the wanted network changes, when the kernel reports a change of its own
- * (ovs-vswitchd restarted and ovn0 is a new device without addresses), and again after a while where something was
- * refused. Several reasons while one application runs lead to one more.
+ * Keeps a part of the host as wanted. It applies the wanted value when that changes, when the kernel reports a change (after a restart
+ * of ovs-vswitchd, ovn0 is a new device without addresses), and again after a while if something was refused. All reasons that
+ * come up while it applies lead to one more application.
  */
-import { isWish, type HostProblem, type HostTarget } from './target.ts';
+import { isOfRequest, type HostProblem, type HostTarget } from './target.ts';
 
 export interface HostLoopOptions<W> {
   readonly host: HostTarget<W>;
-  /** Subscribes to changes in the kernel; returns how to stop. */
+  /** Subscribes to changes in the kernel; returns a function that unsubscribes. */
   readonly watch: (onChange: () => void) => () => void;
 }
 
-/** Gathers a burst of kernel messages, of which our own changes cause some too. */
+/** Joins a burst of kernel messages into one application; our own changes cause some of them. */
 const gatherMs = 50;
 const retryMs = 2000;
-/** A wish is refused until somebody changes it or the node's own network. */
-const wishRetryMs = 30_000;
+/** A refused request of a subnet or router stays refused until it or the network of the node changes. */
+const requestRetryMs = 30_000;
 
 export class HostLoop<W> {
   readonly #options: HostLoopOptions<W>;
   readonly #stopWatching: () => void;
   #wanted: W | undefined;
   #timer: NodeJS.Timeout | undefined;
-  /** When the timer fires; an earlier reason replaces it. */
+  /** Time at which the timer fires; an earlier reason replaces it. */
   #dueMs = 0;
   #isRunning = false;
-  /** In how long there is to be another application, asked for while one runs. */
+  /** Delay of the next application, requested while one runs. */
   #nextMs: number | undefined;
   #problems: readonly HostProblem[] | undefined;
   readonly #listeners = new Set<() => void>();
@@ -35,7 +35,7 @@ export class HostLoop<W> {
     this.#stopWatching = options.watch(() => this.#schedule(gatherMs));
   }
 
-  /** Of the last application; undefined before the first. */
+  /** Problems of the last application; undefined before the first. */
   get problems(): readonly HostProblem[] | undefined {
     return this.#problems;
   }
@@ -75,7 +75,7 @@ export class HostLoop<W> {
     this.#isRunning = false;
     for (const listener of this.#listeners) listener();
     if (this.#nextMs !== undefined) this.#schedule(this.#nextMs);
-    else if (!this.#problems.every(isWish)) this.#schedule(retryMs);
-    else if (this.#problems.length > 0) this.#schedule(wishRetryMs);
+    else if (!this.#problems.every(isOfRequest)) this.#schedule(retryMs);
+    else if (this.#problems.length > 0) this.#schedule(requestRetryMs);
   }
 }

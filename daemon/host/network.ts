@@ -1,6 +1,6 @@
 /** The kernel's side of HostTarget: compares what is wanted with what it reports, and changes the difference. */
 import type { Link } from '../../lib/netlink/link.ts';
-import type { HostLink, HostNetwork } from '../plan/host-network.ts';
+import type { HostLink, HostNetwork } from '../model/host-network.ts';
 import { AddressRoutes } from './address-routes.ts';
 import { NftTable } from './nft.ts';
 import { OwnRoutes } from './own-routes.ts';
@@ -10,22 +10,12 @@ import { mainTable, type Address, type PlacedRoute } from './rtnetlink-codec.ts'
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 import { forwarding6, getSysctl, hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
-import { type HostProblem, type HostTarget, linkMissing } from './target.ts';
+import { type Attempt, type HostProblem, type HostTarget, linkMissing } from './target.ts';
 
 /** rtm_protocol of our routes and rules: how they are told from those of the administrator and of routing daemons. */
 export const routeProtocol = 155;
 /** RTPROT_RA */
 const routerAdvertised = 9;
-
-/** Whose wish a change is, and what its user can do when the kernel refuses it. */
-export interface Wish {
-  /** Undefined: the node's own. */
-  readonly subnet?: string;
-  readonly advice: string;
-}
-
-/** Runs one change; what is refused becomes a problem. */
-export type Attempt = (code: string, work: () => Promise<void>, wish?: Wish) => Promise<void>;
 
 export class KernelHost implements HostTarget<HostNetwork> {
   readonly #netlink: Rtnetlink;
@@ -52,18 +42,18 @@ export class KernelHost implements HostTarget<HostNetwork> {
 
   async set(wanted: HostNetwork): Promise<readonly HostProblem[]> {
     const problems: HostProblem[] = [];
-    const attempt: Attempt = async (code, work, wish) => {
+    const attempt: Attempt = async (code, work, requester) => {
       try {
         await work();
       } catch (error) {
         if (!(error instanceof NetlinkError || error instanceof ProgramError || isSystemError(error))) throw error;
         problems.push(
-          wish === undefined
+          requester === undefined
             ? { code, message: error.message }
             : {
                 code,
-                message: `${error.message}; ${wish.advice}`,
-                ...(wish.subnet === undefined ? {} : { subnet: wish.subnet }),
+                message: `${error.message}; ${requester.advice}`,
+                ...(requester.subnet === undefined ? {} : { subnet: requester.subnet }),
               },
         );
       }
@@ -144,7 +134,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
     const tableRoutes = wanted.tableRoutes.map(({ destination, gateway, table, subnet }) => {
       const advice = `the next hop ${gateway} of spec.externalEgressGateway must be a neighbour of this node, and table ${table} must have no other default route`;
       const route = { destination, gateway, source: undefined, index: undefined, table };
-      return { route, code: 'EgressGatewayRefused', wish: { subnet, advice } };
+      return { route, code: 'EgressGatewayRefused', requester: { subnet, advice } };
     });
     await this.#routes.set([...routes, ...tableRoutes], present, attempt);
     const placed = wanted.tableRoutes.length === 0 ? [] : await this.#netlink.placedRoutes();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NicAddress, NicRoute } from '../model/underlay.ts';
+import type { NicAddress, NicRoute } from '../model/nic.ts';
 import { encodeNicAddress, encodeNicRoute, readNicAddress, readNicRoute } from './nic-codec.ts';
 
 const addresses: readonly NicAddress[] = [

@@ -2,7 +2,7 @@
 import { formatIp } from '../../lib/net/ip.ts';
 import { readLink } from '../../lib/netlink/link.ts';
 import * as wire from '../../lib/netlink/message.ts';
-import type { NicAddress, NicRoute } from '../model/underlay.ts';
+import type { NicAddress, NicRoute } from '../model/nic.ts';
 import { familyOf } from './rtnetlink-codec.ts';
 
 const IFLA = { LINK: 5, MASTER: 10, LINKINFO: 18, INFO_KIND: 1, INFO_DATA: 2, VLAN_ID: 1 } as const;

@@ -6,8 +6,7 @@ import * as wire from '../../lib/netlink/message.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';
 import { exchange, NetlinkError, openSocket, type NetlinkSocket } from '../../lib/netlink/socket.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import type { NicStep } from '../plan/underlay/steps.ts';
-import type { NicAddress, NicFacts, NicRoute, NicsByName } from '../model/underlay.ts';
+import type { NicStep, NicAddress, Nic, NicRoute, NicsByName } from '../model/nic.ts';
 import { finishChecksums } from './ethtool.ts';
 import {
   encodeNicAddress,
@@ -122,7 +121,7 @@ function nicOf(
   names: ReadonlyMap<number, string>,
   addresses: readonly NicAddress[],
   routes: readonly ReadRoute[],
-): NicFacts {
+): Nic {
   const { master, parent, vlanId, ...rest } = link;
   const isMadeByKernel = ({ protocol, destination }: NicRoute): boolean =>
     protocol === RTPROT_KERNEL && addresses.some((address) => networkOf(address) === destination);

@@ -1,27 +1,28 @@
 /**
- * Routes of ours in the kernel, made those that are wanted. Ours have a protocol of their own; what else has it, of whatever type,
- * metric and next hops, goes. A route of somebody else to the same place stays and is told, unless it took the place of one
- * that this process had there.
+ * Makes our routes in the kernel agree with the wanted ones. Our routes have a protocol number of their own, so any other route with that
+ * number is removed, whatever its type, metric and next hops. A foreign route to the same destination stays and becomes a problem,
+ * unless it replaced a route that this process had put there.
  */
-import type { Attempt, Wish } from './network.ts';
+
 import type { PlacedRoute, Route } from './rtnetlink-codec.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
+import type { Attempt, Requester } from './target.ts';
 
 export interface WantedRoute {
   readonly route: Omit<Route, 'protocol' | 'metric'>;
-  /** Of the problem where the kernel refuses it. */
+  /** Code of the problem if the kernel refuses the route. */
   readonly code: string;
-  readonly wish?: Wish;
+  readonly requester?: Requester;
 }
 
 const advice = 'look at "ip route" for a route of somebody else to the same network';
-/** What the kernel takes for an IPv6 route without a metric (IP6_RT_PRIO_USER); IPv4 has 0. */
-const usualMetric = { v4: 0, v6: 1024 } as const;
+/** The kernel's default metric: IP6_RT_PRIO_USER for IPv6, 0 for IPv4. */
+const defaultMetric = { v4: 0, v6: 1024 } as const;
 
 export class OwnRoutes {
   readonly #netlink: Pick<Rtnetlink, 'setRoute' | 'deleteRoute'>;
   readonly #protocol: number;
-  /** Keys of the routes that are in place by the last application. */
+  /** Keys of the routes that the last application left in place. */
   #placed: ReadonlySet<string> = new Set();
   #destinations: ReadonlySet<string> = new Set();
 
@@ -30,7 +31,7 @@ export class OwnRoutes {
     this.#protocol = protocol;
   }
 
-  /** Whether a route to there is wanted in that table, for which another one may be in the way. */
+  /** Whether a route to this destination is wanted in that table, so that a foreign one may be in its way. */
   isWanted({ table, destination }: Pick<Route, 'table' | 'destination'>): boolean {
     return this.#destinations.has(`${table} ${destination}`);
   }
@@ -44,8 +45,8 @@ export class OwnRoutes {
       else ours.set(keyOf(route), route);
     }
     const placed = new Set<string>();
-    for (const { route: wish, code, wish: owner = { advice } } of wanted) {
-      const route = { ...wish, metric: metricOf(wish), protocol: this.#protocol };
+    for (const { route: place, code, requester = { advice } } of wanted) {
+      const route = { ...place, metric: metricOf(place), protocol: this.#protocol };
       const key = keyOf(route);
       const before = ours.get(key);
       ours.delete(key);
@@ -54,11 +55,11 @@ export class OwnRoutes {
         continue;
       }
       const isReplacing = before !== undefined || this.#placed.has(key);
-      const place = async (): Promise<void> => {
+      const setRoute = async (): Promise<void> => {
         await this.#netlink.setRoute(route, isReplacing);
         placed.add(key);
       };
-      await attempt(code, place, owner);
+      await attempt(code, setRoute, requester);
     }
     this.#placed = placed;
     for (const route of [...ours.values(), ...stale])
@@ -67,7 +68,7 @@ export class OwnRoutes {
 }
 
 function metricOf({ destination }: Pick<Route, 'destination'>): number {
-  return destination.includes(':') ? usualMetric.v6 : usualMetric.v4;
+  return destination.includes(':') ? defaultMetric.v6 : defaultMetric.v4;
 }
 
 function keyOf({ table, destination, metric = 0 }: Pick<Route, 'table' | 'destination' | 'metric'>): string {

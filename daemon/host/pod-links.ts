@@ -3,8 +3,7 @@
  * `configure` the pod's.
  */
 import type { Link } from '../../lib/netlink/link.ts';
-import type { SeenPodLink } from '../plan/attachment-check.ts';
-import { isHostInterfaceName, type PodInterface } from '../plan/pod-interface.ts';
+import { type SeenPodLink, isHostInterfaceName, type PodInterface } from '../model/pod-interface.ts';
 import { disableTransmitChecksum } from './ethtool.ts';
 import type { Netns } from './netns.ts';
 import { routeProtocol } from './network.ts';

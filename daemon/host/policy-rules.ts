@@ -1,8 +1,8 @@
-/** Routing rules of ours in the kernel, made those that are wanted. */
-import type { HostRule } from '../plan/policy-routing.ts';
-import type { Attempt } from './network.ts';
+/** Makes our routing rules in the kernel agree with the wanted ones. */
+import type { HostRule } from '../model/host-network.ts';
 import type { Rule } from './rtnetlink-codec.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
+import type { Attempt } from './target.ts';
 
 export async function setRules(
   netlink: Pick<Rtnetlink, 'rules' | 'addRule' | 'deleteRule'>,
@@ -15,10 +15,10 @@ export async function setRules(
   );
   for (const rule of wanted) {
     if (present.delete(keyOf(rule))) continue;
-    const { subnet, ...wish } = rule;
+    const { subnet, ...wantedRule } = rule;
     const advice = 'look at "ip rule" for the same rule of somebody else';
-    const owner = subnet === undefined ? undefined : { subnet, advice };
-    await attempt('RuleRefused', () => netlink.addRule({ ...wish, protocol }), owner);
+    const requester = subnet === undefined ? undefined : { subnet, advice };
+    await attempt('RuleRefused', () => netlink.addRule({ ...wantedRule, protocol }), requester);
   }
   for (const stale of present.values()) await attempt('RuleRefused', () => netlink.deleteRule(stale));
 }

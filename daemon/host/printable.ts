@@ -1,7 +1,6 @@
 /** A host network as text, the way an administrator would list it: the state of a host in tests and for debugging. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { HostNetwork } from '../plan/host-network.ts';
-import type { HostRule } from '../plan/policy-routing.ts';
+import type { HostNetwork, HostRule } from '../model/host-network.ts';
 import type { HostTarget } from './target.ts';
 
 export class PrintableHost implements HostTarget<HostNetwork> {

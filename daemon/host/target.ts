@@ -1,25 +1,35 @@
 /**
- * `set` takes the complete wanted value, such as the host network, and makes it so, whatever was there; the same value again changes
- * nothing. Implemented by the kernel (network.ts) and by printable text (printable.ts, for tests).
+ * A target takes the complete wanted value, such as the host network, and makes the host agree with it, whatever was there before;
+ * the same value again changes nothing. The kernel implements it (network.ts), and so does printable text (printable.ts, for tests).
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 
 export interface HostProblem extends Problem {
-  /** Whose wish was refused; undefined where the node itself cannot work as it should. */
+  /** The subnet that asked for what was refused; undefined if the node itself cannot work as it should. */
   readonly subnet?: string;
-  /** What was learned by BGP and cannot be routed, which is no fault of the node. */
+  /** A prefix learned by BGP that cannot be routed, which is no fault of the node. */
   readonly prefix?: string;
 }
 
 /** Code of the problem that Open vSwitch has not made an interface. */
 export const linkMissing = 'LinkMissing';
 
-/** Whether a problem is one of what somebody wishes, and not of the node itself. */
-export function isWish({ subnet, prefix }: HostProblem): boolean {
+/** Whether a problem concerns the request of a subnet or of a router only, and not the node itself. */
+export function isOfRequest({ subnet, prefix }: HostProblem): boolean {
   return subnet !== undefined || prefix !== undefined;
 }
 
 export interface HostTarget<W> {
-  /** What could not be done, each with its cause; the rest was done. Empty when the host is as wanted. */
+  /** Returns what could not be done, each with its cause; the rest was done. Empty if the host is as wanted. */
   set(wanted: W): Promise<readonly HostProblem[]>;
 }
+
+/** Who asked for a change, and what the user can do if the kernel refuses it. */
+export interface Requester {
+  /** Undefined for changes of the node itself. */
+  readonly subnet?: string;
+  readonly advice: string;
+}
+
+/** Runs one change; a refusal becomes a problem. */
+export type Attempt = (code: string, work: () => Promise<void>, requester?: Requester) => Promise<void>;

@@ -2,9 +2,9 @@
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import { externalId } from '../../lib/api/names.ts';
 import { externalIdOf, ownerIdOf } from '../../lib/ovn/owner.ts';
-import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../plan/underlay/rows.ts';
-import type { LocalBridges } from '../model/underlay.ts';
-import { until } from '../../lib/run/wait-until.ts';
+import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../model/ovs-keys.ts';
+import type { LocalBridges } from '../model/provider-network.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
 import { interfaceError } from './local.ts';
 
 export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges {
@@ -43,5 +43,5 @@ function isNumbered(row: Row): boolean {
 
 /** Resolves with `works`, or with what Open vSwitch says against it. @throws the signal's reason */
 export function untilPort(client: OvsdbClient, name: string, signal: AbortSignal): Promise<string> {
-  return until([(check) => client.subscribe(check)], () => portState(client, name), signal);
+  return waitUntil([(check) => client.subscribe(check)], () => portState(client, name), signal);
 }

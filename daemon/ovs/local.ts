@@ -5,9 +5,8 @@
 import { openOvsdb, type OvsdbClient, type Row, type StateListener } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import { interconnectKey } from '../plan/local-ovs.ts';
-import { asideTable } from '../plan/sandbox.ts';
-import { until } from '../../lib/run/wait-until.ts';
+import { interconnectKey, asideTable } from '../model/ovs-keys.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
 
 /** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
 export async function openLocalOvs(remote: string, signal: AbortSignal, onState?: StateListener): Promise<OvsdbClient> {
@@ -62,7 +61,7 @@ export async function untilTakenUp(
 ): Promise<void> {
   const { asked } = switchConfig(client);
   const isTakenUp = (): true | undefined => (switchConfig(client).done >= asked ? true : undefined);
-  await until([(check) => client.subscribe(check)], isTakenUp, signal);
+  await waitUntil([(check) => client.subscribe(check)], isTakenUp, signal);
 }
 
 /** What Open vSwitch has against an interface; undefined where it has nothing. */

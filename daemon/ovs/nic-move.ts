@@ -1,6 +1,6 @@
 /** The move of an interface as plan/underlay wrote it into the bridge's external_ids. */
 import { z } from 'zod';
-import type { NicMove } from '../model/underlay.ts';
+import type { NicMove } from '../model/provider-network.ts';
 
 const address = z.strictObject({
   address: z.string(),

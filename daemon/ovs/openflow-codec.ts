@@ -3,7 +3,7 @@
  * 1.5 too, so a bridge of OVN never refuses it. Pure.
  */
 import { ipBytes, macBytes } from '../../lib/netlink/message.ts';
-import type { Match } from '../plan/port-guard.ts';
+import type { PacketMatch } from '../model/packet-match.ts';
 
 const version = 6;
 const headerBytes = 8;
@@ -82,7 +82,7 @@ function field(oxmClass: number, number: number, value: Buffer, mask: Buffer = n
 }
 
 /** Fields in the order of their prerequisites. */
-function matchBytes(inPort: number, match: Match): Buffer {
+function matchBytes(inPort: number, match: PacketMatch): Buffer {
   const { ethernetDestination: to, etherType, ipProtocol, ipv4Source, ipv6Source, ipv6Destination } = match;
   const { ipv4Destination, arpSender, udpDestination, icmp4Type, icmp6Type, neighbourTarget } = match;
   const byte = (value: number): Buffer => Buffer.from([value]);
@@ -151,7 +151,7 @@ const priority = 60_000;
 
 export interface Drop {
   readonly inPort: number;
-  readonly match: Match;
+  readonly match: PacketMatch;
   readonly cookie: bigint;
 }
 

@@ -1,11 +1,11 @@
-/** How many pods are just being made ready for the next transaction, so that it can wait for them. */
-import { untilOrLate } from '../../lib/run/wait-until.ts';
+/** Counts the pods whose ports are being prepared for the next transaction, so that it can wait for them. */
+import { waitAtMost } from '../../lib/run/wait-until.ts';
 
-export class Preparations {
+export class PendingPorts {
   readonly #listeners = new Set<() => void>();
   #count = 0;
 
-  /** Counts `work` until it ends; what it wants of the transaction it must have said by then. */
+  /** Counts `work` until it ends; before it ends, it must have set the rows that it wants in the transaction. */
   async run<T>(work: () => Promise<T>): Promise<T> {
     this.#count += 1;
     try {
@@ -16,12 +16,12 @@ export class Preparations {
     }
   }
 
-  /** Resolves when there is none, after `longestMs` at the latest. */
+  /** Resolves when no port is pending, after `longestMs` at the latest. */
   async untilNone(longestMs: number): Promise<void> {
     const subscribe = (check: () => void): (() => void) => {
       this.#listeners.add(check);
       return () => this.#listeners.delete(check);
     };
-    await untilOrLate([subscribe], () => this.#count === 0, longestMs);
+    await waitAtMost([subscribe], () => this.#count === 0, longestMs);
   }
 }

@@ -7,7 +7,7 @@ import { randomInt } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { Match } from '../plan/port-guard.ts';
+import type { PacketMatch } from '../model/packet-match.ts';
 import {
   addDrop,
   askForRemovals,
@@ -25,7 +25,7 @@ import {
 } from './openflow-codec.ts';
 
 /** By numbers of ports in OpenFlow. */
-type Drops = ReadonlyMap<number, readonly Match[]>;
+type Drops = ReadonlyMap<number, readonly PacketMatch[]>;
 
 export interface PortFlowsOptions {
   /** Socket of the bridge. */
@@ -44,9 +44,9 @@ const settingMs = 5_000;
 export class PortFlows {
   readonly #options: PortFlowsOptions;
   readonly #stop = new AbortController();
-  readonly #wanted = new Map<number, readonly Match[]>();
+  readonly #wanted = new Map<number, readonly PacketMatch[]>();
   /** In the bridge, by port: what, and since which bundle. */
-  readonly #there = new Map<number, { readonly drops: readonly Match[]; readonly bundle: number }>();
+  readonly #there = new Map<number, { readonly drops: readonly PacketMatch[]; readonly bundle: number }>();
   readonly #listeners = new Set<() => void>();
   #socket: Socket | undefined;
   /** The bundle under way. */
@@ -188,7 +188,7 @@ export class PortFlows {
 
   /** Ports that are to drop something else, or nothing any more. */
   #difference(): Drops {
-    const drops = new Map<number, readonly Match[]>();
+    const drops = new Map<number, readonly PacketMatch[]>();
     for (const port of this.#there.keys()) if (!this.#wanted.has(port)) drops.set(port, []);
     for (const [port, matches] of this.#wanted) if (!this.isInForce(port)) drops.set(port, matches);
     return drops;

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { OvsdbClient } from 'ovsdb-client';
-import { Preparations } from './pending-ports.ts';
-import { SwitchPace } from './transaction-pacer.ts';
+import { PendingPorts } from './pending-ports.ts';
+import { TransactionPacer } from './transaction-pacer.ts';
 
 /** A database whose counters are set by hand. */
 function bed() {
@@ -16,12 +16,12 @@ function bed() {
       return () => listeners.delete(listener);
     },
   } as unknown as OvsdbClient;
-  const preparations = new Preparations();
+  const pendingPorts = new PendingPorts();
   const set = (change: Partial<typeof row>): void => {
     row = { ...row, ...change };
     for (const listener of listeners) listener();
   };
-  return { pace: new SwitchPace(client, preparations), set, preparations };
+  return { pace: new TransactionPacer(client, pendingPorts), set, pendingPorts };
 }
 
 async function isResolved(promise: Promise<void>): Promise<boolean> {
@@ -52,23 +52,23 @@ test('an ovs-vswitchd that does not run is waited for no longer than 100 ms', as
 });
 
 test('ports that are about to come are waited for, no longer than 100 ms each time', async () => {
-  const { pace, preparations } = bed();
+  const { pace, pendingPorts } = bed();
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const made = [first, second].map(({ promise }) => preparations.run(() => promise));
+  const made = [first, second].map(({ promise }) => pendingPorts.run(() => promise));
   const next = pace.untilTakenUp();
   first.resolve();
   assert.ok(!(await isResolved(next)));
   second.resolve();
   assert.ok(await isResolved(next));
   await Promise.all(made);
-  void preparations.run(() => new Promise(() => undefined));
+  void pendingPorts.run(() => new Promise(() => undefined));
   await pace.untilTakenUp();
 });
 
 test('work that fails is not waited for any longer', async () => {
-  const { pace, preparations } = bed();
+  const { pace, pendingPorts } = bed();
   await assert.rejects(
-    preparations.run(() => Promise.reject(new Error('no'))),
+    pendingPorts.run(() => Promise.reject(new Error('no'))),
     /no/,
   );
   assert.ok(await isResolved(pace.untilTakenUp()));

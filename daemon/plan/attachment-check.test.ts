@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import { findAttachmentFault, type KeptResult, type SeenAttachment } from './attachment-check.ts';
 import { aSandbox } from '../testing-sandbox.ts';
 

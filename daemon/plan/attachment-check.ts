@@ -4,7 +4,8 @@
  */
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
+import type { SeenLink, SeenPodLink } from '../model/pod-interface.ts';
 
 /** A result of ADD as the runtime keeps it, after the last plugin of the chain. */
 export interface KeptResult {
@@ -28,27 +29,6 @@ interface KeptIp {
 interface KeptRoute {
   readonly dst?: string | undefined;
   readonly gw?: string | undefined;
-}
-
-/** One end of the veth pair. */
-export interface SeenLink {
-  readonly index: number;
-  readonly mac: string;
-  readonly mtu: number;
-  readonly isUp: boolean;
-  readonly peer: number | undefined;
-}
-
-export interface SeenPodLink extends SeenLink {
-  readonly addresses: readonly { readonly address: string; readonly prefix: number }[];
-  /** Of the main table of the pod, also those of other interfaces. */
-  readonly routes: readonly SeenRoute[];
-}
-
-export interface SeenRoute {
-  readonly destination: string;
-  readonly gateway: string | undefined;
-  readonly index: number | undefined;
 }
 
 export interface SeenAttachment {

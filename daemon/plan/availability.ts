@@ -1,6 +1,6 @@
 /** What the daemon knows of its node → whether ADD can work now, as CNI's STATUS tells it. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { DownProgram } from '../settle/program-liveness.ts';
+import type { DownProgram } from '../model/program.ts';
 import type { NodeStatus } from './node-status.ts';
 
 /** Why no pod gets a network here. */

@@ -9,10 +9,9 @@ import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp, type Family } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import type { Attachable } from '../model/facts.ts';
-import { forwardingTable, type RemoteRoute } from '../model/forwarding.ts';
-import type { HostRoute } from './host-network.ts';
-import type { HostRule } from './policy-routing.ts';
+import type { InterfaceNetwork } from '../model/address.ts';
+import { forwardingTable, type RemoteRoute } from '../model/interconnect.ts';
+import type { HostRoute, HostRule } from '../model/host-network.ts';
 
 export interface ForwardingInput {
   /** Whether the node has a BgpNodeState. */
@@ -23,7 +22,7 @@ export interface ForwardingInput {
 }
 
 export interface ForwardingFacts extends ForwardingInput {
-  readonly network: Attachable;
+  readonly network: InterfaceNetwork;
   /** What the node routes into the overlay anyway, and the join networks. */
   readonly own: readonly string[];
   /** Of the node's interfaces. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import { isGarbage } from './garbage.ts';
 import { aSandbox } from '../testing-sandbox.ts';
 

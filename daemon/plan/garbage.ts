@@ -1,5 +1,5 @@
 /** Which attachments GC takes away. Pure. */
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 
 export interface Kept {
   /** Name of the network configuration, and the provider that it names. */

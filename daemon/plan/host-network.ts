@@ -5,51 +5,18 @@
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
+import type { Node } from '../model/node.ts';
+import type { Subnet } from '../model/subnet.ts';
 import { planForwarding, type ForwardingInput } from './forwarding.ts';
-import { planPolicyRouting, type HostRule, type TableRoute } from './policy-routing.ts';
+import { planPolicyRouting } from './policy-routing.ts';
+import type { HostLink, HostNetwork, HostRoute } from '../model/host-network.ts';
 import { checkMtu } from './pod-mtu.ts';
 import { planRuleset } from './ruleset.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
-export interface HostLink {
-  /** Made by Open vSwitch; this sets its properties. */
-  readonly name: string;
-  /** Undefined: left as they are. */
-  readonly mac: string | undefined;
-  readonly mtu: number | undefined;
-  /** `100.64.0.2/16`; any other address on the link goes. */
-  readonly addresses: readonly string[];
-  /** Only listened on: it speaks no IPv6 of its own, and its absence keeps nothing else from working. */
-  readonly isMirror: boolean;
-  /** Packets arrive whose senders the node itself would answer by another link. */
-  readonly hasForeignSources: boolean;
-}
-
-export interface HostRoute {
-  readonly destination: string;
-  readonly gateway: string;
-  readonly device: string;
-  /** For packets of the node itself. */
-  readonly source: string | undefined;
-  /** Undefined: the main one. */
-  readonly table: number | undefined;
-}
-
-export interface HostNetwork {
-  readonly links: readonly HostLink[];
-  readonly routes: readonly HostRoute[];
-  readonly tableRoutes: readonly TableRoute[];
-  readonly rules: readonly HostRule[];
-  /** Chains and sets of our nftables table, in nft's own language. */
-  readonly ruleset: string;
-  /** Path below /proc/sys → value. */
-  readonly sysctls: Readonly<Record<string, string>>;
-}
-
 export interface HostInput {
-  readonly node: NodeFacts | undefined;
-  readonly subnets: readonly SubnetFacts[];
+  readonly node: Node | undefined;
+  readonly subnets: readonly Subnet[];
   /** Of ovn0. */
   readonly mtu: number;
   /** Of the node's interfaces. */
@@ -134,14 +101,14 @@ function mirrorLink({ mirrorInterface }: HostInput): readonly HostLink[] {
   ];
 }
 
-function problemsOf(subnet: SubnetFacts, mtu: number, node: string): readonly SubnetProblem[] {
+function problemsOf(subnet: Subnet, mtu: number, node: string): readonly SubnetProblem[] {
   const tooLarge = checkMtu(subnet, mtu, node);
   const problems = tooLarge === undefined ? subnet.problems : [...subnet.problems, tooLarge];
   return problems.map((problem) => ({ ...problem, subnet: subnet.name }));
 }
 
 function routesTo(
-  subnet: SubnetFacts,
+  subnet: Subnet,
   addresses: readonly { readonly ip: string; readonly gateway: string | undefined }[],
 ): readonly HostRoute[] {
   return subnet.networks.flatMap((destination) => {

@@ -9,28 +9,16 @@ import { parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { PrefixCover } from '../../lib/net/prefix-cover.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
-import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
-import type { LearnedEntry, LearnedFacts } from '../model/learned.ts';
+import type { Node } from '../model/node.ts';
+import type { Subnet } from '../model/subnet.ts';
+import type { LearnedEntry, BgpNodeState, LearnedRoute } from '../model/bgp-node-state.ts';
 import { hopKey } from '../settle/withheld-routes.ts';
-
-export interface LearnedHop {
-  readonly address: string;
-  /** Of a link-local address only. */
-  readonly device: string | undefined;
-}
-
-/** A route of the main table. */
-export interface LearnedRoute {
-  readonly destination: string;
-  /** Next hops by preference, the best first; those of one choice share the load. */
-  readonly choices: readonly (readonly LearnedHop[])[];
-}
 
 export interface LearnedInput {
   /** Undefined where the node has no speaker. */
-  readonly learned: LearnedFacts | undefined;
-  readonly node: NodeFacts | undefined;
-  readonly subnets: readonly SubnetFacts[];
+  readonly learned: BgpNodeState | undefined;
+  readonly node: Node | undefined;
+  readonly subnets: readonly Subnet[];
   /** Of the node's interfaces. */
   readonly addresses: readonly string[];
   /** What else of the node and the cluster no router may take. */

@@ -5,9 +5,10 @@
  */
 import { integrationBridge, nodeInterface, nodePortName, vendor } from '../../lib/api/names.ts';
 import type { Desired } from '../../lib/desired/row.ts';
-import type { NodeFacts } from '../model/facts.ts';
+import type { Node } from '../model/node.ts';
 import { planMirror, type MirrorSettings } from './mirror.ts';
 import { portRows } from './port-rows.ts';
+import { interconnectKey } from '../model/ovs-keys.ts';
 
 export interface ChassisSettings extends MirrorSettings {
   readonly nodeName: string;
@@ -30,14 +31,11 @@ export type DesiredByOwner = ReadonlyMap<string, Desired | undefined>;
 
 export const mirrorOwner = 'node/mirror';
 export const nodePortOwner = 'node/ovn0';
-/** In Open_vSwitch's `external_ids`, on gateways between clusters only. */
-export const interconnectKey = 'ovn-is-interconn';
-
 /** `isGateway`: whether traffic to other clusters may pass here. */
 export function planLocalOvs(
   settings: ChassisSettings,
   southbound: Southbound,
-  node: NodeFacts | undefined,
+  node: Node | undefined,
   isGateway: boolean,
 ): DesiredByOwner {
   return new Map([
@@ -114,7 +112,7 @@ export function planLeft(): Desired {
   return { rows: [], contributions: [{ table: 'Open_vSwitch', key: '.', column: 'external_ids', entries }] };
 }
 
-function planNodePort({ nodeName, mtu }: ChassisSettings, node: NodeFacts | undefined): Desired | undefined {
+function planNodePort({ nodeName, mtu }: ChassisSettings, node: Node | undefined): Desired | undefined {
   const network = node?.network;
   if (network === undefined || typeof network === 'string') return undefined;
   const ids = {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NodeFacts } from '../model/facts.ts';
+import type { Node } from '../model/node.ts';
 import { isSameCondition, planNodeStatus, type NodeStatusInput } from './node-status.ts';
 
-const node: NodeFacts = {
+const node: Node = {
   name: 'n1',
   uid: 'u',
   network: { mac: '02:00:00:00:00:01', addresses: [], networks: [], subnet: 'join' },

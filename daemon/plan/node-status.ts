@@ -1,11 +1,12 @@
 /** What the daemon knows of itself → what its Node says: the NetworkUnavailable condition and the chassis name. Pure. */
 import { networkReadyReason } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { NodeCondition, NodeFacts } from '../model/facts.ts';
-import { downProblem, type DownProgram } from '../settle/program-liveness.ts';
+import type { NodeCondition, Node } from '../model/node.ts';
+import { downProblem } from '../settle/program-liveness.ts';
+import type { DownProgram } from '../model/program.ts';
 
 export interface NodeStatusInput {
-  readonly node: NodeFacts;
+  readonly node: Node;
   /**
    * Of the last application of the host network; undefined before the first. Those that are one subnet's do not make
    * the node's network unavailable.

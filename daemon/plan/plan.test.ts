@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { renderHostNetwork } from '../host/printable.ts';
-import type { Sandbox, SubnetFacts } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
+import type { Subnet } from '../model/subnet.ts';
 import { parseBgpNodeState } from '../watch/bgp-node-state.ts';
 import { parseNode } from '../watch/node.ts';
 import { parsePod } from '../watch/pod.ts';
@@ -17,7 +18,8 @@ import type { LifelineFacts } from '../../lib/bgp/lifelines.ts';
 import { planLearnedRoutes } from './learned-routes.ts';
 import { planLocalOvs } from './local-ovs.ts';
 import { planMirror } from './mirror.ts';
-import { hostInterfaceNames, planPodInterface } from './pod-interface.ts';
+import { hostInterfaceNames } from '../model/pod-interface.ts';
+import { planPodInterface } from './pod-interface.ts';
 import { isAbandoned, parseSandbox, planSandbox, wishesOf } from './sandbox.ts';
 import { vouchedFor } from '../testing-pods.ts';
 import { aSandbox } from '../testing-sandbox.ts';
@@ -55,7 +57,7 @@ const settings = {
   isMirroringAll: false,
 };
 
-function planPod(raw: RawObject, subnets: readonly SubnetFacts[], datapath: Case['datapath']): unknown {
+function planPod(raw: RawObject, subnets: readonly Subnet[], datapath: Case['datapath']): unknown {
   // A case that gives a status has another to say than that the controller wrote all this.
   const pod = parsePod(raw['status'] === undefined ? vouchedFor(raw) : raw);
   const interfaces = [...pod.interfaces.values()].map((facts, index) => {
@@ -82,7 +84,7 @@ function planPod(raw: RawObject, subnets: readonly SubnetFacts[], datapath: Case
   });
   return {
     pod: pod.name,
-    told: pod.told?.status === 'True' ? undefined : pod.told,
+    told: pod.addressCondition?.status === 'True' ? undefined : pod.addressCondition,
     problems: pod.problems,
     interfaces,
   };
@@ -90,7 +92,7 @@ function planPod(raw: RawObject, subnets: readonly SubnetFacts[], datapath: Case
 
 function planAll(input: Case): object {
   const node = parseNode(input.node);
-  const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is SubnetFacts => subnet !== undefined);
+  const subnets = input.subnets.map(parseSubnet).filter((subnet): subnet is Subnet => subnet !== undefined);
   const { mtu, mirrorInterface } = settings;
   const { addresses = [], otherNodes = [], bgpNodeState, remoteClusters = [], lifelines = {} } = input;
   const withheld = new Set(input.withheld);

@@ -1,13 +1,13 @@
 /** The MTU of a pod's interface: its subnet's, where tunnels leave so much. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { SubnetFacts } from '../model/facts.ts';
+import type { Subnet } from '../model/subnet.ts';
 
 /**
  * `nodeMtu` is what a tunnel leaves on this node, `nicMtu` that of the interface in the provider network: an underlay
  * subnet's packets go through no tunnel.
  */
 export function podMtu(
-  subnet: Pick<SubnetFacts, 'mtu' | 'isOverlay'> | undefined,
+  subnet: Pick<Subnet, 'mtu' | 'isOverlay'> | undefined,
   nodeMtu: number,
   nicMtu?: number,
 ): number {
@@ -17,7 +17,7 @@ export function podMtu(
 }
 
 /** A larger MTU would let pods send what no tunnel carries: nothing fragments it, connections would hang. */
-export function checkMtu(subnet: SubnetFacts, nodeMtu: number, node: string): Problem | undefined {
+export function checkMtu(subnet: Subnet, nodeMtu: number, node: string): Problem | undefined {
   const given = podMtu(subnet, nodeMtu);
   if (subnet.mtu === undefined || subnet.mtu <= given) return undefined;
   return {

@@ -6,33 +6,11 @@ import { nodeInterface } from '../../lib/api/names.ts';
 import { egressConflict } from '../../lib/desired/egress-tables.ts';
 import { byRight } from '../../lib/desired/rights.ts';
 import type { Family } from '../../lib/net/ip.ts';
-import type { NodeFacts, SubnetFacts } from '../model/facts.ts';
+import type { Node } from '../model/node.ts';
+import type { Subnet } from '../model/subnet.ts';
 import { isGatewayOf } from './subnet-gateway.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
-
-export interface HostRule {
-  readonly priority: number;
-  readonly family: Family;
-  /** Network the packet comes from; undefined: any. */
-  readonly source: string | undefined;
-  /** Interface it arrives on, `lo` for what the node sends itself; undefined: any. */
-  readonly device: string | undefined;
-  /** For the packets that do not match. */
-  readonly isInverted: boolean;
-  readonly action: 'lookup' | 'goto' | 'nop';
-  /** The table to look into, or the priority of the rule to go on with; 0 for `nop`. */
-  readonly target: number;
-  /** Whose wish it is; undefined: the node's own. */
-  readonly subnet: string | undefined;
-}
-
-/** A default route of a table of its own. */
-export interface TableRoute {
-  readonly table: number;
-  readonly destination: string;
-  readonly gateway: string;
-  readonly subnet: string;
-}
+import type { HostRule, TableRoute } from '../model/host-network.ts';
 
 export interface PolicyRouting {
   readonly rules: readonly HostRule[];
@@ -40,10 +18,10 @@ export interface PolicyRouting {
   readonly problems: readonly SubnetProblem[];
 }
 
-const inOrder = byRight<SubnetFacts>(({ egress }) => egress?.right ?? 0);
+const inOrder = byRight<Subnet>(({ egress }) => egress?.right ?? 0);
 
 /** Of two subnets that want different routes in one table, one gets its own: the one that the controller says has it. */
-export function planPolicyRouting(subnets: readonly SubnetFacts[], node: NodeFacts): PolicyRouting {
+export function planPolicyRouting(subnets: readonly Subnet[], node: Node): PolicyRouting {
   const rules: HostRule[] = [];
   const routes = new Map<string, TableRoute>();
   const problems: SubnetProblem[] = [];

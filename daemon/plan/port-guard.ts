@@ -7,28 +7,10 @@
  */
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { PodFacts, Sandbox, SubnetFacts } from '../model/facts.ts';
-
-/**
- * Of a packet, in the terms of OpenFlow; a field that is absent may be anything. Of a packet in pieces the first has ports and types, as
- * far as it reaches: 0 where it ends before them.
- */
-export interface Match {
-  readonly ethernetDestination?: { readonly mac: string; readonly mask: string };
-  readonly isTagged?: true;
-  readonly etherType?: number;
-  readonly fragment?: 'any' | 'first';
-  readonly ipProtocol?: number;
-  readonly ipv4Source?: string;
-  readonly ipv4Destination?: { readonly address: string; readonly mask: string };
-  readonly ipv6Source?: { readonly address: string; readonly mask: string };
-  readonly ipv6Destination?: { readonly address: string; readonly mask: string };
-  readonly udpDestination?: number;
-  readonly icmp4Type?: number;
-  readonly arpSender?: string;
-  readonly icmp6Type?: number;
-  readonly neighbourTarget?: string;
-}
+import type { Pod } from '../model/pod.ts';
+import type { Sandbox } from '../model/sandbox.ts';
+import type { Subnet } from '../model/subnet.ts';
+import type { PacketMatch } from '../model/packet-match.ts';
 
 const etherType = { ipv4: 0x0800, arp: 0x0806, ipv6: 0x86dd, lldp: 0x88cc } as const;
 const protocol = { none: 0, icmp4: 1, igmp: 2, udp: 17, icmp6: 58, pim: 103 } as const;
@@ -36,7 +18,7 @@ const ipv4 = { etherType: etherType.ipv4 } as const;
 const ipv6 = { etherType: etherType.ipv6 } as const;
 const icmp6 = { ...ipv6, ipProtocol: protocol.icmp6 } as const;
 
-const toBridges: readonly Match[] = [
+const toBridges: readonly PacketMatch[] = [
   { isTagged: true },
   // IEEE 802.1Q tables 8-1 and 10-1: STP, pause frames, LACP, 802.1X, LLDP; registration of VLANs and groups.
   { ethernetDestination: { mac: '01:80:c2:00:00:00', mask: 'ff:ff:ff:ff:ff:f0' } },
@@ -49,7 +31,7 @@ const toBridges: readonly Match[] = [
 const linkLocal = { address: 'fe80::', mask: 'ffc0::' } as const;
 const linkMulticast = { address: 'ff02::', mask: 'ffff::' } as const;
 
-function igmpTo(address: string, mask = '255.255.255.255'): Match {
+function igmpTo(address: string, mask = '255.255.255.255'): PacketMatch {
   return { ...ipv4, ipProtocol: protocol.igmp, ipv4Destination: { address, mask } };
 }
 
@@ -57,7 +39,7 @@ function igmpTo(address: string, mask = '255.255.255.255'): Match {
  * Switches that look into IGMP, OVN's among them, send all multicast to the port that one of these came by; and hosts answer it. OpenFlow
  * has no type of IGMP, but reports go nowhere of these.
  */
-const ofMulticastRouters: readonly Match[] = [
+const ofMulticastRouters: readonly PacketMatch[] = [
   // General queries, DVMRP, advertisements of RFC 4286.
   ...['224.0.0.1', '224.0.0.4', '224.0.0.106'].map((group) => igmpTo(group)),
   // Whatever is no group.
@@ -71,7 +53,7 @@ const ofMulticastRouters: readonly Match[] = [
   { ...ipv6, ipProtocol: protocol.pim },
 ];
 
-const ofRouters: readonly Match[] = [
+const ofRouters: readonly PacketMatch[] = [
   // Redirects, and router advertisements of RFC 1256.
   { ...ipv4, ipProtocol: protocol.icmp4, icmp4Type: 5 },
   { ...ipv4, ipProtocol: protocol.icmp4, icmp4Type: 9 },
@@ -92,7 +74,7 @@ const ofRouters: readonly Match[] = [
 ];
 
 /** What only the owner of a router's address sends: with port security a pod cannot, without it this one address stays the router's. */
-function asRouter(address: string): readonly Match[] {
+function asRouter(address: string): readonly PacketMatch[] {
   if (!address.includes(':'))
     return [
       { etherType: etherType.arp, arpSender: address },
@@ -105,13 +87,13 @@ function asRouter(address: string): readonly Match[] {
   ];
 }
 
-const matchesOf = new Map<string, readonly Match[]>();
+const matchesOf = new Map<string, readonly PacketMatch[]>();
 
 /**
  * What a port drops of what comes in by it. `isRouter`: whether its pod may be a router and a DHCP server; `gateways`: addresses of the
  * router of its network. The same array for the same: which are few.
  */
-export function droppedBy({ isRouter, gateways }: Guard): readonly Match[] {
+export function droppedBy({ isRouter, gateways }: Guard): readonly PacketMatch[] {
   const key = isRouter ? 'router' : gateways.join();
   const known = matchesOf.get(key);
   if (known !== undefined) return known;
@@ -131,8 +113,8 @@ export const unknownGuard: Guard = { isRouter: false, gateways: [] };
 export interface GuardInput {
   readonly sandbox: Sandbox;
   /** The pod of the sandbox; undefined where it is gone. */
-  readonly pod: PodFacts | undefined;
-  readonly subnets: readonly SubnetFacts[];
+  readonly pod: Pod | undefined;
+  readonly subnets: readonly Subnet[];
 }
 
 /**
@@ -155,7 +137,7 @@ export function guardOf({ sandbox, pod, subnets }: GuardInput): Guard {
   };
 }
 
-function isIn({ networks }: SubnetFacts, address: string): boolean {
+function isIn({ networks }: Subnet, address: string): boolean {
   const ip = parseIp(address);
   return networks.some((text) => {
     const cidr = parseCidr(text);

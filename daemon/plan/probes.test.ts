@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
-import { isWorthWriting, nextProbe, parallelProbes, planProbes, probeIntervalMs } from './probes.ts';
+import { isWorthWriting, nextProbe, parallelProbes, planProbes } from './probes.ts';
+import { probeIntervalMs } from '../model/interconnect.ts';
 
 const startMs = Date.parse('2026-01-01T00:00:00Z');
 

@@ -1,18 +1,11 @@
 /** When peers are probed, and which results are worth a write. Pure. */
 import type { GatewayPeer, GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
+import { probeGapMs, probeIntervalMs } from '../model/interconnect.ts';
 
-const leastIntervalMs = 10_000;
-/** Between two starts: not more than five a second, however many peers there are. */
-const leastGapMs = 200;
 export const parallelProbes = 4;
 const leastRefreshMs = 30_000;
 /** Less than this is the load of a moment, by whatever factor it differs. */
 const rttNoiseMs = 5;
-
-/** Milliseconds from one probe of a peer to the next. */
-export function probeIntervalMs(peers: number): number {
-  return Math.max(leastIntervalMs, peers * leastGapMs);
-}
 
 export interface ProbeQueue {
   /** Peer → when it is to be probed next; those being probed are not in it. */
@@ -29,7 +22,7 @@ export function nextProbe(queue: ProbeQueue): { readonly chassis: string; readon
   const [first] = [...due].toSorted(([, a], [, b]) => a - b);
   if (first === undefined) return undefined;
   const [chassis, dueMs] = first;
-  return { chassis, waitMs: Math.max(0, Math.max(dueMs, lastStartMs + leastGapMs) - nowMs) };
+  return { chassis, waitMs: Math.max(0, Math.max(dueMs, lastStartMs + probeGapMs) - nowMs) };
 }
 
 /** Of each peer the newest: of this run, or what an earlier run has told of it. By chassis. */

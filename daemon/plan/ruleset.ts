@@ -13,16 +13,17 @@
 import { nodeInterface } from '../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import type { Family } from '../../lib/net/ip.ts';
-import type { NatRule, NodeFacts, SubnetFacts } from '../model/facts.ts';
+import type { NatRule, Subnet } from '../model/subnet.ts';
+import type { Node } from '../model/node.ts';
 import { ownAddressesOf } from './subnet-gateway.ts';
 import type { SubnetProblem } from './subnet-problem.ts';
 
 export interface RulesetInput {
-  readonly subnets: readonly SubnetFacts[];
+  readonly subnets: readonly Subnet[];
   /** Of the nodes' own ovn0 addresses. */
   readonly joinNetworks: readonly string[];
   /** Undefined: no rules are wanted on this node. */
-  readonly node: NodeFacts | undefined;
+  readonly node: Node | undefined;
   /** Addresses of this node's interfaces. */
   readonly addresses: ReadonlySet<string>;
   /** Of the other nodes: those that have a way into the overlay of their own. */
@@ -90,14 +91,14 @@ export function planRuleset(input: RulesetInput): Ruleset {
 }
 
 interface Natted {
-  readonly subnet: SubnetFacts;
+  readonly subnet: Subnet;
   /** Addresses to appear with; of a family that is not among them, the outgoing interface's. */
   readonly own: readonly string[];
 }
 
 function usable(
-  subnet: SubnetFacts,
-  node: NodeFacts,
+  subnet: Subnet,
+  node: Node,
   addresses: ReadonlySet<string>,
   problems: SubnetProblem[],
 ): readonly string[] {
@@ -109,7 +110,7 @@ function usable(
   });
 }
 
-function chainOf({ name }: SubnetFacts): string {
+function chainOf({ name }: Subnet): string {
   return `outgoing-${name}`;
 }
 

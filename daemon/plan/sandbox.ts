@@ -4,9 +4,11 @@
  */
 import { defaultProvider, vendor } from '../../lib/api/names.ts';
 import { ref, type Desired } from '../../lib/desired/row.ts';
-import type { InterfaceFacts, PodFacts, Sandbox } from '../model/facts.ts';
+import type { InterfaceAnnotations, Pod } from '../model/pod.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 import { mirrorSelection } from './mirror.ts';
 import { portRows } from './port-rows.ts';
+import { asideTable } from '../model/ovs-keys.ts';
 
 /** Owner of a sandbox's rows, without the room. */
 export function sandboxOwner({ containerId, ifname }: Pick<Sandbox, 'containerId' | 'ifname'>): string {
@@ -14,21 +16,13 @@ export function sandboxOwner({ containerId, ifname }: Pick<Sandbox, 'containerId
 }
 
 /** What a pod's annotations ask of a port that is there; they may change while it lives. */
-export type PortWishes = Pick<InterfaceFacts, 'netem' | 'isMirrored'>;
+export type PortWishes = Pick<InterfaceAnnotations, 'netem' | 'isMirrored'>;
 
 /** Of the interface the sandbox is for; nothing where the pod is gone or another has its name. */
-export function wishesOf(pod: PodFacts | undefined, { podUid, provider }: Sandbox): PortWishes {
+export function wishesOf(pod: Pod | undefined, { podUid, provider }: Sandbox): PortWishes {
   const facts = pod?.uid === podUid ? pod.interfaces.get(provider) : undefined;
   return { netem: facts?.netem ?? {}, isMirrored: facts?.isMirrored === true };
 }
-
-/**
- * The record of a sandbox whose port is out of the bridge while its interface is made anew. It takes the port's place in one
- * transaction, and stays until the interface is complete: whenever the daemon dies, the next one makes it. A row of this
- * table stands by itself and means nothing to any switch; ovn-controller, which computes all anew for settings of the node, does not
- * read it.
- */
-export const asideTable = 'Queue';
 
 export function planAside(sandbox: Sandbox): Desired {
   const ids = { ...sandboxIds(sandbox), [hostInterfaceKey]: sandbox.hostInterface, vendor };

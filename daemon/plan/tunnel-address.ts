@@ -5,9 +5,9 @@
  * them without a word. The kernel's datapath leaves that to the kernel's routes.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { TunnelFacts } from '../model/underlay.ts';
+import type { TunnelAddress } from '../model/provider-network.ts';
 
-export interface TunnelAddressInput extends TunnelFacts {
+export interface TunnelAddressInput extends TunnelAddress {
   readonly encapIp: string;
   /** Whether an interface goes into a bridge, or out of one, at this moment. */
   readonly isMoving: boolean;

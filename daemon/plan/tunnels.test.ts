@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
-import type { LocalTunnel } from '../model/gateway.ts';
+import type { LocalTunnel } from '../model/interconnect.ts';
 import { isSameTunnels, planTunnels } from './tunnels.ts';
 
 const [earlier, later] = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:09.000Z'];

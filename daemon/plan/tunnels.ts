@@ -1,6 +1,6 @@
 /** Other gateways and the tunnels of the local Open vSwitch → what the InterconnectGateway says of each tunnel. Pure. */
 import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
-import type { LocalTunnel } from '../model/gateway.ts';
+import type { LocalTunnel } from '../model/interconnect.ts';
 
 export interface TunnelsInput {
   /** Gateways of other clusters, or of this one. */

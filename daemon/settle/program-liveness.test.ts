@@ -1,13 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  downProblem,
-  nextLiveness,
-  startLiveness,
-  type Answer,
-  type Liveness,
-  type Program,
-} from './program-liveness.ts';
+import { downProblem, nextLiveness, startLiveness, type Liveness } from './program-liveness.ts';
+import type { Answer, Program } from '../model/program.ts';
 
 const vswitchd: Program = 'ovs-vswitchd';
 

@@ -1,13 +1,6 @@
 /** Answers of a program's control socket, one after the other → whether the program is alive. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-
-export type Program = 'ovs-vswitchd' | 'ovn-controller';
-
-/**
- * What became of one question. `refused`: a socket is there, but nobody listens. `silent`: no answer in time. `missing`:
- * the folder has no such socket. `unreachable`: no such folder here, or no right to look into it.
- */
-export type Answer = 'answered' | 'refused' | 'silent' | 'missing' | 'unreachable';
+import type { Answer, DownProgram, Program } from '../model/program.ts';
 
 export interface Liveness {
   /** Unknown until the first answer, or until there was none for long enough. */
@@ -16,13 +9,6 @@ export interface Liveness {
   readonly failures: number;
 }
 
-/** A program that is down, and the folder where its control socket is looked for. */
-export interface DownProgram {
-  readonly program: Program;
-  readonly folder: string;
-}
-
-export const periodMs = 2000;
 const failuresUntilDown = 3;
 /** A program that was never there may still be starting: half a minute. */
 const failuresUntilGivenUp = 15;

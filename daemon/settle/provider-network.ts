@@ -5,10 +5,11 @@
 import { providerBridge, vendor } from '../../lib/api/names.ts';
 import { providerNode } from '../../lib/api/provider-nodes.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { LocalBridges, NicFacts, NicMove, NicsByName, ProviderNetworkFacts } from '../model/underlay.ts';
+import type { LocalBridges, NicMove, ProviderNetwork } from '../model/provider-network.ts';
+import type { Nic, NicsByName } from '../model/nic.ts';
 
 export interface UnderlayInput {
-  readonly networks: readonly ProviderNetworkFacts[];
+  readonly networks: readonly ProviderNetwork[];
   readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
   readonly nics: NicsByName;
   readonly ovs: LocalBridges;
@@ -47,7 +48,7 @@ export function decide(name: string, input: UnderlayInput): Decision {
 }
 
 /** Why no packet passes an interface that is in its bridge. It is left as it is: whoever set it down may have a reason. */
-export function linkProblem(nic: NicFacts | undefined, node: string): Problem | undefined {
+export function linkProblem(nic: Nic | undefined, node: string): Problem | undefined {
   if (nic === undefined || (nic.isUp && nic.hasLink)) return undefined;
   const why = nic.isUp
     ? 'has no link: look at its cable and the port of its switch'
@@ -56,11 +57,11 @@ export function linkProblem(nic: NicFacts | undefined, node: string): Problem | 
 }
 
 /** Changes with whatever makes it worth to try again what was rolled back. */
-function wishOf({ uid, generation }: ProviderNetworkFacts, nic: NicFacts | undefined): string {
+function wishOf({ uid, generation }: ProviderNetwork, nic: Nic | undefined): string {
   return `${uid}/${generation}/${nic?.name}/${nic?.mac}`;
 }
 
-function refusal(network: ProviderNetworkFacts, name: string, input: UnderlayInput): Problem | undefined {
+function refusal(network: ProviderNetwork, name: string, input: UnderlayInput): Problem | undefined {
   const { nics, node, moves } = input;
   const nic = nics.get(name);
   if (nic === undefined) {
@@ -73,14 +74,14 @@ function refusal(network: ProviderNetworkFacts, name: string, input: UnderlayInp
 }
 
 /** VLAN interfaces to be preserved are refused where there are some. */
-function unsupported({ spec }: ProviderNetworkFacts): Problem | undefined {
+function unsupported({ spec }: ProviderNetwork): Problem | undefined {
   const makesVlans = spec?.autoCreateVlanSubinterfaces === true && (spec.vlanInterfaces ?? []).length > 0;
   const field = spec?.exchangeLinkName === true ? 'exchangeLinkName' : 'autoCreateVlanSubinterfaces';
   if (spec?.exchangeLinkName !== true && !makesVlans) return undefined;
   return { code: 'NotSupported', message: `nodes cannot follow spec.${field}: make the provider network without it` };
 }
 
-function unfit({ name, isLoopback, master, multipath, mtu, kind }: NicFacts, node: string): Problem | undefined {
+function unfit({ name, isLoopback, master, multipath, mtu, kind }: Nic, node: string): Problem | undefined {
   const refuse = (code: string, why: string): Problem => ({
     code,
     message: `interface ${name} of node ${node} ${why}`,
@@ -98,7 +99,7 @@ function unfit({ name, isLoopback, master, multipath, mtu, kind }: NicFacts, nod
   return undefined;
 }
 
-function taken(network: ProviderNetworkFacts, nic: string, input: UnderlayInput): Problem | undefined {
+function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Problem | undefined {
   const { ovs, nics } = input;
   const own = providerBridge(network.name);
   const rival = rivalOf(network, nic, input);
@@ -131,11 +132,7 @@ function taken(network: ProviderNetworkFacts, nic: string, input: UnderlayInput)
 }
 
 /** Who has the interface, or was made first. */
-function rivalOf(
-  network: ProviderNetworkFacts,
-  nic: string,
-  { networks, node, moves }: UnderlayInput,
-): string | undefined {
+function rivalOf(network: ProviderNetwork, nic: string, { networks, node, moves }: UnderlayInput): string | undefined {
   const holder = [...moves.values()].find((move) => move.network !== network.name && move.nic === nic);
   if (holder !== undefined && holder.phase !== 'rolledBack') return holder.network;
   const wanting = networks.filter((one) => {
@@ -147,7 +144,7 @@ function rivalOf(
   return first === undefined || first.name === network.name ? undefined : first.name;
 }
 
-function age({ createdAt, name }: ProviderNetworkFacts): string {
+function age({ createdAt, name }: ProviderNetwork): string {
   return `${createdAt} ${name}`;
 }
 

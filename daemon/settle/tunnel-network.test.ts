@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { NicMove, ProviderNetworkFacts } from '../model/underlay.ts';
+import type { NicMove, ProviderNetwork } from '../model/provider-network.ts';
 import { planTunnelNetwork, type TunnelNetworkInput } from './tunnel-network.ts';
 
 const input: TunnelNetworkInput = {
@@ -22,7 +22,7 @@ const joined: NicMove = {
   moved: [],
   checks: { gateways: [], api: false },
 };
-const network = (name: string, fields: Partial<ProviderNetworkFacts> = {}): ProviderNetworkFacts => ({
+const network = (name: string, fields: Partial<ProviderNetwork> = {}): ProviderNetwork => ({
   name,
   uid: name,
   generation: 1,

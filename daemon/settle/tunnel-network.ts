@@ -6,20 +6,20 @@
  * it goes into one, address and routes with it, unless a ProviderNetwork asks for that interface: then its bridge does as well.
  */
 import { providerNode } from '../../lib/api/provider-nodes.ts';
-import type { NicMove, ProviderNetworkFacts, TunnelFacts } from '../model/underlay.ts';
+import type { NicMove, ProviderNetwork, TunnelAddress } from '../model/provider-network.ts';
 
 /** Of the network; its bridge is br-tunnel. */
 export const tunnelNetwork = 'tunnel';
 
-export interface TunnelNetworkInput extends TunnelFacts {
-  readonly networks: readonly ProviderNetworkFacts[];
+export interface TunnelNetworkInput extends TunnelAddress {
+  readonly networks: readonly ProviderNetwork[];
   readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
   /** Of the tunnel network. */
   readonly move: NicMove | undefined;
 }
 
 /** Undefined where the node needs none. */
-export function planTunnelNetwork(input: TunnelNetworkInput): ProviderNetworkFacts | undefined {
+export function planTunnelNetwork(input: TunnelNetworkInput): ProviderNetwork | undefined {
   const { networks, node } = input;
   if (networks.some(({ name }) => name === tunnelNetwork)) return undefined;
   const nic = neededInterface(input);

@@ -1,5 +1,5 @@
 /** The node's sandboxes by attachment. The OVS database is their lasting copy; this is the index over it. */
-import type { Sandbox } from '../model/facts.ts';
+import type { Sandbox } from '../model/sandbox.ts';
 
 export type AttachmentKey = string;
 

@@ -5,8 +5,9 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
 import type { SubnetProblem } from '../plan/subnet-problem.ts';
 import type { PodProblem } from '../plan/underlay/stranded.ts';
-import type { NodeFacts, PodFacts } from '../model/facts.ts';
-import type { LearnedFacts } from '../model/learned.ts';
+import type { Node } from '../model/node.ts';
+import type { Pod } from '../model/pod.ts';
+import type { BgpNodeState } from '../model/bgp-node-state.ts';
 
 export interface ObjectEventsOptions {
   readonly events: Pick<EventRecorder, 'record'>;
@@ -44,7 +45,7 @@ export class ObjectEvents {
   }
 
   /** What of the prefixes learned by BGP this node does not route; undefined where the node has no speaker. */
-  tellLearned(state: Pick<LearnedFacts, 'name' | 'uid'> | undefined, problems: readonly Problem[]): void {
+  tellLearned(state: Pick<BgpNodeState, 'name' | 'uid'> | undefined, problems: readonly Problem[]): void {
     const now = state === undefined ? [] : problems;
     const subject = { apiVersion: apiVersionOf(bgpNodeStates), kind: bgpNodeStates.kind, name: '', uid: '', ...state };
     for (const { code, message } of this.#learned.begun(now, (one) => one.message)) {
@@ -55,12 +56,12 @@ export class ObjectEvents {
   }
 
   /** Why ovn-controller has no way to the southbound database; undefined while it has one. */
-  tellAccess(node: Pick<NodeFacts, 'name' | 'uid'>, problem: Problem | undefined): void {
+  tellAccess(node: Pick<Node, 'name' | 'uid'>, problem: Problem | undefined): void {
     const now = problem === undefined ? [] : [problem];
     for (const begun of this.#access.begun(now, (one) => one.message)) this.tellNode(node, begun);
   }
 
-  tellNode({ name, uid }: Pick<NodeFacts, 'name' | 'uid'>, { code, message }: Problem): void {
+  tellNode({ name, uid }: Pick<Node, 'name' | 'uid'>, { code, message }: Problem): void {
     this.#options.log.warn({ reason: code }, message);
     this.#options.events.record({ apiVersion: 'v1', kind: 'Node', name, uid }, 'Warning', code, message);
   }
@@ -71,7 +72,7 @@ export class ObjectEvents {
     for (const { pod, problem } of begun) this.tellPod(pod, problem);
   }
 
-  tellPod({ namespace, name, uid }: PodFacts, { code, message }: Problem): void {
+  tellPod({ namespace, name, uid }: Pod, { code, message }: Problem): void {
     this.#options.log.warn({ pod: `${namespace}/${name}`, reason: code }, message);
     this.#options.events.record({ apiVersion: 'v1', kind: 'Pod', namespace, name, uid }, 'Warning', code, message);
   }

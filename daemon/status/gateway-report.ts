@@ -9,7 +9,7 @@ import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { checkEveryMs } from '../plan/sibling-checks.ts';
-import type { GatewayFacts } from '../model/gateway.ts';
+import type { InterconnectGateway } from '../model/interconnect.ts';
 import { Prober } from '../watch/probes.ts';
 import type { ProgramWatch } from '../watch/programs.ts';
 import { TunnelWatch } from '../watch/tunnels.ts';
@@ -21,7 +21,7 @@ export interface GatewayReportOptions {
   readonly ovs: OvsdbClient;
   readonly programs: Pick<ProgramWatch, 'down' | 'subscribe'>;
   /** Of this node's object only. */
-  readonly gateways: Pick<Reflector<GatewayFacts>, 'get' | 'subscribe'>;
+  readonly gateways: Pick<Reflector<InterconnectGateway>, 'get' | 'subscribe'>;
   readonly node: string;
   /** Tunnel address of the node. */
   readonly source: string;
@@ -69,7 +69,7 @@ export class GatewayReport {
     await this.#writer.close();
   }
 
-  get #gateway(): GatewayFacts | undefined {
+  get #gateway(): InterconnectGateway | undefined {
     return this.#options.gateways.get(this.#options.node);
   }
 

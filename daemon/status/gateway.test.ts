@@ -4,7 +4,7 @@ import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { KubeApiError, KubeUnreachable } from '../../lib/kube/errors.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
-import type { GatewayFacts, LocalTunnel } from '../model/gateway.ts';
+import type { InterconnectGateway, LocalTunnel } from '../model/interconnect.ts';
 import { parseGateway } from '../watch/gateway.ts';
 import { GatewayStatusWriter, type LocalView } from './gateway.ts';
 
@@ -39,7 +39,7 @@ class Server {
     return { metadata: { name: 'n1', uid: this.uid, resourceVersion: String(this.version) }, status: this.status };
   }
 
-  get observed(): GatewayFacts {
+  get observed(): InterconnectGateway {
     return parseGateway(JSON.parse(JSON.stringify(this.raw())) as RawObject);
   }
 

@@ -16,7 +16,7 @@ import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { isWorthWriting, planProbes } from '../plan/probes.ts';
 import { isCheckDue } from '../plan/sibling-checks.ts';
 import { isSameTunnels, planTunnels, type TunnelsInput } from '../plan/tunnels.ts';
-import type { GatewayFacts } from '../model/gateway.ts';
+import type { InterconnectGateway } from '../model/interconnect.ts';
 
 export interface GatewayStatusOptions {
   readonly client: Pick<KubeClient, 'request'>;
@@ -66,7 +66,7 @@ export class GatewayStatusWriter {
   }
 
   /** To be called after any change; `probes` are the results of this run. Without an object there is nobody to tell. */
-  tell(gateway: GatewayFacts | undefined, local: LocalView, probes: Results): void {
+  tell(gateway: InterconnectGateway | undefined, local: LocalView, probes: Results): void {
     if (gateway === undefined) return this.#clear();
     this.#observe(gateway);
     const { peers, siblings } = gateway;
@@ -97,7 +97,7 @@ export class GatewayStatusWriter {
     this.#awaited = undefined;
   }
 
-  #observe(gateway: GatewayFacts): void {
+  #observe(gateway: InterconnectGateway): void {
     const { uid, resourceVersion, tunnels, probes, siblingTunnels, silentPrograms, checkedAt } = gateway;
     const seen: Told = { tunnels, probes, siblingTunnels, silentPrograms, checkedAt };
     if (uid !== this.#uid) this.#clear();
@@ -128,7 +128,7 @@ export class GatewayStatusWriter {
   }
 
   /** Says what is wanted by then, which may be nothing any more. */
-  async #write({ name, uid }: GatewayFacts): Promise<void> {
+  async #write({ name, uid }: InterconnectGateway): Promise<void> {
     const status = uid === this.#uid ? this.#difference() : undefined;
     if (status === undefined) return;
     const path = objectPath(interconnectGateways, { name }, 'status');

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeStatus } from '../plan/node-status.ts';
-import type { NodeFacts } from '../model/facts.ts';
+import type { Node } from '../model/node.ts';
 import { NodeStatusWriter } from './node.ts';
 
 const well: NodeStatus = { condition: { status: 'False', reason: 'NetworkReady', message: 'm' }, isReady: true };
 const ill: NodeStatus = { condition: { status: 'True', reason: 'SwitchDown', message: 'm' }, isReady: false };
 
-function nodeThatSays({ condition }: NodeStatus): NodeFacts {
+function nodeThatSays({ condition }: NodeStatus): Node {
   return {
     name: 'n1',
     uid: 'u',

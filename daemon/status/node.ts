@@ -9,8 +9,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { isSameCondition, type NodeStatus } from '../plan/node-status.ts';
-import type { NodeFacts } from '../model/facts.ts';
-import { networkUnavailable } from '../watch/node.ts';
+import { type Node, networkUnavailable } from '../model/node.ts';
 
 export interface NodeStatusOptions {
   readonly client: Pick<KubeClient, 'patch'>;
@@ -31,7 +30,7 @@ const passing = new Set([
 ]);
 const fieldManager = 'isthmus-daemon';
 
-function statusKey(node: NodeFacts): string {
+function statusKey(node: Node): string {
   return `Node/${node.name}/status`;
 }
 
@@ -51,7 +50,7 @@ export class NodeStatusWriter {
     return this.#isReady;
   }
 
-  tell(node: NodeFacts, chassis: string, { condition, isReady }: NodeStatus): void {
+  tell(node: Node, chassis: string, { condition, isReady }: NodeStatus): void {
     if (isReady !== this.#isReady)
       this.#options.log.info({ node: node.name, reason: condition.reason }, condition.message);
     this.#isReady = isReady;
@@ -61,13 +60,13 @@ export class NodeStatusWriter {
   }
 
   /** What could not be written while it was true, for want of a network, is not written once it is over. */
-  #withdrawCondition(node: NodeFacts): void {
+  #withdrawCondition(node: Node): void {
     if (this.#lastCondition === '') return;
     this.#lastCondition = '';
     this.#options.writer.cancel(statusKey(node));
   }
 
-  #writeChassis(node: NodeFacts, chassis: string): void {
+  #writeChassis(node: Node, chassis: string): void {
     const key = `${node.uid} ${node.chassis} ${chassis}`;
     if (this.#lastChassis === key) return;
     this.#lastChassis = key;
@@ -76,7 +75,7 @@ export class NodeStatusWriter {
     void writer.enqueue(`Node/${node.name}`, () => client.patch(nodes, { name: node.name }, 'merge', body));
   }
 
-  #writeCondition(node: NodeFacts, condition: NodeStatus['condition']): void {
+  #writeCondition(node: Node, condition: NodeStatus['condition']): void {
     const key = JSON.stringify([node.uid, node.unavailable, condition]);
     if (this.#lastCondition === key) return;
     this.#lastCondition = key;

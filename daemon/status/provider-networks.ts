@@ -7,8 +7,8 @@ import { apiVersionOf, nodes, providerNetworks } from '../../lib/kube/resources.
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { planNodeMarks } from '../plan/underlay/labels.ts';
-import type { NodeFacts } from '../model/facts.ts';
-import type { NetworkReport } from '../model/underlay.ts';
+import type { Node } from '../model/node.ts';
+import type { NetworkReport } from '../model/provider-network.ts';
 
 export interface ProviderNetworkStatusOptions {
   readonly client: Pick<KubeClient, 'patch'>;
@@ -29,7 +29,7 @@ export class ProviderNetworkStatus {
   }
 
   /** `pending`: networks of which nothing is known yet, and whose marks stay. */
-  tell(node: NodeFacts, reports: readonly NetworkReport[], pending: ReadonlySet<string>): void {
+  tell(node: Node, reports: readonly NetworkReport[], pending: ReadonlySet<string>): void {
     for (const report of reports) this.#tellEvent(node.name, report);
     const { client, writer } = this.#options;
     const key = `Node/${node.name}/provider-networks`;

@@ -3,7 +3,7 @@ import { parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { parseMac } from '../../lib/net/mac.ts';
 import { annotation, defaultProvider, interfaceAnnotation } from '../../lib/api/names.ts';
-import type { Attachable, InterfaceAddress } from '../model/facts.ts';
+import type { InterfaceNetwork, InterfaceAddress } from '../model/address.ts';
 
 export function splitList(text: string | undefined): readonly string[] {
   return (text ?? '').split(',').flatMap((part) => (part.trim() === '' ? [] : [part.trim()]));
@@ -17,10 +17,10 @@ export function isSameFamily(a: string, b: string): boolean {
  * The network of a node, or of a pod's interface of that provider, from annotations. Undefined until the controller has
  * allocated; a sentence where the annotations contradict each other.
  */
-export function parseAttachable(
+export function parseInterfaceNetwork(
   annotations: Readonly<Record<string, string>>,
   provider: string = defaultProvider,
-): Attachable | string | undefined {
+): InterfaceNetwork | string | undefined {
   const name = (key: string): string => interfaceAnnotation(provider, key);
   const value = (key: string): string | undefined => annotations[name(key)];
   if (value(annotation.allocated) !== 'true') return undefined;

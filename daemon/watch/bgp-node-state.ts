@@ -1,10 +1,10 @@
-/** BgpNodeState of this node → LearnedFacts. Only what was learned, and where routers are looked for, is read: the rest is the speaker's to tell. */
+/** BgpNodeState of this node → BgpNodeState. Only what was learned, and where routers are looked for, is read: the rest is the speaker's to tell. */
 import { z } from 'zod';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { LearnedEntry, LearnedFacts } from '../model/learned.ts';
+import type { LearnedEntry, BgpNodeState } from '../model/bgp-node-state.ts';
 
 const shape = z.looseObject({
   status: z
@@ -13,7 +13,7 @@ const shape = z.looseObject({
 });
 const entryShape = z.looseObject({ prefix: z.string(), nextHop: z.string(), preference: z.number() });
 
-export function parseBgpNodeState(raw: RawObject): LearnedFacts {
+export function parseBgpNodeState(raw: RawObject): BgpNodeState {
   const { name, uid } = raw.metadata;
   const { learned = [], interfaces = [] } = shape.safeParse(raw).data?.status ?? {};
   const read = learned.map(parseEntry);

@@ -6,7 +6,7 @@ import { annotation } from '../../lib/api/names.ts';
 import { pods } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { NodeFacts } from '../model/facts.ts';
+import type { Node } from '../model/node.ts';
 
 export interface DepartureOptions {
   readonly client: Pick<KubeClient, 'list'>;
@@ -27,7 +27,7 @@ export class Departure {
     this.#options = options;
   }
 
-  async isAsked(node: Pick<NodeFacts, 'leave'>): Promise<boolean> {
+  async isAsked(node: Pick<Node, 'leave'>): Promise<boolean> {
     if (node.leave === this.#seen || this.#isAsked) return this.#isAsked;
     this.#seen = node.leave;
     const { pod, leave, log } = this.#options;

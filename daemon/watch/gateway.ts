@@ -1,4 +1,4 @@
-/** InterconnectGateway of this node → GatewayFacts; Interconnect → which nodes are gateways, and what it joins. */
+/** InterconnectGateway of this node → InterconnectGateway; Interconnect → which nodes are gateways, and what it joins. */
 import { z } from 'zod';
 import {
   gatewayPeer,
@@ -12,8 +12,7 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { InterconnectFacts, TransitFacts } from '../model/forwarding.ts';
-import type { GatewayFacts } from '../model/gateway.ts';
+import type { Interconnect, TransitSwitch, InterconnectGateway } from '../model/interconnect.ts';
 
 // Fields of another release that do not read as ours count as absent, each by itself: the daemon's own are written anew.
 const shape = z.looseObject({
@@ -31,7 +30,7 @@ const shape = z.looseObject({
     .optional(),
 });
 
-export function parseGateway(raw: RawObject): GatewayFacts {
+export function parseGateway(raw: RawObject): InterconnectGateway {
   const { name, uid, resourceVersion } = raw.metadata;
   const status = shape.safeParse(raw).data?.status;
   const peers = status?.peers ?? [];
@@ -64,7 +63,7 @@ const transitShape = z.looseObject({
   status: z.looseObject({ cidr: z.string().optional(), vpc: z.string().optional() }).optional(),
 });
 
-export function parseInterconnect(raw: RawObject): InterconnectFacts {
+export function parseInterconnect(raw: RawObject): Interconnect {
   const { hub = '' } = hubShape.safeParse(raw).data?.spec ?? {};
   return {
     gateways: interconnectShape.safeParse(raw).data?.spec.gatewayNodeSelector,
@@ -78,7 +77,7 @@ function parseJoinedVpc(raw: RawObject): string {
   return vpcShape.safeParse(raw).data?.spec.vpc ?? defaultVpc;
 }
 
-export function parseTransitSwitch(raw: RawObject): TransitFacts {
+export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   // The VPC in force, as the controller and speakers read it; before there is one, the one that is wanted.
   const { cidr = '', vpc = parseJoinedVpc(raw) } = transitShape.safeParse(raw).data?.status ?? {};
   return { vpc, networks: cidr.split(',').filter((text) => parseCidr(text) !== undefined) };

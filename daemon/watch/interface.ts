@@ -1,31 +1,33 @@
-/** The annotations of one interface of a pod → InterfaceFacts. What a user got wrong is a problem beside the facts. */
+/** The annotations of one interface of a pod → InterfaceAnnotations. What a user got wrong is a problem beside the facts. */
 import { z } from 'zod';
 import { annotation, interfaceAnnotation } from '../../lib/api/names.ts';
-import { isVouchedFor } from '../../lib/api/pod-addresses.ts';
-import type { PodCondition } from '../../lib/api/pod-addresses.ts';
+import { isVouchedFor, type PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, parseIp } from '../../lib/net/ip.ts';
-import type { Attachable, InterfaceFacts, Route } from '../model/facts.ts';
-import { parseAttachable } from './address.ts';
+import type { InterfaceNetwork, Route } from '../model/address.ts';
+import type { InterfaceAnnotations } from '../model/pod.ts';
+import { parseInterfaceNetwork } from './address.ts';
 
 type Annotations = Readonly<Record<string, string>>;
 
 const routeList = z.array(z.looseObject({ dst: z.string(), gw: z.string() }));
 
-/** `told` is what the controller said in the pod's status: annotations that it does not vouch for are anybody's. */
+/** `condition` is the controller's: annotations that it does not vouch for may be anybody's. */
 export function parseInterface(
   annotations: Annotations,
   provider: string,
-  told: PodCondition | undefined,
-): { readonly facts: InterfaceFacts; readonly problems: readonly Problem[] } {
+  condition: PodCondition | undefined,
+): { readonly facts: InterfaceAnnotations; readonly problems: readonly Problem[] } {
   const problems: Problem[] = [];
   const read = (key: string): Read => ({
     name: interfaceAnnotation(provider, key),
     value: annotations[interfaceAnnotation(provider, key)] || undefined,
     problems,
   });
-  const network = isVouchedFor(told, annotations, provider) ? parseAttachable(annotations, provider) : undefined;
+  const network = isVouchedFor(condition, annotations, provider)
+    ? parseInterfaceNetwork(annotations, provider)
+    : undefined;
   return {
     facts: {
       provider,
@@ -87,7 +89,7 @@ function readNetem(read: (key: string) => Read): Readonly<Record<string, string>
 }
 
 /** `[{"dst":"10.9.0.0/16","gw":"10.16.0.9"}]`; each gateway must be in a network of the interface. */
-function parseRoutes({ name, value }: Read, network: Attachable | undefined): readonly Route[] | Problem {
+function parseRoutes({ name, value }: Read, network: InterfaceNetwork | undefined): readonly Route[] | Problem {
   if (value === undefined) return [];
   const problem = (what: string): Problem => ({ code: 'InvalidAnnotation', message: `annotation ${name} ${what}` });
   const parsed = routeList.safeParse(jsonOf(value));

@@ -1,13 +1,11 @@
-/** This daemon's Node → NodeFacts. */
+/** This daemon's Node → Node. */
 import { z } from 'zod';
 import { annotation, markedNetwork } from '../../lib/api/names.ts';
 import type { RawObject, Reflector } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
-import type { NodeCondition, NodeFacts } from '../model/facts.ts';
-import { until } from '../../lib/run/wait-until.ts';
-import { parseAttachable } from './address.ts';
-
-export const networkUnavailable = 'NetworkUnavailable';
+import { type NodeCondition, type Node, networkUnavailable } from '../model/node.ts';
+import { waitUntil } from '../../lib/run/wait-until.ts';
+import { parseInterfaceNetwork } from './address.ts';
 
 const shape = z.looseObject({
   status: z
@@ -28,7 +26,7 @@ const shape = z.looseObject({
     .optional(),
 });
 
-export function parseNode(raw: RawObject): NodeFacts {
+export function parseNode(raw: RawObject): Node {
   const { metadata } = raw;
   const status = shape.safeParse(raw).data?.status;
   const annotations = metadata.annotations ?? {};
@@ -38,7 +36,7 @@ export function parseNode(raw: RawObject): NodeFacts {
   return {
     name: metadata.name,
     uid: metadata.uid,
-    network: parseAttachable(annotations),
+    network: parseInterfaceNetwork(annotations),
     internalIps: addresses.map(({ address }) => address),
     labels: metadata.labels ?? {},
     networkNotes: Object.fromEntries(Object.entries(annotations).filter(([key]) => markedNetwork(key) !== undefined)),
@@ -50,11 +48,11 @@ export function parseNode(raw: RawObject): NodeFacts {
 
 /** The node once the API server has it: a kubelet registers it at its own time. @throws the signal's reason */
 export function untilRegistered(
-  nodes: Pick<Reflector<NodeFacts>, 'get' | 'subscribe'>,
+  nodes: Pick<Reflector<Node>, 'get' | 'subscribe'>,
   name: string,
   signal: AbortSignal,
-): Promise<NodeFacts> {
-  return until([(check) => nodes.subscribe(check)], () => nodes.get(name), signal);
+): Promise<Node> {
+  return waitUntil([(check) => nodes.subscribe(check)], () => nodes.get(name), signal);
 }
 
 function parseCondition(

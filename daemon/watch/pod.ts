@@ -1,8 +1,8 @@
-/** Pods bound to this node, as the API server has them → PodFacts. */
+/** Pods bound to this node, as the API server has them → Pod. */
 import { annotation, podPortName } from '../../lib/api/names.ts';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { PodFacts } from '../model/facts.ts';
+import type { Pod } from '../model/pod.ts';
 import { parseInterface } from './interface.ts';
 
 // `ovn.kubernetes.io/…` and `<attachment>.<namespace>.ovn[.<interface>].kubernetes.io/…`
@@ -11,11 +11,11 @@ const interfaceKey = /^(ovn|[^/]+\.ovn(?:\.[^./]+)?)\.kubernetes\.io\//;
 // kubelet writes it, and nobody may change it (kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey).
 const mirrorOf = 'kubernetes.io/config.mirror';
 
-export function parsePod({ metadata, status }: RawObject): PodFacts {
+export function parsePod({ metadata, status }: RawObject): Pod {
   const annotations = metadata.annotations ?? {};
   const providers = new Set(Object.keys(annotations).flatMap((key) => interfaceKey.exec(key)?.[1] ?? []));
-  const told = addressConditionOf(status);
-  const parsed = [...providers].map((provider) => parseInterface(annotations, provider, told));
+  const addressCondition = addressConditionOf(status);
+  const parsed = [...providers].map((provider) => parseInterface(annotations, provider, addressCondition));
   const namespace = metadata.namespace ?? '';
   return {
     namespace,
@@ -24,7 +24,7 @@ export function parsePod({ metadata, status }: RawObject): PodFacts {
     staticUid: annotations[mirrorOf] || undefined,
     portOwner: podPortName(namespace, annotations[annotation.virtualMachine] || metadata.name),
     interfaces: new Map(parsed.map(({ facts }) => [facts.provider, facts])),
-    told,
+    addressCondition,
     problems: parsed.flatMap(({ problems }) => problems),
   };
 }

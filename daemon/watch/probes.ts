@@ -5,7 +5,8 @@
  */
 import type { GatewayPeer, GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { echo, passes, type PingOptions } from '../host/ping.ts';
-import { nextProbe, probeIntervalMs } from '../plan/probes.ts';
+import { nextProbe } from '../plan/probes.ts';
+import { probeIntervalMs } from '../model/interconnect.ts';
 import { findPathMtu } from './path-mtu.ts';
 
 export interface ProberOptions {

@@ -8,8 +8,8 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from '../../lib/run/logger.ts';
 import { controlSockets } from '../../lib/ovn/unixctl.ts';
-import { nextLiveness, periodMs, startLiveness } from '../settle/program-liveness.ts';
-import type { Answer, DownProgram, Liveness, Program } from '../settle/program-liveness.ts';
+import { nextLiveness, startLiveness, type Liveness } from '../settle/program-liveness.ts';
+import { periodMs, type Answer, type DownProgram, type Program } from '../model/program.ts';
 
 export interface ProgramWatchOptions {
   /** Of the control sockets; a program without one is not asked. */

@@ -2,9 +2,9 @@
 import { providerNetworkSpec } from '../../lib/api/kinds/provider-network.ts';
 import { annotation } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { ProviderNetworkFacts } from '../model/underlay.ts';
+import type { ProviderNetwork } from '../model/provider-network.ts';
 
-export function parseProviderNetwork({ metadata, spec }: RawObject): ProviderNetworkFacts {
+export function parseProviderNetwork({ metadata, spec }: RawObject): ProviderNetwork {
   return {
     name: metadata.name,
     uid: metadata.uid,

@@ -9,8 +9,8 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
-import type { CentralGateway, EgressGateway, NatRule, SubnetFacts } from '../model/facts.ts';
-import { forwardingTable } from '../model/forwarding.ts';
+import type { CentralGateway, EgressGateway, NatRule, Subnet } from '../model/subnet.ts';
+import { forwardingTable } from '../model/interconnect.ts';
 import { splitList } from './address.ts';
 
 const text = z.string().optional();
@@ -40,7 +40,7 @@ type Spec = Parsed['spec'];
  * Undefined for the join subnet (ovn0 is in it) and for those of which nothing is in force: their networks may overlap
  * with somebody else's.
  */
-export function parseSubnet(raw: RawObject): SubnetFacts | undefined {
+export function parseSubnet(raw: RawObject): Subnet | undefined {
   const parsed = shape.safeParse(raw);
   if (!parsed.success || raw.metadata.name === joinSubnet) return undefined;
   const { spec } = parsed.data;

@@ -7,7 +7,7 @@
 import type { Cache, Change, OvsdbClient, Row } from 'ovsdb-client';
 import { mapOf, textsOf } from '../../lib/ovn/columns.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
-import type { LocalTunnel } from '../model/gateway.ts';
+import type { LocalTunnel } from '../model/interconnect.ts';
 
 export interface TunnelWatchOptions {
   readonly ovs: Pick<OvsdbClient, 'cache' | 'subscribe' | 'state' | 'onState'>;

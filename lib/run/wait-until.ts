@@ -1,11 +1,13 @@
-/** Subscribes to something that changes; returns how to stop. */
+/** Waiting for a condition, without polling: sources of changes say when it is worth looking again. */
+
+/** Subscribes to something that changes; returns a function that unsubscribes. */
 export type Subscribe = (onChange: () => void) => () => void;
 
 /**
- * Waits, without polling, until `probe` gives something: it is asked at once and after each change. @throws what `probe`
- * throws, and the signal's reason when it aborts before
+ * Resolves with the first result of `probe` that is neither null nor undefined. `probe` runs at once and after each change of the sources.
+ * @throws what `probe` throws, and the signal's reason if it aborts first
  */
-export function until<T>(
+export function waitUntil<T>(
   sources: readonly Subscribe[],
   probe: () => T | undefined,
   signal: AbortSignal,
@@ -31,19 +33,19 @@ export function until<T>(
   });
 }
 
-/** The same, but no longer than `longestMs`, after which it resolves as well. @throws what `probe` throws */
-export async function untilOrLate(
+/** Like `waitUntil`, but resolves after `longestMs` at the latest. @throws what `probe` throws */
+export async function waitAtMost(
   sources: readonly Subscribe[],
   probe: () => boolean,
   longestMs: number,
 ): Promise<void> {
-  await orLate((signal) => until(sources, () => probe() || undefined, signal), longestMs);
+  await runAtMost((signal) => waitUntil(sources, () => probe() || undefined, signal), longestMs);
 }
 
-/** Waits for `work`, whose signal aborts after `longestMs`: then it resolves as well. @throws what `work` throws else */
-export async function orLate(work: (signal: AbortSignal) => Promise<unknown>, longestMs: number): Promise<void> {
+/** Runs `work` with a signal that aborts after `longestMs`, and resolves then as well. @throws any other error of `work` */
+export async function runAtMost(work: (signal: AbortSignal) => Promise<unknown>, longestMs: number): Promise<void> {
   const late = new AbortController();
-  // A signal of AbortSignal.timeout would live on until then, and make an error with a stack that nobody reads.
+  // AbortSignal.timeout would live on until its time is over, and create an error with a stack that nobody reads.
   const timer = setTimeout(() => late.abort(tooLate), longestMs).unref();
   try {
     await work(late.signal);

@@ -7,7 +7,7 @@ import { Rtnetlink } from '../../daemon/host/rtnetlink.ts';
 import { getSysctl } from '../../daemon/host/sysctl.ts';
 import { KernelEvents } from '../../daemon/host/kernel-events.ts';
 import { watchHost } from '../../daemon/host/watch-host.ts';
-import type { HostNetwork } from '../../daemon/plan/host-network.ts';
+import type { HostNetwork } from '../../daemon/model/host-network.ts';
 import { eventually, exec, TestNode } from '../../daemon/testing.ts';
 
 const node = new TestNode();

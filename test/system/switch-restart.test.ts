@@ -17,7 +17,7 @@ import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortFlows } from '../../daemon/ovs/port-flows.ts';
 import { eventually } from '../../daemon/testing.ts';
-import type { Match } from '../../daemon/plan/port-guard.ts';
+import type { PacketMatch } from '../../daemon/model/packet-match.ts';
 import { podAddress, SwitchBed } from './switch-bed.ts';
 import { sendFlows, startEcho } from './udp-flows.ts';
 
@@ -27,7 +27,7 @@ const bed = new SwitchBed();
 const folder = join(bed.dir, 'a');
 const saved = join(folder, 'saved-flows');
 /** What ovs-ofctl writes in words of its own. */
-const dropped: readonly Match[] = [
+const dropped: readonly PacketMatch[] = [
   { isTagged: true },
   { ethernetDestination: { mac: '01:80:c2:00:00:00', mask: 'ff:ff:ff:ff:ff:f0' } },
   { etherType: 0x0800, ipProtocol: 2, ipv4Destination: { address: '224.0.0.1', mask: '255.255.255.255' } },

@@ -1,6 +1,6 @@
 /** How networks are on this node → labels and annotations of its Node, which the controller reads. Pure. */
 import { markedNetwork, providerNetworkKey, type ProviderNetworkKey } from '../../../lib/api/names.ts';
-import type { NetworkReport } from '../../model/underlay.ts';
+import type { NetworkReport } from '../../model/provider-network.ts';
 
 /** A merge patch's part: null takes a key away. */
 export interface NodeMarks {

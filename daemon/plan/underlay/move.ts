@@ -1,6 +1,7 @@
 /** The move of an interface: what there is to move, and how it is written down in the bridge's external_ids. Pure. */
 import { providerBridge } from '../../../lib/api/names.ts';
-import type { MovedInterface, NicFacts, NicMove, NicsByName } from '../../model/underlay.ts';
+import type { MovedInterface, NicMove } from '../../model/provider-network.ts';
+import type { Nic, NicsByName } from '../../model/nic.ts';
 import { gather, isMovable } from './steps.ts';
 
 /** `ovs/nic-move.ts` reads it back. */
@@ -14,7 +15,7 @@ export function formatMove(move: NicMove): string {
  */
 export function beginMove(
   network: string,
-  nic: NicFacts,
+  nic: Nic,
   { nics, wish, checks }: { readonly nics: NicsByName; readonly wish: string; readonly checks: NicMove['checks'] },
 ): NicMove {
   const nothing: MovedInterface = { device: nic.name, port: providerBridge(network), addresses: [], routes: [] };
@@ -32,7 +33,7 @@ export function extendMove(move: NicMove, nics: NicsByName): NicMove {
 }
 
 /** The next hops of the default routes over an interface, each once. */
-export function defaultGateways(nic: NicFacts | undefined): readonly string[] {
+export function defaultGateways(nic: Nic | undefined): readonly string[] {
   const routes = (nic?.routes ?? []).filter((one) => one.destination.endsWith('/0') && isMovable(one));
   return [...new Set(routes.flatMap(({ gateway }) => gateway ?? []))];
 }

@@ -1,22 +1,15 @@
 /** The move of an interface → rows of the local Open_vSwitch database. Pure. */
 import { externalId, providerBridge, vendor } from '../../../lib/api/names.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
-import type { LocalBridges, NicMove } from '../../model/underlay.ts';
+import type { LocalBridges, NicMove } from '../../model/provider-network.ts';
 import { portRows } from '../port-rows.ts';
 import { hash48 } from '../../model/hash48.ts';
 import { foreignEntries, foreignMappings } from '../../settle/provider-network.ts';
 import { formatMove } from './move.ts';
+import { mappingsKey, moveKey, ownMappingsKey, ownRouterMacsKey, routerMacsKey } from '../../model/ovs-keys.ts';
 
 export const underlayFeature = 'underlay';
 export const mappingsOwner = 'underlay/mappings';
-/** external_ids of the bridge: what was moved, as JSON. */
-export const moveKey = 'isthmus-nic-move';
-/** external_ids of Open_vSwitch: OVN's own key, and the entries in it that are ours. */
-export const mappingsKey = 'ovn-bridge-mappings';
-export const ownMappingsKey = 'isthmus-bridge-mappings';
-export const routerMacsKey = 'ovn-chassis-mac-mappings';
-export const ownRouterMacsKey = 'isthmus-chassis-mac-mappings';
-
 /** Owner of a network's rows, without the room. */
 export function networkOwner(network: string): string {
   return `${underlayFeature}/pn/${network}`;

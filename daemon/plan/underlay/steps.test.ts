@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { randomOf } from '../../../lib/testing-random.ts';
-import type { NicAddress, NicFacts, NicMove, NicRoute, NicsByName } from '../../model/underlay.ts';
+import type { NicAddress, Nic, NicRoute, NicsByName, NicStep } from '../../model/nic.ts';
+import type { NicMove } from '../../model/provider-network.ts';
 import { beginMove, extendMove } from './move.ts';
-import { planSteps, type NicStep } from './steps.ts';
+import { planSteps } from './steps.ts';
 import { plainNic } from './testing.ts';
 
 const mainTable = 254;
 
-function nic(name: string, addresses: readonly NicAddress[] = [], routes: readonly NicRoute[] = []): NicFacts {
+function nic(name: string, addresses: readonly NicAddress[] = [], routes: readonly NicRoute[] = []): Nic {
   return { ...plainNic, index: 1, name, addresses, routes };
 }
 

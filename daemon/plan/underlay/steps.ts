@@ -2,18 +2,15 @@
  * What an interface has → the steps that lead its addresses and routes to a port of the bridge, or back. Made of what
  * the kernel has now, so that they may end anywhere and be planned anew. Pure.
  */
-import type { MovedInterface, NicAddress, NicFacts, NicRoute, NicsByName } from '../../model/underlay.ts';
-
-export type NicStep =
-  | { readonly do: 'addAddress' | 'deleteAddress'; readonly device: string; readonly address: NicAddress }
-  | { readonly do: 'addRoute' | 'deleteRoute'; readonly device: string; readonly route: NicRoute };
+import type { MovedInterface } from '../../model/provider-network.ts';
+import type { NicAddress, Nic, NicRoute, NicsByName, NicStep } from '../../model/nic.ts';
 
 /** rtm_protocol of routes that other plans of this daemon make, and make anew elsewhere. */
 const ownProtocol = 155;
 const RT_SCOPE_LINK = 253;
 
 /** What is to move: what was recorded, and what has appeared on `from` since. */
-export function gather(moved: MovedInterface, from: NicFacts | undefined): MovedInterface {
+export function gather(moved: MovedInterface, from: Nic | undefined): MovedInterface {
   const has = new Set(moved.addresses.map(addressKey));
   const led = new Set(moved.routes.map(routeKey));
   const addresses = (from?.addresses ?? []).filter((address) => !has.has(addressKey(address)));
@@ -39,7 +36,7 @@ export function planSteps(
 }
 
 /** Addresses are at both ends for a moment, so that at no time there are none; then routes change over one by one. */
-function stepsBetween({ addresses, routes }: MovedInterface, from: NicFacts | undefined, to: NicFacts): NicStep[] {
+function stepsBetween({ addresses, routes }: MovedInterface, from: Nic | undefined, to: Nic): NicStep[] {
   const has = new Set(to.addresses.map(addressKey));
   const leads = new Set(to.routes.map(routeKey));
   const steps: NicStep[] = addresses

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { PodFacts, SubnetFacts } from '../../model/facts.ts';
+import type { Pod } from '../../model/pod.ts';
+import type { Subnet } from '../../model/subnet.ts';
 import { vouchedFor } from '../../testing-pods.ts';
 import { aSandbox } from '../../testing-sandbox.ts';
 import { parsePod } from '../../watch/pod.ts';
 import { findStranded } from './stranded.ts';
 
-function podIn(subnet: string, name: string): PodFacts {
+function podIn(subnet: string, name: string): Pod {
   const annotations = {
     'ovn.kubernetes.io/allocated': 'true',
     'ovn.kubernetes.io/ip_address': '10.20.0.5',
@@ -27,7 +28,7 @@ test('pods of a network that the node is without are found, those of others and 
     sandboxes: [...pods.map(({ name }) => name), 'gone'].map((podName) => ({ ...aSandbox, podName })),
     podOf: ({ podName }) => pods.find(({ name }) => name === podName),
     subnetOf: (name) =>
-      ({ name, underlay: name === 'over' ? undefined : { provider: name, vlan: 0 } }) as unknown as SubnetFacts,
+      ({ name, underlay: name === 'over' ? undefined : { provider: name, vlan: 0 } }) as unknown as Subnet,
     stateOf: (provider) => states[provider] ?? (provider === 'ready' ? report : undefined),
   });
   assert.deepEqual(

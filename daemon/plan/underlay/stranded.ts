@@ -1,19 +1,21 @@
 /** Pods here in provider networks that the node is without: they lost the network when the node left it. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { PodFacts, Sandbox, SubnetFacts } from '../../model/facts.ts';
-import type { NetworkReport } from '../../model/underlay.ts';
+import type { Pod } from '../../model/pod.ts';
+import type { Sandbox } from '../../model/sandbox.ts';
+import type { Subnet } from '../../model/subnet.ts';
+import type { NetworkReport } from '../../model/provider-network.ts';
 
 export interface StrandedInput {
   readonly sandboxes: Iterable<Sandbox>;
   /** undefined where the pod is gone or another has its name. */
-  readonly podOf: (sandbox: Sandbox) => PodFacts | undefined;
-  readonly subnetOf: (name: string) => SubnetFacts | undefined;
+  readonly podOf: (sandbox: Sandbox) => Pod | undefined;
+  readonly subnetOf: (name: string) => Subnet | undefined;
   /** How a provider network is here; a sentence where the node is without it. */
   readonly stateOf: (provider: string) => NetworkReport | string | undefined;
 }
 
 export interface PodProblem {
-  readonly pod: PodFacts;
+  readonly pod: Pod;
   readonly problem: Problem;
 }
 

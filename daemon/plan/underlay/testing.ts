@@ -1,7 +1,7 @@
 /** An interface of hardware with nothing on it, for tests of this folder; used by tests only. */
-import type { NicFacts } from '../../model/underlay.ts';
+import type { Nic } from '../../model/nic.ts';
 
-export const plainNic: Omit<NicFacts, 'name' | 'index'> = {
+export const plainNic: Omit<Nic, 'name' | 'index'> = {
   mac: '02:00:00:00:00:01',
   mtu: 1500,
   isUp: true,

@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { parse, stringify } from 'yaml';
 import type { RawObject } from '../../../lib/kube/types.ts';
 import { parseMove } from '../../ovs/nic-move.ts';
-import type { LocalBridge, NetworkReport, NicFacts, NicMove } from '../../model/underlay.ts';
+import type { LocalBridge, NetworkReport, NicMove } from '../../model/provider-network.ts';
+import type { Nic } from '../../model/nic.ts';
 import { parseNode } from '../../watch/node.ts';
 import { parseProviderNetwork } from '../../watch/provider-network.ts';
 import { decide } from '../../settle/provider-network.ts';
@@ -18,7 +19,7 @@ import { plainNic } from './testing.ts';
 interface Case {
   readonly node: RawObject;
   readonly networks: readonly RawObject[];
-  readonly nics: readonly Partial<NicFacts>[];
+  readonly nics: readonly Partial<Nic>[];
   readonly bridges?: Readonly<Record<string, Partial<LocalBridge>>>;
   readonly mappings?: string;
   readonly ownMappings?: string;

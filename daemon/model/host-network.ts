@@ -1,0 +1,61 @@
+/** The host network that Isthmus wants on this node: links, addresses, routes, routing rules, the nftables table and sysctls. */
+import type { Family } from '../../lib/net/ip.ts';
+
+export interface HostLink {
+  /** Open vSwitch makes the link; the daemon sets its properties. */
+  readonly name: string;
+  /** Undefined leaves the property as it is. */
+  readonly mac: string | undefined;
+  readonly mtu: number | undefined;
+  /** `100.64.0.2/16`; any other address on the link is removed. */
+  readonly addresses: readonly string[];
+  /** A mirror is only captured from: it has no IPv6, and the rest of the network works without it. */
+  readonly isMirror: boolean;
+  /** Whether packets arrive from sources that the node itself would answer over another link. */
+  readonly hasForeignSources: boolean;
+}
+
+export interface HostRoute {
+  readonly destination: string;
+  readonly gateway: string;
+  readonly device: string;
+  /** Source address of packets that the node sends itself. */
+  readonly source: string | undefined;
+  /** Undefined means the main table. */
+  readonly table: number | undefined;
+}
+
+export interface HostRule {
+  readonly priority: number;
+  readonly family: Family;
+  /** Source network of the packet; undefined matches any. */
+  readonly source: string | undefined;
+  /** Interface that the packet arrives on, `lo` for packets of the node itself; undefined matches any. */
+  readonly device: string | undefined;
+  /** Whether the rule is for the packets that do not match. */
+  readonly isInverted: boolean;
+  readonly action: 'lookup' | 'goto' | 'nop';
+  /** The table to look up, or the priority of the rule to go to; 0 for `nop`. */
+  readonly target: number;
+  /** The subnet that asks for the rule; undefined for rules of the node. */
+  readonly subnet: string | undefined;
+}
+
+/** The default route of a routing table that belongs to a subnet. */
+export interface TableRoute {
+  readonly table: number;
+  readonly destination: string;
+  readonly gateway: string;
+  readonly subnet: string;
+}
+
+export interface HostNetwork {
+  readonly links: readonly HostLink[];
+  readonly routes: readonly HostRoute[];
+  readonly tableRoutes: readonly TableRoute[];
+  readonly rules: readonly HostRule[];
+  /** Chains and sets of our nftables table, in the language of nft. */
+  readonly ruleset: string;
+  /** Path below /proc/sys → value. */
+  readonly sysctls: Readonly<Record<string, string>>;
+}

@@ -1,0 +1,29 @@
+/** The Node object of this node. */
+import type { InterfaceNetwork } from './address.ts';
+
+/** Type of the condition that says whether the network of a node works. */
+export const networkUnavailable = 'NetworkUnavailable';
+
+export interface Node {
+  readonly name: string;
+  readonly uid: string;
+  /** Addresses of ovn0, as `InterfaceAnnotations.network` has those of a pod. */
+  readonly network: InterfaceNetwork | string | undefined;
+  readonly internalIps: readonly string[];
+  readonly labels: Readonly<Record<string, string>>;
+  /** Annotations about provider networks. */
+  readonly networkNotes: Readonly<Record<string, string>>;
+  /** The chassis annotation, as it is. */
+  readonly chassis: string | undefined;
+  /** Uid of the DaemonSet whose daemon must give the node back; undefined if nobody asked for it. */
+  readonly leave: string | undefined;
+  readonly unavailable: NodeCondition | undefined;
+}
+
+/** The condition NetworkUnavailable of the node. */
+export interface NodeCondition {
+  readonly status: 'True' | 'False' | 'Unknown';
+  readonly reason: string;
+  readonly message: string;
+  readonly lastTransitionTime: string;
+}
