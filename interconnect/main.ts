@@ -10,7 +10,7 @@ import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { runAgent } from './agent.ts';
-import { agentMetrics, type AgentMetrics } from './metrics.ts';
+import { agentMetrics, type AgentMetrics } from './status/metrics.ts';
 import { tellWhileOpening } from './status/opening.ts';
 import {
   northboundIndexes,

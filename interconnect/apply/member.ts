@@ -6,22 +6,22 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Gateway, MemberState } from '../link/messages.ts';
-import type { GatewayClash } from '../plan/clashes.ts';
-import { neverMet } from '../plan/never-met.ts';
-import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../plan/networks.ts';
-import { takeoverProblem } from '../plan/takeover.ts';
+import type { Gateway, MemberState } from '../model/messages.ts';
+import type { GatewayClash } from '../settle/clashes.ts';
+import { neverMet } from '../settle/never-met.ts';
+import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../settle/networks.ts';
+import { takeoverProblem } from '../settle/takeover.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
 import { type Decision, isForClusters } from '../../lib/route-policy/policy.ts';
-import { Anchors, type GatewayFacts, type PathFacts } from '../state/anchors.ts';
-import { Clashes } from '../state/clashes.ts';
-import type { Cut } from '../plan/cuts.ts';
-import { Cuts } from '../state/cuts.ts';
-import { noEdges, type Edges } from '../state/edges.ts';
-import { Exports } from '../state/exports.ts';
+import { Anchors, type GatewayFacts, type PathFacts } from '../settle/anchor-history.ts';
+import { Clashes } from '../settle/known-clashes.ts';
+import type { Cut } from '../settle/cuts.ts';
+import { Cuts } from '../settle/cut-history.ts';
+import { noEdges, type Edges } from '../model/edges.ts';
+import { Exports } from '../settle/exports.ts';
 import type { HubView } from '../state/hub-view.ts';
-import { isUsable, type GatewayNode, type LocalView } from '../state/local.ts';
-import type { OwnNetwork } from '../state/networks.ts';
+import { isUsable, type GatewayNode, type LocalView } from '../model/local.ts';
+import type { OwnNetwork } from '../model/networks.ts';
 import { Tunnels } from '../state/tunnels.ts';
 import {
   isGrouped,

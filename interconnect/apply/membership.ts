@@ -13,7 +13,7 @@ import { isKubeError } from '../../lib/kube/errors.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
 import { commonNameOf, createRequest, validityOf } from '../../lib/pki/certificate.ts';
 import { openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
-import type { HubUpdate, MemberState } from '../link/messages.ts';
+import type { HubUpdate, MemberState } from '../model/messages.ts';
 import { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { readToken } from '../../lib/api/join-token.ts';
 import type { IdentityStore, StoredIdentity } from './identity.ts';

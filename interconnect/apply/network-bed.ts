@@ -3,10 +3,10 @@ import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { ownEntries } from '../plan/own-keys.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
-import type { Member } from '../link/messages.ts';
+import type { Member } from '../model/messages.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
-import { noEdges } from '../state/edges.ts';
-import { gateway, local, network, port, route } from '../plan/testing.ts';
+import { noEdges } from '../model/edges.ts';
+import { gateway, local, network, port, route } from '../model/testing.ts';
 import {
   isGrouped,
   northboundIndexes,

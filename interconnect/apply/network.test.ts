@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { Member } from '../link/messages.ts';
-import { gateway, local, route } from '../plan/testing.ts';
+import type { Member } from '../model/messages.ts';
+import { gateway, local, route } from '../model/testing.ts';
 import { readHandle } from '../watch/databases.ts';
 import { clusterOf, NetworkBed } from './network-bed.ts';
 

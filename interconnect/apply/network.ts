@@ -8,9 +8,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultVpc } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import type { Gateway, Member } from '../link/messages.ts';
-import { judgeRoutes, wasTaken, type RemoteContext } from '../plan/judgement.ts';
-import { isUnreachable, type PathFacts, type PathVerdict } from '../plan/paths.ts';
+import type { Gateway, Member } from '../model/messages.ts';
+import { judgeRoutes, wasTaken, type RemoteContext } from '../settle/judgement.ts';
+import { isUnreachable, type PathFacts, type PathVerdict } from '../settle/paths.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import {
   acceptGateways,
@@ -21,7 +21,7 @@ import {
   type AcceptedGateways,
   type PartingContext,
 } from '../plan/remote.ts';
-import { offersOf, offersOfEdges, usableOf, useRoutes } from '../plan/route-use.ts';
+import { offersOf, offersOfEdges, usableOf, useRoutes } from '../settle/route-use.ts';
 import {
   bfdOwner,
   exemptOwner,
@@ -32,12 +32,12 @@ import {
   transitOwner,
   zoneOwner,
 } from '../plan/transit.ts';
-import { noEdges, type Edges } from '../state/edges.ts';
-import type { OwnNetwork } from '../state/networks.ts';
+import { noEdges, type Edges } from '../model/edges.ts';
+import type { OwnNetwork } from '../model/networks.ts';
 import { OfferTable, ownOffers } from '../state/offers.ts';
-import { PathStates } from '../state/paths.ts';
+import { PathStates } from '../settle/path-history.ts';
 import { NativePrefixes } from '../state/native-prefixes.ts';
-import { Remotes, type RemoteState, type RemoteView } from '../state/remotes.ts';
+import { Remotes, type RemoteState, type RemoteView } from '../settle/remotes.ts';
 
 const leftoverMs = 200;
 

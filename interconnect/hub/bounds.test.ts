@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { Gateway, MemberState, Rejection } from '../link/messages.ts';
-import { countRefused } from '../link/refused.ts';
+import type { Gateway, MemberState, Rejection } from '../model/messages.ts';
+import { countRefused } from '../model/refused.ts';
 import { attachment, HubBed, prefix, type TestMember } from './hub-bed.ts';
 
 const gateway = (chassis: string, ip: string, rest: Partial<Gateway> = {}): Gateway => ({

@@ -6,11 +6,11 @@ import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/s
 import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority } from '../link/certificate.ts';
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
-import type { Attachment, HubUpdate, Member, MemberState, Prefix, Rejection } from '../link/messages.ts';
+import type { Attachment, HubUpdate, Member, MemberState, Prefix, Rejection } from '../model/messages.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
-import { openLobby, type Lobby } from './apply/lobby.ts';
+import { openLobby, type Lobby } from './apply/endpoint.ts';
 import { startHub, type Hub, type HubOptions } from './hub.ts';
-import { MemoryStore } from './state/memory-store.ts';
+import { MemoryStore } from './apply/memory-store.ts';
 import { Registry } from './state/registry.ts';
 import { icNorthbound, icSouthbound } from './watch/databases.ts';
 

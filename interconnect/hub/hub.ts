@@ -11,16 +11,16 @@ import type { Desired } from '../../lib/desired/row.ts';
 import type { HubCalls } from '../link/server.ts';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import { Enrolment } from './apply/enrolment.ts';
-import type { Lobby } from './apply/lobby.ts';
+import type { Lobby } from './apply/endpoint.ts';
 import { openNetworks } from './open-networks.ts';
 import { handleOfOwner, memberOwner } from './plan/rows.ts';
-import type { Networks } from './state/networks.ts';
-import type { MemberRecord } from './state/record.ts';
+import type { Networks } from './apply/networks.ts';
+import type { MemberRecord } from './model/record.ts';
 import type { Registry } from './state/registry.ts';
-import { Roster, type RosterTimes } from './state/roster.ts';
+import { Roster, type RosterTimes } from './apply/roster.ts';
 import { hubRoom, icKeyOf, readForeignSwitch, readMembers } from './watch/databases.ts';
 import { ForeignZones } from './watch/foreign.ts';
-import { Silence, type SilenceTimes } from './watch/silence.ts';
+import { Silence, type SilenceTimes } from './watch/liveness.ts';
 
 const defaultTimes: RosterTimes = { graceMs: 10_000, startGraceMs: 20_000, staleAfterMs: 600_000, retireMs: 5000 };
 

@@ -1,7 +1,7 @@
 /** Prefixes that members have from their routers: nobody's alone, and never in the way of whose addresses they are. */
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, it } from 'node:test';
-import type { Rejection } from '../link/messages.ts';
+import type { Rejection } from '../model/messages.ts';
 import { attachment, HubBed, prefix, type TestMember } from './hub-bed.ts';
 
 const learned = (cidr: string) => prefix(cidr, { origin: 'bgp' });

@@ -10,12 +10,12 @@ import { createRegistry, serveHealth } from '../../lib/run/health.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { runRoom } from '../../lib/run/room.ts';
 import { ensureAuthority } from './apply/authority.ts';
-import { openKubeStore } from './apply/kube-store.ts';
-import { openLobby } from './apply/lobby.ts';
+import { openKubeStore } from './status/kube-store.ts';
+import { openLobby } from './apply/endpoint.ts';
 import { HubStateError } from './errors.ts';
 import { startHub } from './hub.ts';
-import { hubMetrics } from './metrics.ts';
-import { clusterName } from './state/record.ts';
+import { hubMetrics } from './status/metrics.ts';
+import { clusterName } from './model/record.ts';
 import { Registry } from './state/registry.ts';
 import { openDatabases } from './watch/open-databases.ts';
 

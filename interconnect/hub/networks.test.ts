@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import type { Rejection } from '../link/messages.ts';
+import type { Rejection } from '../model/messages.ts';
 import { HubStateError } from './errors.ts';
 import { attachment, HubBed, type TestMember } from './hub-bed.ts';
 

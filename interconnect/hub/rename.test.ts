@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { createKey } from '../../lib/pki/certificate.ts';
-import type { HubUpdate, Prefix } from '../link/messages.ts';
+import type { HubUpdate, Prefix } from '../model/messages.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { attachment, bedTimes, HubBed, prefix, type TestMember } from './hub-bed.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { HeldPort } from '../link/messages.ts';
+import type { HeldPort } from '../model/messages.ts';
 import { attachment, bedTimes, HubBed } from './hub-bed.ts';
 
 const allTables = ['Route', 'Port_Binding', 'Gateway', 'Availability_Zone', 'Datapath_Binding'];

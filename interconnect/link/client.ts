@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { connect, type PeerCertificate } from 'node:tls';
 import * as grpc from '@grpc/grpc-js';
 import { hubName } from './certificate.ts';
-import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from './messages.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
 import { hubError, HubRefused, hubService, HubUnreachable, longestUpdate } from './protocol.ts';
 
 const deadlineMs = 10_000;

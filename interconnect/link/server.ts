@@ -8,8 +8,8 @@ import { promisify } from 'node:util';
 import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
-import { refuseCrowd } from './crowd.ts';
-import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from './messages.ts';
+import { refuseCrowd } from './state-size.ts';
+import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { hubService, longestCall, longestState, refusal } from './protocol.ts';
 

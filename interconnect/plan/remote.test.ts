@@ -2,17 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { routePolicySpec } from '../../lib/api/kinds/route-policy.ts';
-import type { Member } from '../link/messages.ts';
+import type { Member } from '../model/messages.ts';
 import { OfferTable, ownOffers } from '../state/offers.ts';
-import type { OwnNetwork } from '../state/networks.ts';
-import { choose, type Offer } from './choice.ts';
-import { judgeRoutes, wasTaken, type RemoteContext } from './judgement.ts';
+import type { OwnNetwork } from '../model/networks.ts';
+import { choose, type Offer } from '../settle/choice.ts';
+import { judgeRoutes, wasTaken, type RemoteContext } from '../settle/judgement.ts';
 import { parseIp, type Ip } from '../../lib/net/ip.ts';
 import { compilePolicies, noPolicies } from '../../lib/route-policy/compile.ts';
-import { planPaths, noMemory, type PathVerdict } from './paths.ts';
+import { planPaths, noMemory, type PathVerdict } from '../settle/paths.ts';
 import { acceptGateways, planRemote } from './remote.ts';
-import { offersOf, offersOfEdges, usableOf, useRoutes } from './route-use.ts';
-import { cidr, gateway, local, network, ownPath, port, route, west } from './testing.ts';
+import { offersOf, offersOfEdges, usableOf, useRoutes } from '../settle/route-use.ts';
+import { cidr, gateway, local, network, ownPath, port, route, west } from '../model/testing.ts';
 import { planBfd, planPath } from './transit.ts';
 
 const contextWith = (one: OwnNetwork, policies = noPolicies): RemoteContext => ({

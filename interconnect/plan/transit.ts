@@ -1,7 +1,7 @@
 /** This cluster's end of a path as NB rows, in the form ovn-ic and Kube-OVN give them, and what all paths need. Pure. */
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
-import { transitRouterPort } from '../state/local.ts';
-import type { OwnPath } from '../state/networks.ts';
+import { transitRouterPort } from '../model/local.ts';
+import type { OwnPath } from '../model/networks.ts';
 
 /** Tunnel BFD decides how long a dead gateway goes unnoticed: 3 × 100 ms here, 3 s with OVS' defaults. */
 const bfdOptions = { 'bfd-min-rx': '100', 'bfd-min-tx': '100', 'bfd-mult': '3' };

@@ -9,8 +9,8 @@
  * address, and one that is disabled is not flooded to.
  */
 import { ref, type Contribution, type DesiredRow } from '../../lib/desired/row.ts';
-import type { Gateway, Port } from '../link/messages.ts';
-import type { OwnNetwork } from '../state/networks.ts';
+import type { Gateway, Port } from '../model/messages.ts';
+import type { OwnNetwork } from '../model/networks.ts';
 import { bfdGroup } from './transit.ts';
 
 export interface Witnesses {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { HubUpdate } from '../link/messages.ts';
-import { granted, west } from '../plan/testing.ts';
+import type { HubUpdate } from '../model/messages.ts';
+import { granted, west } from '../model/testing.ts';
 import { HubView } from './hub-view.ts';
 
 const update = (fields: Partial<HubUpdate>): HubUpdate => ({

@@ -1,5 +1,5 @@
 /** The last thing the hub said, put together from its updates. Kept over lost sessions; replaced by the next full one. */
-import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../link/messages.ts';
+import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 
 /** What an update changed. */
 export interface HubNews {

@@ -4,7 +4,7 @@
  */
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
-import type { Member } from '../link/messages.ts';
+import type { Member } from '../model/messages.ts';
 import { PrefixIndex, type HeldPrefix } from './prefix-index.ts';
 
 interface Indexed {

@@ -1,5 +1,5 @@
 /** All offers of each prefix to each router, so that a change of one cluster concerns only those who share a prefix. */
-import type { Offer } from '../plan/choice.ts';
+import type { Offer } from '../settle/choice.ts';
 
 /** Offers of one cluster by what they compete for: `offerKey`. */
 export type Offers = ReadonlyMap<string, readonly Offer[]>;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { GatewayProgram, GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
-import { gateway, local, network, ownPath, west } from '../plan/testing.ts';
+import { gateway, local, network, ownPath, west } from '../model/testing.ts';
 import { renderGateway, peersOf } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';

@@ -2,9 +2,9 @@
 import type { InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';
 import { hubSwitch } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { SilentDatabase } from '../link/messages.ts';
-import type { GatewayNode } from '../state/local.ts';
-import { countRefused } from '../link/refused.ts';
+import type { SilentDatabase } from '../model/messages.ts';
+import type { GatewayNode } from '../model/local.ts';
+import { countRefused } from '../model/refused.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
 import { ailmentOf, daemonSilent, isReached, standingStill, type Ailment } from './gateway-health.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';

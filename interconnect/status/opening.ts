@@ -9,7 +9,7 @@ import { interconnects } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { setCondition, type Condition } from '../../lib/kube/conditions.ts';
-import { databasePatienceMs } from '../state/followers.ts';
+import { databasePatienceMs } from '../settle/followers.ts';
 import { canonicalName, parseInterconnect, type Interconnect } from '../watch/objects.ts';
 import { bad, summary } from './conditions.ts';
 import { stuckProblems } from './stuck.ts';

@@ -1,7 +1,7 @@
 /** Adds up, over all clusters, what route policies decided: only when somebody will be told. */
-import { overLimit } from '../plan/policy/limit.ts';
+import { overLimit } from '../settle/policy/limit.ts';
 import { tally, type Decision } from '../../lib/route-policy/policy.ts';
-import type { RemoteView } from '../state/remotes.ts';
+import type { RemoteView } from '../settle/remotes.ts';
 import type { PolicyFigures } from './route-policies.ts';
 
 export function policyFigures(remotes: RemoteView, exported: readonly Decision[]): PolicyFigures {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { readRemotePrefixes } from '../../lib/api/remote-prefixes.ts';
 import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import type { RouteUse } from '../plan/route-use.ts';
+import type { RouteUse } from '../settle/route-use.ts';
 import { limits, listRoutes, type RouteLists } from './prefix-list.ts';
 
 const paths = [

@@ -3,7 +3,7 @@ import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts'
 import { byPrefix, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { enclosingNetworks } from '../../lib/net/enclosing.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
-import type { RouteUse } from '../plan/route-use.ts';
+import type { RouteUse } from '../settle/route-use.ts';
 import { bad, good, type Verdict } from './conditions.ts';
 
 type Hop = NonNullable<RemoteClusterStatus['routes']>[number];

@@ -1,11 +1,11 @@
 /** The status of a RemoteCluster. Pure. */
 import type { RemoteClusterStatus, RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Member } from '../link/messages.ts';
-import { isUnreachable, known, type PathVerdict } from '../plan/paths.ts';
+import type { Member } from '../model/messages.ts';
+import { isUnreachable, known, type PathVerdict } from '../settle/paths.ts';
 import { handleOf } from '../plan/remote.ts';
-import type { RouteUse } from '../plan/route-use.ts';
-import type { RemoteState } from '../state/remotes.ts';
+import type { RouteUse } from '../settle/route-use.ts';
+import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
 import { ailmentOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem, probeOf } from './mtu.ts';

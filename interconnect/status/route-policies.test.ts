@@ -6,7 +6,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import { compilePolicies } from '../../lib/route-policy/compile.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
-import { policy } from '../plan/policy/testing.ts';
+import { policy } from '../settle/policy/testing.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import { renderRoutePolicy, RoutePolicyReporter, type PolicyFigures } from './route-policies.ts';
 

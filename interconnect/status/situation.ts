@@ -1,12 +1,12 @@
 /** All that a status can depend on, as the agent has it after a round. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { LinkState } from '../apply/membership.ts';
-import type { GatewayClash } from '../plan/clashes.ts';
-import type { Member, Rejection, SilentDatabase, TransitSwitch } from '../link/messages.ts';
-import type { Cut } from '../plan/cuts.ts';
-import type { LocalView } from '../state/local.ts';
-import type { OwnNetwork } from '../state/networks.ts';
-import type { RemoteView } from '../state/remotes.ts';
+import type { GatewayClash } from '../settle/clashes.ts';
+import type { Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
+import type { Cut } from '../settle/cuts.ts';
+import type { LocalView } from '../model/local.ts';
+import type { OwnNetwork } from '../model/networks.ts';
+import type { RemoteView } from '../settle/remotes.ts';
 import type { GatewayObject } from '../watch/objects.ts';
 
 export interface Situation {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
-import { local, network, ownPath, port, west } from '../plan/testing.ts';
-import { Remotes } from '../state/remotes.ts';
+import { local, network, ownPath, port, west } from '../model/testing.ts';
+import { Remotes } from '../settle/remotes.ts';
 import type { GatewayObject } from '../watch/objects.ts';
 import { isSameJson, withoutMeasures } from './compare.ts';
 import { renderGateway, peersOf } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';
-import type { StandingStill } from '../state/followers.ts';
+import type { StandingStill } from '../settle/followers.ts';
 import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
 import { renderTransitSwitch } from './transit-switch.ts';

@@ -1,6 +1,6 @@
 /** What of this cluster's OVN stands still, as problems: the first is the cause of those that follow. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { StandingStill } from '../state/followers.ts';
+import type { StandingStill } from '../settle/followers.ts';
 
 /** The others follow: traffic has other gateways, and this one forwards as it did. */
 export const controllerStuck = 'OvnControllerStuck';

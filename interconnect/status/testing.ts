@@ -1,9 +1,9 @@
 /** Situations for tests of the statuses: all is well but for what a test says. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import { noMemory, planPaths } from '../plan/paths.ts';
+import { noMemory, planPaths } from '../settle/paths.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
-import { granted, local, network, route, west } from '../plan/testing.ts';
-import { Remotes, type RemoteState } from '../state/remotes.ts';
+import { granted, local, network, route, west } from '../model/testing.ts';
+import { Remotes, type RemoteState } from '../settle/remotes.ts';
 import type { GatewayObject } from '../watch/objects.ts';
 import type { Situation } from './situation.ts';
 

@@ -1,7 +1,7 @@
 /** The status of a TransitSwitch. Pure. */
 import type { TransitPathStatus, TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { OwnNetwork, OwnPath } from '../state/networks.ts';
+import type { OwnNetwork, OwnPath } from '../model/networks.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
 import { ailmentOf } from './gateway-health.ts';
 import { isoOf, type Situation } from './situation.ts';

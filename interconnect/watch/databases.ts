@@ -2,11 +2,11 @@
 import type { Cache, Row } from 'ovsdb-client';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { ownerOf } from '../../lib/ovn/owner.ts';
-import type { Gateway } from '../link/messages.ts';
+import type { Gateway } from '../model/messages.ts';
 import { handleOfOwner } from '../plan/remote.ts';
 import { encapKey, fdbKey, fdbOwner } from '../plan/southbound.ts';
 import { switchOfOwner } from '../plan/transit.ts';
-import { redirectPort, transitRouterPort, type LocalChassis, type LocalRange } from '../state/local.ts';
+import { redirectPort, transitRouterPort, type LocalChassis, type LocalRange } from '../model/local.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 
 export const northboundMonitor = {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { learnedRoute } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import type { Edge, Edges } from '../state/edges.ts';
+import type { Edge, Edges } from '../model/edges.ts';
 
 /** A prefix in canonical text that a node learned for a VPC. */
 export interface LearnedPrefix {

@@ -3,7 +3,7 @@ import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { matchesSelector } from '../../lib/api/label-selector.ts';
 import { defaultVpc, hubSwitch } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
-import { switchNames } from '../link/path-names.ts';
+import { switchNames } from '../model/path-names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import {
   type GatewayNode,
@@ -13,7 +13,7 @@ import {
   type LocalView,
   type LocalVpc,
   type Wish,
-} from '../state/local.ts';
+} from '../model/local.ts';
 import type { Node, Subnet, TransitSwitchObject } from './objects.ts';
 
 export interface LocalParts {

@@ -1,10 +1,10 @@
 /** This cluster's ports on transit switches: what the databases have of them, and what the hub granted. */
 import type { Cache } from 'ovsdb-client';
-import type { HeldPort } from '../link/messages.ts';
-import { mostPaths, switchName, switchNames } from '../link/path-names.ts';
-import type { PathFacts } from '../state/anchors.ts';
+import type { HeldPort } from '../model/messages.ts';
+import { mostPaths, switchName, switchNames } from '../model/path-names.ts';
+import type { PathFacts } from '../settle/anchor-history.ts';
 import type { HubView } from '../state/hub-view.ts';
-import { handleOfPort, type LocalView } from '../state/local.ts';
+import { handleOfPort, type LocalView } from '../model/local.ts';
 import { readHandle, readHolder, readPort } from './databases.ts';
 
 /** The name in this cluster's ports: as they are, until the hub knows what they are; undefined while there are none. */

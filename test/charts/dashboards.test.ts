@@ -8,7 +8,7 @@ import { chart, parseManifests, renderChart } from './render.ts';
 import { speakerMetrics, speakerSeriesIn } from './speaker-series.ts';
 
 const root = join(import.meta.dirname, '../..');
-const sources = ['interconnect/metrics.ts', 'interconnect/hub/metrics.ts']
+const sources = ['interconnect/status/metrics.ts', 'interconnect/hub/status/metrics.ts']
   .map((file) => readFileSync(join(root, file), 'utf8'))
   .join('\n');
 

@@ -1,44 +1,105 @@
-/** The hub's endpoint with a certificate that is renewed in time. In: the authority, the calls. Out: a listening port. */
-import { validityOf, type KeyAndCertificate } from '../../../lib/pki/certificate.ts';
-import { issueHub } from '../../link/certificate.ts';
-import { serveHub, type HubCalls } from '../../link/server.ts';
+/**
+ * The hub's endpoint, open before its databases are. In: the four calls of members. Out: as long as the hub has not read its
+ * databases, each session learns which of them do not answer, and everything else is told to come back; then all goes to the
+ * hub, the waiting sessions first. So a hub that starts over silent databases is not taken for a dead one.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { IssuedIdentity, SilentDatabase } from '../../model/messages.ts';
+import { hubUnavailable } from '../../link/protocol.ts';
+import type { Caller, HubCalls, MemberSession } from '../../link/server.ts';
+import type { Registry } from '../state/registry.ts';
+import { openEndpoint, type Endpoint, type EndpointOptions } from './listener.ts';
 
-const checkMs = 60 * 60 * 1000;
-
-export interface EndpointOptions {
-  readonly listen: string;
-  readonly authority: KeyAndCertificate;
-  readonly calls: HubCalls;
-  readonly now: () => number;
-  readonly log: { info(fields: object, message: string): void };
+export interface LobbyOptions extends Omit<EndpointOptions, 'authority' | 'calls'> {
+  readonly registry: Pick<Registry, 'authority' | 'member' | 'members'>;
 }
 
-export interface Endpoint {
-  readonly port: number;
-  /** Unix milliseconds. */
-  readonly notAfterMs: number;
-  close(): void;
+export interface Lobby extends Endpoint {
+  /** Databases that have not answered since the start; complete each time. */
+  silent(databases: readonly SilentDatabase[]): void;
+  /** From now on the hub itself answers. */
+  handOver(calls: HubCalls): void;
 }
 
-export async function openEndpoint({ listen, authority, calls, now, log }: EndpointOptions): Promise<Endpoint> {
-  let endpoint = await issueHub(authority, now());
-  const server = await serveHub({ listen, authority: authority.certificate, endpoint, calls, log });
-  const renew = async (): Promise<void> => {
-    const { notBeforeMs, notAfterMs } = validityOf(endpoint.certificate);
-    if (now() < notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3) return;
-    endpoint = await issueHub(authority, now());
-    server.renewEndpoint(endpoint);
-    log.info({}, 'renewed the certificate of the endpoint');
-  };
-  const timer = setInterval(() => void renew(), checkMs);
+/** @throws the system's error when the address cannot be bound. */
+export async function openLobby({ registry, ...options }: LobbyOptions): Promise<Lobby> {
+  const calls = new WaitingCalls(registry);
+  const endpoint = await openEndpoint({ ...options, authority: registry.authority, calls });
   return {
-    port: server.port,
+    port: endpoint.port,
     get notAfterMs() {
-      return validityOf(endpoint.certificate).notAfterMs;
+      return endpoint.notAfterMs;
     },
-    close: () => {
-      clearInterval(timer);
-      server.close();
-    },
+    silent: (databases) => calls.tell(databases),
+    handOver: (hub) => calls.handOver(hub),
+    close: () => endpoint.close(),
   };
+}
+
+class WaitingCalls implements HubCalls {
+  readonly #registry: LobbyOptions['registry'];
+  readonly #sessions = new Set<MemberSession>();
+  #silent: readonly SilentDatabase[] = [];
+  #hub: HubCalls | undefined;
+
+  constructor(registry: LobbyOptions['registry']) {
+    this.#registry = registry;
+  }
+
+  join(token: string, certificateRequest: string, chassis: readonly string[]): Promise<IssuedIdentity | Problem> {
+    return this.#hub?.join(token, certificateRequest, chassis) ?? Promise.resolve(this.#notYet());
+  }
+
+  renew(caller: Caller, certificateRequest: string): Promise<IssuedIdentity | Problem> {
+    return this.#hub?.renew(caller, certificateRequest) ?? Promise.resolve(this.#notYet());
+  }
+
+  leave(caller: Caller): Promise<Problem | undefined> {
+    return this.#hub?.leave(caller) ?? Promise.resolve(this.#notYet());
+  }
+
+  /** What the member says meanwhile is read once the hub listens. */
+  session(session: MemberSession): void {
+    if (this.#hub !== undefined) return this.#hub.session(session);
+    this.#sessions.add(session);
+    session.onEnd(() => this.#sessions.delete(session));
+    if (this.#silent.length > 0) this.#send(session);
+  }
+
+  tell(silent: readonly SilentDatabase[]): void {
+    this.#silent = silent;
+    for (const session of this.#sessions) this.#send(session);
+  }
+
+  handOver(hub: HubCalls): void {
+    this.#hub = hub;
+    const sessions = Array.from(this.#sessions);
+    this.#sessions.clear();
+    for (const session of sessions) hub.session(session);
+  }
+
+  /** Who is no member any more is told nothing: the hub will say so. All others are expected, so that nothing of them is dropped. */
+  #send(session: MemberSession): void {
+    const { cluster, fingerprint } = session.caller;
+    if (this.#registry.member(cluster)?.fingerprint !== fingerprint) return;
+    const expected = [...this.#registry.members()].map((member) => member.cluster).filter((name) => name !== cluster);
+    session.send({
+      revision: 0,
+      full: false,
+      transitSwitches: [],
+      members: [],
+      removed: [],
+      rejections: [],
+      expected: expected.sort(),
+      silentDatabases: this.#silent,
+      unreachedBy: [],
+      tellsUnreached: true,
+    });
+  }
+
+  #notYet(): Problem {
+    const names = this.#silent.map(({ name }) => name).join(', ');
+    const why = names === '' ? 'the hub has just started' : `its databases do not answer: ${names}`;
+    return { code: hubUnavailable, message: `the hub cannot do that now, ${why}; this is tried again` };
+  }
 }

@@ -3,11 +3,11 @@ import { verifyToken } from '../../../lib/api/join-token.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { verifyRequest, type VerifiedRequest } from '../../../lib/pki/certificate.ts';
 import { issueMember } from '../../link/certificate.ts';
-import type { IssuedIdentity } from '../../link/messages.ts';
+import type { IssuedIdentity } from '../../model/messages.ts';
 import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller } from '../../link/server.ts';
 import { DatabasesSilent } from '../errors.ts';
-import { refuseEnrolment } from '../plan/enrolment.ts';
+import { refuseEnrolment } from '../settle/enrolment.ts';
 import { StoreUnavailable, type Membership, type RedeemedToken, type Registry } from '../state/registry.ts';
 
 /** What could not be completed while the API server or the databases were away is tried again after this time. */

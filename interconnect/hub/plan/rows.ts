@@ -4,7 +4,7 @@
  */
 import { externalId, vendor } from '../../../lib/api/names.ts';
 import { ref, type Desired, type DesiredRow, type Ref } from '../../../lib/desired/row.ts';
-import type { Gateway, Prefix } from '../../link/messages.ts';
+import type { Gateway, Prefix } from '../../model/messages.ts';
 import {
   isPublic,
   logicalPortOf,
@@ -12,7 +12,7 @@ import {
   type MemberRecord,
   type Network,
   type NetworkPath,
-} from '../state/record.ts';
+} from '../model/record.ts';
 
 const memberPrefix = 'member/';
 

@@ -1,5 +1,5 @@
 /** What one member is shown of the others and of the networks. Pure. */
-import type { HubUpdate, Member, Path, Port, Prefix, Route, TransitSwitch } from '../../link/messages.ts';
+import type { HubUpdate, Member, Path, Port, Prefix, Route, TransitSwitch } from '../../model/messages.ts';
 import {
   isPublic,
   logicalPortOf,
@@ -8,7 +8,7 @@ import {
   type MemberRecord,
   type Network,
   type PortRecord,
-} from '../state/record.ts';
+} from '../model/record.ts';
 import { addressFor } from './rows.ts';
 
 export interface Presence {

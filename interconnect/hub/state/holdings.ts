@@ -3,7 +3,7 @@
  * prefixes. In: what each holder has, whole, whenever it changes. Out: who else has a thing. A change costs the change.
  */
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import type { Taken } from '../plan/allocation.ts';
+import type { Taken } from '../settle/allocation.ts';
 import { PrefixTree, type HeldPrefix } from './prefix-tree.ts';
 
 export interface HeldPath {

@@ -5,7 +5,7 @@
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
-import type { AllocatedPort } from './record.ts';
+import type { AllocatedPort } from '../model/record.ts';
 
 /** The person's part of a member. */
 export interface MemberSpec {

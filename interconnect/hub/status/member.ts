@@ -3,7 +3,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { HubMemberStatus } from '../../../lib/api/kinds/hub-member.ts';
 import { setCondition } from '../../../lib/kube/conditions.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
-import type { AllocatedPort } from '../state/record.ts';
+import type { AllocatedPort } from '../model/record.ts';
 import type { MemberPresence, MemberSpec } from '../state/registry.ts';
 
 const sentences = {

@@ -5,13 +5,13 @@
 import type { Cache, OvsdbOptions, Row } from 'ovsdb-client';
 import { z } from 'zod';
 import { ownerOf } from '../../../lib/ovn/owner.ts';
-import type { Gateway, Prefix } from '../../link/messages.ts';
+import type { Gateway, Prefix } from '../../model/messages.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../../lib/ovn/columns.ts';
-import { mostPaths } from '../../link/path-names.ts';
-import { checkCidrs, pathIndex } from '../plan/paths.ts';
+import { mostPaths } from '../../model/path-names.ts';
+import { checkCidrs, pathIndex } from '../settle/paths.ts';
 import { encapKey, handleOfOwner, hubId } from '../plan/rows.ts';
-import type { AttachmentRecord, MemberRecord, NetworkDefinition, NetworkPath, PortRecord } from '../state/record.ts';
-import type { FoundDatapath } from '../state/networks.ts';
+import type { AttachmentRecord, MemberRecord, NetworkDefinition, NetworkPath, PortRecord } from '../model/record.ts';
+import type { FoundDatapath } from '../apply/networks.ts';
 
 export const hubRoom = 'hub';
 

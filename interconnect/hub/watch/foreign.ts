@@ -4,9 +4,9 @@
  */
 import type { Cache, Change, Row } from 'ovsdb-client';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
-import type { NextHop, Port, Route } from '../../link/messages.ts';
+import type { NextHop, Port, Route } from '../../model/messages.ts';
 import { integerOf, textOf } from '../../../lib/ovn/columns.ts';
-import type { ForeignMember } from '../state/record.ts';
+import type { ForeignMember } from '../model/record.ts';
 import { gatewayOf, isOurs } from './databases.ts';
 
 export interface ForeignOptions {

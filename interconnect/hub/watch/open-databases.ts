@@ -1,8 +1,8 @@
 /** Opens the hub's databases. Says which of them do not answer, for as long as that takes. */
 import { openOvsdb, type OvsdbClient, type OvsdbOptions } from 'ovsdb-client';
-import type { SilentDatabase } from '../../link/messages.ts';
+import type { SilentDatabase } from '../../model/messages.ts';
 import { icNorthbound, icSouthbound } from './databases.ts';
-import { patienceMs, probeIntervalMs } from './silence.ts';
+import { patienceMs, probeIntervalMs } from './liveness.ts';
 
 export interface OpenDatabasesOptions {
   readonly northbound: readonly string[];

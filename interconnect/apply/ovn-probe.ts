@@ -1,0 +1,165 @@
+/**
+ * Asks this cluster's OVN whether it follows: both databases by a question that changes nothing, northd and the
+ * ovn-controllers by raising `NB_Global.nb_cfg`, which is what `ovn-nbctl --wait=hv sync` does. Out: what stands still, and a
+ * call when that is another. The agent starts it with the membership and ends it with it.
+ *
+ * Raising the number costs northd a computation (a whole one, in releases without incremental processing) and every node
+ * a write. So it is done only after this room has written something, which is what is to be followed: where nothing changes,
+ * nothing is written. How often depends on how long it takes and on how many nodes there are.
+ */
+import { OvsdbError, type Cache, type OvsdbClient } from 'ovsdb-client';
+import { integerOf, textOf } from '../../lib/ovn/columns.ts';
+import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
+import { Pulse } from '../../lib/ovn/pulse.ts';
+import { databasePatienceMs, Followers, type StandingStill } from '../settle/followers.ts';
+import type { GatewayNode } from '../model/local.ts';
+
+const tickMs = 500;
+/** Between two questions to northd, at least. */
+const everyMs = 3000;
+/** Questions take a tenth of northd's time at most. */
+const restFactor = 10;
+/** A northd that was slow once is asked again. */
+const longestPauseMs = 30_000;
+/** They cause twenty writes a second in the southbound database at most. */
+const perChassisMs = 50;
+
+export interface InquiryOptions {
+  readonly northbound: OvsdbClient;
+  readonly southbound: OvsdbClient;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  /** Gateways whose ovn-controller should follow. */
+  readonly gateways: () => readonly GatewayNode[];
+  readonly onChange: () => void;
+}
+
+const nothing: StandingStill = {
+  northbound: undefined,
+  southbound: undefined,
+  northd: undefined,
+  controllers: new Map(),
+};
+
+export class Inquiry {
+  readonly #options: InquiryOptions;
+  readonly #followers = new Followers();
+  #pulses: { readonly northbound: Pulse; readonly southbound: Pulse } | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #check: NodeJS.Immediate | undefined;
+  #unsubscribe = (): void => undefined;
+  #isRaising = false;
+  /** Something was written that nobody was asked about. */
+  #isOwed = false;
+  #raisedMs = 0;
+  #still = nothing;
+
+  constructor(options: InquiryOptions) {
+    this.#options = options;
+  }
+
+  get still(): StandingStill {
+    return this.#still;
+  }
+
+  start(): void {
+    if (this.#timer !== undefined) return;
+    const { northbound, southbound, now } = this.#options;
+    this.#pulses = {
+      northbound: new Pulse({ client: northbound, now }),
+      southbound: new Pulse({ client: southbound, now }),
+    };
+    this.#timer = setInterval(() => this.#tick(), tickMs);
+    // How long northd took is not to be a matter of when somebody looked.
+    this.#unsubscribe = northbound.subscribe((changes) => {
+      if (changes.some(({ table }) => table === 'NB_Global')) this.#look();
+    });
+  }
+
+  /** This room has written to a database. */
+  wrote(): void {
+    this.#isOwed = true;
+  }
+
+  /** A gateway has fallen silent: whether it follows is asked though nothing was written. */
+  doubt(): void {
+    this.#isOwed = true;
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+    clearImmediate(this.#check);
+    this.#unsubscribe();
+    this.#timer = undefined;
+    this.#pulses = undefined;
+    this.#isOwed = false;
+    this.#followers.reset();
+    this.#still = nothing;
+  }
+
+  #tick(): void {
+    void this.#pulses?.northbound.beat();
+    void this.#pulses?.southbound.beat();
+    if (this.#isDue()) void this.#raise();
+    // After a stall of this process the timer comes before the answers that arrived meanwhile.
+    this.#check = setImmediate(() => this.#look());
+  }
+
+  #isDue(): boolean {
+    const { northbound, southbound, now } = this.#options;
+    if (!this.#isOwed || this.#isRaising || this.#followers.isAwaited || northbound.state !== 'synced') return false;
+    const nodes = southbound.cache.table('Chassis_Private').rows.size;
+    const restMs = Math.min(restFactor * this.#followers.tookMs, longestPauseMs);
+    return now() - this.#raisedMs >= Math.max(everyMs, restMs, perChassisMs * nodes);
+  }
+
+  async #raise(): Promise<void> {
+    const { northbound, now } = this.#options;
+    const sinceMs = now();
+    this.#isRaising = true;
+    this.#isOwed = false;
+    this.#raisedMs = sinceMs;
+    try {
+      const wanted = await raiseNbCfg(northbound);
+      if (this.#timer !== undefined && wanted !== undefined) this.#followers.asked(wanted, sinceMs);
+    } catch (error) {
+      // The pulse says what is wrong with the database, and it is asked again later.
+      if (!(error instanceof OvsdbError)) throw error;
+      this.#isOwed = true;
+    } finally {
+      this.#isRaising = false;
+    }
+  }
+
+  #look(): void {
+    if (this.#pulses === undefined) return;
+    const { northbound, southbound, now, gateways, onChange } = this.#options;
+    const nowMs = now();
+    const nodes = new Map(gateways().map(({ node, chassis }) => [chassis, node]));
+    const taken = {
+      wanted: readNbGlobal(northbound.cache, 'nb_cfg') ?? 0,
+      northd: readNbGlobal(northbound.cache, 'sb_cfg') ?? 0,
+      chassis: chassisNumbers(southbound.cache),
+    };
+    this.#followers.see(taken, nodes.keys(), nowMs);
+    const behind = [...this.#followers.chassisBehindMs(nowMs)];
+    const still: StandingStill = {
+      northbound: this.#pulses.northbound.silentSinceMs(databasePatienceMs),
+      southbound: this.#pulses.southbound.silentSinceMs(databasePatienceMs),
+      northd: this.#followers.northdBehindMs(nowMs),
+      controllers: new Map(behind.map(([chassis, sinceMs]) => [nodes.get(chassis) ?? chassis, sinceMs])),
+    };
+    const isNews = textOfStill(still) !== textOfStill(this.#still);
+    this.#still = still;
+    if (isNews) onChange();
+  }
+}
+
+function textOfStill({ controllers, ...rest }: StandingStill): string {
+  return JSON.stringify([rest, [...controllers]]);
+}
+
+function chassisNumbers(southbound: Cache): ReadonlyMap<string, number> {
+  const rows = southbound.table('Chassis_Private').rows.values();
+  return new Map([...rows].map((row) => [textOf(row, 'name'), integerOf(row, 'nb_cfg')]));
+}

@@ -1,0 +1,364 @@
+/**
+ * What each member asked for and was given. In: records read back at start, wishes, foreign zones, limits. Out: desired
+ * rows, networks, rejections, and who changed. A change is planned for the one member it is of, for those that take part
+ * in a network that it changed, and for those that were refused something because of it.
+ */
+import type { Desired } from '../../../lib/desired/row.ts';
+import type { Problem } from '../../../lib/desired/problem.ts';
+import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
+import type { MemberState, Rejection } from '../../model/messages.ts';
+import { admit, wishOf } from '../settle/admission.ts';
+import { Refusals } from '../settle/refusals.ts';
+import { memberOwner, planMember } from '../plan/rows.ts';
+import { heldByForeign, heldByMember } from '../state/held.ts';
+import { Holdings } from '../state/holdings.ts';
+import type { Networks } from './networks.ts';
+import { stayIn, takePart, type Participation } from '../settle/participation.ts';
+import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
+import type { Registry } from '../state/registry.ts';
+
+export interface MembersOptions {
+  readonly registry: Pick<Registry, 'member' | 'members' | 'handle' | 'spec' | 'ports' | 'isStale'>;
+  readonly networks: Networks;
+  readonly target: { set(owner: string, desired: Desired): void; drop(owner: string): void };
+  readonly isForeignSwitch: (name: string) => boolean;
+  readonly log: { warn(fields: object, message: string): void };
+}
+
+export interface MembersEvents {
+  /** What others see of the member may be another thing now. */
+  readonly onMember: (name: string) => void;
+  /** What the member itself is told may be another thing now. */
+  readonly onOwn: (name: string) => void;
+  /** What all are told may be another thing now: networks, or who is expected. */
+  readonly onAll: () => void;
+  readonly onPorts: (name: string, ports: readonly AllocatedPort[]) => void;
+}
+
+/** In one line of the log; the member is told more. */
+const mostLogged = 10;
+
+interface Refused {
+  readonly rejections: readonly Rejection[];
+  /** Of all, also those that are not among them. */
+  readonly count: number;
+}
+
+export class Members {
+  readonly #options: MembersOptions;
+  readonly #events: MembersEvents;
+  readonly #holdings = new Holdings();
+  readonly #records = new Map<string, MemberRecord>();
+  /** As they were when the databases last held them. */
+  readonly #applied = new Map<string, MemberRecord>();
+  readonly #refused = new Map<string, Problem>();
+  readonly #wishes = new Map<string, MemberState>();
+  readonly #rejections = new Map<string, Refused>();
+  readonly #attached = new Map<string, Set<string>>();
+  readonly #expected = new Set<string>();
+  readonly #foreign = new Map<string, ForeignMember>();
+  /** Of the holdings, when prefixes of routers were last compared with them. */
+  #displacedFor = 0;
+
+  constructor(options: MembersOptions, events: MembersEvents) {
+    this.#options = options;
+    this.#events = events;
+  }
+
+  /** Takes over what earlier lives left, by handle; members of the registry without a record are expected. */
+  load(records: ReadonlyMap<string, MemberRecord>): void {
+    const { registry } = this.#options;
+    for (const { cluster, formerName, leaving } of registry.members()) {
+      const record = records.get(registry.handle(cluster));
+      // A rename may have been cut short before the databases had it.
+      if (record !== undefined) this.#give({ ...record, name: cluster });
+      else this.#reserve(cluster);
+      if (formerName !== undefined && registry.member(formerName) === undefined) this.#redefine(formerName, cluster);
+      if (record === undefined && !leaving && !registry.isStale(cluster)) this.#expected.add(cluster);
+    }
+    // A membership may have ended while there was no hub.
+    const definers = new Set(Array.from(this.#options.networks.values(), ({ definedBy }) => definedBy));
+    for (const definer of definers) if (definer !== '' && registry.member(definer) === undefined) this.disown(definer);
+    // Paths or limits may have become others meanwhile.
+    const names = Array.from(this.#records.keys());
+    for (const name of names) this.replan(name);
+    this.#collect();
+  }
+
+  names(): MapIterator<string> {
+    return this.#records.keys();
+  }
+
+  has(name: string): boolean {
+    return this.#records.has(name);
+  }
+
+  get size(): number {
+    return this.#records.size;
+  }
+
+  get rejectionCount(): number {
+    return this.#rejections.values().reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** What the databases hold of it. */
+  record(name: string): MemberRecord | undefined {
+    return this.#refused.has(name) ? this.#applied.get(name) : this.#records.get(name);
+  }
+
+  foreign(name: string): ForeignMember | undefined {
+    return this.#foreign.get(name);
+  }
+
+  foreignNames(): MapIterator<string> {
+    return this.#foreign.keys();
+  }
+
+  expected(): readonly string[] {
+    return [...this.#expected].sort();
+  }
+
+  /** Takes part in the network by its record. */
+  attached(network: string): ReadonlySet<string> {
+    return this.#attached.get(network) ?? new Set();
+  }
+
+  rejections(name: string): readonly Rejection[] {
+    const known = this.#rejections.get(name)?.rejections ?? [];
+    const problem = this.#refused.get(name);
+    if (problem === undefined) return known;
+    return [...known, { kind: 'member', value: name, ...problem, holder: '', transitSwitch: '' }];
+  }
+
+  wish(name: string, wish: MemberState): void {
+    this.#wishes.set(name, wish);
+    this.#plan(name, wish, true);
+    this.#events.onOwn(name);
+  }
+
+  /** Its session ended: what it had it keeps, nothing new is given to it. */
+  forgetWish(name: string): void {
+    this.#wishes.delete(name);
+    this.#rejections.delete(name);
+  }
+
+  /** As it asked last, else as it stands. */
+  replan(name: string): void {
+    const wish = this.#wishes.get(name);
+    const record = this.#records.get(name);
+    if (wish !== undefined) this.#plan(name, wish, true);
+    else if (record !== undefined) this.#plan(name, wishOf(record), false);
+  }
+
+  records(): MapIterator<MemberRecord> {
+    return this.#records.values();
+  }
+
+  /** The registry calls it otherwise now: its rows change their owner's name and nothing else. */
+  rename(before: string, name: string): void {
+    const record = this.#records.get(before);
+    for (const map of [this.#applied, this.#refused, this.#wishes, this.#rejections])
+      moveEntry<unknown>(map, before, name);
+    this.#holdings.delete(before);
+    for (const { network } of record?.attachments ?? []) this.#attached.get(network)?.delete(before);
+    this.#records.delete(before);
+    this.#redefine(before, name);
+    if (this.#expected.delete(before)) this.#expected.add(name);
+    if (record === undefined) this.#reserve(name);
+    else this.#give({ ...record, name });
+    this.#events.onAll();
+    this.#events.onMember(before);
+    // What was refused names the holder; what is told of it may say another thing now.
+    this.#reconsider(before);
+    this.replan(name);
+  }
+
+  /** Its membership is over: the networks that it defined stay what they are until another defines them. */
+  disown(name: string): void {
+    if (this.#redefine(name, '')) this.#events.onAll();
+  }
+
+  /** Its rows go. Its ports stay reserved as long as it is a member. */
+  drop(name: string): void {
+    const before = this.#records.get(name);
+    for (const map of [this.#records, this.#applied, this.#refused, this.#wishes, this.#rejections]) map.delete(name);
+    if (this.#expected.delete(name)) this.#events.onAll();
+    for (const { network } of before?.attachments ?? []) this.#attached.get(network)?.delete(name);
+    this.#options.target.drop(memberOwner(before?.handle ?? this.#options.registry.handle(name)));
+    this.#reserve(name);
+    this.#events.onMember(name);
+    this.#collect();
+    this.#reconsider(name);
+  }
+
+  /** The target's word on a member's rows. */
+  result(name: string, problem: Problem | undefined): void {
+    const before = this.#refused.get(name);
+    const record = this.#records.get(name);
+    if (problem === undefined) this.#refused.delete(name);
+    else if (record !== undefined) this.#refused.set(name, problem);
+    if (problem === undefined && record !== undefined) this.#applied.set(name, record);
+    if (before?.message === problem?.message) return;
+    this.#events.onOwn(name);
+    this.#events.onMember(name);
+  }
+
+  setForeign(name: string, zone: ForeignMember | undefined): void {
+    if (zone === undefined) {
+      if (!this.#foreign.delete(name)) return;
+      this.#holdings.delete(name);
+    } else {
+      this.#holdings.set(name, heldByForeign(zone));
+      // Also what overlaps a member's prefix: the members refuse it, each with the reason.
+      if (JSON.stringify(this.#foreign.get(name)) === JSON.stringify(zone)) return;
+      this.#foreign.set(name, zone);
+    }
+    this.#events.onMember(name);
+    this.#reconsider(name);
+  }
+
+  /** A path that all were told of is gone: its ports go too. */
+  removePath(network: string, index: number): void {
+    this.#options.networks.removePath(network, index);
+    this.#networkChanged(network, '');
+  }
+
+  #plan(name: string, wish: MemberState, isOwnWord: boolean): void {
+    const { registry, log } = this.#options;
+    const record = this.#records.get(name);
+    const refusals = new Refusals();
+    const { networks, changed } = isOwnWord
+      ? takePart(name, wish, this.#participation(name), refusals)
+      : stayIn(name, wish, this.#options.networks);
+    const facts = {
+      cluster: name,
+      handle: registry.handle(name),
+      own: record,
+      limits: registry.spec(name),
+      others: this.#holdings.others(name),
+      networks,
+      transits: Array.from(this.#options.networks.values()),
+      recorded: registry.ports(name),
+      hasUnknownPorts: this.#expected.values().some((one) => one !== name && registry.ports(one).length === 0),
+    };
+    const admitted = admit(wish, facts, refusals);
+    const [rejections, { count }] = [refusals.list(), refusals];
+    const isNews = JSON.stringify(rejections) !== JSON.stringify(this.#rejections.get(name)?.rejections ?? []);
+    if (isNews && count > 0) {
+      const logged = { cluster: name, count, rejections: rejections.slice(0, mostLogged) };
+      log.warn(logged, 'refused a part of what a member asked for');
+    }
+    if (count > 0) this.#rejections.set(name, { rejections, count });
+    else this.#rejections.delete(name);
+    if (isNews) this.#events.onOwn(name);
+    if (this.#give(admitted)) this.#reconsider(name);
+    for (const network of changed) this.#networkChanged(network, name);
+    this.#collect();
+  }
+
+  #participation(name: string): Participation {
+    const { networks, registry, isForeignSwitch } = this.#options;
+    const isAttached = (network: string): boolean => this.attached(network).has(name);
+    const prefixWithin = (cidr: Cidr) => this.#holdings.overlapAnywhere(cidr);
+    return { networks, recorded: registry.ports(name), isAttached, isForeignSwitch, prefixWithin };
+  }
+
+  /** Whether that was new. */
+  #give(record: MemberRecord): boolean {
+    const { name } = record;
+    const before = this.#records.get(name);
+    if (this.#expected.delete(name)) this.#events.onAll();
+    if (before !== undefined && JSON.stringify(before) === JSON.stringify(record)) return false;
+    this.#records.set(name, record);
+    for (const { network } of before?.attachments ?? []) this.#attached.get(network)?.delete(name);
+    for (const { network } of record.attachments) {
+      const attached = this.#attached.get(network) ?? new Set();
+      this.#attached.set(network, attached.add(name));
+    }
+    const ports = record.attachments.flatMap((attachment) => attachment.ports);
+    this.#events.onPorts(name, ports);
+    this.#holdings.set(name, heldByMember(record));
+    this.#options.target.set(memberOwner(record.handle), planMember(record));
+    this.#events.onMember(name);
+    this.#events.onOwn(name);
+    return true;
+  }
+
+  #reserve(name: string): void {
+    const { registry } = this.#options;
+    const member = registry.member(name);
+    const ports = member === undefined || member.leaving ? [] : registry.ports(name);
+    if (ports.length === 0) this.#holdings.delete(name);
+    else
+      this.#holdings.set(
+        name,
+        heldByMember({ name, handle: registry.handle(name), gateways: [], attachments: [] }, ports),
+      );
+  }
+
+  /** Networks that `before` defined are those of another name now. Whether there are any. */
+  #redefine(before: string, definedBy: string): boolean {
+    const { networks } = this.#options;
+    const its = Array.from(networks.values()).filter((network) => network.definedBy === before);
+    for (const { switches: _, ...definition } of its) networks.put({ ...definition, definedBy });
+    return its.length > 0;
+  }
+
+  #networkChanged(network: string, except: string): void {
+    this.#events.onAll();
+    // Planning takes a member out and puts it in again.
+    const attached = Array.from(this.attached(network));
+    for (const name of attached) if (name !== except) this.replan(name);
+    this.#replanRefused(({ kind, value }) => kind === 'transit-switch' && value === network, except);
+  }
+
+  /** A network goes with the last that took part, unless somebody is still to say whether it does. */
+  #collect(): void {
+    const { networks } = this.#options;
+    if (this.#expected.size > 0) return;
+    const candidates = Array.from(networks.values());
+    for (const { name } of candidates) {
+      if (name === networks.standard.name || this.attached(name).size > 0) continue;
+      networks.remove(name);
+      this.#events.onAll();
+      this.#replanRefused(({ kind }) => kind === 'transit-switch');
+    }
+  }
+
+  /** What was refused because of `holder`, or for want of room, may be free now. */
+  #reconsider(holder: string): void {
+    this.#displace();
+    this.#replanRefused((one) => one.holder === holder || one.code === 'TransitExhausted', holder);
+  }
+
+  /** Prefixes of routers give way to whose own addresses they are, whoever was first. */
+  #displace(): void {
+    if (this.#displacedFor === this.#holdings.revision) return;
+    this.#displacedFor = this.#holdings.revision;
+    const others = Array.from(this.#records.values()).filter(({ name, attachments }) => {
+      const rest = this.#holdings.others(name);
+      return attachments.some(({ network, prefixes }) =>
+        prefixes.some(({ cidr: text, origin }) => {
+          const cidr = origin === learnedOrigin ? parseCidr(text) : undefined;
+          return cidr !== undefined && rest.cover(network, cidr) !== undefined;
+        }),
+      );
+    });
+    for (const { name } of others) this.replan(name);
+  }
+
+  #replanRefused(isFree: (rejection: Rejection) => boolean, except?: string): void {
+    // Planning changes what is iterated.
+    const refused = Array.from(this.#rejections);
+    for (const [name, { rejections }] of refused)
+      if (name !== except && this.#wishes.has(name) && rejections.some(isFree)) this.replan(name);
+  }
+}
+
+export function moveEntry<T>(map: Map<string, T>, before: string, after: string): void {
+  const value = map.get(before);
+  if (value === undefined) return;
+  map.delete(before);
+  map.set(after, value);
+}

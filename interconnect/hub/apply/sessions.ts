@@ -1,0 +1,273 @@
+/**
+ * The open sessions and what each was told. In: who changed. Out: updates, once the databases hold what they say. Per
+ * session only what changed since its last update is looked at; what it would not see differently is not sent.
+ */
+import type { Problem } from '../../../lib/desired/problem.ts';
+import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../../model/messages.ts';
+import type { MemberSession } from '../../link/server.ts';
+import { isNews } from '../plan/view.ts';
+
+/** Everything there is to tell, as the receivers see it. */
+export interface Scene {
+  names(): Iterable<string>;
+  member(name: string, receiver: string, networks: ReadonlySet<string>): Member | undefined;
+  /** Networks that the receiver takes part in. */
+  networksOf(receiver: string): ReadonlySet<string>;
+  switches(receiver: string): readonly TransitSwitch[];
+  rejections(receiver: string): readonly Rejection[];
+  expected(): readonly string[];
+  silentDatabases(): readonly SilentDatabase[];
+  /** Resolves when the databases hold everything planned so far. */
+  untilApplied(): Promise<void>;
+  /** All sessions were told what there was to tell. */
+  onTold(): void;
+}
+
+export interface OpenSession {
+  readonly session: MemberSession;
+  /** What the member is called now: it may be renamed while it talks. */
+  name: string;
+  /** Of the member's newest state. */
+  revision: number;
+  /** Other members to which all its paths are down. */
+  unreachable: ReadonlySet<string>;
+  /** The last update; undefined before the first. */
+  told: Omit<HubUpdate, 'full'> | undefined;
+  readonly members: Map<string, Member>;
+  readonly dirty: Set<string>;
+  /** Whether what it is told of itself may have changed. */
+  isOwnDirty: boolean;
+  networks: string;
+}
+
+/** A burst of changes is one update. */
+const gatherMs = 5;
+
+export class Audience {
+  readonly #scene: Scene;
+  readonly #sessions = new Map<string, OpenSession>();
+  /** Sessions of clusters that have one already: told everything, heard once they have said who they are. */
+  readonly #candidates = new Map<string, OpenSession>();
+  #timer: NodeJS.Timeout | undefined;
+  #isTelling = false;
+  #isStale = false;
+  #isClosed = false;
+
+  constructor(scene: Scene) {
+    this.#scene = scene;
+  }
+
+  get size(): number {
+    return this.#sessions.size;
+  }
+
+  get(name: string): OpenSession | undefined {
+    return this.#sessions.get(name);
+  }
+
+  entries(): MapIterator<[string, OpenSession]> {
+    return this.#sessions.entries();
+  }
+
+  /** A second session of a cluster takes over only when `accept` says so: it may be of a copy of the cluster. */
+  open(session: MemberSession): OpenSession {
+    const name = session.caller.cluster;
+    const open: OpenSession = {
+      session,
+      name,
+      revision: 0,
+      unreachable: new Set(),
+      told: undefined,
+      members: new Map(),
+      dirty: new Set(),
+      isOwnDirty: true,
+      networks: '',
+    };
+    if (this.#sessions.has(name)) {
+      this.#candidates.get(name)?.session.refuse(replaced(name));
+      this.#candidates.set(name, open);
+    } else this.#sessions.set(name, open);
+    // What there is to tell waits for the databases; that they are silent must not.
+    if (this.#scene.silentDatabases().length > 0) session.send({ ...this.#nothing(name), full: false });
+    this.#schedule();
+    return open;
+  }
+
+  isCandidate(open: OpenSession): boolean {
+    return this.#candidates.get(open.name) === open;
+  }
+
+  /** An agent that took over need not wait for the end of the session of the one before. */
+  accept(open: OpenSession): void {
+    const { name } = open;
+    const older = this.#sessions.get(name);
+    this.#candidates.delete(name);
+    this.#sessions.set(name, open);
+    if (older !== open) older?.session.refuse(replaced(name));
+  }
+
+  /** Whether it was the one that counts, and no other takes its place. */
+  forget(open: OpenSession): boolean {
+    const { name } = open;
+    const candidate = this.#candidates.get(name);
+    if (candidate === open) this.#candidates.delete(name);
+    if (this.#sessions.get(name) !== open) return false;
+    this.#sessions.delete(name);
+    for (const other of open.unreachable) this.ownChanged(other);
+    if (candidate === undefined) return true;
+    this.accept(candidate);
+    return false;
+  }
+
+  /** What a member says of the others: those of whom it says another thing are told. */
+  hear(open: OpenSession, unreachable: ReadonlySet<string>): void {
+    const turned = open.unreachable.symmetricDifference(unreachable);
+    open.unreachable = unreachable;
+    for (const name of turned) this.ownChanged(name);
+  }
+
+  /** Its session goes on. One that waits to take its place has a certificate of the former name, which is over. */
+  rename(before: string, name: string, problem: Problem): void {
+    const open = this.#sessions.get(before);
+    this.#sessions.delete(before);
+    this.refuse(before, problem);
+    if (open === undefined) return;
+    open.name = name;
+    this.#sessions.set(name, open);
+  }
+
+  /** Ends all sessions of the cluster. */
+  refuse(name: string, problem: Problem): void {
+    for (const sessions of [this.#candidates, this.#sessions]) {
+      const open = sessions.get(name);
+      sessions.delete(name);
+      open?.session.refuse(problem);
+    }
+  }
+
+  memberChanged(name: string): void {
+    for (const [, { dirty }] of this.#all()) dirty.add(name);
+    this.#schedule();
+  }
+
+  ownChanged(name: string): void {
+    for (const sessions of [this.#sessions, this.#candidates]) {
+      const open = sessions.get(name);
+      if (open !== undefined) open.isOwnDirty = true;
+    }
+    this.#schedule();
+  }
+
+  allChanged(): void {
+    for (const [, open] of this.#all()) open.isOwnDirty = true;
+    this.#schedule();
+  }
+
+  /** Told at once, whatever else waits for the databases. */
+  databasesChanged(): void {
+    if (this.#isClosed) return;
+    const silentDatabases = this.#scene.silentDatabases();
+    for (const [name, open] of this.#all()) {
+      const update = { ...(open.told ?? this.#nothing(name)), silentDatabases };
+      if (open.told !== undefined) open.told = update;
+      open.session.send({ ...update, full: false });
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+  }
+
+  *#all(): Generator<[string, OpenSession]> {
+    yield* this.#sessions;
+    yield* this.#candidates;
+  }
+
+  #schedule(): void {
+    this.#isStale = true;
+    if (this.#isTelling || this.#isClosed) return;
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      void this.#tellAll();
+    }, gatherMs);
+  }
+
+  async #tellAll(): Promise<void> {
+    this.#isTelling = true;
+    while (this.#isStale && !this.#isClosed) {
+      this.#isStale = false;
+      await this.#scene.untilApplied();
+      for (const [name, open] of this.#all()) this.#tell(name, open);
+      this.#scene.onTold();
+    }
+    this.#isTelling = false;
+  }
+
+  #tell(name: string, open: OpenSession): void {
+    const networks = this.#scene.networksOf(name);
+    const isFirst = open.told === undefined;
+    const names = [...networks].join();
+    // What it takes part in decides what it sees of everybody.
+    if (isFirst || names !== open.networks) for (const one of this.#scene.names()) open.dirty.add(one);
+    open.networks = names;
+    if (!open.isOwnDirty && open.dirty.size === 0) return;
+    const { members, removed } = this.#differences(name, open, networks);
+    const own = open.isOwnDirty || open.told === undefined ? this.#own(name, open) : open.told;
+    open.isOwnDirty = false;
+    const update = { ...own, members, removed };
+    if (!isNews(open.told, update)) return;
+    open.told = { ...own, members: [], removed: [] };
+    open.session.send({ ...update, full: isFirst });
+  }
+
+  #own(name: string, { revision }: Pick<OpenSession, 'revision'>): Omit<HubUpdate, 'full' | 'members' | 'removed'> {
+    return {
+      revision,
+      transitSwitches: this.#scene.switches(name),
+      rejections: this.#scene.rejections(name),
+      expected: this.#scene.expected().filter((one) => one !== name),
+      silentDatabases: this.#scene.silentDatabases(),
+      unreachedBy: this.#unreachedBy(name),
+      tellsUnreached: true,
+    };
+  }
+
+  #unreachedBy(name: string): readonly string[] {
+    return [...this.#sessions].flatMap(([other, { unreachable }]) => (unreachable.has(name) ? [other] : [])).sort();
+  }
+
+  /** To a session that was told nothing yet: nothing may be concluded from it. */
+  #nothing(name: string): Omit<HubUpdate, 'full'> {
+    const own = this.#own(name, { revision: 0 });
+    return { ...own, transitSwitches: [], members: [], removed: [] };
+  }
+
+  #differences(
+    receiver: string,
+    open: OpenSession,
+    networks: ReadonlySet<string>,
+  ): { members: readonly Member[]; removed: readonly string[] } {
+    const members: Member[] = [];
+    const removed: string[] = [];
+    for (const name of open.dirty) {
+      if (name === receiver) continue;
+      const before = open.members.get(name);
+      const after = this.#scene.member(name, receiver, networks);
+      if (after === before) continue;
+      if (after === undefined) {
+        open.members.delete(name);
+        removed.push(name);
+        continue;
+      }
+      open.members.set(name, after);
+      if (before === undefined || JSON.stringify(before) !== JSON.stringify(after)) members.push(after);
+    }
+    open.dirty.clear();
+    return { members, removed };
+  }
+}
+
+function replaced(name: string): Problem {
+  return { code: 'SessionReplaced', message: `a newer session of ${name} has taken over` };
+}

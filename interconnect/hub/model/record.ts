@@ -1,0 +1,78 @@
+/** What the hub holds of networks and members: exactly what the IC databases can give back after a restart. */
+import type { Gateway, HeldPort, Member, Prefix } from '../../model/messages.ts';
+
+export const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
+
+/** A network between clusters, as it was defined. */
+export interface NetworkDefinition {
+  readonly name: string;
+  /** Normalised, one per IP family. */
+  readonly cidrs: readonly string[];
+  /** The member that may change it; empty: the hub, or, where it is not the hub's own, whoever names it next. */
+  readonly definedBy: string;
+  /** Members that may take part, sorted; all when empty. */
+  readonly clusters: readonly string[];
+  /** How many paths it is to have, 1 to 8. */
+  readonly paths: number;
+}
+
+/** One path of a network: a logical switch. */
+export interface NetworkPath {
+  readonly network: string;
+  readonly index: number;
+  /** Name of the logical switch. */
+  readonly switch: string;
+  readonly cidrs: readonly string[];
+  readonly tunnelKey: number;
+  /** More than the network is to have: it goes once all members were told. */
+  readonly retiring: boolean;
+}
+
+export interface Network extends NetworkDefinition {
+  /** The paths there are, by index. */
+  readonly switches: readonly NetworkPath[];
+}
+
+/** A member's port on one path: allocated once, kept for as long as the cluster takes part. */
+export type AllocatedPort = HeldPort;
+
+export interface PortRecord extends AllocatedPort {
+  readonly index: number;
+  /** Chassis that may hold it, first the anchor. */
+  readonly gateways: readonly string[];
+  readonly holder: string;
+  readonly draining: boolean;
+}
+
+/** A member's part in one network. */
+export interface AttachmentRecord {
+  readonly network: string;
+  readonly vpc: string;
+  readonly routerId: string;
+  /** Sorted by CIDR, which is normalised. */
+  readonly prefixes: readonly Prefix[];
+  /** By index of the path. */
+  readonly ports: readonly PortRecord[];
+}
+
+export interface MemberRecord {
+  readonly name: string;
+  /** The name it first joined with: its ports keep it, whatever the member is called since. */
+  readonly handle: string;
+  /** Sorted by chassis. */
+  readonly gateways: readonly Gateway[];
+  /** Sorted by network. */
+  readonly attachments: readonly AttachmentRecord[];
+}
+
+/** An availability zone that runs plain ovn-ic: shown to members, never written. */
+export type ForeignMember = Member & { readonly foreign: true };
+
+export function logicalPortOf(pathSwitch: string, handle: string): string {
+  return `${pathSwitch}-${handle}`;
+}
+
+/** Whether everybody on the network may know of it, members with plain ovn-ic too. */
+export function isPublic({ only, except }: Pick<Prefix, 'only' | 'except'>): boolean {
+  return only.length === 0 && except.length === 0;
+}

@@ -1,0 +1,224 @@
+/**
+ * What of a member's state the hub takes. In: its wish, what it has, what others have. Out: its record and, added to
+ * `refusals`, what was refused, with the holder's name. First owner keeps: only what nobody else holds is given.
+ */
+import { formatIp, parseIp } from '../../../lib/net/ip.ts';
+import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
+import type { Attachment, Encap, Gateway, MemberState, PathEnd, Rejection } from '../../model/messages.ts';
+import type { Others } from '../state/holdings.ts';
+import {
+  logicalPortOf,
+  type AllocatedPort,
+  type AttachmentRecord,
+  type MemberRecord,
+  type Network,
+  type NetworkPath,
+  type PortRecord,
+} from '../model/record.ts';
+import { allocatePort } from './allocation.ts';
+import { isLegible, legible } from './legible.ts';
+import { admitPrefixes, type Limits } from './prefixes.ts';
+import type { Refusals } from './refusals.ts';
+
+/** So that one member cannot fill the databases and the memory of all. */
+const mostGateways = 64;
+const mostEncaps = 8;
+const mostOptions = 16;
+
+export interface AdmissionFacts {
+  readonly cluster: string;
+  /** The name it first joined with: that of its ports and of its HubMember. */
+  readonly handle: string;
+  readonly own: MemberRecord | undefined;
+  readonly limits: Limits;
+  readonly others: Others;
+  /** Those it takes part in. */
+  readonly networks: ReadonlyMap<string, Network>;
+  /** All there are. */
+  readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];
+  /** Ports recorded for it besides those of `own`. */
+  readonly recorded: readonly AllocatedPort[];
+  /** Whether somebody may have a port that the hub does not know of. */
+  readonly hasUnknownPorts: boolean;
+}
+
+export function admit(wish: MemberState, facts: AdmissionFacts, refusals: Refusals): MemberRecord {
+  const gateways = admitGateways(wish.gateways, facts.others, refusals);
+  const attachments: AttachmentRecord[] = [];
+  let room = facts.limits.maxPrefixes;
+  for (const attachment of wish.attachments) {
+    const network = facts.networks.get(attachment.transitSwitch);
+    if (network === undefined || attachments.some((one) => one.network === network.name)) continue;
+    const record = admitAttachment(attachment, network, { ...facts, gateways, room }, refusals);
+    if (record === undefined) continue;
+    room -= record.prefixes.length;
+    attachments.push(record);
+  }
+  attachments.sort((a, b) => (a.network < b.network ? -1 : 1));
+  return { name: facts.cluster, handle: facts.handle, gateways, attachments };
+}
+
+/** A wish that asks for what the record holds. */
+export function wishOf({ gateways, attachments }: MemberRecord): MemberState {
+  const wishes = attachments.map(({ network, vpc, routerId, prefixes, ports }) => ({
+    transitSwitch: network,
+    vpc,
+    routerId,
+    prefixes,
+    ends: ports.map(({ index, gateways: order, holder, draining }) => ({ index, gateways: order, holder, draining })),
+    held: [],
+    cidrs: [],
+    paths: 0,
+    clusters: [],
+  }));
+  return { revision: 0, gateways, attachments: wishes, unreachable: [] };
+}
+
+interface AttachmentFacts extends AdmissionFacts {
+  readonly gateways: readonly Gateway[];
+  readonly room: number;
+}
+
+function admitAttachment(
+  wish: Attachment,
+  network: Network,
+  facts: AttachmentFacts,
+  refusals: Refusals,
+): AttachmentRecord | undefined {
+  const own = facts.own?.attachments.find((one) => one.network === network.name);
+  const ports: PortRecord[] = [];
+  for (const path of network.switches) {
+    const claimed = [...(own?.ports ?? []), ...facts.recorded, ...wish.held];
+    const has = own?.ports.some((port) => port.switch === path.switch) === true;
+    // What goes is not given anew.
+    if (path.retiring && !has) continue;
+    const port = admitPort(path, claimed, facts);
+    if ('code' in port) refusals.add(port);
+    else ports.push({ ...port, ...endOf(wish.ends, path.index, facts.gateways) });
+  }
+  // Without a port it has no part in it, and its prefixes could not be reached.
+  if (ports.length === 0) return undefined;
+  const prefixFacts = {
+    cluster: facts.cluster,
+    handle: facts.handle,
+    network,
+    transits: facts.transits,
+    others: facts.others,
+    limits: facts.limits,
+    own: new Set((own?.prefixes ?? []).flatMap(({ cidr, origin }) => (origin === learnedOrigin ? [] : [cidr]))),
+    room: facts.room,
+  };
+  const { vpc, routerId } = wish;
+  return { network: network.name, vpc, routerId, prefixes: admitPrefixes(wish.prefixes, prefixFacts, refusals), ports };
+}
+
+function admitPort(
+  path: NetworkPath,
+  claimed: readonly AllocatedPort[],
+  { cluster, handle, others, hasUnknownPorts }: AdmissionFacts,
+): AllocatedPort | Rejection {
+  const logicalPort = logicalPortOf(path.switch, handle);
+  const about = { kind: 'member', value: cluster, transitSwitch: path.network } as const;
+  const holder = others.port(logicalPort);
+  if (holder !== undefined) {
+    const message = `port ${logicalPort} belongs to ${holder} already; choose another cluster name`;
+    return { ...about, code: 'ClusterNameTaken', message, holder };
+  }
+  const port = allocatePort(path, claimed, others, hasUnknownPorts ? 'highest' : 'lowest');
+  if (port !== undefined) return port;
+  const message = `no free address on path ${path.switch} (${path.cidrs.join(',')}) of transit switch ${path.network}; a member has to leave first`;
+  return { ...about, code: 'TransitExhausted', message, holder: '' };
+}
+
+/** Only gateways that were taken count: the others' chassis are not in the databases. */
+function endOf(
+  ends: readonly PathEnd[],
+  index: number,
+  admitted: readonly Gateway[],
+): Omit<PortRecord, keyof AllocatedPort> {
+  const end = ends.find((one) => one.index === index);
+  const isAdmitted = (name: string): boolean => admitted.some(({ chassis }) => chassis === name);
+  const gateways = [...new Set(end?.gateways ?? [])].filter(isAdmitted);
+  const holder = end !== undefined && isAdmitted(end.holder) ? end.holder : '';
+  return { index, gateways, holder, draining: end?.draining === true };
+}
+
+function admitGateways(wished: readonly Gateway[], others: Others, refusals: Refusals): readonly Gateway[] {
+  const admitted = new Map<string, Gateway>();
+  const ownEncaps = new Set<string>();
+  for (const gateway of wished) {
+    const refused = refuseGateway(gateway, others, admitted, ownEncaps);
+    if (refused !== undefined) {
+      refusals.add(refused);
+      continue;
+    }
+    const encaps = gateway.encaps.map((encap) => ({ ...encap, ip: canonicalIp(encap.ip) ?? encap.ip }));
+    for (const { type, ip } of encaps) ownEncaps.add(`${type}/${ip}`);
+    // It only tells people which machine it is.
+    const hostname = legible(gateway.hostname);
+    encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
+    admitted.set(gateway.chassis, { ...gateway, hostname, encaps });
+  }
+  return [...admitted.values()].sort((a, b) => (a.chassis < b.chassis ? -1 : 1));
+}
+
+function refuseGateway(
+  { chassis, encaps }: Gateway,
+  others: Others,
+  admitted: ReadonlyMap<string, Gateway>,
+  ownEncaps: ReadonlySet<string>,
+): Rejection | undefined {
+  const no = (code: string, message: string, holder = ''): Rejection => ({
+    kind: 'gateway',
+    value: chassis,
+    code,
+    message,
+    holder,
+    transitSwitch: '',
+  });
+  const holder = others.chassis(chassis);
+  if (holder !== undefined)
+    return no(
+      'DuplicateChassis',
+      `chassis ${chassis} is a gateway of ${holder} already; give its Open vSwitch another system-id`,
+      holder,
+    );
+  if (!/^[^\s,"]+$/.test(chassis) || !isLegible(chassis) || admitted.has(chassis))
+    return no('GatewayInvalid', `gateway "${chassis}" has no usable name of its own`);
+  if (admitted.size >= mostGateways)
+    return no('TooManyGateways', `a cluster has ${mostGateways} gateways at most; ${chassis} is one more`);
+  if (encaps.length === 0) return no('GatewayInvalid', `gateway ${chassis} has no tunnel address`);
+  if (encaps.length > mostEncaps)
+    return no('GatewayInvalid', `gateway ${chassis} has ${encaps.length} tunnel addresses; ${mostEncaps} are the most`);
+  if (!encaps.every(hasLegibleOptions)) {
+    const message = `gateway ${chassis}: a tunnel has at most ${mostOptions} options, in plain text without control characters and of usual length; correct its Open vSwitch`;
+    return no('GatewayInvalid', message);
+  }
+  for (const { type, ip } of encaps) {
+    const address = canonicalIp(ip);
+    if (type !== 'geneve' || address === undefined)
+      return no(
+        'EncapUnsupported',
+        `gateway ${chassis}: tunnel "${type}" to "${ip}"; only geneve to an IP address is supported`,
+      );
+    const other = others.encap(`${type}/${address}`);
+    if (other !== undefined)
+      return no('DuplicateEncap', `gateway ${chassis}: tunnel address ${address} is used by ${other} already`, other);
+    if (ownEncaps.has(`${type}/${address}`))
+      return no(
+        'DuplicateEncap',
+        `gateway ${chassis}: tunnel address ${address} is used by another gateway of this cluster`,
+      );
+  }
+  return undefined;
+}
+
+function hasLegibleOptions({ options }: Encap): boolean {
+  const entries = Object.entries(options);
+  return entries.length <= mostOptions && entries.flat().every(isLegible);
+}
+
+function canonicalIp(text: string): string | undefined {
+  const ip = parseIp(text);
+  return ip === undefined ? undefined : formatIp(ip);
+}

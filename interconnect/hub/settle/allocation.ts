@@ -1,0 +1,85 @@
+/** A member's ports on the paths of a network: what it has, what it can prove to have had, else the lowest free. Pure. */
+import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
+import { formatIp, parseIp, type Ip } from '../../../lib/net/ip.ts';
+import { parseMac } from '../../../lib/net/mac.ts';
+import type { AllocatedPort, NetworkPath } from '../model/record.ts';
+
+/** OVN's range of keys for datapaths that span availability zones. */
+export const firstGlobalKey = 16_711_681;
+export const lastGlobalKey = 16_777_215;
+const lastPortKey = 32_767;
+
+/** What others have on a path. */
+export interface Taken {
+  hasAddress(pathSwitch: string, address: string): boolean;
+  hasKey(pathSwitch: string, tunnelKey: number): boolean;
+}
+
+/**
+ * Of `claimed` (ports the member says or was recorded to hold) the first that can be given again; else a new one: the
+ * lowest free, or the highest while there may be holders that nobody has told of, who had the lowest of their time.
+ */
+export function allocatePort(
+  path: NetworkPath,
+  claimed: readonly AllocatedPort[],
+  taken: Taken,
+  from: 'lowest' | 'highest',
+): AllocatedPort | undefined {
+  const again = claimed.find((port) => port.switch === path.switch && isUsable(path, port, taken));
+  if (again !== undefined) {
+    const { mac, networks, tunnelKey } = again;
+    return { switch: path.switch, mac, networks, tunnelKey };
+  }
+  const tunnelKey = freeKey((key) => taken.hasKey(path.switch, key), from);
+  if (tunnelKey === undefined) return undefined;
+  const ips: Ip[] = [];
+  const networks: string[] = [];
+  for (const cidr of path.cidrs) {
+    const ip = freeAddress(path.switch, cidr, taken, from);
+    if (ip === undefined) return undefined;
+    ips.push(ip);
+    networks.push(`${formatIp(ip)}/${cidr.split('/')[1]}`);
+  }
+  const [first] = ips;
+  return first === undefined ? undefined : { switch: path.switch, mac: macOf(first), networks, tunnelKey };
+}
+
+/** It must be what this path could have given: an address of each of its networks, all of them free. */
+function isUsable(path: NetworkPath, port: AllocatedPort, taken: Taken): boolean {
+  const { networks, tunnelKey } = port;
+  if (parseMac(port.mac) === undefined || networks.length !== path.cidrs.length) return false;
+  if (!Number.isInteger(tunnelKey) || tunnelKey < 1 || tunnelKey > lastPortKey) return false;
+  if (taken.hasKey(path.switch, tunnelKey)) return false;
+  return path.cidrs.every((cidr, at) => {
+    const [address = '', length, ...rest] = (networks[at] ?? '').split('/');
+    const [network, ip] = [parseCidr(cidr), parseIp(address)];
+    if (network === undefined || ip === undefined || length !== String(network.prefix) || rest.length > 0) return false;
+    return cidrContains(network, ip) && !taken.hasAddress(path.switch, formatIp(ip));
+  });
+}
+
+function freeAddress(pathSwitch: string, text: string, taken: Taken, from: 'lowest' | 'highest'): Ip | undefined {
+  const cidr = parseCidr(text);
+  if (cidr === undefined) return undefined;
+  // The first and the last are no addresses of ports.
+  const [first, last] = [cidr.network + 1n, lastOf(cidr) - 1n];
+  for (let step = 0n; first + step <= last; step += 1n) {
+    const ip: Ip = { family: cidr.family, value: from === 'lowest' ? first + step : last - step };
+    if (!taken.hasAddress(pathSwitch, formatIp(ip))) return ip;
+  }
+  return undefined;
+}
+
+function freeKey(isTaken: (key: number) => boolean, from: 'lowest' | 'highest'): number | undefined {
+  for (let step = 0; step < lastPortKey; step += 1) {
+    const key = from === 'lowest' ? 1 + step : lastPortKey - step;
+    if (!isTaken(key)) return key;
+  }
+  return undefined;
+}
+
+/** From the low 32 bits of the address: unique on the switch, the same after a restart. */
+function macOf(ip: Ip): string {
+  const octets = [24n, 16n, 8n, 0n].map((shift) => Number((ip.value >> shift) & 255n));
+  return ['0a', '58', ...octets.map((octet) => octet.toString(16).padStart(2, '0'))].join(':');
+}

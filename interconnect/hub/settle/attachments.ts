@@ -1,0 +1,220 @@
+/**
+ * Which networks a member takes part in, and what they are. In: a member's wish for one network and what there is of it.
+ * Out: whether it takes part, the network's definition where that becomes another, and what is wrong. Pure. The first to
+ * name a network defines it; nobody who takes part loses that because others changed what the network is.
+ */
+import { cidrSize, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
+import { bitsOf } from '../../../lib/net/ip.ts';
+import type { Attachment, HeldPort, Rejection } from '../../model/messages.ts';
+import { mostPaths, switchNames } from '../../model/path-names.ts';
+import { clusterName, type Network, type NetworkDefinition } from '../model/record.ts';
+import { isLegible } from './legible.ts';
+import { checkCidrs, networkOfPath, pathIndex } from './paths.ts';
+
+const networkName = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
+/** How many candidates are tried for a network whose addresses the hub is to choose. */
+const mostCandidates = 4096;
+/** Ends, ports held, addresses and clusters in one wish; gateways of one end. */
+const most = { ends: 64, held: 64, cidrs: 8, clusters: 1024, gateways: 64 } as const;
+
+export interface AttachmentFacts {
+  readonly network: Network | undefined;
+  readonly networks: readonly Network[];
+  /** The hub's own: its size and paths are those of networks that do not say. */
+  readonly standard: NetworkDefinition;
+  /** Whether it takes part already. */
+  readonly isAttached: boolean;
+  /** Ports it says or was recorded to have had. */
+  readonly claimed: readonly HeldPort[];
+  /** A prefix that somebody offers, on whatever network, and that overlaps. */
+  prefixWithin(cidr: Cidr): { readonly cidr: Cidr; readonly holder: string } | undefined;
+  /** Whether somebody else made a switch of this name in IC-NB. */
+  isForeignSwitch(name: string): boolean;
+}
+
+export interface Resolution {
+  readonly isAttached: boolean;
+  /** What the network becomes, where that is another than it was. */
+  readonly definition?: NetworkDefinition;
+  readonly rejections: readonly Rejection[];
+}
+
+export function resolveAttachment(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {
+  const { network } = facts;
+  const odd = oddityOf(wish);
+  if (odd !== undefined) {
+    const message = `this cluster's part in transit switch ${wish.transitSwitch} cannot be read: ${odd}`;
+    return refuse(wish, 'AttachmentInvalid', message);
+  }
+  const wrong = wish.clusters.find((name) => !clusterName.test(name));
+  if (wrong !== undefined) {
+    // Leaving the name out could make of a list nobody is on a network for everybody.
+    const message = `clusters of transit switch ${wish.transitSwitch}: "${wrong}" is no name of a cluster; correct the list`;
+    return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
+  }
+  const isOpen = network?.definedBy === '' && network.name !== facts.standard.name;
+  if (network === undefined || network.definedBy === cluster || (isOpen && mayClaim(cluster, wish, network, facts))) {
+    if (wish.clusters.length === 0 || wish.clusters.includes(cluster))
+      return network === undefined ? define(cluster, wish, facts) : redefine(cluster, wish, network, facts);
+    const message = `clusters of transit switch ${wish.transitSwitch} leave out ${cluster}, which defines it; list ${cluster} too`;
+    return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
+  }
+  const name = network.name;
+  const definer = isOpen ? 'a cluster that has left' : network.definedBy === '' ? 'the hub' : network.definedBy;
+  if (network.clusters.length > 0 && !network.clusters.includes(cluster)) {
+    const message = isOpen
+      ? `transit switch ${name} is for ${network.clusters.join(', ')}, and the cluster that defined it has left; have one of these list ${cluster} too in its clusters`
+      : `${definer}, which defined transit switch ${name}, does not list ${cluster} among its clusters; have it listed there`;
+    return refuse(wish, 'ClusterNotListed', message, network.definedBy);
+  }
+  const difference = differenceOf(wish, network);
+  if (difference === undefined) return { isAttached: true, rejections: [] };
+  const way = isOpen
+    ? 'leave that out, or define it by naming both its clusters and paths'
+    : 'leave that out or say the same';
+  const message = `transit switch ${name} was defined by ${definer} with ${difference}; ${way}`;
+  return { ...refuse(wish, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
+}
+
+/** What neither databases nor people could read; undefined where there is nothing of the kind. */
+function oddityOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): string | undefined {
+  if (!isLegible(vpc)) return 'the name of its VPC is too long or has control characters';
+  if (!isLegible(routerId)) return 'the id of its router is too long or has control characters';
+  if (ends.length > most.ends) return `it has ${ends.length} ends of paths; ${most.ends} are the most`;
+  if (ends.some(({ gateways }) => gateways.length > most.gateways))
+    return `an end of a path has more than ${most.gateways} gateways`;
+  if (held.length > most.held) return `it holds ${held.length} ports; ${most.held} are the most`;
+  if (cidrs.length > most.cidrs) return `it names ${cidrs.length} networks; one per IP family is the most`;
+  if (clusters.length > most.clusters) return `it lists ${clusters.length} clusters; ${most.clusters} are the most`;
+  return undefined;
+}
+
+/** Who defines a network whose definer has left says anew what it is restricted to: what a wish is silent about would be lost. */
+function mayClaim(cluster: string, wish: Attachment, network: Network, { standard }: AttachmentFacts): boolean {
+  const { clusters, paths } = network;
+  const isListed = clusters.length === 0 || (clusters.includes(cluster) && wish.clusters.length > 0);
+  return isListed && (wish.paths > 0 || paths === standard.paths);
+}
+
+function define(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {
+  const name = wish.transitSwitch;
+  if (!networkName.test(name))
+    return refuse(wish, 'TransitSwitchInvalid', `"${name}" is no name for a transit switch: up to 32 of a-z, 0-9, "-"`);
+  const names = new Set(switchNames(name));
+  for (const other of facts.networks) {
+    const clash = switchNames(other.name).find((one) => names.has(one));
+    if (clash === undefined) continue;
+    const message = `paths of transit switches ${name} and ${other.name} would both be called ${clash}; choose another name`;
+    return refuse(wish, 'TransitSwitchNameTaken', message, other.definedBy);
+  }
+  const foreign = [...names].find((one) => facts.isForeignSwitch(one));
+  if (foreign !== undefined) {
+    const message = `a transit switch ${foreign} that this hub did not make is in the northbound interconnect database; choose another name`;
+    return refuse(wish, 'TransitSwitchNameTaken', message);
+  }
+  const cidrs = chooseCidrs(wish, facts);
+  if (typeof cidrs === 'string') return refuse(wish, 'TransitNetworkInvalid', cidrs);
+  return { isAttached: true, definition: { name, cidrs, definedBy: cluster, ...sizeOf(wish, facts) }, rejections: [] };
+}
+
+/** By the member that defined it: paths and clusters may change, addresses may not, because ports have them. */
+function redefine(cluster: string, wish: Attachment, network: Network, facts: AttachmentFacts): Resolution {
+  const { name, cidrs } = network;
+  const definition: NetworkDefinition = { name, cidrs, definedBy: cluster, ...sizeOf(wish, facts) };
+  const { paths, clusters, definedBy } = network;
+  const isSame = JSON.stringify(definition) === JSON.stringify({ name, cidrs, definedBy, clusters, paths });
+  const changed = isSame ? {} : { definition };
+  if (wish.cidrs.length === 0 || String(checkCidrs(wish.cidrs)) === cidrs.join()) {
+    return { isAttached: true, ...changed, rejections: [] };
+  }
+  const message = `transit switch ${name} has ${cidrs.join(',')}, which cannot change while clusters take part; make another one with ${wish.cidrs.join(',')}`;
+  return { ...refuse(wish, 'TransitNetworkFixed', message), isAttached: true, ...changed };
+}
+
+function differenceOf(wish: Attachment, network: Network): string | undefined {
+  const has = network.cidrs.join(',');
+  if (wish.cidrs.length > 0 && String(checkCidrs(wish.cidrs)) !== network.cidrs.join())
+    return `${has}, not ${wish.cidrs.join(',')}`;
+  if (wish.paths !== 0 && wish.paths !== network.paths) return `${network.paths} paths, not ${wish.paths}`;
+  if (wish.clusters.length > 0 && sorted(wish.clusters).join() !== network.clusters.join())
+    return network.clusters.length === 0
+      ? 'all clusters, not a list of them'
+      : `clusters ${network.clusters.join(', ')}, not ${wish.clusters.join(', ')}`;
+  return undefined;
+}
+
+function sizeOf(wish: Attachment, { standard }: AttachmentFacts): Pick<NetworkDefinition, 'clusters' | 'paths'> {
+  const paths = wish.paths === 0 ? standard.paths : Math.min(wish.paths, mostPaths);
+  return { clusters: sorted(wish.clusters), paths };
+}
+
+/** As wished; else as the member's ports say that it was; else the next free of the size of the hub's own. */
+function chooseCidrs(wish: Attachment, facts: AttachmentFacts): readonly string[] | string {
+  const taken = facts.networks.flatMap((network) => network.cidrs.map((cidr) => ({ cidr, name: network.name })));
+  if (wish.cidrs.length > 0) {
+    const cidrs = checkCidrs(wish.cidrs);
+    if (typeof cidrs === 'string') return cidrs;
+    const clash = taken.find(({ cidr }) => cidrs.some((one) => overlap(one, cidr)));
+    if (clash !== undefined) return `${cidrs.join(',')} overlaps ${clash.cidr} of transit switch ${clash.name}`;
+    // Routers know the addresses of a transit switch as their own: what it covers of a prefix would be reached no more.
+    const held = cidrs.map((text) => withinPrefix(text, facts)).find((found) => found !== undefined);
+    return held === undefined ? cidrs : `${cidrs.join(',')} overlaps ${formatCidr(held.cidr)} of ${held.holder}`;
+  }
+  const held = cidrsOfPorts(wish.transitSwitch, facts.claimed);
+  if (held !== undefined && !taken.some(({ cidr }) => held.some((one) => overlap(one, cidr)))) return held;
+  const used = [...taken.map(({ cidr }) => cidr), ...wish.prefixes.map(({ cidr }) => cidr)];
+  const chosen = facts.standard.cidrs.map((cidr) => nextFree(cidr, used, facts));
+  const found = chosen.filter((cidr) => cidr !== undefined);
+  if (found.length === chosen.length) return found;
+  return `no free network like ${facts.standard.cidrs.join(',')} is left for transit switch ${wish.transitSwitch}; name one in its cidr`;
+}
+
+/** The network that these ports are of, where they are of this transit switch. */
+export function cidrsOfPorts(network: string, ports: readonly HeldPort[]): readonly string[] | undefined {
+  for (const port of ports) {
+    const index = pathIndex(network, port.switch);
+    if (index === undefined) continue;
+    const cidrs = port.networks.map((text) => networkOfPath(text, index));
+    const found = cidrs.filter((cidr) => cidr !== undefined);
+    if (found.length === 0 || found.length !== cidrs.length) continue;
+    const checked = checkCidrs(found);
+    if (typeof checked !== 'string') return checked;
+  }
+  return undefined;
+}
+
+function withinPrefix(text: string, facts: AttachmentFacts): ReturnType<AttachmentFacts['prefixWithin']> {
+  const cidr = parseCidr(text);
+  return cidr === undefined ? undefined : facts.prefixWithin(cidr);
+}
+
+function nextFree(like: string, used: readonly string[], facts: AttachmentFacts): string | undefined {
+  const first = parseCidr(like);
+  if (first === undefined) return undefined;
+  const size = cidrSize(first);
+  const end = 1n << BigInt(bitsOf(first.family));
+  const others = used.flatMap((text) => parseCidr(text) ?? []);
+  let network = first.network + size;
+  for (let tries = 0; tries < mostCandidates && network + size <= end; tries += 1, network += size) {
+    const candidate: Cidr = { ...first, network };
+    const isFree =
+      !others.some((other) => cidrsOverlap(other, candidate)) && facts.prefixWithin(candidate) === undefined;
+    if (isFree) return formatCidr(candidate);
+  }
+  return undefined;
+}
+
+function overlap(a: string, b: string): boolean {
+  const [one, other] = [parseCidr(a), parseCidr(b)];
+  return one !== undefined && other !== undefined && cidrsOverlap(one, other);
+}
+
+function refuse(wish: Attachment, code: string, message: string, holder = ''): Resolution {
+  const { transitSwitch } = wish;
+  const rejection: Rejection = { kind: 'transit-switch', value: transitSwitch, code, message, holder, transitSwitch };
+  return { isAttached: false, rejections: [rejection] };
+}
+
+function sorted(names: readonly string[]): readonly string[] {
+  return [...new Set(names)].sort();
+}

@@ -1,0 +1,54 @@
+/**
+ * What a member is told that it was refused. In: every rejection. Out: a list that stays short however much was refused,
+ * and the number of all. What somebody else holds is in it for each holder, so that it is known what to look at again
+ * once that holder lets go.
+ */
+import type { Rejection } from '../../model/messages.ts';
+import { moreRefused } from '../../model/refused.ts';
+import { legible } from './legible.ts';
+
+/** Of one kind; besides these, the first for each code and holder. */
+const mostTold = 100;
+const longestMessage = 1024;
+
+type Kind = Rejection['kind'];
+
+export class Refusals {
+  readonly #told: Rejection[] = [];
+  readonly #reasons = new Set<string>();
+  readonly #counts = new Map<Kind, number>();
+  readonly #untold = new Map<Kind, number>();
+
+  add(rejection: Rejection): void {
+    const { kind, code, holder } = rejection;
+    const count = this.#counts.get(kind) ?? 0;
+    this.#counts.set(kind, count + 1);
+    const reason = `${kind}/${code}/${holder}`;
+    if (count >= mostTold && this.#reasons.has(reason)) {
+      this.#untold.set(kind, (this.#untold.get(kind) ?? 0) + 1);
+      return;
+    }
+    this.#reasons.add(reason);
+    const { value, message, transitSwitch } = rejection;
+    this.#told.push({
+      ...rejection,
+      value: legible(value),
+      message: legible(message, longestMessage),
+      transitSwitch: legible(transitSwitch),
+    });
+  }
+
+  /** Of all, also those that are not told one by one. */
+  get count(): number {
+    return this.#counts.values().reduce((sum, count) => sum + count, 0);
+  }
+
+  list(): readonly Rejection[] {
+    return [...this.#told, ...Array.from(this.#untold, ([kind, count]) => more(kind, count))];
+  }
+}
+
+function more(kind: Kind, count: number): Rejection {
+  const message = `${count} more of kind ${kind} were refused, which are not listed; correct those that are listed first`;
+  return { kind, value: String(count), code: moreRefused, message, holder: '', transitSwitch: '' };
+}

@@ -1,0 +1,25 @@
+/** The hub's own figures. */
+import { Gauge, type Registry } from 'prom-client';
+import { validityOf } from '../../../lib/pki/certificate.ts';
+import type { Hub } from '../hub.ts';
+
+export function hubMetrics(registry: Registry, hub: Hub, authority: string): void {
+  const gauge = (name: string, help: string, read: () => number): void => {
+    const metric: Gauge = new Gauge({ name, help, registers: [registry], collect: () => metric.set(read()) });
+  };
+  gauge('isthmus_hub_sessions', 'Members connected now', () => hub.sessions);
+  gauge('isthmus_hub_members', 'Members with rows in the databases', () => hub.members);
+  gauge('isthmus_hub_rejections', 'What connected members asked for and were not given', () => hub.rejections);
+  gauge('isthmus_hub_foreign_zones', 'Availability zones that run plain ovn-ic', () => hub.foreignZones);
+  gauge('isthmus_hub_silent_databases', 'Databases of the hub that do not answer it', () => hub.silentDatabases);
+  const expiry: Gauge<'certificate'> = new Gauge({
+    name: 'isthmus_hub_certificate_expiry_seconds',
+    help: 'Unix time at which a certificate of the hub ends',
+    labelNames: ['certificate'],
+    registers: [registry],
+    collect: () => {
+      expiry.set({ certificate: 'endpoint' }, hub.endpointNotAfterMs / 1000);
+      expiry.set({ certificate: 'authority' }, validityOf(authority).notAfterMs / 1000);
+    },
+  });
+}

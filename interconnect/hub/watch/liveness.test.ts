@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { joinHub } from '../../link/client.ts';
+import { HubUnreachable } from '../../link/protocol.ts';
+import { createKey, createRequest } from '../../../lib/pki/certificate.ts';
+import { readToken, type TokenClaims } from '../../../lib/api/join-token.ts';
+import { attachment, HubBed } from '../hub-bed.ts';
+import { openDatabases } from './open-databases.ts';
+
+const silenceTimes = { everyMs: 20, patienceMs: 1000 };
+const name = 'OVN_IC_Southbound';
+
+describe('a hub whose databases are silent', () => {
+  const bed = new HubBed();
+  const southbound = () => bed.servers[1] ?? assert.fail('no server');
+  beforeEach(() => bed.up({ silenceTimes }));
+  afterEach(async () => {
+    await southbound().kill('SIGCONT');
+    await bed.down();
+  });
+
+  it('tells every member at once, whatever else waits for them, and tells when they are back', async () => {
+    const east = await bed.member('east');
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    const [revision, held] = [east.last?.revision, east.held()];
+    await southbound().kill('SIGSTOP');
+    const said = east.say([attachment(['10.16.0.0/16', '10.20.0.0/16'])], 'a1', '172.30.0.11');
+    await east.until(() => (east.last?.silentDatabases.length ?? 0) > 0);
+    assert.deepEqual([east.last?.silentDatabases.map((one) => one.name), east.last?.full], [[name], false]);
+    assert.deepEqual([east.last?.revision, east.held()], [revision, held], 'all else is as it was told');
+    const west = await bed.member('west');
+    await west.until(() => west.last !== undefined);
+    assert.deepEqual([west.last?.silentDatabases.map((one) => one.name), west.last?.revision], [[name], 0]);
+    await southbound().kill('SIGCONT');
+    await said;
+    await Promise.all([east, west].map((one) => one.until(() => one.last?.silentDatabases.length === 0)));
+  });
+
+  it('keeps nobody from joining because another leaves, and what left is gone once they answer', async () => {
+    const [east, west] = [await bed.member('east'), await bed.member('west')];
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await west.say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
+    await southbound().kill('SIGSTOP');
+    const isTold = (error: Error): boolean => error instanceof HubUnreachable && error.message.includes(name);
+    await assert.rejects(west.leave(), isTold);
+    const { ca } = readToken(bed.token('third')) as TokenClaims;
+    const request = await createRequest(await createKey(), 'third');
+    assert.ok('certificate' in (await joinHub(bed.address, ca, bed.token('third'), request)));
+    await southbound().kill('SIGCONT');
+    await east.until(() => !east.members.has('west') && east.last?.silentDatabases.length === 0);
+    await west.leave();
+    assert.deepEqual(bed.column('Availability_Zone', 'name'), ['east']);
+  });
+
+  it('tells so when it starts, and serves those who waited once it can', async () => {
+    const east = await bed.member('east');
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await (await bed.member('west')).say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
+    await bed.stop();
+    await southbound().kill('SIGSTOP');
+    const lobby = await bed.openLobby();
+    const opening = openDatabases({
+      northbound: [bed.servers[0]?.remote ?? ''],
+      southbound: [southbound().remote],
+      common: {},
+      now: Date.now,
+      patienceMs: 1000,
+      onSilent: (databases) => lobby.silent(databases),
+      log: { warn: () => undefined },
+    });
+    const again = await bed.member('east');
+    await again.until(() => (again.last?.silentDatabases.length ?? 0) > 0);
+    assert.deepEqual(
+      again.last?.silentDatabases.map((one) => one.name),
+      [name],
+    );
+    assert.deepEqual([again.last?.revision, again.last?.expected], [0, ['west']], 'nothing is to be concluded');
+    const token = bed.token('third');
+    const { ca } = readToken(token) as TokenClaims;
+    const joining = joinHub(bed.address, ca, token, await createRequest(await createKey(), 'third'));
+    await assert.rejects(joining, (error) => error instanceof HubUnreachable && error.message.includes(name));
+    const saying = again.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await southbound().kill('SIGCONT');
+    const clients = await opening;
+    await bed.take(lobby, clients);
+    await saying;
+    await again.until(() => again.members.has('west'));
+    assert.deepEqual(again.last?.silentDatabases, []);
+  });
+
+  it('tells so when they fall silent between being read and being written', async () => {
+    const east = await bed.member('east');
+    await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
+    await bed.stop();
+    const lobby = await bed.openLobby();
+    const clients = await openDatabases({
+      northbound: [bed.servers[0]?.remote ?? ''],
+      southbound: [southbound().remote],
+      common: {},
+      now: Date.now,
+      onSilent: (databases) => lobby.silent(databases),
+      log: { warn: () => undefined },
+    });
+    await southbound().kill('SIGSTOP');
+    // More paths are something to write.
+    const starting = bed.take(lobby, clients, { paths: 4, silenceTimes });
+    const again = await bed.member('east');
+    try {
+      await again.until(() => again.last?.silentDatabases[0]?.name === name);
+    } finally {
+      await southbound().kill('SIGCONT');
+      await starting;
+    }
+    await again.until(() => again.last?.silentDatabases.length === 0);
+  });
+});

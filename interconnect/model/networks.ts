@@ -1,0 +1,31 @@
+/** The transit switches that this cluster takes part in, as its own end of each path stands. Immutable values. */
+import type { Cidr } from '../../lib/net/cidr.ts';
+import type { Port } from './messages.ts';
+import type { LocalVpc } from './local.ts';
+
+export type AnchorPhase = 'settled' | 'draining' | 'moving';
+
+/** This cluster's end of one path. */
+export interface OwnPath {
+  readonly index: number;
+  readonly switch: string;
+  readonly cidrs: readonly string[];
+  readonly tunnelKey: number;
+  readonly port: Port;
+  /** Chassis that may hold the port, in their order; the first is the anchor. Empty: none may. */
+  readonly order: readonly string[];
+  /** Chassis that holds it; empty while none does. */
+  readonly holder: string;
+  readonly phase: AnchorPhase;
+  /** It will be gone soon. */
+  readonly isRetiring: boolean;
+}
+
+export interface OwnNetwork {
+  readonly name: string;
+  readonly vpc: LocalVpc;
+  readonly cidrs: readonly Cidr[];
+  readonly definedBy: string;
+  /** In the order of their indexes. */
+  readonly paths: readonly OwnPath[];
+}

@@ -1,0 +1,239 @@
+/**
+ * Remembers, for each path of each network, its order of gateways and where it stands in a move, and which gateways are
+ * taken for dead. In: facts of the databases and the hub. Out: what `plan/anchors.ts` makes of them.
+ */
+import { deadAfterMs, planAnchors, type AnchorGateway, type AnchorMemory } from './anchors.ts';
+import { cutOffBy } from './cuts.ts';
+import type { CutView } from './cut-history.ts';
+
+export interface PathFacts {
+  readonly index: number;
+  /** Order in the northbound database. */
+  readonly present: readonly string[];
+  readonly holder: string;
+  readonly isRetiring: boolean;
+}
+
+export interface GatewayFacts {
+  readonly chassis: string;
+  readonly isSelected: boolean;
+  readonly isDrained: boolean;
+  /** Known to the southbound database and able to have tunnels to other clusters. */
+  readonly isUsable: boolean;
+  readonly isGone: boolean;
+  /** When it last was seen to come up, in milliseconds of the same clock; undefined while it is not up. */
+  readonly upSinceMs: number | undefined;
+}
+
+export interface HubFacts {
+  readonly isConnected: boolean;
+  /** Of what this cluster told, the newest that the others know. */
+  readonly knownRevision: number;
+}
+
+export interface Anchored {
+  readonly memories: ReadonlyMap<number, AnchorMemory>;
+  readonly blocked: ReadonlyMap<number, string>;
+}
+
+/**
+ * From the moment others may have tunnels to a gateway until it may hold a port: before BFD between it and the present
+ * holder is up, it would take that for dead, and both would claim the port.
+ */
+export const joinMs = 5000;
+/** A gateway that anchors nothing any more stays one for so long: packets of those that have not followed yet arrive there. */
+export const lingerMs = 5000;
+
+export class Anchors {
+  readonly #memories = new Map<string, ReadonlyMap<number, AnchorMemory>>();
+  /** Chassis that lost a port for long → when that was found. */
+  readonly #dead = new Map<string, number>();
+  /** Paths that drain → revision of the state that first told so. */
+  readonly #told = new Map<string, number>();
+  readonly #wakes = new Map<string, number>();
+  /** Of each network: gateways that hold nothing yet → since when they could. */
+  readonly #joining = new Map<string, ReadonlyMap<string, number>>();
+  /** Chassis → when it was last first in some order. */
+  readonly #anchored = new Map<string, number>();
+
+  /** One step of all paths of a network. */
+  step(
+    network: string,
+    facts: {
+      readonly paths: readonly PathFacts[];
+      readonly gateways: readonly GatewayFacts[];
+      readonly cuts: CutView;
+      readonly hub: HubFacts;
+      /** Databases and northd of this cluster take up what is written. */
+      readonly isFollowed: boolean;
+      readonly nowMs: number;
+      readonly holdDownMs: number;
+    },
+  ): Anchored {
+    const { paths, cuts, hub, isFollowed, nowMs, holdDownMs } = facts;
+    const before = this.#memories.get(network);
+    this.#revive(facts.gateways, paths);
+    const joined = this.#joined(network, facts, before);
+    const answer = planAnchors({
+      paths: paths.map((path) => ({
+        ...path,
+        memory: before?.get(path.index),
+        isDrainTold: this.#isTold(`${network}/${path.index}`, hub),
+      })),
+      gateways: this.#gateways(joined, paths, cuts),
+      cuts: cuts.cuts,
+      isHubConnected: hub.isConnected,
+      isFollowed,
+      nowMs,
+      holdDownMs,
+    });
+    this.#memories.set(network, answer.memories);
+    const joins = [...(this.#joining.get(network)?.values() ?? [])]
+      .map((sinceMs) => sinceMs + joinMs)
+      .filter((dueMs) => dueMs > nowMs);
+    const wakeMs = this.#bury(answer.memories, paths, nowMs) ? nowMs : Math.min(answer.wakeMs ?? Infinity, ...joins);
+    if (wakeMs === Infinity) this.#wakes.delete(network);
+    else this.#wakes.set(network, wakeMs);
+    return answer;
+  }
+
+  /** The hub was told the present state of all paths as `revision`. */
+  told(revision: number): void {
+    for (const [network, memories] of this.#memories) {
+      for (const [index, { phase }] of memories) {
+        const key = `${network}/${index}`;
+        if (phase !== 'draining') this.#told.delete(key);
+        else if (!this.#told.has(key)) this.#told.set(key, revision);
+      }
+    }
+  }
+
+  keepOnly(networks: ReadonlySet<string>, nowMs: number): void {
+    for (const name of this.#memories.keys()) if (!networks.has(name)) this.#forget(name);
+    this.#linger(nowMs);
+  }
+
+  clear(): void {
+    for (const name of this.#memories.keys()) this.#forget(name);
+    this.#anchored.clear();
+    this.#dead.clear();
+  }
+
+  /** When the next step is due though nothing happens. */
+  get wakeMs(): number | undefined {
+    const current = this.#current();
+    const leaving = [...this.#anchored].flatMap(([chassis, ms]) => (current.has(chassis) ? [] : [ms + lingerMs]));
+    const wakes = [...this.#wakes.values(), ...leaving];
+    return wakes.length === 0 ? undefined : Math.min(...wakes);
+  }
+
+  isDead(chassis: string): boolean {
+    return this.#dead.has(chassis);
+  }
+
+  /** Whether some path's order has the chassis first. */
+  isAnchor(chassis: string): boolean {
+    return this.#memories.values().some((paths) => paths.values().some(({ order }) => order[0] === chassis));
+  }
+
+  /** Chassis that are first in some order, or were a moment ago; selected or not. */
+  anchors(): ReadonlySet<string> {
+    return new Set(this.#anchored.keys());
+  }
+
+  #current(): ReadonlySet<string> {
+    return new Set(
+      [...this.#memories.values()].flatMap((paths) => [...paths.values()].flatMap(({ order }) => order.slice(0, 1))),
+    );
+  }
+
+  #linger(nowMs: number): void {
+    for (const chassis of this.#current()) this.#anchored.set(chassis, nowMs);
+    for (const [chassis, ms] of this.#anchored) if (nowMs - ms >= lingerMs) this.#anchored.delete(chassis);
+  }
+
+  #forget(network: string): void {
+    this.#memories.delete(network);
+    this.#wakes.delete(network);
+    this.#joining.delete(network);
+    for (const key of this.#told.keys()) if (key.startsWith(`${network}/`)) this.#told.delete(key);
+  }
+
+  #isTold(key: string, { isConnected, knownRevision }: HubFacts): boolean {
+    const revision = this.#told.get(key);
+    return isConnected && revision !== undefined && knownRevision >= revision;
+  }
+
+  /** Those in some order, and those that have been able to be for long enough; all, while nobody holds anything. */
+  #joined(
+    network: string,
+    {
+      gateways,
+      paths,
+      nowMs,
+    }: { readonly gateways: readonly GatewayFacts[]; readonly paths: readonly PathFacts[]; readonly nowMs: number },
+    before: ReadonlyMap<number, AnchorMemory> | undefined,
+  ): readonly GatewayFacts[] {
+    const isIdle = paths.every(({ holder }) => holder === '');
+    const orders = [...paths.map(({ present }) => present), ...(before?.values() ?? []).map(({ order }) => order)];
+    const known = new Set(orders.flat());
+    const [sinceBefore, joining] = [this.#joining.get(network), new Map<string, number>()];
+    this.#joining.set(network, joining);
+    return gateways.filter(({ chassis, isUsable }) => {
+      if (known.has(chassis) || isIdle) return true;
+      if (!isUsable) return false;
+      const sinceMs = sinceBefore?.get(chassis) ?? nowMs;
+      joining.set(chassis, sinceMs);
+      return nowMs - sinceMs >= joinMs;
+    });
+  }
+
+  /**
+   * If all that is left were taken for dead, nothing would be gained by it. A gateway that is cut off from another keeps what
+   * it has, and is given nothing: whether it is there to stay only shows when it is heard again.
+   */
+  #gateways(
+    gateways: readonly GatewayFacts[],
+    paths: readonly PathFacts[],
+    { cuts, lost }: CutView,
+  ): readonly AnchorGateway[] {
+    const cutOff = cutOffBy(cuts);
+    const anchors = new Set([...this.#current(), ...paths.flatMap(({ present }) => present.slice(0, 1))]);
+    const able = gateways.filter(({ isSelected, isUsable, isDrained }) => isSelected && isUsable && !isDrained);
+    const alive = able.filter(
+      ({ chassis }) => !this.#dead.has(chassis) && !lost.has(chassis) && (!cutOff.has(chassis) || anchors.has(chassis)),
+    );
+    const eligible = new Set((alive.length > 0 ? alive : able).map(({ chassis }) => chassis));
+    return gateways.map(({ chassis, isGone }) => ({
+      chassis,
+      isGone: isGone || lost.has(chassis),
+      isEligible: eligible.has(chassis),
+    }));
+  }
+
+  /** Who holds another port lives, whatever keeps it from this one. Returns whether there is a new one. */
+  #bury(memories: ReadonlyMap<number, AnchorMemory>, paths: readonly PathFacts[], nowMs: number): boolean {
+    const holders = new Set(paths.map(({ holder }) => holder));
+    let isNews = false;
+    for (const { order, awaySinceMs } of memories.values()) {
+      const [anchor] = order;
+      if (anchor === undefined || awaySinceMs === undefined || nowMs - awaySinceMs < deadAfterMs) continue;
+      if (this.#dead.has(anchor) || holders.has(anchor)) continue;
+      this.#dead.set(anchor, nowMs);
+      isNews = true;
+    }
+    return isNews;
+  }
+
+  /** It has a port again, or its tunnels came up after it was lost. */
+  #revive(gateways: readonly GatewayFacts[], paths: readonly PathFacts[]): void {
+    const holders = new Set(paths.map(({ holder }) => holder));
+    for (const { chassis, upSinceMs } of gateways) {
+      const sinceMs = this.#dead.get(chassis);
+      if (sinceMs === undefined) continue;
+      // It was lost `deadAfterMs` before that was certain.
+      const isUp = upSinceMs !== undefined && upSinceMs > sinceMs - deadAfterMs;
+      if (isUp || holders.has(chassis)) this.#dead.delete(chassis);
+    }
+  }
+}

@@ -1,0 +1,298 @@
+/**
+ * Which gateway anchors which path of a network, and how an anchor moves without a packet lost. Pure: the time comes by
+ * parameter.
+ *
+ * OVN moves a port to the first of its order that is alive, and back as soon as an earlier one returns. So the order is
+ * changed only while nothing depends on it: a path drains (the hub tells the others, who take it out of their routes,
+ * as this side does), then its order changes, then its new anchor takes the port, then it is used again. One path of a
+ * network at a time, and never without the hub, because the others could not be told.
+ */
+import type { AnchorPhase } from '../model/networks.ts';
+import type { Cut } from './cuts.ts';
+import { hearing } from './hearing.ts';
+
+/** What may be an anchor. */
+export interface AnchorGateway {
+  readonly chassis: string;
+  /** Selected, known, not drained, not dead. */
+  readonly isEligible: boolean;
+  /** No chassis of this name is in the southbound database, or it died while cut off: nothing can be taken from it. */
+  readonly isGone: boolean;
+}
+
+/** Where a path stands between two steps. */
+export interface AnchorMemory {
+  readonly order: readonly string[];
+  readonly phase: AnchorPhase;
+  /** When the phase began; what was settled at the start has been so for ever. */
+  readonly sinceMs: number;
+  /** Since when the anchor has not got the port that another has, or that it was to take over. */
+  readonly awaySinceMs: number | undefined;
+  /** When the hub was first known to have told the others that the path drains. */
+  readonly toldSinceMs: number | undefined;
+}
+
+export interface AnchorPath {
+  readonly index: number;
+  readonly memory: AnchorMemory | undefined;
+  /** Order in the database; used where there is no memory. */
+  readonly present: readonly string[];
+  readonly holder: string;
+  readonly isRetiring: boolean;
+  /** The hub has, and has told, that this path drains. */
+  readonly isDrainTold: boolean;
+}
+
+export interface AnchorQuestion {
+  readonly paths: readonly AnchorPath[];
+  /** All that may hold a port, in their own order. */
+  readonly gateways: readonly AnchorGateway[];
+  readonly cuts: readonly Cut[];
+  readonly isHubConnected: boolean;
+  /** Databases and northd of this cluster take up what is written: who has not got a port yet can be blamed for it. */
+  readonly isFollowed: boolean;
+  readonly nowMs: number;
+  /** How long the others let a path rest that came back. */
+  readonly holdDownMs: number;
+}
+
+export interface AnchorAnswer {
+  readonly memories: ReadonlyMap<number, AnchorMemory>;
+  /** When to ask again though nothing happened, in milliseconds of the same clock. */
+  readonly wakeMs: number | undefined;
+  /** Paths that should move and cannot, with the reason as a sentence. */
+  readonly blocked: ReadonlyMap<number, string>;
+}
+
+/** An anchor without its port for so long is replaced. */
+export const deadAfterMs = 10_000;
+/** From the hub's word that the others are told until their datapaths are taken to follow. */
+export const drainMs = 1500;
+/** Until BFD between chassis that begin to watch each other is up, with time to spare. */
+const bfdMs = 3000;
+/** Beyond the hold-down, until the next path of the network may move. */
+const settleMs = 1000;
+
+export function planAnchors(question: AnchorQuestion): AnchorAnswer {
+  const targets = assignAnchors(
+    question.paths
+      .filter(({ isRetiring }) => !isRetiring)
+      .map((path) => ({ index: path.index, anchor: isForsaken(path, question) ? undefined : orderOf(path)[0] })),
+    question.gateways.filter(({ isEligible }) => isEligible).map(({ chassis }) => chassis),
+  );
+  const memories = new Map<number, AnchorMemory>();
+  const blocked = new Map<number, string>();
+  const wakes: number[] = [];
+  const whole = new Map<number, readonly string[]>();
+  for (const path of question.paths) {
+    const members = membersIn(orderOf(path), question, targets.get(path.index));
+    whole.set(path.index, members);
+    const { order, wakeMs } = hearing(members, orderAndHolder(path), question);
+    if (wakeMs !== undefined) wakes.push(wakeMs);
+    const current = away(
+      path,
+      { ...remembered(path, question), order: isHeldBack(path, order, question) ? order.slice(0, 1) : order },
+      question,
+    );
+    if (current.awaySinceMs !== undefined) wakes.push(current.awaySinceMs + deadAfterMs);
+    memories.set(path.index, current);
+  }
+  for (const path of question.paths) {
+    const before = memories.get(path.index) as AnchorMemory;
+    const members = whole.get(path.index) ?? before.order;
+    const step = advance(path, before, { question, memories, members, target: targets.get(path.index) ?? members[0] });
+    memories.set(path.index, step.memory);
+    if (step.blocked !== undefined) blocked.set(path.index, step.blocked);
+    if (step.wakeMs !== undefined) wakes.push(step.wakeMs);
+  }
+  const later = wakes.filter((wakeMs) => wakeMs > question.nowMs);
+  return { memories, blocked, wakeMs: later.length === 0 ? undefined : Math.min(...later) };
+}
+
+/**
+ * Who is to anchor each path: whoever does, as long as it may and no other path of the network needs it more; else the one
+ * that anchors the fewest. Paths are in the order of their indexes.
+ */
+export function assignAnchors(
+  paths: readonly { readonly index: number; readonly anchor: string | undefined }[],
+  eligible: readonly string[],
+): ReadonlyMap<number, string> {
+  const most = Math.ceil(paths.length / Math.max(eligible.length, 1));
+  const load = new Map(eligible.map((chassis) => [chassis, 0]));
+  const targets = new Map<number, string>();
+  const take = (index: number, chassis: string): void => {
+    load.set(chassis, (load.get(chassis) ?? 0) + 1);
+    targets.set(index, chassis);
+  };
+  for (const { index, anchor } of paths)
+    if (anchor !== undefined && (load.get(anchor) ?? Infinity) < most) take(index, anchor);
+  for (const { index } of paths) {
+    if (targets.has(index)) continue;
+    const least = [...load].reduce<[string, number] | undefined>(
+      (a, b) => (a === undefined || b[1] < a[1] ? b : a),
+      undefined,
+    );
+    if (least !== undefined) take(index, least[0]);
+  }
+  return targets;
+}
+
+function orderOf({ memory, present }: AnchorPath): readonly string[] {
+  return memory?.order ?? present;
+}
+
+function orderAndHolder(path: AnchorPath): { readonly order: readonly string[]; readonly holder: string } {
+  return { order: orderOf(path), holder: path.holder };
+}
+
+function remembered({ memory, present }: AnchorPath, { nowMs }: AnchorQuestion): AnchorMemory {
+  if (memory !== undefined) return memory;
+  // A new port has nothing to rest from either, but its chassis takes a moment to claim it.
+  const sinceMs = present.length > 0 ? -Infinity : nowMs;
+  return { order: present, phase: 'settled', sinceMs, awaySinceMs: undefined, toldSinceMs: undefined };
+}
+
+/**
+ * The order with those that left taken out and those that came at its end; a new one begins with its target. Whose chassis is
+ * gone goes to the end: the next one has the port already, on both sides, by this very order.
+ */
+function membersIn(
+  order: readonly string[],
+  { gateways }: AnchorQuestion,
+  target: string | undefined,
+): readonly string[] {
+  const members = new Set(gateways.map(({ chassis }) => chassis));
+  const gone = new Set(gateways.filter(({ isGone }) => isGone).map(({ chassis }) => chassis));
+  const kept = order.filter((chassis) => members.has(chassis) && !gone.has(chassis));
+  const at = Math.max(
+    0,
+    gateways.findIndex(({ chassis }) => chassis === (kept[0] ?? target)),
+  );
+  // Each path's backups begin after its anchor, so that two anchors' loss does not fall on one gateway.
+  const cycle = [...gateways.slice(at), ...gateways.slice(0, at)].map(({ chassis }) => chassis);
+  const others = cycle.filter((chassis) => !kept.includes(chassis));
+  const whole = [
+    ...kept,
+    ...others.filter((chassis) => !gone.has(chassis)),
+    ...others.filter((chassis) => gone.has(chassis)),
+  ];
+  return kept.length === 0 && target !== undefined ? moved(whole, target) : whole;
+}
+
+function heard(members: readonly string[], path: AnchorPath, question: AnchorQuestion): readonly string[] {
+  return hearing(members, orderAndHolder(path), question).order;
+}
+
+/**
+ * A port with one gateway is reached directly; with the second its group begins to watch them by BFD, and until that is up,
+ * for about a second, nobody on nodes that are no gateways reaches either. So the first path to get a second gateway drains
+ * before it does; by the time the next one does, BFD is up.
+ */
+function isHeldBack(path: AnchorPath, order: readonly string[], { paths, nowMs }: AnchorQuestion): boolean {
+  const isSingle = orderOf(path).length === 1 && orderOf(path)[0] === order[0];
+  if (!isSingle || order.length === 1 || path.holder === '') return false;
+  const others = paths.filter(({ index, isRetiring }) => index !== path.index && !isRetiring);
+  const isWatched = others.some(({ memory, present }) => {
+    if (memory === undefined) return present.length > 1;
+    return memory.order.length > 1 && memory.phase === 'settled' && nowMs - memory.sinceMs >= bfdMs;
+  });
+  return others.length > 0 && !isWatched;
+}
+
+function moved(order: readonly string[], first: string): readonly string[] {
+  return [first, ...order.filter((chassis) => chassis !== first)];
+}
+
+function away(
+  { holder, memory }: AnchorPath,
+  current: AnchorMemory,
+  { nowMs, isFollowed }: AnchorQuestion,
+): AnchorMemory {
+  const isAway = holder !== current.order[0] && (holder !== '' || current.phase === 'moving');
+  const isSameAnchor = isFollowed && (memory === undefined || memory.order[0] === current.order[0]);
+  const sinceMs = isAway ? (isSameAnchor ? (current.awaySinceMs ?? nowMs) : nowMs) : undefined;
+  return { ...current, awaySinceMs: sinceMs };
+}
+
+/** It was moved to a gateway that lives, for all that is known, and does not take it: another may. */
+function isForsaken({ memory, holder }: AnchorPath, { nowMs }: AnchorQuestion): boolean {
+  const { phase, awaySinceMs } = memory ?? {};
+  return phase === 'moving' && holder === '' && awaySinceMs !== undefined && nowMs - awaySinceMs >= deadAfterMs;
+}
+
+interface Surroundings {
+  readonly question: AnchorQuestion;
+  readonly memories: ReadonlyMap<number, AnchorMemory>;
+  /** All that are to be in the order, if they hear each other. */
+  readonly members: readonly string[];
+  readonly target: string | undefined;
+}
+
+interface Step {
+  readonly memory: AnchorMemory;
+  readonly wakeMs?: number;
+  readonly blocked?: string;
+}
+
+function advance(path: AnchorPath, before: AnchorMemory, around: Surroundings): Step {
+  const { nowMs } = around.question;
+  const anchor = before.order[0];
+  const { target, members } = around;
+  const isWhole = heard(members, path, around.question).length === before.order.length;
+  const isAtRest = path.isRetiring || target === undefined || (target === anchor && isWhole);
+  if (before.phase === 'moving') {
+    const isDead = before.awaySinceMs !== undefined && nowMs - before.awaySinceMs >= deadAfterMs;
+    if (path.holder === anchor) return { memory: settled(before, nowMs) };
+    if (isAtRest || !isDead) return { memory: before };
+  }
+  if (before.phase === 'draining') {
+    if (isAtRest) return { memory: settled(before, nowMs) };
+    const toldSinceMs = before.toldSinceMs ?? (path.isDrainTold ? nowMs : undefined);
+    if (toldSinceMs === undefined) return { memory: before, ...blockedBy(around.question) };
+    if (nowMs - toldSinceMs < drainMs) return { memory: { ...before, toldSinceMs }, wakeMs: toldSinceMs + drainMs };
+    return { memory: reordered(path, { ...around, target }) };
+  }
+  if (isAtRest) return { memory: before };
+  return start(path, before, { ...around, target });
+}
+
+function start(path: AnchorPath, before: AnchorMemory, around: Surroundings & { readonly target: string }): Step {
+  const { question, memories } = around;
+  const { nowMs, isHubConnected, holdDownMs } = question;
+  if (!isHubConnected) return { memory: before, ...blockedBy(question) };
+  const others = question.paths.filter(({ index, isRetiring }) => index !== path.index && !isRetiring);
+  if (others.length === 0 || path.holder === '') return { memory: reordered(path, around) };
+  for (const { index, holder } of others) {
+    const other = memories.get(index);
+    if (other === undefined) continue;
+    // A path that carries nothing now does not have to be waited for; nor one that cannot recover by itself.
+    const isHopeless = other.phase === 'settled' && holder !== other.order[0];
+    if (isHopeless) continue;
+    if (other.phase !== 'settled') return { memory: before };
+    const restedMs = other.sinceMs + holdDownMs + settleMs;
+    if (restedMs > nowMs) return { memory: before, wakeMs: restedMs };
+  }
+  return { memory: { ...before, phase: 'draining', sinceMs: nowMs, toldSinceMs: undefined } };
+}
+
+function blockedBy({ isHubConnected }: AnchorQuestion): { readonly blocked?: string } {
+  if (isHubConnected) return {};
+  return { blocked: 'it is to move to another gateway, and waits for the hub, by which the other clusters are told' };
+}
+
+function settled(before: AnchorMemory, nowMs: number): AnchorMemory {
+  return { ...before, phase: 'settled', sinceMs: nowMs, awaySinceMs: undefined, toldSinceMs: undefined };
+}
+
+function reordered(
+  path: AnchorPath,
+  { members, target, question }: Surroundings & { readonly target: string },
+): AnchorMemory {
+  return {
+    order: heard(moved(members, target), path, question),
+    phase: 'moving',
+    sinceMs: question.nowMs,
+    awaySinceMs: undefined,
+    toldSinceMs: undefined,
+  };
+}

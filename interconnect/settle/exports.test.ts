@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { compilePolicies } from '../../lib/route-policy/compile.ts';
+import type { Member } from '../model/messages.ts';
+import { candidatesOf } from './candidates.ts';
+import { policy } from './policy/testing.ts';
+import { cidr, local, route, west } from '../model/testing.ts';
+import { buildEdges, parseBgpNodeState } from '../watch/edges.ts';
+import { noEdges, type Edges } from '../model/edges.ts';
+import { Exports } from './exports.ts';
+import { NativePrefixes } from '../state/native-prefixes.ts';
+
+const vpc = 'ovn-cluster';
+const state = (...learned: readonly object[]) =>
+  parseBgpNodeState({ metadata: { name: 'n', uid: 'u', resourceVersion: '1' }, status: { learned } });
+const entry = (prefix: string, fields: object = {}) => ({
+  prefix,
+  peer: 'tor',
+  nextHop: '172.30.0.1',
+  preference: 100,
+  vpc,
+  ...fields,
+});
+const edgesOf = (...prefixes: readonly string[]): Edges =>
+  buildEdges({ states: [['n1', state(...prefixes.map((one) => entry(one)))]], isReady: () => true }, noEdges);
+
+function nativesOf(...members: readonly Member[]): NativePrefixes {
+  const natives = new NativePrefixes();
+  natives.update(new Set(members.map(({ name }) => name)), new Map(members.map((member) => [member.name, member])));
+  return natives;
+}
+
+describe('what routers lead to', () => {
+  it('is what the nodes that can forward learned for a VPC, with the tags of all of them', () => {
+    const states = [
+      ['n2', state(entry('192.0.2.0/24', { tags: ['b'] }), entry('198.51.100.0/24', { vpc: undefined }))],
+      ['n1', state(entry('192.0.2.0/24', { tags: ['a'] }), entry('192.0.2.0/24', { nextHop: '172.30.0.2' }))],
+      ['n3', state(entry('192.0.2.0/24', { tags: ['dead'] }), entry('203.0.113.0/24'))],
+    ] as const;
+    const edges = buildEdges({ states, isReady: (node) => node !== 'n3' }, noEdges);
+    assert.deepEqual(edges, new Map([[vpc, new Map([['192.0.2.0/24', { nodes: ['n1', 'n2'], tags: ['a', 'b'] }]])]]));
+    const again = buildEdges({ states: states.toReversed(), isReady: (node) => node !== 'n3' }, edges);
+    assert.equal(again, edges);
+    assert.deepEqual(state({ prefix: 7 }), []);
+  });
+});
+
+describe('candidates', () => {
+  const own = local.vpcs.get(vpc);
+  assert.ok(own);
+
+  it('are no prefixes within those of a cluster, this one or another, nor what is for no network', () => {
+    const natives = nativesOf({
+      ...west,
+      routes: [
+        route('10.17.0.0/16'),
+        route('10.99.0.0/16', { origin: 'bgp' }),
+        route('10.20.0.0/14', { origin: 'static' }),
+      ],
+    });
+    const all = [
+      '10.16.3.0/24',
+      '10.17.0.0/16',
+      '10.17.9.0/24',
+      '10.22.1.0/24',
+      '0.0.0.0/0',
+      '10.99.3.0/24',
+      '10.0.0.0/8',
+    ];
+    const { prefixes, refused } = candidatesOf(own, edgesOf(...all).get(vpc) ?? new Map(), (one) =>
+      natives.cover('ts', one),
+    );
+    assert.deepEqual(
+      prefixes.map((one) => `${one.cidr} ${one.origin}`),
+      ['10.16.0.0/16 connected', '10.0.0.0/8 bgp', '10.99.3.0/24 bgp'],
+    );
+    assert.deepEqual([...refused].map(([prefix, { code }]) => `${prefix} ${code}`).sort(), [
+      '0.0.0.0/0 PrefixInvalid',
+      '10.16.3.0/24 Loop',
+      '10.17.0.0/16 Loop',
+      '10.17.9.0/24 Loop',
+      '10.22.1.0/24 Loop',
+    ]);
+    assert.equal(
+      refused.get('10.17.9.0/24')?.message,
+      '10.17.9.0/24 of a router is told to no cluster: it is within 10.17.0.0/16 of west',
+    );
+  });
+});
+
+describe('exports', () => {
+  const set = (rules: readonly object[]) => compilePolicies([policy('p', { direction: 'Export', rules })]);
+  const told = (exports: Exports): string =>
+    exports
+      .on('ts')
+      .map((one) => `${one.cidr} ${one.origin}`)
+      .join();
+
+  it('have prefixes of routers where a policy wants them, and lose them to the cluster they are of', () => {
+    const exports = new Exports();
+    const natives = nativesOf();
+    const facts = { local, policies: set([]), edges: edgesOf('192.0.2.0/24', '10.17.9.0/24'), natives };
+    exports.update(facts);
+    assert.equal(told(exports), '10.16.0.0/16 connected');
+    const policies = set([{ match: { origins: ['bgp'] }, setTags: ['wan'] }]);
+    exports.update({ ...facts, policies });
+    assert.equal(told(exports), '10.16.0.0/16 connected,10.17.9.0/24 bgp,192.0.2.0/24 bgp');
+    assert.deepEqual(exports.on('ts')[1]?.tags, ['wan']);
+    natives.update(new Set(['west']), new Map([['west', west]]));
+    exports.update({ ...facts, policies });
+    assert.equal(told(exports), '10.16.0.0/16 connected,192.0.2.0/24 bgp');
+    exports.update({ ...facts, policies, edges: noEdges });
+    assert.equal(told(exports), '10.16.0.0/16 connected');
+  });
+
+  it('say which of them are no routes here', () => {
+    const exports = new Exports();
+    const policies = set([{ match: { origins: ['bgp'] }, aggregate: '192.0.0.0/16' }]);
+    exports.update({ local, policies, edges: edgesOf('192.0.2.0/24', '192.0.3.0/24'), natives: nativesOf() });
+    assert.equal(told(exports), '10.16.0.0/16 connected,192.0.0.0/16 bgp');
+    assert.deepEqual(exports.aggregates, new Map([[vpc, [cidr('192.0.0.0/16')]]]));
+  });
+});

@@ -1,0 +1,77 @@
+/** What the others are told of this cluster's prefixes, asked anew only when something that it depends on is another. */
+import { formatCidr, type Cidr } from '../../lib/net/cidr.ts';
+import type { PolicySet } from '../../lib/route-policy/compile.ts';
+import type { Decision } from '../../lib/route-policy/policy.ts';
+import type { Prefix } from '../model/messages.ts';
+import { candidatesOf, type CoverOf } from './candidates.ts';
+import { exportPrefixes } from './policy/export.ts';
+import type { Edges } from '../model/edges.ts';
+import type { LocalView, Wish } from '../model/local.ts';
+import type { NativePrefixes } from '../state/native-prefixes.ts';
+
+export interface ExportFacts {
+  readonly local: LocalView;
+  readonly policies: PolicySet;
+  readonly edges: Edges;
+  /** Of the other clusters. */
+  readonly natives: Pick<NativePrefixes, 'revision' | 'cover'>;
+}
+
+export class Exports {
+  #basis: readonly unknown[] = [];
+  #told: ReadonlyMap<string, readonly Prefix[]> = new Map();
+  decisions: readonly Decision[] = [];
+  /** What stands for longer prefixes and is no route here itself, by router. */
+  aggregates: ReadonlyMap<string, readonly Cidr[]> = new Map();
+
+  get count(): number {
+    return this.#told.values().reduce((sum, prefixes) => sum + prefixes.length, 0);
+  }
+
+  on(network: string): readonly Prefix[] {
+    return this.#told.get(network) ?? [];
+  }
+
+  update({ local, policies, edges, natives }: ExportFacts): void {
+    // Whose addresses they are matters to prefixes of routers alone.
+    const basis = [local, policies, edges, edges.size === 0 ? 0 : natives.revision];
+    if (basis.every((part, index) => part === this.#basis[index])) return;
+    this.#basis = basis;
+    const decisions: Decision[] = [];
+    const told = new Map<string, readonly Prefix[]>();
+    const aggregates = new Map<string, Map<string, Cidr>>();
+    for (const { name, vpc: router } of local.wishes) {
+      const vpc = local.vpcs.get(router);
+      if (vpc === undefined) continue;
+      const { prefixes } = candidatesOf(
+        vpc,
+        edges.get(router) ?? new Map(),
+        coverOn(networksOf(local, router), natives),
+      );
+      const answer = exportPrefixes(policies, { vpc: router, transitSwitch: name, prefixes });
+      decisions.push(...answer.decisions);
+      told.set(name, answer.prefixes);
+      const held = aggregates.get(router) ?? new Map<string, Cidr>();
+      aggregates.set(router, held);
+      for (const cidr of answer.aggregates) held.set(formatCidr(cidr), cidr);
+    }
+    this.#told = told;
+    this.decisions = decisions;
+    this.aggregates = new Map([...aggregates].map(([router, held]) => [router, [...held.values()]]));
+  }
+
+  clear(): void {
+    this.#basis = [];
+    this.#told = new Map();
+    this.aggregates = new Map();
+  }
+}
+
+/** A VPC may be joined by several, and each has clusters of its own. */
+function networksOf({ wishes }: LocalView, router: string): readonly string[] {
+  return wishes.flatMap(({ name, vpc }: Wish) => (vpc === router ? [name] : []));
+}
+
+function coverOn(networks: readonly string[], natives: ExportFacts['natives']): CoverOf {
+  return (cidr) => networks.map((network) => natives.cover(network, cidr)).find((cover) => cover !== undefined);
+}

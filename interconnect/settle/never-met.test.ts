@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import type { Member } from '../model/messages.ts';
+import { neverMet } from './never-met.ts';
+import { west } from '../model/testing.ts';
+
+const met = (expected: readonly string[], carried: readonly string[], members: readonly Member[] = []) =>
+  neverMet(
+    { expected: new Set(expected), members: new Map(members.map((member) => [member.name, member])) },
+    () => new Map(carried.map((handle) => [handle, new Set()])),
+  );
+
+describe('clusters that the hub only expects', () => {
+  it('are dead for all that is known here, where nothing is known of them and nothing goes to them', () => {
+    assert.deepEqual(met(['north'], []), ['north']);
+    assert.deepEqual(met(['north', 'west'], ['west']), ['north']);
+    assert.deepEqual(met(['north', 'west'], [], [west]), ['north']);
+  });
+
+  it('may be the one to which routes go by the name that it joined with', () => {
+    assert.deepEqual(met(['nord'], ['north']), []);
+    assert.deepEqual(met(['nord'], ['west'], [{ ...west, name: 'occident' }]), ['nord'], 'these are another’s');
+  });
+});

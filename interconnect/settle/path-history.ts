@@ -1,0 +1,75 @@
+/** Remembers since when each path to each cluster has been well; `plan/paths.ts` says what that means. */
+import { noMemory, planPaths, type PathFacts, type PathMemory, type PathVerdict } from './paths.ts';
+
+interface Known {
+  /** By network. */
+  readonly memories: ReadonlyMap<string, PathMemory>;
+  /** When a path has rested long enough. */
+  readonly wakeMs: number;
+}
+
+export class PathStates {
+  readonly #clusters = new Map<string, Known>();
+
+  /** Paths of a network that carried traffic before this process began: they need no rest. */
+  adopt(cluster: string, network: string, switches: Iterable<string>): void {
+    const wellSinceMs = new Map([...switches].map((name) => [name, -Infinity]));
+    if (wellSinceMs.size === 0) return;
+    const memories = new Map(this.#clusters.get(cluster)?.memories);
+    this.#clusters.set(cluster, {
+      memories: memories.set(network, { wellSinceMs, upSinceMs: -Infinity, lostMs: undefined }),
+      wakeMs: Infinity,
+    });
+  }
+
+  judge(
+    cluster: string,
+    facts: readonly PathFacts[],
+    time: { readonly nowMs: number; readonly holdDownMs: number },
+  ): readonly PathVerdict[] {
+    const before = this.#clusters.get(cluster)?.memories;
+    const memories = new Map<string, PathMemory>();
+    const verdicts: PathVerdict[] = [];
+    let wake = Infinity;
+    for (const [network, paths] of Map.groupBy(facts, (path) => path.network)) {
+      const answer = planPaths(paths, before?.get(network) ?? noMemory, time);
+      verdicts.push(...answer.verdicts);
+      memories.set(network, answer.memory);
+      wake = Math.min(wake, answer.wakeMs ?? Infinity);
+    }
+    this.#clusters.set(cluster, { memories, wakeMs: wake });
+    return verdicts;
+  }
+
+  has(cluster: string): boolean {
+    return this.#clusters.has(cluster);
+  }
+
+  /** The same cluster by another name. */
+  rename(before: string, cluster: string): void {
+    const known = this.#clusters.get(before);
+    if (known === undefined) return;
+    this.#clusters.delete(before);
+    this.#clusters.set(cluster, known);
+  }
+
+  forget(cluster: string): void {
+    this.#clusters.delete(cluster);
+  }
+
+  clear(): void {
+    this.#clusters.clear();
+  }
+
+  /** Clusters of which a path has rested long enough by now. */
+  due(nowMs: number): readonly string[] {
+    return [...this.#clusters].flatMap(([cluster, { wakeMs }]) => (wakeMs <= nowMs ? [cluster] : []));
+  }
+
+  /** Infinity while none rests. */
+  get wakeMs(): number {
+    let first = Infinity;
+    for (const { wakeMs } of this.#clusters.values()) if (wakeMs < first) first = wakeMs;
+    return first;
+  }
+}

@@ -1,0 +1,128 @@
+/** Which next hops of a cluster's routes are in use, and why the others are not. Pure. */
+import type { Problem } from '../../lib/desired/problem.ts';
+import { learnedOrigin } from '../../lib/route-policy/policy.ts';
+import type { Offers } from '../state/offers.ts';
+import { offerKey, ownOffers } from '../state/offers.ts';
+import type { Edges } from '../model/edges.ts';
+import { choose, type Offer } from './choice.ts';
+import type { JudgedRoute } from './judgement.ts';
+import { usablePaths, type PathVerdict } from './paths.ts';
+
+export interface HopUse {
+  readonly switch: string;
+  readonly address: string;
+  readonly isUsed: boolean;
+  /** Why it is not in use; undefined while it is, or where the whole route is rejected. */
+  readonly problem: Problem | undefined;
+}
+
+export interface RouteUse {
+  readonly prefix: string;
+  readonly transitSwitch: string;
+  readonly router: string;
+  readonly origin: string;
+  readonly tags: readonly string[];
+  /** Whether the prefix goes to this cluster over this network, should some path there be up. */
+  readonly isMine: boolean;
+  readonly hops: readonly HopUse[];
+  readonly rejected: Problem | undefined;
+}
+
+/** By network: logical switches of the paths in use. */
+export type Usable = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function usableOf(verdicts: readonly PathVerdict[]): Usable {
+  const networks = new Set(verdicts.map(({ network }) => network));
+  return new Map([...networks].map((network) => [network, usablePaths(verdicts, network)]));
+}
+
+/** What a cluster competes for with others. */
+export function offersOf(
+  { name, foreign }: { readonly name: string; readonly foreign: boolean },
+  routes: readonly JudgedRoute[],
+  usable: Usable,
+): Offers {
+  const offers = new Map<string, Offer[]>();
+  for (const { prefix, router, transitSwitch, origin, preference, nextHops, rejected } of routes) {
+    if (rejected !== undefined) continue;
+    const key = offerKey(router, prefix);
+    const isAlive = nextHops.some((hop) => usable.get(transitSwitch)?.has(hop.switch) === true);
+    const isLearned = origin === learnedOrigin;
+    const place = { cluster: name, network: transitSwitch, isForeign: foreign };
+    const offer = { ...place, preference, isAlive, isLearned, isOwn: false };
+    offers.set(key, [...(offers.get(key) ?? []), offer]);
+  }
+  return offers;
+}
+
+/** What this cluster's own routers lead to, by router and prefix, as others' offers meet it. */
+export function offersOfEdges(edges: Edges): Offers {
+  const common = { cluster: ownOffers, network: '', isForeign: false, preference: 0 };
+  const offer: Offer = { ...common, isAlive: true, isLearned: true, isOwn: true };
+  const keys = [...edges].flatMap(([router, prefixes]) => [...prefixes.keys()].map((one) => offerKey(router, one)));
+  return new Map(keys.map((key) => [key, [offer]]));
+}
+
+export function useRoutes(
+  cluster: string,
+  routes: readonly JudgedRoute[],
+  verdicts: readonly PathVerdict[],
+  offersFor: (key: string) => readonly Offer[],
+): readonly RouteUse[] {
+  const usable = usableOf(verdicts);
+  const paths = new Map(verdicts.map((verdict) => [verdict.switch, verdict]));
+  return routes.map((route): RouteUse => {
+    const { prefix, router, transitSwitch, origin, tags, rejected } = route;
+    const common = { prefix, transitSwitch, router, origin, tags };
+    const refused = rejected ?? lost(cluster, route, offersFor);
+    if (refused !== undefined) {
+      const hops = route.nextHops.map((hop) => ({ ...hop, isUsed: false, problem: undefined }));
+      return { ...common, isMine: false, hops, rejected: refused };
+    }
+    const backup = backupOf(cluster, route, offersFor);
+    const hops = route.nextHops.map((hop): HopUse => {
+      const isUsable = usable.get(transitSwitch)?.has(hop.switch) === true;
+      const problem = isUsable ? backup : (downOf(paths.get(hop.switch), prefix) ?? backup);
+      return { ...hop, isUsed: problem === undefined, problem };
+    });
+    return { ...common, isMine: backup === undefined, hops, rejected: undefined };
+  });
+}
+
+function ownOffer(cluster: string, { transitSwitch }: JudgedRoute, all: readonly Offer[]): Offer | undefined {
+  return all.find((offer) => offer.cluster === cluster && offer.network === transitSwitch);
+}
+
+function lost(cluster: string, route: JudgedRoute, offersFor: (key: string) => readonly Offer[]): Problem | undefined {
+  const all = offersFor(offerKey(route.router, route.prefix));
+  const own = ownOffer(cluster, route, all);
+  const choice = own === undefined ? undefined : choose(own, all);
+  if (choice?.kind !== 'taken') return undefined;
+  const message = `${route.prefix} of ${cluster} is also offered by ${choice.cluster}, which comes first; give one of the two a preference by a RoutePolicy`;
+  return { code: 'Overlap', message };
+}
+
+function backupOf(
+  cluster: string,
+  route: JudgedRoute,
+  offersFor: (key: string) => readonly Offer[],
+): Problem | undefined {
+  const all = offersFor(offerKey(route.router, route.prefix));
+  const own = ownOffer(cluster, route, all);
+  const choice = own === undefined ? undefined : choose(own, all);
+  if (choice?.kind === 'own') {
+    const message = `${route.prefix} leaves by a router of this cluster, which comes before those of ${cluster}`;
+    return { code: 'NotPreferred', message };
+  }
+  if (choice?.kind !== 'backup') return undefined;
+  const why = choice.isByPolicy ? 'which a RoutePolicy prefers' : 'which comes first';
+  return { code: 'NotPreferred', message: `${route.prefix} goes to ${choice.cluster} over ${choice.network}, ${why}` };
+}
+
+/** A path that is not used because others are better, or because nothing passes on it. */
+function downOf(verdict: PathVerdict | undefined, prefix: string): Problem {
+  if (verdict === undefined)
+    return { code: 'NextHopDown', message: `${prefix}: its cluster has no port on this path yet` };
+  const code = verdict.state === 'Down' ? 'NextHopDown' : verdict.state;
+  return { code, message: verdict.message };
+}

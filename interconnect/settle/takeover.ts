@@ -1,0 +1,56 @@
+/**
+ * Whether a path's port would be taken over if its holder died now. In: the order of its gateways, what their daemons say,
+ * which chassis OVN takes for witnesses. Out: nothing where it would, else what is missing. Pure.
+ *
+ * ovn-controller gives a port to the first of its order that it hears. Where two or more are left they settle it among
+ * themselves; the only one left takes it where it hears one of the group's `ref_chassis`, and else takes itself for cut off.
+ */
+import type { Problem } from '../../lib/desired/problem.ts';
+import type { OwnPath } from '../model/networks.ts';
+import type { GatewayReport } from './cuts.ts';
+
+export interface TakeoverFacts {
+  /** What the daemon of a gateway of this cluster says. */
+  readonly reportOf: (chassis: string) => GatewayReport;
+  readonly isDead: (chassis: string) => boolean;
+  /** Its ovn-controller is dead or takes up nothing: it would not notice. */
+  readonly isStuck: (chassis: string) => boolean;
+  /** Chassis that may tell the last of the path's gateways that it is not cut off: the `ref_chassis` of its group. */
+  readonly witnesses: ReadonlySet<string>;
+  /** Of chassis: those of this cluster that are no gateways, of whose tunnels no daemon says anything. */
+  readonly isPlainNode: (chassis: string) => boolean;
+}
+
+export function takeoverProblem(
+  { switch: name, order, holder }: Pick<OwnPath, 'switch' | 'order' | 'holder'>,
+  facts: TakeoverFacts,
+): Problem | undefined {
+  const first = holder === '' ? order[0] : holder;
+  if (first === undefined) return undefined;
+  const others = order.filter((chassis) => chassis !== first);
+  if (others.length === 0) {
+    const message = `no gateway but ${first} may have the port on ${name}: if it dies, nothing passes there until it is back; it takes a second one that ${first} hears (kubectl label node NODE ovn.kubernetes.io/ic-gw=true)`;
+    return { code: 'NoStandby', message };
+  }
+  const { siblings } = facts.reportOf(first);
+  const isHeard = (other: string): boolean =>
+    siblings.some(({ chassis, state }) => chassis === other && state === 'up');
+  const isAble = (chassis: string): boolean => !facts.isDead(chassis) && !facts.isStuck(chassis) && isHeard(chassis);
+  const living = others.filter(isAble);
+  const [next] = living;
+  if (next === undefined) {
+    const message = `no gateway that could take the port on ${name} from ${first} is heard by it and has an ovn-controller that follows (${others.join(', ')}): if it dies, nothing passes there; look at Open vSwitch and ovn-controller of those`;
+    return { code: 'NoStandby', message };
+  }
+  if (living.length > 1 || hasWitness(first, next, facts)) return undefined;
+  const message = `${next} would not take the port on ${name} if ${first} died: but for ${first} it hears, by BFD, no gateway of another cluster and no node with pods of the VPC, and takes itself for the one that is cut off; let udp 6081 pass between it and gateways of other clusters (a zone of plain ovn-ic runs no BFD), or label a third node with ovn.kubernetes.io/ic-gw=true`;
+  return { code: 'NoWitness', message };
+}
+
+function hasWitness(first: string, next: string, { reportOf, witnesses, isPlainNode }: TakeoverFacts): boolean {
+  const { tunnels, siblings } = reportOf(next);
+  const heard = new Set([...tunnels, ...siblings].filter(({ state }) => state === 'up').map(({ chassis }) => chassis));
+  return witnesses
+    .values()
+    .some((chassis) => chassis !== first && chassis !== next && (heard.has(chassis) || isPlainNode(chassis)));
+}

@@ -1,0 +1,125 @@
+/** The agent's figures, read from its state when somebody asks: nothing is counted twice, nothing costs a round. */
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { AgentView } from '../agent.ts';
+import type { RemoteState } from '../settle/remotes.ts';
+
+const prefix = 'isthmus_interconnect';
+const seconds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
+
+export interface AgentMetrics {
+  /** From now on figures are of what this returns. */
+  readonly watch: (look: () => AgentView) => void;
+  readonly reaction: (kind: 'tunnel' | 'hub', seconds: number) => void;
+}
+
+type Set = (labels: Readonly<Record<string, string>>, value: number) => void;
+
+/** `now`: Unix milliseconds. */
+export function agentMetrics(registry: Registry, now: () => number): AgentMetrics {
+  let look: (() => AgentView) | undefined;
+  const gauge = (
+    name: string,
+    help: string,
+    labelNames: readonly string[],
+    fill: (view: AgentView, set: Set) => void,
+  ) =>
+    new Gauge({
+      name: `${prefix}_${name}`,
+      help,
+      labelNames: [...labelNames],
+      registers: [registry],
+      collect() {
+        this.reset();
+        if (look !== undefined) fill(look(), (labels, value) => this.set(labels, value));
+      },
+    });
+  const path = ['cluster', 'transit_switch', 'path'];
+  gauge('hub_connected', '1 while the session with the hub is open', [], ({ link }, set) =>
+    set({}, link.isConnected ? 1 : 0),
+  );
+  gauge('remote_clusters', 'Other clusters that the hub knows', [], ({ remotes }, set) => set({}, remotes.size));
+  gauge('routes', 'Prefixes that other clusters offer', ['state', 'reason'], fillRoutes);
+  gauge('conflicts', 'Names, addresses and prefixes that more than one wants', [], ({ conflicts }, set) =>
+    set({}, conflicts),
+  );
+  gauge('path_up', '1 while the path carries traffic', path, (view, set) =>
+    eachPath(view, (labels, { state }) => set(labels, state === 'Up' ? 1 : 0)),
+  );
+  gauge('path_rtt_seconds', 'Between the gateways of a path, outside the tunnel', path, (view, set) =>
+    eachPath(view, (labels, verdict) => {
+      const rtt = probeOf(view, verdict)?.rttMs;
+      if (rtt !== undefined) set(labels, rtt.avg / 1000);
+    }),
+  );
+  gauge('path_loss_ratio', 'Probes between the gateways of a path that were not answered', path, (view, set) =>
+    eachPath(view, (labels, verdict) => {
+      const probe = probeOf(view, verdict);
+      if (probe !== undefined) set(labels, probe.lossPercent / 100);
+    }),
+  );
+  gauge('bfd_flaps_total', 'Times the tunnel of a path went up or down, as Open vSwitch counts', path, (view, set) =>
+    eachPath(view, (labels, { localGateway, remoteGateway }) => {
+      const tunnels = view.tunnels.gateway(localGateway)?.tunnels ?? [];
+      const flaps = tunnels.find(({ chassis }) => chassis === remoteGateway)?.flaps;
+      if (flaps !== undefined) set(labels, flaps);
+    }),
+  );
+  gauge(
+    'peer_lease_age_seconds',
+    'Since the hub last heard of the cluster; 0 while it has a session',
+    ['cluster'],
+    ({ remotes }, set) => {
+      for (const [cluster, { member }] of remotes.entries())
+        if (!member.foreign)
+          set({ cluster }, member.lastSeenMs === 0 ? 0 : Math.max(0, now() - member.lastSeenMs) / 1000);
+    },
+  );
+  gauge(
+    'certificate_expiry_seconds',
+    'Unix time at which the certificate of this cluster runs out',
+    [],
+    ({ link }, set) => {
+      if (link.notAfterMs !== undefined) set({}, link.notAfterMs / 1000);
+    },
+  );
+  return {
+    watch: (next) => {
+      look = next;
+    },
+    reaction: reactions(registry),
+  };
+}
+
+function reactions(registry: Registry): AgentMetrics['reaction'] {
+  const make = (name: string, help: string) =>
+    new Histogram({ name: `${prefix}_${name}`, help, buckets: seconds, registers: [registry] });
+  const histograms = {
+    tunnel: make('failover_seconds', 'From a tunnel that changed to the routes in the northbound database'),
+    hub: make('route_convergence_seconds', 'From the word of the hub to the northbound database'),
+  };
+  return (kind, duration) => histograms[kind].observe(duration);
+}
+
+function fillRoutes({ remotes }: AgentView, set: Set): void {
+  const { active, reasons } = remotes.totals;
+  set({ state: 'Active', reason: '' }, active);
+  for (const [kind, count] of reasons) {
+    const [state = '', reason = ''] = kind.split('/');
+    set({ state, reason }, count);
+  }
+}
+
+type Verdict = RemoteState['verdicts'][number];
+
+function eachPath(
+  { remotes }: AgentView,
+  visit: (labels: Readonly<Record<string, string>>, verdict: Verdict) => void,
+): void {
+  for (const [cluster, { verdicts }] of remotes.entries())
+    for (const verdict of verdicts)
+      visit({ cluster, transit_switch: verdict.network, path: String(verdict.index) }, verdict);
+}
+
+function probeOf({ tunnels }: AgentView, { localGateway, remoteGateway }: Verdict) {
+  return tunnels.gateway(localGateway)?.probes.find(({ chassis }) => chassis === remoteGateway);
+}
