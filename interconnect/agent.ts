@@ -19,7 +19,8 @@ import { readSecret, secretStore } from './apply/identity.ts';
 import { Heartbeats } from './watch/heartbeats.ts';
 import { Inquiry } from './apply/ovn-probe.ts';
 import { LocalMember } from './apply/member.ts';
-import { Membership, type LinkState } from './apply/membership.ts';
+import { Membership } from './apply/membership.ts';
+import type { LinkState } from './model/link-state.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
 import { countRefused } from './model/refused.ts';
 import { ownEntries } from './plan/own-keys.ts';
@@ -31,7 +32,7 @@ import { Transitions } from './status/transitions.ts';
 import type { Tunnels } from './state/tunnels.ts';
 import { Telling } from './status/publisher.ts';
 import { southboundKeyOf, southboundOwnerOf } from './watch/databases.ts';
-import { canonicalName, type GatewayObject, type Interconnect } from './watch/objects.ts';
+import { canonicalName, type GatewayObject, type Interconnect } from './model/objects.ts';
 import { concernOf, watchSources, type Sources } from './watch/sources.ts';
 
 const room = 'interconnect';

@@ -9,11 +9,14 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Gateway, MemberState } from '../model/messages.ts';
 import type { GatewayClash } from '../settle/clashes.ts';
 import { neverMet } from '../settle/never-met.ts';
-import { buildNetworks, memberState, publishedGateways, type EndState, type Ends } from '../settle/networks.ts';
+import { buildNetworks } from '../settle/networks.ts';
+import { memberState, publishedGateways } from '../plan/member-state.ts';
+import type { EndState, Ends, OwnNetwork } from '../model/networks.ts';
 import { takeoverProblem } from '../settle/takeover.ts';
 import { compilePolicies, noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
 import { type Decision, isForClusters } from '../../lib/route-policy/policy.ts';
-import { Anchors, type GatewayFacts, type PathFacts } from '../settle/anchor-history.ts';
+import { Anchors } from '../settle/anchor-history.ts';
+import type { GatewayFacts, PathFacts } from '../model/anchors.ts';
 import { Clashes } from '../settle/known-clashes.ts';
 import type { Cut } from '../settle/cuts.ts';
 import { Cuts } from '../settle/cut-history.ts';
@@ -21,7 +24,6 @@ import { noEdges, type Edges } from '../model/edges.ts';
 import { Exports } from '../settle/exports.ts';
 import type { HubView } from '../state/hub-view.ts';
 import { isUsable, type GatewayNode, type LocalView } from '../model/local.ts';
-import type { OwnNetwork } from '../model/networks.ts';
 import { Tunnels } from '../state/tunnels.ts';
 import {
   isGrouped,
@@ -38,7 +40,7 @@ import { buildEdges } from '../watch/edges.ts';
 import { buildLocal } from '../watch/local.ts';
 import { ownHandle, presentAnchors, readHeld, readPathFacts } from '../watch/ports.ts';
 import type { Sources } from '../watch/sources.ts';
-import type { LinkState } from './membership.ts';
+import type { LinkState } from '../model/link-state.ts';
 import { Network, type NetworkTargets } from './network.ts';
 
 export interface MemberOptions {

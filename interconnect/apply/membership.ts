@@ -6,6 +6,7 @@
  * with the same token. Lost sessions are resumed with growing pauses. Until the hub has given this cluster another name,
  * it goes on by the one it has.
  */
+import type { LinkState } from '../model/link-state.ts';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -25,21 +26,6 @@ const usualRefusedMs = 5000;
 const renewCheckMs = 60 * 60 * 1000;
 /** A connection takes no longer where the hub and the way to it are well. */
 const connectMs = 4000;
-
-export interface LinkState {
-  readonly isJoined: boolean;
-  /** The hub has answered in the present session. */
-  readonly isConnected: boolean;
-  /** Why it is not joined or not connected. */
-  readonly problem: Problem | undefined;
-  readonly notAfterMs: number | undefined;
-  /** What the hub calls it, by its certificate; absent while it has none. */
-  readonly cluster?: string;
-  /** Why it is not called as wanted yet; absent where it is. */
-  readonly renaming?: Problem;
-  /** Why the certificate, which is due, could not be renewed. */
-  readonly renewal?: Problem;
-}
 
 export interface MembershipOptions {
   readonly store: IdentityStore;

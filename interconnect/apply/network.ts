@@ -12,29 +12,16 @@ import type { Gateway, Member } from '../model/messages.ts';
 import { judgeRoutes, wasTaken, type RemoteContext } from '../settle/judgement.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from '../settle/paths.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
-import {
-  acceptGateways,
-  handleOf,
-  partingGateways,
-  planRemote,
-  remoteOwner,
-  type AcceptedGateways,
-  type PartingContext,
-} from '../plan/remote.ts';
+import { planRemote } from '../plan/remote.ts';
+import { acceptGateways, partingGateways, type AcceptedGateways, type PartingContext } from '../settle/gateways.ts';
+import { remoteOwner, transitOwner } from '../model/owners.ts';
+import { handleOf } from '../model/port-names.ts';
 import { offersOf, offersOfEdges, usableOf, useRoutes } from '../settle/route-use.ts';
-import {
-  bfdOwner,
-  exemptOwner,
-  planBfd,
-  planExemption,
-  planPath,
-  planZone,
-  transitOwner,
-  zoneOwner,
-} from '../plan/transit.ts';
+import { bfdOwner, exemptOwner, planBfd, planExemption, planPath, planZone, zoneOwner } from '../plan/transit.ts';
 import { noEdges, type Edges } from '../model/edges.ts';
 import type { OwnNetwork } from '../model/networks.ts';
-import { OfferTable, ownOffers } from '../state/offers.ts';
+import { OfferTable } from '../state/offers.ts';
+import { ownOffers } from '../model/offers.ts';
 import { PathStates } from '../settle/path-history.ts';
 import { NativePrefixes } from '../state/native-prefixes.ts';
 import { Remotes, type RemoteState, type RemoteView } from '../settle/remotes.ts';

@@ -3,7 +3,8 @@
  * these objects, and events on the ConfigMap. The agent starts it under its lease; what is made is an Interconnect and
  * RoutePolicies like any other.
  */
-import { ovnIcConfig, planOvnIcConfig, type IcWrite } from '../plan/ovn-ic-config.ts';
+import { planOvnIcConfig, type IcWrite } from '../plan/ovn-ic-config.ts';
+import { ovnIcConfig } from '../model/ic-config.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';

@@ -13,7 +13,7 @@ import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import { Enrolment } from './apply/enrolment.ts';
 import type { Lobby } from './apply/endpoint.ts';
 import { openNetworks } from './open-networks.ts';
-import { handleOfOwner, memberOwner } from './plan/rows.ts';
+import { handleOfOwner, memberOwner } from './model/owners.ts';
 import type { Networks } from './apply/networks.ts';
 import type { MemberRecord } from './model/record.ts';
 import type { Registry } from './state/registry.ts';

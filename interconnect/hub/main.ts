@@ -12,7 +12,7 @@ import { runRoom } from '../../lib/run/room.ts';
 import { ensureAuthority } from './apply/authority.ts';
 import { openKubeStore } from './status/kube-store.ts';
 import { openLobby } from './apply/endpoint.ts';
-import { HubStateError } from './errors.ts';
+import { HubStateError } from './model/errors.ts';
 import { startHub } from './hub.ts';
 import { hubMetrics } from './status/metrics.ts';
 import { clusterName } from './model/record.ts';

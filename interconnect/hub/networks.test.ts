@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import type { Rejection } from '../model/messages.ts';
-import { HubStateError } from './errors.ts';
+import { HubStateError } from './model/errors.ts';
 import { attachment, HubBed, type TestMember } from './hub-bed.ts';
 
 const codes = (rejections: readonly Rejection[]) => rejections.map(({ kind, code, holder }) => [kind, code, holder]);

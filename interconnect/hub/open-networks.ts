@@ -4,10 +4,10 @@
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { hubSwitch } from '../../lib/api/names.ts';
-import { HubStateError } from './errors.ts';
+import { HubStateError } from './model/errors.ts';
 import { cidrsOfPorts } from './settle/attachments.ts';
 import { mostPaths, switchNames } from '../model/path-names.ts';
-import { checkCidrs, pathCidr } from './settle/paths.ts';
+import { checkCidrs, pathCidr } from './model/paths.ts';
 import { Networks, type PathTarget } from './apply/networks.ts';
 import type { MemberRecord, NetworkDefinition } from './model/record.ts';
 import { readDatapath, readForeignSwitch, readNetworks, type FoundNetwork } from './watch/databases.ts';

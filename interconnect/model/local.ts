@@ -2,7 +2,7 @@
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Ip } from '../../lib/net/ip.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Gateway, Port } from './messages.ts';
+import type { Gateway } from './messages.ts';
 
 /** Something local that no remote prefix may equal or lie in. */
 export interface LocalRange {
@@ -84,19 +84,4 @@ export interface LocalView {
 export function isUsable(local: LocalView, chassis: string): boolean {
   const known = local.chassis.get(chassis);
   return known?.isInterconnect === true && known.gateway.encaps.length > 0;
-}
-
-export function transitRouterPort(handle: string, logicalSwitch: string): string {
-  return `${handle}-${logicalSwitch}`;
-}
-
-/** The SB port that OVN binds to the chassis which forwards for the transit router port. */
-export function redirectPort(handle: string, logicalSwitch: string): string {
-  return `cr-${transitRouterPort(handle, logicalSwitch)}`;
-}
-
-/** The handle in the name of a member's port: `<logical switch>-<handle>`; undefined where it has another form. */
-export function handleOfPort(port: Pick<Port, 'switch' | 'logicalPort'>): string | undefined {
-  const prefix = `${port.switch}-`;
-  return port.logicalPort.startsWith(prefix) ? port.logicalPort.slice(prefix.length) : undefined;
 }

@@ -29,3 +29,14 @@ export interface OwnNetwork {
   /** In the order of their indexes. */
   readonly paths: readonly OwnPath[];
 }
+
+/** Where this cluster's end of a path stands. */
+export interface EndState {
+  readonly index: number;
+  readonly order: readonly string[];
+  readonly holder: string;
+  readonly phase: AnchorPhase;
+}
+
+/** The ends of one network by index of the path. */
+export type Ends = ReadonlyMap<number, EndState>;

@@ -1,8 +1,6 @@
 /** Values for tests of the plans: this cluster is `east`, with gateways a1 and a2; `west` has b1 and b2; two paths. */
-import type { Cidr } from '../../lib/net/cidr.ts';
-import { parseCidr } from '../../lib/net/cidr.ts';
-import type { Ip } from '../../lib/net/ip.ts';
-import { parseIp } from '../../lib/net/ip.ts';
+import { type Cidr, parseCidr } from '../../lib/net/cidr.ts';
+import { type Ip, parseIp } from '../../lib/net/ip.ts';
 import type { Gateway, Member, Port, Route, TransitSwitch } from './messages.ts';
 import type { LocalView } from './local.ts';
 import type { OwnNetwork, OwnPath } from './networks.ts';

@@ -2,13 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import { parseFollowing, parseOvnIcConfig } from '../watch/ovn-ic-config.ts';
-import {
-  ovnIcConfig,
-  planOvnIcConfig,
-  type FollowingInterconnect,
-  type IcConfig,
-  type IcConfigState,
-} from './ovn-ic-config.ts';
+import { planOvnIcConfig, type IcConfigState } from './ovn-ic-config.ts';
+import { ovnIcConfig, type FollowingInterconnect, type IcConfig } from '../model/ic-config.ts';
 
 const data = {
   'enable-ic': 'true',

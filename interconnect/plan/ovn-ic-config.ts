@@ -5,38 +5,15 @@
  * Objects without the annotation are somebody else's and are never touched. A ConfigMap with something wrong in it changes
  * nothing: a typing mistake must not take a cluster off the network.
  */
+import { ovnIcConfig, type IcConfig, type FollowingInterconnect } from '../model/ic-config.ts';
 import type { RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 
-/** Value of the annotation `isthmus.network/from`. */
-export const ovnIcConfig = 'ovn-ic-config';
 const hostnameLabel = 'kubernetes.io/hostname';
 /** The chart's, when none is given. */
 const tokenSecret = 'isthmus-interconnect-token';
-
-/** A ConfigMap that wants this cluster joined. */
-export interface IcConfig {
-  readonly clusterName: string;
-  /** `host:port`. */
-  readonly hub: string;
-  /** Names of nodes. */
-  readonly gateways: readonly string[];
-  /** Whether routes are exchanged by themselves. */
-  readonly isAutoRoute: boolean;
-}
-
-/** The Interconnect `default` as far as it matters here. */
-export interface FollowingInterconnect {
-  readonly uid: string;
-  readonly isDeleting: boolean;
-  /** What it was made from; undefined where a user made it. */
-  readonly from: string | undefined;
-  readonly clusterName: string;
-  readonly hub: string;
-  readonly gatewayNodeSelector: LabelSelector;
-}
 
 export interface IcConfigState {
   /** `off`: there is none, or it does not want the cluster joined. */

@@ -7,15 +7,14 @@
  * L2 lookup for external ports; a row of the FDB stands in for it. A zone with plain ovn-ic has remote ports, each on
  * the chassis it names.
  */
+import { handleOf, transitRouterPort } from '../model/port-names.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
 import type { Gateway, Member, Port } from '../model/messages.ts';
-import { handleOfPort, transitRouterPort, type LocalView } from '../model/local.ts';
 import type { OwnNetwork, OwnPath } from '../model/networks.ts';
 import type { RouteUse } from '../settle/route-use.ts';
-import { encapKey, fdbKey, fdbOwner } from './southbound.ts';
+import { encapKey, fdbKey, fdbOwner } from '../model/owners.ts';
 import { bfdGroup, cutSet, exemptSet, haGroup, otherBfdMember } from './transit.ts';
 import { planWitnesses } from './witnesses.ts';
 
@@ -24,83 +23,6 @@ export interface RemotePlan {
   readonly southbound: Desired;
   /** Forwarding entries by owner: each is a row whose owner its content tells. */
   readonly fdb: ReadonlyMap<string, Desired>;
-}
-
-export interface AcceptedGateways {
-  readonly gateways: readonly Gateway[];
-  /** Chassis of the others → why this cluster cannot take them. */
-  readonly refused: ReadonlyMap<string, Problem>;
-}
-
-const ownerPrefix = 'remote/';
-
-/**
- * What another cluster's rows are known by here: the name it joined with, which its ports keep when it is renamed; so a
- * rename changes no row. A foreign zone, whose ports may be called anything, and a member without ports go by their name.
- */
-export function handleOf({ name, foreign, ports }: Pick<Member, 'name' | 'foreign' | 'ports'>): string {
-  const [port] = ports;
-  return foreign || port === undefined ? name : (handleOfPort(port) ?? name);
-}
-
-export function remoteOwner(handle: string): string {
-  return `${ownerPrefix}${handle}`;
-}
-
-/** The handle of the cluster whose rows an owner has; undefined for other owners. */
-export function handleOfOwner(owner: string): string | undefined {
-  return owner.startsWith(ownerPrefix) ? owner.slice(ownerPrefix.length) : undefined;
-}
-
-/** None has the name or the tunnel address of a chassis of this cluster. */
-export function acceptGateways(member: Member, local: LocalView): AcceptedGateways {
-  const refused = new Map<string, Problem>();
-  const gateways = member.gateways.filter(({ chassis, encaps }) => {
-    const clash = local.chassis
-      .values()
-      .find(({ gateway }) =>
-        gateway.encaps.some((own) => encaps.some(({ type, ip }) => own.type === type && own.ip === ip)),
-      );
-    if (local.chassis.has(chassis)) {
-      const message = `gateway ${chassis} of ${member.name} has the name of a chassis of this cluster; one of the two needs another system-id`;
-      refused.set(chassis, { code: 'DuplicateChassis', message });
-    } else if (clash !== undefined) {
-      const message = `gateway ${chassis} of ${member.name} has the tunnel address of ${clash.gateway.chassis} of this cluster; one of the two needs another`;
-      refused.set(chassis, { code: 'DuplicateEncap', message });
-    } else return encaps.length > 0;
-    return false;
-  });
-  return { gateways, refused };
-}
-
-export interface PartingContext {
-  readonly members: ReadonlyMap<string, Member>;
-  readonly local: LocalView;
-  /** Whether northd has a chassis in some group. */
-  readonly isGrouped: (chassis: string) => boolean;
-}
-
-/**
- * Of gateways that were written and are not kept, those that nobody has and that groups of the southbound database still have.
- * The row of such a chassis must not go before northd has come to its groups: a group that is one chassis short is no
- * group to ovn-controller, and what it forwards is lost until then.
- */
-export function partingGateways(
-  written: readonly Gateway[],
-  kept: readonly Gateway[],
-  { members, local, isGrouped }: PartingContext,
-): readonly Gateway[] {
-  const gone = written.filter(
-    ({ chassis }) => !kept.some((gateway) => gateway.chassis === chassis) && isGrouped(chassis),
-  );
-  if (gone.length === 0) return [];
-  const others = [...members.values()].flatMap(({ gateways }) => gateways);
-  const all = [...others, ...local.chassis.values().map(({ gateway }) => gateway)];
-  const names = new Set(all.map(({ chassis }) => chassis));
-  const taken = new Set(all.flatMap(({ encaps }) => encaps.map(({ type, ip }) => encapKey(type, ip))));
-  return gone.filter(
-    ({ chassis, encaps }) => !names.has(chassis) && !encaps.some(({ type, ip }) => taken.has(encapKey(type, ip))),
-  );
 }
 
 export interface RemoteInput {

@@ -1,6 +1,6 @@
 /** This cluster's end of a path as NB rows, in the form ovn-ic and Kube-OVN give them, and what all paths need. Pure. */
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
-import { transitRouterPort } from '../model/local.ts';
+import { transitRouterPort } from '../model/port-names.ts';
 import type { OwnPath } from '../model/networks.ts';
 
 /** Tunnel BFD decides how long a dead gateway goes unnoticed: 3 × 100 ms here, 3 s with OVS' defaults. */
@@ -18,17 +18,6 @@ export const exemptOwner = 'exempt/local';
 export const bfdGroup = 'isthmus-interconnect';
 export const bfdOwner = 'bfd/local';
 export const zoneOwner = 'zone/local';
-
-const transitPrefix = 'transit/';
-
-export function transitOwner(logicalSwitch: string): string {
-  return `${transitPrefix}${logicalSwitch}`;
-}
-
-/** The logical switch whose rows an owner has; undefined for other owners. */
-export function switchOfOwner(owner: string): string | undefined {
-  return owner.startsWith(transitPrefix) ? owner.slice(transitPrefix.length) : undefined;
-}
 
 /** The availability zone's name and timers: wanted as long as the cluster is a member. */
 export function planZone(cluster: string): Desired {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Anchors, type GatewayFacts } from './anchor-history.ts';
+import { Anchors } from './anchor-history.ts';
+import type { GatewayFacts } from '../model/anchors.ts';
 import { noCuts, type CutView } from './cut-history.ts';
 
 const gateways = (fields: Readonly<Record<string, Partial<GatewayFacts>>> = {}): readonly GatewayFacts[] =>

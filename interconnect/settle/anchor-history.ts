@@ -2,34 +2,10 @@
  * Remembers, for each path of each network, its order of gateways and where it stands in a move, and which gateways are
  * taken for dead. In: facts of the databases and the hub. Out: what `plan/anchors.ts` makes of them.
  */
+import type { PathFacts, HubFacts, GatewayFacts } from '../model/anchors.ts';
 import { deadAfterMs, planAnchors, type AnchorGateway, type AnchorMemory } from './anchors.ts';
 import { cutOffBy } from './cuts.ts';
 import type { CutView } from './cut-history.ts';
-
-export interface PathFacts {
-  readonly index: number;
-  /** Order in the northbound database. */
-  readonly present: readonly string[];
-  readonly holder: string;
-  readonly isRetiring: boolean;
-}
-
-export interface GatewayFacts {
-  readonly chassis: string;
-  readonly isSelected: boolean;
-  readonly isDrained: boolean;
-  /** Known to the southbound database and able to have tunnels to other clusters. */
-  readonly isUsable: boolean;
-  readonly isGone: boolean;
-  /** When it last was seen to come up, in milliseconds of the same clock; undefined while it is not up. */
-  readonly upSinceMs: number | undefined;
-}
-
-export interface HubFacts {
-  readonly isConnected: boolean;
-  /** Of what this cluster told, the newest that the others know. */
-  readonly knownRevision: number;
-}
 
 export interface Anchored {
   readonly memories: ReadonlyMap<number, AnchorMemory>;

@@ -1,18 +1,5 @@
 /** Which of several offers of one prefix a router uses. Pure. */
-
-/** A prefix that one cluster offers on one network. */
-export interface Offer {
-  readonly cluster: string;
-  readonly network: string;
-  readonly isForeign: boolean;
-  readonly preference: number;
-  /** Whether some path there carries traffic. */
-  readonly isAlive: boolean;
-  /** That cluster has it from its routers: several may, and none of them owns it. */
-  readonly isLearned: boolean;
-  /** From a router of this cluster; `cluster` and `network` are empty. */
-  readonly isOwn: boolean;
-}
+import type { Offer } from '../model/offers.ts';
 
 export type Choice =
   | { readonly kind: 'used' }

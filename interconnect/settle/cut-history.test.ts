@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { TunnelReport } from './cuts.ts';
-import { checksUntilSilent, Cuts, unheldMs, type CutReport } from './cut-history.ts';
+import type { TunnelReport, CutReport } from '../model/tunnels.ts';
+import { checksUntilSilent, Cuts, unheldMs } from './cut-history.ts';
 
 const tunnel = (chassis: string, state: TunnelReport['state']): TunnelReport => ({ chassis, state, sinceMs: 0 });
 

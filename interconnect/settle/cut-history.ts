@@ -2,6 +2,7 @@
  * Remembers which gateways of this cluster are cut off from each other, and which of those are lost: nobody who could take
  * over is told of that by BFD then. In: what daemons report and who holds which port. Out: what `plan/cuts.ts` makes of it.
  */
+import type { CutReport } from '../model/tunnels.ts';
 import {
   contestants,
   cutOffBy,
@@ -11,16 +12,10 @@ import {
   pairOf,
   planCuts,
   type Cut,
-  type GatewayReport,
   type HolderHistory,
   type Pair,
   type PairMemory,
 } from './cuts.ts';
-
-export interface CutReport extends GatewayReport {
-  /** When its daemon last looked, by the node's clock; told every second by one that is cut off. */
-  readonly checkedAt: string | undefined;
-}
 
 export interface HeldPortFacts {
   /** `<network>/<path>` */

@@ -6,12 +6,11 @@ import {
   cutRestMs,
   nextHistory,
   planCuts,
-  type GatewayReport,
   type HolderHistory,
   type Pair,
   type PairMemory,
-  type TunnelReport,
 } from './cuts.ts';
+import type { GatewayReport, TunnelReport } from '../model/tunnels.ts';
 
 type State = TunnelReport['state'];
 

@@ -7,24 +7,8 @@
  * between them while each hears somebody else, for as long as it takes to be sure. Where daemons say nothing, a port
  * that goes back and forth between two says it.
  */
-import { isTunnelDown, type GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
-
-/** A tunnel to another gateway. */
-export interface TunnelReport {
-  readonly chassis: string;
-  readonly state: GatewayTunnel['state'];
-  /** Since when, in Unix milliseconds by the clock of the node; NaN, which is before nothing, where it is not said. */
-  readonly sinceMs: number;
-}
-
-/** What the daemon of a gateway says of its tunnels. */
-export interface GatewayReport {
-  readonly chassis: string;
-  /** To gateways of other clusters. */
-  readonly tunnels: readonly TunnelReport[];
-  /** To gateways of this cluster. */
-  readonly siblings: readonly TunnelReport[];
-}
+import type { TunnelReport, GatewayReport } from '../model/tunnels.ts';
+import { isTunnelDown } from '../../lib/api/kinds/interconnect-gateway.ts';
 
 /** Two chassis in the order of their names. */
 export type Pair = readonly [string, string];

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { buildNetworks, memberState, publishedGateways, type Ends } from './networks.ts';
+import { buildNetworks } from './networks.ts';
+import { memberState, publishedGateways } from '../plan/member-state.ts';
+import type { Ends } from '../model/networks.ts';
 import { cidr, gateway, granted, local, port } from '../model/testing.ts';
 
 const ends: Ends = new Map([

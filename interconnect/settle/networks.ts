@@ -1,20 +1,9 @@
 /** This cluster's networks and what the hub is told of them. Pure. */
+import type { Ends, OwnNetwork, OwnPath } from '../model/networks.ts';
 import { cidrsOverlap, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Attachment, HeldPort, MemberState, PathEnd, Prefix, TransitSwitch } from '../model/messages.ts';
-import { isUsable, type LocalView, type LocalVpc, type Wish } from '../model/local.ts';
-import type { AnchorPhase, OwnNetwork, OwnPath } from '../model/networks.ts';
-
-/** Where this cluster's end of a path stands. */
-export interface EndState {
-  readonly index: number;
-  readonly order: readonly string[];
-  readonly holder: string;
-  readonly phase: AnchorPhase;
-}
-
-/** The ends of one network by index of the path. */
-export type Ends = ReadonlyMap<number, EndState>;
+import type { TransitSwitch } from '../model/messages.ts';
+import { type LocalView, type LocalVpc, type Wish } from '../model/local.ts';
 
 export interface BuiltNetworks {
   readonly networks: ReadonlyMap<string, OwnNetwork>;
@@ -65,58 +54,4 @@ function transitOverlap(
     return { code: 'TransitOverlap', message };
   }
   return undefined;
-}
-
-export interface MemberParts {
-  readonly local: LocalView;
-  readonly endsOf: (network: string) => Ends;
-  readonly heldOf: (network: string) => readonly HeldPort[];
-  /** After export policies. */
-  readonly prefixesOf: (wish: Wish, vpc: LocalVpc) => readonly Prefix[];
-  /** Chassis that others may have tunnels to: `publishedGateways`. */
-  readonly gateways: readonly string[];
-  readonly unreachable: readonly string[];
-}
-
-/** What the hub is told of this cluster. */
-export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
-  const { local, gateways, unreachable } = parts;
-  const known = new Set(gateways);
-  const attachments = local.wishes.flatMap((wish): Attachment[] => {
-    const vpc = local.vpcs.get(wish.vpc);
-    if (vpc === undefined || wish.problem !== undefined) return [];
-    return [
-      {
-        transitSwitch: wish.name,
-        vpc: wish.vpc,
-        routerId: vpc.routerId,
-        prefixes: parts.prefixesOf(wish, vpc),
-        ends: [...parts.endsOf(wish.name).values()].map((end) => endOf(end, known)),
-        held: parts.heldOf(wish.name),
-        cidrs: wish.cidrs,
-        paths: wish.paths,
-        clusters: wish.clusters,
-      },
-    ];
-  });
-  return {
-    gateways: gateways.flatMap((name) => local.chassis.get(name)?.gateway ?? []),
-    attachments,
-    unreachable: [...unreachable].sort(),
-  };
-}
-
-/** Those selected, and those that still anchor something. */
-export function publishedGateways(local: LocalView, anchors: ReadonlySet<string>): readonly string[] {
-  const all = new Set([...local.gatewayNodes.map(({ chassis }) => chassis), ...anchors]);
-  return [...all].filter((chassis) => isUsable(local, chassis));
-}
-
-function endOf({ index, order, holder, phase }: EndState, known: ReadonlySet<string>): PathEnd {
-  return {
-    index,
-    gateways: order.filter((chassis) => known.has(chassis)),
-    holder: known.has(holder) ? holder : '',
-    draining: phase !== 'settled',
-  };
 }

@@ -1,6 +1,6 @@
 /** Which clusters are told to be unreachable though no path to them was ever judged here. Pure. */
 import type { Member } from '../model/messages.ts';
-import { handleOf } from '../plan/remote.ts';
+import { handleOf } from '../model/port-names.ts';
 
 export interface Acquaintances {
   /** Members that the hub will know again when they speak to it. */

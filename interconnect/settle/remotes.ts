@@ -3,7 +3,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Gateway, Member } from '../model/messages.ts';
 import type { Judgement, RemoteContext } from './judgement.ts';
 import type { PathVerdict } from './paths.ts';
-import type { AcceptedGateways } from '../plan/remote.ts';
+import type { AcceptedGateways } from './gateways.ts';
 import type { RouteUse } from './route-use.ts';
 
 export interface RemoteState {

@@ -1,10 +1,9 @@
 /** Which next hops of a cluster's routes are in use, and why the others are not. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
-import type { Offers } from '../state/offers.ts';
-import { offerKey, ownOffers } from '../state/offers.ts';
+import { type Offers, offerKey, ownOffers, type Offer } from '../model/offers.ts';
 import type { Edges } from '../model/edges.ts';
-import { choose, type Offer } from './choice.ts';
+import { choose } from './choice.ts';
 import type { JudgedRoute } from './judgement.ts';
 import { usablePaths, type PathVerdict } from './paths.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { GatewayReport, TunnelReport } from './cuts.ts';
+import type { GatewayReport, TunnelReport } from '../model/tunnels.ts';
 import { takeoverProblem, type TakeoverFacts } from './takeover.ts';
 
 const tunnel = (chassis: string, state: TunnelReport['state'] = 'up'): TunnelReport => ({ chassis, state, sinceMs: 0 });

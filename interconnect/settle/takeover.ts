@@ -7,7 +7,7 @@
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OwnPath } from '../model/networks.ts';
-import type { GatewayReport } from './cuts.ts';
+import type { GatewayReport } from '../model/tunnels.ts';
 
 export interface TakeoverFacts {
   /** What the daemon of a gateway of this cluster says. */

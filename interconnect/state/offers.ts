@@ -1,15 +1,5 @@
 /** All offers of each prefix to each router, so that a change of one cluster concerns only those who share a prefix. */
-import type { Offer } from '../settle/choice.ts';
-
-/** Offers of one cluster by what they compete for: `offerKey`. */
-export type Offers = ReadonlyMap<string, readonly Offer[]>;
-
-export function offerKey(router: string, prefix: string): string {
-  return `${router} ${prefix}`;
-}
-
-/** What this cluster's own routers offer competes under no cluster's name. */
-export const ownOffers = '';
+import type { Offers, Offer } from '../model/offers.ts';
 
 export class OfferTable {
   readonly #byKey = new Map<string, readonly Offer[]>();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
-import type { GatewayObject } from '../watch/objects.ts';
+import type { GatewayObject } from '../model/objects.ts';
 import { Tunnels } from './tunnels.ts';
 
 const tunnel = (chassis: string, since: string, state: GatewayTunnel['state'] = 'up'): GatewayTunnel => ({

@@ -1,9 +1,8 @@
 /** What daemons report of the tunnels to other gateways, and which clusters a change concerns. */
 import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Member } from '../model/messages.ts';
-import type { GatewayObject } from '../watch/objects.ts';
-import type { TunnelReport } from '../settle/cuts.ts';
-import type { CutReport } from '../settle/cut-history.ts';
+import type { GatewayObject } from '../model/objects.ts';
+import type { TunnelReport, CutReport } from '../model/tunnels.ts';
 
 export class Tunnels {
   /** By chassis of this cluster: the node's gateway object. */

@@ -5,7 +5,7 @@ import type {
   InterconnectGatewayStatus,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { GatewayObject } from '../watch/objects.ts';
+import type { GatewayObject } from '../model/objects.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
 import { ailmentOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem } from './mtu.ts';

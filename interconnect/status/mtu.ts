@@ -1,7 +1,7 @@
 /** Whether packets of the size that pods need pass between gateways. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
-import type { GatewayObject } from '../watch/objects.ts';
+import type { GatewayObject } from '../model/objects.ts';
 
 /** Where nobody says otherwise: pods have the underlay's packet size less what a tunnel takes, so the underlay's must pass. */
 const usualMtu = 1500;

@@ -10,7 +10,8 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { setCondition, type Condition } from '../../lib/kube/conditions.ts';
 import { databasePatienceMs } from '../settle/followers.ts';
-import { canonicalName, parseInterconnect, type Interconnect } from '../watch/objects.ts';
+import { parseInterconnect } from '../watch/objects.ts';
+import { canonicalName, type Interconnect } from '../model/objects.ts';
 import { bad, summary } from './conditions.ts';
 import { stuckProblems } from './stuck.ts';
 

@@ -1,6 +1,6 @@
 /** Decides after each round who is to be told what: of the many objects only those of which something may be different. */
 import type { LocalMember } from '../apply/member.ts';
-import type { LinkState } from '../apply/membership.ts';
+import type { LinkState } from '../model/link-state.ts';
 import { hubSwitch } from '../../lib/api/names.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
@@ -8,7 +8,7 @@ import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { StandingStill } from '../settle/followers.ts';
 import type { HubView } from '../state/hub-view.ts';
 import type { Progress } from '../apply/progress.ts';
-import type { Interconnect } from '../watch/objects.ts';
+import type { Interconnect } from '../model/objects.ts';
 import type { Sources } from '../watch/sources.ts';
 import { ailmentOf } from './gateway-health.ts';
 import { wantedMtuOf } from './mtu.ts';

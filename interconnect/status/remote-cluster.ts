@@ -3,7 +3,7 @@ import type { RemoteClusterStatus, RemotePathStatus } from '../../lib/api/kinds/
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Member } from '../model/messages.ts';
 import { isUnreachable, known, type PathVerdict } from '../settle/paths.ts';
-import { handleOf } from '../plan/remote.ts';
+import { handleOf } from '../model/port-names.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';

@@ -18,7 +18,7 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
-import { canonicalName, madeByAgent, type Interconnect, type TransitSwitchObject } from '../watch/objects.ts';
+import { canonicalName, madeByAgent, type Interconnect, type TransitSwitchObject } from '../model/objects.ts';
 import type { Sources } from '../watch/sources.ts';
 import { isSameJson, withoutMeasures } from './compare.ts';
 import { daemonFields, peersOf, renderGateway } from './gateway.ts';

@@ -1,13 +1,13 @@
 /** All that a status can depend on, as the agent has it after a round. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { LinkState } from '../apply/membership.ts';
+import type { LinkState } from '../model/link-state.ts';
 import type { GatewayClash } from '../settle/clashes.ts';
 import type { Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 import type { Cut } from '../settle/cuts.ts';
 import type { LocalView } from '../model/local.ts';
 import type { OwnNetwork } from '../model/networks.ts';
 import type { RemoteView } from '../settle/remotes.ts';
-import type { GatewayObject } from '../watch/objects.ts';
+import type { GatewayObject } from '../model/objects.ts';
 
 export interface Situation {
   /** Undefined while this cluster is no member. */

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { local, network, ownPath, port, west } from '../model/testing.ts';
 import { Remotes } from '../settle/remotes.ts';
-import type { GatewayObject } from '../watch/objects.ts';
+import type { GatewayObject } from '../model/objects.ts';
 import { isSameJson, withoutMeasures } from './compare.ts';
 import { renderGateway, peersOf } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';

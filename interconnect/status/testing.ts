@@ -4,7 +4,7 @@ import { noMemory, planPaths } from '../settle/paths.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
 import { granted, local, network, route, west } from '../model/testing.ts';
 import { Remotes, type RemoteState } from '../settle/remotes.ts';
-import type { GatewayObject } from '../watch/objects.ts';
+import type { GatewayObject } from '../model/objects.ts';
 import type { Situation } from './situation.ts';
 
 export const at = '2026-01-01T00:00:00.000Z';

@@ -3,10 +3,9 @@ import type { Cache, Row } from 'ovsdb-client';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { ownerOf } from '../../lib/ovn/owner.ts';
 import type { Gateway } from '../model/messages.ts';
-import { handleOfOwner } from '../plan/remote.ts';
-import { encapKey, fdbKey, fdbOwner } from '../plan/southbound.ts';
-import { switchOfOwner } from '../plan/transit.ts';
-import { redirectPort, transitRouterPort, type LocalChassis, type LocalRange } from '../model/local.ts';
+import { handleOfOwner, encapKey, fdbKey, fdbOwner, switchOfOwner } from '../model/owners.ts';
+import type { LocalChassis, LocalRange } from '../model/local.ts';
+import { redirectPort, transitRouterPort } from '../model/port-names.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../lib/ovn/columns.ts';
 
 export const northboundMonitor = {

@@ -5,16 +5,8 @@ import { defaultVpc, hubSwitch } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import { switchNames } from '../model/path-names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import {
-  type GatewayNode,
-  type LocalChassis,
-  type LocalPrefix,
-  type LocalRange,
-  type LocalView,
-  type LocalVpc,
-  type Wish,
-} from '../model/local.ts';
-import type { Node, Subnet, TransitSwitchObject } from './objects.ts';
+import type { GatewayNode, LocalChassis, LocalPrefix, LocalRange, LocalView, LocalVpc, Wish } from '../model/local.ts';
+import type { Node, Subnet, TransitSwitchObject } from '../model/objects.ts';
 
 export interface LocalParts {
   readonly spec: InterconnectSpec;

@@ -7,7 +7,7 @@ import { configMaps, interconnects } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { ovnIcConfig, type FollowingInterconnect, type IcConfig } from '../plan/ovn-ic-config.ts';
+import { ovnIcConfig, type FollowingInterconnect, type IcConfig } from '../model/ic-config.ts';
 import { fromAnnotation } from '../../lib/route-policy/parse.ts';
 
 /** The ConfigMap's ports are those of databases; the hub is a service beside them. */

@@ -1,14 +1,21 @@
 /** This cluster's ports on transit switches: what the databases have of them, and what the hub granted. */
 import type { Cache } from 'ovsdb-client';
-import type { HeldPort } from '../model/messages.ts';
+import type { HeldPort, TransitSwitch } from '../model/messages.ts';
 import { mostPaths, switchName, switchNames } from '../model/path-names.ts';
-import type { PathFacts } from '../settle/anchor-history.ts';
-import type { HubView } from '../state/hub-view.ts';
-import { handleOfPort, type LocalView } from '../model/local.ts';
+import type { PathFacts } from '../model/anchors.ts';
+import type { LocalView } from '../model/local.ts';
+import { handleOfPort } from '../model/port-names.ts';
 import { readHandle, readHolder, readPort } from './databases.ts';
 
+/** What the hub has said of transit switches. */
+export interface Granted {
+  /** The hub has answered to a state of ours: what it says counts. */
+  readonly isComplete: boolean;
+  readonly switches: readonly TransitSwitch[];
+}
+
 /** The name in this cluster's ports: as they are, until the hub knows what they are; undefined while there are none. */
-export function ownHandle(northbound: Cache, { isComplete, switches }: HubView): string | undefined {
+export function ownHandle(northbound: Cache, { isComplete, switches }: Granted): string | undefined {
   const ports = switches.flatMap(({ paths }) => paths.flatMap(({ port }) => port ?? []));
   const granted = ports.map(handleOfPort).find((handle) => handle !== undefined);
   return isComplete ? (granted ?? readHandle(northbound)) : (readHandle(northbound) ?? granted);
@@ -19,7 +26,7 @@ export function readPathFacts(
   { northbound, southbound }: { readonly northbound: Cache; readonly southbound: Cache },
   handle: string,
   network: string,
-  hub: HubView,
+  hub: Granted,
 ): readonly PathFacts[] {
   const granted = hub.switches.find(({ name }) => name === network);
   const paths = new Map((granted?.paths ?? []).map((path) => [path.index, path]));
@@ -35,7 +42,7 @@ export function readPathFacts(
 }
 
 /** What this cluster holds, so that a hub that lost it can take it back. */
-export function readHeld(northbound: Cache, handle: string, network: string, hub: HubView): readonly HeldPort[] {
+export function readHeld(northbound: Cache, handle: string, network: string, hub: Granted): readonly HeldPort[] {
   const granted = hub.switches.find(({ name }) => name === network);
   if (hub.isComplete)
     return (granted?.paths ?? []).flatMap(({ switch: name, port }) =>

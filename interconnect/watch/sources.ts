@@ -17,20 +17,8 @@ import type { Logger } from '../../lib/run/logger.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import { parseBgpNodeState, type LearnedPrefix } from './edges.ts';
-import {
-  parseGateway,
-  parseInterconnect,
-  parseNode,
-  parseReport,
-  parseSubnet,
-  parseTransitSwitch,
-  type GatewayObject,
-  type Interconnect,
-  type Node,
-  type Report,
-  type Subnet,
-  type TransitSwitchObject,
-} from './objects.ts';
+import { parseGateway, parseInterconnect, parseNode, parseReport, parseSubnet, parseTransitSwitch } from './objects.ts';
+import type { GatewayObject, Interconnect, Node, Report, Subnet, TransitSwitchObject } from '../model/objects.ts';
 
 export interface Sources {
   readonly interconnects: Reflector<Interconnect>;

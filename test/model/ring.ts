@@ -20,7 +20,8 @@ import { compilePolicies } from '../../lib/route-policy/compile.ts';
 import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import { admitPrefixes } from '../../interconnect/hub/settle/prefixes.ts';
 import { Refusals } from '../../interconnect/hub/settle/refusals.ts';
-import { Holdings, holdsNothing } from '../../interconnect/hub/state/holdings.ts';
+import { Holdings } from '../../interconnect/hub/state/holdings.ts';
+import { holdsNothing } from '../../interconnect/hub/model/holdings.ts';
 import type { Network } from '../../interconnect/hub/model/record.ts';
 import type { Member, Prefix } from '../../interconnect/model/messages.ts';
 import { judgeRoutes } from '../../interconnect/settle/judgement.ts';
@@ -30,7 +31,8 @@ import { network, local as sample, west as sampleMember } from '../../interconne
 import { noEdges, type Edges } from '../../interconnect/model/edges.ts';
 import { Exports } from '../../interconnect/settle/exports.ts';
 import { NativePrefixes } from '../../interconnect/state/native-prefixes.ts';
-import { OfferTable, ownOffers } from '../../interconnect/state/offers.ts';
+import { OfferTable } from '../../interconnect/state/offers.ts';
+import { ownOffers } from '../../interconnect/model/offers.ts';
 import { buildEdges, parseBgpNodeState } from '../../interconnect/watch/edges.ts';
 import { judge } from '../../speaker/plan/learned.ts';
 

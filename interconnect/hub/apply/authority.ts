@@ -2,9 +2,9 @@
 import { KubeApiError, orAbsent } from '../../../lib/kube/errors.ts';
 import { secrets } from '../../../lib/kube/resources.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';
-import { type KeyAndCertificate } from '../../../lib/pki/certificate.ts';
+import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import { createHubAuthority } from '../../link/certificate.ts';
-import { HubStateError } from '../errors.ts';
+import { HubStateError } from '../model/errors.ts';
 import { decodeSecret, encodeSecret } from '../../../lib/kube/secret-data.ts';
 
 export const authoritySecret = 'isthmus-hub-authority';

@@ -11,7 +11,7 @@ import {
   type RedeemedToken,
   type StoreListener,
   type StoredMember,
-} from '../state/registry.ts';
+} from '../model/store.ts';
 
 export class MemoryStore implements HubStore {
   readonly authority: KeyAndCertificate;

@@ -2,21 +2,16 @@
  * The networks of this hub and their paths. In: definitions, those read back at start first. Out: rows of both IC
  * databases, one owner a path. A datapath that a foreign zone made first is taken as it is: both would be one switch.
  */
+import type { FoundDatapath, Network, NetworkDefinition, NetworkPath } from '../model/record.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import { firstGlobalKey } from '../settle/allocation.ts';
 import { planPaths, type PathKeys } from '../settle/paths.ts';
-import { pathOwner, planDatapath, planSwitch } from '../plan/rows.ts';
-import type { Network, NetworkDefinition, NetworkPath } from '../model/record.ts';
+import { planDatapath, planSwitch } from '../plan/rows.ts';
+import { pathOwner } from '../model/owners.ts';
 
 export interface PathTarget {
   set(owner: string, desired: Desired): void;
   drop(owner: string): void;
-}
-
-/** A datapath of a transit switch in IC-SB. */
-export interface FoundDatapath {
-  readonly tunnelKey: number;
-  readonly isForeign: boolean;
 }
 
 export interface NetworksOptions {

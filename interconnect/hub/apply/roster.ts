@@ -13,7 +13,7 @@ import { foreignOf, isSameForAll, memberOf, switchesFor, type Presence } from '.
 import { Audience, type OpenSession } from './sessions.ts';
 import { Members, moveEntry, type MembersOptions } from './members.ts';
 import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
-import type { MemberPresence } from '../state/registry.ts';
+import type { MemberPresence } from '../model/store.ts';
 
 export interface RosterTimes {
   /** A session that is back within this time was never away: an agent that starts again is no news. */

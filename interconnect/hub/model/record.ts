@@ -76,3 +76,9 @@ export function logicalPortOf(pathSwitch: string, handle: string): string {
 export function isPublic({ only, except }: Pick<Prefix, 'only' | 'except'>): boolean {
   return only.length === 0 && except.length === 0;
 }
+
+/** A datapath of a transit switch in IC-SB. */
+export interface FoundDatapath {
+  readonly tunnelKey: number;
+  readonly isForeign: boolean;
+}

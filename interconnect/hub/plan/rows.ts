@@ -2,6 +2,7 @@
  * Members and networks as rows of the IC databases, in the form ovn-ic gives them. Pure. What the columns have no place
  * for is in external_ids, so that the databases alone give everything back; `watch/databases.ts` reads it.
  */
+import { hubId, encapKey } from '../model/owners.ts';
 import { externalId, vendor } from '../../../lib/api/names.ts';
 import { ref, type Desired, type DesiredRow, type Ref } from '../../../lib/desired/row.ts';
 import type { Gateway, Prefix } from '../../model/messages.ts';
@@ -13,42 +14,6 @@ import {
   type Network,
   type NetworkPath,
 } from '../model/record.ts';
-
-const memberPrefix = 'member/';
-
-/** Of the target's rows for one member, which a rename does not change. */
-export function memberOwner(handle: string): string {
-  return `${memberPrefix}${handle}`;
-}
-/** The handle of the member that an owner stands for; undefined for other owners. */
-export function handleOfOwner(owner: string): string | undefined {
-  return owner.startsWith(memberPrefix) ? owner.slice(memberPrefix.length) : undefined;
-}
-export function pathOwner(pathSwitch: string): string {
-  return `network/${pathSwitch}`;
-}
-
-/** Keys of external_ids. */
-export const hubId = {
-  network: 'isthmus-network',
-  cidrs: 'isthmus-cidrs',
-  paths: 'isthmus-paths',
-  definedBy: 'isthmus-defined-by',
-  clusters: 'isthmus-clusters',
-  vpc: 'isthmus-vpc',
-  gateways: 'isthmus-gateways',
-  draining: 'isthmus-draining',
-  origin: 'isthmus-origin',
-  tags: 'isthmus-tags',
-  via: 'isthmus-via',
-  /** Followed by the CIDR of a prefix that not everybody may know of. */
-  hiddenPrefix: 'isthmus-prefix:',
-} as const;
-
-/** Key of an Encap row: the table has neither names nor external_ids, only this unique index. */
-export function encapKey(type: string, ip: string): string {
-  return `${type}/${ip}`;
-}
 
 export function planMember(record: MemberRecord): Desired {
   const { name, handle, gateways, attachments } = record;

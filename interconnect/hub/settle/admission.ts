@@ -5,7 +5,7 @@
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { Attachment, Encap, Gateway, MemberState, PathEnd, Rejection } from '../../model/messages.ts';
-import type { Others } from '../state/holdings.ts';
+import type { Others } from '../model/holdings.ts';
 import {
   logicalPortOf,
   type AllocatedPort,

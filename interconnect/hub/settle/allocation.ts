@@ -1,4 +1,5 @@
 /** A member's ports on the paths of a network: what it has, what it can prove to have had, else the lowest free. Pure. */
+import type { Taken } from '../model/holdings.ts';
 import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp, type Ip } from '../../../lib/net/ip.ts';
 import { parseMac } from '../../../lib/net/mac.ts';
@@ -8,12 +9,6 @@ import type { AllocatedPort, NetworkPath } from '../model/record.ts';
 export const firstGlobalKey = 16_711_681;
 export const lastGlobalKey = 16_777_215;
 const lastPortKey = 32_767;
-
-/** What others have on a path. */
-export interface Taken {
-  hasAddress(pathSwitch: string, address: string): boolean;
-  hasKey(pathSwitch: string, tunnelKey: number): boolean;
-}
 
 /**
  * Of `claimed` (ports the member says or was recorded to hold) the first that can be given again; else a new one: the

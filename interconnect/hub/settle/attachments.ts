@@ -9,7 +9,7 @@ import type { Attachment, HeldPort, Rejection } from '../../model/messages.ts';
 import { mostPaths, switchNames } from '../../model/path-names.ts';
 import { clusterName, type Network, type NetworkDefinition } from '../model/record.ts';
 import { isLegible } from './legible.ts';
-import { checkCidrs, networkOfPath, pathIndex } from './paths.ts';
+import { checkCidrs, networkOfPath, pathIndex } from '../model/paths.ts';
 
 const networkName = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 /** How many candidates are tried for a network whose addresses the hub is to choose. */

@@ -6,7 +6,7 @@ import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../.
 import { specialUse } from '../../../lib/net/special-use.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { Prefix, Rejection } from '../../model/messages.ts';
-import type { Others } from '../state/holdings.ts';
+import type { Others } from '../model/holdings.ts';
 import { clusterName, type Network } from '../model/record.ts';
 import { isLegible } from './legible.ts';
 import type { Refusals } from './refusals.ts';

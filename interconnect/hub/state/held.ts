@@ -1,8 +1,8 @@
 /** What a member or a foreign zone holds, of that which only one can hold. Pure. */
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
-import { encapKey } from '../plan/rows.ts';
+import { encapKey } from '../model/owners.ts';
 import type { Gateway } from '../../model/messages.ts';
-import type { Held } from './holdings.ts';
+import type { Held } from '../model/holdings.ts';
 import { logicalPortOf, type AllocatedPort, type ForeignMember, type MemberRecord } from '../model/record.ts';
 
 /** `reserved`: ports it had and may come back for. */

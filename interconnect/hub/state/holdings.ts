@@ -2,45 +2,9 @@
  * Who holds what that can be held only once: chassis, tunnel addresses, ports, addresses and keys on the paths,
  * prefixes. In: what each holder has, whole, whenever it changes. Out: who else has a thing. A change costs the change.
  */
+import { type Held, type PrefixClaim, holdsNothing, type Others, type HeldPrefix } from '../model/holdings.ts';
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import type { Taken } from '../settle/allocation.ts';
-import { PrefixTree, type HeldPrefix } from './prefix-tree.ts';
-
-export interface HeldPath {
-  readonly switch: string;
-  readonly logicalPort: string;
-  /** With or without prefix length. */
-  readonly networks: readonly string[];
-  readonly tunnelKey: number;
-}
-
-export interface Held {
-  readonly chassis: readonly string[];
-  /** `type/ip` */
-  readonly encaps: readonly string[];
-  readonly ports: readonly HeldPath[];
-  readonly prefixes: readonly PrefixClaim[];
-}
-
-export interface PrefixClaim {
-  readonly network: string;
-  readonly cidr: string;
-  /** From its routers: others may have it as well. */
-  readonly isLearned: boolean;
-}
-
-export const holdsNothing: Held = { chassis: [], encaps: [], ports: [], prefixes: [] };
-
-/** What may not be given to `cluster`, because others have it. */
-export interface Others extends Taken {
-  chassis(name: string): string | undefined;
-  encap(key: string): string | undefined;
-  port(logicalPort: string): string | undefined;
-  /** A prefix of its holder's own that overlaps. */
-  prefix(network: string, cidr: Cidr): HeldPrefix | undefined;
-  /** A prefix of its holder's own that has all of these addresses. */
-  cover(network: string, cidr: Cidr): HeldPrefix | undefined;
-}
+import { PrefixTree } from './prefix-tree.ts';
 
 export class Holdings {
   readonly #held = new Map<string, Held>();

@@ -1,4 +1,5 @@
 /** Prefixes by holder, so that what overlaps a prefix is found in as many steps as it has bits. */
+import type { HeldPrefix } from '../model/holdings.ts';
 import { bitsOf, type Family } from '../../../lib/net/ip.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
 
@@ -7,11 +8,6 @@ interface Node {
   one: Node | undefined;
   /** Once for each time the holder added it. */
   holders: string[];
-}
-
-export interface HeldPrefix {
-  readonly cidr: Cidr;
-  readonly holder: string;
 }
 
 export class PrefixTree {

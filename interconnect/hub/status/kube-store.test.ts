@@ -12,7 +12,8 @@ import type { KubeClient } from '../../../lib/kube/types.ts';
 import { createLogger } from '../../../lib/run/logger.ts';
 import { openKubeStore } from './kube-store.ts';
 import type { AllocatedPort } from '../model/record.ts';
-import { Registry, StoreUnavailable, type HubStore } from '../state/registry.ts';
+import { Registry } from '../state/registry.ts';
+import { StoreUnavailable, type HubStore } from '../model/store.ts';
 
 const crd = join(import.meta.dirname, '../../../charts/isthmus/crds/isthmus.network_hubmembers.yaml');
 const port: AllocatedPort = { switch: 'ts', mac: '0a:58:64:64:00:01', networks: ['100.100.0.1/19'], tunnelKey: 1 };

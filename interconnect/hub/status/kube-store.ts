@@ -24,7 +24,7 @@ import {
   type RedeemedToken,
   type StoreListener,
   type StoredMember,
-} from '../state/registry.ts';
+} from '../model/store.ts';
 import { parseHubMember, type HubMember } from '../watch/members.ts';
 import { ensureAuthority } from '../apply/authority.ts';
 import { decodeSecret, encodeSecret } from '../../../lib/kube/secret-data.ts';

@@ -4,7 +4,7 @@ import type { HubMemberStatus } from '../../../lib/api/kinds/hub-member.ts';
 import { setCondition } from '../../../lib/kube/conditions.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import type { AllocatedPort } from '../model/record.ts';
-import type { MemberPresence, MemberSpec } from '../state/registry.ts';
+import type { MemberPresence, MemberSpec } from '../model/store.ts';
 
 const sentences = {
   Connected: 'its agent has a session with the hub',

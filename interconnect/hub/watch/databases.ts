@@ -8,10 +8,16 @@ import { ownerOf } from '../../../lib/ovn/owner.ts';
 import type { Gateway, Prefix } from '../../model/messages.ts';
 import { integerOf, mapOf, textOf, textsOf } from '../../../lib/ovn/columns.ts';
 import { mostPaths } from '../../model/path-names.ts';
-import { checkCidrs, pathIndex } from '../settle/paths.ts';
-import { encapKey, handleOfOwner, hubId } from '../plan/rows.ts';
-import type { AttachmentRecord, MemberRecord, NetworkDefinition, NetworkPath, PortRecord } from '../model/record.ts';
-import type { FoundDatapath } from '../apply/networks.ts';
+import { checkCidrs, pathIndex } from '../model/paths.ts';
+import { encapKey, handleOfOwner, hubId } from '../model/owners.ts';
+import type {
+  AttachmentRecord,
+  MemberRecord,
+  NetworkDefinition,
+  NetworkPath,
+  PortRecord,
+  FoundDatapath,
+} from '../model/record.ts';
 
 export const hubRoom = 'hub';
 

@@ -5,7 +5,7 @@
 import type { OvsdbClient } from 'ovsdb-client';
 import { Pulse } from '../../../lib/ovn/pulse.ts';
 import type { SilentDatabase } from '../../model/messages.ts';
-import { DatabasesSilent } from '../errors.ts';
+import { DatabasesSilent } from '../model/errors.ts';
 import { icNorthbound, icSouthbound } from './databases.ts';
 
 /**

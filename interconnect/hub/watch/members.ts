@@ -7,7 +7,7 @@ import {
   type HubMemberStatus,
 } from '../../../lib/api/kinds/hub-member.ts';
 import type { RawObject } from '../../../lib/kube/types.ts';
-import type { Membership, MemberSpec, StoredMember } from '../state/registry.ts';
+import type { Membership, MemberSpec, StoredMember } from '../model/store.ts';
 
 /** A HubMember with the status it has, for writing only what differs. */
 export interface HubMember extends StoredMember {

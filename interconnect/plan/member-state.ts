@@ -1,0 +1,58 @@
+/** What the hub is told of this cluster. Pure. */
+import type { Ends, EndState } from '../model/networks.ts';
+import { isUsable, type LocalView, type LocalVpc, type Wish } from '../model/local.ts';
+import type { Attachment, HeldPort, MemberState, PathEnd, Prefix } from '../model/messages.ts';
+
+export interface MemberParts {
+  readonly local: LocalView;
+  readonly endsOf: (network: string) => Ends;
+  readonly heldOf: (network: string) => readonly HeldPort[];
+  /** After export policies. */
+  readonly prefixesOf: (wish: Wish, vpc: LocalVpc) => readonly Prefix[];
+  /** Chassis that others may have tunnels to: `publishedGateways`. */
+  readonly gateways: readonly string[];
+  readonly unreachable: readonly string[];
+}
+
+/** What the hub is told of this cluster. */
+export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
+  const { local, gateways, unreachable } = parts;
+  const known = new Set(gateways);
+  const attachments = local.wishes.flatMap((wish): Attachment[] => {
+    const vpc = local.vpcs.get(wish.vpc);
+    if (vpc === undefined || wish.problem !== undefined) return [];
+    return [
+      {
+        transitSwitch: wish.name,
+        vpc: wish.vpc,
+        routerId: vpc.routerId,
+        prefixes: parts.prefixesOf(wish, vpc),
+        ends: [...parts.endsOf(wish.name).values()].map((end) => endOf(end, known)),
+        held: parts.heldOf(wish.name),
+        cidrs: wish.cidrs,
+        paths: wish.paths,
+        clusters: wish.clusters,
+      },
+    ];
+  });
+  return {
+    gateways: gateways.flatMap((name) => local.chassis.get(name)?.gateway ?? []),
+    attachments,
+    unreachable: [...unreachable].sort(),
+  };
+}
+
+/** Those selected, and those that still anchor something. */
+export function publishedGateways(local: LocalView, anchors: ReadonlySet<string>): readonly string[] {
+  const all = new Set([...local.gatewayNodes.map(({ chassis }) => chassis), ...anchors]);
+  return [...all].filter((chassis) => isUsable(local, chassis));
+}
+
+function endOf({ index, order, holder, phase }: EndState, known: ReadonlySet<string>): PathEnd {
+  return {
+    index,
+    gateways: order.filter((chassis) => known.has(chassis)),
+    holder: known.has(holder) ? holder : '',
+    draining: phase !== 'settled',
+  };
+}
