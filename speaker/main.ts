@@ -11,7 +11,7 @@ import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { Probes } from './apply/probe.ts';
 import { GobgpTarget } from './apply/target.ts';
-import { SpeakerMetrics } from './metrics.ts';
+import { SpeakerMetrics } from './status/metrics.ts';
 import { Lifelines } from '../lib/bgp/lifelines.ts';
 import { ServerAddresses } from '../lib/kube/server-addresses.ts';
 import { learnedBefore, planLearned } from './plan/learned.ts';

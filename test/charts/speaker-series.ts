@@ -1,6 +1,6 @@
 /** Every series that a speaker has, by the registry that it serves. Who calls: the tests of dashboards, rules and their guide. */
 import { Registry } from 'prom-client';
-import { SpeakerMetrics } from '../../speaker/metrics.ts';
+import { SpeakerMetrics } from '../../speaker/status/metrics.ts';
 
 const parts = ['_bucket', '_sum', '_count'];
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Registry } from 'prom-client';
-import type { BgpNodeStateStatus } from '../lib/api/kinds/bgp-node-state.ts';
-import { advertisementOf, nodeOf, peerOf, podOf, subnetOf } from '../lib/bgp/testing.ts';
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import { advertisementOf, nodeOf, peerOf, podOf, subnetOf } from '../../lib/bgp/testing.ts';
 import { SpeakerMetrics } from './metrics.ts';
 import type { SpeakerView } from './metrics/view.ts';
-import { planSpeaker } from './plan/plan.ts';
-import { stateOf } from './plan/testing.ts';
-import type { Observed, ObservedSession } from './state/observed.ts';
+import { planSpeaker } from '../plan/plan.ts';
+import { stateOf } from '../plan/testing.ts';
+import type { Observed, ObservedSession } from '../state/observed.ts';
 
 /** Series of the room's own and of Kube-OVN's names, as a scrape gives them. */
 async function scrape(registry: Registry): Promise<readonly string[]> {

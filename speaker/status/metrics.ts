@@ -1,6 +1,6 @@
 /** The speaker's metrics: what it knows is read at a scrape (metrics/), what happens is counted here. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { ObjectWriter } from '../lib/kube/writer.ts';
+import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { aliasSeries } from './metrics/aliases.ts';
 import { nodeSeries } from './metrics/node.ts';
 import { registerScraped } from './metrics/scraped.ts';

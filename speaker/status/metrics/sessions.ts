@@ -1,6 +1,6 @@
 /** One series for each peer that this node has, and for those it cannot have; peers are few. */
-import { isFor } from '../../lib/bgp/exports.ts';
-import type { WantedPeer } from '../plan/plan.ts';
+import { isFor } from '../../../lib/bgp/exports.ts';
+import type { WantedPeer } from '../../plan/plan.ts';
 import type { Put, Scraped } from './scraped.ts';
 import type { SpeakerView } from './view.ts';
 

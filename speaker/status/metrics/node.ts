@@ -1,5 +1,5 @@
 /** What is announced from this node and learned on it, and whether it should speak at all; sums that others keep, no walk over routes. */
-import { instancesByNode } from '../../lib/bgp/instance.ts';
+import { instancesByNode } from '../../../lib/bgp/instance.ts';
 import type { Scraped } from './scraped.ts';
 
 const phases = ['None', 'Leaving', 'Drained'] as const;
