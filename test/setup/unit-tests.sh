@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.."
 . test/setup/once-more.sh
-files=('lib/**/*.test.ts' '{central,controller,daemon,interconnect,speaker,cli}/**/*.test.ts' 'test/{charts,lab,bench,model}/**/*.test.ts')
+files=('lib/**/*.test.ts' '{central,controller,daemon,interconnect,speaker,cli}/**/*.test.ts' 'test/{charts,lab,bench,model,structure}/**/*.test.ts')
 second=$(mktemp)
 trap 'rm -f "$second" "$failed"' EXIT
 shard() { run_tests --test-isolation=none --test-shard="$1" "${files[@]}"; }
