@@ -1,6 +1,6 @@
 /** A dry run as people read it: totals first, then a line for each row and object. Pure. */
 import { externalId } from '../../lib/api/names.ts';
-import type { DryRunChange, DryRunReport } from '../../lib/desired/dry-run.ts';
+import type { DryRunChange, DryRunReport } from '../../lib/desired/dry-run-report.ts';
 import type { Untold } from '../preview.ts';
 
 export interface Preview {

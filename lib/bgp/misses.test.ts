@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { missesOf } from './misses.ts';
 import { viewOf } from './offers/view.ts';
 import { ownersOf, ownPrefixesOf } from './own-prefixes.ts';
-import type { ObjectRef } from './route-table.ts';
+import type { ObjectRef } from './objects.ts';
 import { advertisementOf, podOf, serviceOf, stateOf, subnetOf, type TestObjects } from './testing.ts';
 
 function missed(objects: TestObjects, ref: ObjectRef, prefix?: string): string[] {

@@ -2,7 +2,7 @@
 // functions as the offers do. Who calls: whoever explains; no route depends on it.
 import { unmetParts } from '../api/label-selector.ts';
 import type { Problem } from '../desired/problem.ts';
-import type { BgpState, Labels, Subnet } from './objects.ts';
+import type { BgpState, Labels, ObjectRef, Subnet } from './objects.ts';
 import { hostPrefix } from './offers/host-routes.ts';
 import type { Refusal } from './offers/offer.ts';
 import {
@@ -14,7 +14,7 @@ import {
   type ViewedAdvertisement,
 } from './offers/view.ts';
 import { holds, type OwnPrefix } from './own-prefixes.ts';
-import { type ObjectRef, offersOf } from './route-table.ts';
+import { offersOf } from './route-table.ts';
 
 /** An advertisement that could announce an object and does not. */
 export interface Miss extends Problem {

@@ -1,7 +1,7 @@
 // What BGP depends on in a cluster: values as parse/ made them, by key, and nothing else. The speaker keeps them by watches, the CLI by
 // one reading; both ask the same functions of this folder what a node announces. Addresses and prefixes in here are in canonical text, so
 // that equal means equal.
-import type { BgpAdvertisementSpec } from '../api/kinds/bgp-advertisement.ts';
+import type { BgpAdvertisementSpec, bgpSources } from '../api/kinds/bgp-advertisement.ts';
 import type { BgpInstanceSpec } from '../api/kinds/bgp-instance.ts';
 import type { BgpPeerSpec } from '../api/kinds/bgp-peer.ts';
 import type { Condition } from '../api/kinds/shared.ts';
@@ -10,6 +10,15 @@ import type { RoutePolicy } from '../route-policy/policy.ts';
 import type { OfferedPrefix } from './lifelines.ts';
 
 export type Labels = Readonly<Record<string, string>>;
+
+/** A kind of object that may bring prefixes. */
+export type Source = (typeof bgpSources)[number];
+
+/** An object that may bring prefixes: `Pod`, `default/web`. */
+export interface ObjectRef {
+  readonly source: Source;
+  readonly key: string;
+}
 
 export interface Node {
   readonly name: string;

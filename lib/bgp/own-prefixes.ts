@@ -3,8 +3,7 @@ import { bgpSources } from '../api/kinds/bgp-advertisement.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../net/cidr.ts';
 import { hostPrefix } from './offers/host-routes.ts';
 import { objectsOf } from './offers/view.ts';
-import type { BgpState } from './objects.ts';
-import type { ObjectRef } from './route-table.ts';
+import type { BgpState, ObjectRef } from './objects.ts';
 
 export interface OwnPrefix {
   readonly prefix: string;

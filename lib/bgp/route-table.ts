@@ -4,7 +4,7 @@ import { byPrefix } from '../net/cidr.ts';
 import { Classifier, type RouteClass } from './classes.ts';
 import { crowdedOut, crowdedProblem } from './crowding.ts';
 import { familyOfAddress } from './family.ts';
-import type { AdvertisementSummary, BgpState, NotAnnounced } from './objects.ts';
+import type { AdvertisementSummary, BgpState, NotAnnounced, ObjectRef } from './objects.ts';
 import { eipOffers } from './offers/eip.ts';
 import {
   annotationAdvertisement,
@@ -17,16 +17,10 @@ import { podOffers } from './offers/pod.ts';
 import { remoteOffers } from './offers/remote.ts';
 import { serviceOffers } from './offers/service.ts';
 import { subnetOffers } from './offers/subnet.ts';
-import { announcers, type Source, type View, viewOf } from './offers/view.ts';
+import { announcers, type View, viewOf } from './offers/view.ts';
 import { allObjects } from './own-prefixes.ts';
 import { BgpPolicies } from './policies.ts';
 import type { Problem } from '../desired/problem.ts';
-
-/** An object that may bring prefixes: `Pod`, `default/web`. */
-export interface ObjectRef {
-  readonly source: Source;
-  readonly key: string;
-}
 
 /** How this node announces: undefined where it has no instance, or announces nothing because it is drained. */
 export interface Announcing {

@@ -5,7 +5,7 @@ import { isInserted } from './draft.ts';
 import { firstRef, type Places } from './places.ts';
 import type { Problem } from './problem.ts';
 import type { Contribution, Desired, DesiredRow, Ref } from './row.ts';
-import type { Batch, Database, OwnerBatch } from './transaction.ts';
+import type { Batch, Database, OwnerBatch } from './batch.ts';
 
 export interface Admission {
   readonly ready: ReadonlyMap<string, OwnerBatch>;

@@ -7,7 +7,7 @@ import type { ColumnId } from './contributions.ts';
 import { entryOf } from './entry-of.ts';
 import { nextBatch } from './next-batch.ts';
 import type { Plans } from './plans.ts';
-import type { BuiltTransaction, Strays } from './transaction.ts';
+import type { BuiltTransaction, Strays } from './batch.ts';
 
 export type ColumnStrays = readonly (readonly [ColumnId, Strays])[];
 

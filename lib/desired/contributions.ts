@@ -35,6 +35,17 @@ export function columnId(table: string, key: string, column: string): ColumnId {
   return `${table}\0${key}\0${column}`;
 }
 
+export interface ColumnName {
+  readonly table: string;
+  readonly key: string;
+  readonly column: string;
+}
+
+export function columnOf(id: ColumnId): ColumnName {
+  const [table = '', key = '', column = ''] = id.split('\0');
+  return { table, key, column };
+}
+
 export const scalarId: MemberId = '!';
 
 export function entryId(entry: string): MemberId {

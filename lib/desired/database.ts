@@ -7,7 +7,7 @@ import { Adoption } from './adoption.ts';
 import type { OwnEntries } from './row.ts';
 import { RowIndex } from './row-index.ts';
 import { schemaFacts } from './schema-facts.ts';
-import type { Database } from './transaction.ts';
+import type { Database } from './batch.ts';
 
 export interface DatabaseOptions {
   /** Its monitor must include every table and column the room writes, and their external_ids. */

@@ -16,7 +16,7 @@ import {
 } from './contributions.ts';
 import { allOf } from './few.ts';
 import { idsOf } from './membership.ts';
-import type { Database } from './transaction.ts';
+import type { Database } from './batch.ts';
 
 /** Names a member of a column: what it may be held as. */
 export type NameMember = (

@@ -3,9 +3,53 @@ import type { Atom, NamedUuid, Row, Value, WriteValue } from 'ovsdb-client';
 import { externalId, vendor } from '../api/names.ts';
 import { externalIdOf } from '../ovn/owner.ts';
 import { atomsOf, isMap, isNamed } from './compare.ts';
+import type { Problem } from './problem.ts';
 import { isInserted, type Additions, type Changed, type Draft, type Inserted, type Place } from './draft.ts';
-import type { ColumnChange, DryRunChange, DryRunReport, LeftAloneRow, MembersChange } from './dry-run.ts';
-import type { BuiltTransaction, Database } from './transaction.ts';
+import type { BuiltTransaction, Database } from './batch.ts';
+
+export interface DryRunReport {
+  /** One a row, by table and key. */
+  readonly changes: readonly DryRunChange[];
+  /** Rows of Kube-OVN that no plan wants, and those without any ids in rows that are ours; by table and key. */
+  readonly leftAlone: readonly LeftAloneRow[];
+  /** Owners whose rows could not be written, by owner. */
+  readonly problems: readonly { readonly owner: string; readonly problem: Problem }[];
+}
+
+/** In values, a reference to a row stands as the key of that row where it has one. */
+export interface DryRunChange {
+  /** `adopt`: a row of nobody becomes ours, and is aligned; `mutate`: only members of sets or maps come and go. */
+  readonly action: 'insert' | 'adopt' | 'update' | 'delete' | 'mutate';
+  readonly table: string;
+  /** The row's name, or its isthmus-key, or what its description would be. */
+  readonly key: string;
+  /** Without the room; undefined for a row of nobody. */
+  readonly owner?: string;
+  /** Columns written as a whole; `from` is absent for an insert. */
+  readonly columns: Readonly<Record<string, ColumnChange>>;
+  /** Members of sets, and `name=value` of maps, that are added and removed one by one. */
+  readonly members: Readonly<Record<string, MembersChange>>;
+  /** The row it is put into, where it is not there yet. */
+  readonly parent?: { readonly table: string; readonly key: string; readonly column: string };
+}
+
+export interface ColumnChange {
+  readonly from?: Value;
+  readonly to: Value;
+}
+
+export interface MembersChange {
+  readonly added: readonly string[];
+  readonly removed: readonly string[];
+}
+
+export interface LeftAloneRow {
+  readonly table: string;
+  /** Empty where the row has no name. */
+  readonly key: string;
+  /** A few of its columns, and where it is: `priority 31000, match ip4.dst == 10.0.0.0/8 in Logical_Router ovn-cluster`. */
+  readonly description: string;
+}
 
 export interface ReportContext {
   readonly database: Database;

@@ -5,23 +5,23 @@
 import type { Atom, Row } from 'ovsdb-client';
 import { atomsOf, hasMember, isEqual, isMap, isNamed } from './compare.ts';
 import {
+  type ColumnName,
   entryId,
   fullId,
+  type GivenMember,
   literalId,
+  type MemberId,
   membersOf,
   referenceId,
   rowId,
   withdrawn,
-  type ColumnId,
-  type GivenMember,
-  type MemberId,
 } from './contributions.ts';
 import { isInserted, type Draft, type Place } from './draft.ts';
 import { entryOf } from './entry-of.ts';
 import { countOf, firstOf } from './few.ts';
 import { uuidOf, type Places } from './places.ts';
 import { isRef, type Contribution, type Ref } from './row.ts';
-import type { Batch, Database, OwnerBatch, Strays } from './transaction.ts';
+import type { Batch, Database, OwnerBatch, Strays } from './batch.ts';
 
 export interface MembershipContext {
   readonly database: Database;
@@ -147,17 +147,6 @@ export function clear(context: MembershipContext, { table, key, column }: Column
 function claimant({ database, batch }: MembershipContext, table: string, row: Row): string | undefined {
   const key = database.keyOf(table, row);
   return database.ownerOf(table, row) ?? (key === undefined ? undefined : batch.wantedBy(table, key));
-}
-
-export interface ColumnName {
-  readonly table: string;
-  readonly key: string;
-  readonly column: string;
-}
-
-export function columnOf(id: ColumnId): ColumnName {
-  const [table = '', key = '', column = ''] = id.split('\0');
-  return { table, key, column };
 }
 
 /** What a member of a column may be held as. */

@@ -17,7 +17,8 @@ import { RetryDelays } from './retry-delays.ts';
 import { compact, type Desired } from './row.ts';
 import { RewriteGuard } from './rewrite-guard.ts';
 import type { RowIndex } from './row-index.ts';
-import { buildTransaction, type Database } from './transaction.ts';
+import { buildTransaction } from './transaction.ts';
+import type { Database } from './batch.ts';
 
 export interface TargetLogger {
   info(fields: object, message: string): void;

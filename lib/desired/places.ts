@@ -4,7 +4,7 @@ import { isNamed } from './compare.ts';
 import { rowId } from './contributions.ts';
 import { isInserted, type Draft, type Inserted, type Place } from './draft.ts';
 import { isRef, type DesiredRow, type Ref, type Wanted } from './row.ts';
-import type { Batch, Database } from './transaction.ts';
+import type { Batch, Database } from './batch.ts';
 
 export class Places {
   readonly #db: Database;

@@ -9,62 +9,13 @@
 import type { Atom, NamedUuid, Row, WriteValue } from 'ovsdb-client';
 import { externalId } from '../api/names.ts';
 import { admit } from './admission.ts';
-import type { Adoption } from './adoption.ts';
 import { hasMember, isEqual, isMap, isNamed, mapDifference } from './compare.ts';
-import type { ColumnId, ContributedColumn } from './contributions.ts';
+import { type ColumnId, columnOf } from './contributions.ts';
 import { Draft, isInserted, type Place } from './draft.ts';
-import { clear, columnOf, contribute, withdraw, type ColumnName, type MembershipContext } from './membership.ts';
+import { clear, contribute, withdraw, type MembershipContext } from './membership.ts';
 import { Places, uuidOf } from './places.ts';
-import type { Problem } from './problem.ts';
-import type { Desired, DesiredRow, OwnEntries } from './row.ts';
-import type { OwnedRow, OwnerFor } from './row-index.ts';
-import type { SchemaFacts } from './schema-facts.ts';
-
-export interface Database extends SchemaFacts {
-  find(table: string, key: string, owner?: string | OwnerFor): Row | undefined;
-  row(table: string, uuid: string): Row | undefined;
-  ownedBy(owner: string): readonly OwnedRow[];
-  ownerOf(table: string, row: Row): string | undefined;
-  keyOf(table: string, row: Row): string | undefined;
-  /** `name` where the table's key is that column; otherwise the key stands in external_ids. */
-  keyColumn(table: string): string | undefined;
-  readonly ownEntries: OwnEntries;
-  readonly adoption: Adoption;
-}
-
-export interface OwnerBatch {
-  /** What the owner wants now; undefined: nothing. */
-  readonly desired: Desired | undefined;
-  /** What it wanted when it was last applied: tells which contributions and entries of shared maps to take back. */
-  readonly applied: Desired | undefined;
-}
-
-/** Members or entries to look at, where nobody may hold them. */
-export type Strays = 'all' | ReadonlySet<Atom>;
-
-export interface Batch {
-  readonly owners: ReadonlyMap<string, OwnerBatch>;
-  /** Collected columns to clear of what nobody holds. */
-  readonly strays: ReadonlyMap<ColumnId, Strays>;
-  /** Which owner wants a row; the first that asked, where several do. */
-  readonly wantedBy: (table: string, key: string) => string | undefined;
-  /** Owners of this target; rows of others are never written. */
-  readonly isOurs: (owner: string) => boolean;
-  readonly holdersOf: (column: ColumnName) => ContributedColumn['holders'] | undefined;
-  /** Whether the owner's present plan is not in the database yet. */
-  readonly isPending: (owner: string) => boolean;
-}
-
-export interface BuiltTransaction {
-  readonly draft: Draft;
-  readonly problems: ReadonlyMap<string, Problem>;
-  /** Owners whose rows or contributions are written. */
-  readonly written: ReadonlySet<string>;
-  /** Rows waited for: `rowId` → owners that need it. */
-  readonly waiting: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Columns to clear again once these owners' plans are applied. */
-  readonly deferred: ReadonlyMap<string, ReadonlySet<ColumnId>>;
-}
+import type { Desired, DesiredRow } from './row.ts';
+import type { Batch, BuiltTransaction, Database } from './batch.ts';
 
 export function buildTransaction(database: Database, batch: Batch): BuiltTransaction {
   const draft = new Draft();

@@ -1,4 +1,4 @@
-import type { ObjectRef } from '../../lib/bgp/route-table.ts';
+import type { ObjectRef } from '../../lib/bgp/objects.ts';
 
 /** What happened in the cluster since the last plan. */
 export interface Changes {

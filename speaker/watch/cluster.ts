@@ -12,8 +12,7 @@ import { parsePod } from '../../lib/bgp/parse/pod.ts';
 import { parseRemote } from '../../lib/bgp/parse/remote.ts';
 import { parseEndpointSlice, parseService } from '../../lib/bgp/parse/service.ts';
 import { parseSubnet } from '../../lib/bgp/parse/subnet.ts';
-import type { EndpointSlice, Labels } from '../../lib/bgp/objects.ts';
-import type { ObjectRef } from '../../lib/bgp/route-table.ts';
+import type { EndpointSlice, Labels, ObjectRef } from '../../lib/bgp/objects.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
   bgpAdvertisements,

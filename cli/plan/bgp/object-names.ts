@@ -1,7 +1,6 @@
 /** Objects as people name them, `pod/default/web`, and as the route table does, `Pod default/web`. Pure. */
-import type { BgpState } from '../../../lib/bgp/objects.ts';
+import type { BgpState, ObjectRef } from '../../../lib/bgp/objects.ts';
 import { objectsOf } from '../../../lib/bgp/offers/view.ts';
-import type { ObjectRef } from '../../../lib/bgp/route-table.ts';
 
 const kinds: readonly {
   readonly source: ObjectRef['source'];

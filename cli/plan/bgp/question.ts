@@ -6,10 +6,10 @@ import { isAbout, type Miss, missesOf } from '../../../lib/bgp/misses.ts';
 import type { Contribution, Refusal } from '../../../lib/bgp/offers/offer.ts';
 import type { View } from '../../../lib/bgp/offers/view.ts';
 import { holds, ownersOf, type OwnPrefix, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';
-import { type ObjectRef, offersOf, type RouteTable } from '../../../lib/bgp/route-table.ts';
+import { offersOf, type RouteTable } from '../../../lib/bgp/route-table.ts';
+import type { BgpState, ObjectRef } from '../../../lib/bgp/objects.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../../lib/net/ip.ts';
-import type { BgpState } from '../../../lib/bgp/objects.ts';
 import { findObjects, objectName } from './object-names.ts';
 
 export interface Target {

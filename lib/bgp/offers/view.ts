@@ -1,14 +1,12 @@
 // What all objects of a source are judged by, worked out once for many of them: advertisements by source, nodes that announce, prefixes
 // that the cluster owns. Made anew when one of those changes.
-import type { bgpSources, BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
+import type { BgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { matchesSelector } from '../../api/label-selector.ts';
 import { defaultVpc, joinSubnet } from '../../api/names.ts';
 import { type Cidr, cidrCovers, parseCidr } from '../../net/cidr.ts';
 import { hasRouterId, instancesByNode } from '../instance.ts';
-import type { BgpState, Labels, Subnet } from '../objects.ts';
+import type { BgpState, Labels, Source, Subnet } from '../objects.ts';
 import { annotationAdvertisement } from './offer.ts';
-
-export type Source = (typeof bgpSources)[number];
 
 /** What all objects have that may be announced. */
 interface Announceable {
