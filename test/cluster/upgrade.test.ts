@@ -1,4 +1,4 @@
-/** `helm upgrade` and `helm rollback` that change our own programs only: no packet is lost, and the switch and its databases run on. */
+/** `helm upgrade` and `helm rollback` that change only Isthmus's own programs: no packet is lost, and Open vSwitch and OVN's databases do not restart. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openLab } from '../lab/lib/lab.ts';
@@ -35,6 +35,16 @@ test('a release is upgraded and rolled back, and nothing is lost', async (contex
     await settled();
   });
   assert.equal(await switches(), switchesBefore);
+});
+
+test('a release whose image no node can pull stops no packet, and a rollback ends it', async (context) => {
+  const user = new User(openLab());
+  await loseNothing(context, user, async () => {
+    await user.helm(home, 'upgrade', ['image.repository=registry.invalid/isthmus']);
+    await user.untilReported(home, /^ *Pod isthmus-daemon-.*ErrImagePull/m);
+    await user.run(home, ['helm', 'rollback', 'isthmus', '-n', namespace]);
+    for (const workload of workloads) await user.untilRolledOut(home, workload);
+  });
 });
 
 /** Names of the pods of some workloads. */

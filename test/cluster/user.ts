@@ -92,6 +92,14 @@ export class User {
     await this.lab.kubectl(cluster, ['-n', namespace, 'rollout', 'status', workload, '--timeout=120s']);
   }
 
+  /** Until `isthmus status` reports something. @throws Error with its output when the time is over */
+  async untilReported(cluster: string, report: RegExp): Promise<void> {
+    await waitFor(`isthmus status to report ${String(report)}`, async () => {
+      const { stdout } = await this.tryRun(cluster, ['isthmus', 'status']);
+      return report.test(stdout) || stdout;
+    });
+  }
+
   /** Until `isthmus ic verify` finds all well in all clusters. @throws Error with what it says when the time is over */
   async untilWell(): Promise<void> {
     const waits = this.lab.layout.clusters.map(({ name }) =>
