@@ -49,6 +49,17 @@ describe('pods', () => {
       'container daemon: ErrImagePull: not found',
       false,
     ]);
+    const back = (port: number) =>
+      `Back-off pulling image "r/isthmus:1": ErrImagePull: dial tcp: lookup r: read udp 10.0.0.1:${port}->10.0.0.53:53: timeout`;
+    const pulls = [
+      { reason: 'ErrImagePull', message: 'dial tcp: lookup r: read udp 10.0.0.1:4000->10.0.0.53:53: timeout' },
+      ...[4001, 4002].map((port) => ({ reason: 'ImagePullBackOff', message: back(port) })),
+    ];
+    for (const waiting of pulls)
+      assert.deepEqual(why(container({ state: { waiting } })), [
+        'container daemon: ErrImagePull: dial tcp: lookup r: read udp 10.0.0.1->10.0.0.53:53: timeout',
+        false,
+      ]);
     assert.deepEqual(why({ phase: 'Failed', reason: 'Evicted', message: 'disk' }), ['failed: Evicted: disk', false]);
   });
 

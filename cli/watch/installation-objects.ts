@@ -159,7 +159,7 @@ const passing = new Set(['ContainerCreating', 'PodInitializing']);
 function containerReason(pod: string, { name, ready, state, lastState }: ContainerStatus): Reason | undefined {
   const { waiting, terminated } = state ?? {};
   if (waiting !== undefined) {
-    const { reason = 'waits', message = '' } = waiting;
+    const { reason, message } = causeOf(waiting);
     if (passing.has(reason)) return { why: `container ${name}: ${reason}`, isPassing: true };
     const ended = lastState?.terminated;
     const why = ended === undefined ? message : endText(pod, name, ended);
@@ -170,6 +170,13 @@ function containerReason(pod: string, { name, ready, state, lastState }: Contain
       ? undefined
       : { why: `container ${name} ended: ${endText(pod, name, terminated)}`, isPassing: false };
   return ready === true ? undefined : { why: `container ${name} runs and is not ready yet`, isPassing: true };
+}
+
+/** Every try to pull an image alternates between two reasons, and its error has the port of that try: one cause for all of them. */
+function causeOf({ reason = 'waits', message = '' }: { readonly reason?: string; readonly message?: string }) {
+  if (reason !== 'ErrImagePull' && reason !== 'ImagePullBackOff') return { reason, message };
+  const cause = message.replace(/^Back-off pulling image "[^"]*": ErrImagePull: /, '');
+  return { reason: cause === message ? reason : 'ErrImagePull', message: cause.replaceAll(/:\d+->/g, '->') };
 }
 
 function endText(pod: string, container: string, { exitCode, reason, message = '' }: Ended): string {
