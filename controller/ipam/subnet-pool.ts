@@ -1,4 +1,4 @@
-/** Addresses of one subnet, of both families at once. Called by `state/`; pure as the pools of its families are. */
+/** Addresses of one subnet, of both families at once. Called by `settle/address`; pure as the pools of its families are. */
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import { deriveMac } from '../../lib/net/mac.ts';
 import type { Family, Ip } from '../../lib/net/ip.ts';

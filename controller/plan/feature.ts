@@ -1,6 +1,6 @@
 /**
- * A feature: what Isthmus makes of some objects, cut into keys. In: the state. Out: for each key the rows it wants. Called
- * by `state/cluster.ts` (which keys does a change concern?) and by `apply/` (what are the rows of this key?). The rule
+ * A feature: what Isthmus makes of some objects, cut into keys. In: the state, and what is settled of it. Out: for each key the rows it wants. Called
+ * by `dirty-keys.ts` (which keys does a change concern?) and by `apply/` (what are the rows of this key?). The rule
  * that must not be broken: whatever a plan reads, `reads` answers to when it changes.
  */
 import type { Desired } from '../../lib/desired/row.ts';

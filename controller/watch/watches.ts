@@ -1,4 +1,4 @@
-/** Which kinds are watched, and how each becomes a value of `state/`. */
+/** Which kinds are watched, and how each becomes a value of `model/objects.ts`. */
 import { reflect } from '../../lib/kube/reflector.ts';
 import {
   bgpNodeStates,

@@ -1,5 +1,5 @@
 /**
- * The edge: raw Kubernetes objects in, the values of `state/objects.ts` out. Called by the reflectors for
+ * The edge: raw Kubernetes objects in, the values of `model/objects.ts` out. Called by the reflectors for
  * every object they see; must not throw on anything a user can write. Here: pods and what they belong to.
  */
 import { annotation } from '../../lib/api/names.ts';

@@ -1,8 +1,7 @@
 /**
  * Prefixes that nodes learn from their routers by BGP, as routes of the default VPC. In: what speakers wrote into the
- * BgpNodeStates of their nodes. Out: which nodes a prefix leads to (here; kept by the state), rows (`routes.ts`), and what
- * is said of prefixes that are left out (`problems.ts`). Rule: what this cluster, another one or the user's own route has
- * is never taken over.
+ * BgpNodeStates of their nodes. Out: the nodes that a prefix leads to, or why it leads nowhere; `plan/bgp` makes rows and statuses of
+ * that. Rule: a prefix that this cluster, another cluster or a route of the user's has is never taken over.
  */
 import { defaultVpc } from '../../../lib/api/names.ts';
 import { Lifelines } from '../../../lib/bgp/lifelines.ts';

@@ -1,8 +1,7 @@
 /**
- * Where traffic of a subnet leaves the overlay. In: Subnets, Nodes and where the nodes' ports are. Out: policies of the
- * default router (`distributed.ts`, `centralized.ts`), which nodes are in use (`choice.ts`, kept by the state), and what
- * to tell of it (`status.ts`). Rule: which nodes are candidates is the user's choice alone, since only those nodes give
- * the subnet's packets their source address.
+ * Where traffic of a subnet leaves the overlay. Which nodes are in use is settled here (`choice.ts`, `active-gateways.ts`); the
+ * policies of the default router and the status are planned in `plan/gateway`. Rule: which nodes are candidates is the user's choice
+ * alone, since only those nodes give the subnet's packets their source address.
  */
 import { defaultProvider, defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import { hasLogicalGateway } from '../../model/net-in-force.ts';
