@@ -1,0 +1,115 @@
+/**
+ * Which objects select some labels. In: a store whose objects have label selectors. Out: the names of the objects with a selector
+ * that labels satisfy, and those for which a change of labels makes a difference. Objects with the same selector share one entry, and
+ * labels are compared only with selectors that ask for one of them.
+ */
+import type { LabelSelector } from '../api/kinds/shared.ts';
+import { matchesSelector } from '../api/label-selector.ts';
+import type { Store } from './store.ts';
+
+export type Labels = Readonly<Record<string, string>>;
+
+export interface SelectorIndex {
+  /** Objects with a selector that the labels satisfy. */
+  matching(labels: Labels): ReadonlySet<string>;
+  /** Objects that select one of two sets of labels and not the other. */
+  concerned(before: Labels, after: Labels): ReadonlySet<string>;
+}
+
+interface Entry {
+  readonly selector: LabelSelector;
+  readonly text: string;
+  readonly owners: Map<string, number>;
+}
+
+/** A label of which every match of the selector has this value, or any; none where labels may be absent. */
+function anchorsOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): readonly string[] {
+  const [pair] = Object.entries(matchLabels);
+  if (pair !== undefined) return [`${pair[0]}=${pair[1]}`];
+  const list = matchExpressions.find(({ operator }) => operator === 'In');
+  if (list !== undefined) return (list.values ?? []).map((value) => `${list.key}=${value}`);
+  const present = matchExpressions.find(({ operator }) => operator === 'Exists');
+  return present === undefined ? [everywhere] : [present.key];
+}
+
+/** The anchor of selectors that labels may satisfy by what they lack. */
+const everywhere = '';
+
+/** Equal for equal selectors, whatever the order of their labels. */
+function textOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  return JSON.stringify([Object.entries(matchLabels).sort(), matchExpressions]);
+}
+
+class Selectors implements SelectorIndex {
+  readonly #entries = new Map<string, Entry>();
+  readonly #byAnchor = new Map<string, Set<Entry>>();
+
+  add(owner: string, selector: LabelSelector): void {
+    const text = textOf(selector);
+    let entry = this.#entries.get(text);
+    if (entry === undefined) {
+      entry = { selector, text, owners: new Map() };
+      this.#entries.set(text, entry);
+      for (const anchor of anchorsOf(selector))
+        this.#byAnchor.set(anchor, (this.#byAnchor.get(anchor) ?? new Set()).add(entry));
+    }
+    entry.owners.set(owner, (entry.owners.get(owner) ?? 0) + 1);
+  }
+
+  remove(owner: string, selector: LabelSelector): void {
+    const entry = this.#entries.get(textOf(selector));
+    if (entry === undefined) return;
+    const count = (entry.owners.get(owner) ?? 0) - 1;
+    if (count > 0) entry.owners.set(owner, count);
+    else entry.owners.delete(owner);
+    if (entry.owners.size > 0) return;
+    this.#entries.delete(entry.text);
+    for (const anchor of anchorsOf(entry.selector)) {
+      const entries = this.#byAnchor.get(anchor);
+      entries?.delete(entry);
+      if (entries?.size === 0) this.#byAnchor.delete(anchor);
+    }
+  }
+
+  matching(labels: Labels): ReadonlySet<string> {
+    return ownersOf(this.#matches(labels));
+  }
+
+  concerned(before: Labels, after: Labels): ReadonlySet<string> {
+    const [was, is] = [this.#matches(before), this.#matches(after)];
+    const [owned, owns] = [ownersOf(was), ownersOf(is)];
+    return owned.symmetricDifference(owns);
+  }
+
+  #matches(labels: Labels): ReadonlySet<Entry> {
+    const matches = new Set<Entry>();
+    const look = (anchor: string): void => {
+      for (const entry of this.#byAnchor.get(anchor) ?? [])
+        if (!matches.has(entry) && matchesSelector(entry.selector, labels)) matches.add(entry);
+    };
+    look(everywhere);
+    if (this.#byAnchor.size > 0)
+      for (const [key, value] of Object.entries(labels)) {
+        look(key);
+        look(`${key}=${value}`);
+      }
+    return matches;
+  }
+}
+
+function ownersOf(entries: ReadonlySet<Entry>): Set<string> {
+  const owners = new Set<string>();
+  for (const entry of entries) for (const owner of entry.owners.keys()) owners.add(owner);
+  return owners;
+}
+
+/** An index of the selectors of a store's objects. */
+export function selectorIndex<V>(store: Store<V>, selectorsOf: (value: V) => readonly LabelSelector[]): SelectorIndex {
+  const selectors = new Selectors();
+  store.follow((name, before, after) => {
+    const [was, is] = [before, after].map((value) => (value === undefined ? [] : selectorsOf(value)));
+    for (const selector of is ?? []) selectors.add(name, selector);
+    for (const selector of was ?? []) selectors.remove(name, selector);
+  });
+  return selectors;
+}
