@@ -3,6 +3,8 @@
  * northbound database and what Kubernetes is to be told, and know nothing of what is there already.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
+import type { Index } from '../../lib/store/index.ts';
+import type { SelectorIndex } from '../../lib/store/selector-index.ts';
 import type { Allocation, SubnetPool } from '../ipam/subnet-pool.ts';
 import type { Interface } from './interfaces.ts';
 import type { Kinds } from './objects.ts';
@@ -32,7 +34,33 @@ export interface Capabilities {
   readonly apiServer?: readonly string[];
 }
 
+/** Objects by what they have in common, by name (`namespace/name` of pods). */
+export interface Indexes {
+  readonly podsByNode: Index;
+  /** By the port groups of the security groups that a pod names for any interface. */
+  readonly podsByPortGroup: Index;
+  /** Pods that select networks, all under the empty key. */
+  readonly podsWithAttachments: Index;
+  /** By port group name and by InternalIP; two nodes with one are in conflict. */
+  readonly nodesByTrait: Index;
+  readonly groupsByPortGroup: Index;
+  /** By the port groups of the groups that a security group's rules name. */
+  readonly groupsByRemoteGroup: Index;
+  readonly poolsBySubnet: Index;
+  readonly poolsByNamespace: Index;
+  readonly vpcsByNamespace: Index;
+  readonly vpcsByDefaultSubnet: Index;
+  readonly subnetsByVpc: Index;
+  readonly subnetsByNamespace: Index;
+  readonly subnetsByProvider: Index;
+  /** Subnets that select the labels of a namespace. */
+  readonly namespaceSelectors: SelectorIndex;
+  /** Vips that select the labels of a pod, whatever the pod's namespace. */
+  readonly vipSelectors: SelectorIndex;
+}
+
 export interface View extends Stores {
+  readonly indexes: Indexes;
   readonly capabilities: Capabilities;
   readonly verdicts: ReadonlyMap<string, Verdict>;
   readonly vlanVerdicts: ReadonlyMap<string, VlanVerdict>;
@@ -56,12 +84,8 @@ export interface View extends Stores {
   pool(subnet: string): SubnetPool | undefined;
   /** Keys of the objects with ports in the subnet. */
   keysIn(subnet: string): Iterable<string>;
-  /** Nodes with the same port group name, or the same InternalIP; more than one where they are in conflict. */
-  nodesWith(trait: string): Iterable<string>;
-  /** Of these the one that has it. */
+  /** Of several nodes with one port group name or InternalIP, the node that has it. */
   holderOf(trait: string): string | undefined;
-  /** Pods scheduled to a node, as `namespace/name`. */
-  podsOn(node: string): Iterable<string>;
   /** Why an object has no address, or not all it wants; by its key. */
   addressProblem(key: string): Problem | undefined;
 }

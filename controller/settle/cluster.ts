@@ -25,7 +25,7 @@ import { ActiveGateways } from './gateway/active-gateways.ts';
 import { healthText } from './gateway/choice.ts';
 import { bindPools } from './namespace/binding.ts';
 import { NamespaceBindings } from './namespace/bindings.ts';
-import { NodeTraits } from './node/trait-holders.ts';
+import { TraitHolders } from './node/trait-holders.ts';
 import { notedOwner, parseAcceptedNote } from './subnet/accepted-note.ts';
 import { judgeSubnets } from './subnet/judge.ts';
 import { interconnectOverlap } from './subnet/remote-overlap.ts';
@@ -63,7 +63,7 @@ export class Cluster extends ObjectStores implements View {
   /** By name, the uid of a deleted Subnet whose network stays in force while it is in use. */
   readonly #predecessors = new Map<string, string>();
   readonly #bindings: NamespaceBindings;
-  readonly #nodeTraits = new NodeTraits();
+  readonly #traitHolders = new TraitHolders(this);
   readonly #activeGateways: ActiveGateways;
   readonly #learnedRoutes: LearnedRoutes;
   readonly #listeners: ((change: Change) => void)[] = [];
@@ -121,12 +121,8 @@ export class Cluster extends ObjectStores implements View {
     return this.#ports.keysIn(subnet);
   }
 
-  nodesWith(trait: string): Iterable<string> {
-    return this.#nodeTraits.nodesWith(trait);
-  }
-
   holderOf(trait: string): string | undefined {
-    return this.#nodeTraits.holderOf(trait);
+    return this.#traitHolders.holderOf(trait);
   }
 
   /** Sets the known chassis. */
@@ -158,7 +154,7 @@ export class Cluster extends ObjectStores implements View {
    * that had what only one can have.
    */
   restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
-    this.#nodeTraits.restore(holders);
+    this.#traitHolders.restore(holders);
     for (const { name, uid, acceptedNote } of this.subnets.values()) {
       const net = parseAcceptedNote(acceptedNote);
       if (net === undefined) continue;
@@ -278,7 +274,7 @@ export class Cluster extends ObjectStores implements View {
   }
 
   #nodeChanged(before: Kinds['nodes'] | undefined, after: Kinds['nodes'] | undefined): void {
-    this.#nodeTraits.change(before, after);
+    this.#traitHolders.changed(before, after);
     if (healthText(before) !== healthText(after)) this.#activeGateways.markAll();
   }
 

@@ -83,7 +83,7 @@ export const ipPoolFeature: Feature = {
   *reads(change, view) {
     if (change.kind === 'ipPools' || change.kind === 'poolVerdicts') yield change.name;
     if (change.kind !== 'usage') return;
-    for (const { name, spec } of view.ipPools.values()) if (spec.subnet === change.name) yield name;
+    yield* view.indexes.poolsBySubnet.of(change.name);
   },
   plan: planIpPool,
 };

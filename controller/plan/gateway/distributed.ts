@@ -78,7 +78,7 @@ export const distributedGatewayFeature: Feature = {
     const isScope = change.kind === 'subnets' && scopeText(change.before) !== scopeText(change.after);
     if (isScope || change.kind === 'verdicts') for (const node of view.nodes.keys()) yield `${change.name}/${node}`;
     const isNode = change.kind === 'nodes' && change.before?.createdMs !== change.after?.createdMs;
-    const nodes = isNode ? [change.name, ...view.nodesWith(nodePortGroup(change.name))] : [];
+    const nodes = isNode ? [change.name, ...view.indexes.nodesByTrait.of(nodePortGroup(change.name))] : [];
     if (change.kind === 'ports' && change.name.startsWith('node/')) nodes.push(change.name.slice('node/'.length));
     for (const node of nodes) for (const subnet of view.verdicts.keys()) yield `${subnet}/${node}`;
   },

@@ -5,12 +5,13 @@ import type { Cidr } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Allocation } from '../../ipam/subnet-pool.ts';
 import { partsOf } from '../../model/net-parts.ts';
+import { nodeAddresses, nodeTraits } from '../../model/node-traits.ts';
 import type { Node } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { joinAllocation } from '../../settle/node/join.ts';
 import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
-import { heldBy, holds, nodeAddresses, nodeTraits, servedAddresses } from '../../settle/node/traits.ts';
+import { heldBy, holds, servedAddresses } from '../../settle/node/traits.ts';
 import { cidrText, gatewayText } from '../../settle/subnet/accepted-note.ts';
 import { addressText, portAddresses } from '../address/texts.ts';
 import type { Feature } from '../feature.ts';
@@ -102,7 +103,7 @@ export const nodeFeature: Feature = {
   reads(change, view) {
     if (change.kind === 'nodes') {
       const traits = [change.before, change.after].flatMap((node) => (node === undefined ? [] : nodeTraits(node)));
-      return new Set([change.name, ...traits.flatMap((trait) => [...view.nodesWith(trait)])]);
+      return new Set([change.name, ...traits.flatMap((trait) => [...view.indexes.nodesByTrait.of(trait)])]);
     }
     if (change.kind === 'ports' && change.name.startsWith('node/')) return [change.name.slice('node/'.length)];
     if (change.kind === 'verdicts' && change.name === joinSubnet) return view.nodes.keys();

@@ -1,11 +1,11 @@
 import { mostNodeAddresses } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
+import { allAddresses, nodeAddresses } from '../../model/node-traits.ts';
 import type { Node } from '../../model/objects.ts';
 import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { networkOwner } from '../../settle/node/network-owner.ts';
-import { allAddresses, nodeAddresses } from '../../settle/node/traits.ts';
 import { nodeRateProblems } from './rates.ts';
 
 /** What keeps a node from having all that nodes have. */

@@ -1,9 +1,7 @@
 /** Which pods' ports, or what they are told, are made of something that changed. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
-import { listOf } from '../../model/interfaces.ts';
-import type { Node, Pod, Subnet } from '../../model/objects.ts';
-import { securityPortGroup } from '../../model/ovn-names.ts';
+import type { Node, Subnet } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import { isSameScope } from '../../settle/gateway/scope.ts';
 import { regrouped } from '../security-group/security-group.ts';
@@ -20,23 +18,21 @@ export function* podsRead(change: Change, view: View): Generator<string> {
     if (!isSame) yield* podIds(view.keysIn(name));
   } else if (kind === 'nodes') {
     if (chassisText(change.before) !== chassisText(change.after))
-      for (const id of view.podsOn(name)) yield* withSharers(view, id);
+      for (const id of view.indexes.podsByNode.of(name)) yield* withSharers(view, id);
     yield* withOwnDhcp(view, subnetsOfOtherMtu(change, view));
-  } else if (kind === 'securityGroups') yield* naming(view, regrouped(change));
-  else if (kind === 'vips' && specText(change.before) !== specText(change.after)) {
+  } else if (kind === 'securityGroups') {
+    const portGroup = regrouped(change);
+    if (portGroup !== undefined) yield* view.indexes.podsByPortGroup.of(portGroup);
+  } else if (kind === 'vips' && specText(change.before) !== specText(change.after)) {
     const versions = [change.before, change.after];
     for (const [id, pod] of view.pods) if (versions.some((vip) => vip && mayHoldSomewhere(vip, pod))) yield id;
   } else if (kind === 'attachments') {
-    for (const [id, pod] of view.pods) if (hasAttachments(pod)) yield id;
+    yield* view.indexes.podsWithAttachments.of('');
   }
 }
 
 function specText(object: { readonly spec: unknown } | undefined): string {
   return JSON.stringify(object?.spec ?? null);
-}
-
-function hasAttachments({ annotations }: Pod): boolean {
-  return annotations[annotation.networks] !== undefined || annotations[annotation.defaultNetwork] !== undefined;
 }
 
 function* podIds(keys: Iterable<string>): Generator<string> {
@@ -76,16 +72,4 @@ function* withOwnDhcp(view: View, subnets: Iterable<string>): Generator<string> 
 function* withSharers(view: View, id: string): Generator<string> {
   yield id;
   for (const { sharers } of view.ports(`pod/${id}`)) if (sharers.length > 1) yield* podIds(sharers);
-}
-
-/** Pods that name a security group of this port group for whatever interface. */
-function* naming(view: View, group: string | undefined): Generator<string> {
-  if (group === undefined) return;
-  const suffix = annotation.securityGroups.slice(annotation.securityGroups.indexOf('/'));
-  for (const [id, pod] of view.pods) {
-    for (const key in pod.annotations) {
-      if (!key.endsWith(suffix)) continue;
-      if (listOf(pod.annotations[key] ?? '').some((name) => securityPortGroup(name) === group)) yield id;
-    }
-  }
 }

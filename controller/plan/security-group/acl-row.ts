@@ -1,6 +1,6 @@
 import type { DesiredRow } from '../../../lib/desired/row.ts';
-import { vendorIds } from '../names.ts';
 import type { View } from '../../model/view.ts';
+import { vendorIds } from '../names.ts';
 import { firstTier, lastTier } from './names.ts';
 
 export interface Acl {

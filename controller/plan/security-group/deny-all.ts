@@ -1,7 +1,7 @@
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
+import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
-import type { View } from '../../model/view.ts';
 import { aclRow, tiersOf } from './acl-row.ts';
 import { denyAllGroup, groupPriority } from './names.ts';
 

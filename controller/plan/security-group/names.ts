@@ -32,13 +32,13 @@ const conflictCode = 'NameConflict';
 const inOrder = byRight(unlessRefused(new Set([conflictCode])));
 
 /** Why a group has no rows of its own: another one made the same names in OVN before. */
-export function nameConflictOf(view: Pick<View, 'securityGroups'>, name: string): Problem | undefined {
+export function nameConflictOf(view: Pick<View, 'securityGroups' | 'indexes'>, name: string): Problem | undefined {
   const group = view.securityGroups.get(name);
   if (group === undefined) return undefined;
-  for (const other of view.securityGroups.values()) {
-    const isTwin = other.name.length === name.length && other.name !== name;
-    if (!isTwin || securityPortGroup(other.name) !== securityPortGroup(name) || inOrder(group, other) < 0) continue;
-    const message = `the name ${name} makes the same OVN port group name as security group ${other.name}: choose another name`;
+  for (const twin of view.indexes.groupsByPortGroup.of(securityPortGroup(name))) {
+    const other = view.securityGroups.get(twin);
+    if (other === undefined || twin === name || inOrder(group, other) < 0) continue;
+    const message = `the name ${name} makes the same OVN port group name as security group ${twin}: choose another name`;
     return { code: conflictCode, message };
   }
   return undefined;

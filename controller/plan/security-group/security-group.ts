@@ -154,7 +154,7 @@ export function planSecurityGroupStatus(
   };
 }
 
-/** Groups that are other than before for those that name them: there or gone, or of a name that is free now. */
+/** The port group of a security group that came or went, so that those who name it see another one; undefined otherwise. */
 export function regrouped(change: ObjectChange): string | undefined {
   if (change.kind !== 'securityGroups') return undefined;
   const { before, after } = change;
@@ -170,11 +170,8 @@ export const securityGroupFeature: Feature = {
     yield change.name;
     const portGroup = regrouped(change);
     if (portGroup === undefined) return;
-    const isMeant = (name: string): boolean => securityPortGroup(name) === portGroup;
-    for (const { name, spec } of view.securityGroups.values()) {
-      const rules = [...spec.ingressRules, ...spec.egressRules];
-      if (isMeant(name) || rules.some(({ remoteSecurityGroup }) => isMeant(remoteSecurityGroup))) yield name;
-    }
+    yield* view.indexes.groupsByPortGroup.of(portGroup);
+    yield* view.indexes.groupsByRemoteGroup.of(portGroup);
   },
   plan: planSecurityGroup,
 };

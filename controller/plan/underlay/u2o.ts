@@ -9,9 +9,9 @@ import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
+import { nodeAddresses } from '../../model/node-traits.ts';
 import { portGroupPart } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
-import { nodeAddresses } from '../../settle/node/traits.ts';
 import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { u2oAllocation } from '../../settle/underlay/u2o-allocation.ts';
 import { addressText } from '../address/texts.ts';

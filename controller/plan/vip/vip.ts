@@ -1,11 +1,11 @@
 import type { Pod } from '../../model/objects.ts';
-import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
-import { mayHoldSomewhere, virtualPorts } from './virtual-port.ts';
+import type { Feature } from '../feature.ts';
+import { mayHoldSomewhere, vipsNear, virtualPorts } from './virtual-port.ts';
 
 function* vipsOfPod(view: View, pod: Pod | undefined): Generator<string> {
   if (pod === undefined) return;
-  for (const vip of view.vips.values()) if (mayHoldSomewhere(vip, pod)) yield vip.name;
+  for (const vip of vipsNear(view, pod)) if (mayHoldSomewhere(vip, pod)) yield vip.name;
 }
 
 /** Whether somebody answers for them is the subnet's to say. */

@@ -1,14 +1,16 @@
 /** Addresses that pods share: which pods may hold one, and the port that OVN moves between theirs. */
+import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { annotation } from '../../../lib/api/names.ts';
 import type { DesiredRow } from '../../../lib/desired/row.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { Ip } from '../../../lib/net/ip.ts';
-import type { Pod, Vip } from '../../model/objects.ts';
-import { vipPort } from '../../model/ovn-names.ts';
-import { vendorIds } from '../names.ts';
 import { askedOf, listOf } from '../../model/interfaces.ts';
 import type { Interface } from '../../model/interfaces.ts';
+import type { Pod, Vip } from '../../model/objects.ts';
+import { vipPort } from '../../model/ovn-names.ts';
+import { addressPairsOf, vipSelector } from '../../model/selections.ts';
 import type { HeldPort, View } from '../../model/view.ts';
+import { vendorIds } from '../names.ts';
 
 function addressesOf(view: View, vip: string): readonly string[] {
   const allocation = view.ports(vipPort(vip))[0]?.allocation;
@@ -19,12 +21,18 @@ function subnetOf(view: View, vip: string): string | undefined {
   return view.ports(vipPort(vip))[0]?.allocation.subnet;
 }
 
-function isSelected({ spec }: Vip, pod: Pod): boolean {
-  if (spec.selector.length === 0 || (spec.namespace !== '' && spec.namespace !== pod.namespace)) return false;
-  return spec.selector.every((pair) => {
-    const colon = pair.indexOf(':');
-    return colon > 0 && pod.labels[pair.slice(0, colon).trim()] === pair.slice(colon + 1).trim();
-  });
+function isSelected(vip: Vip, pod: Pod): boolean {
+  const { namespace } = vip.spec;
+  if (namespace !== '' && namespace !== pod.namespace) return false;
+  const selector = vipSelector(vip);
+  return selector !== undefined && matchesSelector(selector, pod.labels);
+}
+
+/** Vips that a pod may hold an address of, by its labels or its annotations. */
+export function vipsNear(view: View, pod: Pod): readonly Vip[] {
+  const names = new Set(view.indexes.vipSelectors.matching(pod.labels));
+  for (const name of addressPairsOf(pod)) names.add(name);
+  return [...names].flatMap((name) => view.vips.get(name) ?? []);
 }
 
 /** Whether a pod may hold the address of a Vip on one of its interfaces: the Vip selects it, or its annotation names the Vip. */
@@ -37,9 +45,7 @@ export function mayHold(vip: Vip, pod: Pod, network: Interface): boolean {
 
 /** Whether a pod may hold the address of a Vip on any interface it has or may come to have. */
 export function mayHoldSomewhere(vip: Vip, pod: Pod): boolean {
-  const suffix = annotation.addressPairs.slice(annotation.addressPairs.indexOf('/'));
-  const names = Object.entries(pod.annotations).flatMap(([key, text]) => (key.endsWith(suffix) ? listOf(text) : []));
-  return vip.spec.type === '' && (names.includes(vip.name) || isSelected(vip, pod));
+  return vip.spec.type === '' && (addressPairsOf(pod).includes(vip.name) || isSelected(vip, pod));
 }
 
 /** Pods, as `namespace/name`, with addresses in the subnet of a Vip that they may hold; `versions` is the Vip before and after. */
@@ -54,7 +60,7 @@ export function* podsOfVip(view: View, name: string, versions: readonly (Vip | u
 /** Addresses of Vips that a port may hold beside its own. */
 export function sharedAddresses(view: View, pod: Pod, { interface: network, allocation }: HeldPort): readonly Ip[] {
   const texts: string[] = [];
-  for (const vip of view.vips.values()) {
+  for (const vip of vipsNear(view, pod)) {
     if (subnetOf(view, vip.name) === allocation.subnet && mayHold(vip, pod, network))
       texts.push(...addressesOf(view, vip.name));
   }

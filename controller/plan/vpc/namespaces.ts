@@ -5,17 +5,20 @@ import type { View } from '../../model/view.ts';
 import { claimsOn } from '../../settle/namespace/binding.ts';
 
 /** The Vpc that has a namespace which Vpcs list. */
-function holderOf(view: Pick<View, 'vpcs' | 'binding'>, namespace: string): string | undefined {
+function holderOf(view: Pick<View, 'vpcs' | 'indexes' | 'binding'>, namespace: string): string | undefined {
   return view.binding(namespace).vpc ?? claimsOn(view, namespace)[0]?.name;
 }
 
 /** Namespaces a Vpc claims and has, for its status: without Subnets nothing else says so after a restart. */
-export function namespacesHeld(view: Pick<View, 'vpcs' | 'binding'>, { name, spec }: Vpc): readonly string[] {
+export function namespacesHeld(
+  view: Pick<View, 'vpcs' | 'indexes' | 'binding'>,
+  { name, spec }: Vpc,
+): readonly string[] {
   return [...new Set(spec.namespaces)].filter((namespace) => holderOf(view, namespace) === name);
 }
 
 /** Namespaces a Vpc claims and does not get. */
-export function namespaceProblems(view: Pick<View, 'vpcs' | 'binding'>, vpc: Vpc): readonly Problem[] {
+export function namespaceProblems(view: Pick<View, 'vpcs' | 'indexes' | 'binding'>, vpc: Vpc): readonly Problem[] {
   return [...new Set(vpc.spec.namespaces)].flatMap((namespace): Problem[] => {
     const holder = holderOf(view, namespace);
     if (holder === vpc.name) return [];

@@ -35,7 +35,7 @@ export function routersReading(change: Change, view: View): Iterable<string> {
   if (change.kind === 'subnets' && isSameSubnet(change.before, change.after)) return [];
   if (change.kind !== 'subnets' && change.kind !== 'verdicts') return [];
   const names = new Set(peering(view));
-  for (const vpc of view.vpcs.values()) if (vpc.spec.defaultSubnet === change.name) names.add(vpc.name);
+  for (const vpc of view.indexes.vpcsByDefaultSubnet.of(change.name)) names.add(vpc);
   for (const name of change.kind === 'subnets'
     ? vpcsOf(change.before, change.after)
     : [change.before?.vpc, change.after?.vpc])

@@ -51,7 +51,8 @@ export function placesOf(
   if (request.pools !== undefined) return poolPlaces(view, request.pools);
   if (named !== undefined) return { places: named };
   if (network.provider !== 'ovn') {
-    const own = [...view.subnets.values()].filter(({ spec }) => spec.provider === network.provider).sort(byAge);
+    const names = [...view.indexes.subnetsByProvider.of(network.provider)];
+    const own = names.flatMap((name) => view.subnets.get(name) ?? []).sort(byAge);
     if (own.length > 0) return { places: own.map(({ name }) => ({ subnet: name })) };
     const message = `no subnet has provider ${network.provider}, which the pod's attachment names: create one`;
     return { problem: { code: 'NoSubnet', message } };

@@ -9,7 +9,7 @@ import type { View } from '../../model/view.ts';
 import { defaultSubnetOf, namedDefaultSubnet } from '../vpc/default-subnet.ts';
 
 /** What of the state decides; subsets are enough for tests. */
-type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces' | 'verdicts'>;
+type Known = Pick<View, 'subnets' | 'vpcs' | 'namespaces' | 'verdicts' | 'indexes'>;
 
 /** Those that are being deleted last: they give no addresses, and are why pods wait. */
 function byUse(a: Subnet, b: Subnet): number {
@@ -30,7 +30,10 @@ export function asks({ name, spec }: Subnet, namespace: string, labels: Namespac
  */
 export function bindNamespace(view: Known, namespace: string, held: string | undefined): Binding {
   const labels = view.namespaces.get(namespace)?.labels ?? {};
-  const bound = [...view.subnets.values()].filter((subnet) => asks(subnet, namespace, labels)).sort(byAge);
+  const { subnetsByNamespace, namespaceSelectors } = view.indexes;
+  const asking = new Set([...subnetsByNamespace.of(namespace), ...namespaceSelectors.matching(labels)]);
+  const candidates = [...asking].flatMap((name) => view.subnets.get(name) ?? []);
+  const bound = candidates.filter((subnet) => asks(subnet, namespace, labels)).sort(byAge);
   const claims = claimsOn(view, namespace).map((one) => one.name);
   const claim = claims[0] === defaultVpc ? undefined : claims[0];
   const vpcs = new Set([...claims, ...bound.map(({ spec }) => vpcNameOf(spec))]);
@@ -50,13 +53,13 @@ export function bindNamespace(view: Known, namespace: string, held: string | und
 }
 
 /** IPPools that ask for the namespace, oldest first; one that is being deleted gives none, and is why pods wait. */
-export function bindPools(view: Pick<View, 'ipPools'>, namespace: string): readonly string[] {
-  const bound = [...view.ipPools.values()].filter(({ spec }) => spec.namespaces.includes(namespace));
+export function bindPools(view: Pick<View, 'ipPools' | 'indexes'>, namespace: string): readonly string[] {
+  const bound = [...view.indexes.poolsByNamespace.of(namespace)].flatMap((name) => view.ipPools.get(name) ?? []);
   return bound.sort((a, b) => Number(a.isDeleting) - Number(b.isDeleting) || byAge(a, b)).map(({ name }) => name);
 }
 
 /** The VPCs that claim a namespace, oldest first; what all others need, `kube-system`, is not to be had. */
-export function claimsOn(view: Pick<View, 'vpcs'>, namespace: string): readonly Vpc[] {
+export function claimsOn(view: Pick<View, 'vpcs' | 'indexes'>, namespace: string): readonly Vpc[] {
   if (namespace === systemNamespace) return [];
-  return [...view.vpcs.values()].filter(({ spec }) => spec.namespaces.includes(namespace)).sort(byAge);
+  return [...view.indexes.vpcsByNamespace.of(namespace)].flatMap((name) => view.vpcs.get(name) ?? []).sort(byAge);
 }

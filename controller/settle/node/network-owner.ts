@@ -93,6 +93,6 @@ export function nodesInLan(view: View, subnet: string): readonly string[] {
   const net = view.verdicts.get(subnet)?.net;
   if (net?.underlay === undefined) return [];
   return partsOf(net).flatMap(({ cidr: { family }, foreign = [] }) =>
-    foreign.flatMap((value) => [...view.nodesWith(formatIp({ family, value }))]),
+    foreign.flatMap((value) => [...view.indexes.nodesByTrait.of(formatIp({ family, value }))]),
   );
 }

@@ -1,25 +1,8 @@
-import { externalId, mostNodeAddresses } from '../../../lib/api/names.ts';
-import { formatIp, parseIp } from '../../../lib/net/ip.ts';
-import type { Ip } from '../../../lib/net/ip.ts';
+import { externalId } from '../../../lib/api/names.ts';
+import { nodeAddresses } from '../../model/node-traits.ts';
 import type { Node } from '../../model/objects.ts';
-import { nodePortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { networkOwner } from './network-owner.ts';
-
-/** What no two nodes should have in common: the name of its port group, and its addresses in canonical text. */
-export function nodeTraits(node: Node): readonly string[] {
-  return [nodePortGroup(node.name), ...nodeAddresses(node)];
-}
-
-export function allAddresses({ addresses }: Node): readonly Ip[] {
-  const ips = new Map(addresses.flatMap((text) => parseIp(text) ?? []).map((ip) => [formatIp(ip), ip]));
-  return [...ips.values()];
-}
-
-/** Its InternalIPs as far as they are heeded, once each, in canonical text; what is no address is left out. */
-export function nodeAddresses(node: Node): readonly string[] {
-  return allAddresses(node).slice(0, mostNodeAddresses).map(formatIp);
-}
 
 /** Whether a node has what only one can have. */
 export function holds(view: View, node: string, trait: string): boolean {

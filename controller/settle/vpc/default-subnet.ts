@@ -41,10 +41,11 @@ export function namedDefaultSubnet(view: Pick<View, 'subnets'>, vpc: Vpc): strin
 }
 
 /** Where pods of a VPC's namespaces go: the Subnet it names, else its oldest; undefined where it has none. */
-export function defaultSubnetOf(view: Pick<View, 'subnets'>, vpc: Vpc): string | undefined {
+export function defaultSubnetOf(view: Pick<View, 'subnets' | 'indexes'>, vpc: Vpc): string | undefined {
   const named = namedDefaultSubnet(view, vpc);
   if (named !== undefined) return named;
   if (vpc.name === defaultVpc) return defaultSubnet;
-  const own = [...view.subnets.values()].filter((subnet) => isFit(subnet, vpc.name) && !subnet.isDeleting);
+  const subnets = [...view.indexes.subnetsByVpc.of(vpc.name)].flatMap((name) => view.subnets.get(name) ?? []);
+  const own = subnets.filter((subnet) => isFit(subnet, vpc.name) && !subnet.isDeleting);
   return own.sort(byAge)[0]?.name;
 }

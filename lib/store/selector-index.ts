@@ -37,7 +37,7 @@ const everywhere = '';
 
 /** Equal for equal selectors, whatever the order of their labels. */
 function textOf({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
-  return JSON.stringify([Object.entries(matchLabels).sort(), matchExpressions]);
+  return JSON.stringify([Object.entries(matchLabels).sort(([a], [b]) => (a < b ? -1 : 1)), matchExpressions]);
 }
 
 class Selectors implements SelectorIndex {

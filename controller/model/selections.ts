@@ -1,0 +1,40 @@
+/** What pods name in the annotations of all their interfaces, and which pods a Vip selects. */
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import { annotation } from '../../lib/api/names.ts';
+import { listOf } from './interfaces.ts';
+import type { Pod, Vip } from './objects.ts';
+
+/** What an annotation's name ends with, whichever interface it is about. */
+function endOf(name: string): string {
+  return name.slice(name.indexOf('/'));
+}
+
+const ends = { groups: endOf(annotation.securityGroups), pairs: endOf(annotation.addressPairs) } as const;
+
+function listed({ annotations }: Pod, end: string): readonly string[] {
+  const names: string[] = [];
+  for (const key in annotations) if (key.endsWith(end)) names.push(...listOf(annotations[key] ?? ''));
+  return names;
+}
+
+/** Security groups that a pod names for any interface. */
+export function namedGroupsOf(pod: Pod): readonly string[] {
+  return listed(pod, ends.groups);
+}
+
+/** Vips whose addresses a pod's annotations ask for on any interface. */
+export function addressPairsOf(pod: Pod): readonly string[] {
+  return listed(pod, ends.pairs);
+}
+
+/** The `key:value` pairs of a Vip as a selector; undefined where there is none, or one that no label can equal. */
+export function vipSelector({ spec: { selector } }: Vip): LabelSelector | undefined {
+  const labels = new Map<string, string>();
+  for (const pair of selector) {
+    const colon = pair.indexOf(':');
+    const [key, value] = [pair.slice(0, Math.max(colon, 0)).trim(), pair.slice(colon + 1).trim()];
+    if (colon <= 0 || (labels.has(key) && labels.get(key) !== value)) return undefined;
+    labels.set(key, value);
+  }
+  return labels.size === 0 ? undefined : { matchLabels: Object.fromEntries(labels) };
+}

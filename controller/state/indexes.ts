@@ -1,0 +1,45 @@
+/** The indexes of the objects that `settle/` and `plan/` look up by something else than their name. */
+import { annotation } from '../../lib/api/names.ts';
+import { index } from '../../lib/store/index.ts';
+import { selectorIndex } from '../../lib/store/selector-index.ts';
+import type { Store } from '../../lib/store/store.ts';
+import { nodeTraits } from '../model/node-traits.ts';
+import { vpcNameOf } from '../model/objects.ts';
+import type { Kinds } from '../model/objects.ts';
+import { securityPortGroup } from '../model/ovn-names.ts';
+import { namedGroupsOf, vipSelector } from '../model/selections.ts';
+import type { Indexes } from '../model/view.ts';
+
+export type Stores = { readonly [K in keyof Kinds]: Store<Kinds[K]> };
+
+export function indexesOf(stores: Stores): Indexes {
+  const { pods, nodes, subnets, vpcs, vips, ipPools, securityGroups } = stores;
+  return {
+    podsByNode: index(pods, ({ node }) => (node === undefined ? [] : [node])),
+    podsByPortGroup: index(pods, (pod) => namedGroupsOf(pod).map(securityPortGroup)),
+    podsWithAttachments: index(pods, ({ annotations }) =>
+      annotations[annotation.networks] === undefined && annotations[annotation.defaultNetwork] === undefined
+        ? []
+        : [''],
+    ),
+    nodesByTrait: index(nodes, nodeTraits),
+    groupsByPortGroup: index(securityGroups, ({ name }) => [securityPortGroup(name)]),
+    groupsByRemoteGroup: index(securityGroups, ({ spec }) =>
+      [...spec.ingressRules, ...spec.egressRules].flatMap(({ remoteSecurityGroup: remote }) =>
+        remote === '' ? [] : [securityPortGroup(remote)],
+      ),
+    ),
+    poolsBySubnet: index(ipPools, ({ spec }) => [spec.subnet]),
+    poolsByNamespace: index(ipPools, ({ spec }) => spec.namespaces),
+    vpcsByNamespace: index(vpcs, ({ spec }) => spec.namespaces),
+    vpcsByDefaultSubnet: index(vpcs, ({ spec }) => [spec.defaultSubnet]),
+    subnetsByVpc: index(subnets, ({ spec }) => [vpcNameOf(spec)]),
+    subnetsByNamespace: index(subnets, ({ spec }) => spec.namespaces),
+    subnetsByProvider: index(subnets, ({ spec }) => [spec.provider]),
+    namespaceSelectors: selectorIndex(subnets, ({ spec }) => spec.namespaceSelectors),
+    vipSelectors: selectorIndex(vips, (vip) => {
+      const selector = vipSelector(vip);
+      return selector === undefined ? [] : [selector];
+    }),
+  };
+}
