@@ -19,7 +19,8 @@ import {
   southboundMonitor,
   southboundOwnerOf,
 } from '../watch/databases.ts';
-import { Network, type NetworkInput } from './network.ts';
+import { RemoteClusters, type NetworkInput } from '../settle/remote-clusters.ts';
+import { Network } from './network.ts';
 
 const logger = { info: () => undefined, warn: () => undefined };
 
@@ -30,6 +31,7 @@ export class NetworkBed {
   /** Transactions since the last reset. */
   transactions = 0;
   network!: Network;
+  clusters!: RemoteClusters;
   #close: (() => void) | undefined;
   #untilApplied: (() => Promise<unknown>) | undefined;
 
@@ -76,7 +78,8 @@ export class NetworkBed {
       keyOf: southboundKeyOf,
       ownerOf: southboundOwnerOf,
     });
-    this.network = new Network({ northbound, southbound });
+    this.clusters = new RemoteClusters();
+    this.network = new Network({ northbound, southbound }, this.clusters);
     this.#untilApplied = () => Promise.all([northbound.untilApplied(), southbound.untilApplied()]);
     this.#close = () => {
       northbound.close();

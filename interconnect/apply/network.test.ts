@@ -104,7 +104,7 @@ describe('the network of a member on real databases', () => {
     assert.equal(await count(10_000), 1);
     down = '';
     assert.equal(await count(11_000), 1);
-    assert.equal(bed.network.wakeMs, 16_000);
+    assert.equal(bed.clusters.wakeMs, 16_000);
     assert.equal(await count(16_000), 2);
   });
 
@@ -120,11 +120,11 @@ describe('the network of a member on real databases', () => {
       bed.network.apply(bed.input([member], { tunnel: () => undefined, time }), new Set(['c1']));
       await bed.untilApplied();
       const rows = [...bed.northbound.cache.table('Logical_Router_Static_Route').rows.values()];
-      const states = bed.network.remotes.get('c1')?.verdicts.map(({ state, reason }) => `${state} ${reason}`);
+      const states = bed.clusters.remotes.get('c1')?.verdicts.map(({ state, reason }) => `${state} ${reason}`);
       return [states, rows.map((row) => row['output_port'])];
     };
     assert.deepEqual(await apply(clashing, 0), [['Down DuplicateEncap', 'Up '], ['east-ts1']]);
-    assert.equal(bed.network.remotes.unreachable.size, 0);
+    assert.equal(bed.clusters.remotes.unreachable.size, 0);
     const mended = { ...clashing, gateways: [...one.gateways, other] };
     assert.deepEqual((await apply(mended, 10_000))[0], ['HoldDown HoldDown', 'Up ']);
     assert.deepEqual((await apply(mended, 15_000))[0], ['Up ', 'Up ']);
@@ -132,7 +132,7 @@ describe('the network of a member on real databases', () => {
     const foreign = clusterOf(2, { isForeign: true });
     bed.network.apply(bed.input([{ ...foreign, gateways: [] }]), new Set(['c1', 'c2']));
     assert.deepEqual(
-      bed.network.remotes.get('c2')?.verdicts.map(({ state }) => state),
+      bed.clusters.remotes.get('c2')?.verdicts.map(({ state }) => state),
       ['Up'],
       'one that names a chassis of which nothing is known stands as it says',
     );
@@ -162,10 +162,10 @@ describe('the network of a member on real databases', () => {
     await apply([after], 12_000, ['c1', 'renamed']);
     assert.equal(bed.transactions, 0);
     assert.deepEqual(
-      [...bed.network.remotes.entries()].map(([name]) => name),
+      [...bed.clusters.remotes.entries()].map(([name]) => name),
       ['renamed'],
     );
-    assert.equal(bed.network.wakeMs, 16_000, 'the path that rested goes on resting');
+    assert.equal(bed.clusters.wakeMs, 16_000, 'the path that rested goes on resting');
     await apply([after], 16_000, []);
     assert.equal(bed.count('northbound', 'Logical_Router_Static_Route'), 2);
     bed.restart();

@@ -1,7 +1,7 @@
 /**
  * Asks this cluster's OVN whether it follows: both databases by a question that changes nothing, northd and the
- * ovn-controllers by raising `NB_Global.nb_cfg`, which is what `ovn-nbctl --wait=hv sync` does. Out: what stands still, and a
- * call when that is another. The agent starts it with the membership and ends it with it.
+ * ovn-controllers by raising `NB_Global.nb_cfg`, which is what `ovn-nbctl --wait=hv sync` does. Out: what stalled, and a call
+ * when that is another. The agent starts it with the membership and ends it with it.
  *
  * Raising the number costs northd a computation (a whole one, in releases without incremental processing) and every node
  * a write. So it is done only after this room has written something, which is what is to be followed: where nothing changes,
@@ -11,7 +11,7 @@ import { OvsdbError, type Cache, type OvsdbClient } from 'ovsdb-client';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
 import { Pulse } from '../../lib/ovn/pulse.ts';
-import { databasePatienceMs, Followers, type StandingStill } from '../settle/followers.ts';
+import { databasePatienceMs, Followers, type Stalled } from '../settle/followers.ts';
 import type { GatewayNode } from '../model/local.ts';
 
 const tickMs = 500;
@@ -24,7 +24,7 @@ const longestPauseMs = 30_000;
 /** They cause twenty writes a second in the southbound database at most. */
 const perChassisMs = 50;
 
-export interface InquiryOptions {
+export interface OvnProbeOptions {
   readonly northbound: OvsdbClient;
   readonly southbound: OvsdbClient;
   /** Unix milliseconds. */
@@ -34,15 +34,15 @@ export interface InquiryOptions {
   readonly onChange: () => void;
 }
 
-const nothing: StandingStill = {
+const noneStalled: Stalled = {
   northbound: undefined,
   southbound: undefined,
   northd: undefined,
   controllers: new Map(),
 };
 
-export class Inquiry {
-  readonly #options: InquiryOptions;
+export class OvnProbe {
+  readonly #options: OvnProbeOptions;
   readonly #followers = new Followers();
   #pulses: { readonly northbound: Pulse; readonly southbound: Pulse } | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -52,14 +52,14 @@ export class Inquiry {
   /** Something was written that nobody was asked about. */
   #isOwed = false;
   #raisedMs = 0;
-  #still = nothing;
+  #stalled = noneStalled;
 
-  constructor(options: InquiryOptions) {
+  constructor(options: OvnProbeOptions) {
     this.#options = options;
   }
 
-  get still(): StandingStill {
-    return this.#still;
+  get stalled(): Stalled {
+    return this.#stalled;
   }
 
   start(): void {
@@ -94,7 +94,7 @@ export class Inquiry {
     this.#pulses = undefined;
     this.#isOwed = false;
     this.#followers.reset();
-    this.#still = nothing;
+    this.#stalled = noneStalled;
   }
 
   #tick(): void {
@@ -143,19 +143,19 @@ export class Inquiry {
     };
     this.#followers.see(taken, nodes.keys(), nowMs);
     const behind = [...this.#followers.chassisBehindMs(nowMs)];
-    const still: StandingStill = {
+    const stalled: Stalled = {
       northbound: this.#pulses.northbound.silentSinceMs(databasePatienceMs),
       southbound: this.#pulses.southbound.silentSinceMs(databasePatienceMs),
       northd: this.#followers.northdBehindMs(nowMs),
       controllers: new Map(behind.map(([chassis, sinceMs]) => [nodes.get(chassis) ?? chassis, sinceMs])),
     };
-    const isNews = textOfStill(still) !== textOfStill(this.#still);
-    this.#still = still;
+    const isNews = textOfStalled(stalled) !== textOfStalled(this.#stalled);
+    this.#stalled = stalled;
     if (isNews) onChange();
   }
 }
 
-function textOfStill({ controllers, ...rest }: StandingStill): string {
+function textOfStalled({ controllers, ...rest }: Stalled): string {
   return JSON.stringify([rest, [...controllers]]);
 }
 

@@ -10,7 +10,7 @@ import { choose } from '../settle/choice.ts';
 import { judgeRoutes, wasTaken, type RemoteContext } from '../settle/judgement.ts';
 import { parseIp, type Ip } from '../../lib/net/ip.ts';
 import { compilePolicies, noPolicies } from '../../lib/route-policy/compile.ts';
-import { planPaths, noMemory, type PathVerdict } from '../settle/paths.ts';
+import { settlePaths, noMemory, type PathVerdict } from '../settle/paths.ts';
 import { planRemote } from './remote.ts';
 import { acceptGateways } from '../settle/gateways.ts';
 import { offersOf, offersOfEdges, usableOf, useRoutes } from '../settle/route-use.ts';
@@ -30,7 +30,7 @@ const codesOf = (member: Member, inContext = context) =>
   judgeRoutes(member, inContext, noNatives).routes.map(({ rejected }) => rejected?.code);
 
 const verdictsOf = (member: Member, downSwitches: readonly string[] = []): readonly PathVerdict[] =>
-  planPaths(
+  settlePaths(
     network().paths.map(({ index, switch: name, order, holder, isRetiring }) => {
       const remote = member.ports.find((one) => one.switch === name);
       return {

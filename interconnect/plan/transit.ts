@@ -1,7 +1,10 @@
 /** This cluster's end of a path as NB rows, in the form ovn-ic and Kube-OVN give them, and what all paths need. Pure. */
+import { defaultVpc } from '../../lib/api/names.ts';
 import { ref, type Contribution, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
 import { transitRouterPort } from '../model/port-names.ts';
-import type { OwnPath } from '../model/networks.ts';
+import type { LocalView } from '../model/local.ts';
+import type { OwnNetwork, OwnPath } from '../model/networks.ts';
+import { transitOwner } from '../model/owners.ts';
 
 /** Tunnel BFD decides how long a dead gateway goes unnoticed: 3 × 100 ms here, 3 s with OVS' defaults. */
 const bfdOptions = { 'bfd-min-rx': '100', 'bfd-min-tx': '100', 'bfd-mult': '3' };
@@ -152,4 +155,23 @@ export function planPath(handle: string, router: string, path: OwnPath): Desired
     });
   }
   return { rows };
+}
+
+export interface OwnPart {
+  readonly local: Pick<LocalView, 'cluster' | 'handle'>;
+  /** Chassis that others have tunnels to. */
+  readonly gateways: readonly string[];
+  readonly networks: ReadonlyMap<string, OwnNetwork>;
+}
+
+/** All rows that are no other cluster's, by owner. */
+export function planOwn({ local, gateways, networks }: OwnPart): ReadonlyMap<string, Desired> {
+  const plans = new Map([
+    [zoneOwner, planZone(local.cluster)],
+    [bfdOwner, planBfd(gateways)],
+  ]);
+  if (networks.values().some(({ vpc }) => vpc.router === defaultVpc)) plans.set(exemptOwner, planExemption(defaultVpc));
+  for (const { vpc, paths } of networks.values())
+    for (const path of paths) plans.set(transitOwner(path.switch), planPath(local.handle, vpc.router, path));
+  return plans;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Anchors } from './anchor-history.ts';
+import { AnchorHistory } from './anchor-history.ts';
 import type { GatewayFacts } from '../model/anchors.ts';
 import { noCuts, type CutView } from './cut-history.ts';
 
@@ -17,7 +17,7 @@ const gateways = (fields: Readonly<Record<string, Partial<GatewayFacts>>> = {}):
 const connected = { isConnected: true, knownRevision: 0 };
 
 class Network {
-  readonly anchors = new Anchors();
+  readonly anchors = new AnchorHistory();
   step(
     nowMs: number,
     holders: readonly string[],
@@ -85,7 +85,7 @@ describe('a gateway that lost its port', () => {
   });
 
   it('holds nothing before BFD to it had time to come up; at the very start there is nothing to wait for', () => {
-    const anchors = new Anchors();
+    const anchors = new AnchorHistory();
     const step = (nowMs: number, holder: string, present: readonly string[], network = 'ts') => {
       const paths = [{ index: 0, present, holder, isRetiring: false }];
       const facts = {
@@ -108,7 +108,7 @@ describe('a gateway that lost its port', () => {
   });
 
   it('waits for that on each network, whatever others have or have not', () => {
-    const anchors = new Anchors();
+    const anchors = new AnchorHistory();
     const none = { paths: [], gateways: gateways(), cuts: noCuts, hub: connected, isFollowed: true, holdDownMs: 5000 };
     const path = { index: 0, present: ['a'], holder: 'a', isRetiring: false };
     for (const nowMs of [0, 2500]) {
@@ -159,7 +159,7 @@ describe('a gateway that lost its port', () => {
 
 describe('a gateway that anchors nothing any more', () => {
   it('counts as an anchor for five seconds, and the next step is due when it no longer does', () => {
-    const anchors = new Anchors();
+    const anchors = new AnchorHistory();
     anchors.step('ts', {
       paths: [{ index: 0, present: ['a', 'b'], holder: 'a', isRetiring: false }],
       gateways: gateways(),
@@ -185,7 +185,7 @@ describe('two gateways that are cut off from each other', () => {
   });
   /** Follows what the database has, as the present order. */
   class Cluster {
-    readonly anchors = new Anchors();
+    readonly anchors = new AnchorHistory();
     orders: readonly (readonly string[])[];
     constructor(...orders: readonly string[]) {
       this.orders = orders.map((order) => order.split(''));

@@ -3,7 +3,7 @@
  * taken for dead. In: facts of the databases and the hub. Out: what `plan/anchors.ts` makes of them.
  */
 import type { PathFacts, HubFacts, GatewayFacts } from '../model/anchors.ts';
-import { deadAfterMs, planAnchors, type AnchorGateway, type AnchorMemory } from './anchors.ts';
+import { deadAfterMs, settleAnchors, type AnchorGateway, type AnchorMemory } from './anchors.ts';
 import { cutOffBy } from './cuts.ts';
 import type { CutView } from './cut-history.ts';
 
@@ -20,7 +20,7 @@ export const joinMs = 5000;
 /** A gateway that anchors nothing any more stays one for so long: packets of those that have not followed yet arrive there. */
 export const lingerMs = 5000;
 
-export class Anchors {
+export class AnchorHistory {
   readonly #memories = new Map<string, ReadonlyMap<number, AnchorMemory>>();
   /** Chassis that lost a port for long → when that was found. */
   readonly #dead = new Map<string, number>();
@@ -50,7 +50,7 @@ export class Anchors {
     const before = this.#memories.get(network);
     this.#revive(facts.gateways, paths);
     const joined = this.#joined(network, facts, before);
-    const answer = planAnchors({
+    const answer = settleAnchors({
       paths: paths.map((path) => ({
         ...path,
         memory: before?.get(path.index),

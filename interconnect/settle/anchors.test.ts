@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assignAnchors, planAnchors, type AnchorMemory, type AnchorPath, type AnchorQuestion } from './anchors.ts';
+import { assignAnchors, settleAnchors, type AnchorMemory, type AnchorPath, type AnchorQuestion } from './anchors.ts';
 import type { Cut } from './cuts.ts';
 
 describe('which gateway anchors which path', () => {
@@ -62,7 +62,7 @@ class World {
       nowMs: this.nowMs,
       holdDownMs: 5000,
     };
-    const answer = planAnchors(question);
+    const answer = settleAnchors(question);
     this.memories = answer.memories;
     return answer;
   }

@@ -73,7 +73,7 @@ const bfdMs = 3000;
 /** Beyond the hold-down, until the next path of the network may move. */
 const settleMs = 1000;
 
-export function planAnchors(question: AnchorQuestion): AnchorAnswer {
+export function settleAnchors(question: AnchorQuestion): AnchorAnswer {
   const targets = assignAnchors(
     question.paths
       .filter(({ isRetiring }) => !isRetiring)

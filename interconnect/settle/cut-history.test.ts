@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { TunnelReport, CutReport } from '../model/tunnels.ts';
-import { checksUntilSilent, Cuts, unheldMs } from './cut-history.ts';
+import { checksUntilSilent, CutHistory, unheldMs } from './cut-history.ts';
 
 const tunnel = (chassis: string, state: TunnelReport['state']): TunnelReport => ({ chassis, state, sinceMs: 0 });
 
 class World {
-  readonly cuts = new Cuts();
+  readonly cuts = new CutHistory();
   holders: Readonly<Record<string, string>> = { 'ts/0': 'a', 'ts/1': 'b' };
   readonly checks: Record<string, number> = { a: 0, b: 0 };
   deaf: readonly string[] = [];

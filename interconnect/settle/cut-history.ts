@@ -10,7 +10,7 @@ import {
   nextHistory,
   pairKey,
   pairOf,
-  planCuts,
+  settleCuts,
   type Cut,
   type HolderHistory,
   type Pair,
@@ -39,7 +39,7 @@ export const unheldMs = 3000;
 
 export const noCuts: CutView = { cuts: [], lost: new Set() };
 
-export class Cuts {
+export class CutHistory {
   #pairs: ReadonlyMap<string, PairMemory> = new Map();
   #histories = new Map<string, HolderHistory>();
   /** Port → since when its anchor has not had it. */
@@ -66,7 +66,7 @@ export class Cuts {
   }): CutView {
     const { reports, ports, nowMs } = facts;
     const contested = this.#contested(ports, nowMs);
-    const { memories, wakeMs } = planCuts({ reports, contested, before: this.#pairs, nowMs });
+    const { memories, wakeMs } = settleCuts({ reports, contested, before: this.#pairs, nowMs });
     this.#pairs = memories;
     const cuts = [...memories.values()].map(({ pair, cutSinceMs }): Cut => ({ pair, sinceMs: cutSinceMs }));
     const cutOff = cutOffBy(cuts);

@@ -5,7 +5,7 @@ import {
   contestMs,
   cutRestMs,
   nextHistory,
-  planCuts,
+  settleCuts,
   type HolderHistory,
   type Pair,
   type PairMemory,
@@ -36,7 +36,7 @@ class World {
   }
   /** The pairs that are apart: certain ones, and those that are not with a question mark. */
   step(nowMs: number): readonly string[] {
-    const answer = planCuts({ reports: this.reports, contested: this.contested, before: this.memories, nowMs });
+    const answer = settleCuts({ reports: this.reports, contested: this.contested, before: this.memories, nowMs });
     this.memories = answer.memories;
     this.wakeMs = answer.wakeMs;
     return [...answer.memories.values()].map(

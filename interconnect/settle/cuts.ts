@@ -59,7 +59,7 @@ export const cutRestMs = 5000;
 /** How long a port that went back and forth stays where it is, where no daemon says anything. */
 export const contestMs = 60_000;
 
-export function planCuts(question: CutQuestion): CutAnswer {
+export function settleCuts(question: CutQuestion): CutAnswer {
   const { reports, contested, before, nowMs } = question;
   const known = new Map(reports.map((report) => [report.chassis, report]));
   const pairs = new Map([...before.values()].map(({ pair }) => [pairKey(pair), pair]));

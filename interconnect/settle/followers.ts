@@ -5,7 +5,7 @@
  */
 
 /** Unix milliseconds since which each stands still; absent: it does not. */
-export interface StandingStill {
+export interface Stalled {
   readonly northbound: number | undefined;
   readonly southbound: number | undefined;
   readonly northd: number | undefined;
@@ -14,7 +14,7 @@ export interface StandingStill {
 }
 
 /** Whether what is written gets to the nodes, as far as databases and northd go. */
-export function isTakenUp({ northbound, southbound, northd }: StandingStill): boolean {
+export function isTakenUp({ northbound, southbound, northd }: Stalled): boolean {
   return northbound === undefined && southbound === undefined && northd === undefined;
 }
 

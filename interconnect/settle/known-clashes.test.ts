@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { gateway, local, west } from '../model/testing.ts';
-import { Clashes } from './known-clashes.ts';
+import { KnownClashes } from './known-clashes.ts';
 import { HubView } from '../state/hub-view.ts';
 
 describe('gateways that are another’s too', () => {
   it('are looked for again when the hub says something or this cluster is another, and only then', () => {
     const hub = new HubView();
-    const clashes = new Clashes();
+    const clashes = new KnownClashes();
     const found = (view = local): readonly string[] => {
       clashes.update(view, hub);
       return clashes.list.map(({ chassis }) => chassis);

@@ -3,7 +3,7 @@ import { findClashes, type GatewayClash } from './clashes.ts';
 import type { HubView } from '../state/hub-view.ts';
 import type { LocalView } from '../model/local.ts';
 
-export class Clashes {
+export class KnownClashes {
   #list: readonly GatewayClash[] = [];
   #of: readonly [LocalView, number] | undefined;
 

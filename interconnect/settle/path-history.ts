@@ -1,5 +1,5 @@
 /** Remembers since when each path to each cluster has been well; `plan/paths.ts` says what that means. */
-import { noMemory, planPaths, type PathFacts, type PathMemory, type PathVerdict } from './paths.ts';
+import { noMemory, settlePaths, type PathFacts, type PathMemory, type PathVerdict } from './paths.ts';
 
 interface Known {
   /** By network. */
@@ -8,7 +8,7 @@ interface Known {
   readonly wakeMs: number;
 }
 
-export class PathStates {
+export class PathHistory {
   readonly #clusters = new Map<string, Known>();
 
   /** Paths of a network that carried traffic before this process began: they need no rest. */
@@ -32,7 +32,7 @@ export class PathStates {
     const verdicts: PathVerdict[] = [];
     let wake = Infinity;
     for (const [network, paths] of Map.groupBy(facts, (path) => path.network)) {
-      const answer = planPaths(paths, before?.get(network) ?? noMemory, time);
+      const answer = settlePaths(paths, before?.get(network) ?? noMemory, time);
       verdicts.push(...answer.verdicts);
       memories.set(network, answer.memory);
       wake = Math.min(wake, answer.wakeMs ?? Infinity);

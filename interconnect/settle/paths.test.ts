@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { isUnreachable, noMemory, planPaths, usablePaths, type PathFacts, type PathMemory } from './paths.ts';
+import { isUnreachable, noMemory, settlePaths, usablePaths, type PathFacts, type PathMemory } from './paths.ts';
 
 const time = { nowMs: 0, holdDownMs: 5000 };
 const path = (index: number, fields: Partial<PathFacts> = {}): PathFacts => ({
@@ -19,7 +19,7 @@ const down = { tunnelTo: () => 'down' };
 class Cluster {
   memory: PathMemory = noMemory;
   look(nowMs: number, facts: readonly PathFacts[]) {
-    const answer = planPaths(facts, this.memory, { nowMs, holdDownMs: 5000 });
+    const answer = settlePaths(facts, this.memory, { nowMs, holdDownMs: 5000 });
     this.memory = answer.memory;
     return {
       states: answer.verdicts.map(({ state, reason }) => (reason === '' ? state : `${state} ${reason}`)),
@@ -31,7 +31,7 @@ class Cluster {
 
 describe('a path', () => {
   const verdict = (fields: Partial<PathFacts>) => {
-    const [first] = planPaths([path(0, fields), path(1)], noMemory, time).verdicts;
+    const [first] = settlePaths([path(0, fields), path(1)], noMemory, time).verdicts;
     return `${first?.state} ${first?.reason}`;
   };
   it('is up when both anchors hold their ports and nothing says that the tunnel is down', () => {
@@ -48,7 +48,7 @@ describe('a path', () => {
     const facts = { tunnelTo: (chassis: string) => (chassis === 'b1' ? 'down' : 'up') };
     const stoodIn = { order: ['b1', 'b2'], holder: 'b1', isDraining: false };
     for (const remote of [stoodIn, { ...stoodIn, holder: 'b2' }]) {
-      const [first] = planPaths([path(0, { ...facts, remote }), path(1)], noMemory, time).verdicts;
+      const [first] = settlePaths([path(0, { ...facts, remote }), path(1)], noMemory, time).verdicts;
       assert.deepEqual(
         [first?.state, first?.reason, first?.localGateway, first?.remoteGateway, first?.bfd],
         ['Moving', 'FailedOver', 'a1', 'b2', 'up'],
@@ -120,10 +120,10 @@ describe('the routes use', () => {
 
   it('a backup of the other side where its anchors cannot be reached at all', () => {
     const partial = { tunnelTo: (chassis: string) => (chassis === 'b1' ? 'down' : 'up') };
-    const { verdicts } = planPaths([path(0, partial), path(1, down)], noMemory, time);
+    const { verdicts } = settlePaths([path(0, partial), path(1, down)], noMemory, time);
     assert.deepEqual([...usablePaths(verdicts, 'ts')], ['ts']);
     assert.equal(isUnreachable(verdicts), false);
-    assert.equal(isUnreachable(planPaths([path(0, down), path(1, down)], noMemory, time).verdicts), true);
+    assert.equal(isUnreachable(settlePaths([path(0, down), path(1, down)], noMemory, time).verdicts), true);
     assert.equal(isUnreachable([]), false);
   });
 
@@ -131,7 +131,7 @@ describe('the routes use', () => {
     const refused = new Map([['b1', { code: 'DuplicateEncap', message: 'm' }]]);
     const remote = { order: ['b2', 'b1'], holder: 'b2', isDraining: false };
     const used = (facts: readonly PathFacts[]) => {
-      const { verdicts } = planPaths(facts, noMemory, time);
+      const { verdicts } = settlePaths(facts, noMemory, time);
       return [[...usablePaths(verdicts, 'ts')], isUnreachable(verdicts)];
     };
     assert.deepEqual(used([path(0, { refused }), path(1, { refused, remote })]), [['ts1'], false]);
@@ -164,7 +164,7 @@ describe('the routes use', () => {
       upSinceMs: -Infinity,
       lostMs: undefined,
     };
-    const { verdicts, wakeMs } = planPaths([path(0), path(1)], memory, time);
+    const { verdicts, wakeMs } = settlePaths([path(0), path(1)], memory, time);
     assert.deepEqual([[...usablePaths(verdicts, 'ts')], wakeMs], [['ts', 'ts1'], undefined]);
   });
 });

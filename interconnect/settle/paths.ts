@@ -71,7 +71,7 @@ const togetherMs = 2000;
 export const noMemory: PathMemory = { wellSinceMs: new Map(), upSinceMs: undefined, lostMs: undefined };
 
 /** All paths of one network to one cluster. */
-export function planPaths(
+export function settlePaths(
   facts: readonly PathFacts[],
   before: PathMemory,
   { nowMs, holdDownMs }: { readonly nowMs: number; readonly holdDownMs: number },

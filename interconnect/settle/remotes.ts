@@ -17,7 +17,6 @@ export interface RemoteState {
   /** Every path to it is down. */
   readonly isUnreachable: boolean;
   readonly uses: readonly RouteUse[];
-  readonly fdbOwners: ReadonlySet<string>;
 }
 
 export interface Totals {

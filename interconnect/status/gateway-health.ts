@@ -35,7 +35,7 @@ type Facts = Pick<
 >;
 
 /** Ailments with which a gateway takes up nothing new. */
-export const standingStill: readonly string[] = [
+export const stalledCodes: readonly string[] = [
   'VswitchdDown',
   'GatewayDown',
   'OvsdbServerDown',

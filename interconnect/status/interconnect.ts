@@ -6,7 +6,7 @@ import type { SilentDatabase } from '../model/messages.ts';
 import type { GatewayNode } from '../model/local.ts';
 import { countRefused } from '../model/refused.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
-import { ailmentOf, daemonSilent, isReached, standingStill, type Ailment } from './gateway-health.ts';
+import { ailmentOf, daemonSilent, isReached, stalledCodes, type Ailment } from './gateway-health.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
 import { isSilence } from './stuck.ts';
 
@@ -94,7 +94,7 @@ function figuresBefore(before: InterconnectStatus): Figures {
 /** By condition: reasons with which traffic goes on. One gateway less is what there are several for. */
 const lesser: Readonly<Record<string, readonly string[]>> = {
   GatewaysReady: ['ChassisMissing', 'GatewaysCutOff', 'Lost', 'AllDrained', 'WaitingForHub'],
-  RoutesConverged: standingStill,
+  RoutesConverged: stalledCodes,
 };
 
 function isLesser({ type, reason = '' }: Verdict, situation: Situation): boolean {
@@ -203,7 +203,7 @@ function convergedVerdict(situation: Situation): Verdict {
   if (problem !== undefined) return bad(type, problem);
   // One that was lost has nothing left to forward for, and so nothing to take up.
   const ill = ailments(situation, ({ chassis }) => !situation.isDead(chassis));
-  const standing = ill.find(({ code }) => standingStill.includes(code));
+  const standing = ill.find(({ code }) => stalledCodes.includes(code));
   if (standing !== undefined) return bad(type, { code: standing.code, message: standing.message });
   if (networks.size === 0) {
     const message = 'the hub has not given this cluster a port on a transit switch yet';

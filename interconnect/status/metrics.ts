@@ -1,10 +1,22 @@
 /** The agent's figures, read from its state when somebody asks: nothing is counted twice, nothing costs a round. */
 import { Gauge, Histogram, type Registry } from 'prom-client';
-import type { AgentView } from '../agent.ts';
-import type { RemoteState } from '../settle/remotes.ts';
+import type { LinkState } from '../model/link-state.ts';
+import type { Rejection } from '../model/messages.ts';
+import { countRefused } from '../model/refused.ts';
+import type { RemoteState, RemoteView } from '../settle/remotes.ts';
+import type { Tunnels } from '../state/tunnels.ts';
 
 const prefix = 'isthmus_interconnect';
 const seconds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
+
+/** What figures are read from. */
+export interface AgentView {
+  readonly link: LinkState;
+  readonly remotes: RemoteView;
+  readonly tunnels: Tunnels;
+  /** What the hub refused. */
+  readonly rejections: readonly Rejection[];
+}
 
 export interface AgentMetrics {
   /** From now on figures are of what this returns. */
@@ -39,8 +51,8 @@ export function agentMetrics(registry: Registry, now: () => number): AgentMetric
   );
   gauge('remote_clusters', 'Other clusters that the hub knows', [], ({ remotes }, set) => set({}, remotes.size));
   gauge('routes', 'Prefixes that other clusters offer', ['state', 'reason'], fillRoutes);
-  gauge('conflicts', 'Names, addresses and prefixes that more than one wants', [], ({ conflicts }, set) =>
-    set({}, conflicts),
+  gauge('conflicts', 'Names, addresses and prefixes that more than one wants', [], (view, set) =>
+    set({}, conflictsOf(view)),
   );
   gauge('path_up', '1 while the path carries traffic', path, (view, set) =>
     eachPath(view, (labels, { state }) => set(labels, state === 'Up' ? 1 : 0)),
@@ -98,6 +110,10 @@ function reactions(registry: Registry): AgentMetrics['reaction'] {
     hub: make('route_convergence_seconds', 'From the word of the hub to the northbound database'),
   };
   return (kind, duration) => histograms[kind].observe(duration);
+}
+
+function conflictsOf({ remotes, rejections }: AgentView): number {
+  return countRefused(rejections) + remotes.conflicts.values().reduce((sum, list) => sum + list.length, 0);
 }
 
 function fillRoutes({ remotes }: AgentView, set: Set): void {

@@ -1,14 +1,22 @@
-/** Decides after each round who is to be told what: of the many objects only those of which something may be different. */
-import type { LocalMember } from '../apply/member.ts';
-import type { LinkState } from '../model/link-state.ts';
+/**
+ * Publishes statuses after each round. In: everything that is known and settled. Out: the statuses of those objects of which
+ * something may be different, of the many that there are. While the databases are written only the Interconnect is published,
+ * because the API server would take the cores that the next rows need.
+ */
 import { hubSwitch } from '../../lib/api/names.ts';
+import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
-import type { StandingStill } from '../settle/followers.ts';
-import type { HubView } from '../state/hub-view.ts';
+import type { Membership } from '../apply/membership.ts';
+import type { OvnProbe } from '../apply/ovn-probe.ts';
 import type { Progress } from '../apply/progress.ts';
 import type { Interconnect } from '../model/objects.ts';
+import type { Cluster } from '../settle/cluster.ts';
+import type { RemoteClusters } from '../settle/remote-clusters.ts';
+import type { Clusters } from '../state/clusters.ts';
+import type { ClusterReader } from '../watch/cluster-reader.ts';
+import type { Heartbeats } from '../watch/heartbeats.ts';
 import type { Sources } from '../watch/sources.ts';
 import { ailmentOf } from './gateway-health.ts';
 import { wantedMtuOf } from './mtu.ts';
@@ -17,41 +25,48 @@ import { Reporter } from './report.ts';
 import { RoutePolicyReporter } from './route-policies.ts';
 import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
-import type { Problem } from '../../lib/desired/problem.ts';
+import { Transitions } from './transitions.ts';
 
-export interface TellingOptions {
+/** Where the facts of a situation are. */
+export interface PublisherFacts {
+  readonly reader: Pick<ClusterReader, 'own' | 'policies'>;
+  readonly clusters: Clusters;
+  readonly cluster: Cluster;
+  readonly remotes: RemoteClusters;
+  readonly membership: Pick<Membership, 'state'>;
+  readonly progress: Progress;
+  readonly probe: Pick<OvnProbe, 'stalled'>;
+  readonly heartbeats: Pick<Heartbeats, 'silent'>;
+}
+
+export interface PublisherOptions {
   readonly client: KubeClient;
   readonly writer: ObjectWriter;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly sources: Sources;
+  readonly facts: PublisherFacts;
+  readonly log: { info(fields: object, message: string): void };
+  /** Unix milliseconds. */
   readonly now: () => number;
-  /** Something that was held back is due. */
+  /** A status that was held back is due. */
   readonly onDue: () => void;
 }
 
-export interface Told {
-  readonly hub: HubView;
-  readonly member: LocalMember;
-  readonly link: LinkState;
-  readonly progress: Progress;
-  /** What of this cluster's OVN stands still. */
-  readonly still: StandingStill;
-  /** Nodes of gateways whose daemon is silent → when it last looked. */
-  readonly silent: ReadonlyMap<string, string>;
-  readonly nowMs: number;
-}
-
 const heldBackMs = 2000;
+/** While databases are written the Interconnect is published so often at most. */
+const busyMs = 300;
 
-export class Telling {
-  readonly #options: TellingOptions;
+export class Publisher {
+  readonly #options: PublisherOptions;
   readonly #reporter: Reporter;
   readonly #policies: RoutePolicyReporter;
+  readonly #transitions = new Transitions();
   #clusters: Set<string> | 'all' = 'all';
   #later: NodeJS.Timeout | undefined;
   #wasMember = true;
+  #publishedMs = 0;
 
-  constructor(options: TellingOptions) {
+  constructor(options: PublisherOptions) {
     this.#options = options;
     this.#reporter = new Reporter(options);
     this.#policies = new RoutePolicyReporter(options);
@@ -66,26 +81,37 @@ export class Telling {
     if (this.#clusters !== 'all') for (const name of names) this.#clusters.add(name);
   }
 
-  /** While it `isBusy` with what matters more, of the Interconnect alone. */
-  tell(object: Interconnect | undefined, isBusy: boolean, told: Told): void {
-    const { hub, link, progress } = told;
-    const situation = situationOf(object, told);
+  /** These clusters have another state now. */
+  settled(names: ReadonlySet<string>): void {
+    const { facts, log } = this.#options;
+    this.clustersChanged(names);
+    for (const transition of this.#transitions.take(names, facts.remotes.remotes)) log.info({ ...transition }, 'path');
+  }
+
+  publish(object: Interconnect | undefined): void {
+    const { facts, now } = this.#options;
+    const { clusters, cluster, membership, progress } = facts;
+    const nowMs = now();
+    const isBusy = progress.isWriting;
+    if (isBusy && nowMs - this.#publishedMs < busyMs) return;
+    this.#publishedMs = nowMs;
+    const situation = situationOf(object, facts, nowMs);
     const { local } = situation;
     const isSpecWrong = object !== undefined && 'code' in object.spec;
-    // Just started: what is written may be better than what is known.
+    // After a start the status that is written may be better than what is known.
     const { isFresh } = progress;
     const isMember = local !== undefined && !isFresh;
-    if (object !== undefined && (isMember || link.problem !== undefined || isSpecWrong))
+    if (object !== undefined && (isMember || membership.state.problem !== undefined || isSpecWrong))
       this.#reporter.interconnect(object, situation);
     if (isBusy) return;
     // A membership that has not heard of the hub since the start knows nothing that could replace what is written.
-    if (local !== undefined && (isFresh || !hub.isComplete)) return this.#prepare(situation, told);
+    if (local !== undefined && (isFresh || !clusters.hub.isComplete)) return this.#prepare(situation);
     if (this.#clusters === 'all' || this.#clusters.size > 0) this.#reporter.peers(situation);
     this.#remoteClusters(situation);
     this.#reporter.transitSwitches(situation);
-    this.#reporter.gateways(situation, told.member.anchors);
-    this.#finalize(situation, progress);
-    this.#routePolicies(told);
+    this.#reporter.gateways(situation, cluster.anchors);
+    this.#finalize(situation);
+    this.#routePolicies();
   }
 
   close(): void {
@@ -94,9 +120,10 @@ export class Telling {
   }
 
   /** Gateways have to be there before anything can be reported of them. */
-  #prepare(situation: Situation, { member, hub }: Told): void {
-    if (hub.isComplete) this.#reporter.peers(situation);
-    if (this.#options.sources.gateways.size === 0) this.#reporter.gateways(situation, member.anchors);
+  #prepare(situation: Situation): void {
+    const { facts, sources } = this.#options;
+    if (facts.clusters.hub.isComplete) this.#reporter.peers(situation);
+    if (sources.gateways.size === 0) this.#reporter.gateways(situation, facts.cluster.anchors);
   }
 
   #remoteClusters(situation: Situation): void {
@@ -113,60 +140,64 @@ export class Telling {
   }
 
   /** Deleting a transit switch takes this cluster out of it: the object stays until that is done. */
-  #finalize({ local }: Situation, { settledLocal }: Progress): void {
-    for (const [name, object] of this.#options.sources.transitSwitches.entries()) {
+  #finalize({ local }: Situation): void {
+    const { facts, sources } = this.#options;
+    for (const [name, object] of sources.transitSwitches.entries()) {
       if (name === hubSwitch) continue;
       if (local === undefined) this.#reporter.finalizer(name, object, false);
       else if (!object.isDeleting) this.#reporter.finalizer(name, object, true);
-      else if (settledLocal === local && !local.wishes.some((wish) => wish.name === name))
+      else if (facts.progress.settledLocal === local && !local.wishes.some((wish) => wish.name === name))
         this.#reporter.finalizer(name, object, false);
     }
   }
 
-  #routePolicies({ member }: Told): void {
-    const policies = new Map(this.#options.sources.routePolicies.entries());
+  #routePolicies(): void {
+    const { facts, sources } = this.#options;
+    const policies = new Map(sources.routePolicies.entries());
     if (policies.size === 0) return;
-    this.#policies.report(policies, member.policies, policyFigures(member.network.remotes, member.exportDecisions));
+    const figures = policyFigures(facts.remotes.remotes, facts.cluster.exportDecisions);
+    this.#policies.report(policies, facts.reader.policies, figures);
   }
 }
 
-function situationOf(object: Interconnect | undefined, told: Told): Situation {
-  const { hub, member, link, progress, nowMs } = told;
+function situationOf(object: Interconnect | undefined, facts: PublisherFacts, nowMs: number): Situation {
+  const { clusters, cluster, remotes, progress, probe } = facts;
+  const { hub, tunnels } = clusters;
   const spec = object?.spec;
   const isWrong = spec !== undefined && 'code' in spec;
-  const facts = {
-    link,
-    local: member.local,
+  const health = {
+    link: facts.membership.state,
+    local: facts.reader.own?.local,
     members: hub.members,
     unreachedBy: hub.unreachedBy,
-    silent: told.silent,
-    behind: told.still.controllers,
-    gatewayOf: (chassis: string) => member.tunnels.gateway(chassis),
-    isDead: (chassis: string) => member.isDead(chassis),
+    silent: facts.heartbeats.silent,
+    behind: probe.stalled.controllers,
+    gatewayOf: (chassis: string) => tunnels.gateway(chassis),
+    isDead: (chassis: string) => cluster.isDead(chassis),
   };
   const ailmentAt = (node: string): Problem | undefined => {
-    const chassis = facts.local?.gatewayNodes.find((gateway) => gateway.node === node)?.chassis;
-    const ailment = chassis === undefined ? undefined : ailmentOf(chassis, facts);
+    const chassis = health.local?.gatewayNodes.find((gateway) => gateway.node === node)?.chassis;
+    const ailment = chassis === undefined ? undefined : ailmentOf(chassis, health);
     // That its daemon is silent is no reason why ovn-controller does not follow.
     return ailment?.isKnown === true ? ailment : undefined;
   };
   return {
-    ...facts,
+    ...health,
     isHubKnown: hub.isComplete,
     expected: hub.expected,
     switches: hub.switches,
     rejections: hub.rejections,
     silentDatabases: hub.silentDatabases,
-    stuck: stuckProblems(told.still, ailmentAt),
-    clashes: member.clashes,
-    networks: member.networks,
-    networkProblems: member.problems,
-    blocked: member.blocked,
-    takeovers: member.takeovers,
-    remotes: member.network.remotes,
-    cuts: member.cuts,
+    stuck: stuckProblems(probe.stalled, ailmentAt),
+    clashes: cluster.clashes,
+    networks: cluster.networks,
+    networkProblems: cluster.problems,
+    blocked: cluster.blocked,
+    takeovers: cluster.takeovers,
+    remotes: remotes.remotes,
+    cuts: cluster.cuts,
     wantedMtu: wantedMtuOf(spec === undefined || isWrong ? 0 : spec.mtu),
-    prefixesOffered: member.prefixesOffered,
+    prefixesOffered: cluster.prefixesOffered,
     isConverged: progress.isConverged,
     isWaitingForHub: progress.isWaitingForHub,
     problems: [...(isWrong ? [spec] : []), ...progress.problems],

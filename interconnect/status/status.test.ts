@@ -8,7 +8,7 @@ import { isSameJson, withoutMeasures } from './compare.ts';
 import { renderGateway, peersOf } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';
-import type { StandingStill } from '../settle/followers.ts';
+import type { Stalled } from '../settle/followers.ts';
 import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
 import { renderTransitSwitch } from './transit-switch.ts';
@@ -81,7 +81,7 @@ describe('the Interconnect', () => {
     assert.equal(conditions({ isConverged: false })['RoutesConverged'], 'False InProgress');
   });
   it('names what of its OVN stands still; a gateway whose ovn-controller does is one less', () => {
-    const stuckOf = (still: Partial<StandingStill>) => ({
+    const stuckOf = (still: Partial<Stalled>) => ({
       stuck: stuckProblems({
         northbound: undefined,
         southbound: undefined,
@@ -90,7 +90,7 @@ describe('the Interconnect', () => {
         ...still,
       }),
     });
-    const found = (still: Partial<StandingStill>) => {
+    const found = (still: Partial<Stalled>) => {
       const all = conditions(stuckOf(still));
       return [all['RoutesConverged'], all['Ready']];
     };

@@ -1,6 +1,6 @@
 /** What of this cluster's OVN stands still, as problems: the first is the cause of those that follow. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { StandingStill } from '../settle/followers.ts';
+import type { Stalled } from '../settle/followers.ts';
 
 /** The others follow: traffic has other gateways, and this one forwards as it did. */
 export const controllerStuck = 'OvnControllerStuck';
@@ -14,7 +14,7 @@ export function isSilence(code: string): boolean {
 
 /** `ailmentOf` says why the ovn-controller of a gateway's node cannot follow, where more than that is known. */
 export function stuckProblems(
-  { northbound, southbound, northd, controllers }: StandingStill,
+  { northbound, southbound, northd, controllers }: Stalled,
   ailmentOf: (node: string) => Problem | undefined = () => undefined,
 ): readonly Problem[] {
   const problems: Problem[] = [];

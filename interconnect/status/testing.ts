@@ -1,6 +1,6 @@
 /** Situations for tests of the statuses: all is well but for what a test says. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import { noMemory, planPaths } from '../settle/paths.ts';
+import { noMemory, settlePaths } from '../settle/paths.ts';
 import { noPolicies } from '../../lib/route-policy/compile.ts';
 import { granted, local, network, route, west } from '../model/testing.ts';
 import { Remotes, type RemoteState } from '../settle/remotes.ts';
@@ -24,7 +24,7 @@ export function verdicts(downs: readonly string[] = [], refused: ReadonlyMap<str
     refused,
     tunnelTo: () => (downs.includes(path.switch) ? 'down' : 'up'),
   }));
-  return planPaths(facts, noMemory, { nowMs: 0, holdDownMs: 0 }).verdicts;
+  return settlePaths(facts, noMemory, { nowMs: 0, holdDownMs: 0 }).verdicts;
 }
 
 export function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
@@ -39,7 +39,6 @@ export function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
     verdicts: verdicts(),
     isUnreachable: false,
     uses: [use],
-    fdbOwners: new Set(),
     ...fields,
   };
 }

@@ -5,7 +5,7 @@
 import type { FoundDatapath, Network, NetworkDefinition, NetworkPath } from '../model/record.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
 import { firstGlobalKey } from '../settle/allocation.ts';
-import { planPaths, type PathKeys } from '../settle/paths.ts';
+import { settlePaths, type PathKeys } from '../settle/paths.ts';
 import { planDatapath, planSwitch } from '../plan/rows.ts';
 import { pathOwner } from '../model/owners.ts';
 
@@ -50,7 +50,7 @@ export class Networks {
   /** Makes or changes a network. `present`: paths that it is known to have had. */
   put(definition: NetworkDefinition, present: readonly NetworkPath[] = []): void {
     const known = this.#networks.get(definition.name)?.switches ?? present;
-    this.#set({ ...definition, switches: planPaths(definition, known, this.#keys(definition.name)) });
+    this.#set({ ...definition, switches: settlePaths(definition, known, this.#keys(definition.name)) });
   }
 
   /** A path that was to go is gone. */

@@ -16,7 +16,7 @@ export interface PathKeys {
  * The paths of a network: those it is to have and those that are there and go. Keys are kept; new ones follow from the
  * name of the switch alone where they are free, so that a hub that lost everything finds the same.
  */
-export function planPaths(
+export function settlePaths(
   definition: NetworkDefinition,
   present: readonly NetworkPath[],
   keys: PathKeys,

@@ -1,0 +1,129 @@
+/**
+ * What each change asks for. In: events of the watches, the databases and the hub. Out: what is stale in `watch/`, `state/` and
+ * `status/`, and a round. Of gateways that only say that they live nothing is asked, because each does so every few seconds.
+ */
+import type { Change, OvsdbClient } from 'ovsdb-client';
+import type { HubUpdate } from '../model/messages.ts';
+import type { GatewayObject } from '../model/objects.ts';
+import type { Cluster } from '../settle/cluster.ts';
+import type { Clusters } from '../state/clusters.ts';
+import type { ClusterReader } from '../watch/cluster-reader.ts';
+import type { Heartbeats } from '../watch/heartbeats.ts';
+import { concernOf, type Sources } from '../watch/sources.ts';
+import type { OvnProbe } from './ovn-probe.ts';
+import type { Progress } from './progress.ts';
+import type { Rounds } from './rounds.ts';
+
+export interface ChangesOptions {
+  readonly sources: Sources;
+  /** Clients of both databases. */
+  readonly databases: readonly OvsdbClient[];
+  readonly reader: Pick<ClusterReader, 'localChanged' | 'edgesChanged'>;
+  readonly clusters: Clusters;
+  readonly cluster: Pick<Cluster, 'cuts'>;
+  readonly heartbeats: Heartbeats;
+  readonly probe: Pick<OvnProbe, 'doubt'>;
+  readonly progress: Pick<Progress, 'begin'>;
+  readonly rounds: Rounds;
+  readonly now: () => number;
+  /** The watch has brought a version of an object. */
+  readonly onSeen: (kind: string, name: string) => void;
+  /** The status of these clusters may be another now. */
+  readonly onStale: (clusters: Iterable<string>) => void;
+}
+
+export class Changes {
+  readonly #options: ChangesOptions;
+  readonly #unsubscribe: (() => void)[] = [];
+
+  constructor(options: ChangesOptions) {
+    this.#options = options;
+  }
+
+  /** To be called once everything is in sync. */
+  follow(): void {
+    const { sources, databases, reader, rounds, clusters, heartbeats, onSeen } = this.#options;
+    const { gateways, remoteClusters, transitSwitches, bgpNodeStates, ...plain } = sources;
+    const local = (): void => {
+      reader.localChanged();
+      rounds.request();
+    };
+    for (const reflector of Object.values(plain)) this.#unsubscribe.push(reflector.subscribe(local));
+    this.#unsubscribe.push(
+      plain.interconnects.subscribe(({ key }) => onSeen('Interconnect', key)),
+      gateways.subscribe(({ key, before, after }) => this.#gatewayChanged(key, before, after)),
+      remoteClusters.subscribe(({ key }) => {
+        onSeen('RemoteCluster', key);
+        rounds.request();
+      }),
+      bgpNodeStates.subscribe(() => {
+        reader.edgesChanged();
+        rounds.request();
+      }),
+      transitSwitches.subscribe(({ key }) => {
+        onSeen('TransitSwitch', key);
+        local();
+      }),
+    );
+    for (const [node, object] of gateways.entries()) {
+      clusters.setGateway(node, undefined, object);
+      heartbeats.seen(node, object.checkedAt);
+    }
+    for (const client of databases)
+      this.#unsubscribe.push(client.subscribe((changes) => this.#databaseChanged(changes)));
+  }
+
+  close(): void {
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  hubSaid(update: HubUpdate): void {
+    const { clusters, heartbeats, progress, rounds, now, onStale } = this.#options;
+    const { members, isReachTurned } = clusters.hear(update, now());
+    // What others say counts where no daemon of this cluster can tell.
+    if (isReachTurned && heartbeats.silent.size > 0) onStale(clusters.hub.members.keys());
+    onStale(members);
+    progress.begin('hub');
+    rounds.request();
+  }
+
+  /** Another set of daemons is silent. */
+  silenceTurned(): void {
+    const { probe, clusters, rounds, onStale } = this.#options;
+    // Whether it is the daemon alone shows when its ovn-controller is asked.
+    probe.doubt();
+    onStale(clusters.hub.members.keys());
+    rounds.request();
+  }
+
+  #gatewayChanged(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): void {
+    const { reader, clusters, cluster, heartbeats, progress, rounds, onSeen, onStale } = this.#options;
+    onSeen('InterconnectGateway', node);
+    heartbeats.seen(node, after?.checkedAt);
+    // Only gateways that are cut off from each other are judged by how often they look.
+    if (isHeartbeat(before, after) && cluster.cuts.length === 0) return;
+    if (before?.status.silentPrograms?.join() !== after?.status.silentPrograms?.join())
+      onStale(clusters.hub.members.keys());
+    const turned = clusters.setGateway(node, before, after);
+    onStale(clusters.tunnels.measured(before, after));
+    if (before?.isDrained !== after?.isDrained || before === undefined || after === undefined) reader.localChanged();
+    if (turned.size === 0) return rounds.request();
+    progress.begin('tunnel');
+    rounds.requestNow();
+  }
+
+  #databaseChanged(changes: readonly Change[]): void {
+    const { reader, rounds } = this.#options;
+    const concerns = new Set(changes.map(concernOf));
+    if (concerns.has('local')) reader.localChanged();
+    if (concerns.has('local') || concerns.has('holders')) rounds.request();
+  }
+}
+
+/** Nothing is different but the time of the check. */
+function isHeartbeat(before: GatewayObject | undefined, after: GatewayObject | undefined): boolean {
+  if (before === undefined || after === undefined) return false;
+  const rest = ({ status, uid, isDrained, isDeleting }: GatewayObject): string =>
+    JSON.stringify([uid, isDrained, isDeleting, { ...status, checkedAt: undefined }]);
+  return before.checkedAt !== after.checkedAt && rest(before) === rest(after);
+}

@@ -1,0 +1,145 @@
+/**
+ * This cluster as its objects and databases show it. In: reflectors, caches, and what became stale. Out: values that stay the
+ * same objects until something they come from changes, so that what was settled from them holds. Called by the round.
+ */
+import type { OvsdbClient } from 'ovsdb-client';
+import type { InterconnectSpec } from '../../lib/api/kinds/interconnect.ts';
+import { compilePolicies, noPolicies, type PolicySet } from '../../lib/route-policy/compile.ts';
+import { isForClusters } from '../../lib/route-policy/policy.ts';
+import type { DatabaseFacts } from '../model/database-facts.ts';
+import { noEdges, type Edges } from '../model/edges.ts';
+import type { LocalView } from '../model/local.ts';
+import type { Gateway } from '../model/messages.ts';
+import {
+  isGrouped,
+  readChassis,
+  readLinks,
+  readNextHops,
+  readRemoteGateways,
+  readRoutedPrefixes,
+  readRouterId,
+  readRouterOf,
+  readWitnesses,
+} from './databases.ts';
+import { buildEdges } from './edges.ts';
+import { buildLocal } from './local.ts';
+import { ownHandle, presentAnchors, readHeld, readPathFacts, type Granted } from './ports.ts';
+import type { Sources } from './sources.ts';
+
+export interface ClusterReaderOptions {
+  readonly northbound: OvsdbClient;
+  readonly southbound: OvsdbClient;
+  readonly sources: Sources;
+}
+
+/** What the objects of this cluster say. */
+export interface OwnCluster {
+  readonly spec: InterconnectSpec;
+  readonly local: LocalView;
+  readonly policies: PolicySet;
+  readonly edges: Edges;
+}
+
+export class ClusterReader {
+  readonly #options: ClusterReaderOptions;
+  #own: OwnCluster | undefined;
+  #isLocalStale = true;
+  /** The name in the ports of this cluster, as last seen. */
+  #handle: string | undefined;
+  #edges: Edges = noEdges;
+  #areEdgesStale = true;
+  #policies: PolicySet = noPolicies;
+  #carried: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  #routed: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  #gateways: ReadonlyMap<string, readonly Gateway[]> | undefined;
+
+  constructor(options: ClusterReaderOptions) {
+    this.#options = options;
+  }
+
+  /** As last read; undefined before, and while this cluster is no member. */
+  get own(): OwnCluster | undefined {
+    return this.#own;
+  }
+  get policies(): PolicySet {
+    return this.#policies;
+  }
+
+  /** Nodes, subnets, chassis, transit switches or drains changed. */
+  localChanged(): void {
+    this.#isLocalStale = true;
+    this.#areEdgesStale = true;
+  }
+
+  /** The routes that speakers learned changed. */
+  edgesChanged(): void {
+    this.#areEdgesStale = true;
+  }
+
+  /** `cluster`: what the hub calls this cluster. */
+  read(spec: InterconnectSpec, cluster: string, hub: Granted): OwnCluster {
+    const local = this.#readLocal(spec, cluster, hub);
+    const policies = [...this.#options.sources.routePolicies.entries()].map(([, policy]) => policy);
+    this.#policies = compilePolicies(policies.filter(isForClusters), this.#policies);
+    this.#readEdges();
+    this.#own = { spec, local, policies: this.#policies, edges: this.#edges };
+    return this.#own;
+  }
+
+  databases(local: LocalView, hub: Granted): DatabaseFacts {
+    const [northbound, southbound] = [this.#options.northbound.cache, this.#options.southbound.cache];
+    const { handle } = local;
+    return {
+      pathsOf: (network) => readPathFacts({ northbound, southbound }, handle, network, hub),
+      portsHeldOn: (network) => readHeld(northbound, handle, network, hub),
+      firstChassis: () => presentAnchors(northbound, local),
+      witnessesOf: (logicalSwitch) => readWitnesses(southbound, handle, logicalSwitch),
+      isGrouped: (chassis) => isGrouped(southbound, chassis),
+      carriedAtStart: () => (this.#carried ??= readNextHops(northbound)),
+      routedAtStart: () => (this.#routed ??= readRoutedPrefixes(northbound)),
+      gatewaysAtStart: () => (this.#gateways ??= readRemoteGateways(southbound)),
+    };
+  }
+
+  /** This cluster is no member any more. */
+  reset(): void {
+    this.#own = undefined;
+    this.#handle = undefined;
+    this.#isLocalStale = true;
+  }
+
+  #readLocal(spec: InterconnectSpec, cluster: string, hub: Granted): LocalView {
+    const { northbound, southbound, sources } = this.#options;
+    const before = this.#own;
+    if (hub.isComplete || this.#handle === undefined) this.#handle = ownHandle(northbound.cache, hub);
+    const names = { cluster, handle: this.#handle ?? cluster };
+    const isNamed = before?.local.cluster === names.cluster && before.local.handle === names.handle;
+    if (before !== undefined && !this.#isLocalStale && isNamed && before.spec === spec) return before.local;
+    this.#isLocalStale = false;
+    return buildLocal(
+      {
+        spec,
+        names,
+        routerIdOf: (vpc) => readRouterId(northbound.cache, vpc),
+        joinedRouter: (network) => readRouterOf(northbound.cache, names.handle, network),
+        linksOf: (vpc) => readLinks(northbound.cache, vpc),
+        subnets: sources.subnets.entries(),
+        nodes: sources.nodes.entries(),
+        chassis: readChassis(southbound.cache),
+        transitSwitches: sources.transitSwitches.entries(),
+        isDrained: (node) => sources.gateways.get(node)?.isDrained === true,
+      },
+      before?.local,
+    );
+  }
+
+  #readEdges(): void {
+    if (!this.#areEdgesStale) return;
+    this.#areEdgesStale = false;
+    const { nodes, bgpNodeStates } = this.#options.sources;
+    // Where no node looks ready, the cause may be that nothing is heard of any of them.
+    const isAnyReady = [...nodes.entries()].some(([, { isReady }]) => isReady);
+    const isReady = (node: string): boolean => !isAnyReady || nodes.get(node)?.isReady === true;
+    this.#edges = buildEdges({ states: bgpNodeStates.entries(), isReady }, this.#edges);
+  }
+}
