@@ -1,31 +1,45 @@
 /**
  * The life of a membership: join once, keep a session, be renamed, renew the certificate, leave.
  *
- * In: which hub and cluster (`want`), what to tell it (`tell`). Out: the hub's updates and how it stands. Called by
- * the agent. The key is stored before a request for it leaves the cluster, so that a crash at any step can be resumed
- * with the same token. Lost sessions are resumed with growing pauses. Until the hub has given this cluster another name,
- * it goes on by the one it has.
+ * In: which hub and cluster (`want`), what to tell the hub (`tell`). Out: the hub's updates and how the link stands. Called by
+ * the round. The key is stored before a request for it leaves the cluster, so that a crash at any step can be resumed with the
+ * same token. Lost sessions are resumed with growing pauses. Until the hub has given this cluster another name, it goes on by
+ * the one it has.
  */
-import type { LinkState } from '../model/link-state.ts';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readToken } from '../../lib/api/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
+import { commonNameOf, validityOf } from '../../lib/pki/certificate.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
-import { commonNameOf, createRequest, validityOf } from '../../lib/pki/certificate.ts';
-import { openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
-import type { HubUpdate, MemberState } from '../model/messages.ts';
+import { openHubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import { HubRefused, HubUnreachable } from '../link/protocol.ts';
-import { readToken } from '../../lib/api/join-token.ts';
+import { noLink, type LinkState, type MembershipGoal } from '../model/link-state.ts';
+import type { HubUpdate, MemberState } from '../model/messages.ts';
+import {
+  connected,
+  disconnected,
+  endsMembership,
+  isRefusal,
+  isSameGoal,
+  named,
+  notRenamed,
+  renewed,
+} from '../settle/link-state.ts';
+import { Link } from '../state/link.ts';
+import { holdSession } from './hub-session.ts';
 import type { IdentityStore, StoredIdentity } from './identity.ts';
-import { redeemToken, type Wish } from './joining.ts';
+import { redeemToken } from './joining.ts';
+import { leaveHub } from './leaving.ts';
+import { renewCertificate } from './renewal.ts';
 
 const unreachable = { baseMs: 400, maxMs: 5000 };
 /** A refusal lasts until a person acts; looking again now and then finds the new token or the renamed cluster. */
 const usualRefusedMs = 5000;
 const renewCheckMs = 60 * 60 * 1000;
-/** A connection takes no longer where the hub and the way to it are well. */
-const connectMs = 4000;
+/** Where the hub and the way to it are well, a connection takes no longer. */
+const usualConnectMs = 4000;
 
 export interface MembershipOptions {
   readonly store: IdentityStore;
@@ -45,59 +59,46 @@ const keyLost: Problem = {
   message: 'the Secret of its identity is gone, and with it the key that the hub knows it by; put it back',
 };
 
-function isSameWish(a: Wish | undefined, b: Wish | undefined): boolean {
-  return a?.cluster === b?.cluster && a?.hub === b?.hub && a?.tokenRef === b?.tokenRef;
-}
-
-const off: LinkState = { isJoined: false, isConnected: false, problem: undefined, notAfterMs: undefined };
-
 export class Membership {
   readonly #options: MembershipOptions;
   readonly #refusedMs: number;
-  #wish: Wish | undefined;
+  readonly #link: Link;
+  #goal: MembershipGoal | undefined;
   #run: AbortController | undefined;
   /** Aborts when another name is wanted. */
   #naming = new AbortController();
   #running: Promise<void> = Promise.resolve();
   #session: HubSession | undefined;
-  #state: LinkState = off;
-  #told: Omit<MemberState, 'revision'> | undefined;
-  #revision = 0;
-  /** A certificate that the hub no longer takes: a new token may replace it. */
-  #rejected: string | undefined;
 
   constructor(options: MembershipOptions) {
     this.#options = options;
     this.#refusedMs = options.refusedMs ?? usualRefusedMs;
+    this.#link = new Link(options.onChange);
   }
 
   get state(): LinkState {
-    return this.#state;
+    return this.#link.state;
   }
 
-  /** Of what was told, the newest. */
+  /** Of the messages for the hub, the newest. */
   get revision(): number {
-    return this.#revision;
+    return this.#link.revision;
   }
 
   /** Undefined ends the session; the identity stays. */
-  want(wish: Wish | undefined): void {
-    if (isSameWish(wish, this.#wish)) return;
-    const isSameHub = wish !== undefined && wish.hub === this.#wish?.hub;
-    this.#wish = wish;
+  want(goal: MembershipGoal | undefined): void {
+    if (isSameGoal(goal, this.#goal)) return;
+    const isSameHub = goal !== undefined && goal.hub === this.#goal?.hub;
+    this.#goal = goal;
     this.#naming.abort();
     this.#naming = new AbortController();
     if (isSameHub) {
-      const { renaming: _, ...state } = this.#state;
-      this.#state = state;
-      return this.#called(state.cluster);
+      this.#link.forgetRenaming();
+      return this.#setName(this.state.cluster);
     }
     this.#run?.abort();
     this.#run = undefined;
-    if (wish === undefined) {
-      this.#told = undefined;
-      return;
-    }
+    if (goal === undefined) return this.#link.forgetMessage();
     const run = new AbortController();
     this.#run = run;
     this.#running = this.#running.then(() => this.#keep(run.signal));
@@ -105,10 +106,7 @@ export class Membership {
 
   /** What the hub is to know of this cluster from now on. */
   tell(state: Omit<MemberState, 'revision'>): void {
-    if (JSON.stringify(state) === JSON.stringify(this.#told)) return;
-    this.#told = state;
-    this.#revision += 1;
-    this.#session?.send({ ...state, revision: this.#revision });
+    if (this.#link.tell(state) && this.#link.message !== undefined) this.#session?.send(this.#link.message);
   }
 
   /** Ends the membership at the hub and forgets the identity; keeps trying until done or aborted. */
@@ -119,41 +117,44 @@ export class Membership {
     await this.#running;
   }
 
-  async #leaveUntilDone(hub: string, signal: AbortSignal): Promise<void> {
-    for (let attempt = 0; !signal.aborted; attempt += 1) {
-      const problem = await this.#attempt(() => this.#leaveOnce(hub, signal));
-      if (problem === undefined) return;
-      this.#set({ ...this.#state, isConnected: false, problem });
-      await sleep(backoffMs(attempt, unreachable, this.#options.random), undefined, { signal }).catch(() => undefined);
-    }
-  }
-
   async close(): Promise<void> {
     this.want(undefined);
     await this.#running;
   }
 
+  async #leaveUntilDone(hub: string, signal: AbortSignal): Promise<void> {
+    const { store, random } = this.#options;
+    for (let attempt = 0; !signal.aborted; attempt += 1) {
+      const problem = await this.#attempt(async () => {
+        await leaveHub(hub, store);
+        if (!signal.aborted) await store.remove();
+      });
+      if (problem === undefined) return;
+      this.#link.set(disconnected(this.state, problem));
+      await sleep(backoffMs(attempt, unreachable, random), undefined, { signal }).catch(() => undefined);
+    }
+  }
+
   async #keep(signal: AbortSignal): Promise<void> {
     let failures = 0;
     while (!signal.aborted) {
-      const [wish, naming] = [this.#wish, this.#naming.signal];
-      if (wish === undefined) break;
+      const [goal, naming] = [this.#goal, this.#naming.signal];
+      if (goal === undefined) break;
       const problem = await this.#attempt(async () => {
-        const identity = await this.#identity(wish);
-        await this.#hold(wish.hub, identity, signal);
+        const identity = await this.#identity(goal);
+        await this.#hold(goal.hub, identity, signal);
       });
       if (signal.aborted) break;
-      failures = this.#state.isConnected ? 0 : failures + 1;
-      this.#set({ ...this.#state, isConnected: false, problem });
-      if (problem !== undefined) this.#options.log.warn({ hub: wish.hub, reason: problem.code }, problem.message);
-      const isRefused = problem !== undefined && problem.code !== 'HubUnreachable';
-      const delayMs = isRefused ? this.#refusedMs : backoffMs(failures, unreachable, this.#options.random);
+      failures = this.state.isConnected ? 0 : failures + 1;
+      this.#link.set(disconnected(this.state, problem));
+      if (problem !== undefined) this.#options.log.warn({ hub: goal.hub, reason: problem.code }, problem.message);
+      const delayMs = isRefusal(problem) ? this.#refusedMs : backoffMs(failures, unreachable, this.#options.random);
       await sleep(delayMs, undefined, { signal: AbortSignal.any([signal, naming]) }).catch(() => undefined);
     }
-    this.#set(off);
+    this.#link.set(noLink);
   }
 
-  /** What can be expected to go wrong becomes a problem; everything else is a defect. */
+  /** Errors that are to be expected become problems; every other error is a defect. */
   async #attempt(work: () => Promise<void>): Promise<Problem | undefined> {
     try {
       await work();
@@ -167,85 +168,91 @@ export class Membership {
     }
   }
 
-  async #identity(wish: Wish): Promise<LinkIdentity> {
+  async #identity(goal: MembershipGoal): Promise<LinkIdentity> {
     const stored = await this.#options.store.load();
-    if (stored?.certificate === undefined || stored.ca === undefined) return await this.#join(wish, stored);
-    if (stored.certificate === this.#rejected) {
-      const claims = readToken((await wish.readToken()) ?? '');
-      if (!('code' in claims) && claims.id !== stored.token) return await this.#join(wish, stored);
+    if (stored?.certificate === undefined || stored.ca === undefined) return await this.#join(goal, stored);
+    if (stored.certificate === this.#link.rejected) {
+      const claims = readToken((await goal.readToken()) ?? '');
+      if (!('code' in claims) && claims.id !== stored.token) return await this.#join(goal, stored);
     }
     const { key, certificate, ca } = stored;
-    this.#called(commonNameOf(certificate));
+    this.#setName(commonNameOf(certificate));
     // Where an answer was lost, the hub knows this cluster by the new name only.
-    const renamed = this.#state.renaming === undefined ? undefined : await this.#rename(wish);
-    return renamed ?? { key, certificate, ca };
+    const identity = this.state.renaming === undefined ? undefined : await this.#rename(goal);
+    return identity ?? { key, certificate, ca };
   }
 
-  /** As long as a session lasts: the name that is wanted, as soon as there is a token for it. */
+  /** For as long as a session lasts: takes the wanted name as soon as there is a token for it. */
   async #followName(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       const next = AbortSignal.any([signal, this.#naming.signal]);
-      const wish = this.#wish;
-      if (wish !== undefined && this.#state.renaming !== undefined) await this.#rename(wish);
+      const goal = this.#goal;
+      if (goal !== undefined && this.state.renaming !== undefined) await this.#rename(goal);
       if (next.aborted) continue;
-      if (this.#state.renaming === undefined) await once(next, 'abort');
+      if (this.state.renaming === undefined) await once(next, 'abort');
       else await sleep(this.#refusedMs, undefined, { signal: next }).catch(() => undefined);
     }
   }
 
-  /** The hub takes the new name with all that this cluster has; until then it goes on by the name it has. */
-  async #rename(wish: Wish): Promise<LinkIdentity | undefined> {
+  /** The hub keeps all that this cluster has under the new name. Undefined: it goes on by the name it has. */
+  async #rename(goal: MembershipGoal): Promise<LinkIdentity | undefined> {
     let identity: LinkIdentity | undefined;
     const problem = await this.#attempt(async () => {
       const stored = await this.#options.store.load();
       if (stored === undefined) throw new HubRefused(keyLost);
-      identity = await this.#join(wish, stored);
+      identity = await this.#join(goal, stored);
     });
-    if (problem === undefined || this.#wish !== wish) return identity;
-    const message = `this cluster goes on as "${this.#state.cluster}" until the hub calls it "${wish.cluster}": ${problem.message}`;
-    if (this.#state.renaming?.message !== message)
-      this.#options.log.warn({ hub: wish.hub, reason: problem.code }, message);
-    this.#set({ ...this.#state, renaming: { code: problem.code, message } });
+    if (problem === undefined || this.#goal !== goal) return identity;
+    const state = notRenamed(this.state, goal.cluster, problem);
+    const message = state.renaming?.message ?? '';
+    if (this.state.renaming?.message !== message)
+      this.#options.log.warn({ hub: goal.hub, reason: problem.code }, message);
+    this.#link.set(state);
     return undefined;
   }
 
-  /** The hub calls this cluster so. */
-  #called(name: string | undefined): void {
-    const { renaming, cluster, ...state } = this.#state;
-    const wanted = this.#wish?.cluster;
-    if (name === undefined) return this.#set(state);
-    if (wanted === undefined || wanted === name) return this.#set({ ...state, cluster: name });
-    const message = `this cluster is on its way from the name "${name}" to "${wanted}"`;
-    const why = cluster === name ? renaming : undefined;
-    this.#set({ ...state, cluster: name, renaming: why ?? { code: 'Renaming', message } });
+  #setName(name: string | undefined): void {
+    this.#link.set(named(this.state, name, this.#goal?.cluster));
   }
 
-  async #join(wish: Wish, stored: StoredIdentity | undefined): Promise<LinkIdentity> {
-    const isNew = this.#state.renaming === undefined;
-    if (isNew) this.#set({ ...this.#state, isJoined: false });
-    const chassis = (this.#told?.gateways ?? []).map((gateway) => gateway.chassis);
-    const identity = await redeemToken(wish, { store: this.#options.store, stored, chassis });
-    this.#options.log.info({ hub: wish.hub, cluster: wish.cluster }, isNew ? 'joined' : 'renamed');
-    this.#set({ ...this.#state, notAfterMs: validityOf(identity.certificate).notAfterMs });
-    this.#called(wish.cluster);
+  async #join(goal: MembershipGoal, stored: StoredIdentity | undefined): Promise<LinkIdentity> {
+    const { store, log } = this.#options;
+    const isNew = this.state.renaming === undefined;
+    if (isNew) this.#link.set({ ...this.state, isJoined: false });
+    const chassis = (this.#link.message?.gateways ?? []).map((gateway) => gateway.chassis);
+    const identity = await redeemToken(goal, { store, stored, chassis });
+    log.info({ hub: goal.hub, cluster: goal.cluster }, isNew ? 'joined' : 'renamed');
+    this.#link.set({ ...this.state, notAfterMs: validityOf(identity.certificate).notAfterMs });
+    this.#setName(goal.cluster);
     return identity;
   }
 
   /** One session, to its end. @throws HubRefused, HubUnreachable */
   async #hold(hub: string, identity: LinkIdentity, signal: AbortSignal): Promise<void> {
     const { notAfterMs } = validityOf(identity.certificate);
-    this.#set({ ...this.#state, isJoined: identity.certificate !== this.#rejected, notAfterMs });
+    this.#link.set({ ...this.state, isJoined: identity.certificate !== this.#link.rejected, notAfterMs });
     const link = openHubLink(hub, identity);
     const over = new AbortController();
     const renewal = setInterval(() => void this.#tryToRenew(hub), renewCheckMs);
     const following = this.#followName(over.signal);
+    const session = {
+      link,
+      hub,
+      connectMs: this.#options.connectMs ?? usualConnectMs,
+      message: this.#link.message,
+      onOpen: (open: HubSession) => (this.#session = open),
+      onUpdate: (update: HubUpdate) => this.#updated(hub, update),
+      onLate: () => {
+        const message = `the hub at ${hub} does not answer, its keep-alive neither: its process is frozen, or packets to it are dropped on the way`;
+        this.#link.set({ ...this.state, problem: { code: 'HubUnreachable', message } });
+      },
+    };
     try {
-      await this.#talk(link, hub, signal);
+      await holdSession(session, signal);
     } catch (error) {
-      const isOver = error instanceof HubRefused && ['NotAMember', 'CertificateInvalid'].includes(error.code);
-      if (isOver) {
-        this.#rejected = identity.certificate;
-        this.#set({ ...this.#state, isJoined: false });
+      if (error instanceof HubRefused && endsMembership(error.code)) {
+        this.#link.rejected = identity.certificate;
+        this.#link.set({ ...this.state, isJoined: false });
       }
       throw error;
     } finally {
@@ -257,88 +264,27 @@ export class Membership {
     }
   }
 
-  async #talk(link: HubLink, hub: string, signal: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const late = setTimeout(() => {
-      // It hears us: what it has to say waits for its databases, or is long.
-      if (link.isConnected()) return;
-      const message = `the hub at ${hub} does not answer, its keep-alive neither: its process is frozen, or packets to it are dropped on the way`;
-      this.#set({ ...this.#state, problem: { code: 'HubUnreachable', message } });
-    }, this.#options.connectMs ?? connectMs);
-    const session = link.session({
-      onUpdate: (update) => {
-        clearTimeout(late);
-        if (!this.#state.isConnected) {
-          this.#options.log.info({ hub }, 'connected');
-          this.#rejected = undefined;
-          this.#set({ ...this.#state, isJoined: true, isConnected: true, problem: undefined });
-          void this.#tryToRenew(hub);
-        }
-        this.#options.onUpdate(update);
-      },
-      onEnd: (error) => (error === undefined ? resolve() : reject(error)),
-    });
-    this.#session = session;
-    if (this.#told !== undefined) session.send({ ...this.#told, revision: this.#revision });
-    const stop = (): void => session.end();
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
-    try {
-      await promise;
-      if (!signal.aborted) throw new HubUnreachable(`the hub at ${hub} ended the session`);
-    } finally {
-      clearTimeout(late);
-      signal.removeEventListener('abort', stop);
+  #updated(hub: string, update: HubUpdate): void {
+    if (!this.state.isConnected) {
+      this.#options.log.info({ hub }, 'connected');
+      this.#link.rejected = undefined;
+      this.#link.set(connected(this.state));
+      void this.#tryToRenew(hub);
     }
+    this.#options.onUpdate(update);
   }
 
-  /** What is in the way is said as long as it is. */
+  /** What prevents a renewal stands in the state as long as it does. */
   async #tryToRenew(hub: string): Promise<void> {
-    const problem = await this.#attempt(() => this.#renew(hub));
-    if (problem !== undefined && this.#state.renewal?.message !== problem.message)
-      this.#options.log.warn({ hub, reason: problem.code }, `the certificate is not renewed: ${problem.message}`);
-    const { renewal: _, ...state } = this.#state;
-    this.#set(problem === undefined ? state : { ...state, renewal: problem });
-  }
-
-  /** At two thirds of its life. The next session uses the new one; the present, whose own may be of a former name, goes on. */
-  async #renew(hub: string): Promise<void> {
-    const stored = await this.#options.store.load();
-    if (stored?.certificate === undefined || stored.ca === undefined) return;
-    const { key, certificate, ca } = stored;
-    const { notBeforeMs, notAfterMs } = validityOf(certificate);
-    if (this.#options.now() < notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3) return;
-    const cluster = commonNameOf(certificate) ?? '';
-    const link = openHubLink(hub, { key, certificate, ca });
-    try {
-      const issued = await link.renew(await createRequest(key, cluster));
-      await this.#options.store.save({ ...stored, ...issued });
-      this.#set({ ...this.#state, notAfterMs: validityOf(issued.certificate).notAfterMs });
-      this.#options.log.info({ cluster }, 'renewed the certificate');
-    } finally {
-      link.close();
-    }
-  }
-
-  async #leaveOnce(hub: string, signal: AbortSignal): Promise<void> {
-    const stored = await this.#options.store.load();
-    if (stored?.certificate !== undefined && stored.ca !== undefined) {
-      const link = openHubLink(hub, { key: stored.key, certificate: stored.certificate, ca: stored.ca });
-      try {
-        await link.leave();
-      } catch (error) {
-        // A certificate that is over, or of a hub that was made anew, has no membership to end.
-        if (!(error instanceof HubRefused && error.code === 'CertificateInvalid')) throw error;
-      } finally {
-        link.close();
-      }
-    }
-    if (!signal.aborted) await this.#options.store.remove();
-  }
-
-  #set(state: LinkState): void {
-    if (JSON.stringify(state) === JSON.stringify(this.#state)) return;
-    this.#state = state;
-    this.#options.onChange();
+    const { store, now, log } = this.#options;
+    const problem = await this.#attempt(async () => {
+      const certificate = await renewCertificate(hub, store, now());
+      if (certificate === undefined) return;
+      this.#link.set({ ...this.state, notAfterMs: certificate.notAfterMs });
+      log.info({ cluster: certificate.cluster }, 'renewed the certificate');
+    });
+    if (problem !== undefined && this.state.renewal?.message !== problem.message)
+      log.warn({ hub, reason: problem.code }, `the certificate is not renewed: ${problem.message}`);
+    this.#link.set(renewed(this.state, problem));
   }
 }

@@ -10,8 +10,20 @@ export interface LinkState {
   readonly notAfterMs: number | undefined;
   /** What the hub calls it, by its certificate; absent while it has none. */
   readonly cluster?: string;
-  /** Why it is not called as wanted yet; absent where it is. */
+  /** Why it does not have the wanted name yet; absent where it has. */
   readonly renaming?: Problem;
   /** Why the certificate, which is due, could not be renewed. */
   readonly renewal?: Problem;
+}
+
+export const noLink: LinkState = { isJoined: false, isConnected: false, problem: undefined, notAfterMs: undefined };
+
+/** The membership that is wanted. */
+export interface MembershipGoal {
+  readonly cluster: string;
+  readonly hub: string;
+  /** Where the token is: another place is a reason to look again. */
+  readonly tokenRef: string;
+  /** The join token's text; undefined while there is none. */
+  readonly readToken: () => Promise<string | undefined>;
 }

@@ -1,0 +1,46 @@
+/** One session with the hub, from its first message to its end. In: a link. Out: the hub's updates; a reason when it ends. */
+import type { HubUpdate, MemberState } from '../model/messages.ts';
+import type { HubLink, HubSession } from '../link/client.ts';
+import { HubUnreachable } from '../link/protocol.ts';
+
+export interface SessionOptions {
+  readonly link: HubLink;
+  readonly hub: string;
+  /** After so long without a connection the hub counts as one that does not answer. */
+  readonly connectMs: number;
+  /** The newest message for the hub, if there is one. */
+  readonly message: MemberState | undefined;
+  readonly onOpen: (session: HubSession) => void;
+  readonly onUpdate: (update: HubUpdate) => void;
+  /** No connection stands after `connectMs`. */
+  readonly onLate: () => void;
+}
+
+/** Resolves at the end that `signal` asked for. @throws HubRefused, HubUnreachable at any other end */
+export async function holdSession(options: SessionOptions, signal: AbortSignal): Promise<void> {
+  const { link, hub, message } = options;
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const late = setTimeout(() => {
+    // A hub that is connected hears us: what it has to say waits for its databases, or is long.
+    if (!link.isConnected()) options.onLate();
+  }, options.connectMs);
+  const session = link.session({
+    onUpdate: (update) => {
+      clearTimeout(late);
+      options.onUpdate(update);
+    },
+    onEnd: (error) => (error === undefined ? resolve() : reject(error)),
+  });
+  options.onOpen(session);
+  if (message !== undefined) session.send(message);
+  const stop = (): void => session.end();
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  try {
+    await promise;
+    if (!signal.aborted) throw new HubUnreachable(`the hub at ${hub} ended the session`);
+  } finally {
+    clearTimeout(late);
+    signal.removeEventListener('abort', stop);
+  }
+}
