@@ -11,7 +11,7 @@ import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
 import { openLobby, type Lobby } from './apply/endpoint.ts';
 import { startHub, type Hub, type HubOptions } from './hub.ts';
 import { MemoryStore } from './apply/memory-store.ts';
-import { Registry } from './state/registry.ts';
+import { Registry } from './apply/registry.ts';
 import { icNorthbound, icSouthbound } from './watch/databases.ts';
 
 const patienceMs = 60_000;

@@ -16,7 +16,7 @@ import { HubStateError } from './model/errors.ts';
 import { startHub } from './hub.ts';
 import { hubMetrics } from './status/metrics.ts';
 import { clusterName } from './model/record.ts';
-import { Registry } from './state/registry.ts';
+import { Registry } from './apply/registry.ts';
 import { openDatabases } from './watch/open-databases.ts';
 
 const common = {

@@ -7,7 +7,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { IssuedIdentity, SilentDatabase } from '../../model/messages.ts';
 import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller, HubCalls, MemberSession } from '../../link/server.ts';
-import type { Registry } from '../state/registry.ts';
+import type { Registry } from './registry.ts';
 import { openEndpoint, type Endpoint, type EndpointOptions } from './listener.ts';
 
 export interface LobbyOptions extends Omit<EndpointOptions, 'authority' | 'calls'> {

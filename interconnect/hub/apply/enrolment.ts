@@ -8,7 +8,7 @@ import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller } from '../../link/server.ts';
 import { DatabasesSilent } from '../model/errors.ts';
 import { refuseEnrolment } from '../settle/enrolment.ts';
-import type { Registry } from '../state/registry.ts';
+import type { Registry } from './registry.ts';
 import { StoreUnavailable, type Membership, type RedeemedToken } from '../model/store.ts';
 
 /** What could not be completed while the API server or the databases were away is tried again after this time. */

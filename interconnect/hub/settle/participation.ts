@@ -2,7 +2,7 @@
 import type { HeldPort, MemberState, Rejection } from '../../model/messages.ts';
 import { resolveAttachment, type AttachmentFacts } from './attachments.ts';
 import type { Refusals } from './refusals.ts';
-import type { Networks } from '../apply/networks.ts';
+import type { Networks } from './networks.ts';
 import type { Network } from '../model/record.ts';
 
 /** So that one member cannot use up the networks and keys of all. */

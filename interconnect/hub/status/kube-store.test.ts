@@ -12,7 +12,7 @@ import type { KubeClient } from '../../../lib/kube/types.ts';
 import { createLogger } from '../../../lib/run/logger.ts';
 import { openKubeStore } from './kube-store.ts';
 import type { AllocatedPort } from '../model/record.ts';
-import { Registry } from '../state/registry.ts';
+import { Registry } from '../apply/registry.ts';
 import { StoreUnavailable, type HubStore } from '../model/store.ts';
 
 const crd = join(import.meta.dirname, '../../../charts/isthmus/crds/isthmus.network_hubmembers.yaml');

@@ -3,14 +3,14 @@
  * ports that members have.
  */
 import type { OvsdbClient } from 'ovsdb-client';
-import { hubSwitch } from '../../lib/api/names.ts';
-import { HubStateError } from './model/errors.ts';
-import { cidrsOfPorts } from './settle/attachments.ts';
-import { mostPaths, switchNames } from '../model/path-names.ts';
-import { checkCidrs, pathCidr } from './model/paths.ts';
-import { Networks, type PathTarget } from './apply/networks.ts';
-import type { MemberRecord, NetworkDefinition } from './model/record.ts';
-import { readDatapath, readForeignSwitch, readNetworks, type FoundNetwork } from './watch/databases.ts';
+import { hubSwitch } from '../../../lib/api/names.ts';
+import { HubStateError } from '../model/errors.ts';
+import { cidrsOfPorts } from '../settle/attachments.ts';
+import { mostPaths, switchNames } from '../../model/path-names.ts';
+import { checkCidrs, pathCidr } from '../model/paths.ts';
+import { Networks, type PathTarget } from '../settle/networks.ts';
+import type { MemberRecord, NetworkDefinition } from '../model/record.ts';
+import { readDatapath, readForeignSwitch, readNetworks, type FoundNetwork } from '../watch/databases.ts';
 
 export interface OpenNetworksOptions {
   readonly northbound: OvsdbClient;

@@ -11,7 +11,7 @@ import type { MemberSession } from '../../link/server.ts';
 import { refuseCopy, refuseRename } from '../settle/rename.ts';
 import { foreignOf, isSameForAll, memberOf, switchesFor, type Presence } from '../plan/view.ts';
 import { Audience, type OpenSession } from './sessions.ts';
-import { Members, moveEntry, type MembersOptions } from './members.ts';
+import { Members, moveEntry, type MembersOptions } from '../settle/members.ts';
 import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
 import type { MemberPresence } from '../model/store.ts';
 

@@ -8,16 +8,16 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { MemberState, Rejection } from '../../model/messages.ts';
-import { admit, wishOf } from '../settle/admission.ts';
-import { Refusals } from '../settle/refusals.ts';
+import { admit, wishOf } from './admission.ts';
+import { Refusals } from './refusals.ts';
 import { planMember } from '../plan/rows.ts';
 import { memberOwner } from '../model/owners.ts';
 import { heldByForeign, heldByMember } from '../state/held.ts';
 import { Holdings } from '../state/holdings.ts';
 import type { Networks } from './networks.ts';
-import { stayIn, takePart, type Participation } from '../settle/participation.ts';
+import { stayIn, takePart, type Participation } from './participation.ts';
 import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
-import type { Registry } from '../state/registry.ts';
+import type { Registry } from '../apply/registry.ts';
 
 export interface MembersOptions {
   readonly registry: Pick<Registry, 'member' | 'members' | 'handle' | 'spec' | 'ports' | 'isStale'>;

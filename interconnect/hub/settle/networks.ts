@@ -4,8 +4,8 @@
  */
 import type { FoundDatapath, Network, NetworkDefinition, NetworkPath } from '../model/record.ts';
 import type { Desired } from '../../../lib/desired/row.ts';
-import { firstGlobalKey } from '../settle/allocation.ts';
-import { settlePaths, type PathKeys } from '../settle/paths.ts';
+import { firstGlobalKey } from './allocation.ts';
+import { settlePaths, type PathKeys } from './paths.ts';
 import { planDatapath, planSwitch } from '../plan/rows.ts';
 import { pathOwner } from '../model/owners.ts';
 
