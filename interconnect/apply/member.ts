@@ -45,7 +45,7 @@ export class Member {
       local,
       endsOf: (network) => cluster.endsOf(network),
       heldOf: (network) => databases.portsHeldOn(network),
-      prefixesOf: (wish) => cluster.exports.on(wish.name),
+      prefixesOf: (request) => cluster.exports.on(request.name),
       gateways: this.#published(local),
       unreachable: [...remotes.remotes.unreachable, ...neverMet(hub, () => databases.carriedAtStart())],
     });

@@ -8,7 +8,7 @@ import { createHubAuthority } from '../link/certificate.ts';
 import { joinHub, openHubLink, type HubLink, type HubSession, type LinkIdentity } from '../link/client.ts';
 import type { Attachment, HubUpdate, Member, MemberState, Prefix, Rejection } from '../model/messages.ts';
 import type { HubRefused, HubUnreachable } from '../link/protocol.ts';
-import { openLobby, type Lobby } from './apply/endpoint.ts';
+import { openHubEndpoint, type HubEndpoint } from './apply/endpoint.ts';
 import { startHub, type Hub, type HubOptions } from './hub.ts';
 import { MemoryStore } from './apply/memory-store.ts';
 import { Registry } from './apply/registry.ts';
@@ -162,12 +162,12 @@ export class HubBed {
     const northbound = await openOvsdb({ ...icNorthbound, remotes: [this.servers[0]?.remote ?? ''] });
     const remotes = this.servers.slice(1).map((server) => server.remote);
     const southbound = await openOvsdb({ ...icSouthbound, remotes });
-    await this.take(await this.openLobby(), { northbound, southbound }, options);
+    await this.take(await this.openHubEndpoint(), { northbound, southbound }, options);
   }
 
-  openLobby(): Promise<Lobby> {
+  openHubEndpoint(): Promise<HubEndpoint> {
     this.registry = new Registry(this.store);
-    return openLobby({
+    return openHubEndpoint({
       listen: `127.0.0.1:${this.#port}`,
       registry: this.registry,
       now: Date.now,
@@ -177,7 +177,7 @@ export class HubBed {
 
   /** The hub itself, once its databases are open. */
   async take(
-    lobby: Lobby,
+    endpoint: HubEndpoint,
     clients: Pick<HubOptions, 'northbound' | 'southbound'>,
     options: Partial<HubOptions> = {},
   ): Promise<void> {
@@ -186,7 +186,7 @@ export class HubBed {
     this.hub = await startHub({
       ...clients,
       registry: this.registry,
-      lobby,
+      endpoint,
       transitCidrs: ['100.100.0.0/24'],
       paths: 2,
       now: Date.now,
@@ -194,7 +194,7 @@ export class HubBed {
       log: { info: () => undefined, warn: (_, message) => this.warnings.push(message) },
       ...options,
     }).catch(async (error: unknown) => {
-      lobby.close();
+      endpoint.close();
       await this.#close();
       throw error;
     });

@@ -1,40 +1,41 @@
 /**
  * The running hub, wired in the data's way: databases and registry → records → admission → rows → sessions.
  *
- * In: clients of IC-NB and IC-SB, the registry, the sessions that wait. Out: the only writer of both databases for
- * our members; zones that run plain ovn-ic keep writing their own rows. Called by main.ts and by tests. A restart
- * reads everything back: against databases that agree it writes nothing.
+ * In: clients of IC-NB and IC-SB, the registry, the sessions that wait. Out: the only writer of both databases for our
+ * members; zones that run plain ovn-ic keep writing their own rows. Called by main.ts and by tests. A restart reads everything
+ * back: against databases that agree it writes nothing.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Desired } from '../../lib/desired/row.ts';
-import type { HubCalls } from '../link/server.ts';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
+import type { HubCalls } from '../link/server.ts';
+import type { HubEndpoint } from './apply/endpoint.ts';
 import { Enrolment } from './apply/enrolment.ts';
-import type { Lobby } from './apply/endpoint.ts';
+import { HubMembers, type HubTimes } from './apply/hub-members.ts';
 import { openNetworks } from './apply/open-networks.ts';
+import type { Registry } from './apply/registry.ts';
 import { handleOfOwner, memberOwner } from './model/owners.ts';
 import type { Networks } from './settle/networks.ts';
-import type { MemberRecord } from './model/record.ts';
-import type { Registry } from './apply/registry.ts';
-import { Roster, type RosterTimes } from './apply/hub-members.ts';
+import { Zones } from './state/zones.ts';
+import type { HubFigures } from './status/metrics.ts';
 import { hubRoom, icKeyOf, readForeignSwitch, readMembers } from './watch/databases.ts';
 import { ForeignZones } from './watch/foreign.ts';
-import { Silence, type SilenceTimes } from './watch/liveness.ts';
+import { DatabaseLiveness, type LivenessTimes } from './watch/liveness.ts';
 
-const defaultTimes: RosterTimes = { graceMs: 10_000, startGraceMs: 20_000, staleAfterMs: 600_000, retireMs: 5000 };
+const defaultTimes: HubTimes = { graceMs: 10_000, startGraceMs: 20_000, staleAfterMs: 600_000, retireMs: 5000 };
 
 export interface HubOptions {
   readonly northbound: OvsdbClient;
   readonly southbound: OvsdbClient;
   readonly registry: Registry;
   /** Where members wait until the hub answers them. It is closed with the hub. */
-  readonly lobby: Lobby;
+  readonly endpoint: HubEndpoint;
   /** Of the hub's own network: one per IP family. */
   readonly transitCidrs: readonly string[];
   readonly paths: number;
-  readonly times?: Partial<RosterTimes>;
-  readonly silenceTimes?: SilenceTimes;
+  readonly times?: Partial<HubTimes>;
+  readonly livenessTimes?: LivenessTimes;
   readonly now: () => number;
   readonly log: HubLog;
 }
@@ -45,16 +46,8 @@ export interface HubLog {
 }
 
 /** Figures change while it runs. */
-export interface Hub {
+export interface Hub extends HubFigures {
   readonly port: number;
-  readonly sessions: number;
-  readonly members: number;
-  readonly rejections: number;
-  readonly foreignZones: number;
-  /** Databases that do not answer. */
-  readonly silentDatabases: number;
-  /** Unix milliseconds. */
-  readonly endpointNotAfterMs: number;
   close(): void;
 }
 
@@ -63,148 +56,42 @@ export interface Hub {
  * store went away since it was opened
  */
 export async function startHub(options: HubOptions): Promise<Hub> {
-  const { northbound, southbound, registry, now, log } = options;
+  const { northbound, southbound, registry, endpoint, now, log } = options;
   await registry.complete();
+
   const records = readMembers(southbound.cache);
   const zones = new Zones(registry, records.values());
-  const switches = openOvsdbTarget({ client: northbound, room: hubRoom, logger: log });
-  const rows = openOvsdbTarget({
-    client: southbound,
-    room: hubRoom,
-    logger: log,
-    keyOf: icKeyOf,
-    ownerOf: (table, row) => (table === 'Availability_Zone' ? zones.ownerOf(textOf(row, 'name')) : undefined),
-  });
+
+  const { switches, rows } = openTargets(options, zones);
   const networks = openNetworks({ ...options, switches, rows, records });
   const foreign = new ForeignZones({
     southbound: southbound.cache,
     isMember: (name) => zones.isTaken(name),
     networkOf: (pathSwitch) => networks.path(pathSwitch)?.network,
   });
-  const silence = new Silence({
+  const liveness = new DatabaseLiveness({
     northbound,
     southbound,
     now,
     log,
-    ...(options.silenceTimes === undefined ? {} : { times: options.silenceTimes }),
+    ...(options.livenessTimes === undefined ? {} : { times: options.livenessTimes }),
     onChange: () => {
-      // Until the hub has started, the members wait in the lobby.
-      options.lobby.silent(silence.silent);
-      roster.databasesChanged();
+      // Until the hub has started, the members wait at the endpoint.
+      endpoint.silent(liveness.silent);
+      members.databasesChanged();
     },
   });
-  const roster = openRoster({ options, networks, foreign, zones, switches, rows, silence }, records);
-  roster.foreignChanged(foreign.names());
-  const enrolment = new Enrolment({
-    registry,
-    isForeign: (name) => foreign.has(name),
-    refuseRename: (before, name, chassis) => roster.refuseRename(before, name, chassis),
-    renameMember: (before, name) => silence.answered(roster.rename(before, name)),
-    removeMember: async (name) => {
-      await silence.answered(roster.remove(name));
-      zones.forget(name);
-    },
-    endSession: (name, problem) => roster.endSession(name, problem),
-    now,
-    log,
-  });
-  // From here on: what changes while the start goes on must not be missed.
-  const unfollow = [
-    followChanges(southbound, networks, foreign, roster),
-    registry.subscribe((cluster, change) => {
-      if (change === 'limits') roster.limitsChanged(cluster);
-      else if (change === 'ended') void enrolment.ended(cluster);
-      else void enrolment.resume();
-    }),
-  ];
-  switches.seal();
-  rows.seal();
-  await Promise.all([rows.untilApplied(), switches.untilApplied()]);
-  // Rows of those that the registry does not know are gone with this; their names are free again.
-  for (const [handle, { name }] of records) if (registry.nameOf(handle) === undefined) zones.forget(name);
-  await enrolment.resume();
-  const { lobby } = options;
-  lobby.handOver(callsOf(enrolment, roster));
-  const parts = [lobby, enrolment, silence, roster, switches, rows];
-  return runningHub({ roster, lobby, silence }, () => {
-    for (const stop of unfollow) stop();
-    for (const part of parts) part.close();
-  });
-}
-
-/** Which availability zones are our members': the table has no external_ids to say so. */
-class Zones {
-  readonly #registry: Registry;
-  /** Name → handle. Also of members that are no more, and former names: their rows are ours to take away. */
-  readonly #handles: Map<string, string>;
-
-  constructor(registry: Registry, records: Iterable<MemberRecord>) {
-    this.#registry = registry;
-    this.#handles = new Map(Array.from(records, ({ name, handle }) => [name, handle]));
-  }
-
-  /** A zone of this name is no foreign one. Ports of a member have its handle in their names, whatever it is called. */
-  isTaken(name: string): boolean {
-    return this.#handleOf(name) !== undefined || this.#registry.nameOf(name) !== undefined;
-  }
-
-  ownerOf(name: string): string | undefined {
-    const handle = this.#handleOf(name);
-    return handle === undefined ? undefined : memberOwner(handle);
-  }
-
-  add(name: string, handle: string): void {
-    this.#handles.set(name, handle);
-  }
-
-  /** With it go its former names. */
-  forget(name: string): void {
-    const handle = this.#handles.get(name);
-    for (const [one, its] of this.#handles) if (its === handle) this.#handles.delete(one);
-  }
-
-  #handleOf(name: string): string | undefined {
-    const isMember = this.#registry.member(name) !== undefined;
-    return isMember ? this.#registry.handle(name) : this.#handles.get(name);
-  }
-}
-
-interface Parts {
-  readonly options: HubOptions;
-  readonly networks: Networks;
-  readonly foreign: ForeignZones;
-  readonly zones: Zones;
-  readonly switches: OvsdbTarget;
-  readonly rows: OvsdbTarget;
-  readonly silence: Silence;
-}
-
-function openRoster(
-  { options, networks, foreign, zones, switches, rows, silence }: Parts,
-  records: ReadonlyMap<string, MemberRecord>,
-): Roster {
-  const { northbound, registry, now, log } = options;
-  const target = {
-    set: (owner: string, desired: Desired): void => {
-      const handle = handleOfOwner(owner);
-      for (const { table, key } of desired.rows)
-        if (handle !== undefined && table === 'Availability_Zone') zones.add(key, handle);
-      rows.set(owner, desired);
-    },
-    drop: (owner: string) => rows.drop(owner),
-    untilApplied: () => rows.untilApplied(),
-  };
-  const roster = new Roster(
+  const members = new HubMembers(
     {
       registry,
       networks,
-      target,
+      target: memberRows(rows, zones),
       untilApplied: async () => {
         await Promise.all([rows.untilApplied(), switches.untilApplied()]);
       },
       isForeignSwitch: (name) => readForeignSwitch(northbound.cache, name) !== undefined,
       readForeign: (name) => foreign.read(name),
-      silentDatabases: () => silence.silent,
+      silentDatabases: () => liveness.silent,
       report: (name, ports, presence) => registry.report(name, ports, presence),
       times: { ...defaultTimes, ...options.times },
       now,
@@ -214,64 +101,136 @@ function openRoster(
   );
   rows.onResult((owner, problem) => {
     const name = registry.nameOf(handleOfOwner(owner) ?? '');
-    if (name !== undefined) roster.result(name, problem);
+    if (name !== undefined) members.result(name, problem);
   });
-  return roster;
+  members.foreignChanged(foreign.names());
+  const enrolment = new Enrolment({
+    registry,
+    isForeign: (name) => foreign.has(name),
+    refuseRename: (before, name, chassis) => members.refuseRename(before, name, chassis),
+    renameMember: (before, name) => liveness.answered(members.rename(before, name)),
+    removeMember: async (name) => {
+      await liveness.answered(members.remove(name));
+      zones.forget(name);
+    },
+    endSession: (name, problem) => members.endSession(name, problem),
+    now,
+    log,
+  });
+
+  // From here on: what changes while the start goes on must not be missed.
+  const unfollow = [
+    followChanges(southbound, networks, foreign, members),
+    registry.subscribe((cluster, change) => {
+      if (change === 'limits') members.limitsChanged(cluster);
+      else if (change === 'ended') void enrolment.ended(cluster);
+      else void enrolment.resume();
+    }),
+  ];
+  switches.seal();
+  rows.seal();
+  await Promise.all([rows.untilApplied(), switches.untilApplied()]);
+  // Rows of members that the registry does not know are gone with this; their names are free again.
+  for (const [handle, { name }] of records) if (registry.nameOf(handle) === undefined) zones.forget(name);
+  await enrolment.resume();
+  endpoint.handOver(callsOf(enrolment, members));
+  const parts = [endpoint, enrolment, liveness, members, switches, rows];
+  return runningHub({ members, endpoint, liveness }, () => {
+    for (const stop of unfollow) stop();
+    for (const part of parts) part.close();
+  });
 }
 
-function callsOf(enrolment: Enrolment, roster: Roster): HubCalls {
+function openTargets({ northbound, southbound, log }: HubOptions, zones: Zones) {
+  const common = { room: hubRoom, logger: log };
+  const zoneOwner = (name: string): string | undefined => {
+    const handle = zones.handleOf(name);
+    return handle === undefined ? undefined : memberOwner(handle);
+  };
+  return {
+    switches: openOvsdbTarget({ ...common, client: northbound }),
+    rows: openOvsdbTarget({
+      ...common,
+      client: southbound,
+      keyOf: icKeyOf,
+      ownerOf: (table, row) => (table === 'Availability_Zone' ? zoneOwner(textOf(row, 'name')) : undefined),
+    }),
+  };
+}
+
+/** The target of members' rows, which notes whose each availability zone is before it is written. */
+function memberRows(rows: OvsdbTarget, zones: Zones) {
+  return {
+    set: (owner: string, desired: Desired): void => {
+      const handle = handleOfOwner(owner);
+      for (const { table, key } of desired.rows)
+        if (handle !== undefined && table === 'Availability_Zone') zones.add(key, handle);
+      rows.set(owner, desired);
+    },
+    drop: (owner: string) => rows.drop(owner),
+    untilApplied: () => rows.untilApplied(),
+  };
+}
+
+function callsOf(enrolment: Enrolment, members: HubMembers): HubCalls {
   return {
     join: (token, request, chassis) => enrolment.join(token, request, chassis),
     renew: (caller, request) => enrolment.renew(caller, request),
     leave: (caller) => enrolment.leave(caller),
     session: (session) => {
       const problem = enrolment.refuseCaller(session.caller);
-      if (problem === undefined) roster.open(session);
+      if (problem === undefined) members.open(session);
       else session.refuse(problem);
     },
   };
 }
 
 interface Running {
-  readonly roster: Roster;
-  readonly lobby: Lobby;
-  readonly silence: Silence;
+  readonly members: HubMembers;
+  readonly endpoint: HubEndpoint;
+  readonly liveness: DatabaseLiveness;
 }
 
-function runningHub({ roster, lobby, silence }: Running, close: () => void): Hub {
+function runningHub({ members, endpoint, liveness }: Running, close: () => void): Hub {
   return {
-    port: lobby.port,
+    port: endpoint.port,
     get sessions() {
-      return roster.sessions;
+      return members.sessions;
     },
     get members() {
-      return roster.size;
+      return members.size;
     },
     get rejections() {
-      return roster.rejections;
+      return members.rejections;
     },
     get foreignZones() {
-      return roster.foreignZones;
+      return members.foreignZones;
     },
     get silentDatabases() {
-      return silence.silent.length;
+      return liveness.silent.length;
     },
     get endpointNotAfterMs() {
-      return lobby.notAfterMs;
+      return endpoint.notAfterMs;
     },
     close,
   };
 }
 
-function followChanges(southbound: OvsdbClient, networks: Networks, foreign: ForeignZones, roster: Roster): () => void {
+function followChanges(
+  southbound: OvsdbClient,
+  networks: Networks,
+  foreign: ForeignZones,
+  members: HubMembers,
+): () => void {
   return southbound.subscribe((changes) => {
     for (const { table, before, after } of changes) {
       if (table !== 'Datapath_Binding') continue;
       const isSame = before !== undefined && after !== undefined && keyOf(before) === keyOf(after);
       for (const row of isSame ? [] : [before, after])
-        if (row !== undefined && networks.follow(textOf(row, 'transit_switch')) !== undefined) roster.datapathChanged();
+        if (row !== undefined && networks.follow(textOf(row, 'transit_switch')) !== undefined)
+          members.datapathChanged();
     }
-    roster.foreignChanged(foreign.touched(changes));
+    members.foreignChanged(foreign.touched(changes));
   });
 }
 

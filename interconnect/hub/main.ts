@@ -11,7 +11,7 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { runRoom } from '../../lib/run/room.ts';
 import { ensureAuthority } from './apply/authority.ts';
 import { openKubeStore } from './status/kube-store.ts';
-import { openLobby } from './apply/endpoint.ts';
+import { openHubEndpoint } from './apply/endpoint.ts';
 import { HubStateError } from './model/errors.ts';
 import { startHub } from './hub.ts';
 import { hubMetrics } from './status/metrics.ts';
@@ -104,7 +104,7 @@ async function serve(argv: readonly string[], signal: AbortSignal, log: Logger):
   const client = openKube({ kubeconfig: flags.kubeconfig, userAgent: 'isthmus-hub' });
   const store = await openKubeStore({ client, namespace, signal, log, now: Date.now });
   const registry = new Registry(store);
-  const lobby = await openLobby({ listen, registry, now: Date.now, log });
+  const endpoint = await openHubEndpoint({ listen, registry, now: Date.now, log });
   const metrics = createRegistry('hub');
   // Members are to reach it whether or not its databases answer: it tells them.
   const health = await serveHealth({ address: flags.metricsAddress, ready: () => true, registry: metrics });
@@ -113,7 +113,7 @@ async function serve(argv: readonly string[], signal: AbortSignal, log: Logger):
     southbound: flags.icsb,
     common: { signal, ...tlsOf(flags) },
     now: Date.now,
-    onSilent: (databases) => lobby.silent(databases),
+    onSilent: (databases) => endpoint.silent(databases),
     log,
   });
   const times = { staleAfterMs };
@@ -121,7 +121,7 @@ async function serve(argv: readonly string[], signal: AbortSignal, log: Logger):
     northbound,
     southbound,
     registry,
-    lobby,
+    endpoint,
     transitCidrs,
     paths,
     times,

@@ -31,7 +31,7 @@ export interface LocalVpc {
 }
 
 /** A transit switch that this cluster wants to take part in. */
-export interface Wish {
+export interface TransitRequest {
   readonly name: string;
   /** The one that takes part: what is wanted, or, while that does not exist, what has taken part until now. */
   readonly vpc: string;
@@ -66,9 +66,9 @@ export interface LocalView {
   readonly cluster: string;
   /** What it was called when it joined: its ports keep that name, whatever it is called since. */
   readonly handle: string;
-  /** By name: those that wishes name and that exist. */
+  /** By name: those that transitRequests name and that exist. */
   readonly vpcs: ReadonlyMap<string, LocalVpc>;
-  readonly wishes: readonly Wish[];
+  readonly transitRequests: readonly TransitRequest[];
   readonly nodeAddresses: readonly { readonly node: string; readonly ip: Ip }[];
   /** Of all nodes, as their daemons noted it: which system-id each has. */
   readonly nodeChassis: readonly { readonly node: string; readonly chassis: string }[];

@@ -26,7 +26,7 @@ export const local: LocalView = {
   cluster: 'east',
   handle: 'east',
   vpcs: new Map([['ovn-cluster', vpc]]),
-  wishes: [
+  transitRequests: [
     {
       name: 'ts',
       vpc: 'ovn-cluster',

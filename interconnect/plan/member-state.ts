@@ -1,6 +1,6 @@
 /** What the hub is told of this cluster. Pure. */
 import type { Ends, EndState } from '../model/networks.ts';
-import { isUsable, type LocalView, type LocalVpc, type Wish } from '../model/local.ts';
+import { isUsable, type LocalView, type LocalVpc, type TransitRequest } from '../model/local.ts';
 import type { Attachment, HeldPort, MemberState, PathEnd, Prefix } from '../model/messages.ts';
 
 export interface MemberParts {
@@ -8,7 +8,7 @@ export interface MemberParts {
   readonly endsOf: (network: string) => Ends;
   readonly heldOf: (network: string) => readonly HeldPort[];
   /** After export policies. */
-  readonly prefixesOf: (wish: Wish, vpc: LocalVpc) => readonly Prefix[];
+  readonly prefixesOf: (request: TransitRequest, vpc: LocalVpc) => readonly Prefix[];
   /** Chassis that others may have tunnels to: `publishedGateways`. */
   readonly gateways: readonly string[];
   readonly unreachable: readonly string[];
@@ -18,20 +18,20 @@ export interface MemberParts {
 export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
   const { local, gateways, unreachable } = parts;
   const known = new Set(gateways);
-  const attachments = local.wishes.flatMap((wish): Attachment[] => {
-    const vpc = local.vpcs.get(wish.vpc);
-    if (vpc === undefined || wish.problem !== undefined) return [];
+  const attachments = local.transitRequests.flatMap((request): Attachment[] => {
+    const vpc = local.vpcs.get(request.vpc);
+    if (vpc === undefined || request.problem !== undefined) return [];
     return [
       {
-        transitSwitch: wish.name,
-        vpc: wish.vpc,
+        transitSwitch: request.name,
+        vpc: request.vpc,
         routerId: vpc.routerId,
-        prefixes: parts.prefixesOf(wish, vpc),
-        ends: [...parts.endsOf(wish.name).values()].map((end) => endOf(end, known)),
-        held: parts.heldOf(wish.name),
-        cidrs: wish.cidrs,
-        paths: wish.paths,
-        clusters: wish.clusters,
+        prefixes: parts.prefixesOf(request, vpc),
+        ends: [...parts.endsOf(request.name).values()].map((end) => endOf(end, known)),
+        held: parts.heldOf(request.name),
+        cidrs: request.cidrs,
+        paths: request.paths,
+        clusters: request.clusters,
       },
     ];
   });

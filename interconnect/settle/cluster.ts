@@ -162,7 +162,10 @@ export class Cluster {
     const gateways = this.#gatewayFacts(facts);
     const blocked = new Map<string, string>();
     const ends = new Map<string, Ends>();
-    const networks = local.wishes.map(({ name }): [string, readonly PathFacts[]] => [name, databases.pathsOf(name)]);
+    const networks = local.transitRequests.map(({ name }): [string, readonly PathFacts[]] => [
+      name,
+      databases.pathsOf(name),
+    ]);
     const cuts = this.#cuts.step({
       reports: gateways.map(({ chassis }) => this.#options.tunnels.report(chassis)),
       ports: networks.flatMap(([name, paths]) =>
@@ -187,7 +190,7 @@ export class Cluster {
       });
       ends.set(name, new Map(own));
     }
-    this.#anchors.keepOnly(new Set(local.wishes.map(({ name }) => name)), nowMs);
+    this.#anchors.keepOnly(new Set(local.transitRequests.map(({ name }) => name)), nowMs);
     this.#ends = ends;
     this.#blocked = blocked;
   }

@@ -6,7 +6,7 @@ import type { Prefix } from '../model/messages.ts';
 import { candidatesOf, type CoverOf } from './candidates.ts';
 import { exportPrefixes } from './policy/export.ts';
 import type { Edges } from '../model/edges.ts';
-import type { LocalView, Wish } from '../model/local.ts';
+import type { LocalView, TransitRequest } from '../model/local.ts';
 import type { NativePrefixes } from '../state/native-prefixes.ts';
 
 export interface ExportFacts {
@@ -40,7 +40,7 @@ export class Exports {
     const decisions: Decision[] = [];
     const told = new Map<string, readonly Prefix[]>();
     const aggregates = new Map<string, Map<string, Cidr>>();
-    for (const { name, vpc: router } of local.wishes) {
+    for (const { name, vpc: router } of local.transitRequests) {
       const vpc = local.vpcs.get(router);
       if (vpc === undefined) continue;
       const { prefixes } = candidatesOf(
@@ -68,8 +68,8 @@ export class Exports {
 }
 
 /** A VPC may be joined by several, and each has clusters of its own. */
-function networksOf({ wishes }: LocalView, router: string): readonly string[] {
-  return wishes.flatMap(({ name, vpc }: Wish) => (vpc === router ? [name] : []));
+function networksOf({ transitRequests }: LocalView, router: string): readonly string[] {
+  return transitRequests.flatMap(({ name, vpc }: TransitRequest) => (vpc === router ? [name] : []));
 }
 
 function coverOn(networks: readonly string[], natives: ExportFacts['natives']): CoverOf {

@@ -48,14 +48,14 @@ describe('what the hub is told', () => {
   });
 
   it('is nothing of a network whose VPC is not there, or whose object is wrong', () => {
-    const [wish] = local.wishes;
-    assert.ok(wish);
+    const [request] = local.transitRequests;
+    assert.ok(request);
     const problem = { code: 'SpecInvalid', message: 'm' };
-    const wishes = [
-      { ...wish, vpc: 'none' },
-      { ...wish, problem },
+    const transitRequests = [
+      { ...request, vpc: 'none' },
+      { ...request, problem },
     ];
-    assert.deepEqual(memberState({ ...parts, local: { ...local, wishes } }).attachments, []);
+    assert.deepEqual(memberState({ ...parts, local: { ...local, transitRequests } }).attachments, []);
   });
 });
 
@@ -95,13 +95,13 @@ describe('the networks of this cluster', () => {
 
   it('take no port where their addresses are those of a peering, and keep the ones that were there before it', () => {
     const vpc = local.vpcs.get('ovn-cluster');
-    const [wish] = local.wishes;
-    assert.ok(vpc && wish);
+    const [request] = local.transitRequests;
+    assert.ok(vpc && request);
     const links = [{ name: 'peering ovn-cluster-blue', cidr: cidr('100.100.7.0/30') }];
     const linked = { ...local, vpcs: new Map([['ovn-cluster', { ...vpc, links }]]) };
     assert.equal(buildNetworks(linked, [granted], () => ends).problems.size, 0);
     const { networks, problems } = buildNetworks(
-      { ...linked, wishes: [{ ...wish, isJoined: false }] },
+      { ...linked, transitRequests: [{ ...request, isJoined: false }] },
       [granted],
       () => ends,
     );

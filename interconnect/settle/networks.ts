@@ -3,7 +3,7 @@ import type { Ends, OwnNetwork, OwnPath } from '../model/networks.ts';
 import { cidrsOverlap, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { TransitSwitch } from '../model/messages.ts';
-import { type LocalView, type LocalVpc, type Wish } from '../model/local.ts';
+import { type LocalView, type LocalVpc, type TransitRequest } from '../model/local.ts';
 
 export interface BuiltNetworks {
   readonly networks: ReadonlyMap<string, OwnNetwork>;
@@ -11,7 +11,7 @@ export interface BuiltNetworks {
   readonly problems: ReadonlyMap<string, Problem>;
 }
 
-/** What of a cluster's wishes the hub has granted. */
+/** What of a cluster's transitRequests the hub has granted. */
 export function buildNetworks(
   local: LocalView,
   switches: readonly TransitSwitch[],
@@ -19,13 +19,13 @@ export function buildNetworks(
 ): BuiltNetworks {
   const networks = new Map<string, OwnNetwork>();
   const problems = new Map<string, Problem>();
-  for (const wish of local.wishes) {
-    const granted = switches.find(({ name }) => name === wish.name);
-    const vpc = local.vpcs.get(wish.vpc);
+  for (const request of local.transitRequests) {
+    const granted = switches.find(({ name }) => name === request.name);
+    const vpc = local.vpcs.get(request.vpc);
     if (granted === undefined || vpc === undefined) continue;
-    const problem = wish.problem ?? transitOverlap(vpc, granted, wish);
-    if (problem !== undefined) problems.set(wish.name, problem);
-    const ends = endsOf(wish.name);
+    const problem = request.problem ?? transitOverlap(vpc, granted, request);
+    if (problem !== undefined) problems.set(request.name, problem);
+    const ends = endsOf(request.name);
     const paths = granted.paths.flatMap(({ index, port, retiring, ...path }): OwnPath[] => {
       if (port === null) return [];
       const { order = [], holder = '', phase = 'settled' } = ends.get(index) ?? {};
@@ -34,7 +34,7 @@ export function buildNetworks(
     });
     if (paths.length === 0) continue;
     const cidrs = granted.cidrs.flatMap((text) => parseCidr(text) ?? []);
-    networks.set(wish.name, { name: wish.name, vpc, cidrs, definedBy: granted.definedBy, paths });
+    networks.set(request.name, { name: request.name, vpc, cidrs, definedBy: granted.definedBy, paths });
   }
   return { networks, problems };
 }
@@ -43,7 +43,7 @@ export function buildNetworks(
 function transitOverlap(
   { ranges, links }: LocalVpc,
   { name, cidrs }: TransitSwitch,
-  { isJoined }: Wish,
+  { isJoined }: TransitRequest,
 ): Problem | undefined {
   const held = isJoined ? ranges : [...ranges, ...links];
   for (const text of cidrs) {

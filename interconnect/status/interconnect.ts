@@ -100,7 +100,7 @@ const lesser: Readonly<Record<string, readonly string[]>> = {
 function isLesser({ type, reason = '' }: Verdict, situation: Situation): boolean {
   const { local, clashes, networks } = situation;
   if (lesser[type]?.includes(reason) === true) return true;
-  if (type === 'RoutesConverged') return reason === wishProblem(situation)?.code && networks.has(hubSwitch);
+  if (type === 'RoutesConverged') return reason === requestProblem(situation)?.code && networks.has(hubSwitch);
   if (type !== 'GatewaysReady') return false;
   // Nobody here can tell, but others do: they reach this cluster.
   if (reason === daemonSilent && isReached(situation) === true) return true;
@@ -199,7 +199,7 @@ function convergedVerdict(situation: Situation): Verdict {
   const type = 'RoutesConverged';
   const [first] = stuck;
   if (first !== undefined) return bad(type, { code: first.code, message: summary(stuck) });
-  const problem = problems[0] ?? networkProblems.values().next().value ?? wishProblem(situation);
+  const problem = problems[0] ?? networkProblems.values().next().value ?? requestProblem(situation);
   if (problem !== undefined) return bad(type, problem);
   // One that was lost has nothing left to forward for, and so nothing to take up.
   const ill = ailments(situation, ({ chassis }) => !situation.isDead(chassis));
@@ -214,9 +214,9 @@ function convergedVerdict(situation: Situation): Verdict {
 }
 
 /** The network of the hub joins the VPC of the Interconnect; other networks have an object of their own to say so. */
-function wishProblem({ local }: Situation): Problem | undefined {
-  const wish = local?.wishes.find(({ name }) => name === hubSwitch);
-  return wish?.problem ?? wish?.vpcProblem;
+function requestProblem({ local }: Situation): Problem | undefined {
+  const request = local?.transitRequests.find(({ name }) => name === hubSwitch);
+  return request?.problem ?? request?.vpcProblem;
 }
 
 function delayOf(situation: Situation): Problem {

@@ -146,7 +146,7 @@ export class Publisher {
       if (name === hubSwitch) continue;
       if (local === undefined) this.#reporter.finalizer(name, object, false);
       else if (!object.isDeleting) this.#reporter.finalizer(name, object, true);
-      else if (facts.progress.settledLocal === local && !local.wishes.some((wish) => wish.name === name))
+      else if (facts.progress.settledLocal === local && !local.transitRequests.some((request) => request.name === name))
         this.#reporter.finalizer(name, object, false);
     }
   }

@@ -88,7 +88,7 @@ export class Reporter {
 
   transitSwitches(situation: Situation): void {
     const present = this.#options.sources.transitSwitches;
-    const own = situation.local?.wishes.find(({ name }) => name === hubSwitch);
+    const own = situation.local?.transitRequests.find(({ name }) => name === hubSwitch);
     const ours = present.get(hubSwitch);
     if (own === undefined && ours !== undefined && !ours.isDeleting) this.#delete(transitSwitches, hubSwitch);
     const names = new Set([...keysOf(present), ...(own === undefined ? [] : [hubSwitch])]);

@@ -265,9 +265,12 @@ describe('a TransitSwitch', () => {
       },
     ];
     assert.equal(conditionsOf(render({ networks: new Map(), rejections }))['Ready'], 'False ClusterNotListed');
-    const wishes = local.wishes.map((wish) => ({ ...wish, vpcProblem: { code: 'VpcNotFound', message: 'm' } }));
+    const transitRequests = local.transitRequests.map((request) => ({
+      ...request,
+      vpcProblem: { code: 'VpcNotFound', message: 'm' },
+    }));
     assert.equal(
-      conditionsOf(render({ networks: new Map(), local: { ...local, wishes } }))['Ready'],
+      conditionsOf(render({ networks: new Map(), local: { ...local, transitRequests } }))['Ready'],
       'False VpcNotFound',
     );
   });

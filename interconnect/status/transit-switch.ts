@@ -38,8 +38,8 @@ function readyOf(name: string, network: OwnNetwork | undefined, situation: Situa
   const fail = (problem: Problem): Verdict => bad('Ready', problem);
   if (local === undefined)
     return fail({ code: 'NotJoined', message: 'this cluster is no member: make the Interconnect `default` first' });
-  const wish = local.wishes.find((one) => one.name === name);
-  const problem = wish?.problem ?? wish?.vpcProblem ?? networkProblems.get(name);
+  const request = local.transitRequests.find((one) => one.name === name);
+  const problem = request?.problem ?? request?.vpcProblem ?? networkProblems.get(name);
   if (problem !== undefined) return fail(problem);
   const rejection = rejections.find(
     ({ kind, value, transitSwitch }) => kind === 'transit-switch' && (value === name || transitSwitch === name),

@@ -5,7 +5,15 @@ import { defaultVpc, hubSwitch } from '../../lib/api/names.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
 import { switchNames } from '../model/path-names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { GatewayNode, LocalChassis, LocalPrefix, LocalRange, LocalView, LocalVpc, Wish } from '../model/local.ts';
+import type {
+  GatewayNode,
+  LocalChassis,
+  LocalPrefix,
+  LocalRange,
+  LocalView,
+  LocalVpc,
+  TransitRequest,
+} from '../model/local.ts';
 import type { Node, Subnet, TransitSwitchObject } from '../model/objects.ts';
 
 export interface LocalParts {
@@ -30,8 +38,8 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
   const { spec, chassis } = parts;
   const nodes = [...parts.nodes].sort(([a], [b]) => (a < b ? -1 : 1));
   const subnets = [...parts.subnets].sort(([a], [b]) => (a < b ? -1 : 1));
-  const wishes = wishesOf(parts, subnets);
-  const names = [...new Set(wishes.map(({ vpc }) => vpc))].sort();
+  const transitRequests = requestsOf(parts, subnets);
+  const names = [...new Set(transitRequests.map(({ vpc }) => vpc))].sort();
   const vpcs = names.map((name) => vpcOf(name, parts, subnets)).filter(isThere);
   const selected = nodes.filter(([, { labels }]) => matchesSelector(spec.gatewayNodeSelector, labels));
   const hostnames = new Map([...chassis].map(([name, { gateway }]) => [gateway.hostname, name]));
@@ -42,7 +50,7 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
   const local: LocalView = {
     ...parts.names,
     vpcs: new Map(vpcs.map((vpc) => [vpc.router, vpc])),
-    wishes,
+    transitRequests,
     nodeAddresses: nodes.flatMap(([node, { addresses }]) => addresses.map((ip) => ({ node, ip }))),
     nodeChassis: nodes.flatMap(([node, { chassis: noted }]) => (noted === undefined ? [] : [{ node, chassis: noted }])),
     gatewayNodes,
@@ -53,18 +61,18 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
 }
 
 /** The hub's network for the VPC of the Interconnect, and what users made besides. */
-function wishesOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet])[]): readonly Wish[] {
+function requestsOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet])[]): readonly TransitRequest[] {
   const { spec, transitSwitches } = parts;
   const inForce = new Set(subnets.flatMap(([name, { cidrs }]) => (cidrs.length > 0 ? [name] : [])));
-  const named = (name: string, paths: number, vpc: string): Omit<Wish, 'cidrs' | 'clusters'> => {
+  const named = (name: string, paths: number, vpc: string): Omit<TransitRequest, 'cidrs' | 'clusters'> => {
     const joined = parts.joinedRouter(name);
     // Ports that are there say that no subnet had the name before.
     const problem = joined === '' ? nameProblem(name, inForce) : undefined;
     const part = partOf(parts, joined, vpc);
     return { name, paths, problem, ...part, isJoined: joined !== '' && joined === part.vpc };
   };
-  const first: Wish = { ...named(hubSwitch, 0, spec.vpc), cidrs: [], clusters: [] };
-  const others = [...transitSwitches].flatMap(([name, { spec: wanted, isDeleting }]): Wish[] => {
+  const first: TransitRequest = { ...named(hubSwitch, 0, spec.vpc), cidrs: [], clusters: [] };
+  const others = [...transitSwitches].flatMap(([name, { spec: wanted, isDeleting }]): TransitRequest[] => {
     if (name === hubSwitch || isDeleting) return [];
     if ('code' in wanted) return [{ ...first, name, vpc: '', isJoined: false, vpcProblem: undefined, problem: wanted }];
     const { vpc, cidr, paths, clusters } = wanted;
@@ -83,7 +91,11 @@ function nameProblem(network: string, subnets: ReadonlySet<string>): Problem | u
 }
 
 /** A name that is no VPC's, such as a misspelt one, takes nothing away from the VPC that takes part. */
-function partOf({ routerIdOf }: LocalParts, joined: string, wanted: string): Pick<Wish, 'vpc' | 'vpcProblem'> {
+function partOf(
+  { routerIdOf }: LocalParts,
+  joined: string,
+  wanted: string,
+): Pick<TransitRequest, 'vpc' | 'vpcProblem'> {
   if (routerIdOf(wanted) !== '' || wanted === defaultVpc) return { vpc: wanted, vpcProblem: undefined };
   const until = joined === '' ? '' : `; until then VPC ${joined} stays joined`;
   const message = `there is no VPC ${wanted} in this cluster; make it, or name another in spec.vpc${until}`;

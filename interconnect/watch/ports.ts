@@ -56,8 +56,8 @@ export function readHeld(northbound: Cache, handle: string, network: string, hub
 }
 
 /** After a start the database is all there is to remember by: chassis that are first in some order. */
-export function presentAnchors(northbound: Cache, { handle, wishes }: LocalView): ReadonlySet<string> {
-  const first = wishes.flatMap(({ name }) =>
+export function presentAnchors(northbound: Cache, { handle, transitRequests }: LocalView): ReadonlySet<string> {
+  const first = transitRequests.flatMap(({ name }) =>
     switchNames(name).flatMap((pathSwitch) => readPort(northbound, handle, pathSwitch)?.order[0] ?? []),
   );
   return new Set(first);

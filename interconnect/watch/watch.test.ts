@@ -138,14 +138,14 @@ describe('the local view', () => {
       undefined,
     );
     assert.deepEqual(
-      local.wishes.map(({ name, vpc, problem }) => [name, vpc, problem?.code]),
+      local.transitRequests.map(({ name, vpc, problem }) => [name, vpc, problem?.code]),
       [
         ['ts', 'ovn-cluster', undefined],
         ['blue', 'vpc2', undefined],
         ['wrong', '', 'SpecInvalid'],
       ],
     );
-    assert.deepEqual(local.wishes[1]?.cidrs, ['100.101.0.0/16', 'fd01::/64']);
+    assert.deepEqual(local.transitRequests[1]?.cidrs, ['100.101.0.0/16', 'fd01::/64']);
     assert.deepEqual(
       local.vpcs.get('vpc2')?.prefixes.map((prefix) => prefix.cidr),
       ['10.99.0.0/16'],
@@ -165,7 +165,7 @@ describe('the local view', () => {
     const other = ['clash', parseTransitSwitch(raw('clash', { spec: { paths: 2 } }))] as const;
     const subnets = [...parts().subnets, subnet('clash1', '10.18.0.0/16')];
     const codes = (joinedRouter: (network: string) => string) =>
-      buildLocal({ ...parts(), subnets, transitSwitches: [made, other], joinedRouter }, undefined).wishes.map(
+      buildLocal({ ...parts(), subnets, transitSwitches: [made, other], joinedRouter }, undefined).transitRequests.map(
         ({ name, problem }) => [name, problem?.code],
       );
     assert.deepEqual(
@@ -189,11 +189,11 @@ describe('the local view', () => {
     const [first, blue] = buildLocal(
       { ...moved, joinedRouter: (network) => (network === 'ts' ? 'ovn-cluster' : '') },
       undefined,
-    ).wishes;
+    ).transitRequests;
     assert.deepEqual([first?.vpc, blue?.vpc], ['ovn-cluster', 'nowhere']);
     assert.match(first?.vpcProblem?.message ?? '', /no VPC nowhere .* until then VPC ovn-cluster stays joined/);
     assert.doesNotMatch(blue?.vpcProblem?.message ?? 'until', /until/);
-    const there = buildLocal({ ...moved, routerIdOf: () => 'uuid' }, undefined).wishes[0];
+    const there = buildLocal({ ...moved, routerIdOf: () => 'uuid' }, undefined).transitRequests[0];
     assert.deepEqual([there?.vpc, there?.vpcProblem], ['nowhere', undefined]);
   });
 

@@ -74,7 +74,7 @@ describe('a ring of three clusters and two routers', () => {
       const wan = [one, two, both];
       const heard = unique(learned.map(({ prefix }) => prefix));
       assert.deepEqual(heard, tellsOfOthers ? wan : [...Object.values(subnets), ...wan].sort());
-      const offered = world.clusters.flatMap(({ wish }) => wish.filter(({ origin }) => origin === 'bgp'));
+      const offered = world.clusters.flatMap(({ request }) => request.filter(({ origin }) => origin === 'bgp'));
       assert.deepEqual(unique(offered.map(({ cidr }) => cidr)), wan);
       for (const from of places)
         for (const [name, subnet] of Object.entries(subnets)) assert.equal(endsOf(world, from, subnet), name, from);

@@ -108,7 +108,7 @@ export class Cluster implements Actor {
   /** By router. */
   learned = new Map<string, readonly LearnedRoute[]>();
   uses = new Map<string, readonly RouteUse[]>();
-  wish: readonly Prefix[] = [];
+  request: readonly Prefix[] = [];
   isJoined = true;
   /** Whether routers hear of the other clusters' prefixes too. */
   tellsOfOthers = true;
@@ -130,11 +130,11 @@ export class Cluster implements Actor {
   }
 
   step(world: World): boolean {
-    const before = JSON.stringify([...this.learned, ...this.uses, this.wish]);
+    const before = JSON.stringify([...this.learned, ...this.uses, this.request]);
     this.#learn(world);
     this.#offer(world);
     this.#use(world);
-    return JSON.stringify([...this.learned, ...this.uses, this.wish]) !== before;
+    return JSON.stringify([...this.learned, ...this.uses, this.request]) !== before;
   }
 
   #learn(world: World): void {
@@ -168,7 +168,7 @@ export class Cluster implements Actor {
     );
     this.#edges = buildEdges({ states, isReady: () => true }, this.#edges);
     this.#exports.update({ local: this.#local, policies: this.#policies, edges: this.#edges, natives: this.#natives });
-    this.wish = this.isJoined ? this.#exports.on('ts') : [];
+    this.request = this.isJoined ? this.#exports.on('ts') : [];
   }
 
   #use(world: World): void {
@@ -298,7 +298,7 @@ class Hub {
   step(world: World): boolean {
     const before = JSON.stringify([...this.admitted]);
     const ts: Network = { name: 'ts', cidrs: ['100.100.0.0/16'], definedBy: '', clusters: [], paths: 2, switches: [] };
-    for (const { name, wish } of world.clusters) {
+    for (const { name, request } of world.clusters) {
       const own = (this.admitted.get(name) ?? []).filter(({ origin }) => origin !== 'bgp').map(({ cidr }) => cidr);
       const limits = { allowedPrefixes: [], maxPrefixes: 1000 };
       const others = this.#holdings.others(name);
@@ -312,7 +312,7 @@ class Hub {
         own: new Set(own),
         room: 1000,
       };
-      const prefixes = admitPrefixes(wish, facts, new Refusals());
+      const prefixes = admitPrefixes(request, facts, new Refusals());
       this.admitted.set(name, prefixes);
       const held = prefixes.map(({ cidr, origin }) => ({ network: 'ts', cidr, isLearned: origin === 'bgp' }));
       this.#holdings.set(name, { ...holdsNothing, prefixes: held });
@@ -406,10 +406,10 @@ export class World {
   traces(prefix: string): readonly string[] {
     return [
       ...this.routers.flatMap(({ name, best }) => (best.has(prefix) ? [name] : [])),
-      ...this.clusters.flatMap(({ name, learned, uses, wish }) => [
+      ...this.clusters.flatMap(({ name, learned, uses, request }) => [
         ...[...learned.values()].flat().flatMap((one) => (one.prefix === prefix ? [`${name} learned`] : [])),
         ...[...uses.values()].flat().flatMap((one) => (one.prefix === prefix ? [`${name} takes`] : [])),
-        ...wish.flatMap(({ cidr }) => (cidr === prefix ? [`${name} offers`] : [])),
+        ...request.flatMap(({ cidr }) => (cidr === prefix ? [`${name} offers`] : [])),
       ]),
       ...[...this.hub.admitted].flatMap(([name, held]) =>
         held.some(({ cidr }) => cidr === prefix) ? [`hub holds for ${name}`] : [],
@@ -420,8 +420,8 @@ export class World {
   describe(): string {
     const routers = this.routers.map(({ name, best }) => `${name}: ${JSON.stringify([...best])}`);
     const clusters = this.clusters.map(
-      ({ name, learned, uses, wish }) =>
-        `${name}: learned ${JSON.stringify([...learned])}\n  offers ${JSON.stringify(wish)}\n  takes ${JSON.stringify([...uses].map(([from, list]) => [from, list.map((one) => [one.prefix, one.origin, isActive(one), one.rejected?.code])]))}`,
+      ({ name, learned, uses, request }) =>
+        `${name}: learned ${JSON.stringify([...learned])}\n  offers ${JSON.stringify(request)}\n  takes ${JSON.stringify([...uses].map(([from, list]) => [from, list.map((one) => [one.prefix, one.origin, isActive(one), one.rejected?.code])]))}`,
     );
     return [...routers, ...clusters].join('\n');
   }

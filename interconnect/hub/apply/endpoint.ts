@@ -8,13 +8,13 @@ import type { IssuedIdentity, SilentDatabase } from '../../model/messages.ts';
 import { hubUnavailable } from '../../link/protocol.ts';
 import type { Caller, HubCalls, MemberSession } from '../../link/server.ts';
 import type { Registry } from './registry.ts';
-import { openEndpoint, type Endpoint, type EndpointOptions } from './listener.ts';
+import { openListener, type Listener, type ListenerOptions } from './listener.ts';
 
-export interface LobbyOptions extends Omit<EndpointOptions, 'authority' | 'calls'> {
+export interface HubEndpointOptions extends Omit<ListenerOptions, 'authority' | 'calls'> {
   readonly registry: Pick<Registry, 'authority' | 'member' | 'members'>;
 }
 
-export interface Lobby extends Endpoint {
+export interface HubEndpoint extends Listener {
   /** Databases that have not answered since the start; complete each time. */
   silent(databases: readonly SilentDatabase[]): void;
   /** From now on the hub itself answers. */
@@ -22,9 +22,9 @@ export interface Lobby extends Endpoint {
 }
 
 /** @throws the system's error when the address cannot be bound. */
-export async function openLobby({ registry, ...options }: LobbyOptions): Promise<Lobby> {
-  const calls = new WaitingCalls(registry);
-  const endpoint = await openEndpoint({ ...options, authority: registry.authority, calls });
+export async function openHubEndpoint({ registry, ...options }: HubEndpointOptions): Promise<HubEndpoint> {
+  const calls = new DeferredCalls(registry);
+  const endpoint = await openListener({ ...options, authority: registry.authority, calls });
   return {
     port: endpoint.port,
     get notAfterMs() {
@@ -36,13 +36,13 @@ export async function openLobby({ registry, ...options }: LobbyOptions): Promise
   };
 }
 
-class WaitingCalls implements HubCalls {
-  readonly #registry: LobbyOptions['registry'];
+class DeferredCalls implements HubCalls {
+  readonly #registry: HubEndpointOptions['registry'];
   readonly #sessions = new Set<MemberSession>();
   #silent: readonly SilentDatabase[] = [];
   #hub: HubCalls | undefined;
 
-  constructor(registry: LobbyOptions['registry']) {
+  constructor(registry: HubEndpointOptions['registry']) {
     this.#registry = registry;
   }
 

@@ -1,103 +1,119 @@
 /**
- * The members of this hub: who is connected, what each is told, what becomes of those that are gone.
+ * The members of this hub: which are connected, what each is told, what becomes of those that are gone.
  *
- * In: sessions, changes of foreign zones, of limits and of datapaths. Out: to each session, once it is in the databases,
- * what it got and what the others are. A member's rows stay when its session ends; they go when it has had none for long
- * and others say that they do not reach it.
+ * In: sessions, changes of foreign zones, of limits and of datapaths. Out: rows of each member, and to each session, once they
+ * are in the databases, what it got and what the others are. A member's rows stay when its session ends; they go when it has
+ * had none for long and others say that they do not reach it.
  */
+import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Member, MemberState, SilentDatabase } from '../../model/messages.ts';
 import type { MemberSession } from '../../link/server.ts';
-import { refuseCopy, refuseRename } from '../settle/rename.ts';
-import { foreignOf, isSameForAll, memberOf, switchesFor, type Presence } from '../plan/view.ts';
-import { Audience, type OpenSession } from './sessions.ts';
-import { Members, moveEntry, type MembersOptions } from '../settle/members.ts';
+import type { Member, MemberState, SilentDatabase } from '../../model/messages.ts';
+import { memberOwner } from '../model/owners.ts';
 import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
 import type { MemberPresence } from '../model/store.ts';
+import { MemberViews } from '../plan/member-views.ts';
+import { planMember } from '../plan/rows.ts';
+import { foreignOf, switchesFor } from '../plan/view.ts';
+import { Members, type MembersOptions } from '../settle/members.ts';
+import { Presences } from '../settle/presence.ts';
+import { refuseCopy, refuseRename } from '../settle/rename.ts';
+import { moveEntry } from '../state/member-records.ts';
+import { Sessions, type OpenSession } from './sessions.ts';
 
-export interface RosterTimes {
+export interface HubTimes {
   /** A session that is back within this time was never away: an agent that starts again is no news. */
   readonly graceMs: number;
   /** The same for all members when the hub starts: an agent that starts as well may have to wait for a lease of 15 s. */
   readonly startGraceMs: number;
-  /** Without a session for so long, and not reached by those that have one, a member's rows go. */
+  /** The rows of a member go when it has had no session for so long and is not reached by those that have one. */
   readonly staleAfterMs: number;
   /** From the moment all were told that a path goes until it is gone. */
   readonly retireMs: number;
 }
 
-export interface RosterOptions extends MembersOptions {
-  readonly target: MembersOptions['target'] & { untilApplied(): Promise<void> };
+export interface HubMembersOptions extends MembersOptions {
+  /** For rows of members. */
+  readonly target: {
+    set(owner: string, desired: Desired): void;
+    drop(owner: string): void;
+    untilApplied(): Promise<void>;
+  };
   /** Of both databases. */
   readonly untilApplied: () => Promise<void>;
   readonly readForeign: (name: string) => ForeignMember | undefined;
   readonly silentDatabases: () => readonly SilentDatabase[];
   readonly report: (name: string, ports: readonly AllocatedPort[], presence: MemberPresence) => void;
-  readonly times: RosterTimes;
+  readonly times: HubTimes;
   readonly now: () => number;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-const present: Presence = { connected: true, lastSeenMs: 0 };
+/** In one line of the log; the member is told more. */
+const mostLogged = 10;
 
-interface Shown {
-  readonly record: MemberRecord;
-  readonly presence: Presence;
-  /** By the networks that the receiver takes part in. */
-  readonly members: Map<string, Member>;
-}
-
-export class Roster {
-  readonly #options: RosterOptions;
+export class HubMembers {
+  readonly #options: HubMembersOptions;
   readonly #members: Members;
-  readonly #audience: Audience;
-  readonly #presence = new Map<string, Presence>();
+  readonly #sessions: Sessions;
+  readonly #presences = new Presences();
+  readonly #views = new MemberViews();
   readonly #ports = new Map<string, readonly AllocatedPort[]>();
-  /** Since when a member has no session, by the hub's clock; it may have been away before the hub started. */
-  readonly #absentSince = new Map<string, number>();
   readonly #graces = new Map<string, NodeJS.Timeout>();
   readonly #retirements = new Map<string, NodeJS.Timeout>();
-  readonly #shown = new Map<string, Shown>();
   readonly #staleCheck: NodeJS.Timeout;
 
-  constructor(options: RosterOptions, records: ReadonlyMap<string, MemberRecord>) {
+  constructor(options: HubMembersOptions, records: ReadonlyMap<string, MemberRecord>) {
     this.#options = options;
-    this.#audience = new Audience({
-      names: () => [...this.#members.names(), ...this.#members.foreignNames()],
-      member: (name, receiver, networks) => this.#member(name, receiver, networks),
-      networksOf: (receiver) => new Set(this.#members.record(receiver)?.attachments.map(({ network }) => network)),
-      switches: (receiver) => switchesFor(receiver, this.#members.record(receiver), options.networks.values()),
+    const { target, networks, registry, times, log } = options;
+    const known = () => this.#members.records;
+    this.#sessions = new Sessions({
+      names: () => [...known().names(), ...known().foreignNames()],
+      member: (name, receiver, shared) => this.#member(name, receiver, shared),
+      networksOf: (receiver) =>
+        new Set(
+          known()
+            .held(receiver)
+            ?.attachments.map(({ network }) => network),
+        ),
+      switches: (receiver) => switchesFor(receiver, known().held(receiver), networks.values()),
       rejections: (receiver) => this.#members.rejections(receiver),
-      expected: () => this.#members.expected(),
+      expected: () => known().expected(),
       silentDatabases: options.silentDatabases,
       untilApplied: options.untilApplied,
       onTold: () => this.#retire(),
     });
     this.#members = new Members(options, {
-      onMember: (name) => this.#audience.memberChanged(name),
-      onOwn: (name) => this.#audience.ownChanged(name),
-      onAll: () => this.#audience.allChanged(),
+      onRecord: (record) => target.set(memberOwner(record.handle), planMember(record)),
+      onGone: (handle) => target.drop(memberOwner(handle)),
+      onMember: (name) => this.#sessions.memberChanged(name),
+      onOwn: (name) => this.#sessions.ownChanged(name),
+      onAll: () => this.#sessions.allChanged(),
       onPorts: (name, ports) => {
         this.#ports.set(name, ports);
         this.#report(name);
       },
+      onRefused: (cluster, count, rejections) => {
+        const fields = { cluster, count, rejections: rejections.slice(0, mostLogged) };
+        log.warn(fields, 'refused a part of what a member asked for');
+      },
     });
-    for (const { cluster } of options.registry.members()) {
-      if (options.registry.isStale(cluster)) this.#presence.set(cluster, { connected: false, lastSeenMs: 0 });
-      else this.#miss(cluster, options.times.startGraceMs);
+    for (const { cluster } of registry.members()) {
+      if (registry.isStale(cluster)) this.#presences.setAbsent(cluster, 0);
+      else this.#miss(cluster, times.startGraceMs);
     }
     this.#members.load(records);
-    const { staleAfterMs } = options.times;
+    const { staleAfterMs } = times;
     this.#staleCheck = setInterval(() => this.#dropStale(), Math.min(5000, Math.max(20, staleAfterMs / 4)));
   }
 
   get sessions(): number {
-    return this.#audience.size;
+    return this.#sessions.size;
   }
 
   /** Members with rows. */
   get size(): number {
-    return this.#members.size;
+    return this.#members.records.size;
   }
 
   get rejections(): number {
@@ -105,40 +121,38 @@ export class Roster {
   }
 
   get foreignZones(): number {
-    return [...this.#members.foreignNames()].length;
-  }
-
-  has(name: string): boolean {
-    return this.#members.has(name);
+    return [...this.#members.records.foreignNames()].length;
   }
 
   open(session: MemberSession): void {
-    const open = this.#audience.open(session);
+    const open = this.#sessions.open(session);
     this.#meet(open.name);
     this.#options.log.info({ cluster: open.name }, 'session opened');
     session.onState((state) => {
-      if (this.#audience.isCandidate(open)) this.#judge(open, state);
-      if (this.#audience.get(open.name) === open) this.#hear(open, state);
+      if (this.#sessions.isCandidate(open)) this.#judge(open, state);
+      if (this.#sessions.get(open.name) === open) this.#hear(open, state);
     });
     session.onEnd(() => {
-      if (!this.#audience.forget(open)) return;
-      this.#members.forgetWish(open.name);
+      if (!this.#sessions.forget(open)) return;
+      this.#members.forgetRequest(open.name);
       this.#options.log.info({ cluster: open.name }, 'session ended');
       this.#miss(open.name);
     });
   }
 
-  /** Why the member may not be called otherwise; `chassis` are those of its gateways, as it says. */
+  /** Why the member may not have another name; `chassis`: those of its gateways, as it says. */
   refuseRename(before: string, name: string, chassis: readonly string[]): Problem | undefined {
-    const [record, networks] = [this.#members.record(before), this.#options.networks.values()];
-    return refuseRename({ before, name, chassis, record, records: this.#members.records(), networks });
+    const { records } = this.#members;
+    const networks = this.#options.networks.values();
+    return refuseRename({ before, name, chassis, record: records.held(before), records: records.values(), networks });
   }
 
-  /** The registry calls it otherwise now. Resolves when the databases do. */
+  /** The registry has another name for it now. Resolves when the databases have it too. */
   async rename(before: string, name: string): Promise<void> {
-    this.#audience.rename(before, name, { code: 'NotAMember', message: `${before} is called ${name} now` });
-    for (const map of [this.#presence, this.#absentSince, this.#ports]) moveEntry<unknown>(map, before, name);
-    this.#shown.delete(before);
+    this.#sessions.rename(before, name, { code: 'NotAMember', message: `${before} is called ${name} now` });
+    this.#presences.rename(before, name);
+    moveEntry(this.#ports, before, name);
+    this.#views.forget(before);
     clearTimeout(this.#graces.get(before));
     if (this.#graces.delete(before)) this.#miss(name);
     this.#members.rename(before, name);
@@ -147,19 +161,21 @@ export class Roster {
   }
 
   endSession(name: string, problem: Problem): void {
-    if (this.#audience.get(name) === undefined) return;
-    this.#audience.refuse(name, problem);
-    this.#members.forgetWish(name);
+    if (this.#sessions.get(name) === undefined) return;
+    this.#sessions.refuse(name, problem);
+    this.#members.forgetRequest(name);
     this.#miss(name);
   }
 
   /** The membership is over. Resolves when no row of it is left. */
   async remove(name: string): Promise<void> {
-    this.#audience.refuse(name, { code: 'NotAMember', message: `${name} has left` });
+    this.#sessions.refuse(name, { code: 'NotAMember', message: `${name} has left` });
     clearTimeout(this.#graces.get(name));
-    for (const map of [this.#graces, this.#presence, this.#absentSince, this.#ports, this.#shown]) map.delete(name);
+    for (const map of [this.#graces, this.#ports]) map.delete(name);
+    this.#presences.delete(name);
+    this.#views.forget(name);
     this.#members.disown(name);
-    this.#drop(name);
+    this.#members.drop(name);
     await this.#options.target.untilApplied();
   }
 
@@ -170,19 +186,19 @@ export class Roster {
 
   /** Another set of the hub's databases is silent now. */
   databasesChanged(): void {
-    this.#audience.databasesChanged();
+    this.#sessions.databasesChanged();
   }
 
   foreignChanged(names: Iterable<string>): void {
     for (const name of names) this.#members.setForeign(name, this.#options.readForeign(name));
   }
 
-  /** The datapath of a switch is another one now. */
+  /** A switch has another datapath now. */
   datapathChanged(): void {
-    this.#audience.allChanged();
+    this.#sessions.allChanged();
   }
 
-  /** The target's word on a member's rows. */
+  /** What the target says of a member's rows. */
   result(name: string, problem: Problem | undefined): void {
     this.#members.result(name, problem);
   }
@@ -190,77 +206,63 @@ export class Roster {
   close(): void {
     for (const timer of [...this.#graces.values(), ...this.#retirements.values()]) clearTimeout(timer);
     clearInterval(this.#staleCheck);
-    this.#audience.close();
+    this.#sessions.close();
   }
 
   /** The same identity with other gateways, while the first has a session: a copy of the cluster must not take its place. */
   #judge(open: OpenSession, state: MemberState): void {
     const { name } = open;
     const gateways = state.gateways.map(({ chassis }) => chassis);
-    const problem = refuseCopy(name, this.#members.record(name), gateways);
-    if (problem === undefined) return this.#audience.accept(open);
+    const problem = refuseCopy(name, this.#members.records.held(name), gateways);
+    if (problem === undefined) return this.#sessions.accept(open);
     this.#options.log.warn({ cluster: name, gateways }, problem.message);
     open.session.refuse(problem);
   }
 
   #hear(open: OpenSession, state: MemberState): void {
     open.revision = state.revision;
-    this.#audience.hear(open, new Set(state.unreachable));
-    this.#members.wish(open.name, state);
+    this.#sessions.hear(open, new Set(state.unreachable));
+    this.#members.request(open.name, state);
   }
 
   #meet(name: string): void {
     clearTimeout(this.#graces.get(name));
     this.#graces.delete(name);
-    this.#absentSince.delete(name);
-    if (this.#presence.get(name)?.connected !== true) {
-      this.#presence.set(name, present);
-      this.#audience.memberChanged(name);
-    }
+    if (this.#presences.meet(name)) this.#sessions.memberChanged(name);
     this.#report(name);
   }
 
   #miss(name: string, graceMs = this.#options.times.graceMs): void {
     const lastSeenMs = this.#options.now();
-    this.#presence.set(name, present);
-    this.#absentSince.set(name, lastSeenMs);
-    const tell = (): void => {
+    this.#presences.miss(name, lastSeenMs);
+    const end = (): void => {
       this.#graces.delete(name);
-      this.#presence.set(name, { connected: false, lastSeenMs });
-      this.#audience.memberChanged(name);
+      this.#presences.setAbsent(name, lastSeenMs);
+      this.#sessions.memberChanged(name);
       this.#report(name);
     };
-    this.#graces.set(name, setTimeout(tell, graceMs));
+    this.#graces.set(name, setTimeout(end, graceMs));
   }
 
   #report(name: string): void {
     const { registry, report } = this.#options;
-    const presence = this.#presence.get(name);
+    const presence = this.#presences.get(name);
     if (registry.member(name) === undefined || presence === undefined) return;
-    const isStale = !presence.connected && !this.#members.has(name) && registry.isStale(name);
+    const isStale = !presence.connected && !this.#members.records.has(name) && registry.isStale(name);
     const state = presence.connected ? 'Connected' : isStale ? 'Stale' : 'Absent';
     report(name, this.#ports.get(name) ?? registry.ports(name), { state, lastSeenMs: presence.lastSeenMs });
   }
 
-  #drop(name: string): void {
-    this.#members.drop(name);
-  }
-
-  /** Gone for long, and every other member that is connected, one at least, says that it does not reach it. */
   #dropStale(): void {
     const { now, times, registry, report, log } = this.#options;
-    for (const [name, sinceMs] of this.#absentSince) {
-      if (now() - sinceMs < times.staleAfterMs) continue;
-      const others = [...this.#audience.entries()].filter(([other]) => other !== name);
-      // Without a witness it may as well be the hub that is cut off.
-      if (others.length === 0 || !others.every(([, { unreachable }]) => unreachable.has(name))) continue;
-      this.#absentSince.delete(name);
+    const unreachable = new Map(Array.from(this.#sessions.entries(), ([name, open]) => [name, open.unreachable]));
+    const { staleAfterMs } = times;
+    for (const [name, sinceMs] of this.#presences.giveUp(unreachable, { nowMs: now(), staleAfterMs })) {
       clearTimeout(this.#graces.get(name));
       this.#graces.delete(name);
       log.warn({ cluster: name }, 'no session for long and nobody reaches it: its rows go, its membership stays');
       report(name, this.#ports.get(name) ?? registry.ports(name), { state: 'Stale', lastSeenMs: sinceMs });
-      this.#presence.set(name, { connected: false, lastSeenMs: sinceMs });
-      this.#drop(name);
+      this.#members.drop(name);
     }
   }
 
@@ -270,7 +272,8 @@ export class Roster {
     for (const network of networks.values()) {
       for (const { index, switch: pathSwitch, retiring } of network.switches) {
         if (!retiring || this.#retirements.has(pathSwitch)) continue;
-        if (![...this.#members.attached(network.name)].every((name) => this.#knowsOfEnd(name, pathSwitch))) continue;
+        const attached = [...this.#members.records.attached(network.name)];
+        if (!attached.every((name) => this.#sessions.wasToldOfEnd(name, pathSwitch))) continue;
         const end = (): void => {
           this.#retirements.delete(pathSwitch);
           if (networks.path(pathSwitch)?.retiring !== true) return;
@@ -282,26 +285,12 @@ export class Roster {
     }
   }
 
-  #knowsOfEnd(name: string, pathSwitch: string): boolean {
-    const told = this.#audience.get(name)?.told?.transitSwitches ?? [];
-    return told.some(({ paths }) => paths.some((path) => path.switch === pathSwitch && path.retiring));
-  }
-
-  #member(name: string, receiver: string, networks: ReadonlySet<string>): Member | undefined {
-    const { networks: all } = this.#options;
-    const foreign = this.#members.foreign(name);
-    if (foreign !== undefined) return foreignOf(foreign, networks, (pathSwitch) => all.path(pathSwitch)?.network);
-    const record = this.#members.record(name);
-    if (record === undefined) return undefined;
-    const presence = this.#presence.get(name) ?? present;
-    if (!isSameForAll(record)) return memberOf(record, presence, receiver, networks);
-    const known = this.#shown.get(name);
-    const isKnown = known?.record === record && known.presence === presence;
-    const shown: Shown = isKnown ? known : { record, presence, members: new Map() };
-    if (!isKnown) this.#shown.set(name, shown);
-    const key = [...networks].join();
-    const member = shown.members.get(key) ?? memberOf(record, presence, receiver, networks);
-    shown.members.set(key, member);
-    return member;
+  #member(name: string, receiver: string, shared: ReadonlySet<string>): Member | undefined {
+    const { records } = this.#members;
+    const foreign = records.foreign(name);
+    const networkOf = (pathSwitch: string) => this.#options.networks.path(pathSwitch)?.network;
+    if (foreign !== undefined) return foreignOf(foreign, shared, networkOf);
+    const record = records.held(name);
+    return record === undefined ? undefined : this.#views.view(record, this.#presences.shown(name), receiver, shared);
   }
 }

@@ -5,7 +5,7 @@ import { serveHub, type HubCalls } from '../../link/server.ts';
 
 const checkMs = 60 * 60 * 1000;
 
-export interface EndpointOptions {
+export interface ListenerOptions {
   readonly listen: string;
   readonly authority: KeyAndCertificate;
   readonly calls: HubCalls;
@@ -13,14 +13,14 @@ export interface EndpointOptions {
   readonly log: { info(fields: object, message: string): void };
 }
 
-export interface Endpoint {
+export interface Listener {
   readonly port: number;
   /** Unix milliseconds. */
   readonly notAfterMs: number;
   close(): void;
 }
 
-export async function openEndpoint({ listen, authority, calls, now, log }: EndpointOptions): Promise<Endpoint> {
+export async function openListener({ listen, authority, calls, now, log }: ListenerOptions): Promise<Listener> {
   let endpoint = await issueHub(authority, now());
   const server = await serveHub({ listen, authority: authority.certificate, endpoint, calls, log });
   const renew = async (): Promise<void> => {

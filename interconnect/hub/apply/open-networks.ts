@@ -1,6 +1,6 @@
 /**
- * The networks as a hub finds them at its start: its own by its flags, the others from IC-NB, and what that lacks from the
- * ports that members have.
+ * The networks as a hub finds them at its start: its own by its flags, the others from IC-NB, and what is missing there from
+ * the ports that members have.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { hubSwitch } from '../../../lib/api/names.ts';
@@ -8,7 +8,8 @@ import { HubStateError } from '../model/errors.ts';
 import { cidrsOfPorts } from '../settle/attachments.ts';
 import { mostPaths, switchNames } from '../../model/path-names.ts';
 import { checkCidrs, pathCidr } from '../model/paths.ts';
-import { Networks, type PathTarget } from '../settle/networks.ts';
+import { Networks } from '../settle/networks.ts';
+import { PathRows, type PathTarget } from './path-rows.ts';
 import type { MemberRecord, NetworkDefinition } from '../model/record.ts';
 import { readDatapath, readForeignSwitch, readNetworks, type FoundNetwork } from '../watch/databases.ts';
 
@@ -28,11 +29,13 @@ export interface OpenNetworksOptions {
 export function openNetworks(options: OpenNetworksOptions): Networks {
   const { cache } = options.southbound;
   const found = readNetworks(options.northbound.cache, cache);
+  const datapathOf = (pathSwitch: string) => readDatapath(cache, pathSwitch);
+  const rows = new PathRows({ northbound: options.switches, southbound: options.rows, datapathOf });
   const networks = new Networks({
     standard: checkStandard(options, found),
-    northbound: options.switches,
-    southbound: options.rows,
-    datapathOf: (pathSwitch) => readDatapath(cache, pathSwitch),
+    datapathOf,
+    onNetwork: (network) => rows.set(network),
+    onGone: (pathSwitch) => rows.drop(pathSwitch),
     isKeyTaken: (tunnelKey) => cache.table('Datapath_Binding').byIndex(['tunnel_key'], [tunnelKey]).length > 0,
   });
   restore(networks, found, options.records);

@@ -1,24 +1,18 @@
 /**
- * Who is a member of this hub, with which key and which limits, and which tokens were redeemed. In: the store's objects
- * and their changes, and what the hub decides. Out: memberships at once, changes of others (a person who edits or
- * deletes a HubMember) to listeners. A membership is in the store before anybody is told of it.
+ * Memberships that are kept: each change is in the store before anybody is told of it. In: the store's objects and their
+ * changes, and what the hub decides. Out: memberships at once; to listeners what a person changed in a HubMember.
  */
 import type { MemberSpec, Membership, RedeemedToken, StoredMember, MemberPresence, HubStore } from '../model/store.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { AllocatedPort } from '../model/record.ts';
+import { Memberships, type Entry } from '../state/memberships.ts';
 
 /** `appeared`: an object that nobody is known to have joined with. */
 export type RegistryChange = 'limits' | 'ended' | 'appeared';
 export type RegistryListener = (cluster: string, change: RegistryChange) => void;
 
-type Entry = Omit<StoredMember, 'cluster'>;
-
-export class Registry {
+export class Registry extends Memberships {
   readonly #store: HubStore;
-  /** By the name that each has now. */
-  readonly #entries = new Map<string, Entry>();
-  /** Handle → name. */
-  readonly #names = new Map<string, string>();
   /** Objects that the hub itself removed, or saw replaced: what a late watch still says of them is old. */
   readonly #removed = new Set<string>();
   /** Handles whose object the hub is making: a quick watch says nothing new of them. */
@@ -27,57 +21,15 @@ export class Registry {
   readonly #unsubscribe: () => void;
 
   constructor(store: HubStore) {
+    super();
     this.#store = store;
     for (const { cluster, ...entry } of [...store.members()].sort(compareClaims))
-      if (!this.#isTaken(cluster, entry.handle)) this.#put(cluster, entry);
+      if (!this.#isTaken(cluster, entry.handle)) this.put(cluster, entry);
     this.#unsubscribe = store.subscribe((handle, uid, after) => this.#changed(handle, uid, after));
   }
 
   get authority(): KeyAndCertificate {
     return this.#store.authority;
-  }
-
-  member(cluster: string): Membership | undefined {
-    return this.#entries.get(cluster)?.membership;
-  }
-
-  /** The name it first joined with, of which its ports are made and its object is called. */
-  handle(cluster: string): string {
-    return this.#entries.get(cluster)?.handle ?? cluster;
-  }
-
-  /** What the holder of a handle is called now; undefined where nobody has it. */
-  nameOf(handle: string): string | undefined {
-    return this.#names.get(handle);
-  }
-
-  /** The member with this key, whatever it is called. */
-  withKey(fingerprint: string): Membership | undefined {
-    return this.members().find((member) => member.fingerprint === fingerprint);
-  }
-
-  /** Whether there is an object of this name, or for a member of this name. */
-  has(cluster: string): boolean {
-    return this.#entries.has(cluster);
-  }
-
-  /** Everybody who has joined. */
-  *members(): Generator<Membership> {
-    for (const { membership } of this.#entries.values()) if (membership !== undefined) yield membership;
-  }
-
-  spec(cluster: string): MemberSpec {
-    return this.#entries.get(cluster)?.spec ?? { allowedPrefixes: [], maxPrefixes: 0 };
-  }
-
-  /** Ports recorded for it. */
-  ports(cluster: string): readonly AllocatedPort[] {
-    return this.#entries.get(cluster)?.ports ?? [];
-  }
-
-  /** Whether it was given up as dead before. */
-  isStale(cluster: string): boolean {
-    return this.#entries.get(cluster)?.isStale === true;
   }
 
   /** @throws StoreUnavailable */
@@ -101,11 +53,11 @@ export class Registry {
     const stored = await this.#store.create(handle, spec);
     await this.#store.setTokens([tokenOf(token, handle)]);
     await this.#store.setMembership(handle, membership);
-    const known = this.#entries.get(cluster);
+    const known = this.entry(cluster);
     if (known !== undefined && known.uid !== stored.uid) this.#removed.add(known.uid);
     const { ports, isStale } = known?.uid === stored.uid ? known : stored;
     const { uid, createdMs, spec: limits } = stored;
-    this.#put(cluster, { handle, uid, createdMs, spec: limits, membership, ports, isStale });
+    this.put(cluster, { handle, uid, createdMs, spec: limits, membership, ports, isStale });
   }
 
   /**
@@ -113,7 +65,7 @@ export class Registry {
    * token to the member, which may ask again. @throws StoreUnavailable
    */
   async rename(before: string, membership: Membership, token: RedeemedToken): Promise<void> {
-    const entry = this.#entries.get(before);
+    const entry = this.entry(before);
     if (entry === undefined) return;
     await this.#store.setMembership(entry.handle, membership);
     await this.#store.setTokens([tokenOf(token, entry.handle)]);
@@ -125,12 +77,12 @@ export class Registry {
    * is not spent is the member. @throws StoreUnavailable
    */
   async complete(): Promise<void> {
-    const lost = [...this.#entries].filter(([, { membership }]) => membership === undefined);
+    const lost = [...this.entries()].filter(([, { membership }]) => membership === undefined);
     if (lost.length === 0) return;
     const tokens = [...(await this.#store.tokens()).values()].sort((a, b) => b.expiresMs - a.expiresMs);
     for (const [name, entry] of lost) {
       const token = tokens.find((one) => handleOf(one) === entry.handle && !one.spent);
-      if (token === undefined || this.#names.get(entry.handle) !== name || this.member(token.cluster) !== undefined)
+      if (token === undefined || this.nameOf(entry.handle) !== name || this.member(token.cluster) !== undefined)
         continue;
       const { fingerprint, id, cluster } = token;
       const membership = { cluster, fingerprint, token: id, joinedMs: entry.createdMs, leaving: false };
@@ -141,27 +93,27 @@ export class Registry {
 
   /** @throws StoreUnavailable */
   async setLeaving(cluster: string): Promise<void> {
-    const entry = this.#entries.get(cluster);
+    const entry = this.entry(cluster);
     if (entry?.membership === undefined || entry.membership.leaving) return;
     const membership = { ...entry.membership, leaving: true };
     await this.#store.setMembership(entry.handle, membership);
-    this.#put(cluster, { ...entry, membership });
+    this.put(cluster, { ...entry, membership });
   }
 
   /** @throws StoreUnavailable */
   async remove(cluster: string): Promise<void> {
-    const entry = this.#entries.get(cluster);
+    const entry = this.entry(cluster);
     if (entry === undefined) return;
     this.#removed.add(entry.uid);
     await this.#store.remove(entry.handle);
-    if (this.#entries.get(cluster)?.uid === entry.uid) this.#delete(cluster, entry.handle);
+    if (this.entry(cluster)?.uid === entry.uid) this.delete(cluster, entry.handle);
   }
 
   /** Tokens of memberships that are over cannot be redeemed again. @throws StoreUnavailable */
   async spendOrphans(): Promise<void> {
     const tokens = [...(await this.#store.tokens()).values()];
     const orphans = tokens.filter((token) => {
-      const entry = this.#entries.get(this.#names.get(handleOf(token)) ?? '');
+      const entry = this.entry(this.nameOf(handleOf(token)) ?? '');
       // An object that nobody has joined with is one whose redeemer was interrupted.
       const isOver = entry === undefined || (entry.membership !== undefined && entry.membership.token !== token.id);
       return !token.spent && isOver;
@@ -171,9 +123,9 @@ export class Registry {
 
   /** What people see of it; kept when the store can be reached. */
   report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
-    const entry = this.#entries.get(cluster);
+    const entry = this.entry(cluster);
     if (entry?.membership === undefined) return;
-    this.#put(cluster, { ...entry, ports, isStale: presence.state === 'Stale' });
+    this.put(cluster, { ...entry, ports, isStale: presence.state === 'Stale' });
     this.#store.report(entry.handle, ports, presence);
   }
 
@@ -188,11 +140,11 @@ export class Registry {
 
   /** Status is the hub's own word, which the watch only repeats: of an object that is known only the spec counts. */
   #changed(handle: string, uid: string, after: StoredMember | undefined): void {
-    const cluster = this.#names.get(handle) ?? handle;
-    const known = this.#entries.get(cluster);
+    const cluster = this.nameOf(handle) ?? handle;
+    const known = this.entry(cluster);
     if (after === undefined) {
       if (known?.uid !== uid) return;
-      this.#delete(cluster, handle);
+      this.delete(cluster, handle);
       if (known.membership !== undefined && !this.#removed.has(known.uid)) this.#tell(cluster, 'ended');
       return;
     }
@@ -200,11 +152,11 @@ export class Registry {
     if (known === undefined && this.#making.has(handle)) return;
     if (known?.uid !== uid) {
       const { createdMs, spec } = after;
-      this.#put(cluster, { handle, uid, createdMs, spec, membership: undefined, ports: [], isStale: false });
+      this.put(cluster, { handle, uid, createdMs, spec, membership: undefined, ports: [], isStale: false });
       this.#tell(cluster, known?.membership === undefined ? 'appeared' : 'ended');
       return;
     }
-    this.#put(cluster, { ...known, spec: after.spec });
+    this.put(cluster, { ...known, spec: after.spec });
     if (JSON.stringify(known.spec) !== JSON.stringify(after.spec)) this.#tell(cluster, 'limits');
   }
 
@@ -219,22 +171,9 @@ export class Registry {
 
   /** An object of that name that nobody has joined with counts for nothing from now on. */
   #move(before: string, cluster: string, entry: Entry): void {
-    const other = this.#entries.get(cluster);
-    this.#entries.delete(before);
-    this.#put(cluster, entry);
-    if (other === undefined || other.handle === entry.handle) return;
-    this.#names.delete(other.handle);
-    this.#isTaken(cluster, other.handle);
-  }
-
-  #put(cluster: string, entry: Entry): void {
-    this.#entries.set(cluster, entry);
-    this.#names.set(entry.handle, cluster);
-  }
-
-  #delete(cluster: string, handle: string): void {
-    this.#entries.delete(cluster);
-    this.#names.delete(handle);
+    const other = this.entry(cluster);
+    this.move(before, cluster, entry);
+    if (other !== undefined && other.handle !== entry.handle) this.#isTaken(cluster, other.handle);
   }
 
   #tell(cluster: string, change: RegistryChange): void {

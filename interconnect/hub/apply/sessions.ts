@@ -8,7 +8,7 @@ import type { MemberSession } from '../../link/server.ts';
 import { isNews } from '../plan/view.ts';
 
 /** Everything there is to tell, as the receivers see it. */
-export interface Scene {
+export interface SessionSource {
   names(): Iterable<string>;
   member(name: string, receiver: string, networks: ReadonlySet<string>): Member | undefined;
   /** Networks that the receiver takes part in. */
@@ -43,8 +43,8 @@ export interface OpenSession {
 /** A burst of changes is one update. */
 const gatherMs = 5;
 
-export class Audience {
-  readonly #scene: Scene;
+export class Sessions {
+  readonly #source: SessionSource;
   readonly #sessions = new Map<string, OpenSession>();
   /** Sessions of clusters that have one already: told everything, heard once they have said who they are. */
   readonly #candidates = new Map<string, OpenSession>();
@@ -53,8 +53,8 @@ export class Audience {
   #isStale = false;
   #isClosed = false;
 
-  constructor(scene: Scene) {
-    this.#scene = scene;
+  constructor(source: SessionSource) {
+    this.#source = source;
   }
 
   get size(): number {
@@ -88,7 +88,7 @@ export class Audience {
       this.#candidates.set(name, open);
     } else this.#sessions.set(name, open);
     // What there is to tell waits for the databases; that they are silent must not.
-    if (this.#scene.silentDatabases().length > 0) session.send({ ...this.#nothing(name), full: false });
+    if (this.#source.silentDatabases().length > 0) session.send({ ...this.#nothing(name), full: false });
     this.#schedule();
     return open;
   }
@@ -166,12 +166,18 @@ export class Audience {
   /** Told at once, whatever else waits for the databases. */
   databasesChanged(): void {
     if (this.#isClosed) return;
-    const silentDatabases = this.#scene.silentDatabases();
+    const silentDatabases = this.#source.silentDatabases();
     for (const [name, open] of this.#all()) {
       const update = { ...(open.told ?? this.#nothing(name)), silentDatabases };
       if (open.told !== undefined) open.told = update;
       open.session.send({ ...update, full: false });
     }
+  }
+
+  /** Whether the member was told that this path goes. */
+  wasToldOfEnd(name: string, pathSwitch: string): boolean {
+    const switches = this.get(name)?.told?.transitSwitches ?? [];
+    return switches.some(({ paths }) => paths.some((path) => path.switch === pathSwitch && path.retiring));
   }
 
   close(): void {
@@ -197,19 +203,19 @@ export class Audience {
     this.#isTelling = true;
     while (this.#isStale && !this.#isClosed) {
       this.#isStale = false;
-      await this.#scene.untilApplied();
+      await this.#source.untilApplied();
       for (const [name, open] of this.#all()) this.#tell(name, open);
-      this.#scene.onTold();
+      this.#source.onTold();
     }
     this.#isTelling = false;
   }
 
   #tell(name: string, open: OpenSession): void {
-    const networks = this.#scene.networksOf(name);
+    const networks = this.#source.networksOf(name);
     const isFirst = open.told === undefined;
     const names = [...networks].join();
     // What it takes part in decides what it sees of everybody.
-    if (isFirst || names !== open.networks) for (const one of this.#scene.names()) open.dirty.add(one);
+    if (isFirst || names !== open.networks) for (const one of this.#source.names()) open.dirty.add(one);
     open.networks = names;
     if (!open.isOwnDirty && open.dirty.size === 0) return;
     const { members, removed } = this.#differences(name, open, networks);
@@ -224,10 +230,10 @@ export class Audience {
   #own(name: string, { revision }: Pick<OpenSession, 'revision'>): Omit<HubUpdate, 'full' | 'members' | 'removed'> {
     return {
       revision,
-      transitSwitches: this.#scene.switches(name),
-      rejections: this.#scene.rejections(name),
-      expected: this.#scene.expected().filter((one) => one !== name),
-      silentDatabases: this.#scene.silentDatabases(),
+      transitSwitches: this.#source.switches(name),
+      rejections: this.#source.rejections(name),
+      expected: this.#source.expected().filter((one) => one !== name),
+      silentDatabases: this.#source.silentDatabases(),
       unreachedBy: this.#unreachedBy(name),
       tellsUnreached: true,
     };
@@ -253,7 +259,7 @@ export class Audience {
     for (const name of open.dirty) {
       if (name === receiver) continue;
       const before = open.members.get(name);
-      const after = this.#scene.member(name, receiver, networks);
+      const after = this.#source.member(name, receiver, networks);
       if (after === before) continue;
       if (after === undefined) {
         open.members.delete(name);

@@ -65,6 +65,13 @@ export interface MemberRecord {
   readonly attachments: readonly AttachmentRecord[];
 }
 
+/** Whether a member has a session, as others are shown it. */
+export interface Presence {
+  readonly connected: boolean;
+  /** Unix milliseconds. */
+  readonly lastSeenMs: number;
+}
+
 /** An availability zone that runs plain ovn-ic: shown to members, never written. */
 export type ForeignMember = Member & { readonly foreign: true };
 

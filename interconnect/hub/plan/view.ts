@@ -8,14 +8,9 @@ import {
   type MemberRecord,
   type Network,
   type PortRecord,
+  type Presence,
 } from '../model/record.ts';
 import { addressFor } from './rows.ts';
-
-export interface Presence {
-  readonly connected: boolean;
-  /** Unix milliseconds. */
-  readonly lastSeenMs: number;
-}
 
 /** Whether some may see another member than others do. */
 export function isSameForAll(record: MemberRecord): boolean {

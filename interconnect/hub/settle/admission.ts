@@ -1,5 +1,5 @@
 /**
- * What of a member's state the hub takes. In: its wish, what it has, what others have. Out: its record and, added to
+ * What of a member's state the hub takes. In: its request, what it has, what others have. Out: its record and, added to
  * `refusals`, what was refused, with the holder's name. First owner keeps: only what nobody else holds is given.
  */
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
@@ -42,11 +42,11 @@ export interface AdmissionFacts {
   readonly hasUnknownPorts: boolean;
 }
 
-export function admit(wish: MemberState, facts: AdmissionFacts, refusals: Refusals): MemberRecord {
-  const gateways = admitGateways(wish.gateways, facts.others, refusals);
+export function admit(request: MemberState, facts: AdmissionFacts, refusals: Refusals): MemberRecord {
+  const gateways = admitGateways(request.gateways, facts.others, refusals);
   const attachments: AttachmentRecord[] = [];
   let room = facts.limits.maxPrefixes;
-  for (const attachment of wish.attachments) {
+  for (const attachment of request.attachments) {
     const network = facts.networks.get(attachment.transitSwitch);
     if (network === undefined || attachments.some((one) => one.network === network.name)) continue;
     const record = admitAttachment(attachment, network, { ...facts, gateways, room }, refusals);
@@ -58,9 +58,9 @@ export function admit(wish: MemberState, facts: AdmissionFacts, refusals: Refusa
   return { name: facts.cluster, handle: facts.handle, gateways, attachments };
 }
 
-/** A wish that asks for what the record holds. */
-export function wishOf({ gateways, attachments }: MemberRecord): MemberState {
-  const wishes = attachments.map(({ network, vpc, routerId, prefixes, ports }) => ({
+/** A request that asks for what the record holds. */
+export function requestOf({ gateways, attachments }: MemberRecord): MemberState {
+  const requests = attachments.map(({ network, vpc, routerId, prefixes, ports }) => ({
     transitSwitch: network,
     vpc,
     routerId,
@@ -71,7 +71,7 @@ export function wishOf({ gateways, attachments }: MemberRecord): MemberState {
     paths: 0,
     clusters: [],
   }));
-  return { revision: 0, gateways, attachments: wishes, unreachable: [] };
+  return { revision: 0, gateways, attachments: requests, unreachable: [] };
 }
 
 interface AttachmentFacts extends AdmissionFacts {
@@ -80,7 +80,7 @@ interface AttachmentFacts extends AdmissionFacts {
 }
 
 function admitAttachment(
-  wish: Attachment,
+  request: Attachment,
   network: Network,
   facts: AttachmentFacts,
   refusals: Refusals,
@@ -88,13 +88,13 @@ function admitAttachment(
   const own = facts.own?.attachments.find((one) => one.network === network.name);
   const ports: PortRecord[] = [];
   for (const path of network.switches) {
-    const claimed = [...(own?.ports ?? []), ...facts.recorded, ...wish.held];
+    const claimed = [...(own?.ports ?? []), ...facts.recorded, ...request.held];
     const has = own?.ports.some((port) => port.switch === path.switch) === true;
     // What goes is not given anew.
     if (path.retiring && !has) continue;
     const port = admitPort(path, claimed, facts);
     if ('code' in port) refusals.add(port);
-    else ports.push({ ...port, ...endOf(wish.ends, path.index, facts.gateways) });
+    else ports.push({ ...port, ...endOf(request.ends, path.index, facts.gateways) });
   }
   // Without a port it has no part in it, and its prefixes could not be reached.
   if (ports.length === 0) return undefined;
@@ -108,8 +108,14 @@ function admitAttachment(
     own: new Set((own?.prefixes ?? []).flatMap(({ cidr, origin }) => (origin === learnedOrigin ? [] : [cidr]))),
     room: facts.room,
   };
-  const { vpc, routerId } = wish;
-  return { network: network.name, vpc, routerId, prefixes: admitPrefixes(wish.prefixes, prefixFacts, refusals), ports };
+  const { vpc, routerId } = request;
+  return {
+    network: network.name,
+    vpc,
+    routerId,
+    prefixes: admitPrefixes(request.prefixes, prefixFacts, refusals),
+    ports,
+  };
 }
 
 function admitPort(
@@ -143,10 +149,10 @@ function endOf(
   return { index, gateways, holder, draining: end?.draining === true };
 }
 
-function admitGateways(wished: readonly Gateway[], others: Others, refusals: Refusals): readonly Gateway[] {
+function admitGateways(requested: readonly Gateway[], others: Others, refusals: Refusals): readonly Gateway[] {
   const admitted = new Map<string, Gateway>();
   const ownEncaps = new Set<string>();
-  for (const gateway of wished) {
+  for (const gateway of requested) {
     const refused = refuseGateway(gateway, others, admitted, ownEncaps);
     if (refused !== undefined) {
       refusals.add(refused);

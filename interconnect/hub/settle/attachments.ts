@@ -1,5 +1,5 @@
 /**
- * Which networks a member takes part in, and what they are. In: a member's wish for one network and what there is of it.
+ * Which networks a member takes part in, and what they are. In: a member's request for one network and what there is of it.
  * Out: whether it takes part, the network's definition where that becomes another, and what is wrong. Pure. The first to
  * name a network defines it; nobody who takes part loses that because others changed what the network is.
  */
@@ -14,7 +14,7 @@ import { checkCidrs, networkOfPath, pathIndex } from '../model/paths.ts';
 const networkName = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
 /** How many candidates are tried for a network whose addresses the hub is to choose. */
 const mostCandidates = 4096;
-/** Ends, ports held, addresses and clusters in one wish; gateways of one end. */
+/** Ends, ports held, addresses and clusters in one request; gateways of one end. */
 const most = { ends: 64, held: 64, cidrs: 8, clusters: 1024, gateways: 64 } as const;
 
 export interface AttachmentFacts {
@@ -39,25 +39,29 @@ export interface Resolution {
   readonly rejections: readonly Rejection[];
 }
 
-export function resolveAttachment(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {
+export function resolveAttachment(cluster: string, request: Attachment, facts: AttachmentFacts): Resolution {
   const { network } = facts;
-  const odd = oddityOf(wish);
+  const odd = oddityOf(request);
   if (odd !== undefined) {
-    const message = `this cluster's part in transit switch ${wish.transitSwitch} cannot be read: ${odd}`;
-    return refuse(wish, 'AttachmentInvalid', message);
+    const message = `this cluster's part in transit switch ${request.transitSwitch} cannot be read: ${odd}`;
+    return refuse(request, 'AttachmentInvalid', message);
   }
-  const wrong = wish.clusters.find((name) => !clusterName.test(name));
+  const wrong = request.clusters.find((name) => !clusterName.test(name));
   if (wrong !== undefined) {
     // Leaving the name out could make of a list nobody is on a network for everybody.
-    const message = `clusters of transit switch ${wish.transitSwitch}: "${wrong}" is no name of a cluster; correct the list`;
-    return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
+    const message = `clusters of transit switch ${request.transitSwitch}: "${wrong}" is no name of a cluster; correct the list`;
+    return { ...refuse(request, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
   }
   const isOpen = network?.definedBy === '' && network.name !== facts.standard.name;
-  if (network === undefined || network.definedBy === cluster || (isOpen && mayClaim(cluster, wish, network, facts))) {
-    if (wish.clusters.length === 0 || wish.clusters.includes(cluster))
-      return network === undefined ? define(cluster, wish, facts) : redefine(cluster, wish, network, facts);
-    const message = `clusters of transit switch ${wish.transitSwitch} leave out ${cluster}, which defines it; list ${cluster} too`;
-    return { ...refuse(wish, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
+  if (
+    network === undefined ||
+    network.definedBy === cluster ||
+    (isOpen && mayClaim(cluster, request, network, facts))
+  ) {
+    if (request.clusters.length === 0 || request.clusters.includes(cluster))
+      return network === undefined ? define(cluster, request, facts) : redefine(cluster, request, network, facts);
+    const message = `clusters of transit switch ${request.transitSwitch} leave out ${cluster}, which defines it; list ${cluster} too`;
+    return { ...refuse(request, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
   }
   const name = network.name;
   const definer = isOpen ? 'a cluster that has left' : network.definedBy === '' ? 'the hub' : network.definedBy;
@@ -65,15 +69,15 @@ export function resolveAttachment(cluster: string, wish: Attachment, facts: Atta
     const message = isOpen
       ? `transit switch ${name} is for ${network.clusters.join(', ')}, and the cluster that defined it has left; have one of these list ${cluster} too in its clusters`
       : `${definer}, which defined transit switch ${name}, does not list ${cluster} among its clusters; have it listed there`;
-    return refuse(wish, 'ClusterNotListed', message, network.definedBy);
+    return refuse(request, 'ClusterNotListed', message, network.definedBy);
   }
-  const difference = differenceOf(wish, network);
+  const difference = differenceOf(request, network);
   if (difference === undefined) return { isAttached: true, rejections: [] };
   const way = isOpen
     ? 'leave that out, or define it by naming both its clusters and paths'
     : 'leave that out or say the same';
   const message = `transit switch ${name} was defined by ${definer} with ${difference}; ${way}`;
-  return { ...refuse(wish, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
+  return { ...refuse(request, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
 }
 
 /** What neither databases nor people could read; undefined where there is nothing of the kind. */
@@ -89,70 +93,78 @@ function oddityOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): s
   return undefined;
 }
 
-/** Who defines a network whose definer has left says anew what it is restricted to: what a wish is silent about would be lost. */
-function mayClaim(cluster: string, wish: Attachment, network: Network, { standard }: AttachmentFacts): boolean {
+/** Who defines a network whose definer has left says anew what it is restricted to: what a request is silent about would be lost. */
+function mayClaim(cluster: string, request: Attachment, network: Network, { standard }: AttachmentFacts): boolean {
   const { clusters, paths } = network;
-  const isListed = clusters.length === 0 || (clusters.includes(cluster) && wish.clusters.length > 0);
-  return isListed && (wish.paths > 0 || paths === standard.paths);
+  const isListed = clusters.length === 0 || (clusters.includes(cluster) && request.clusters.length > 0);
+  return isListed && (request.paths > 0 || paths === standard.paths);
 }
 
-function define(cluster: string, wish: Attachment, facts: AttachmentFacts): Resolution {
-  const name = wish.transitSwitch;
+function define(cluster: string, request: Attachment, facts: AttachmentFacts): Resolution {
+  const name = request.transitSwitch;
   if (!networkName.test(name))
-    return refuse(wish, 'TransitSwitchInvalid', `"${name}" is no name for a transit switch: up to 32 of a-z, 0-9, "-"`);
+    return refuse(
+      request,
+      'TransitSwitchInvalid',
+      `"${name}" is no name for a transit switch: up to 32 of a-z, 0-9, "-"`,
+    );
   const names = new Set(switchNames(name));
   for (const other of facts.networks) {
     const clash = switchNames(other.name).find((one) => names.has(one));
     if (clash === undefined) continue;
     const message = `paths of transit switches ${name} and ${other.name} would both be called ${clash}; choose another name`;
-    return refuse(wish, 'TransitSwitchNameTaken', message, other.definedBy);
+    return refuse(request, 'TransitSwitchNameTaken', message, other.definedBy);
   }
   const foreign = [...names].find((one) => facts.isForeignSwitch(one));
   if (foreign !== undefined) {
     const message = `a transit switch ${foreign} that this hub did not make is in the northbound interconnect database; choose another name`;
-    return refuse(wish, 'TransitSwitchNameTaken', message);
+    return refuse(request, 'TransitSwitchNameTaken', message);
   }
-  const cidrs = chooseCidrs(wish, facts);
-  if (typeof cidrs === 'string') return refuse(wish, 'TransitNetworkInvalid', cidrs);
-  return { isAttached: true, definition: { name, cidrs, definedBy: cluster, ...sizeOf(wish, facts) }, rejections: [] };
+  const cidrs = chooseCidrs(request, facts);
+  if (typeof cidrs === 'string') return refuse(request, 'TransitNetworkInvalid', cidrs);
+  return {
+    isAttached: true,
+    definition: { name, cidrs, definedBy: cluster, ...sizeOf(request, facts) },
+    rejections: [],
+  };
 }
 
 /** By the member that defined it: paths and clusters may change, addresses may not, because ports have them. */
-function redefine(cluster: string, wish: Attachment, network: Network, facts: AttachmentFacts): Resolution {
+function redefine(cluster: string, request: Attachment, network: Network, facts: AttachmentFacts): Resolution {
   const { name, cidrs } = network;
-  const definition: NetworkDefinition = { name, cidrs, definedBy: cluster, ...sizeOf(wish, facts) };
+  const definition: NetworkDefinition = { name, cidrs, definedBy: cluster, ...sizeOf(request, facts) };
   const { paths, clusters, definedBy } = network;
   const isSame = JSON.stringify(definition) === JSON.stringify({ name, cidrs, definedBy, clusters, paths });
   const changed = isSame ? {} : { definition };
-  if (wish.cidrs.length === 0 || String(checkCidrs(wish.cidrs)) === cidrs.join()) {
+  if (request.cidrs.length === 0 || String(checkCidrs(request.cidrs)) === cidrs.join()) {
     return { isAttached: true, ...changed, rejections: [] };
   }
-  const message = `transit switch ${name} has ${cidrs.join(',')}, which cannot change while clusters take part; make another one with ${wish.cidrs.join(',')}`;
-  return { ...refuse(wish, 'TransitNetworkFixed', message), isAttached: true, ...changed };
+  const message = `transit switch ${name} has ${cidrs.join(',')}, which cannot change while clusters take part; make another one with ${request.cidrs.join(',')}`;
+  return { ...refuse(request, 'TransitNetworkFixed', message), isAttached: true, ...changed };
 }
 
-function differenceOf(wish: Attachment, network: Network): string | undefined {
+function differenceOf(request: Attachment, network: Network): string | undefined {
   const has = network.cidrs.join(',');
-  if (wish.cidrs.length > 0 && String(checkCidrs(wish.cidrs)) !== network.cidrs.join())
-    return `${has}, not ${wish.cidrs.join(',')}`;
-  if (wish.paths !== 0 && wish.paths !== network.paths) return `${network.paths} paths, not ${wish.paths}`;
-  if (wish.clusters.length > 0 && sorted(wish.clusters).join() !== network.clusters.join())
+  if (request.cidrs.length > 0 && String(checkCidrs(request.cidrs)) !== network.cidrs.join())
+    return `${has}, not ${request.cidrs.join(',')}`;
+  if (request.paths !== 0 && request.paths !== network.paths) return `${network.paths} paths, not ${request.paths}`;
+  if (request.clusters.length > 0 && sorted(request.clusters).join() !== network.clusters.join())
     return network.clusters.length === 0
       ? 'all clusters, not a list of them'
-      : `clusters ${network.clusters.join(', ')}, not ${wish.clusters.join(', ')}`;
+      : `clusters ${network.clusters.join(', ')}, not ${request.clusters.join(', ')}`;
   return undefined;
 }
 
-function sizeOf(wish: Attachment, { standard }: AttachmentFacts): Pick<NetworkDefinition, 'clusters' | 'paths'> {
-  const paths = wish.paths === 0 ? standard.paths : Math.min(wish.paths, mostPaths);
-  return { clusters: sorted(wish.clusters), paths };
+function sizeOf(request: Attachment, { standard }: AttachmentFacts): Pick<NetworkDefinition, 'clusters' | 'paths'> {
+  const paths = request.paths === 0 ? standard.paths : Math.min(request.paths, mostPaths);
+  return { clusters: sorted(request.clusters), paths };
 }
 
-/** As wished; else as the member's ports say that it was; else the next free of the size of the hub's own. */
-function chooseCidrs(wish: Attachment, facts: AttachmentFacts): readonly string[] | string {
+/** As requested; else as the member's ports say that it was; else the next free of the size of the hub's own. */
+function chooseCidrs(request: Attachment, facts: AttachmentFacts): readonly string[] | string {
   const taken = facts.networks.flatMap((network) => network.cidrs.map((cidr) => ({ cidr, name: network.name })));
-  if (wish.cidrs.length > 0) {
-    const cidrs = checkCidrs(wish.cidrs);
+  if (request.cidrs.length > 0) {
+    const cidrs = checkCidrs(request.cidrs);
     if (typeof cidrs === 'string') return cidrs;
     const clash = taken.find(({ cidr }) => cidrs.some((one) => overlap(one, cidr)));
     if (clash !== undefined) return `${cidrs.join(',')} overlaps ${clash.cidr} of transit switch ${clash.name}`;
@@ -160,13 +172,13 @@ function chooseCidrs(wish: Attachment, facts: AttachmentFacts): readonly string[
     const held = cidrs.map((text) => withinPrefix(text, facts)).find((found) => found !== undefined);
     return held === undefined ? cidrs : `${cidrs.join(',')} overlaps ${formatCidr(held.cidr)} of ${held.holder}`;
   }
-  const held = cidrsOfPorts(wish.transitSwitch, facts.claimed);
+  const held = cidrsOfPorts(request.transitSwitch, facts.claimed);
   if (held !== undefined && !taken.some(({ cidr }) => held.some((one) => overlap(one, cidr)))) return held;
-  const used = [...taken.map(({ cidr }) => cidr), ...wish.prefixes.map(({ cidr }) => cidr)];
+  const used = [...taken.map(({ cidr }) => cidr), ...request.prefixes.map(({ cidr }) => cidr)];
   const chosen = facts.standard.cidrs.map((cidr) => nextFree(cidr, used, facts));
   const found = chosen.filter((cidr) => cidr !== undefined);
   if (found.length === chosen.length) return found;
-  return `no free network like ${facts.standard.cidrs.join(',')} is left for transit switch ${wish.transitSwitch}; name one in its cidr`;
+  return `no free network like ${facts.standard.cidrs.join(',')} is left for transit switch ${request.transitSwitch}; name one in its cidr`;
 }
 
 /** The network that these ports are of, where they are of this transit switch. */
@@ -209,8 +221,8 @@ function overlap(a: string, b: string): boolean {
   return one !== undefined && other !== undefined && cidrsOverlap(one, other);
 }
 
-function refuse(wish: Attachment, code: string, message: string, holder = ''): Resolution {
-  const { transitSwitch } = wish;
+function refuse(request: Attachment, code: string, message: string, holder = ''): Resolution {
+  const { transitSwitch } = request;
   const rejection: Rejection = { kind: 'transit-switch', value: transitSwitch, code, message, holder, transitSwitch };
   return { isAttached: false, rejections: [rejection] };
 }

@@ -1,33 +1,33 @@
 /**
- * What each member asked for and was given. In: records read back at start, wishes, foreign zones, limits. Out: desired
- * rows, networks, rejections, and who changed. A change is planned for the one member it is of, for those that take part
- * in a network that it changed, and for those that were refused something because of it.
+ * What each member asked for and was given. In: records read back at start, what members ask for, foreign zones, limits. Out:
+ * records, networks, rejections, and who changed. A change is settled for the one member it is of, for those that take part in
+ * a network that it changed, and for those that were refused something because of it. First owner keeps.
  */
-import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import type { MemberState, Rejection } from '../../model/messages.ts';
-import { admit, wishOf } from './admission.ts';
-import { Refusals } from './refusals.ts';
-import { planMember } from '../plan/rows.ts';
-import { memberOwner } from '../model/owners.ts';
+import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
 import { heldByForeign, heldByMember } from '../state/held.ts';
 import { Holdings } from '../state/holdings.ts';
+import { moveEntry, MemberRecords } from '../state/member-records.ts';
+import type { Memberships } from '../state/memberships.ts';
+import { admit, requestOf } from './admission.ts';
 import type { Networks } from './networks.ts';
 import { stayIn, takePart, type Participation } from './participation.ts';
-import type { AllocatedPort, ForeignMember, MemberRecord } from '../model/record.ts';
-import type { Registry } from '../apply/registry.ts';
+import { Refusals } from './refusals.ts';
 
 export interface MembersOptions {
-  readonly registry: Pick<Registry, 'member' | 'members' | 'handle' | 'spec' | 'ports' | 'isStale'>;
+  readonly registry: Pick<Memberships, 'member' | 'members' | 'handle' | 'spec' | 'ports' | 'isStale'>;
   readonly networks: Networks;
-  readonly target: { set(owner: string, desired: Desired): void; drop(owner: string): void };
   readonly isForeignSwitch: (name: string) => boolean;
-  readonly log: { warn(fields: object, message: string): void };
 }
 
 export interface MembersEvents {
+  /** A member has another record: its rows may differ. */
+  readonly onRecord: (record: MemberRecord) => void;
+  /** The member of this handle has no record any more. */
+  readonly onGone: (handle: string) => void;
   /** What others see of the member may be another thing now. */
   readonly onMember: (name: string) => void;
   /** What the member itself is told may be another thing now. */
@@ -35,10 +35,9 @@ export interface MembersEvents {
   /** What all are told may be another thing now: networks, or who is expected. */
   readonly onAll: () => void;
   readonly onPorts: (name: string, ports: readonly AllocatedPort[]) => void;
+  /** A part of what a member asked for was refused; `count` is of all, also of what is not listed. */
+  readonly onRefused: (name: string, count: number, rejections: readonly Rejection[]) => void;
 }
-
-/** In one line of the log; the member is told more. */
-const mostLogged = 10;
 
 interface Refused {
   readonly rejections: readonly Rejection[];
@@ -50,15 +49,9 @@ export class Members {
   readonly #options: MembersOptions;
   readonly #events: MembersEvents;
   readonly #holdings = new Holdings();
-  readonly #records = new Map<string, MemberRecord>();
-  /** As they were when the databases last held them. */
-  readonly #applied = new Map<string, MemberRecord>();
-  readonly #refused = new Map<string, Problem>();
-  readonly #wishes = new Map<string, MemberState>();
+  readonly #records = new MemberRecords();
+  readonly #requests = new Map<string, MemberState>();
   readonly #rejections = new Map<string, Refused>();
-  readonly #attached = new Map<string, Set<string>>();
-  readonly #expected = new Set<string>();
-  readonly #foreign = new Map<string, ForeignMember>();
   /** Of the holdings, when prefixes of routers were last compared with them. */
   #displacedFor = 0;
 
@@ -76,96 +69,62 @@ export class Members {
       if (record !== undefined) this.#give({ ...record, name: cluster });
       else this.#reserve(cluster);
       if (formerName !== undefined && registry.member(formerName) === undefined) this.#redefine(formerName, cluster);
-      if (record === undefined && !leaving && !registry.isStale(cluster)) this.#expected.add(cluster);
+      if (record === undefined && !leaving && !registry.isStale(cluster)) this.#records.expect(cluster);
     }
     // A membership may have ended while there was no hub.
     const definers = new Set(Array.from(this.#options.networks.values(), ({ definedBy }) => definedBy));
     for (const definer of definers) if (definer !== '' && registry.member(definer) === undefined) this.disown(definer);
     // Paths or limits may have become others meanwhile.
-    const names = Array.from(this.#records.keys());
+    const names = Array.from(this.#records.names());
     for (const name of names) this.replan(name);
     this.#collect();
   }
 
-  names(): MapIterator<string> {
-    return this.#records.keys();
-  }
-
-  has(name: string): boolean {
-    return this.#records.has(name);
-  }
-
-  get size(): number {
-    return this.#records.size;
+  get records(): Pick<
+    MemberRecords,
+    'names' | 'values' | 'has' | 'held' | 'size' | 'foreign' | 'foreignNames' | 'expected' | 'attached'
+  > {
+    return this.#records;
   }
 
   get rejectionCount(): number {
     return this.#rejections.values().reduce((sum, { count }) => sum + count, 0);
   }
 
-  /** What the databases hold of it. */
-  record(name: string): MemberRecord | undefined {
-    return this.#refused.has(name) ? this.#applied.get(name) : this.#records.get(name);
-  }
-
-  foreign(name: string): ForeignMember | undefined {
-    return this.#foreign.get(name);
-  }
-
-  foreignNames(): MapIterator<string> {
-    return this.#foreign.keys();
-  }
-
-  expected(): readonly string[] {
-    return [...this.#expected].sort();
-  }
-
-  /** Takes part in the network by its record. */
-  attached(network: string): ReadonlySet<string> {
-    return this.#attached.get(network) ?? new Set();
-  }
-
   rejections(name: string): readonly Rejection[] {
     const known = this.#rejections.get(name)?.rejections ?? [];
-    const problem = this.#refused.get(name);
+    const problem = this.#records.problem(name);
     if (problem === undefined) return known;
     return [...known, { kind: 'member', value: name, ...problem, holder: '', transitSwitch: '' }];
   }
 
-  wish(name: string, wish: MemberState): void {
-    this.#wishes.set(name, wish);
-    this.#plan(name, wish, true);
+  request(name: string, request: MemberState): void {
+    this.#requests.set(name, request);
+    this.#plan(name, request, true);
     this.#events.onOwn(name);
   }
 
   /** Its session ended: what it had it keeps, nothing new is given to it. */
-  forgetWish(name: string): void {
-    this.#wishes.delete(name);
+  forgetRequest(name: string): void {
+    this.#requests.delete(name);
     this.#rejections.delete(name);
   }
 
   /** As it asked last, else as it stands. */
   replan(name: string): void {
-    const wish = this.#wishes.get(name);
+    const request = this.#requests.get(name);
     const record = this.#records.get(name);
-    if (wish !== undefined) this.#plan(name, wish, true);
-    else if (record !== undefined) this.#plan(name, wishOf(record), false);
-  }
-
-  records(): MapIterator<MemberRecord> {
-    return this.#records.values();
+    if (request !== undefined) this.#plan(name, request, true);
+    else if (record !== undefined) this.#plan(name, requestOf(record), false);
   }
 
   /** The registry calls it otherwise now: its rows change their owner's name and nothing else. */
   rename(before: string, name: string): void {
-    const record = this.#records.get(before);
-    for (const map of [this.#applied, this.#refused, this.#wishes, this.#rejections])
-      moveEntry<unknown>(map, before, name);
+    for (const map of [this.#requests, this.#rejections]) moveEntry<unknown>(map, before, name);
     this.#holdings.delete(before);
-    for (const { network } of record?.attachments ?? []) this.#attached.get(network)?.delete(before);
-    this.#records.delete(before);
+    const record = this.#records.takeFor(before, name);
     this.#redefine(before, name);
-    if (this.#expected.delete(before)) this.#expected.add(name);
+    if (this.#records.stopExpecting(before)) this.#records.expect(name);
     if (record === undefined) this.#reserve(name);
     else this.#give({ ...record, name });
     this.#events.onAll();
@@ -183,10 +142,10 @@ export class Members {
   /** Its rows go. Its ports stay reserved as long as it is a member. */
   drop(name: string): void {
     const before = this.#records.get(name);
-    for (const map of [this.#records, this.#applied, this.#refused, this.#wishes, this.#rejections]) map.delete(name);
-    if (this.#expected.delete(name)) this.#events.onAll();
-    for (const { network } of before?.attachments ?? []) this.#attached.get(network)?.delete(name);
-    this.#options.target.drop(memberOwner(before?.handle ?? this.#options.registry.handle(name)));
+    this.#records.delete(name);
+    for (const map of [this.#requests, this.#rejections]) map.delete(name);
+    if (this.#records.stopExpecting(name)) this.#events.onAll();
+    this.#events.onGone(before?.handle ?? this.#options.registry.handle(name));
     this.#reserve(name);
     this.#events.onMember(name);
     this.#collect();
@@ -195,25 +154,19 @@ export class Members {
 
   /** The target's word on a member's rows. */
   result(name: string, problem: Problem | undefined): void {
-    const before = this.#refused.get(name);
-    const record = this.#records.get(name);
-    if (problem === undefined) this.#refused.delete(name);
-    else if (record !== undefined) this.#refused.set(name, problem);
-    if (problem === undefined && record !== undefined) this.#applied.set(name, record);
-    if (before?.message === problem?.message) return;
+    if (!this.#records.setResult(name, problem)) return;
     this.#events.onOwn(name);
     this.#events.onMember(name);
   }
 
   setForeign(name: string, zone: ForeignMember | undefined): void {
     if (zone === undefined) {
-      if (!this.#foreign.delete(name)) return;
+      if (!this.#records.deleteForeign(name)) return;
       this.#holdings.delete(name);
     } else {
       this.#holdings.set(name, heldByForeign(zone));
       // Also what overlaps a member's prefix: the members refuse it, each with the reason.
-      if (JSON.stringify(this.#foreign.get(name)) === JSON.stringify(zone)) return;
-      this.#foreign.set(name, zone);
+      if (!this.#records.setForeign(zone)) return;
     }
     this.#events.onMember(name);
     this.#reconsider(name);
@@ -225,13 +178,13 @@ export class Members {
     this.#networkChanged(network, '');
   }
 
-  #plan(name: string, wish: MemberState, isOwnWord: boolean): void {
-    const { registry, log } = this.#options;
+  #plan(name: string, request: MemberState, isOwnWord: boolean): void {
+    const { registry } = this.#options;
     const record = this.#records.get(name);
     const refusals = new Refusals();
     const { networks, changed } = isOwnWord
-      ? takePart(name, wish, this.#participation(name), refusals)
-      : stayIn(name, wish, this.#options.networks);
+      ? takePart(name, request, this.#participation(name), refusals)
+      : stayIn(name, request, this.#options.networks);
     const facts = {
       cluster: name,
       handle: registry.handle(name),
@@ -241,15 +194,12 @@ export class Members {
       networks,
       transits: Array.from(this.#options.networks.values()),
       recorded: registry.ports(name),
-      hasUnknownPorts: this.#expected.values().some((one) => one !== name && registry.ports(one).length === 0),
+      hasUnknownPorts: this.#records.expected().some((one) => one !== name && registry.ports(one).length === 0),
     };
-    const admitted = admit(wish, facts, refusals);
+    const admitted = admit(request, facts, refusals);
     const [rejections, { count }] = [refusals.list(), refusals];
     const isNews = JSON.stringify(rejections) !== JSON.stringify(this.#rejections.get(name)?.rejections ?? []);
-    if (isNews && count > 0) {
-      const logged = { cluster: name, count, rejections: rejections.slice(0, mostLogged) };
-      log.warn(logged, 'refused a part of what a member asked for');
-    }
+    if (isNews && count > 0) this.#events.onRefused(name, count, rejections);
     if (count > 0) this.#rejections.set(name, { rejections, count });
     else this.#rejections.delete(name);
     if (isNews) this.#events.onOwn(name);
@@ -260,7 +210,7 @@ export class Members {
 
   #participation(name: string): Participation {
     const { networks, registry, isForeignSwitch } = this.#options;
-    const isAttached = (network: string): boolean => this.attached(network).has(name);
+    const isAttached = (network: string): boolean => this.#records.attached(network).has(name);
     const prefixWithin = (cidr: Cidr) => this.#holdings.overlapAnywhere(cidr);
     return { networks, recorded: registry.ports(name), isAttached, isForeignSwitch, prefixWithin };
   }
@@ -269,18 +219,13 @@ export class Members {
   #give(record: MemberRecord): boolean {
     const { name } = record;
     const before = this.#records.get(name);
-    if (this.#expected.delete(name)) this.#events.onAll();
+    if (this.#records.stopExpecting(name)) this.#events.onAll();
     if (before !== undefined && JSON.stringify(before) === JSON.stringify(record)) return false;
-    this.#records.set(name, record);
-    for (const { network } of before?.attachments ?? []) this.#attached.get(network)?.delete(name);
-    for (const { network } of record.attachments) {
-      const attached = this.#attached.get(network) ?? new Set();
-      this.#attached.set(network, attached.add(name));
-    }
+    this.#records.set(record);
     const ports = record.attachments.flatMap((attachment) => attachment.ports);
     this.#events.onPorts(name, ports);
     this.#holdings.set(name, heldByMember(record));
-    this.#options.target.set(memberOwner(record.handle), planMember(record));
+    this.#events.onRecord(record);
     this.#events.onMember(name);
     this.#events.onOwn(name);
     return true;
@@ -309,7 +254,7 @@ export class Members {
   #networkChanged(network: string, except: string): void {
     this.#events.onAll();
     // Planning takes a member out and puts it in again.
-    const attached = Array.from(this.attached(network));
+    const attached = Array.from(this.#records.attached(network));
     for (const name of attached) if (name !== except) this.replan(name);
     this.#replanRefused(({ kind, value }) => kind === 'transit-switch' && value === network, except);
   }
@@ -317,10 +262,10 @@ export class Members {
   /** A network goes with the last that took part, unless somebody is still to say whether it does. */
   #collect(): void {
     const { networks } = this.#options;
-    if (this.#expected.size > 0) return;
+    if (this.#records.expected().length > 0) return;
     const candidates = Array.from(networks.values());
     for (const { name } of candidates) {
-      if (name === networks.standard.name || this.attached(name).size > 0) continue;
+      if (name === networks.standard.name || this.#records.attached(name).size > 0) continue;
       networks.remove(name);
       this.#events.onAll();
       this.#replanRefused(({ kind }) => kind === 'transit-switch');
@@ -353,13 +298,6 @@ export class Members {
     // Planning changes what is iterated.
     const refused = Array.from(this.#rejections);
     for (const [name, { rejections }] of refused)
-      if (name !== except && this.#wishes.has(name) && rejections.some(isFree)) this.replan(name);
+      if (name !== except && this.#requests.has(name) && rejections.some(isFree)) this.replan(name);
   }
-}
-
-export function moveEntry<T>(map: Map<string, T>, before: string, after: string): void {
-  const value = map.get(before);
-  if (value === undefined) return;
-  map.delete(before);
-  map.set(after, value);
 }

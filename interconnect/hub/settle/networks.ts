@@ -1,34 +1,29 @@
 /**
- * The networks of this hub and their paths. In: definitions, those read back at start first. Out: rows of both IC
- * databases, one owner a path. A datapath that a foreign zone made first is taken as it is: both would be one switch.
+ * The networks of this hub and their paths. In: definitions, those read back at start first. Out: networks whose paths keep
+ * their keys, and an event for each that changed. A datapath that a foreign zone made first is taken as it is: both would be
+ * one switch.
  */
 import type { FoundDatapath, Network, NetworkDefinition, NetworkPath } from '../model/record.ts';
-import type { Desired } from '../../../lib/desired/row.ts';
+import { NetworkIndex } from '../state/network-index.ts';
 import { firstGlobalKey } from './allocation.ts';
 import { settlePaths, type PathKeys } from './paths.ts';
-import { planDatapath, planSwitch } from '../plan/rows.ts';
-import { pathOwner } from '../model/owners.ts';
-
-export interface PathTarget {
-  set(owner: string, desired: Desired): void;
-  drop(owner: string): void;
-}
 
 export interface NetworksOptions {
   /** The hub's own, by its flags. */
   readonly standard: NetworkDefinition;
-  readonly northbound: PathTarget;
-  readonly southbound: PathTarget;
   /** What IC-SB has for a switch. */
   readonly datapathOf: (pathSwitch: string) => FoundDatapath | undefined;
   readonly isKeyTaken: (tunnelKey: number) => boolean;
+  /** A network was made, or may have other rows now. */
+  readonly onNetwork: (network: Network) => void;
+  /** A switch is no path of any network any more. */
+  readonly onGone: (pathSwitch: string) => void;
 }
 
 export class Networks {
   readonly standard: NetworkDefinition;
   readonly #options: NetworksOptions;
-  readonly #networks = new Map<string, Network>();
-  readonly #bySwitch = new Map<string, NetworkPath>();
+  readonly #index = new NetworkIndex();
 
   constructor(options: NetworksOptions) {
     this.#options = options;
@@ -36,39 +31,38 @@ export class Networks {
   }
 
   get(name: string): Network | undefined {
-    return this.#networks.get(name);
+    return this.#index.get(name);
   }
 
   values(): MapIterator<Network> {
-    return this.#networks.values();
+    return this.#index.values();
   }
 
   path(pathSwitch: string): NetworkPath | undefined {
-    return this.#bySwitch.get(pathSwitch);
+    return this.#index.path(pathSwitch);
   }
 
   /** Makes or changes a network. `present`: paths that it is known to have had. */
   put(definition: NetworkDefinition, present: readonly NetworkPath[] = []): void {
-    const known = this.#networks.get(definition.name)?.switches ?? present;
+    const known = this.get(definition.name)?.switches ?? present;
     this.#set({ ...definition, switches: settlePaths(definition, known, this.#keys(definition.name)) });
   }
 
-  /** A path that was to go is gone. */
+  /** The time of a retiring path is over. */
   removePath(name: string, index: number): void {
-    const network = this.#networks.get(name);
+    const network = this.get(name);
     if (network === undefined) return;
     this.#set({ ...network, switches: network.switches.filter((path) => path.index !== index || !path.retiring) });
   }
 
   remove(name: string): void {
-    for (const { switch: pathSwitch } of this.#networks.get(name)?.switches ?? []) this.#drop(pathSwitch);
-    this.#networks.delete(name);
+    for (const pathSwitch of this.#index.delete(name)) this.#options.onGone(pathSwitch);
   }
 
   /** The datapath of a switch changed. Returns the network where that changes it. */
   follow(pathSwitch: string): Network | undefined {
-    const path = this.#bySwitch.get(pathSwitch);
-    const network = path === undefined ? undefined : this.#networks.get(path.network);
+    const path = this.path(pathSwitch);
+    const network = path === undefined ? undefined : this.get(path.network);
     if (path === undefined || network === undefined) return undefined;
     const tunnelKey = this.#options.datapathOf(pathSwitch)?.tunnelKey ?? path.tunnelKey;
     const isSame = tunnelKey === path.tunnelKey;
@@ -81,31 +75,16 @@ export class Networks {
   }
 
   #set(network: Network): void {
-    for (const { switch: pathSwitch } of this.#networks.get(network.name)?.switches ?? [])
-      if (!network.switches.some((path) => path.switch === pathSwitch)) this.#drop(pathSwitch);
-    this.#networks.set(network.name, network);
-    const { northbound, southbound, datapathOf } = this.#options;
-    for (const path of network.switches) {
-      this.#bySwitch.set(path.switch, path);
-      if (datapathOf(path.switch)?.isForeign === true) southbound.drop(pathOwner(path.switch));
-      else southbound.set(pathOwner(path.switch), planDatapath(path));
-      northbound.set(pathOwner(path.switch), planSwitch(network, path));
-    }
-  }
-
-  #drop(pathSwitch: string): void {
-    this.#bySwitch.delete(pathSwitch);
-    this.#options.northbound.drop(pathOwner(pathSwitch));
-    this.#options.southbound.drop(pathOwner(pathSwitch));
+    for (const pathSwitch of this.#index.set(network)) this.#options.onGone(pathSwitch);
+    this.#options.onNetwork(network);
   }
 
   #keys(name: string): PathKeys {
     const { datapathOf, isKeyTaken } = this.#options;
-    const isOurs = (key: number): boolean => this.#bySwitch.values().some((path) => path.tunnelKey === key);
     return {
       first: name === this.standard.name ? firstGlobalKey : undefined,
       found: (pathSwitch) => datapathOf(pathSwitch)?.tunnelKey,
-      isTaken: (key) => isOurs(key) || isKeyTaken(key),
+      isTaken: (key) => this.#index.hasKey(key) || isKeyTaken(key),
     };
   }
 }

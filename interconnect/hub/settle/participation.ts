@@ -1,4 +1,4 @@
-/** Which networks a member takes part in. In: its wish. Out: the networks, made and changed as the member may. */
+/** Which networks a member takes part in. In: its request. Out: the networks, made and changed as the member may. */
 import type { HeldPort, MemberState, Rejection } from '../../model/messages.ts';
 import { resolveAttachment, type AttachmentFacts } from './attachments.ts';
 import type { Refusals } from './refusals.ts';
@@ -24,13 +24,18 @@ export interface Parts {
   readonly changed: readonly string[];
 }
 
-/** As it wishes; what it may not goes to `refusals`. */
-export function takePart(cluster: string, wish: MemberState, participation: Participation, refusals: Refusals): Parts {
+/** As it requests; what it may not goes to `refusals`. */
+export function takePart(
+  cluster: string,
+  request: MemberState,
+  participation: Participation,
+  refusals: Refusals,
+): Parts {
   const { networks, recorded, isAttached, isForeignSwitch, prefixWithin } = participation;
   const taking = new Map<string, Network>();
   const changed: string[] = [];
-  for (const { transitSwitch } of wish.attachments.slice(mostAttachments)) refusals.add(tooMany(transitSwitch));
-  for (const attachment of wish.attachments.slice(0, mostAttachments)) {
+  for (const { transitSwitch } of request.attachments.slice(mostAttachments)) refusals.add(tooMany(transitSwitch));
+  for (const attachment of request.attachments.slice(0, mostAttachments)) {
     const name = attachment.transitSwitch;
     const resolution = resolveAttachment(cluster, attachment, {
       network: networks.get(name),
@@ -53,9 +58,9 @@ export function takePart(cluster: string, wish: MemberState, participation: Part
 }
 
 /** As it stands: a member that is away changes no network and is only left out of those it may be in no more. */
-export function stayIn(cluster: string, wish: MemberState, networks: Networks): Parts {
+export function stayIn(cluster: string, request: MemberState, networks: Networks): Parts {
   const taking = new Map<string, Network>();
-  for (const { transitSwitch } of wish.attachments) {
+  for (const { transitSwitch } of request.attachments) {
     const network = networks.get(transitSwitch);
     if (network === undefined) continue;
     const { clusters, definedBy } = network;

@@ -40,12 +40,12 @@ export interface PrefixFacts {
 
 const origins: ReadonlySet<string> = new Set(['connected', 'static', 'bgp', 'aggregate']);
 
-export function admitPrefixes(wished: readonly Prefix[], facts: PrefixFacts, refusals: Refusals): readonly Prefix[] {
+export function admitPrefixes(requested: readonly Prefix[], facts: PrefixFacts, refusals: Refusals): readonly Prefix[] {
   const admitted = new Map<string, Prefix>();
   const allowed = facts.limits.allowedPrefixes.flatMap((text) => parseCidr(text) ?? []);
   // Those it has come first: one more than it may have takes nothing from it. Its routers' take nothing from its own.
   const rank = ({ cidr, origin }: Prefix): number => (origin === learnedOrigin ? 2 : facts.own.has(cidr) ? 0 : 1);
-  const ordered = [...wished].sort((a, b) => rank(a) - rank(b));
+  const ordered = [...requested].sort((a, b) => rank(a) - rank(b));
   for (const [at, prefix] of ordered.entries()) {
     if (at >= facts.room + mostInVain) {
       refusals.add(rejectionOf(prefix.cidr, tooMany(facts), facts.network.name));

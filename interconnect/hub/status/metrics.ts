@@ -1,9 +1,19 @@
 /** The hub's own figures. */
 import { Gauge, type Registry } from 'prom-client';
 import { validityOf } from '../../../lib/pki/certificate.ts';
-import type { Hub } from '../hub.ts';
 
-export function hubMetrics(registry: Registry, hub: Hub, authority: string): void {
+/** What figures are read from, whenever somebody asks. */
+export interface HubFigures {
+  readonly sessions: number;
+  readonly members: number;
+  readonly rejections: number;
+  readonly foreignZones: number;
+  readonly silentDatabases: number;
+  /** Unix milliseconds. */
+  readonly endpointNotAfterMs: number;
+}
+
+export function hubMetrics(registry: Registry, hub: HubFigures, authority: string): void {
   const gauge = (name: string, help: string, read: () => number): void => {
     const metric: Gauge = new Gauge({ name, help, registers: [registry], collect: () => metric.set(read()) });
   };

@@ -7,13 +7,13 @@ import { readToken, type TokenClaims } from '../../../lib/api/join-token.ts';
 import { attachment, HubBed } from '../hub-bed.ts';
 import { openDatabases } from './open-databases.ts';
 
-const silenceTimes = { everyMs: 20, patienceMs: 1000 };
+const livenessTimes = { everyMs: 20, patienceMs: 1000 };
 const name = 'OVN_IC_Southbound';
 
 describe('a hub whose databases are silent', () => {
   const bed = new HubBed();
   const southbound = () => bed.servers[1] ?? assert.fail('no server');
-  beforeEach(() => bed.up({ silenceTimes }));
+  beforeEach(() => bed.up({ livenessTimes }));
   afterEach(async () => {
     await southbound().kill('SIGCONT');
     await bed.down();
@@ -58,7 +58,7 @@ describe('a hub whose databases are silent', () => {
     await (await bed.member('west')).say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
     await bed.stop();
     await southbound().kill('SIGSTOP');
-    const lobby = await bed.openLobby();
+    const lobby = await bed.openHubEndpoint();
     const opening = openDatabases({
       northbound: [bed.servers[0]?.remote ?? ''],
       southbound: [southbound().remote],
@@ -92,7 +92,7 @@ describe('a hub whose databases are silent', () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await bed.stop();
-    const lobby = await bed.openLobby();
+    const lobby = await bed.openHubEndpoint();
     const clients = await openDatabases({
       northbound: [bed.servers[0]?.remote ?? ''],
       southbound: [southbound().remote],
@@ -103,7 +103,7 @@ describe('a hub whose databases are silent', () => {
     });
     await southbound().kill('SIGSTOP');
     // More paths are something to write.
-    const starting = bed.take(lobby, clients, { paths: 4, silenceTimes });
+    const starting = bed.take(lobby, clients, { paths: 4, livenessTimes });
     const again = await bed.member('east');
     try {
       await again.until(() => again.last?.silentDatabases[0]?.name === name);

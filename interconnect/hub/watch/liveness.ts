@@ -13,28 +13,28 @@ import { icNorthbound, icSouthbound } from './databases.ts';
  * `probeIntervalMs`, and the next server is asked at once.
  */
 export const patienceMs = 3500;
-const defaultTimes: SilenceTimes = { everyMs: 500, patienceMs };
+const defaultTimes: LivenessTimes = { everyMs: 500, patienceMs };
 /** Of the clients of these databases. */
 export const probeIntervalMs = 1000;
 
-export interface SilenceTimes {
+export interface LivenessTimes {
   readonly everyMs: number;
   /** Unanswered for so long, it is silent. */
   readonly patienceMs: number;
 }
 
-export interface SilenceOptions {
+export interface LivenessOptions {
   readonly northbound: OvsdbClient;
   readonly southbound: OvsdbClient;
   readonly now: () => number;
-  readonly times?: SilenceTimes;
+  readonly times?: LivenessTimes;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   readonly onChange: () => void;
 }
 
-export class Silence {
-  readonly #options: SilenceOptions;
-  readonly #times: SilenceTimes;
+export class DatabaseLiveness {
+  readonly #options: LivenessOptions;
+  readonly #times: LivenessTimes;
   readonly #pulses: readonly (readonly [name: string, pulse: Pulse])[];
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: readonly (() => void)[];
@@ -43,7 +43,7 @@ export class Silence {
   #silent: readonly SilentDatabase[] = [];
   #check: NodeJS.Immediate | undefined;
 
-  constructor(options: SilenceOptions) {
+  constructor(options: LivenessOptions) {
     this.#options = options;
     this.#times = options.times ?? defaultTimes;
     const clients = [

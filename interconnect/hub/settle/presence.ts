@@ -1,0 +1,71 @@
+/**
+ * Which members are there. In: sessions that begin and end, and the times of that. Out: how each member is shown, and which of
+ * them are given up: gone for long, and every other member that is connected, one at least, says that it does not reach it.
+ */
+import type { Presence } from '../model/record.ts';
+import { moveEntry } from '../state/member-records.ts';
+
+const present: Presence = { connected: true, lastSeenMs: 0 };
+
+export class Presences {
+  readonly #presence = new Map<string, Presence>();
+  /** Since when a member has no session, by the hub's clock; it may have been away before the hub started. */
+  readonly #absentSince = new Map<string, number>();
+
+  get(name: string): Presence | undefined {
+    return this.#presence.get(name);
+  }
+
+  /** As it is shown to others: until it is known to be absent, it is taken for present. */
+  shown(name: string): Presence {
+    return this.#presence.get(name) ?? present;
+  }
+
+  /** A session began. Returns whether it was shown as absent, or was unknown. */
+  meet(name: string): boolean {
+    this.#absentSince.delete(name);
+    if (this.#presence.get(name)?.connected === true) return false;
+    this.#presence.set(name, present);
+    return true;
+  }
+
+  /** Its session ended: for a time of grace it is still shown as present. */
+  miss(name: string, nowMs: number): void {
+    this.#presence.set(name, present);
+    this.#absentSince.set(name, nowMs);
+  }
+
+  /** Its time of grace is over, or it was given up before. */
+  setAbsent(name: string, lastSeenMs: number): void {
+    this.#presence.set(name, { connected: false, lastSeenMs });
+  }
+
+  rename(before: string, name: string): void {
+    for (const map of [this.#presence, this.#absentSince]) moveEntry<unknown>(map, before, name);
+  }
+
+  delete(name: string): void {
+    this.#presence.delete(name);
+    this.#absentSince.delete(name);
+  }
+
+  /**
+   * Members that are given up now, and since when each is absent. `unreachable`: by connected member, the members that it does
+   * not reach. Without a witness the hub itself may be the one that is cut off.
+   */
+  giveUp(
+    unreachable: ReadonlyMap<string, ReadonlySet<string>>,
+    { nowMs, staleAfterMs }: { readonly nowMs: number; readonly staleAfterMs: number },
+  ): readonly (readonly [name: string, sinceMs: number])[] {
+    const stale = [...this.#absentSince].filter(([name, sinceMs]) => {
+      if (nowMs - sinceMs < staleAfterMs) return false;
+      const others = [...unreachable].filter(([other]) => other !== name);
+      return others.length > 0 && others.every(([, names]) => names.has(name));
+    });
+    for (const [name, sinceMs] of stale) {
+      this.#absentSince.delete(name);
+      this.setAbsent(name, sinceMs);
+    }
+    return stale;
+  }
+}
