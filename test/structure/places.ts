@@ -25,8 +25,8 @@ export const rooms: readonly Room[] = [
   room('controller', { ipam: 'model' }),
   // `host/` and `ovs/` write what was planned to the kernel and to the local switch; `cni/` answers the runtime with both.
   room('daemon', { host: 'plan', ovs: 'host', cni: 'watch' }, ['host']),
-  // `link/` is the session between agent and hub, whose messages are values that all stages speak.
-  room('interconnect', { link: 'lib' }, ['link']),
+  // `link/` is the session between agent and hub; its messages are values in model/, which all stages speak.
+  room('interconnect', { link: 'model' }),
   { ...room('interconnect/hub'), standsOn: ['interconnect/link', 'interconnect/model'] },
   room('speaker'),
   // `command/` parses a command line; each command in `commands/` is a wiring of its own; `render/` makes text of answers.
