@@ -1,36 +1,33 @@
 /**
- * Gives the node back, when the release of this daemon is uninstalled: no new pods, interfaces out of bridges with their addresses and
- * routes, nothing of ours in the kernel and in the Open_vSwitch database. Each step finds what an earlier try left, so it may end anywhere
- * and be begun again. In: settings. Out: the node's condition, which says that it is done, or what is in the way.
+ * Gives the node back when the release of this daemon is uninstalled: the runtime starts no new pods, interfaces leave their bridges with
+ * their addresses and routes, and everything of ours is removed from the kernel and the Open_vSwitch database. Each step looks at what an
+ * earlier attempt left, so the work may stop anywhere and start again. The condition of the node says when it is done, or what is in
+ * the way.
  */
 import { rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { annotation, leftReason } from '../lib/api/names.ts';
-import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { nodes } from '../lib/kube/resources.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { CredentialFiles } from '../lib/ovn/credential-files.ts';
-import { connectionLog } from '../lib/run/connection-log.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { removePlugins } from './cni/plugin-folder.ts';
-import { KernelEvents } from './host/kernel-events.ts';
 import { KernelLearnedRoutes } from './host/learned-routes.ts';
 import { KernelHost } from './host/network.ts';
 import { NftTable } from './host/nft.ts';
 import { PodLinks } from './host/pod-links.ts';
-import { Rtnetlink } from './host/rtnetlink.ts';
 import { setLeftMark } from './ovs/left-mark.ts';
-import { openLocalOvs, switchConfig, untilTakenUp } from './ovs/local.ts';
-import { TransactionPacer } from './ovs/transaction-pacer.ts';
+import { switchConfig, untilTakenUp } from './ovs/local.ts';
 import { callAll } from '../lib/ovn/unixctl.ts';
 import { planLeft } from './plan/local-ovs.ts';
 import type { Settings } from './settings.ts';
-import { PendingPorts } from './ovs/pending-ports.ts';
 import { runAtMost } from '../lib/run/wait-until.ts';
 import { networkUnavailable } from './model/node.ts';
+import { openLocal } from './apply/open-local.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
+import { askApi } from './watch/api-server.ts';
 
 export interface LeaveOptions {
   readonly settings: Settings;
@@ -39,21 +36,21 @@ export interface LeaveOptions {
 }
 
 const retryMs = 2000;
-/** How long one try waits for ovs-vswitchd. */
-const letGoMs = 5000;
-/** How long one try waits for the answer of ovn-controller. */
+/** Time that one attempt waits for ovs-vswitchd. */
+const switchTimeoutMs = 5000;
+/** Time that one attempt waits for the answer of ovn-controller. */
 const answerMs = 2000;
 
 /** Resolves after `signal`. */
 export async function leaveNode({ settings, signal, log }: LeaveOptions): Promise<void> {
   const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
   try {
-    takeConfigurationAway(settings);
-    await tell(kube, settings.node, 'it is under way, and waits for Open vSwitch where that does not answer', log);
+    removeConfiguration(settings);
+    await report(kube, settings.node, 'it is under way, and waits for Open vSwitch where that does not answer', log);
     for (;;) {
       const obstacle = await tryToLeave({ settings, signal, log });
       if (signal.aborted) return;
-      await tell(kube, settings.node, obstacle, log);
+      await report(kube, settings.node, obstacle, log);
       if (obstacle === undefined) break;
       log.warn({ reason: obstacle }, 'the node could not be given back yet');
       await pause(retryMs, undefined, { signal }).catch(() => undefined);
@@ -68,16 +65,12 @@ export async function leaveNode({ settings, signal, log }: LeaveOptions): Promis
   }
 }
 
-/** What is in the way; undefined when all is done. */
+/** Returns what is in the way; undefined if everything is done. */
 async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<string | undefined> {
-  const netlink = new Rtnetlink();
-  const kernelEvents = new KernelEvents();
-  const onState = connectionLog({ log, signal, database: 'Open_vSwitch', remotes: [settings.ovs] });
-  const ovs = await openLocalOvs(settings.ovs, signal, onState);
-  const reader = new TransactionPacer(ovs, new PendingPorts());
-  const target = openOvsdbTarget({ client: ovs, room: 'daemon', logger: log, reader });
+  const local = await openLocal({ remote: settings.ovs, signal, log });
+  const { netlink, ovs, target } = local;
   try {
-    const underlay = await openUnderlay({ client: ovs, target, netlink, kernelEvents, settings, log });
+    const underlay = await openUnderlay({ local, settings, askApi: (deadline) => askApi(settings, deadline), log });
     try {
       const held = await underlay.giveBack({ name: settings.node, labels: {} }, signal);
       if (held !== undefined) return held;
@@ -103,8 +96,8 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     await target.untilApplied();
     await restartController(settings, log);
     await new CredentialFiles(settings.chassisTls).remove();
-    // The devices of its ports go with ovs-vswitchd's next configuration.
-    await runAtMost((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), letGoMs);
+    // ovs-vswitchd removes the devices of its ports when it has taken up the new configuration.
+    await runAtMost((late) => untilTakenUp(ovs, AbortSignal.any([signal, late])), switchTimeoutMs);
     const { asked, done } = switchConfig(ovs);
     if (done < asked) return 'ovs-vswitchd has not let go of the ports of Isthmus';
     if (problems[0] !== undefined) return problems[0].message;
@@ -115,34 +108,32 @@ async function tryToLeave({ settings, signal, log }: LeaveOptions): Promise<stri
     log.warn({ err: error }, 'a step of giving the node back failed');
     return error.message;
   } finally {
-    target.close();
-    kernelEvents.close();
     netlink.close();
-    await ovs.close();
+    await local.close();
   }
 }
 
 /**
- * An ovn-controller that loses its settings keeps a core busy: that of OVN 25.03 wakes up for routes of the kernel and reads none before it
- * is a chassis. One that starts without settings waits for them.
+ * An ovn-controller that loses its settings keeps a core busy: in OVN 25.03 it wakes up for routes of the kernel, but does not read them
+ * before it is a chassis. An ovn-controller that starts without settings waits for them.
  */
 async function restartController({ ovsRundir }: Settings, log: Pick<Logger, 'info'>): Promise<void> {
   try {
     await callAll('ovn-controller', ovsRundir, 'exit', ['--restart'], answerMs);
   } catch (error) {
-    // It may be dead, and leaves a socket then, or run where its sockets are not to be seen.
+    // It may be dead and have left its socket, or run where its sockets cannot be seen.
     log.info({ err: error }, 'ovn-controller was not ended');
   }
 }
 
-/** First of all: from now on the runtime starts no pod that nobody would give a network. */
-function takeConfigurationAway({ cniConflist, cniConfDir, cniBinDir, socket }: Settings): void {
+/** The first step: from now on the runtime does not start pods that would get no network. */
+function removeConfiguration({ cniConflist, cniConfDir, cniBinDir, socket }: Settings): void {
   if (cniConflist !== undefined) rmSync(join(cniConfDir, basename(cniConflist)), { force: true });
   if (cniBinDir !== undefined) removePlugins(cniBinDir);
   rmSync(socket, { force: true });
 }
 
-async function tell(
+async function report(
   kube: KubeClient,
   node: string,
   obstacle: string | undefined,
@@ -168,7 +159,7 @@ async function tell(
     await kube.patch(nodes, { name: node }, 'merge', { metadata: { annotations: { [annotation.chassis]: null } } });
     await kube.patch(nodes, { name: node }, 'apply', body, options);
   } catch (error) {
-    // Kubernetes may be out of reach for as long as the way to it moves; the next try tells it.
+    // The API server may be out of reach while the interface that leads to it moves; the next attempt reports again.
     log.warn({ err: error }, 'the Node could not be told');
   }
 }

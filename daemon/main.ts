@@ -1,15 +1,327 @@
 /**
- * isthmus-daemon, one per node: it serves the node, and gives it back when the release it belongs to is uninstalled.
- * Its health is answered for from the start: alive is one thing, what it waits for another.
+ * isthmus-daemon, one per node. Data flows in this order, and this file wires it in this order:
+ *
+ *   watch/   Kubernetes objects of this node, the API server, the programs of OVN and Open vSwitch, tunnels and paths
+ *   state/   the cluster as this node sees it, and the sandboxes of its pods
+ *   settle/  what depends on history: gateway role, liveness of programs and tunnels, withheld routes, provider networks
+ *   plan/    pure: wanted rows, host network, routes, flows and statuses
+ *   apply/   makes the targets agree: the local Open_vSwitch database (ovs/) and the kernel (host/)
+ *   cni/     serves the runtime
+ *   status/  Node, InterconnectGateway, events, metrics
+ *
+ * Nothing is kept in files: what must survive a restart is in the Open_vSwitch database. When the release of this daemon is uninstalled,
+ * leave.ts gives the node back.
  */
+import { once } from 'node:events';
+import type { Registry } from 'prom-client';
+import { nodeInterface } from '../lib/api/names.ts';
+import { openKube } from '../lib/kube/client.ts';
+import { EventRecorder } from '../lib/kube/events.ts';
 import { parseFlags } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
+import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
+import { ApiLifeline } from './apply/api-lifeline.ts';
+import { openChassis } from './apply/open-chassis.ts';
+import { openLearnedRoutes } from './apply/open-learned-routes.ts';
+import { openLocal } from './apply/open-local.ts';
+import { openNodeNetwork } from './apply/open-node-network.ts';
+import { openPodPorts } from './apply/open-pod-ports.ts';
+import { openUnderlay } from './apply/open-underlay.ts';
+import { TunnelNeighbours } from './apply/tunnel-neighbours.ts';
+import { ConflistKeeper } from './cni/conflist.ts';
+import { openCni } from './cni/open-cni.ts';
+import { LearnedDetour } from './host/learned-detour.ts';
+import { trimMemory } from './host/libc.ts';
+import { RouterAdvertisements } from './host/router-advertisements.ts';
+import { watchHost } from './host/watch-host.ts';
 import { leaveNode } from './leave.ts';
-import { serve } from './serve.ts';
-import { flagSpec } from './settings.ts';
+import { removeLeftMark } from './ovs/left-mark.ts';
+import { isInstalled, tunnelEnds, watchTunnelEnds } from './ovs/local.ts';
+import { planAvailability } from './plan/availability.ts';
+import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
+import { refusedRequests } from './plan/subnet-problem.ts';
+import { findTunnelProblem } from './plan/tunnel-address.ts';
+import { findStranded } from './plan/underlay/stranded.ts';
+import { bridgeSocket, controlFolders, encapAddress, flagSpec, podMtu, type Settings } from './settings.ts';
+import { isGateway } from './settle/gateway-role.ts';
+import { ProgramLiveness } from './settle/program-liveness.ts';
+import { TunnelLiveness } from './settle/tunnel-liveness.ts';
+import { Cluster } from './state/cluster.ts';
+import { Sandboxes } from './state/sandboxes.ts';
+import { reportOutcome } from './status/cni-outcomes.ts';
+import { ObjectEvents } from './status/events.ts';
+import { openGatewayMetrics } from './status/gateway-metrics.ts';
+import { GatewayReport } from './status/gateway-report.ts';
+import { openGauges, openMetrics } from './status/metrics.ts';
+import { Publisher } from './status/publisher.ts';
+import { askApi, isApiWell } from './watch/api-server.ts';
+import { ApiServers } from './watch/api-servers.ts';
+import { Departure } from './watch/departure.ts';
+import { untilRegistered } from './watch/node.ts';
+import { Prober } from './watch/probes.ts';
+import { ProgramWatch } from './watch/programs.ts';
+import { TunnelWatch } from './watch/tunnels.ts';
+import { openWatches } from './watch/watches.ts';
 
+/** Time for the API server to answer over a new connection. */
+const apiTimeoutMs = 6500;
+/** A pod waits for each transaction, and bursts on one node are small. */
+const batchDelayMs = 1;
+
+interface ServeOptions {
+  readonly settings: Settings;
+  readonly registry: Registry;
+  readonly signal: AbortSignal;
+  readonly log: Logger;
+  /** Called once the daemon can say whether the node is ready. */
+  readonly onServing: (isReady: () => boolean) => void;
+  /** Called when the node must be given back; aborts `signal`. */
+  readonly leave: () => void;
+}
+
+/** Serves the node; resolves after `signal`, when everything is closed. */
+async function serve({ settings, registry, signal, log, onServing, leave }: ServeOptions): Promise<void> {
+  const { node: nodeName, encapType, datapathType, mirrorInterface, mirrorAll: isMirroringAll } = settings;
+  const metrics = openMetrics(registry);
+
+  // Targets. Interfaces that an earlier run moved into bridges come first, because the API server may be reached over them.
+  const local = await openLocal({
+    remote: settings.ovs,
+    target: { batchDelayMs, onTransaction: (done) => metrics.onTransaction(done) },
+    signal,
+    log,
+  });
+  const { netlink, kernelEvents, ovs, target } = local;
+  const underlay = await openUnderlay({ local, settings, askApi: (deadline) => askApi(settings, deadline), log });
+
+  // watch/. Routes that an earlier run learned may be the reason that the API server is not reached, so its lifeline comes first.
+  const kube = openKube({ kubeconfig: settings.kubeconfig, userAgent: 'isthmus-daemon' });
+  const apiServers = new ApiServers({ kubeconfig: settings.kubeconfig, signal, log });
+  const apiLifeline = new ApiLifeline({
+    detour: new LearnedDetour(netlink),
+    servers: apiServers,
+    isWell: () => isApiWell(kube),
+    isReached: () => askApi(settings, AbortSignal.timeout(apiTimeoutMs)),
+    log,
+    nowMs: () => performance.now(),
+  });
+  const guarding = apiLifeline.run(signal);
+  const watches = await openWatches({ client: kube, node: nodeName, signal, log });
+  apiServers.follow(watches.apiServers);
+  const self = await untilRegistered(watches.nodes, nodeName, signal);
+  const departure = new Departure({ client: kube, pod: settings.pod, leave, log });
+  if (await departure.isAsked(self)) {
+    await guarding;
+    await underlay.close();
+    await Promise.all([local.close(), kube.close()]);
+    return;
+  }
+  removeLeftMark(settings);
+
+  // state/
+  const cluster = new Cluster(nodeName, watches);
+  const sandboxes = new Sandboxes();
+  watches.nodes.subscribe(() => cluster.node && void departure.isAsked(cluster.node));
+
+  // settle/
+  const folders = controlFolders(settings);
+  const programs = new ProgramLiveness(folders, self.unavailable?.reason);
+  const programWatch = new ProgramWatch({
+    folders,
+    onAnswer: (program, answer) => programs.note(program, answer),
+    log,
+  });
+  const isSwitchDown = (): boolean => programs.isDown('ovs-vswitchd');
+  const isGatewayNode = (): boolean =>
+    isGateway({
+      labels: cluster.node?.labels ?? {},
+      selectors: cluster.gatewaySelectors,
+      hasObject: cluster.gateway !== undefined,
+    });
+
+  // plan/ → apply/
+  const encapIp = encapAddress(settings, self);
+  const mtu = podMtu(settings, encapIp, await netlink.addressedLinks());
+  const chassis = await openChassis({
+    ovs,
+    known: self.chassis,
+    isGateway: isGatewayNode(),
+    client: kube,
+    node: nodeName,
+    fixed: settings.sb,
+    namespace: settings.namespace,
+    folder: settings.chassisTls,
+    signal,
+    log,
+  });
+  const { network, host, addresses, tunnel, ...nodeNetwork } = await openNodeNetwork({
+    local,
+    cluster,
+    settings: { nodeName, encapType, encapIp, datapathType, mtu, mirrorInterface, isMirroringAll },
+    southbound: () => chassis.access.southbound,
+    isGateway: isGatewayNode,
+    isSwitchUp: () => !isSwitchDown(),
+  });
+  const learned = await openLearnedRoutes({ local, cluster, addresses: () => addresses.all, apiServers, apiLifeline });
+  const tunnelNeighbours = new TunnelNeighbours({
+    bridge: () => (tunnel().isOnBridge && datapathType === 'netdev' ? addresses.encap : undefined),
+    ends: () => tunnelEnds(ovs),
+    addresses: () => netlink.addresses(),
+    folder: folders.get('ovs-vswitchd'),
+    log,
+  });
+  const events = new EventRecorder({
+    client: kube,
+    component: 'isthmus-daemon',
+    instance: nodeName,
+    isApart: true,
+    signal,
+    log,
+  });
+  const objectEvents = new ObjectEvents({ events, log, uidOfSubnet: (name) => cluster.subnet(name)?.uid });
+  const pods = openPodPorts({
+    local,
+    cluster,
+    sandboxes,
+    hasMirror: mirrorInterface !== '',
+    bridgeSocket: bridgeSocket(settings),
+    onProblem: (pod, problem) => objectEvents.reportPod(pod, problem),
+    log,
+  });
+  const underlayChanged = (): void => {
+    if (cluster.node !== undefined)
+      underlay.changed({ networks: cluster.providerNetworks, node: cluster.node, tunnel });
+    tunnelNeighbours.resolve();
+  };
+  const pathsChanged = (): void => {
+    network.changed();
+    learned.routes.changed();
+    underlayChanged();
+  };
+  addresses.subscribe(pathsChanged);
+  network.refresh();
+  learned.routes.refresh();
+  target.seal();
+  await Promise.all([target.untilApplied(), programWatch.asked]);
+  nodeNetwork.follow();
+  learned.follow();
+  watchTunnelEnds(ovs, pathsChanged);
+  underlayChanged();
+  for (const store of [watches.nodes, watches.providerNetworks]) store.subscribe(underlayChanged);
+
+  // cni/
+  const nodeStatus = (): NodeStatus | undefined =>
+    cluster.node &&
+    planNodeStatus({
+      node: cluster.node,
+      hostProblems: host.problems,
+      portProblems: network.portProblems,
+      isInstalled: isInstalled(ovs, nodeInterface),
+      accessProblem: chassis.access.problem,
+      down: programs.down,
+      tunnelProblem: findTunnelProblem({ ...tunnel(), ...underlay.tunnel, encapIp }),
+    });
+  const cni = await openCni({
+    local,
+    cluster,
+    sandboxes,
+    pods,
+    underlay,
+    settings: { ...settings, nodeMtu: mtu, nodeUid: self.uid },
+    findUnavailable: () =>
+      planAvailability({ status: nodeStatus(), hasDatabase: ovs.state === 'synced', down: programs.down }),
+    onOutcome: (outcome) => reportOutcome(outcome, metrics, log),
+    onPodProblem: (pod, problem) => objectEvents.reportPod(pod, problem),
+    stopping: signal,
+    log,
+  });
+  const conflist =
+    settings.cniConflist === undefined
+      ? undefined
+      : new ConflistKeeper({
+          source: settings.cniConflist,
+          folder: settings.cniConfDir,
+          onProblem: (problem) => objectEvents.reportNode(cluster.node ?? self, problem),
+          log,
+        });
+
+  // status/
+  const advertisements = new RouterAdvertisements(netlink, () => publisher.publish());
+  const publisher = new Publisher({
+    client: kube,
+    events,
+    objectEvents,
+    view: () => ({
+      node: cluster.node,
+      status: nodeStatus(),
+      chassis: chassis.name(),
+      networks: underlay.reports,
+      pendingNetworks: underlay.pending,
+      accessProblem: chassis.access.problem,
+      bgpNodeState: cluster.bgpNodeState,
+      bgpProblems: [...learned.routes.problems, ...advertisements.problems],
+      subnetProblems: [...network.subnetProblems, ...refusedRequests(host.problems ?? [], nodeName)],
+    }),
+    strandedPods: () =>
+      findStranded({
+        sandboxes: sandboxes.all(),
+        podOf: (sandbox) => cluster.podOf(sandbox),
+        subnetOf: (name) => cluster.subnet(name),
+        stateOf: (provider) => underlay.stateOf(provider),
+      }),
+    uidOfProviderNetwork: (name) => watches.providerNetworks.get(name)?.uid,
+    onReady: () => conflist?.keep(),
+    signal,
+    log,
+  });
+  const unwatchAdvertisements = watchHost(kernelEvents, {
+    names: [],
+    used: () => advertisements.links,
+    onChange: () => advertisements.linkChanged(),
+    onAddress: () => undefined,
+  });
+  const advertise = (): void => advertisements.set(cluster.bgpNodeState?.interfaces ?? []);
+  advertise();
+  watches.bgpStates.subscribe(advertise);
+  const publish = (): void => publisher.publish();
+  for (const source of [watches.nodes, ovs, programs, underlay]) source.subscribe(publish);
+  for (const source of [host, learned, target]) source.onResult(publish);
+  chassis.access.subscribe(() => {
+    network.changed();
+    publish();
+  });
+  underlay.subscribe(() => publisher.publishStrandedPods());
+  publisher.publishStrandedPods();
+  publish();
+  const tunnels = new TunnelWatch({ ovs, liveness: new TunnelLiveness(), isSwitchDown, programs });
+  const prober = new Prober({ source: encapIp, now: () => new Date() });
+  const { gateways } = watches;
+  const gateway = new GatewayReport({ client: kube, tunnels, prober, programs, gateways, node: nodeName, signal, log });
+  openGauges(registry, {
+    sandboxes,
+    programs: () => programs.known,
+    learnedRoutes: () => learned.count,
+    withheldRoutes: () => apiLifeline.withheld.size,
+  });
+  openGatewayMetrics(registry, () => gateway.figures);
+  const memory = new IdleMemory({ trim: trimMemory });
+  for (const source of [watches.pods, watches.nodes, watches.subnets, ovs]) source.subscribe(() => memory.worked());
+  onServing(() => publisher.isReady);
+
+  if (!signal.aborted) await once(signal, 'abort');
+  await guarding;
+  await cni.closeServer();
+  conflist?.close();
+  await underlay.close();
+  const parts = [pods, cni, memory, programWatch, host, learned, tunnelNeighbours, tunnels, prober, advertisements];
+  for (const part of parts) part.close();
+  unwatchAdvertisements();
+  await Promise.all([publisher.close(), chassis.close(), gateway.close(), events.close(), local.close(), kube.close()]);
+}
+
+/** The process answers for its health from the start: it is alive while it waits, and ready once the node is. */
 async function main(signal: AbortSignal, log: Logger): Promise<void> {
   const settings = parseFlags(flagSpec, process.argv.slice(2), process.env);
   const registry = createRegistry('daemon');
@@ -21,7 +333,7 @@ async function main(signal: AbortSignal, log: Logger): Promise<void> {
     registry,
     signal: AbortSignal.any([signal, leaving.signal]),
     log,
-    answerReady: (answer) => (isReady = answer),
+    onServing: (answer) => (isReady = answer),
     leave: () => leaving.abort(new Error('the node is given back')),
   });
   isReady = () => false;

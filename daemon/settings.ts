@@ -1,4 +1,4 @@
-/** The daemon's flags, and what follows from them and from the node for the rest of the process's life. */
+/** The flags of the daemon, and the values that follow from them and from the node for the lifetime of the process. */
 import { dirname, join } from 'node:path';
 import { integrationBridge } from '../lib/api/names.ts';
 import { choice, integer, list, text, toggle, UsageError, type FlagValues } from '../lib/run/flags.ts';
@@ -57,7 +57,7 @@ export const flagSpec = {
 };
 export type Settings = FlagValues<typeof flagSpec>;
 
-/** @throws UsageError where there is neither a usable flag nor an InternalIP */
+/** @throws UsageError if there is neither a usable flag nor an InternalIP */
 export function encapAddress(settings: Settings, node: Node): string {
   const address = settings.encapIp ?? node.internalIps[0];
   if (address === undefined)
@@ -67,7 +67,7 @@ export function encapAddress(settings: Settings, node: Node): string {
   return address;
 }
 
-/** Folders of control sockets, by program. That of ovs-vswitchd lies beside its database's; it has none for a remote one. */
+/** Folders of control sockets, by program. The socket of ovs-vswitchd is beside that of its database; for a remote database there is none. */
 export function controlFolders({ ovs, ovsRundir }: Pick<Settings, 'ovs' | 'ovsRundir'>): ReadonlyMap<Program, string> {
   const database = /^unix:(.*)$/.exec(ovs)?.[1];
   return new Map([
@@ -76,15 +76,15 @@ export function controlFolders({ ovs, ovsRundir }: Pick<Settings, 'ovs' | 'ovsRu
   ]);
 }
 
-/** Socket of the integration bridge, which ovs-vswitchd makes beside that of its database. */
+/** OpenFlow socket of the integration bridge; ovs-vswitchd makes it beside the socket of its database. */
 export function bridgeSocket({ ovs }: Pick<Settings, 'ovs'>): string {
   const database = /^unix:(.*)$/.exec(ovs)?.[1] ?? '/var/run/openvswitch/db.sock';
   return join(dirname(database), `${integrationBridge}.mgmt`);
 }
 
 /**
- * MTU of pods and ovn0. `links` are the node's, with their addresses. @throws UsageError where it has to be derived and
- * no interface has the tunnel address
+ * MTU of pods and ovn0. `links` are the links of the node with their addresses. @throws UsageError if the MTU follows from the
+ * interface with the tunnel address, and there is none
  */
 export function podMtu(
   settings: Settings,

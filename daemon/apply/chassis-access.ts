@@ -1,8 +1,8 @@
 /**
- * How this node's ovn-controller reaches the southbound database. In: the ConfigMap `isthmus-ovn` with the servers and those that sign for
- * them, the name of the chassis. Out: remotes for `ovn-remote`; a key that never leaves the node, and the certificate that the
- * databases' authority issues for it to this node alone, as files that ovn-controller reads again when they change. Remotes are given only
- * once there is a certificate they can be reached with. Called by serve.ts.
+ * How the ovn-controller of this node reaches the southbound database. The ConfigMap `isthmus-ovn` names the servers and their certificate
+ * authorities. This class gives the remotes for `ovn-remote`, and keeps a key and a certificate in files that ovn-controller reads again
+ * when they change. The key never leaves the node, and the authority of the databases issues the certificate to this node only. Remotes
+ * that need a certificate are given once there is one.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -21,13 +21,13 @@ import type { Southbound } from '../plan/local-ovs.ts';
 export interface ChassisAccessOptions {
   readonly client: KubeClient;
   readonly node: string;
-  /** Servers that a flag names: then neither ConfigMap nor certificate is asked for. */
+  /** Servers given by a flag: then neither the ConfigMap nor a certificate is used. */
   readonly fixed: readonly string[];
-  /** Of the ConfigMap. */
+  /** Namespace of the ConfigMap. */
   readonly namespace: string;
-  /** Where ovn-controller looks for `tls.key`, `tls.crt` and `ca.crt`. */
+  /** Folder where ovn-controller finds `tls.key`, `tls.crt` and `ca.crt`. */
   readonly folder: string;
-  /** What ovn-controller has now: kept while the ConfigMap says nothing. */
+  /** Remotes that ovn-controller has now; they stay until the ConfigMap names others. */
   readonly present: readonly string[];
   /** Name of the chassis. */
   readonly chassis: () => string;
@@ -35,11 +35,11 @@ export interface ChassisAccessOptions {
   readonly log: Logger;
 }
 
-/** Between two looks at a request that is not answered. */
+/** Time between two reads of a request that has no answer yet. */
 const lookMs = { baseMs: 100, maxMs: 2000 };
-/** After a refusal or a failure, until the next request. */
+/** Time from a refusal or a failure to the next request. */
 const retryMs = 30_000;
-/** Between two looks at how old the certificate is. */
+/** Time between two checks of the certificate's age. */
 const ageMs = 60_000;
 
 export class ChassisAccess {
@@ -58,14 +58,14 @@ export class ChassisAccess {
     this.#remotes = options.fixed.length > 0 ? options.fixed : options.present;
   }
 
-  /** Resolves when it is known what there is; the certificate of a new node comes later. @throws the signal's reason */
+  /** Resolves once the ConfigMap was read; the certificate of a new node comes later. @throws the signal's reason */
   static async open(options: ChassisAccessOptions): Promise<ChassisAccess> {
     const access = new ChassisAccess(options);
     if (options.fixed.length === 0) await access.#follow();
     return access;
   }
 
-  get way(): Southbound {
+  get southbound(): Southbound {
     const isOurs = this.#options.fixed.length === 0 && this.#remotes.some((remote) => remote.startsWith('ssl:'));
     const [ca = '', cert = '', key = ''] = ['ca.crt', 'tls.crt', 'tls.key'].map((name) => this.#files.path(name));
     return { remotes: this.#remotes, tls: isOurs ? { ca, cert, key } : undefined };
@@ -76,7 +76,7 @@ export class ChassisAccess {
     return this.#problem;
   }
 
-  /** Called when remotes or problem changed. */
+  /** Called after a change of the remotes or the problem. */
   subscribe(listener: () => void): void {
     this.#listeners.add(listener);
   }
@@ -98,7 +98,7 @@ export class ChassisAccess {
     });
     await this.#addresses.synced;
     this.#addresses.subscribe(() => this.#wake.resolve());
-    // Where a certificate is there already, remotes are known before anything is planned from them.
+    // With a certificate from an earlier run, the remotes are known before anything is planned from them.
     const isDone = await this.#update();
     this.#running = this.#run(isDone);
   }
@@ -112,9 +112,9 @@ export class ChassisAccess {
       } catch (error) {
         if (signal.aborted) return;
         if (!(error instanceof Error)) throw error;
-        // The API server and the node's folder are the two that can fail here; both are tried again.
+        // The API server and the folder of the node can fail here; both are tried again.
         log.warn({ err: error }, 'no certificate for the southbound database yet');
-        this.#tell(this.#remotes, {
+        this.#set(this.#remotes, {
           code: 'CertificateMissing',
           message: `no certificate for the southbound database: ${error.message}`,
         });
@@ -126,7 +126,7 @@ export class ChassisAccess {
     }
   }
 
-  /** Takes over what the ConfigMap says; false: a certificate is needed first. */
+  /** Follows the ConfigMap; false if a certificate is needed first. */
   async #update(): Promise<boolean> {
     const { namespace } = this.#options;
     const data = this.#data();
@@ -134,20 +134,20 @@ export class ChassisAccess {
     const isComplete = this.#bundle() !== '' || !remotes.some((remote) => remote.startsWith('ssl:'));
     if (remotes.length === 0 || !isComplete) {
       const message = `ConfigMap ${namespace}/${databasesConfigMap} does not name the servers of the southbound database yet; look at the pods of isthmus-central`;
-      this.#tell(this.#remotes, { code: 'DatabasesUnknown', message });
+      this.#set(this.#remotes, { code: 'DatabasesUnknown', message });
       return true;
     }
     if (!remotes.some((remote) => remote.startsWith('ssl:'))) {
-      this.#tell(remotes, undefined);
+      this.#set(remotes, undefined);
       return true;
     }
     if (!(await this.#isCertified())) return false;
     await this.#trust();
-    this.#tell(remotes, undefined);
+    this.#set(remotes, undefined);
     return true;
   }
 
-  /** Whether key and certificate are there, of this chassis, of an authority that counts, and not about to run out. */
+  /** Whether there are a key and a certificate for this chassis, by a current authority, in the first two thirds of its validity. */
   async #isCertified(): Promise<boolean> {
     const certificate = await this.#files.read('tls.crt');
     if (certificate === undefined || (await this.#files.read('tls.key')) === undefined) return false;
@@ -157,7 +157,7 @@ export class ChassisAccess {
       if (Date.now() > notBeforeMs + ((notAfterMs - notBeforeMs) * 2) / 3) return false;
       return splitPem(this.#bundle()).some((authority) => isSignedBy(certificate, { certificate: authority }));
     } catch {
-      // A file that was cut off is no certificate.
+      // A truncated file is not a certificate.
       return false;
     }
   }
@@ -171,7 +171,7 @@ export class ChassisAccess {
     return this.#addresses?.get(`${this.#options.namespace}/${databasesConfigMap}`);
   }
 
-  /** Authorities come and go without a new certificate. */
+  /** The authorities can change without a new certificate. */
   async #trust(): Promise<void> {
     const bundle = this.#bundle();
     const [ca, cert, key] = await Promise.all(['ca.crt', 'tls.crt', 'tls.key'].map((name) => this.#files.read(name)));
@@ -179,7 +179,7 @@ export class ChassisAccess {
     await this.#files.write({ 'ca.crt': bundle, 'tls.crt': cert, 'tls.key': key });
   }
 
-  /** Asks for a certificate and waits for the answer. @throws errors of the API server and of the folder */
+  /** Requests a certificate and waits for the answer. @throws errors of the API server and of the folder */
   async #renew(): Promise<boolean> {
     const { client, node, chassis, log } = this.#options;
     const name = chassis();
@@ -196,7 +196,7 @@ export class ChassisAccess {
     if (outcome.state === 'refused') {
       const message = `the certificate for the southbound database was refused: ${outcome.message}`;
       log.error({ request: metadata.name, chassis: name }, message);
-      this.#tell(this.#remotes, { code: 'CertificateRefused', message });
+      this.#set(this.#remotes, { code: 'CertificateRefused', message });
       return false;
     }
     await this.#files.write({ 'ca.crt': this.#bundle(), 'tls.crt': outcome.certificate, 'tls.key': key });
@@ -204,7 +204,7 @@ export class ChassisAccess {
     return await this.#update();
   }
 
-  /** Undefined where the request is gone. */
+  /** Undefined if the request was deleted. */
   async #untilAnswered(name: string) {
     const { client, signal } = this.#options;
     for (let looks = 0; ; looks++) {
@@ -219,13 +219,13 @@ export class ChassisAccess {
       }
       if (looks === 50) {
         const message = `nobody has answered the CertificateSigningRequest ${name}; look at the pods of isthmus-central`;
-        this.#tell(this.#remotes, { code: 'CertificateMissing', message });
+        this.#set(this.#remotes, { code: 'CertificateMissing', message });
       }
       await pause(backoffMs(looks, lookMs, Math.random), undefined, { signal });
     }
   }
 
-  #tell(remotes: readonly string[], problem: Problem | undefined): void {
+  #set(remotes: readonly string[], problem: Problem | undefined): void {
     const isSame = remotes.join() === this.#remotes.join() && problem?.message === this.#problem?.message;
     this.#remotes = remotes;
     this.#problem = problem;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import type { ReflectorChange } from '../../lib/kube/types.ts';
-import type { PortWishes } from '../plan/sandbox.ts';
+import type { PortOptions } from '../plan/sandbox.ts';
 import type { Pod } from '../model/pod.ts';
 import { Sandboxes } from '../state/sandboxes.ts';
 import { parsePod } from '../watch/pod.ts';
@@ -18,7 +18,7 @@ function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): Pod {
 function bed({ hasMirror = true, hasNetem = true } = {}) {
   let current = podOf({});
   let listener: (change: ReflectorChange<Pod>) => void = () => undefined;
-  const asked: PortWishes[] = [];
+  const asked: PortOptions[] = [];
   const told: string[] = [];
   const sandboxes = new Sandboxes();
   sandboxes.add(sandbox);
@@ -29,7 +29,7 @@ function bed({ hasMirror = true, hasNetem = true } = {}) {
       subscribe: (to) => ((listener = to), () => true),
     },
     sandboxes,
-    ports: { change: (_, wishes) => void asked.push(wishes) },
+    ports: { change: (_, options) => void asked.push(options) },
     hasMirror,
     hasNetem: () => Promise.resolve(hasNetem),
     onProblem: (_, { code }) => void told.push(code),
@@ -50,7 +50,7 @@ test('a port is set anew when the wishes of its own pod change, and only then', 
   change(podOf({ mirror: 'true', loss: '1' }));
   change(podOf({ mirror: 'true', loss: '1', other: 'y' }));
   assert.deepEqual(asked, [{ netem: { loss: '1' }, isMirrored: true }]);
-  assert.deepEqual(podPorts.wishesOf({ ...sandbox, podUid: 'u0' }), { netem: {}, isMirrored: false });
+  assert.deepEqual(podPorts.optionsOf({ ...sandbox, podUid: 'u0' }), { netem: {}, isMirrored: false });
   change(podOf({}));
   assert.deepEqual(asked.at(-1), { netem: {}, isMirrored: false });
   podPorts.close();

@@ -1,11 +1,11 @@
 /**
- * Keeps the ports of sandboxes as their pods' annotations say while they live. In: pods as they change, sandboxes of an
- * earlier run. Out: what the ports shall be, to ovs/; what is not possible on this node, as problems of the pod.
+ * Keeps the ports of sandboxes as the annotations of their pods ask, for as long as they live. What is not possible on this node becomes
+ * a problem of the pod.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Reflector, ReflectorChange } from '../../lib/kube/types.ts';
 import type { SandboxPorts } from './sandbox-ports.ts';
-import { wishesOf, type PortWishes } from '../plan/sandbox.ts';
+import { portOptionsOf, type PortOptions } from '../plan/sandbox.ts';
 import type { Pod } from '../model/pod.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Sandboxes } from '../state/sandboxes.ts';
@@ -15,12 +15,12 @@ export interface PodPortsOptions {
   readonly sandboxes: Sandboxes;
   readonly ports: Pick<SandboxPorts, 'change'>;
   readonly hasMirror: boolean;
-  /** Whether the kernel has the queue on that interface. */
+  /** Whether the kernel has the netem queue on that interface. */
   readonly hasNetem: (hostInterface: string) => Promise<boolean>;
   readonly onProblem: (pod: Pod, problem: Problem) => void;
 }
 
-/** Open vSwitch sets queues up after the database has them, within a fraction of that. */
+/** Open vSwitch makes a queue within a fraction of this time after the database has it. */
 const queueDelayMs = 3000;
 
 export class PodPorts {
@@ -30,16 +30,16 @@ export class PodPorts {
 
   constructor(options: PodPortsOptions) {
     this.#options = options;
-    for (const [, pod] of options.pods.entries()) this.#tell(pod, []);
+    for (const [, pod] of options.pods.entries()) this.#report(pod, []);
     this.#stop = options.pods.subscribe((change) => this.#changed(change));
   }
 
-  /** What the annotations say now; to be asked when a port is made. */
-  wishesOf(sandbox: Sandbox): PortWishes {
+  /** The options that the annotations ask for now; to be read when a port is made. */
+  optionsOf(sandbox: Sandbox): PortOptions {
     const pod = this.#options.pods.get(`${sandbox.podNamespace}/${sandbox.podName}`);
-    const wishes = wishesOf(pod, sandbox);
-    if (pod !== undefined && hasQueue(wishes)) this.#checkQueue(pod, sandbox);
-    return wishes;
+    const options = portOptionsOf(pod, sandbox);
+    if (pod !== undefined && hasQueue(options)) this.#checkQueue(pod, sandbox);
+    return options;
   }
 
   close(): void {
@@ -50,19 +50,19 @@ export class PodPorts {
   /** A pod that is gone keeps its port until the runtime sends DEL. */
   #changed({ before, after }: ReflectorChange<Pod>): void {
     if (after === undefined) return;
-    this.#tell(after, before?.uid === after.uid ? this.#problemsOf(before) : []);
+    this.#report(after, before?.uid === after.uid ? this.#problemsOf(before) : []);
     for (const sandbox of this.#options.sandboxes.ofPod(after.namespace, after.name)) {
       if (sandbox.podUid !== after.uid) continue;
-      const [was, is] = [wishesOf(before, sandbox), wishesOf(after, sandbox)];
+      const [was, is] = [portOptionsOf(before, sandbox), portOptionsOf(after, sandbox)];
       if (JSON.stringify(was) === JSON.stringify(is)) continue;
       this.#options.ports.change(sandbox, is);
       if (hasQueue(is)) this.#checkQueue(after, sandbox);
     }
   }
 
-  #tell(pod: Pod, told: readonly Problem[]): void {
+  #report(pod: Pod, reported: readonly Problem[]): void {
     for (const problem of this.#problemsOf(pod)) {
-      if (!told.some(({ message }) => message === problem.message)) this.#options.onProblem(pod, problem);
+      if (!reported.some(({ message }) => message === problem.message)) this.#options.onProblem(pod, problem);
     }
   }
 
@@ -73,7 +73,7 @@ export class PodPorts {
     return [...pod.problems, { code: 'MirrorOff', message }];
   }
 
-  /** Open vSwitch tells its log only that a kernel lacks the queue. */
+  /** If the kernel lacks the queue, Open vSwitch only writes that to its log. */
   #checkQueue(pod: Pod, { hostInterface }: Sandbox): void {
     const timer = setTimeout(() => {
       this.#timers.delete(timer);
@@ -87,6 +87,6 @@ export class PodPorts {
   }
 }
 
-function hasQueue({ netem }: PortWishes): boolean {
+function hasQueue({ netem }: PortOptions): boolean {
   return Object.keys(netem).length > 0;
 }

@@ -1,7 +1,7 @@
 /**
- * Keeps what ports of pods never pass. In: interfaces of the local database, sandboxes, pods and Subnets as they change. Out: what
- * each port drops, to ovs/port-flows.ts; and word of when a new port does. Interfaces with a logical port that no sandbox has are
- * guarded as well: pods of a former Kube-OVN, and virtual machines that somebody attached by hand.
+ * Keeps the flows by which ports of pods drop packets. It follows the interfaces of the local database, sandboxes, pods and Subnets,
+ * hands the drops of each port to ovs/port-flows.ts, and lets ADD wait until a new port has its flows. Interfaces with a logical port
+ * but without a sandbox are guarded as well: pods of a former Kube-OVN, and virtual machines that somebody attached by hand.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { nodeInterface } from '../../lib/api/names.ts';
@@ -23,7 +23,7 @@ export interface PortGuardsOptions {
 export class PortGuards {
   readonly #options: PortGuardsOptions;
   readonly #stop: () => void;
-  /** Of which sandboxes it is known already. */
+  /** The drops that were computed already, by sandbox. */
   readonly #known = new Map<Sandbox, readonly PacketMatch[]>();
 
   constructor(options: PortGuardsOptions) {
@@ -32,7 +32,7 @@ export class PortGuards {
     this.#set();
   }
 
-  /** To be called when what `guardOf` says may be another. */
+  /** To be called when the result of `guardOf` may have changed. */
   refresh(): void {
     this.#known.clear();
     this.#set();
@@ -60,7 +60,7 @@ export class PortGuards {
     return known;
   }
 
-  /** Resolves when the port of a sandbox drops what it is to. @throws the signal's reason */
+  /** Resolves when the port of the sandbox has its flows. @throws the signal's reason */
   async untilGuarded({ hostInterface }: Sandbox, signal: AbortSignal): Promise<void> {
     const { ovs, flows } = this.#options;
     const isGuarded = (): true | undefined => {

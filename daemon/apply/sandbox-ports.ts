@@ -6,7 +6,7 @@ import type { OvsdbClient, Row } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
 import { asideTable } from '../model/ovs-keys.ts';
-import { parseAside, parseSandbox, planAside, planSandbox, sandboxOwner, type PortWishes } from '../plan/sandbox.ts';
+import { parseAside, parseSandbox, planAside, planSandbox, sandboxOwner, type PortOptions } from '../plan/sandbox.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import { waitUntil } from '../../lib/run/wait-until.ts';
 import { interfaceError, untilTakenUp } from '../ovs/local.ts';
@@ -46,27 +46,27 @@ export class SandboxPorts {
   }
 
   /** Of an earlier run of the daemon, as it left it. */
-  resume(sandbox: Sandbox, isAside: boolean, wishes: PortWishes): void {
+  resume(sandbox: Sandbox, isAside: boolean, options: PortOptions): void {
     if (isAside) this.setAside(sandbox);
-    else this.add(sandbox, wishes);
+    else this.add(sandbox, options);
   }
 
   /** Of one that is aside the record stays beside the port, until `confirm`. */
-  add(sandbox: Sandbox, wishes: PortWishes): void {
-    const planned = planSandbox(sandbox, wishes);
+  add(sandbox: Sandbox, options: PortOptions): void {
+    const planned = planSandbox(sandbox, options);
     const record = this.isAside(sandbox) ? planAside(sandbox).rows : [];
     this.#target.set(sandboxOwner(sandbox), { ...planned, rows: [...planned.rows, ...record] });
   }
 
   /** The interface of a port that was aside is as it shall be. */
-  confirm(sandbox: Sandbox, wishes: PortWishes): void {
+  confirm(sandbox: Sandbox, options: PortOptions): void {
     this.#aside.delete(sandboxOwner(sandbox));
-    this.add(sandbox, wishes);
+    this.add(sandbox, options);
   }
 
-  /** The port becomes what other wishes say; one that is aside does when it is added and confirmed. */
-  change(sandbox: Sandbox, wishes: PortWishes): void {
-    if (!this.isAside(sandbox)) this.add(sandbox, wishes);
+  /** The port becomes what other options say; one that is aside does when it is added and confirmed. */
+  change(sandbox: Sandbox, options: PortOptions): void {
+    if (!this.isAside(sandbox)) this.add(sandbox, options);
   }
 
   /** Takes the port out of the bridge and keeps the record of the sandbox, in one transaction. */

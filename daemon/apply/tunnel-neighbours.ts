@@ -1,8 +1,8 @@
 /**
- * Tells Open vSwitch in user space where the next hops of tunnels are. It resolves their addresses by itself, and keeps what it heard first for
- * fifteen minutes: no gratuitous request, no silence and no answer to the kernel changes that, so that a router or a node that
- * comes with another MAC address is cut off for so long. The kernel knows better, for the bridge is one of its links as well. And this node
- * may be the one that comes with another MAC address: it asks for each other once, by which their kernels hear of it.
+ * Sets the MAC addresses of the next hops of tunnels in a userspace Open vSwitch. Open vSwitch resolves them itself, but keeps the first
+ * answer for fifteen minutes: no gratuitous request, no silence and no answer to the kernel changes that, so a router or node that
+ * changes its MAC address would be cut off for that time. The kernel knows better, because the bridge is one of its links as well. And this
+ * node may be the one that has changed its MAC address: it resolves each other end once, and their kernels learn its address from that.
  */
 import type { Logger } from '../../lib/run/logger.ts';
 import * as wire from '../../lib/netlink/message.ts';
@@ -15,12 +15,12 @@ import { whoAnswers } from '../host/neighbours.ts';
 import type { Address } from '../host/rtnetlink-codec.ts';
 
 export interface TunnelNeighboursOptions {
-  /** The bridge with the tunnel address; undefined where it is on none, or not with this datapath. */
+  /** The bridge with the tunnel address; undefined if no bridge has it, or if the datapath is the kernel's. */
   readonly bridge: () => { readonly name: string; readonly index: number } | undefined;
-  /** Where tunnels lead, and which addresses the bridge has; asked only where there is a bridge. */
+  /** Other ends of the tunnels, and addresses of all links; asked only if there is a bridge. */
   readonly ends: () => readonly string[];
   readonly addresses: () => Promise<readonly Address[]>;
-  /** Of the control socket of ovs-vswitchd; undefined for one elsewhere. */
+  /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
   readonly folder: string | undefined;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
@@ -29,27 +29,27 @@ const neighbourGroup = 3;
 const NDA_DST = 1;
 const NDA_LLADDR = 2;
 const answerTimeoutMs = 2000;
-/** Neighbours that are asked for at a time, and how long one is waited for. */
+/** Number of neighbours to resolve at a time, and the time to wait for one. */
 const asked = { atOnce: 16, patienceMs: 3000 };
-/** Lost and failed ones are not told: they say nothing of where the neighbour is. */
+/** States with a usable MAC address; incomplete and failed entries have none. */
 const known = 0x02 /* reachable */ | 0x04 /* stale */ | 0x08 /* delay */ | 0x80; /* permanent */
 
 export class TunnelNeighbours {
   readonly #options: TunnelNeighboursOptions;
   readonly #socket = openSocket();
-  /** IP address → MAC address as the kernel said last. */
+  /** IP address → MAC address that the kernel reported last. */
   readonly #macs = new Map<string, string>();
-  /** Those that were asked for, with the index of the bridge. */
-  readonly #greeted = new Set<string>();
-  /** One call after the other: the last word is the kernel's last. */
+  /** Other ends that were resolved once, with the index of the bridge. */
+  readonly #resolved = new Set<string>();
+  /** Calls run one after the other, so that the kernel's last report wins. */
   #calls: Promise<void> = Promise.resolve();
 
   constructor(options: TunnelNeighboursOptions) {
     this.#options = options;
     this.#socket.on('message', (messages) => {
-      for (const message of messages) this.#hear(message);
+      for (const message of messages) this.#onMessage(message);
     });
-    // Messages were lost: the next of each neighbour is told as if it were the first.
+    // Messages were lost: the next report of each neighbour is set, whatever was known.
     this.#socket.on('error', () => this.#macs.clear());
     if (options.folder !== undefined) this.#socket.addMembership(neighbourGroup);
   }
@@ -58,16 +58,16 @@ export class TunnelNeighbours {
     this.#socket.close();
   }
 
-  /** Asks for those that tunnels lead to and that were not asked for yet. To be called after each change of them and of the bridge. */
-  greet(): void {
+  /** Resolves other ends that were not resolved yet. To be called after each change of the tunnels and of the bridge. */
+  resolve(): void {
     const bridge = this.#options.bridge();
     if (bridge === undefined) return;
-    const ends = this.#options.ends().filter((ip) => !this.#greeted.has(`${bridge.index} ${ip}`));
-    for (const ip of ends) this.#greeted.add(`${bridge.index} ${ip}`);
-    if (ends.length > 0) void this.#greet(bridge.index, ends);
+    const ends = this.#options.ends().filter((ip) => !this.#resolved.has(`${bridge.index} ${ip}`));
+    for (const ip of ends) this.#resolved.add(`${bridge.index} ${ip}`);
+    if (ends.length > 0) void this.#resolve(bridge.index, ends);
   }
 
-  async #greet(index: number, ends: readonly string[]): Promise<void> {
+  async #resolve(index: number, ends: readonly string[]): Promise<void> {
     try {
       const own = (await this.#options.addresses()).filter((one) => one.index === index);
       const links = own.flatMap(({ address, prefix }) => parseCidr(`${address}/${prefix}`) ?? []);
@@ -77,13 +77,13 @@ export class TunnelNeighbours {
         await Promise.all(some.map((ip) => whoAnswers(index, ip, AbortSignal.timeout(asked.patienceMs))));
       }
     } catch (error) {
-      // The bridge may be gone again.
-      for (const ip of ends) this.#greeted.delete(`${index} ${ip}`);
+      // The bridge may be gone by now.
+      for (const ip of ends) this.#resolved.delete(`${index} ${ip}`);
       this.#options.log.warn({ err: error }, 'the other ends of tunnels could not be asked for');
     }
   }
 
-  #hear({ type, data }: NetlinkMessage): void {
+  #onMessage({ type, data }: NetlinkMessage): void {
     const bridge = this.#options.bridge();
     if (bridge === undefined || wire.readU32(data, 4) !== bridge.index) return;
     const attributes = wire.readAttributes(data.subarray(12));
@@ -105,7 +105,7 @@ export class TunnelNeighbours {
       await callAll('ovs-vswitchd', folder, 'tnl/neigh/set', [bridge, ip, mac], answerTimeoutMs);
       if (before !== undefined) log.info({ ip, before, mac }, 'a next hop of tunnels has another MAC address');
     } catch (error) {
-      // A switch that starts knows none, and asks by itself.
+      // A switch that is starting has no entries and resolves the address itself.
       this.#macs.delete(ip);
       log.warn({ err: error, ip, mac }, 'Open vSwitch could not be told where a next hop of tunnels is');
     }

@@ -13,7 +13,7 @@ import type { SandboxPorts } from '../apply/sandbox-ports.ts';
 import { isGarbage } from '../plan/garbage.ts';
 import { hostInterfaceNames, type PodInterface } from '../model/pod-interface.ts';
 import { planPodInterface } from '../plan/pod-interface.ts';
-import type { PortWishes } from '../plan/sandbox.ts';
+import type { PortOptions } from '../plan/sandbox.ts';
 import type { Pod } from '../model/pod.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
@@ -39,7 +39,7 @@ export interface AttachmentsOptions {
   /** Resolves when the port drops what it is not to pass. @throws the signal's reason */
   readonly untilGuarded: (sandbox: Sandbox, signal: AbortSignal) => Promise<void>;
   /** What its pod's annotations ask of a port, now; later changes go to `ports` directly. */
-  readonly wishesOf: (sandbox: Sandbox) => PortWishes;
+  readonly optionsOf: (sandbox: Sandbox) => PortOptions;
   readonly underlay: UnderlayPods;
   /** Where ADDs tell that their ports are about to come. */
   readonly pendingPorts: PendingPorts;
@@ -115,7 +115,7 @@ export class Attachments {
     await this.#locks.run(`container ${request.containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(request.containerId, request.ifname));
       if (sandbox !== undefined) return this.#remove(sandbox);
-      for (const name of hostInterfaceNames(request.containerId, request.ifname)) await this.#removeStray(name);
+      for (const name of hostInterfaceNames(request.containerId, request.ifname)) await this.#removeOrphan(name);
     });
     if (request.netns !== undefined && !request.allowsOwnNetns) refuseOwnNetns(request.netns);
   }
@@ -131,21 +131,21 @@ export class Attachments {
         !this.#adding.has(attachmentKey(sandbox.containerId, sandbox.ifname)) &&
         isGarbage(sandbox, request, () => hasNetns(sandbox.netns)),
     );
-    const strays = await this.#strays();
+    const orphans = await this.#orphans();
     await removeAll([
       ...stale.map((sandbox) => ({
         what: `interface ${sandbox.ifname} of container ${sandbox.containerId}`,
         remove: () => this.#removeUnlessReplaced(sandbox),
       })),
-      ...strays.map((name) => ({ what: `interface ${name} of the node`, remove: () => this.#removeStray(name) })),
+      ...orphans.map((name) => ({ what: `interface ${name} of the node`, remove: () => this.#removeOrphan(name) })),
     ]);
   }
 
   /** To be called before the first request: what a killed daemon left half made, and has no record. @throws CniError */
-  async removeStrays(): Promise<void> {
-    const strays = await this.#strays();
+  async removeOrphans(): Promise<void> {
+    const orphans = await this.#orphans();
     await removeAll(
-      strays.map((name) => ({ what: `interface ${name} of the node`, remove: () => this.#removeStray(name) })),
+      orphans.map((name) => ({ what: `interface ${name} of the node`, remove: () => this.#removeOrphan(name) })),
     );
   }
 
@@ -173,7 +173,7 @@ export class Attachments {
   }
 
   async #remake(sandbox: Sandbox): Promise<void> {
-    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay, wishesOf } = this.#options;
+    const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay, optionsOf } = this.#options;
     const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const netns = openSandboxNetns(sandbox.netns);
     try {
@@ -193,7 +193,7 @@ export class Attachments {
       await untilSwitchForgets(ports, sandbox, AbortSignal.timeout(portTimeoutMs));
       // What fails is the pod's still, and may be tried again.
       await this.#connect({ link, sandbox, subnet }, netns, neverAborted, setAside);
-      ports.confirm(sandbox, wishesOf(sandbox));
+      ports.confirm(sandbox, optionsOf(sandbox));
     } catch (error) {
       throw explainFailure(error, sandbox, neverAborted);
     } finally {
@@ -217,12 +217,12 @@ export class Attachments {
   }
 
   /** Veth pairs named as ours are, which are no sandbox's, no port's and are not being made. */
-  async #strays(): Promise<readonly string[]> {
+  async #orphans(): Promise<readonly string[]> {
     const names = await this.#options.links.hostNames();
-    return names.filter((name) => this.#isStray(name));
+    return names.filter((name) => this.#isOrphan(name));
   }
 
-  #isStray(name: string): boolean {
+  #isOrphan(name: string): boolean {
     return !this.#isHeld(name) && !this.#options.ports.hasInterface(name);
   }
 
@@ -232,8 +232,8 @@ export class Attachments {
   }
 
   /** A daemon that was killed between making the interface and recording it left the interface. */
-  async #removeStray(name: string): Promise<void> {
-    if (this.#isStray(name)) await this.#options.links.remove(name);
+  async #removeOrphan(name: string): Promise<void> {
+    if (this.#isOrphan(name)) await this.#options.links.remove(name);
   }
 
   /** Where all are held, ADD refuses the one it gets. */
@@ -296,12 +296,12 @@ export class Attachments {
     signal: AbortSignal,
     undo: () => Promise<void>,
   ): Promise<Attachment> {
-    const { links, ports, pendingPorts, sandboxes, underlay, wishesOf, controllerSockets } = this.#options;
+    const { links, ports, pendingPorts, sandboxes, underlay, optionsOf, controllerSockets } = this.#options;
     const { untilGuarded, portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const host = await pendingPorts.run(async () => {
       const made = await links.create(link, netns);
       sandboxes.add(sandbox);
-      ports.add(sandbox, wishesOf(sandbox));
+      ports.add(sandbox, optionsOf(sandbox));
       return made;
     });
     try {

@@ -1,6 +1,6 @@
 /**
- * Interfaces of living pods that somebody deletes are made anew. In: names of links that are gone, and once those that went while
- * no daemon ran. Out: restored sandboxes, and an event on the pod that says so, or why it could not be.
+ * Restores interfaces of living pods that somebody deleted, including those that were deleted while no daemon ran. An event on the
+ * pod says that the interface was restored, or why it could not be.
  */
 import type { Attachments } from './attachments.ts';
 import { CniError } from './error.ts';
@@ -15,21 +15,21 @@ export interface LostInterfacesOptions {
   readonly links: Pick<PodLinks, 'hostNames'>;
   readonly sandboxes: Pick<Sandboxes, 'all' | 'byHostInterface'>;
   readonly ports: Pick<SandboxPorts, 'isAside'>;
-  readonly tell: (sandbox: Sandbox, problem: Problem) => void;
+  readonly report: (sandbox: Sandbox, problem: Problem) => void;
 }
 
 const retryMs = 2000;
 
 export class LostInterfaces {
   readonly #options: LostInterfacesOptions;
-  /** By interface of the node. */
+  /** By host interface. */
   readonly #retries = new Map<string, NodeJS.Timeout>();
 
   constructor(options: LostInterfacesOptions) {
     this.#options = options;
   }
 
-  /** Looks for those that are gone already, and for those that an earlier daemon was making anew. @throws NetlinkError */
+  /** Restores those that are gone already, and those that an earlier daemon was restoring. @throws NetlinkError */
   async look(): Promise<void> {
     const { links, sandboxes, ports } = this.#options;
     const present = new Set(await links.hostNames());
@@ -37,7 +37,7 @@ export class LostInterfaces {
       if (!present.has(sandbox.hostInterface) || ports.isAside(sandbox)) this.gone(sandbox.hostInterface);
   }
 
-  /** To be called for any link that is gone: most go with their pods. */
+  /** To be called for each link that is deleted; most of them are deleted with their pods. */
   gone(name: string): void {
     const sandbox = this.#options.sandboxes.byHostInterface(name);
     if (sandbox !== undefined) void this.#restore(sandbox);
@@ -49,21 +49,21 @@ export class LostInterfaces {
   }
 
   async #restore(sandbox: Sandbox): Promise<void> {
-    const { attachments, tell } = this.#options;
+    const { attachments, report } = this.#options;
     clearTimeout(this.#retries.get(sandbox.hostInterface));
     this.#retries.delete(sandbox.hostInterface);
     const what = `interface ${sandbox.ifname}, ${sandbox.hostInterface} of the node,`;
     try {
       const restored = await attachments.restore(sandbox.hostInterface);
       if (restored === undefined) return;
-      tell(sandbox, {
+      report(sandbox, {
         code: 'InterfaceRestored',
         message: `${what} had been deleted by somebody and was made anew; what other CNI plugins had done to it was not`,
       });
     } catch (error) {
       if (!(error instanceof CniError)) throw error;
       const details = error.details === undefined ? '' : `; ${error.details}`;
-      tell(sandbox, {
+      report(sandbox, {
         code: 'InterfaceLost',
         message: `${what} was deleted by somebody and cannot be made anew: ${error.message}${details}; it is tried again, and to delete the pod helps as well`,
       });

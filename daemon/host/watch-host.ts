@@ -1,35 +1,33 @@
-/** Tells of changes that the kernel makes to what is ours, so that what others undo is done again. */
+/** Watches for changes of the parts of the host that are ours, so that a change by somebody else can be undone. */
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';
 import { readMultipath } from '../../lib/netlink/multipath.ts';
 import { type PlacedRoute, readPlacedRoute } from './rtnetlink-codec.ts';
 
-/** Of the settings, such as forwarding, that hold for all links (NETCONFA_IFINDEX_ALL, which is -1). */
+/** Index in messages about settings, such as forwarding, of all links (NETCONFA_IFINDEX_ALL, which is -1). */
 const allLinks = 0xffffffff;
 const NETCONFA_IFINDEX = 1;
 
 export interface HostWatch {
-  /** Links of ours, by name. */
+  /** Names of our links. */
   readonly names: readonly string[];
-  /** Indexes of other links that routes of ours use: IPv4 routes go silently when their link goes down. */
+  /** Indexes of other links that our routes use: the kernel removes IPv4 routes silently when their link goes down. */
   readonly used: () => ReadonlySet<number>;
-  /** Whether a route is one of ours, or to the same place: the kernel does not tell of a route that another one replaces. */
+  /** Whether a route is ours, or has the destination of one: the kernel does not report that a route was replaced. */
   readonly concerns?: (route: PlacedRoute) => boolean;
-  /** Whether a route of ours has no link yet: then it may be one that just got a network. */
+  /** Whether one of our routes has no link yet: then a link that gets a network may be its link. */
   readonly isWaiting?: () => boolean;
-  /** After each change of those links, their addresses, routes and settings, of rules and of settings of all links, and where the kernel lost messages. */
+  /** Called after each change of our links, their addresses, routes and settings, of rules, of settings of all links, and when the kernel lost messages. */
   readonly onChange: () => void;
-  /** After a change of addresses of any link. */
+  /** Called after a change of addresses of any link. */
   readonly onAddress: () => void;
-  /** Any link that is gone, by name; not told where the kernel lost messages. */
-  readonly onGone?: (name: string) => void;
 }
 
-/** Of other links nothing is told: pods come and go. */
+/** Changes of other links are not reported: pods come and go. Returns a function that unsubscribes. */
 export function watchHost(
   kernelEvents: Pick<KernelEvents, 'subscribe'>,
-  { names, used, concerns: concernsRoute, isWaiting, onChange, onAddress, onGone }: HostWatch,
+  { names, used, concerns: concernsRoute, isWaiting, onChange, onAddress }: HostWatch,
 ): () => void {
   const ours = new Map<string, number>();
   const isOurs = (index: number): boolean => ours.size < names.length || [...ours.values()].includes(index);
@@ -52,11 +50,9 @@ export function watchHost(
   };
   return kernelEvents.subscribe({
     onEvents: (events) => {
-      // Every one is looked at, for the indexes it may tell.
+      // `concerns` must see every event, because it learns the indexes of our links from them.
       if (events.filter(concerns).length > 0) onChange();
       if (events.some(({ type }) => type === RTM.NEWADDR || type === RTM.DELADDR)) onAddress();
-      if (onGone === undefined) return;
-      for (const event of events) if (event.type === RTM.DELLINK) onGone(event.link.name);
     },
     onLoss: () => {
       onChange();
@@ -65,9 +61,22 @@ export function watchHost(
   });
 }
 
-/** Index of the link that a message of a setting is about. */
+/** Reports the name of each link that is deleted, unless the kernel lost messages. Returns a function that unsubscribes. */
+export function watchGoneLinks(
+  kernelEvents: Pick<KernelEvents, 'subscribe'>,
+  onGone: (name: string) => void,
+): () => void {
+  return kernelEvents.subscribe({
+    onEvents: (events) => {
+      for (const event of events) if (event.type === RTM.DELLINK) onGone(event.link.name);
+    },
+    onLoss: () => undefined,
+  });
+}
+
+/** Index of the link that a message about a setting concerns. */
 function settingOf(data: Buffer): number {
-  // struct netconfmsg is one byte, the attributes after it begin at a multiple of four.
+  // struct netconfmsg is one byte; the attributes begin at the next multiple of four.
   const index = wire.readAttributes(data.subarray(4)).get(NETCONFA_IFINDEX);
   return index === undefined ? 0 : wire.readU32(index);
 }

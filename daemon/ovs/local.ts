@@ -82,6 +82,16 @@ export function tunnelEnds(client: OvsdbClient): readonly string[] {
   return [...new Set(ends)].toSorted();
 }
 
+/** Calls `onChange` after each database update that changed where tunnels lead. Returns a function that unsubscribes. */
+export function watchTunnelEnds(client: OvsdbClient, onChange: () => void): () => void {
+  let known = '';
+  return client.subscribe(() => {
+    const ends = tunnelEnds(client).join();
+    if (ends !== known) onChange();
+    known = ends;
+  });
+}
+
 /** Whether the database has a bridge of this name. */
 export function hasBridge({ cache }: Pick<OvsdbClient, 'cache'>, name: string | undefined): boolean {
   return cache

@@ -20,7 +20,7 @@ import { planLocalOvs } from './local-ovs.ts';
 import { planMirror } from './mirror.ts';
 import { hostInterfaceNames } from '../model/pod-interface.ts';
 import { planPodInterface } from './pod-interface.ts';
-import { isAbandoned, parseSandbox, planSandbox, wishesOf } from './sandbox.ts';
+import { isAbandoned, parseSandbox, planSandbox, portOptionsOf } from './sandbox.ts';
 import { vouchedFor } from '../testing-pods.ts';
 import { aSandbox } from '../testing-sandbox.ts';
 
@@ -80,7 +80,7 @@ function planPod(raw: RawObject, subnets: readonly Subnet[], datapath: Case['dat
       nodeMtu: settings.mtu,
       isUserspaceDatapath: datapath === 'netdev',
     });
-    return { link, ...planSandbox(sandbox, wishesOf(pod, sandbox)) };
+    return { link, ...planSandbox(sandbox, portOptionsOf(pod, sandbox)) };
   });
   return {
     pod: pod.name,

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
-import { isWorthWriting, nextProbe, parallelProbes, planProbes } from './probes.ts';
-import { probeIntervalMs } from '../model/interconnect.ts';
+import { isWorthWriting, planProbes } from './probes.ts';
 
 const startMs = Date.parse('2026-01-01T00:00:00Z');
 
@@ -18,22 +17,6 @@ function rtt(avg: number): { min: number; avg: number; max: number } {
 function isNews(before: GatewayProbe, after: GatewayProbe, seconds: number, peers = 1): boolean {
   return isWorthWriting([before], [after], { ageMs: seconds * 1000, peers });
 }
-
-test('every peer each ten seconds, never more than five a second and four at a time', () => {
-  assert.equal(probeIntervalMs(1), 10_000);
-  assert.equal(probeIntervalMs(50), 10_000);
-  assert.equal(probeIntervalMs(2000), 400_000);
-  const due = new Map([
-    ['b1', 500],
-    ['b2', 300],
-  ]);
-  const queue = { due, running: 0, lastStartMs: 0, nowMs: 250 };
-  assert.deepEqual(nextProbe(queue), { chassis: 'b2', waitMs: 50 });
-  assert.deepEqual(nextProbe({ ...queue, lastStartMs: 240 }), { chassis: 'b2', waitMs: 190 });
-  assert.deepEqual(nextProbe({ ...queue, nowMs: 9000 }), { chassis: 'b2', waitMs: 0 });
-  assert.equal(nextProbe({ ...queue, running: parallelProbes }), undefined);
-  assert.equal(nextProbe({ ...queue, due: new Map() }), undefined);
-});
 
 test('peers that were not probed yet in this run stand as they were told, as long as they have their address', () => {
   const peers = ['b2', 'b1', 'b3'].map((chassis) => ({ chassis, cluster: 'west', address: `addr-${chassis}` }));

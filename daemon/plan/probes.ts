@@ -1,39 +1,20 @@
-/** When peers are probed, and which results are worth a write. Pure. */
+/** Results of probes → the probes in the status of the InterconnectGateway, and whether they are worth a write. Pure. */
 import type { GatewayPeer, GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
-import { probeGapMs, probeIntervalMs } from '../model/interconnect.ts';
+import { probeIntervalMs } from '../model/interconnect.ts';
 
-export const parallelProbes = 4;
 const leastRefreshMs = 30_000;
-/** Less than this is the load of a moment, by whatever factor it differs. */
+/** A smaller difference is momentary load, whatever its factor. */
 const rttNoiseMs = 5;
 
-export interface ProbeQueue {
-  /** Peer → when it is to be probed next; those being probed are not in it. */
-  readonly due: ReadonlyMap<string, number>;
-  readonly running: number;
-  readonly lastStartMs: number;
-  readonly nowMs: number;
-}
-
-/** Who is next, and in how many milliseconds; undefined while nobody waits or too many are being probed. */
-export function nextProbe(queue: ProbeQueue): { readonly chassis: string; readonly waitMs: number } | undefined {
-  const { due, running, lastStartMs, nowMs } = queue;
-  if (running >= parallelProbes) return undefined;
-  const [first] = [...due].toSorted(([, a], [, b]) => a - b);
-  if (first === undefined) return undefined;
-  const [chassis, dueMs] = first;
-  return { chassis, waitMs: Math.max(0, Math.max(dueMs, lastStartMs + probeGapMs) - nowMs) };
-}
-
-/** Of each peer the newest: of this run, or what an earlier run has told of it. By chassis. */
+/** The newest probe of each peer, by chassis: of this run, or the one that the status has from an earlier run. */
 export function planProbes(
   peers: readonly GatewayPeer[],
   results: ReadonlyMap<string, GatewayProbe>,
   before: readonly GatewayProbe[],
 ): readonly GatewayProbe[] {
-  const told = new Map(before.map((probe) => [placeOf(probe), probe]));
+  const reported = new Map(before.map((probe) => [placeOf(probe), probe]));
   return peers
-    .flatMap((peer) => results.get(peer.chassis) ?? told.get(placeOf(peer)) ?? [])
+    .flatMap((peer) => results.get(peer.chassis) ?? reported.get(placeOf(peer)) ?? [])
     .toSorted((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }
 
@@ -42,18 +23,18 @@ function placeOf({ chassis, address }: Pick<GatewayPeer, 'chassis' | 'address'>)
 }
 
 /**
- * Whether to write now: at once what matters to somebody, small changes and the time of the probe now and then. `ageMs` is
- * that of the newest probe in `before`.
+ * Whether to write now. A change that matters is written at once, a small change or a new time of a probe only now and then.
+ * `ageMs` is the age of the newest probe in `before`.
  */
 export function isWorthWriting(
   before: readonly GatewayProbe[],
   after: readonly GatewayProbe[],
   { ageMs, peers }: { readonly ageMs: number; readonly peers: number },
 ): boolean {
-  const told = new Map(before.map((probe) => [probe.chassis, probe]));
+  const reported = new Map(before.map((probe) => [probe.chassis, probe]));
   if (before.length !== after.length) return true;
-  if (after.some((probe) => isNews(told.get(probe.chassis), probe))) return true;
-  const isNewer = after.some(({ chassis, at }) => told.get(chassis)?.at !== at);
+  if (after.some((probe) => isNews(reported.get(probe.chassis), probe))) return true;
+  const isNewer = after.some(({ chassis, at }) => reported.get(chassis)?.at !== at);
   return isNewer && ageMs >= Math.max(leastRefreshMs, 3 * probeIntervalMs(peers));
 }
 

@@ -16,10 +16,10 @@ export function sandboxOwner({ containerId, ifname }: Pick<Sandbox, 'containerId
 }
 
 /** What a pod's annotations ask of a port that is there; they may change while it lives. */
-export type PortWishes = Pick<InterfaceAnnotations, 'netem' | 'isMirrored'>;
+export type PortOptions = Pick<InterfaceAnnotations, 'netem' | 'isMirrored'>;
 
 /** Of the interface the sandbox is for; nothing where the pod is gone or another has its name. */
-export function wishesOf(pod: Pod | undefined, { podUid, provider }: Sandbox): PortWishes {
+export function portOptionsOf(pod: Pod | undefined, { podUid, provider }: Sandbox): PortOptions {
   const facts = pod?.uid === podUid ? pod.interfaces.get(provider) : undefined;
   return { netem: facts?.netem ?? {}, isMirrored: facts?.isMirrored === true };
 }
@@ -53,7 +53,7 @@ function sandboxIds(sandbox: Sandbox): Readonly<Record<string, string>> {
   };
 }
 
-export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortWishes): Desired {
+export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortOptions): Desired {
   const ids = sandboxIds(sandbox);
   const name = sandbox.hostInterface;
   const hasNetem = Object.keys(netem).length > 0;

@@ -1,13 +1,13 @@
-/** What a node cannot do for subnets. Pure. */
+/** Problems of subnets on this node. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 
-/** It becomes an event on the Subnet and stops nothing else. */
+/** Becomes an event on the Subnet and affects nothing else. */
 export interface SubnetProblem extends Problem {
   readonly subnet: string;
 }
 
-/** Those of the kernel's refusals that are one subnet's. */
-export function refusedWishes(
+/** The requests of subnets that the kernel has refused. */
+export function refusedRequests(
   problems: readonly (Problem & { readonly subnet?: string })[],
   node: string,
 ): readonly SubnetProblem[] {

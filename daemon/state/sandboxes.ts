@@ -1,9 +1,9 @@
-/** The node's sandboxes by attachment. The OVS database is their lasting copy; this is the index over it. */
+/** The sandboxes of this node by attachment. The OVS database has the lasting copy; this is the index over it. */
 import type { Sandbox } from '../model/sandbox.ts';
 
 export type AttachmentKey = string;
 
-/** An attachment is a container id and an interface name: the specification's key. */
+/** A container id and an interface name identify an attachment, as in the CNI specification. */
 export function attachmentKey(containerId: string, ifname: string): AttachmentKey {
   return `${containerId}/${ifname}`;
 }
@@ -37,7 +37,7 @@ export class Sandboxes {
     );
   }
 
-  /** More than one would fight for the logical port. */
+  /** Several sandboxes would take the logical port from each other. */
   ofPort(port: string): readonly Sandbox[] {
     return [...this.#byKey.values()].filter((sandbox) => sandbox.port === port);
   }

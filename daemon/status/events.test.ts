@@ -15,11 +15,11 @@ test('a problem of a subnet is told when it begins, and again when it comes back
     uidOfSubnet: (name) => (name === 'gone' ? undefined : `uid-${name}`),
   });
   const [a, b] = ['a', 'gone'].map((subnet) => ({ subnet, code: 'MtuTooLarge', message: 'x' }));
-  events.tellSubnets([a!, b!]);
-  events.tellSubnets([a!]);
-  events.tellSubnets([{ ...a!, message: 'y' }]);
-  events.tellSubnets([]);
-  events.tellSubnets([a!]);
+  events.reportSubnets([a!, b!]);
+  events.reportSubnets([a!]);
+  events.reportSubnets([{ ...a!, message: 'y' }]);
+  events.reportSubnets([]);
+  events.reportSubnets([a!]);
   assert.deepEqual(told, Array(3).fill('Subnet/a Warning MtuTooLarge'));
 });
 
@@ -31,10 +31,10 @@ test('a problem of pods is told once while it lasts, to each of them', () => {
     uidOfSubnet: () => undefined,
   });
   const of = (name: string) => ({ pod: aPod(name), problem: { code: 'ProviderNetworkLeft', message: 'x' } });
-  events.tellPods([of('a')]);
-  events.tellPods([of('a'), of('b')]);
-  events.tellPods([of('b')]);
-  events.tellPods([of('a'), of('b')]);
+  events.reportPods([of('a')]);
+  events.reportPods([of('a'), of('b')]);
+  events.reportPods([of('b')]);
+  events.reportPods([of('a'), of('b')]);
   assert.deepEqual(
     told,
     ['Pod/a', 'Pod/b', 'Pod/a'].map((pod) => `${pod} ProviderNetworkLeft`),

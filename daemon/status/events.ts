@@ -1,4 +1,4 @@
-/** Events on objects whose wishes this node cannot follow. In: problems as they are now. Out: an event for each new one. */
+/** Records an event for each new problem, on the object whose spec or annotations this node cannot follow. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { Logger } from '../../lib/run/logger.ts';
@@ -12,25 +12,25 @@ import type { BgpNodeState } from '../model/bgp-node-state.ts';
 export interface ObjectEventsOptions {
   readonly events: Pick<EventRecorder, 'record'>;
   readonly log: Logger;
-  /** undefined where there is no such Subnet any more. */
+  /** Undefined if the Subnet is gone. */
   readonly uidOfSubnet: (name: string) => string | undefined;
 }
 
 export class ObjectEvents {
   readonly #options: ObjectEventsOptions;
-  readonly #ofSubnets = new Standing<SubnetProblem>();
-  /** Of the node's BgpNodeState. */
-  readonly #learned = new Standing<Problem>();
-  readonly #ofPods = new Standing<PodProblem>();
-  readonly #access = new Standing<Problem>();
+  readonly #ofSubnets = new CurrentProblems<SubnetProblem>();
+  /** Problems on the node's BgpNodeState. */
+  readonly #bgp = new CurrentProblems<Problem>();
+  readonly #ofPods = new CurrentProblems<PodProblem>();
+  readonly #access = new CurrentProblems<Problem>();
 
   constructor(options: ObjectEventsOptions) {
     this.#options = options;
   }
 
-  /** To be called after each round, with all problems there are. */
-  tellSubnets(problems: readonly SubnetProblem[]): void {
-    const begun = this.#ofSubnets.begun(problems, (one) => `${one.subnet} ${one.code} ${one.message}`);
+  /** To be called after each change, with all current problems. */
+  reportSubnets(problems: readonly SubnetProblem[]): void {
+    const begun = this.#ofSubnets.update(problems, (one) => `${one.subnet} ${one.code} ${one.message}`);
     for (const { subnet, code, message } of begun) {
       const uid = this.#options.uidOfSubnet(subnet);
       if (uid === undefined) continue;
@@ -44,46 +44,46 @@ export class ObjectEvents {
     }
   }
 
-  /** What of the prefixes learned by BGP this node does not route; undefined where the node has no speaker. */
-  tellLearned(state: Pick<BgpNodeState, 'name' | 'uid'> | undefined, problems: readonly Problem[]): void {
+  /** Problems with prefixes learned by BGP and with BGP neighbours; `state` is undefined if the node has no speaker. */
+  reportBgp(state: Pick<BgpNodeState, 'name' | 'uid'> | undefined, problems: readonly Problem[]): void {
     const now = state === undefined ? [] : problems;
     const subject = { apiVersion: apiVersionOf(bgpNodeStates), kind: bgpNodeStates.kind, name: '', uid: '', ...state };
-    for (const { code, message } of this.#learned.begun(now, (one) => one.message)) {
+    for (const { code, message } of this.#bgp.update(now, (one) => one.message)) {
       this.#options.log.warn({ reason: code }, message);
       const { apiVersion, kind, name, uid } = subject;
       this.#options.events.record({ apiVersion, kind, name, uid }, 'Warning', code, message);
     }
   }
 
-  /** Why ovn-controller has no way to the southbound database; undefined while it has one. */
-  tellAccess(node: Pick<Node, 'name' | 'uid'>, problem: Problem | undefined): void {
+  /** `problem`: why ovn-controller has no way to the southbound database; undefined while it has one. */
+  reportAccess(node: Pick<Node, 'name' | 'uid'>, problem: Problem | undefined): void {
     const now = problem === undefined ? [] : [problem];
-    for (const begun of this.#access.begun(now, (one) => one.message)) this.tellNode(node, begun);
+    for (const begun of this.#access.update(now, (one) => one.message)) this.reportNode(node, begun);
   }
 
-  tellNode({ name, uid }: Pick<Node, 'name' | 'uid'>, { code, message }: Problem): void {
+  reportNode({ name, uid }: Pick<Node, 'name' | 'uid'>, { code, message }: Problem): void {
     this.#options.log.warn({ reason: code }, message);
     this.#options.events.record({ apiVersion: 'v1', kind: 'Node', name, uid }, 'Warning', code, message);
   }
 
-  /** To be called after each change, with all problems of that kind that there are. */
-  tellPods(problems: readonly PodProblem[]): void {
-    const begun = this.#ofPods.begun(problems, (one) => `${one.pod.uid} ${one.problem.message}`);
-    for (const { pod, problem } of begun) this.tellPod(pod, problem);
+  /** To be called after each change, with all current problems of pods. */
+  reportPods(problems: readonly PodProblem[]): void {
+    const begun = this.#ofPods.update(problems, (one) => `${one.pod.uid} ${one.problem.message}`);
+    for (const { pod, problem } of begun) this.reportPod(pod, problem);
   }
 
-  tellPod({ namespace, name, uid }: Pod, { code, message }: Problem): void {
+  reportPod({ namespace, name, uid }: Pod, { code, message }: Problem): void {
     this.#options.log.warn({ pod: `${namespace}/${name}`, reason: code }, message);
     this.#options.events.record({ apiVersion: 'v1', kind: 'Pod', namespace, name, uid }, 'Warning', code, message);
   }
 }
 
-/** What holds, from one look to the next. */
-class Standing<T> {
+/** The problems of one kind, remembered from one report to the next. */
+class CurrentProblems<T> {
   #keys: ReadonlySet<string> = new Set();
 
-  /** Those of `now` that did not hold at the last look, each once. */
-  begun(now: readonly T[], keyOf: (one: T) => string): readonly T[] {
+  /** Sets the current problems and returns the new ones, each once. */
+  update(now: readonly T[], keyOf: (one: T) => string): readonly T[] {
     const byKey = new Map(now.map((one) => [keyOf(one), one]));
     const before = this.#keys;
     this.#keys = new Set(byKey.keys());

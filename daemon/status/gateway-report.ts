@@ -1,41 +1,42 @@
 /**
- * Keeps the node's InterconnectGateway told: its object → peers and siblings → what the local Open vSwitch and probes say
- * of each → what the daemon says in its status. In: the object and the sources, which it watches.
- * Called by main.ts, nobody else.
+ * Keeps the status of the node's InterconnectGateway up to date: for each of its peers and siblings, the state of the tunnel in the local
+ * Open vSwitch and the result of the last probe.
  */
-import type { OvsdbClient } from 'ovsdb-client';
-import type { GatewayProgram } from '../../lib/api/kinds/interconnect-gateway.ts';
+import type { GatewayPeer, GatewayProbe, GatewayProgram } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { KubeClient, Reflector } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { checkEveryMs } from '../plan/sibling-checks.ts';
 import type { InterconnectGateway } from '../model/interconnect.ts';
-import { Prober } from '../watch/probes.ts';
-import type { ProgramWatch } from '../watch/programs.ts';
-import { TunnelWatch } from '../watch/tunnels.ts';
-import { GatewayStatusWriter } from './gateway.ts';
+import type { DownProgram } from '../model/program.ts';
+import { GatewayStatusWriter, type LocalView } from './gateway.ts';
 import type { GatewayFigures } from './gateway-metrics.ts';
+
+interface Changing {
+  subscribe(listener: () => void): void;
+}
 
 export interface GatewayReportOptions {
   readonly client: Pick<KubeClient, 'request'>;
-  readonly ovs: OvsdbClient;
-  readonly programs: Pick<ProgramWatch, 'down' | 'subscribe'>;
-  /** Of this node's object only. */
+  readonly tunnels: Omit<LocalView, 'silentPrograms'> & Changing;
+  readonly programs: { readonly down: readonly DownProgram[] } & Changing;
+  readonly prober: Changing & {
+    /** By chassis. */
+    readonly results: ReadonlyMap<string, GatewayProbe>;
+    set(targets: { readonly peers: readonly GatewayPeer[]; readonly wantedMtu: number | undefined }): void;
+  };
+  /** The store has the object of this node only. */
   readonly gateways: Pick<Reflector<InterconnectGateway>, 'get' | 'subscribe'>;
   readonly node: string;
-  /** Tunnel address of the node. */
-  readonly source: string;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
 
-/** While the API server does not answer: a path that comes back is news that others wait for. */
+/** Retries while the API server does not answer: others wait to hear that a path is back. */
 const longestRetryMs = 2000;
 
 export class GatewayReport {
   readonly #options: GatewayReportOptions;
-  readonly #tunnels: TunnelWatch;
-  readonly #prober: Prober;
   readonly #writer: ObjectWriter;
   readonly #status: GatewayStatusWriter;
   #refused = '';
@@ -44,16 +45,10 @@ export class GatewayReport {
 
   constructor(options: GatewayReportOptions) {
     this.#options = options;
-    const { client, ovs, programs, source, signal, log } = options;
-    const isSwitchDown = (): boolean => programs.down.some(({ program }) => program === 'ovs-vswitchd');
-    const now = (): Date => new Date();
-    this.#tunnels = new TunnelWatch({ ovs, isSwitchDown, programs });
-    this.#prober = new Prober({ source, now });
+    const { client, tunnels, prober, programs, signal, log } = options;
     this.#writer = new ObjectWriter({ signal, log, timing: { maxMs: longestRetryMs } });
-    this.#status = new GatewayStatusWriter({ client, writer: this.#writer, now });
-    this.#tunnels.subscribe(() => this.#tell());
-    this.#prober.subscribe(() => this.#tell());
-    programs.subscribe(() => this.#tell());
+    this.#status = new GatewayStatusWriter({ client, writer: this.#writer, now: () => new Date() });
+    for (const source of [tunnels, prober, programs]) source.subscribe(() => this.#publish());
     options.gateways.subscribe(() => this.#onObject());
     this.#onObject();
   }
@@ -64,8 +59,6 @@ export class GatewayReport {
 
   async close(): Promise<void> {
     clearInterval(this.#checks);
-    this.#tunnels.close();
-    this.#prober.close();
     await this.#writer.close();
   }
 
@@ -75,9 +68,9 @@ export class GatewayReport {
 
   #onObject(): void {
     const { peers = [], siblings = [], wantedMtu, refused = [] } = this.#gateway ?? {};
-    this.#prober.set({ peers, wantedMtu });
+    this.#options.prober.set({ peers, wantedMtu });
     this.#checkEvery(checkEveryMs(siblings));
-    this.#tell();
+    this.#publish();
     if (refused.join() === this.#refused) return;
     this.#refused = refused.join();
     for (const sentence of refused) this.#options.log.warn({ node: this.#options.node }, sentence);
@@ -87,17 +80,17 @@ export class GatewayReport {
     if (ms === this.#everyMs) return;
     this.#everyMs = ms;
     clearInterval(this.#checks);
-    this.#checks = setInterval(() => this.#tell(), ms).unref();
+    this.#checks = setInterval(() => this.#publish(), ms).unref();
   }
 
   get #silentPrograms(): readonly GatewayProgram[] {
-    const database = this.#tunnels.isDatabaseAway ? (['ovsdb-server'] as const) : [];
+    const database = this.#options.tunnels.isDatabaseAway ? (['ovsdb-server'] as const) : [];
     return [...this.#options.programs.down.map(({ program }) => program), ...database].sort();
   }
 
-  #tell(): void {
-    const { tunnels, isSwitchDown, isDatabaseAway } = this.#tunnels;
+  #publish(): void {
+    const { tunnels, isSwitchDown, isDatabaseAway } = this.#options.tunnels;
     const local = { tunnels, isSwitchDown, isDatabaseAway, silentPrograms: this.#silentPrograms };
-    this.#status.tell(this.#gateway, local, this.#prober.results);
+    this.#status.publish(this.#gateway, local, this.#options.prober.results);
   }
 }

@@ -76,15 +76,15 @@ const none = new Map<string, GatewayProbe>();
 test('a change is sent in the same turn, with the tunnels alone; what is told already is not sent', async () => {
   const server = new Server();
   const { status, writer } = open(server);
-  status.tell(server.observed, view('up'), none);
+  status.publish(server.observed, view('up'), none);
   assert.deepEqual(server.sent, ['up'], 'before anything was awaited');
   await writer.idle();
   assert.deepEqual(Object.keys(server.bodies[0]?.status ?? {}), ['tunnels', 'checkedAt']);
   assert.equal(server.status['chassis'], 'a1');
-  status.tell(server.observed, view('up', 9), none);
+  status.publish(server.observed, view('up', 9), none);
   await writer.idle();
   assert.deepEqual(server.sent, ['up'], 'flaps alone');
-  status.tell(server.observed, view('down', 9), none);
+  status.publish(server.observed, view('down', 9), none);
   await writer.idle();
   assert.deepEqual(server.sent, ['up', 'down']);
 });
@@ -93,12 +93,12 @@ test('what the watch has not shown yet is not sent again', async () => {
   const server = new Server();
   const { status, writer } = open(server);
   const old = server.observed;
-  status.tell(old, view('up'), none);
+  status.publish(old, view('up'), none);
   await writer.idle();
-  status.tell(old, view('up'), none);
+  status.publish(old, view('up'), none);
   await writer.idle();
   assert.deepEqual(server.sent, ['up']);
-  status.tell(old, view('down'), none);
+  status.publish(old, view('down'), none);
   await writer.idle();
   assert.deepEqual(server.sent, ['up', 'down']);
 });
@@ -108,13 +108,13 @@ test('one request at a time: states that pass meanwhile are not sent, the newest
   const { status, writer } = open(server);
   server.isHolding = true;
   const old = server.observed;
-  for (const state of ['up', 'init', 'admin_down', 'down']) status.tell(old, view(state), none);
+  for (const state of ['up', 'init', 'admin_down', 'down']) status.publish(old, view(state), none);
   assert.deepEqual(server.sent, ['up']);
   server.release();
   await writer.idle();
   assert.deepEqual(server.sent, ['up', 'down']);
   server.isHolding = true;
-  for (const state of ['up', 'down', 'up']) status.tell(server.observed, view(state), none);
+  for (const state of ['up', 'down', 'up']) status.publish(server.observed, view(state), none);
   server.release();
   await writer.idle();
   assert.deepEqual(server.sent, ['up', 'down', 'up']);
@@ -123,11 +123,11 @@ test('one request at a time: states that pass meanwhile are not sent, the newest
 test('a restart writes nothing but its check where nothing differs, and keeps the time of a state', async () => {
   const server = new Server();
   const first = open(server);
-  first.status.tell(server.observed, view('up'), none);
+  first.status.publish(server.observed, view('up'), none);
   await first.writer.idle();
   const again = open(server);
   again.clock.ms += 60_000;
-  again.status.tell(server.observed, view('up', 5), none);
+  again.status.publish(server.observed, view('up', 5), none);
   await again.writer.idle();
   assert.deepEqual(
     server.bodies.slice(1).map(({ status }) => status),
@@ -140,8 +140,8 @@ test('an API server that does not answer gets the newest when it does', async ()
   const server = new Server();
   const { status, writer } = open(server);
   server.error = new KubeUnreachable('gone');
-  status.tell(server.observed, view('up'), none);
-  status.tell(server.observed, view('down'), none);
+  status.publish(server.observed, view('up'), none);
+  status.publish(server.observed, view('down'), none);
   await writer.idle();
   assert.deepEqual(server.sent, ['up', 'down']);
   assert.equal(server.observed.tunnels[0]?.state, 'down');
@@ -152,13 +152,13 @@ test('an object that was made anew is not told of its predecessor, and is told e
   const { status, writer } = open(server);
   const old = server.observed;
   server.uid = 'u2';
-  status.tell(old, view('up'), none);
+  status.publish(old, view('up'), none);
   await writer.idle();
   assert.equal(server.status['tunnels'], undefined);
-  status.tell(server.observed, view('up'), none);
+  status.publish(server.observed, view('up'), none);
   await writer.idle();
   assert.equal(server.observed.tunnels[0]?.state, 'up');
-  status.tell(undefined, view('down'), none);
+  status.publish(undefined, view('down'), none);
   await writer.idle();
   assert.deepEqual([status.current.tunnels, server.bodies.length], [[], 2]);
 });
@@ -167,17 +167,17 @@ test('without peers nothing is written; a peer that goes takes its tunnel and it
   const server = new Server();
   server.status = {};
   const { status, writer } = open(server);
-  status.tell(server.observed, view('up'), none);
+  status.publish(server.observed, view('up'), none);
   assert.equal(server.bodies.length, 0);
   server.status = { peers };
   const { chassis, address } = peers[0] ?? assert.fail();
   const probe = { chassis, address, lossPercent: 0, at: '2026-01-01T00:00:00.000Z' };
-  status.tell(server.observed, view('up'), new Map([['b1', probe]]));
+  status.publish(server.observed, view('up'), new Map([['b1', probe]]));
   await writer.idle();
   assert.deepEqual(server.observed.probes, [probe]);
   server.status = { ...server.status, peers: [] };
   server.version++;
-  status.tell(server.observed, view('up'), none);
+  status.publish(server.observed, view('up'), none);
   await writer.idle();
   assert.deepEqual([server.observed.tunnels, server.observed.probes], [[], []]);
 });
@@ -186,10 +186,10 @@ test('programs of the node that do not answer are reported at once, and so is th
   const server = new Server();
   server.status = { peers };
   const { status, writer } = open(server);
-  status.tell(server.observed, { ...view('up'), silentPrograms: ['ovn-controller'] }, none);
+  status.publish(server.observed, { ...view('up'), silentPrograms: ['ovn-controller'] }, none);
   await writer.idle();
   assert.deepEqual(server.observed.silentPrograms, ['ovn-controller']);
-  status.tell(server.observed, view('up'), none);
+  status.publish(server.observed, view('up'), none);
   await writer.idle();
   assert.deepEqual(server.bodies.at(-1)?.status, { silentPrograms: [] });
 });
@@ -208,9 +208,9 @@ describe('gateways of the own cluster', () => {
     const server = new Server();
     server.status = { peers, siblings };
     const { status, writer } = open(server);
-    status.tell(server.observed, bothViews('up'), none);
+    status.publish(server.observed, bothViews('up'), none);
     await writer.idle();
-    status.tell(server.observed, bothViews('down'), none);
+    status.publish(server.observed, bothViews('down'), none);
     await writer.idle();
     assert.deepEqual(Object.keys(server.bodies[1]?.status ?? {}), ['siblingTunnels']);
     const states = (tunnels: readonly { chassis: string; state: string }[]): readonly string[] =>
@@ -227,7 +227,7 @@ describe('gateways of the own cluster', () => {
     const tellAfter = async (ms: number): Promise<unknown> => {
       const before = server.bodies.length;
       clock.ms += ms;
-      status.tell(server.observed, bothViews('down'), none);
+      status.publish(server.observed, bothViews('down'), none);
       await writer.idle();
       return server.bodies.length === before ? 'nothing' : server.bodies.at(-1)?.status;
     };

@@ -1,7 +1,7 @@
 /**
- * What Kubernetes is told of this node as a gateway between clusters: `status.tunnels`, `status.probes`, what is said of
- * siblings and of programs in its InterconnectGateway, and nothing else of it, because the rest is the agent's; and now and
- * then that this daemon still looks. In: tunnels, probes and the object as observed. A tunnel's change leaves in the same turn; one request is in flight at a time, and the newest follows it.
+ * Writes the daemon's fields of the status of the node's InterconnectGateway: tunnels, probes, tunnels to siblings and silent programs,
+ * and now and then the time of the last check. All other fields belong to the agent. A change of a tunnel is sent in the same turn; one
+ * request is in flight at a time, and the newest state follows it.
  */
 import type {
   GatewayPeer,
@@ -24,16 +24,17 @@ export interface GatewayStatusOptions {
   readonly now: () => Date;
 }
 
-/** What the local Open vSwitch says. */
+/** The state of the local Open vSwitch. */
 export interface LocalView extends Pick<TunnelsInput, 'tunnels' | 'isSwitchDown' | 'isDatabaseAway'> {
-  /** In order of name. */
+  /** Sorted by name. */
   readonly silentPrograms: readonly GatewayProgram[];
 }
 
 /** By chassis. */
 type Results = ReadonlyMap<string, GatewayProbe>;
 
-interface Told {
+/** The fields of the status that the daemon writes. */
+interface GatewayFields {
   readonly tunnels: readonly GatewayTunnel[];
   readonly probes: readonly GatewayProbe[];
   readonly siblingTunnels: readonly GatewayTunnel[];
@@ -41,9 +42,15 @@ interface Told {
   readonly checkedAt: string | undefined;
 }
 
-/** A request that hangs would hold up the next state; the API server may have gone with the path that broke. */
+/** A request that hangs would delay the next state; the API server may be behind the path that broke. */
 const timeoutMs = 5000;
-const nothing: Told = { tunnels: [], probes: [], siblingTunnels: [], silentPrograms: [], checkedAt: undefined };
+const nothing: GatewayFields = {
+  tunnels: [],
+  probes: [],
+  siblingTunnels: [],
+  silentPrograms: [],
+  checkedAt: undefined,
+};
 
 export class GatewayStatusWriter {
   readonly #options: GatewayStatusOptions;
@@ -51,35 +58,35 @@ export class GatewayStatusWriter {
   #peers: readonly GatewayPeer[] = [];
   #siblings: readonly GatewaySibling[] = [];
   #wanted = nothing;
-  /** What the object says, by the last answer to a write or as observed since. */
-  #told = nothing;
-  /** Version that our last write made and the watch has not shown yet: what it shows until then is older. */
+  /** The fields that the object has, by the answer to the last write or as observed since. */
+  #observed = nothing;
+  /** The resourceVersion of our last write, until the watch shows it; anything it shows before that is older. */
   #awaited: string | undefined;
 
   constructor(options: GatewayStatusOptions) {
     this.#options = options;
   }
 
-  /** As last planned, with the cluster of each peer: for figures. */
-  get current(): Told & { readonly peers: readonly GatewayPeer[] } {
+  /** The fields as planned last, with the cluster of each peer, for metrics. */
+  get current(): GatewayFields & { readonly peers: readonly GatewayPeer[] } {
     return { ...this.#wanted, peers: this.#peers };
   }
 
-  /** To be called after any change; `probes` are the results of this run. Without an object there is nobody to tell. */
-  tell(gateway: InterconnectGateway | undefined, local: LocalView, probes: Results): void {
+  /** To be called after each change; `probes` are the results of this run. Without an object there is nothing to write. */
+  publish(gateway: InterconnectGateway | undefined, local: LocalView, probes: Results): void {
     if (gateway === undefined) return this.#clear();
-    this.#observe(gateway);
+    this.#setObserved(gateway);
     const { peers, siblings } = gateway;
     this.#peers = peers;
     this.#siblings = siblings;
-    // A state that was not written yet, because another write is in flight, has begun nevertheless.
-    const before = this.#wanted === nothing ? this.#told : this.#wanted;
+    // A state that waits for a write in flight has begun nevertheless, so its time is kept.
+    const before = this.#wanted === nothing ? this.#observed : this.#wanted;
     const nowIso = this.#options.now().toISOString();
     const { tunnels, isSwitchDown, isDatabaseAway } = local;
     const common = { tunnels, isSwitchDown, isDatabaseAway, nowIso };
     this.#wanted = {
       tunnels: planTunnels({ ...common, peers, before: before.tunnels }),
-      probes: planProbes(peers, probes, this.#told.probes),
+      probes: planProbes(peers, probes, this.#observed.probes),
       siblingTunnels: planTunnels({ ...common, peers: siblings, before: before.siblingTunnels }),
       silentPrograms: local.silentPrograms,
       checkedAt: nowIso,
@@ -93,57 +100,57 @@ export class GatewayStatusWriter {
     this.#peers = [];
     this.#siblings = [];
     this.#wanted = nothing;
-    this.#told = nothing;
+    this.#observed = nothing;
     this.#awaited = undefined;
   }
 
-  #observe(gateway: InterconnectGateway): void {
+  #setObserved(gateway: InterconnectGateway): void {
     const { uid, resourceVersion, tunnels, probes, siblingTunnels, silentPrograms, checkedAt } = gateway;
-    const seen: Told = { tunnels, probes, siblingTunnels, silentPrograms, checkedAt };
+    const seen: GatewayFields = { tunnels, probes, siblingTunnels, silentPrograms, checkedAt };
     if (uid !== this.#uid) this.#clear();
     this.#uid = uid;
-    const hasArrived = resourceVersion === this.#awaited || isSame(seen, this.#told);
+    const hasArrived = resourceVersion === this.#awaited || isSame(seen, this.#observed);
     if (this.#awaited !== undefined && !hasArrived) return;
     this.#awaited = undefined;
-    this.#told = seen;
+    this.#observed = seen;
   }
 
-  /** The fields to write; undefined where nobody needs to be told. */
-  #difference(): Partial<Told> | undefined {
+  /** The fields to write; undefined if none is worth a write. */
+  #difference(): Partial<GatewayFields> | undefined {
     const { tunnels, probes, siblingTunnels, silentPrograms, checkedAt } = this.#wanted;
     const nowMs = this.#options.now().getTime();
-    const newestMs = Math.max(0, ...this.#told.probes.map(({ at }) => Date.parse(at)));
-    const checkedMs = Date.parse(this.#told.checkedAt ?? '');
+    const newestMs = Math.max(0, ...this.#observed.probes.map(({ at }) => Date.parse(at)));
+    const checkedMs = Date.parse(this.#observed.checkedAt ?? '');
     const age = { ageMs: nowMs - newestMs, peers: this.#peers.length };
-    // Of a gateway without others there is nothing to look at.
+    // A gateway without peers and siblings has nothing to check.
     const hasTunnels = this.#peers.length + this.#siblings.length > 0;
-    const difference: Partial<Told> = {
-      ...(isSameTunnels(this.#told.tunnels, tunnels) ? {} : { tunnels }),
-      ...(isWorthWriting(this.#told.probes, probes, age) ? { probes } : {}),
-      ...(isSameTunnels(this.#told.siblingTunnels, siblingTunnels) ? {} : { siblingTunnels }),
-      ...(isSamePrograms(this.#told.silentPrograms, silentPrograms) ? {} : { silentPrograms }),
+    const difference: Partial<GatewayFields> = {
+      ...(isSameTunnels(this.#observed.tunnels, tunnels) ? {} : { tunnels }),
+      ...(isWorthWriting(this.#observed.probes, probes, age) ? { probes } : {}),
+      ...(isSameTunnels(this.#observed.siblingTunnels, siblingTunnels) ? {} : { siblingTunnels }),
+      ...(isSamePrograms(this.#observed.silentPrograms, silentPrograms) ? {} : { silentPrograms }),
       ...(hasTunnels && isCheckDue(this.#siblings, checkedMs, nowMs) ? { checkedAt } : {}),
     };
     return Object.keys(difference).length === 0 ? undefined : difference;
   }
 
-  /** Says what is wanted by then, which may be nothing any more. */
+  /** Writes what is wanted at that moment, which may be nothing. */
   async #write({ name, uid }: InterconnectGateway): Promise<void> {
     const status = uid === this.#uid ? this.#difference() : undefined;
     if (status === undefined) return;
     const path = objectPath(interconnectGateways, { name }, 'status');
     const options = { contentType: 'application/merge-patch+json', timeoutMs };
-    // The uid keeps an object that was made anew meanwhile from being told what its predecessor was to be.
+    // With the uid, an object that was recreated meanwhile does not get the status of its predecessor.
     const body = { metadata: { uid }, status };
     const { metadata } = (await this.#options.client.request('PATCH', path, body, options)) as RawObject;
     if (uid !== this.#uid) return;
-    this.#told = { ...this.#told, ...status };
+    this.#observed = { ...this.#observed, ...status };
     this.#awaited = metadata.resourceVersion;
   }
 }
 
-function isSame(a: Told, b: Told): boolean {
-  const times = ({ probes, silentPrograms, checkedAt = '' }: Told): string =>
+function isSame(a: GatewayFields, b: GatewayFields): boolean {
+  const times = ({ probes, silentPrograms, checkedAt = '' }: GatewayFields): string =>
     [checkedAt, ...silentPrograms, ...probes.map(({ chassis, at }) => `${chassis} ${at}`)].join();
   return (
     isSameTunnels(a.tunnels, b.tunnels) && isSameTunnels(a.siblingTunnels, b.siblingTunnels) && times(a) === times(b)

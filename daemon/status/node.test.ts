@@ -41,19 +41,19 @@ function open(): { readonly writer: NodeStatusWriter; readonly done: string[] } 
 
 test('one write and one event for a change, none while nothing changes', () => {
   const { writer, done } = open();
-  for (const status of [well, well, ill, ill, ill]) writer.tell(nodeThatSays(well), 'c', status);
-  writer.tell(nodeThatSays(ill), 'c', ill);
+  for (const status of [well, well, ill, ill, ill]) writer.publish(nodeThatSays(well), 'c', status);
+  writer.publish(nodeThatSays(ill), 'c', ill);
   assert.deepEqual(done.splice(0), ['Warning SwitchDown', 'write Node/n1/status', 'cancel Node/n1/status']);
-  for (const node of [nodeThatSays(ill), nodeThatSays(ill), nodeThatSays(well)]) writer.tell(node, 'c', well);
+  for (const node of [nodeThatSays(ill), nodeThatSays(ill), nodeThatSays(well)]) writer.publish(node, 'c', well);
   assert.deepEqual(done, ['write Node/n1/status', 'cancel Node/n1/status']);
 });
 
 test('what was over before it could be written is withdrawn, and written when it comes again', () => {
   const { writer, done } = open();
-  writer.tell(nodeThatSays(well), 'c', ill);
-  writer.tell(nodeThatSays(well), 'c', well);
-  writer.tell(nodeThatSays(well), 'c', well);
-  writer.tell(nodeThatSays(well), 'c', ill);
+  writer.publish(nodeThatSays(well), 'c', ill);
+  writer.publish(nodeThatSays(well), 'c', well);
+  writer.publish(nodeThatSays(well), 'c', well);
+  writer.publish(nodeThatSays(well), 'c', ill);
   const write = ['Warning SwitchDown', 'write Node/n1/status'];
   assert.deepEqual(done, [...write, 'cancel Node/n1/status', ...write]);
 });

@@ -1,6 +1,6 @@
 /**
- * What Kubernetes is told of this node: the NetworkUnavailable condition, the chassis annotation, an event when
- * something is wrong. In: the planned status after each change. Only what differs from the observed object is written.
+ * Writes the status of this node: the condition NetworkUnavailable, the chassis annotation, and an event when something is wrong.
+ * It is called with the planned status after each change; only what differs from the observed object is written.
  */
 import { annotation } from '../../lib/api/names.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
@@ -19,7 +19,7 @@ export interface NodeStatusOptions {
   readonly now: () => Date;
 }
 
-/** Reasons that every start passes through; an event would only be noise. */
+/** Reasons that each start passes through; events for them would only be noise. */
 const passing = new Set([
   'NodeAddressMissing',
   'HostNetworkPending',
@@ -37,7 +37,7 @@ function statusKey(node: Node): string {
 export class NodeStatusWriter {
   readonly #options: NodeStatusOptions;
   #isReady = false;
-  /** What was written last, until the node's object shows it. */
+  /** What was written last and the Node does not show yet. */
   #lastCondition = '';
   #lastChassis = '';
 
@@ -45,12 +45,12 @@ export class NodeStatusWriter {
     this.#options = options;
   }
 
-  /** Of the last status told. */
+  /** Readiness by the last published status. */
   get isReady(): boolean {
     return this.#isReady;
   }
 
-  tell(node: Node, chassis: string, { condition, isReady }: NodeStatus): void {
+  publish(node: Node, chassis: string, { condition, isReady }: NodeStatus): void {
     if (isReady !== this.#isReady)
       this.#options.log.info({ node: node.name, reason: condition.reason }, condition.message);
     this.#isReady = isReady;
@@ -59,7 +59,7 @@ export class NodeStatusWriter {
     else this.#writeCondition(node, condition);
   }
 
-  /** What could not be written while it was true, for want of a network, is not written once it is over. */
+  /** A condition that could not be written for lack of a network is not written once it is over. */
   #withdrawCondition(node: Node): void {
     if (this.#lastCondition === '') return;
     this.#lastCondition = '';
@@ -95,7 +95,7 @@ export class NodeStatusWriter {
     const conditions = [
       { type: networkUnavailable, ...condition, lastHeartbeatTime: time, lastTransitionTime: since || time },
     ];
-    // By server-side apply: the other conditions are kubelet's.
+    // By server-side apply, because the other conditions belong to the kubelet.
     const body = { apiVersion: 'v1', kind: 'Node', metadata: { name: node.name }, status: { conditions } };
     void writer.enqueue(statusKey(node), () =>
       client.patch(nodes, { name: node.name }, 'apply', body, { subresource: 'status', fieldManager }),

@@ -1,4 +1,4 @@
-/** Where the API servers are, and whether one can be reached now, not only over connections that were made before. */
+/** Addresses of API servers, and whether one of them answers, also over a new connection. */
 import { setTimeout as pause } from 'node:timers/promises';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError, isKubeError } from '../../lib/kube/errors.ts';
@@ -6,15 +6,14 @@ import { nodes } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
-import type { Settings } from '../settings.ts';
 
 const delays = { baseMs: 100, maxMs: 1000 };
-/** A connection whose first packets were lost is given up for another. */
+/** A connection whose first packets were lost is replaced after this time. */
 const attemptMs = 3000;
 
-/** True with the first answer, whatever it says; false when `signal` aborts before. */
+/** Asks over new connections. True after the first answer, whatever it is; false if `signal` aborts first. */
 export async function askApi(
-  { kubeconfig, node }: Pick<Settings, 'kubeconfig' | 'node'>,
+  { kubeconfig, node }: { readonly kubeconfig: string | undefined; readonly node: string },
   signal: AbortSignal,
 ): Promise<boolean> {
   for (let attempt = 0; !signal.aborted; attempt++) {
@@ -28,7 +27,7 @@ export async function askApi(
     } finally {
       await client.close();
     }
-    // Only the deadline ends the pause early.
+    // Only the deadline can end the pause early.
     await pause(backoffMs(attempt, delays, Math.random), undefined, { signal }).catch(() => undefined);
   }
   return false;
@@ -44,7 +43,7 @@ export function parseApiServers(raw: RawObject): readonly string[] {
   return endpoints.flatMap(({ addresses = [] }) => addresses.filter((address) => parseIp(address) !== undefined));
 }
 
-/** Whether the API server answers over whichever connection there is. @throws what is no failure to reach it */
+/** Whether the API server answers over any connection, existing or new. @throws errors other than failures to reach it */
 export async function isApiWell(client: Pick<KubeClient, 'request'>): Promise<boolean> {
   try {
     await client.request('GET', '/version', undefined, { timeoutMs: attemptMs });

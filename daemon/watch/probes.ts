@@ -5,7 +5,7 @@
  */
 import type { GatewayPeer, GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { echo, passes, type PingOptions } from '../host/ping.ts';
-import { nextProbe } from '../plan/probes.ts';
+import { nextProbe } from './probe-queue.ts';
 import { probeIntervalMs } from '../model/interconnect.ts';
 import { findPathMtu } from './path-mtu.ts';
 

@@ -4,6 +4,8 @@ import { createServer, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'node:test';
+import type { Program } from '../model/program.ts';
+import { ProgramLiveness } from '../settle/program-liveness.ts';
 import { ProgramWatch } from './programs.ts';
 
 /** A program's control socket; while `isFrozen`, it takes questions and answers none. */
@@ -41,24 +43,29 @@ let control: Control;
 let watch: ProgramWatch | undefined;
 const said: string[] = [];
 
-function open(reason?: string): ProgramWatch {
+/** What is known of the programs; `asked` resolves once each was asked. */
+type Opened = ProgramLiveness & { readonly asked: Promise<void> };
+
+function open(reason?: string): Opened {
+  const folders = new Map<Program, string>([
+    ['ovs-vswitchd', folder],
+    ['ovn-controller', join(folder, 'not-here')],
+  ]);
+  const liveness = new ProgramLiveness(folders, reason);
   watch = new ProgramWatch({
-    folders: new Map([
-      ['ovs-vswitchd', folder],
-      ['ovn-controller', join(folder, 'not-here')],
-    ]),
-    reason,
+    folders,
+    onAnswer: (program, answer) => liveness.note(program, answer),
     log: { info: (...args: readonly unknown[]) => said.push(String(args[1])) },
     timing: { periodMs: 20, timeoutMs: 400 },
   });
-  return watch;
+  return Object.assign(liveness, { asked: watch.asked });
 }
 
-function turned(opened: ProgramWatch): Promise<void> {
+function turned(opened: Opened): Promise<void> {
   return new Promise((resolve) => opened.subscribe(resolve));
 }
 
-const states = (opened: ProgramWatch): unknown => Object.fromEntries(opened.known);
+const states = (opened: Opened): unknown => Object.fromEntries(opened.known);
 
 // Hooks outside a suite would run around the tests of all files of this process.
 describe('asking programs whether they live', () => {

@@ -4,6 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { OvsdbClient } from 'ovsdb-client';
 import { schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
 import { forgetGateway, openLocalOvs } from '../ovs/local.ts';
+import { TunnelLiveness } from '../settle/tunnel-liveness.ts';
 import { TunnelWatch } from './tunnels.ts';
 
 interface NewTunnel {
@@ -63,6 +64,7 @@ class Programs {
 
 function watchTunnels(programs: Programs, trustMs?: number): { watch: TunnelWatch; calls: () => number } {
   const watch = new TunnelWatch({
+    liveness: new TunnelLiveness(),
     ovs,
     programs,
     isSwitchDown: () => programs.isDown,
@@ -163,7 +165,13 @@ describe('tunnels of the local Open vSwitch', () => {
   });
 
   test('a database that stays away is told, and that it is back; a short absence is not', async () => {
-    const watch = new TunnelWatch({ ovs, programs: new Programs(), isSwitchDown: () => false, patienceMs: 3000 });
+    const watch = new TunnelWatch({
+      liveness: new TunnelLiveness(),
+      ovs,
+      programs: new Programs(),
+      isSwitchDown: () => false,
+      patienceMs: 3000,
+    });
     const told: boolean[] = [];
     watch.subscribe(() => told.push(watch.isDatabaseAway));
     await server.restart();

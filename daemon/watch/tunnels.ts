@@ -1,8 +1,7 @@
 /**
- * The tunnels to other chassis, as the local Open_vSwitch database has them. In: its mirror, and whether ovs-vswitchd
- * lives. Out: LocalTunnels, and a call of the subscribers in the same turn as the update that changed one. A dead
- * ovs-vswitchd leaves its last `bfd_status` behind: until its successor has written a new one, the old one is stale. While
- * the database itself is away, the mirror has what it said last.
+ * The tunnels to other chassis, as the local Open_vSwitch database has them. Subscribers are called in the same turn as the database
+ * update that changed a tunnel. `settle/tunnel-liveness.ts` decides which BFD states count after a death of ovs-vswitchd. While the
+ * database is away, the tunnels are those that it had last.
  */
 import type { Cache, Change, OvsdbClient, Row } from 'ovsdb-client';
 import { mapOf, textsOf } from '../../lib/ovn/columns.ts';
@@ -11,13 +10,23 @@ import type { LocalTunnel } from '../model/interconnect.ts';
 
 export interface TunnelWatchOptions {
   readonly ovs: Pick<OvsdbClient, 'cache' | 'subscribe' | 'state' | 'onState'>;
-  /** Whether ovs-vswitchd is known not to run; asked when `programs` say that something has changed. */
+  readonly liveness: TunnelStates;
+  /** Whether ovs-vswitchd is known not to run; asked after each change that `programs` report. */
   readonly isSwitchDown: () => boolean;
   readonly programs: { readonly subscribe: (listener: () => void) => void };
-  /** Milliseconds after which the state is believed though nobody wrote it anew: a frozen ovs-vswitchd may not have noticed. */
+  /** Milliseconds until states count again that nobody has rewritten: an ovs-vswitchd that was frozen may not have noticed. */
   readonly trustMs?: number;
-  /** Milliseconds without the database after which this is told: a restart of it is over by then. */
+  /** Milliseconds without the database until it counts as away: a restart of the database is over by then. */
   readonly patienceMs?: number;
+}
+
+/** Decides which BFD states count. */
+export interface TunnelStates {
+  readonly isSwitchDown: boolean;
+  readonly isStale: (tunnel: string) => boolean;
+  readonly setSwitchDown: (isDown: boolean, tunnels: () => Iterable<string>) => boolean;
+  readonly rewritten: (tunnel: string) => void;
+  readonly trustAll: () => boolean;
 }
 
 const defaultTrustMs = 10_000;
@@ -27,9 +36,6 @@ export class TunnelWatch {
   readonly #options: TunnelWatchOptions;
   readonly #listeners = new Set<() => void>();
   readonly #unsubscribe: readonly (() => void)[];
-  /** Interfaces whose `bfd_status` is an earlier ovs-vswitchd's. */
-  readonly #stale = new Set<string>();
-  #isSwitchDown = false;
   #timer: NodeJS.Timeout | undefined;
   #isDatabaseAway = false;
   #awayTimer: NodeJS.Timeout | undefined;
@@ -43,7 +49,7 @@ export class TunnelWatch {
   }
 
   get isSwitchDown(): boolean {
-    return this.#isSwitchDown;
+    return this.#options.liveness.isSwitchDown;
   }
 
   get isDatabaseAway(): boolean {
@@ -51,7 +57,7 @@ export class TunnelWatch {
   }
 
   get tunnels(): readonly LocalTunnel[] {
-    return readTunnels(this.#options.ovs.cache, this.#stale);
+    return readTunnels(this.#options.ovs.cache, this.#options.liveness);
   }
 
   subscribe(listener: () => void): void {
@@ -69,19 +75,18 @@ export class TunnelWatch {
     if (ours.length === 0) return;
     for (const { before, after } of ours) {
       const isRewritten = JSON.stringify(before?.['bfd_status']) !== JSON.stringify(after?.['bfd_status']);
-      if (isRewritten) this.#stale.delete((after ?? before)?.['name'] as string);
+      if (isRewritten) this.#options.liveness.rewritten((after ?? before)?.['name'] as string);
     }
-    this.#tell();
+    this.#notify();
   }
 
   #onProgram(): void {
-    const isDown = this.#options.isSwitchDown();
-    if (isDown === this.#isSwitchDown) return;
-    this.#isSwitchDown = isDown;
+    const { liveness, isSwitchDown, trustMs = defaultTrustMs } = this.#options;
+    const isDown = isSwitchDown();
+    if (!liveness.setSwitchDown(isDown, () => this.tunnels.map(({ name }) => name))) return;
     clearTimeout(this.#timer);
-    if (isDown) for (const { name } of this.tunnels) this.#stale.add(name);
-    else this.#timer = setTimeout(() => this.#trust(), this.#options.trustMs ?? defaultTrustMs).unref();
-    this.#tell();
+    if (!isDown) this.#timer = setTimeout(() => liveness.trustAll() && this.#notify(), trustMs).unref();
+    this.#notify();
   }
 
   #onState(): void {
@@ -98,16 +103,10 @@ export class TunnelWatch {
   #setAway(isAway: boolean): void {
     if (this.#isDatabaseAway === isAway) return;
     this.#isDatabaseAway = isAway;
-    this.#tell();
+    this.#notify();
   }
 
-  #trust(): void {
-    if (this.#stale.size === 0) return;
-    this.#stale.clear();
-    this.#tell();
-  }
-
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }
@@ -118,7 +117,7 @@ function isTunnel(row: Row | undefined): boolean {
   return tunnelTypes.has(row?.['type'] as string);
 }
 
-function readTunnels(cache: Cache, stale: ReadonlySet<string>): readonly LocalTunnel[] {
+function readTunnels(cache: Cache, liveness: TunnelStates): readonly LocalTunnel[] {
   const interfaces = cache.table('Interface').rows;
   const found: LocalTunnel[] = [];
   for (const port of cache.table('Port').rows.values())
@@ -126,12 +125,12 @@ function readTunnels(cache: Cache, stale: ReadonlySet<string>): readonly LocalTu
       const row = interfaces.get(uuid);
       if (row === undefined || !isTunnel(row)) continue;
       const chassis = chassisOf(externalIdOf(port, 'ovn-chassis-id') ?? externalIdOf(row, 'ovn-chassis-id'));
-      if (chassis !== undefined) found.push(tunnelOf(row, chassis, stale));
+      if (chassis !== undefined) found.push(tunnelOf(row, chassis, liveness));
     }
   return found;
 }
 
-function tunnelOf(row: Row, chassis: string, stale: ReadonlySet<string>): LocalTunnel {
+function tunnelOf(row: Row, chassis: string, liveness: TunnelStates): LocalTunnel {
   const bfd = mapOf(row, 'bfd_status');
   const name = row['name'] as string;
   return {
@@ -140,11 +139,11 @@ function tunnelOf(row: Row, chassis: string, stale: ReadonlySet<string>): LocalT
     address: mapOf(row, 'options')['remote_ip'] ?? '',
     isBfdWanted: mapOf(row, 'bfd')['enable'] === 'true',
     bfd,
-    isStale: bfd['state'] !== undefined && stale.has(name),
+    isStale: bfd['state'] !== undefined && liveness.isStale(name),
   };
 }
 
-/** `<chassis>@<remote address>`, with `%<local address>` behind since OVN 24.03. */
+/** The id is `<chassis>@<remote address>`; since OVN 24.03 `%<local address>` follows. */
 function chassisOf(id: string | undefined): string | undefined {
   const at = id?.lastIndexOf('@') ?? -1;
   return at > 0 ? id?.slice(0, at) : undefined;

@@ -164,7 +164,7 @@ async function openNode(node: string, chassis: string, place = `${node}-${chassi
 
 async function untilCertified({ access }: NodeAccess): Promise<void> {
   await waitFor('a certificate', () =>
-    Promise.resolve(access.way.remotes.length > 0 || (access.problem?.message ?? 'none yet')),
+    Promise.resolve(access.southbound.remotes.length > 0 || (access.problem?.message ?? 'none yet')),
   );
 }
 
@@ -188,8 +188,8 @@ function chassisRows(name: string): readonly Operation[] {
 test('a node gets a certificate for its own chassis, and writes its own rows alone', async (t) => {
   const node = await openNode('n1', 'chassis-1');
   await untilCertified(node);
-  assert.deepEqual(node.access.way.remotes, [`ssl:127.0.0.1:${chassisPort}`]);
-  const client = await connect(node.access.way.remotes[0] ?? '', node.tls);
+  assert.deepEqual(node.access.southbound.remotes, [`ssl:127.0.0.1:${chassisPort}`]);
+  const client = await connect(node.access.southbound.remotes[0] ?? '', node.tls);
   t.after(() => client.close());
   await client.transact(chassisRows('chassis-1'));
   const prohibited = /RBAC rules for client "chassis-1" role "ovn-controller" prohibit/;
@@ -227,7 +227,7 @@ test('a node is refused the chassis of another, and told why', async () => {
     thief.access.problem?.message ?? '',
     /chassis chassis-1 is node n1; give the Open vSwitch of node n2 another name/,
   );
-  assert.deepEqual(thief.access.way.remotes, []);
+  assert.deepEqual(thief.access.southbound.remotes, []);
 });
 
 test('a daemon may ask this signer only, and nobody but a daemon gets anything of it', async () => {
@@ -312,7 +312,7 @@ test('authorities that were lost are made anew, and everybody gets new certifica
   await publishCredentials({ client: central, namespace, authorities, log, nowMs: Date.now });
   await waitFor('the node to write again', async () => {
     try {
-      const client = await connect(node.access.way.remotes[0] ?? '', node.tls, 1000);
+      const client = await connect(node.access.southbound.remotes[0] ?? '', node.tls, 1000);
       await client.close();
       return true;
     } catch (error) {

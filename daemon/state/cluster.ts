@@ -1,0 +1,109 @@
+/** The cluster as this node sees it: the watched objects by kind and name, and lookups over them. */
+import { hubSwitch } from '../../lib/api/names.ts';
+import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import type { LifelineFacts } from '../../lib/bgp/lifelines.ts';
+import type { Reflector } from '../../lib/kube/types.ts';
+import type { BgpNodeState } from '../model/bgp-node-state.ts';
+import type { Interconnect, InterconnectGateway, RemoteRoute, TransitSwitch } from '../model/interconnect.ts';
+import type { Node } from '../model/node.ts';
+import type { Pod } from '../model/pod.ts';
+import type { ProviderNetwork } from '../model/provider-network.ts';
+import type { Sandbox } from '../model/sandbox.ts';
+import type { Subnet } from '../model/subnet.ts';
+
+/** The objects of one kind. */
+export type Store<T> = Pick<Reflector<T>, 'get' | 'entries' | 'subscribe'>;
+
+export interface ClusterObjects {
+  /** This node only, and so are `gateways` and `bgpStates`. */
+  readonly nodes: Store<Node>;
+  /** Pods of this node. */
+  readonly pods: Store<Pod>;
+  readonly subnets: Store<Subnet | undefined>;
+  readonly interconnects: Store<Interconnect>;
+  readonly gateways: Store<InterconnectGateway>;
+  readonly transitSwitches: Store<TransitSwitch>;
+  /** Routes of each remote cluster. */
+  readonly remotes: Store<readonly RemoteRoute[]>;
+  readonly providerNetworks: Store<ProviderNetwork>;
+  readonly bgpStates: Store<BgpNodeState>;
+}
+
+export class Cluster {
+  readonly objects: ClusterObjects;
+  readonly #nodeName: string;
+
+  constructor(nodeName: string, objects: ClusterObjects) {
+    this.#nodeName = nodeName;
+    this.objects = objects;
+  }
+
+  /** Undefined once the Node object is gone. */
+  get node(): Node | undefined {
+    return this.objects.nodes.get(this.#nodeName);
+  }
+
+  get subnets(): readonly Subnet[] {
+    return [...this.objects.subnets.entries()].flatMap(([, subnet]) => subnet ?? []);
+  }
+
+  get providerNetworks(): readonly ProviderNetwork[] {
+    return valuesOf(this.objects.providerNetworks);
+  }
+
+  /** Undefined if this node is not a gateway between clusters. */
+  get gateway(): InterconnectGateway | undefined {
+    return this.objects.gateways.get(this.#nodeName);
+  }
+
+  /** Undefined if this node has no speaker. */
+  get bgpNodeState(): BgpNodeState | undefined {
+    return this.objects.bgpStates.get(this.#nodeName);
+  }
+
+  /** Selectors of gateway nodes; none if the cluster is not a member of an interconnect, or has left it. */
+  get gatewaySelectors(): readonly LabelSelector[] {
+    return valuesOf(this.objects.interconnects).flatMap(({ gateways }) => gateways ?? []);
+  }
+
+  /** Transit switch → the VPC that it joins. */
+  get joinedVpcs(): ReadonlyMap<string, string> {
+    const { transitSwitches, interconnects } = this.objects;
+    return new Map([
+      ...[...transitSwitches.entries()].map(([name, { vpc }]) => [name, vpc] as const),
+      ...valuesOf(interconnects).map(({ vpc }) => [hubSwitch, vpc] as const),
+    ]);
+  }
+
+  get remoteRoutes(): readonly RemoteRoute[] {
+    return valuesOf(this.objects.remotes).flat();
+  }
+
+  /** What the objects know of addresses that no learned route may take away. */
+  get lifelines(): Pick<LifelineFacts, 'hubs' | 'transitSwitches' | 'clusters'> {
+    const { interconnects, transitSwitches, remotes } = this.objects;
+    return {
+      hubs: valuesOf(interconnects).map(({ hub }) => hub),
+      transitSwitches: [...transitSwitches.entries()].map(([name, { vpc, networks: prefixes }]) => ({
+        name,
+        vpc,
+        prefixes,
+      })),
+      clusters: [...remotes.entries()].map(([name, prefixes]) => ({ name, prefixes })),
+    };
+  }
+
+  subnet(name: string): Subnet | undefined {
+    return this.objects.subnets.get(name);
+  }
+
+  /** Undefined if the pod is gone, or if another pod has its name. */
+  podOf({ podNamespace, podName, podUid }: Pick<Sandbox, 'podNamespace' | 'podName' | 'podUid'>): Pod | undefined {
+    const pod = this.objects.pods.get(`${podNamespace}/${podName}`);
+    return pod?.uid === podUid ? pod : undefined;
+  }
+}
+
+function valuesOf<T>(store: Pick<Store<T>, 'entries'>): readonly T[] {
+  return [...store.entries()].map(([, value]) => value);
+}
