@@ -35,6 +35,7 @@ test('an ovn0 that is gone is made anew only once ovs-vswitchd has let go of the
     seal: unexpected,
     owners: unexpected,
     isApplied: true,
+    revision: 0,
     close: unexpected,
   };
   let deadline = new AbortController().signal;

@@ -30,12 +30,12 @@ export interface OwnerBatch {
 }
 
 /** Members or entries to look at, where nobody may hold them. */
-export type Strays = 'all' | ReadonlySet<Atom>;
+export type Unheld = 'all' | ReadonlySet<Atom>;
 
 export interface Batch {
   readonly owners: ReadonlyMap<string, OwnerBatch>;
   /** Collected columns to clear of what nobody holds. */
-  readonly strays: ReadonlyMap<ColumnId, Strays>;
+  readonly unheld: ReadonlyMap<ColumnId, Unheld>;
   /** Which owner wants a row; the first that asked, where several do. */
   readonly wantedBy: (table: string, key: string) => string | undefined;
   /** Owners of this target; rows of others are never written. */

@@ -53,10 +53,10 @@ export interface Drift {
   /** Owners whose members are to be looked at again. */
   readonly owners: Iterable<string>;
   /** Members of collected columns that nobody holds. */
-  readonly strays: ReadonlyMap<ColumnId, readonly Atom[]>;
+  readonly unheld: ReadonlyMap<ColumnId, readonly Atom[]>;
 }
 
-const none: Drift = { owners: [], strays: new Map() };
+const none: Drift = { owners: [], unheld: new Map() };
 
 export function driftOf(context: DriftContext, { table, before, after }: Change): Drift {
   const key = after === undefined ? undefined : context.database.keyOf(table, after);
@@ -65,7 +65,7 @@ export function driftOf(context: DriftContext, { table, before, after }: Change)
   if (columns === undefined) return none;
   const same = before !== undefined && context.database.keyOf(table, before) === key ? before : undefined;
   const owners = new Set<string>();
-  const strays = new Map<ColumnId, readonly Atom[]>();
+  const byColumn = new Map<ColumnId, readonly Atom[]>();
   for (const [column, { holders, collectors }] of columns) {
     const [old, now] = [same?.[column], after[column]];
     if (same !== undefined && old === now) continue;
@@ -73,9 +73,9 @@ export function driftOf(context: DriftContext, { table, before, after }: Change)
     const { touched, added } = differenceOf(old, now, { idsOf, isNew: same === undefined, held: holders.keys() });
     for (const id of touched) for (const owner of allOf(holders.get(id))) owners.add(owner);
     const unheld = collectors === 0 ? [] : added.filter((atom) => !idsOf(atom).some((id) => holders.has(id)));
-    if (unheld.length > 0) strays.set(columnId(table, key, column), unheld);
+    if (unheld.length > 0) byColumn.set(columnId(table, key, column), unheld);
   }
-  return { owners, strays };
+  return { owners, unheld: byColumn };
 }
 
 interface ColumnDrift {

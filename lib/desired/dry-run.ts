@@ -24,6 +24,7 @@ export function openDryRun(options: DatabaseOptions): DryRunTarget {
 
 class DryRun implements DryRunTarget {
   readonly isApplied = true;
+  readonly revision = 0;
   readonly #options: DatabaseOptions;
   readonly #plans = new Plans();
   #isSealed = false;
@@ -73,7 +74,7 @@ class DryRun implements DryRunTarget {
     const owners = new Set([...plans.owners(), ...unplanned]);
     const built = buildTransaction(database, {
       owners: new Map([...owners].map((owner) => [owner, { desired: plans.desiredOf(owner), applied: undefined }])),
-      strays: new Map(this.#isSealed ? [...plans.contributions.collected()].map((id) => [id, 'all'] as const) : []),
+      unheld: new Map(this.#isSealed ? [...plans.contributions.collected()].map((id) => [id, 'all'] as const) : []),
       wantedBy: (table, key) => plans.wantedBy(table, key),
       isOurs: (owner) => this.#isOurs(owner),
       holdersOf: ({ table, key, column }) => plans.contributions.column(table, key, column)?.holders,

@@ -21,7 +21,7 @@ import { entryOf } from './entry-of.ts';
 import { countOf, firstOf } from './few.ts';
 import { uuidOf, type Places } from './places.ts';
 import { isRef, type Contribution, type Ref } from './row.ts';
-import type { Batch, Database, OwnerBatch, Strays } from './batch.ts';
+import type { Batch, Database, OwnerBatch, Unheld } from './batch.ts';
 
 export interface MembershipContext {
   readonly database: Database;
@@ -117,7 +117,7 @@ function takeBack({ database, draft, places }: MembershipContext, { contribution
  * Takes what nobody contributes out of a collected column. A row of an owner whose present plan is not applied yet
  * stays where it is: a port that waits for its new group must not lose the old one meanwhile. Returns those owners.
  */
-export function clear(context: MembershipContext, { table, key, column }: ColumnName, strays: Strays): Set<string> {
+export function clear(context: MembershipContext, { table, key, column }: ColumnName, unheld: Unheld): Set<string> {
   const { database, batch, draft, places } = context;
   const waitedFor = new Set<string>();
   const place = places.resolve({ table, key });
@@ -125,14 +125,14 @@ export function clear(context: MembershipContext, { table, key, column }: Column
   const holders = batch.holdersOf({ table, key, column });
   const there = place[column];
   if (isMap(there)) {
-    const entries = strays === 'all' ? Object.keys(there) : [...strays].map(String);
+    const entries = unheld === 'all' ? Object.keys(there) : [...unheld].map(String);
     for (const entry of entries)
       if (Object.hasOwn(there, entry) && holders?.has(entryId(entry)) !== true)
         draft.removeEntry(table, place, column, entry);
     return waitedFor;
   }
   const refTable = database.refTableOf(table, column);
-  const candidates = strays === 'all' ? atomsOf(there) : [...strays].filter((atom) => hasMember(there, atom));
+  const candidates = unheld === 'all' ? atomsOf(there) : [...unheld].filter((atom) => hasMember(there, atom));
   for (const atom of candidates) {
     const row = refTable === undefined ? undefined : database.row(refTable, String(atom));
     if (holders !== undefined && idsOf(database, refTable, { atom, row }).some((id) => holders.has(id))) continue;

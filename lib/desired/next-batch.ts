@@ -8,7 +8,7 @@ import type { Plans } from './plans.ts';
 import type { Desired, Ref } from './row.ts';
 
 export interface Pending {
-  readonly dirty: ReadonlySet<string>;
+  readonly dirty: ReadonlyMap<string, unknown>;
   /** Owners in one batch, besides those that belong to them. */
   readonly size: number;
   readonly plans: Plans;
@@ -16,7 +16,7 @@ export interface Pending {
 
 export function nextBatch(pending: Pending): readonly string[] {
   const batch = new Set<string>();
-  for (const first of pending.dirty) {
+  for (const first of pending.dirty.keys()) {
     if (batch.size >= pending.size) break;
     const open = [first];
     for (let owner = open.pop(); owner !== undefined; owner = open.pop()) {

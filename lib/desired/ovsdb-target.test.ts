@@ -76,6 +76,24 @@ describe('the OVSDB target on a real northbound database', () => {
     parent: { table: 'Logical_Switch', key: on, column: 'ports' },
   });
 
+  it('says when a revision is in the database, also while there is always more to write', async () => {
+    let last = 0;
+    const setNext = (): void => {
+      last += 1;
+      if (last < 50) target.set(`switch/s${last}`, aSwitch(`s${last}`));
+    };
+    target.close();
+    target = openOvsdbTarget({ client, room: 'busy', logger, onTransaction: setNext });
+    setNext();
+    const { revision } = target;
+    await target.untilApplied(revision);
+    assert.notEqual(named('Logical_Switch', 's1'), undefined);
+    assert.equal(target.isApplied, false);
+    await target.untilApplied();
+    assert.ok(target.revision > revision);
+    await target.untilApplied(revision);
+  });
+
   it('waits for who reads it, marks each transaction for him, and writes together what was wanted meanwhile', async () => {
     const mark = {
       op: 'mutate',

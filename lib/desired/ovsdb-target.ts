@@ -7,7 +7,7 @@
  */
 import { setTimeout as setTimeoutAsync } from 'node:timers/promises';
 import { OvsdbError, TransactionRejected, type Change, type Operation, type OvsdbClient } from 'ovsdb-client';
-import { Agenda, halvesOf, type Task } from './agenda.ts';
+import { WorkQueue, halvesOf, type Task } from './work-queue.ts';
 import { rowId, type ColumnId } from './contributions.ts';
 import { indexDatabase, type DatabaseOptions } from './database.ts';
 import { driftOf, memberNames } from './drift.ts';
@@ -17,6 +17,7 @@ import { RetryDelays } from './retry-delays.ts';
 import { compact, type Desired } from './row.ts';
 import { RewriteGuard } from './rewrite-guard.ts';
 import type { RowIndex } from './row-index.ts';
+import { RoundEngine } from '../rounds/engine.ts';
 import { buildTransaction } from './transaction.ts';
 import type { Database } from './batch.ts';
 
@@ -67,10 +68,12 @@ export interface OvsdbTarget {
   seal(): void;
   /** Owners of this room that have rows in the database, without the room's name. */
   owners(): readonly string[];
+  /** Of the latest call of `set`, `drop` or `seal`. */
+  readonly revision: number;
   /** Everything set so far was applied or reported as a problem. */
   readonly isApplied: boolean;
-  /** Resolves when that is so. */
-  untilApplied(): Promise<void>;
+  /** Resolves when that is so of everything that was set up to this revision, by default up to now. */
+  untilApplied(revision?: number): Promise<void>;
   /** Called once an owner's plan was tried: undefined when its rows are as wanted. Again when they had to be written again. */
   onResult(listener: ResultListener): () => void;
   close(): void;
@@ -86,18 +89,17 @@ class Target implements OvsdbTarget {
   readonly #database: Database;
   readonly #index: RowIndex;
   readonly #plans = new Plans();
-  readonly #agenda = new Agenda();
+  readonly #queue = new WorkQueue();
   readonly #retries: RetryDelays;
   readonly #rewrites = new RewriteGuard();
   /** Owners whose present plan, or last write, no listener has heard of. */
   readonly #untold = new Set<string>();
   readonly #listeners = new Set<ResultListener>();
-  readonly #idle: (() => void)[] = [];
+  #waiters: { readonly revision: number; readonly resolve: () => void }[] = [];
   readonly #unsubscribe: (() => void)[] = [];
+  readonly #engine: RoundEngine;
   #isSealed = false;
-  #isRunning = false;
   #isClosed = false;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: OvsdbTargetOptions) {
     this.#options = options;
@@ -106,9 +108,11 @@ class Target implements OvsdbTarget {
     this.#database = database;
     this.#index = index;
     this.#retries = new RetryDelays((owner) => {
-      this.#agenda.release(owner);
+      this.#queue.release(owner);
       this.#touch(owner);
     });
+    this.#engine = new RoundEngine({ gatherMs: options.batchDelayMs ?? 5, run: () => this.#run() });
+    this.#engine.start();
     this.#unsubscribe.push(options.client.subscribe((changes) => this.#changed(changes)));
     this.#unsubscribe.push(options.client.onState((state) => state === 'synced' && this.#schedule()));
   }
@@ -126,10 +130,11 @@ class Target implements OvsdbTarget {
   }
 
   seal(): void {
+    this.#queue.advance();
     this.#isSealed = true;
     for (const owner of this.#index.owners())
-      if (this.#isOurs(owner) && this.#plans.desiredOf(owner) === undefined) this.#agenda.touch(owner);
-    for (const id of this.#plans.contributions.collected()) this.#agenda.touchColumn(id, 'all');
+      if (this.#isOurs(owner) && this.#plans.desiredOf(owner) === undefined) this.#queue.touch(owner);
+    for (const id of this.#plans.contributions.collected()) this.#queue.touchColumn(id, 'all');
     this.#schedule();
   }
 
@@ -140,13 +145,17 @@ class Target implements OvsdbTarget {
       .map((owner) => owner.slice(prefix.length));
   }
 
-  get isApplied(): boolean {
-    return this.#agenda.isEmpty() && !this.#isRunning;
+  get revision(): number {
+    return this.#queue.revision;
   }
 
-  untilApplied(): Promise<void> {
-    if (this.isApplied) return Promise.resolve();
-    return new Promise((resolve) => this.#idle.push(resolve));
+  get isApplied(): boolean {
+    return this.#queue.isDone();
+  }
+
+  untilApplied(revision = this.revision): Promise<void> {
+    if ((this.#queue.oldest ?? Infinity) > revision) return Promise.resolve();
+    return new Promise((resolve) => this.#waiters.push({ revision, resolve }));
   }
 
   onResult(listener: ResultListener): () => void {
@@ -156,24 +165,25 @@ class Target implements OvsdbTarget {
 
   close(): void {
     this.#isClosed = true;
-    clearTimeout(this.#timer);
+    void this.#engine.close();
     this.#retries.clear();
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
   #replace(owner: string, desired: Desired | undefined): void {
+    this.#queue.advance();
     const { owners, columns } = this.#plans.replace(owner, desired);
-    for (const heir of owners) this.#agenda.touch(heir);
-    if (this.#isSealed) for (const id of columns) this.#agenda.touchColumn(id, 'all');
+    for (const heir of owners) this.#queue.touch(heir);
+    if (this.#isSealed) for (const id of columns) this.#queue.touchColumn(id, 'all');
     this.#retries.forget(owner);
     this.#rewrites.forget(owner);
-    this.#agenda.release(owner);
+    this.#queue.release(owner);
     this.#untold.add(owner);
     this.#touch(owner);
   }
 
   #touch(owner: string): void {
-    this.#agenda.touch(owner);
+    this.#queue.touch(owner);
     this.#schedule();
   }
 
@@ -191,72 +201,74 @@ class Target implements OvsdbTarget {
         if (owner !== undefined) this.#repair(owner);
       }
       if (change.before === undefined || change.after === undefined) this.#wake(change);
-      const { owners, strays } = driftOf(context, change);
+      const { owners, unheld } = driftOf(context, change);
       for (const owner of owners) this.#repair(owner);
-      if (this.#isSealed) for (const [id, atoms] of strays) this.#agenda.touchColumn(id, atoms);
+      if (this.#isSealed) for (const [id, atoms] of unheld) this.#queue.touchColumn(id, atoms);
     }
-    if (!this.#agenda.isEmpty()) this.#schedule();
+    if (!this.#queue.isEmpty()) this.#schedule();
   }
 
   #repair(owner: string): void {
     const isToRepair = this.#isSealed || this.#plans.desiredOf(owner) !== undefined;
-    if (this.#isOurs(owner) && isToRepair) this.#agenda.touch(owner);
+    if (this.#isOurs(owner) && isToRepair) this.#queue.touch(owner);
   }
 
   #wake({ table, before, after }: Change): void {
     const row = after ?? before;
     const key = row === undefined ? undefined : this.#database.keyOf(table, row);
-    if (key !== undefined) this.#agenda.wake(rowId(table, key));
+    if (key !== undefined) this.#queue.wake(rowId(table, key));
   }
 
   #schedule(): void {
-    if (this.#isRunning || this.#isClosed || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
-      void this.#run();
-    }, this.#options.batchDelayMs ?? 5);
+    this.#engine.request();
   }
 
   async #run(): Promise<void> {
-    this.#isRunning = true;
-    while (!this.#isClosed && this.#client.state === 'synced' && !this.#agenda.isEmpty()) {
+    while (!this.#isClosed && this.#client.state === 'synced' && !this.#queue.isEmpty()) {
       await this.#options.reader?.untilTakenUp();
-      await this.#apply(this.#agenda.take(this.#options.batchSize ?? 500, this.#plans));
+      await this.#apply(this.#queue.take(this.#options.batchSize ?? 500, this.#plans));
+      this.#resolveWaiters();
     }
-    this.#isRunning = false;
-    if (this.#agenda.isEmpty()) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #resolveWaiters(): void {
+    if (this.#waiters.length === 0) return;
+    const oldest = this.#queue.oldest ?? Infinity;
+    for (const { revision, resolve } of this.#waiters) if (revision < oldest) resolve();
+    this.#waiters = this.#waiters.filter(({ revision }) => revision >= oldest);
   }
 
   /** One transaction; where the server refuses it, halves, down to the owner or column that is to blame. */
   async #apply(task: Task): Promise<void> {
-    const { owners, strays } = task;
+    const { owners, unheld } = task;
     const plans = this.#plans;
     const wanted = new Map(
       owners.map((owner) => [owner, { desired: plans.desiredOf(owner), applied: plans.appliedOf(owner) }]),
     );
     const built = buildTransaction(this.#database, {
       owners: wanted,
-      strays: new Map(strays),
+      unheld: new Map(unheld),
       wantedBy: (table, key) => plans.wantedBy(table, key),
       isOurs: (owner) => this.#isOurs(owner),
       holdersOf: ({ table, key, column }) => plans.contributions.column(table, key, column)?.holders,
       isPending: (owner) => plans.isPending(owner),
     });
-    this.#agenda.wait(built);
+    this.#queue.wait(built);
     const refused = await this.#transact(built.draft.operations(), owners.length);
     // The write may have happened: after the re-sync only what is still missing is written.
-    if (refused === 'lost') return this.#agenda.putBack(task);
-    if (refused !== undefined && owners.length + strays.length > 1) {
+    if (refused === 'lost') return this.#queue.putBack(task);
+    if (refused !== undefined && owners.length + unheld.length > 1) {
       for (const half of halvesOf(task)) await this.#apply(half);
       return;
     }
-    if (refused !== undefined) for (const [id] of strays) this.#refuseColumn(id, refused);
+    if (refused !== undefined) for (const [id] of unheld) this.#refuseColumn(id, refused);
     for (const [owner, { desired, applied }] of wanted) {
       const rewritten = built.written.has(owner) && desired !== undefined && desired === applied;
       const problem = built.problems.get(owner) ?? refused ?? (rewritten ? this.#fought(owner) : undefined);
       if (built.written.has(owner)) this.#untold.add(owner);
       this.#finish(owner, desired, problem);
     }
+    this.#queue.finish(task);
   }
 
   async #transact(operations: readonly Operation[], owners: number): Promise<Problem | 'lost' | undefined> {
@@ -282,7 +294,7 @@ class Target implements OvsdbTarget {
 
   #fought(owner: string): Problem | undefined {
     if (!this.#rewrites.record(owner, performance.now())) return undefined;
-    this.#agenda.hold(owner);
+    this.#queue.hold(owner);
     return {
       code: 'ChangedByAnother',
       message:
@@ -293,7 +305,7 @@ class Target implements OvsdbTarget {
   #refuseColumn(id: ColumnId, refused: Problem): void {
     this.#options.logger.warn({ column: id.replaceAll('\0', ' '), reason: refused.code }, refused.message);
     this.#retries.retryColumn(id, () => {
-      this.#agenda.touchColumn(id, 'all');
+      this.#queue.touchColumn(id, 'all');
       this.#schedule();
     });
   }
@@ -303,7 +315,7 @@ class Target implements OvsdbTarget {
     if (problem === undefined) {
       this.#retries.forget(owner);
       for (const heir of this.#plans.commit(owner, desired)) this.#repair(heir);
-      this.#agenda.applied(owner);
+      this.#queue.applied(owner);
       if (this.#plans.desiredOf(owner) === desired) this.#untold.delete(owner);
     } else {
       this.#untold.add(owner);

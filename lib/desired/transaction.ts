@@ -34,8 +34,8 @@ export function buildTransaction(database: Database, batch: Batch): BuiltTransac
   for (const [owner, { desired }] of ready) if (writer.prune(owner, desired)) written.add(owner);
   for (const owner of withdraw(context, ready)) written.add(owner);
   const deferred = new Map<string, Set<ColumnId>>();
-  for (const [id, strays] of batch.strays)
-    for (const owner of clear(context, columnOf(id), strays))
+  for (const [id, unheld] of batch.unheld)
+    for (const owner of clear(context, columnOf(id), unheld))
       deferred.set(owner, (deferred.get(owner) ?? new Set<ColumnId>()).add(id));
   return { draft, problems, written, waiting, deferred };
 }
