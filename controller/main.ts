@@ -28,7 +28,7 @@ import { Cluster } from './settle/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
 import { openPublisher } from './status/publisher.ts';
-import { Told, versionOf } from './status/told.ts';
+import { Told, versionOf } from './status/pending-writes.ts';
 import { apiServerAddresses } from './watch/api-server.ts';
 import { openWatches } from './watch/watches.ts';
 

@@ -6,7 +6,7 @@ import { planIpPoolConditions, planIpPoolUsage } from '../plan/address/ip-pool.t
 import { planVipConditions, planVipStatus } from '../plan/address/vip-status.ts';
 import type { ApiObjectFacts } from '../model/objects.ts';
 import type { Desk } from './desk.ts';
-import { Pace } from './pace.ts';
+import { Pace } from './rate-limiter.ts';
 import { forget, releaseFormer, writeStatus } from './write-status.ts';
 
 export class AddressObjects {

@@ -2,7 +2,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { View } from '../model/view.ts';
-import type { Told } from './told.ts';
+import type { Told } from './pending-writes.ts';
 
 /** What everybody who writes to Kubernetes works with. */
 export interface Desk {

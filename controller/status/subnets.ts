@@ -14,7 +14,7 @@ import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
 import { servedNet } from '../settle/subnet/served-net.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
-import { Pace } from './pace.ts';
+import { Pace } from './rate-limiter.ts';
 import { forget, othersOf, writeStatus } from './write-status.ts';
 
 /** Features whose keys are the Subnet's name. */

@@ -11,7 +11,7 @@ import { planVlanConditions, planVlanStatus, subnetsIn } from '../plan/underlay/
 import type { ApiObjectFacts } from '../model/objects.ts';
 import { mergeNodeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
-import { Pace } from './pace.ts';
+import { Pace } from './rate-limiter.ts';
 import { forget, othersOf, writeStatus } from './write-status.ts';
 
 /** What passes by itself, and is told by the condition alone. */

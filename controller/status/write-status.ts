@@ -6,7 +6,7 @@ import type { WantedCondition } from '../plan/conditions.ts';
 import type { ApiObjectFacts } from '../model/objects.ts';
 import { mergeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
-import type { Pace } from './pace.ts';
+import type { Pace } from './rate-limiter.ts';
 
 export interface StatusWrite {
   readonly resource: Resource;

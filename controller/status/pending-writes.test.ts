@@ -3,7 +3,7 @@ import { describe, it } from 'node:test';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
-import { Told } from './told.ts';
+import { Told } from './pending-writes.ts';
 
 const objectOf = (resourceVersion: string): RawObject => ({ metadata: { name: 'a', uid: 'u', resourceVersion } });
 
