@@ -28,7 +28,7 @@ import { Cluster } from './settle/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
 import { openPublisher } from './status/publisher.ts';
-import { Told, versionOf } from './status/pending-writes.ts';
+import { PendingWrites, versionOf } from './status/pending-writes.ts';
 import { apiServerAddresses } from './watch/api-server.ts';
 import { openWatches } from './watch/watches.ts';
 
@@ -105,7 +105,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   const publisher = openPublisher({
     view: cluster,
     client,
-    told: new Told(writer, (key) => versionOf(cluster, key)),
+    told: new PendingWrites(writer, (key) => versionOf(cluster, key)),
     events: new EventRecorder({ client, component: 'isthmus-controller', instance: settings.identity, signal, log }),
     database: northbound,
     refused: (owner) => rounds.refused(owner),

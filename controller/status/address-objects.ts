@@ -6,16 +6,16 @@ import { planIpPoolConditions, planIpPoolUsage } from '../plan/address/ip-pool.t
 import { planVipConditions, planVipStatus } from '../plan/address/vip-status.ts';
 import type { ApiObjectFacts } from '../model/objects.ts';
 import type { Desk } from './desk.ts';
-import { Pace } from './rate-limiter.ts';
+import { RateLimiter } from './rate-limiter.ts';
 import { forget, releaseFormer, writeStatus } from './write-status.ts';
 
 export class AddressObjects {
   readonly #desk: Desk;
-  readonly #pace: Pace;
+  readonly #pace: RateLimiter;
 
   constructor(desk: Desk) {
     this.#desk = desk;
-    this.#pace = new Pace(desk.nowMs);
+    this.#pace = new RateLimiter(desk.nowMs);
   }
 
   close(): void {

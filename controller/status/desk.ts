@@ -2,13 +2,13 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { View } from '../model/view.ts';
-import type { Told } from './pending-writes.ts';
+import type { PendingWrites } from './pending-writes.ts';
 
 /** What everybody who writes to Kubernetes works with. */
 export interface Desk {
   readonly view: View;
   readonly client: KubeClient;
-  readonly told: Pick<Told, 'write' | 'forget'>;
+  readonly told: Pick<PendingWrites, 'write' | 'forget'>;
   readonly events: Pick<EventRecorder, 'record'>;
   readonly database: {
     hasPort(name: string, addresses?: string): boolean;

@@ -1,7 +1,7 @@
 /**
- * Writes to Kubernetes, each once. In: what an object should hold and the version it was seen in. Out: a write,
- * unless the same was written already and its echo has not come back. Rule: whoever asks has compared with what
- * is observed; this only bridges the time between a write and its echo, and forgets a write whose echo was seen.
+ * Keeps each write to Kubernetes from being sent twice. In: what to write to an object, and the version in which the object
+ * was observed. Out: one write. The same write is not repeated until the watch has delivered its result. The caller
+ * compares with the observed object first: this class only bridges the time between a write and its watch event.
  */
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
@@ -12,20 +12,20 @@ interface Written {
   readonly content: string;
   /** Undefined while in flight. */
   readonly version: string | undefined;
-  /** The same asked for once more while in flight, of a newer version: what to do if this write is refused. */
+  /** Requests the write again, for a newer version of the object. Set when the same write is requested while in flight. */
   again?: () => void;
 }
 
-/** Versions are to be compared for equality only, but those of one object that are numbers do grow. */
+/** Kubernetes promises only that versions can be compared for equality, but numeric versions of one object do grow. */
 function isBefore(observed: string | undefined, written: string | undefined): boolean {
   if (observed === undefined || written === undefined) return true;
   return /^\d+$/.test(observed) && /^\d+$/.test(written) && BigInt(observed) < BigInt(written);
 }
 
-/** The version in which an object was seen last, by its key here; undefined where it is not known. */
+/** The newest observed version of the object with this write key; undefined where it is unknown. */
 export type VersionOf = (key: string) => string | undefined;
 
-/** Of the objects that come by the thousand; what was written to others is remembered. */
+/** Known for kinds with thousands of objects. Writes to other kinds are remembered until the object is gone. */
 export function versionOf(view: Pick<View, 'pods' | 'ips'>, key: string): string | undefined {
   const slash = key.indexOf('/');
   const [kind, name] = [key.slice(0, slash), key.slice(slash + 1)];
@@ -33,14 +33,14 @@ export function versionOf(view: Pick<View, 'pods' | 'ips'>, key: string): string
   return kind === 'IP' ? view.ips.get(name)?.resourceVersion : undefined;
 }
 
-/** Fewer than this are not worth a look. */
+/** A sweep of fewer entries than this is not worth its time. */
 const leastSweep = 256;
 
-export class Told {
+export class PendingWrites {
   readonly #writer: ObjectWriter;
   readonly #versionOf: VersionOf;
   readonly #written = new Map<string, Written>();
-  /** Writes done since those that were echoed were looked for, and after how many it is time again. */
+  /** Writes done since the last sweep, and the number of them that starts the next one. */
   #done = 0;
   #sweepAt = leastSweep;
 
@@ -49,7 +49,7 @@ export class Told {
     this.#versionOf = versionOf;
   }
 
-  /** Writes `content` (anything that names what is written) to the object `key`, seen in version `observed`. */
+  /** Sends `write` to the object `key`, observed in version `observed`. `content` is any value that identifies the write. */
   write(
     key: string,
     observed: string | undefined,
@@ -78,7 +78,7 @@ export class Told {
     });
   }
 
-  /** Each look costs as much as was written since the one before. */
+  /** Forgets writes whose results were observed. The cost is proportional to the writes since the last sweep. */
   #sweep(): void {
     for (const [key, { version }] of this.#written)
       if (version !== undefined && !isBefore(this.#versionOf(key), version)) this.#written.delete(key);
@@ -89,14 +89,14 @@ export class Told {
   async #settle(key: string, entry: Written, write: Promise<WriteOutcome>, done: () => void): Promise<void> {
     const outcome = await write;
     if (this.#written.get(key) !== entry) return;
-    // What was refused is tried again when the object changes; a conflict says it did, and that may have been seen already.
+    // A refused write is planned again when the object changes. After a conflict, that change may have been observed already.
     if (outcome instanceof KubeApiError) {
       this.#written.delete(key);
       entry.again?.();
     } else if (outcome === 'written') done();
   }
 
-  /** The object is gone: nothing that was written to it counts. */
+  /** Drops all that was written to an object that is gone. */
   forget(key: string): void {
     this.#written.delete(key);
     this.#writer.cancel(key);

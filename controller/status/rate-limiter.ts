@@ -1,8 +1,8 @@
-/** Counts alone are written no more often: a burst of pods must not spend its writes on them. */
+/** A burst of pods must not spend the write budget on the counts of its subnets. */
 const intervalMs = 500;
 
-/** Spaces the writes of objects whose counts keep changing. */
-export class Pace {
+/** Limits how often one object is written while its counts keep changing. */
+export class RateLimiter {
   readonly #nowMs: () => number;
   readonly #writtenMs = new Map<string, number>();
   readonly #later = new Map<string, NodeJS.Timeout>();
@@ -11,12 +11,12 @@ export class Pace {
     this.#nowMs = nowMs;
   }
 
-  /** To be called with each write. */
+  /** To be called at each write. */
   written(name: string): void {
     this.#writtenMs.set(name, this.#nowMs());
   }
 
-  /** Whether it is too early to write again; `again` is then called when it no longer is. */
+  /** Whether the next write must wait; `again` is then called once it may be made. */
   isTooEarly(name: string, again: () => void): boolean {
     const waitMs = (this.#writtenMs.get(name) ?? 0) + intervalMs - this.#nowMs();
     if (waitMs <= 0) return false;

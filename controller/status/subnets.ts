@@ -14,7 +14,7 @@ import { acceptedNoteOf } from '../settle/subnet/former-gateways.ts';
 import { servedNet } from '../settle/subnet/served-net.ts';
 import { differing } from './desk.ts';
 import type { Desk } from './desk.ts';
-import { Pace } from './rate-limiter.ts';
+import { RateLimiter } from './rate-limiter.ts';
 import { forget, othersOf, writeStatus } from './write-status.ts';
 
 /** Features whose keys are the Subnet's name. */
@@ -47,11 +47,11 @@ function specPatchOf(subnet: Subnet, { spec: wanted }: Verdict): Readonly<Record
 
 export class Subnets {
   readonly #desk: Desk;
-  readonly #pace: Pace;
+  readonly #pace: RateLimiter;
 
   constructor(desk: Desk) {
     this.#desk = desk;
-    this.#pace = new Pace(desk.nowMs);
+    this.#pace = new RateLimiter(desk.nowMs);
   }
 
   close(): void {

@@ -11,7 +11,7 @@ import { planVlanConditions, planVlanStatus, subnetsIn } from '../plan/underlay/
 import type { ApiObjectFacts } from '../model/objects.ts';
 import { mergeNodeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
-import { Pace } from './rate-limiter.ts';
+import { RateLimiter } from './rate-limiter.ts';
 import { forget, othersOf, writeStatus } from './write-status.ts';
 
 /** What passes by itself, and is told by the condition alone. */
@@ -19,11 +19,11 @@ const quiet: ReadonlySet<string | undefined> = new Set(['Pending', 'Deleting', '
 
 export class UnderlayObjects {
   readonly #desk: Desk;
-  readonly #pace: Pace;
+  readonly #pace: RateLimiter;
 
   constructor(desk: Desk) {
     this.#desk = desk;
-    this.#pace = new Pace(desk.nowMs);
+    this.#pace = new RateLimiter(desk.nowMs);
   }
 
   close(): void {

@@ -6,7 +6,7 @@ import type { WantedCondition } from '../plan/conditions.ts';
 import type { ApiObjectFacts } from '../model/objects.ts';
 import { mergeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
-import type { Pace } from './rate-limiter.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 
 export interface StatusWrite {
   readonly resource: Resource;
@@ -18,7 +18,7 @@ export interface StatusWrite {
   readonly isSubresource?: boolean;
   /** Holds back writes that change no condition; `again` comes when it is time. */
   readonly pace?: {
-    readonly of: Pace;
+    readonly of: RateLimiter;
     readonly again: () => void;
     /** Also those that change a condition. */
     readonly isForAll?: boolean;
@@ -76,7 +76,7 @@ export function othersOf(finalizers: readonly string[]): readonly string[] {
 }
 
 /** The object is gone. */
-export function forget({ told }: Desk, resource: Resource, name: string, pace?: Pace): void {
+export function forget({ told }: Desk, resource: Resource, name: string, pace?: RateLimiter): void {
   told.forget(`${resource.kind}/${name}`);
   told.forget(statusKey(resource, name));
   pace?.forget(statusKey(resource, name));
