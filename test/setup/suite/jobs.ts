@@ -1,0 +1,89 @@
+/**
+ * The suite as a list of jobs. In: the test files; out: jobs in the order in which they should start, and the next of them that may start.
+ * Pure. Labs fill the machine: one at a time. All other files wait for their servers most of the time.
+ */
+
+export type Tier = 'check' | 'unit' | 'lab' | 'system';
+
+export interface Job {
+  /** A test file, or a phase in words. */
+  readonly name: string;
+  readonly tier: Tier;
+  /** The test files it runs. */
+  readonly files: readonly string[];
+  /** The program in place of test files. */
+  readonly argv?: readonly string[];
+  /** Names of jobs that must have passed before it starts. */
+  readonly needs: readonly string[];
+  /** Of all jobs that have the same word here, one runs at a time. */
+  readonly uses?: string;
+}
+
+export interface TestFile {
+  readonly path: string;
+  /** In bytes. */
+  readonly size: number;
+  /** Whether it opens the lab that is up for all tests. */
+  readonly isInLab: boolean;
+}
+
+const labUp = 'lab up';
+const labDown = 'lab down';
+/** Files with a lab, or with clusters joined by OVN, of their own. */
+const hasOwnLab = /^test\/system\/(?:lab|ic|interconnect)[^/]*$/;
+
+/** A failure ends the run. */
+export function checkJobs(): Job[] {
+  const argv = ['npm', 'run', '--silent', 'check'];
+  return [{ name: 'types, lint, format', tier: 'check', files: [], argv, needs: [] }];
+}
+
+/** Three processes, as each loads the project once: the tests of gobgp wait for routers nearly all the time, so they have one of their own. */
+export function unitJobs(paths: readonly string[]): Job[] {
+  const isOfGobgp = (path: string): boolean => path.startsWith('lib/gobgp/');
+  const others = paths.filter((path) => !isOfGobgp(path));
+  const parts = [
+    { name: 'unit tests of gobgp', files: paths.filter(isOfGobgp) },
+    { name: 'unit tests, first half', files: others.filter((_, index) => index % 2 === 0) },
+    { name: 'unit tests, second half', files: others.filter((_, index) => index % 2 === 1) },
+  ];
+  return parts.map((part) => ({ ...part, tier: 'unit', needs: [] }));
+}
+
+/** Files in labs come first, as they run one after the other; among equals the longest, which tends to take longest. */
+export function systemJobs(files: readonly TestFile[]): Job[] {
+  const bySize = files.toSorted((one, other) => other.size - one.size || one.path.localeCompare(other.path));
+  const pathsOf = (isWanted: (file: TestFile) => boolean): string[] => bySize.filter(isWanted).map(({ path }) => path);
+  const inLab = pathsOf(({ isInLab }) => isInLab);
+  const withOwnLab = pathsOf(({ path, isInLab }) => !isInLab && hasOwnLab.test(path));
+  const others = pathsOf(({ path, isInLab }) => !isInLab && !hasOwnLab.test(path));
+  return [
+    labJob(labUp, 'up', []),
+    ...inLab.map((path) => ({ ...fileJob(path), needs: [labUp], uses: 'lab' })),
+    labJob(labDown, 'down', inLab),
+    ...withOwnLab.map((path) => ({ ...fileJob(path), uses: 'lab' })),
+    ...others.map(fileJob),
+  ];
+}
+
+function labJob(name: string, command: string, needs: readonly string[]): Job {
+  return { name, tier: 'lab', files: [], argv: ['node', 'test/lab/main.ts', command], needs, uses: 'lab' };
+}
+
+function fileJob(path: string): Job {
+  return { name: path, tier: 'system', files: [path], needs: [] };
+}
+
+/** The first of the waiting jobs that may start now, if `atOnce` of them may run. */
+export function nextJob(
+  waiting: readonly Job[],
+  running: readonly Job[],
+  passed: ReadonlySet<string>,
+  atOnce: number,
+): Job | undefined {
+  if (running.length >= atOnce) return undefined;
+  const used = new Set(running.map(({ uses }) => uses).filter((word) => word !== undefined));
+  return waiting.find(
+    ({ needs, uses }) => needs.every((name) => passed.has(name)) && (uses === undefined || !used.has(uses)),
+  );
+}

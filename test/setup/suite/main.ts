@@ -1,0 +1,163 @@
+/**
+ * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit
+ * Called by run-tests.sh, which takes the lab away, and by npm. AT_ONCE: how many jobs run at once, in place of one more than there are cores.
+ *
+ * Tests live by the clock of real servers and of a machine that may stand still: where one or two files of the unit tests or of the system
+ * tests fail, these run once more at the end, with nothing beside them. The last lines name what passed only then, for somebody to look into.
+ */
+import type { ChildProcess } from 'node:child_process';
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { availableParallelism, constants, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { checkJobs, type Job, nextJob, systemJobs, type TestFile, unitJobs } from './jobs.ts';
+import { perform } from './perform.ts';
+import type { Counts } from './results.ts';
+import { renderCounts, renderSlowest, seconds, type Timing, withoutCounts } from './table.ts';
+
+const unitTests = [
+  'lib/**/*.test.ts',
+  '{central,controller,daemon,interconnect,speaker,cli}/**/*.test.ts',
+  'test/!(cluster|system)/**/*.test.ts',
+];
+const systemTests = 'test/system/**/*.test.ts';
+/** More than these fail for a reason. */
+const mostOnceMore = 2;
+
+class Suite {
+  readonly #dir = mkdtempSync(join(tmpdir(), 'isthmus-suite-'));
+  readonly #startedMs = performance.now();
+  readonly #children = new Set<ChildProcess>();
+  readonly #timings: Timing[] = [];
+  readonly #counts: Counts[] = [];
+  /** Test files that failed, of each tier. */
+  readonly #failed = { unit: new Set<string>(), system: new Set<string>() };
+  /** All else that failed. */
+  readonly #broken: string[] = [];
+  #performed = 0;
+  #isStopped = false;
+
+  /** @returns whether all passed */
+  async run(jobs: readonly Job[], atOnce: number): Promise<boolean> {
+    const waiting = [...jobs];
+    const passed = new Set<string>();
+    const running = new Map<Job, Promise<void>>();
+    const finish = async (job: Job): Promise<void> => {
+      const isPassed = await this.#perform(job);
+      running.delete(job);
+      if (isPassed) passed.add(job.name);
+    };
+    for (;;) {
+      const next = this.#isStopped ? undefined : nextJob(waiting, [...running.keys()], passed, atOnce);
+      if (next !== undefined) {
+        waiting.splice(waiting.indexOf(next), 1);
+        running.set(next, finish(next));
+      } else if (running.size > 0) await Promise.race(running.values());
+      else break;
+    }
+    const notRun = waiting.filter(({ files }) => files.length > 0);
+    if (notRun.length > 0)
+      this.#broken.push(`${String(notRun.length)} jobs did not run, the first ${notRun[0]?.name ?? ''}`);
+    const passedLate = this.#isStopped ? [] : await this.#onceMore();
+    rmSync(this.#dir, { recursive: true });
+    return this.#conclude(passedLate);
+  }
+
+  /** Nothing more is started, and all that runs is told to end. */
+  stop(): void {
+    this.#isStopped = true;
+    for (const child of this.#children) child.kill('SIGTERM');
+  }
+
+  async #perform(job: Job): Promise<boolean> {
+    const { child, ended } = perform(job, join(this.#dir, String(this.#performed++)));
+    this.#children.add(child);
+    const { isPassed, ms, output, results } = await ended;
+    this.#children.delete(child);
+    console.log(
+      `${seconds(performance.now() - this.#startedMs)}  ${job.name}: ${isPassed ? 'passed' : 'failed'} in ${seconds(ms).trim()}`,
+    );
+    process.stdout.write(withoutCounts(output));
+    this.#timings.push({ name: job.name, ms });
+    if (results !== undefined) {
+      this.#counts.push(results.counts);
+      if (job.files.length > 1)
+        this.#timings.push(...results.files.map(({ path, ms: own }) => ({ name: path, ms: own })));
+    }
+    if (!isPassed)
+      this.#note(
+        job,
+        (results?.files ?? []).filter(({ hasFailed }) => hasFailed).map(({ path }) => path),
+      );
+    return isPassed;
+  }
+
+  #note({ name, tier, files }: Job, failed: readonly string[]): void {
+    // Without results all of its files may have failed.
+    const suspects = failed.length > 0 ? failed : files;
+    if ((tier === 'unit' || tier === 'system') && !this.#isStopped)
+      for (const file of suspects) this.#failed[tier].add(file);
+    else this.#broken.push(name);
+    if (tier === 'check' || this.#failed.unit.size > mostOnceMore) this.stop();
+  }
+
+  /** @returns the files that passed now */
+  async #onceMore(): Promise<string[]> {
+    const passed: string[] = [];
+    for (const tier of ['unit', 'system'] as const) {
+      const files = [...this.#failed[tier]];
+      if (files.length === 0 || files.length > mostOnceMore) continue;
+      this.#failed[tier].clear();
+      if (await this.#perform({ name: `once more: ${files.join(', ')}`, tier, files, needs: [] }))
+        passed.push(...files);
+    }
+    return passed;
+  }
+
+  #conclude(passedLate: readonly string[]): boolean {
+    const failures = [...this.#broken, ...this.#failed.unit, ...this.#failed.system];
+    console.log(`\n${renderSlowest(this.#timings)}\n\n${renderCounts(this.#counts)}`);
+    for (const file of passedLate) console.log(`failed once and passed when run again: ${file}`);
+    for (const failure of failures) console.log(`failed: ${failure}`);
+    return failures.length === 0;
+  }
+}
+
+function jobsOf(part: string): Job[] | undefined {
+  const unit = (): Job[] => unitJobs(globSync(unitTests).sort());
+  const system = (): Job[] => systemJobs(globSync(systemTests).map(testFile));
+  switch (part) {
+    case 'all':
+      return inOrder([...checkJobs(), ...unit()], system());
+    case 'without-check':
+      return inOrder(unit(), system());
+    case 'unit':
+      return unit();
+    default:
+      return undefined;
+  }
+}
+
+/** The lab, which is long in coming, starts before all else. */
+function inOrder(first: readonly Job[], [lab, ...system]: readonly Job[]): Job[] {
+  return [...(lab === undefined ? [] : [lab]), ...first, ...system];
+}
+
+function testFile(path: string): TestFile {
+  const text = readFileSync(path, 'utf8');
+  return { path, size: text.length, isInLab: text.includes('openLab()') };
+}
+
+process.chdir(join(import.meta.dirname, '../../..'));
+const jobs = jobsOf(process.argv[2] ?? '');
+if (jobs === undefined) {
+  console.error('usage: main.ts all|without-check|unit');
+  process.exit(2);
+}
+const suite = new Suite();
+for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    suite.stop();
+    process.exitCode = 128 + constants.signals[signal];
+  });
+const isPassed = await suite.run(jobs, Number(process.env['AT_ONCE'] ?? availableParallelism() + 1));
+process.exitCode ??= isPassed ? 0 : 1;

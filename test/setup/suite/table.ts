@@ -1,0 +1,30 @@
+/** What the suite says at its end: the slowest files and phases, and the counts as the test runner writes them. Pure. */
+import type { Counts } from './results.ts';
+
+export interface Timing {
+  readonly name: string;
+  readonly ms: number;
+}
+
+export function renderSlowest(timings: readonly Timing[], count = 10): string {
+  const slowest = timings.toSorted((one, other) => other.ms - one.ms).slice(0, count);
+  const lines = slowest.map(({ name, ms }) => `${seconds(ms)}  ${name}`);
+  return ['the slowest files and phases:', ...lines].join('\n');
+}
+
+export function seconds(ms: number): string {
+  return `${(ms / 1000).toFixed(1).padStart(6)} s`;
+}
+
+export function renderCounts(all: readonly Counts[]): string {
+  const sum = (name: keyof Counts): number => all.reduce((total, counts) => total + counts[name], 0);
+  const lines = { tests: 'tests', passed: 'pass', failed: 'fail', cancelled: 'cancelled', skipped: 'skipped' } as const;
+  return Object.entries(lines)
+    .map(([name, word]) => `ℹ ${word} ${String(sum(name as keyof Counts))}`)
+    .join('\n');
+}
+
+/** The output of one test process without its own counts, which are added up over all of them. */
+export function withoutCounts(output: string): string {
+  return output.replaceAll(/^ℹ (?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) .*\n/gm, '');
+}
