@@ -1,17 +1,11 @@
 /**
  * A real kube-apiserver on a real etcd for tests: loopback, free ports, everything in one temporary folder.
- * Who calls: tests only. The admin logs in by token; RBAC is on, so service accounts can be tried too.
+ * Called by tests only. The admin logs in by token; RBAC is on, so service accounts can be tried too.
  */
-import { execFileSync, spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { mkdtempSync, openSync, closeSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { openKube } from './client.ts';
-import { freePorts } from '../testing-ports.ts';
-import { isKubeError, KubeConfigError } from './errors.ts';
+import { borrowServers, poolVariable } from './testing-pool.ts';
+import { endServers, type Place, type Running, running, startKubeApiServer, startServers } from './testing-servers.ts';
+
+export { toolsFolder } from './testing-servers.ts';
 
 export interface TestApiServer {
   readonly dir: string;
@@ -27,149 +21,38 @@ export interface TestApiServer {
   stop(): Promise<void>;
 }
 
-/** The folder of the pinned Go tools: `ISTHMUS_TOOLS`, else what `make -s tools-path` prints. */
-export function toolsFolder(): string {
-  return process.env['ISTHMUS_TOOLS'] ?? execFileSync('make', ['-s', 'tools-path'], { encoding: 'utf8' }).trim();
+/**
+ * An etcd and a kube-apiserver that no test has used: of the suite's pool if there is one and no `flags` are to be added to the API server's,
+ * else started here, which takes about three seconds.
+ */
+export async function startApiServer(
+  flags: readonly string[] = [],
+  pool: string | undefined = process.env[poolVariable],
+): Promise<TestApiServer> {
+  if (pool !== undefined && flags.length === 0) {
+    const { place, apiServer, giveBack } = await borrowServers(pool);
+    return handle(place, apiServer, giveBack);
+  }
+  const servers = await startServers(flags);
+  return handle(servers.place, running(servers.apiServer), () => endServers(servers));
 }
 
-/** Starts etcd and kube-apiserver; ready after about three seconds. `flags` are added to the API server's. */
-export async function startApiServer(flags: readonly string[] = []): Promise<TestApiServer> {
-  const dir = mkdtempSync(join(tmpdir(), 'isthmus-kube-'));
-  const [etcdPort = 0, peerPort = 0, port = 0] = await freePorts(3);
-  const etcd = start('etcd', '/usr/bin/etcd', dir, etcdFlags(dir, etcdPort, peerPort));
-  const arguments_ = [...apiServerFlags(dir, port, etcdPort), ...flags];
-  const token = randomBytes(16).toString('hex');
-  writeKeys(dir, token);
-  let server = start('kube-apiserver', join(toolsFolder(), 'kube-apiserver'), dir, arguments_);
-  const kubeconfig = join(dir, 'kubeconfig');
-  writeFileSync(kubeconfig, renderKubeconfig(dir, port, token), { mode: 0o600 });
-  const stop = async () => {
-    await end(server, 'SIGKILL');
-    await end(etcd, 'SIGKILL');
-    rmSync(dir, { recursive: true, force: true });
-  };
-  try {
-    await untilReady(dir, server, kubeconfig);
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+/** @param endAll ends etcd and the first API server, and removes the folder */
+function handle(place: Place, first: Running, endAll: () => Promise<void>): TestApiServer {
+  let apiServer = first;
   return {
-    dir,
-    kubeconfig,
-    port,
-    kill: () => end(server, 'SIGKILL'),
+    dir: place.dir,
+    kubeconfig: place.kubeconfig,
+    port: place.port,
+    kill: () => apiServer.end(),
     restart: async () => {
-      await end(server, 'SIGKILL');
-      server = start('kube-apiserver', join(toolsFolder(), 'kube-apiserver'), dir, arguments_);
-      await untilReady(dir, server, kubeconfig);
+      await apiServer.end();
+      apiServer = running(await startKubeApiServer(place));
     },
-    signal: (name) => void server.kill(name),
-    stop,
+    signal: (name) => apiServer.signal(name),
+    stop: async () => {
+      await apiServer.end();
+      await endAll();
+    },
   };
-}
-
-function etcdFlags(dir: string, port: number, peerPort: number): string[] {
-  const client = `http://127.0.0.1:${port}`;
-  const peer = `http://127.0.0.1:${peerPort}`;
-  return [
-    `--data-dir=${join(dir, 'etcd')}`,
-    '--unsafe-no-fsync',
-    '--log-level=warn',
-    `--listen-client-urls=${client}`,
-    `--advertise-client-urls=${client}`,
-    `--listen-peer-urls=${peer}`,
-    `--initial-advertise-peer-urls=${peer}`,
-    `--initial-cluster=default=${peer}`,
-  ];
-}
-
-function apiServerFlags(dir: string, port: number, etcdPort: number): string[] {
-  return [
-    `--etcd-servers=http://127.0.0.1:${etcdPort}`,
-    '--bind-address=127.0.0.1',
-    '--advertise-address=127.0.0.1',
-    `--secure-port=${port}`,
-    `--cert-dir=${dir}`,
-    `--token-auth-file=${join(dir, 'tokens.csv')}`,
-    '--authorization-mode=Node,RBAC',
-    '--disable-admission-plugins=ServiceAccount',
-    '--service-account-issuer=https://kubernetes.default.svc',
-    `--service-account-key-file=${join(dir, 'sa.pub')}`,
-    `--service-account-signing-key-file=${join(dir, 'sa.key')}`,
-    '--service-cluster-ip-range=10.96.0.0/16',
-    '--endpoint-reconciler-type=none',
-    '--allow-privileged=true',
-  ];
-}
-
-function writeKeys(dir: string, token: string): void {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', {
-    namedCurve: 'P-256',
-    publicKeyEncoding: { type: 'spki', format: 'pem' },
-    privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
-  });
-  writeFileSync(join(dir, 'sa.pub'), publicKey);
-  writeFileSync(join(dir, 'sa.key'), privateKey, { mode: 0o600 });
-  writeFileSync(join(dir, 'tokens.csv'), `${token},admin,admin,system:masters\n`, { mode: 0o600 });
-}
-
-function renderKubeconfig(dir: string, port: number, token: string): string {
-  // The server signs its own certificate and writes the signer behind it.
-  const cluster = { server: `https://127.0.0.1:${port}`, 'certificate-authority': join(dir, 'apiserver.crt') };
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'Config',
-    clusters: [{ name: 'test', cluster }],
-    users: [{ name: 'admin', user: { token } }],
-    contexts: [{ name: 'test', context: { cluster: 'test', user: 'admin' } }],
-    'current-context': 'test',
-  });
-}
-
-async function untilReady(dir: string, server: ChildProcess, kubeconfig: string): Promise<void> {
-  const deadlineMs = performance.now() + 60_000;
-  let last: unknown;
-  while (performance.now() < deadlineMs) {
-    if (server.exitCode !== null) throw new Error(`kube-apiserver ended: ${tail(join(dir, 'kube-apiserver.log'))}`);
-    const client = openKube({ kubeconfig, userAgent: 'isthmus-test' });
-    try {
-      await client.request('GET', '/readyz', undefined, { timeoutMs: 2000 });
-      return;
-    } catch (error) {
-      // Its certificate is one of the last things it writes.
-      if (!isKubeError(error) && !(error instanceof KubeConfigError)) throw error;
-      last = error;
-      await sleep(100);
-    } finally {
-      await client.close();
-    }
-  }
-  throw new Error(`kube-apiserver was not ready within a minute: ${tail(join(dir, 'kube-apiserver.log'))}`, {
-    cause: last,
-  });
-}
-
-function tail(file: string): string {
-  return readFileSync(file, 'utf8').split('\n').slice(-15).join('\n');
-}
-
-function start(name: string, program: string, dir: string, flags: readonly string[]): ChildProcess {
-  const log = openSync(join(dir, `${name}.log`), 'a');
-  // A test that is killed takes its servers with it.
-  const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', program, ...flags], {
-    cwd: dir,
-    stdio: ['ignore', log, log],
-  });
-  closeSync(log);
-  return child;
-}
-
-async function end(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
-  const ended = new Promise((resolve) => {
-    child.once('exit', resolve);
-  });
-  child.kill(signal);
-  await ended;
 }

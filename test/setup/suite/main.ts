@@ -9,6 +9,7 @@ import type { ChildProcess } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, constants, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { poolVariable, servePool } from '../../../lib/kube/testing-pool.ts';
 import { checkJobs, type Job, nextJob, systemJobs, type TestFile, unitJobs } from './jobs.ts';
 import { perform } from './perform.ts';
 import type { Counts } from './results.ts';
@@ -147,6 +148,18 @@ function testFile(path: string): TestFile {
   return { path, size: text.length, isInLab: text.includes('openLab()') };
 }
 
+/** API servers for the files that want one: each takes three seconds to start. */
+async function openPool(): Promise<() => Promise<void>> {
+  const dir = mkdtempSync(join(tmpdir(), 'isthmus-pool-'));
+  const path = join(dir, 'socket');
+  const close = await servePool(path, 2);
+  process.env[poolVariable] = path;
+  return async () => {
+    await close();
+    rmSync(dir, { recursive: true });
+  };
+}
+
 process.chdir(join(import.meta.dirname, '../../..'));
 const jobs = jobsOf(process.argv[2] ?? '');
 if (jobs === undefined) {
@@ -159,5 +172,7 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
     suite.stop();
     process.exitCode = 128 + constants.signals[signal];
   });
+const closePool = jobs.some(({ tier }) => tier === 'system') ? await openPool() : undefined;
 const isPassed = await suite.run(jobs, Number(process.env['AT_ONCE'] ?? availableParallelism() + 1));
+await closePool?.();
 process.exitCode ??= isPassed ? 0 : 1;
