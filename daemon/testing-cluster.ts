@@ -250,9 +250,9 @@ export class TestCluster {
 export async function startCluster(node: TestNode): Promise<TestCluster> {
   node.enterNamespace();
   node.startOvn();
-  const cluster = new TestCluster(await startApiServer(), node);
+  const [api] = await Promise.all([startApiServer({ pool: 'none' }), node.startOvs()]);
+  const cluster = new TestCluster(api, node);
   await cluster.installChartParts();
-  await node.startOvs();
   cluster.makeLogicalNetwork();
   await cluster.makeObjects();
   return cluster;

@@ -34,7 +34,7 @@ describe('a pool of API servers', () => {
   };
 
   it('gives each away once; its API server can be killed and started again on the same data, and leaves nothing', async () => {
-    const [first, second] = await Promise.all([startApiServer([], path), startApiServer([], path)]);
+    const [first, second] = await Promise.all([startApiServer({ pool: path }), startApiServer({ pool: path })]);
     assert.notEqual(first.port, second.port);
     const kube = openKube({ kubeconfig: first.kubeconfig, userAgent: 'isthmus-test' });
     await kube.create(configMaps, { metadata: { name: 'mine', namespace: 'default' } });

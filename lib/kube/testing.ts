@@ -21,15 +21,22 @@ export interface TestApiServer {
   stop(): Promise<void>;
 }
 
+export interface ApiServerOptions {
+  /** Added to those of kube-apiserver. */
+  readonly flags?: readonly string[];
+  /** The socket of a pool; `none` for a caller in a network namespace of its own, which does not reach the API servers of a pool. */
+  readonly pool?: string;
+}
+
 /**
- * An etcd and a kube-apiserver that no test has used: of the suite's pool if there is one and no `flags` are to be added to the API server's,
- * else started here, which takes about three seconds.
+ * An etcd and a kube-apiserver that no test has used: one that the suite's pool has ready, or else, and with flags, one that is started here,
+ * which takes about three seconds.
  */
-export async function startApiServer(
-  flags: readonly string[] = [],
-  pool: string | undefined = process.env[poolVariable],
-): Promise<TestApiServer> {
-  if (pool !== undefined && flags.length === 0) {
+export async function startApiServer({
+  flags = [],
+  pool = process.env[poolVariable] ?? 'none',
+}: ApiServerOptions = {}): Promise<TestApiServer> {
+  if (pool !== 'none' && flags.length === 0) {
     const { place, apiServer, giveBack } = await borrowServers(pool);
     return handle(place, apiServer, giveBack);
   }

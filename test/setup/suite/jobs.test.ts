@@ -49,24 +49,30 @@ describe('jobs of the suite', () => {
     ]);
   });
 
-  it('use the shared lab while it is up, one lab at a time', () => {
+  it('use the shared lab one at a time, and labs of their own one at a time', () => {
     const jobs = systemJobs([
-      file('test/system/a.test.ts', 1, true),
+      file('test/system/a.test.ts', 2, true),
       file('test/system/b.test.ts', 1, true),
-      file('test/system/lab-own.test.ts'),
-      file('test/system/c.test.ts', 2),
-      file('test/system/d.test.ts', 1),
+      file('test/system/lab-own.test.ts', 2),
+      file('test/system/ic-own.test.ts', 1),
+      file('test/system/c.test.ts'),
     ]);
-    assert.deepEqual(startOrder(jobs, 2), [
-      ['lab up', 'test/system/c.test.ts'],
-      ['test/system/c.test.ts', 'test/system/a.test.ts'],
-      ['test/system/a.test.ts', 'test/system/d.test.ts'],
-      ['test/system/d.test.ts', 'test/system/b.test.ts'],
+    assert.deepEqual(startOrder(jobs, 4), [
+      ['lab up', 'test/system/lab-own.test.ts', 'test/system/c.test.ts'],
+      ['test/system/lab-own.test.ts', 'test/system/c.test.ts', 'test/system/a.test.ts'],
+      ['test/system/c.test.ts', 'test/system/a.test.ts', 'test/system/ic-own.test.ts'],
+      ['test/system/a.test.ts', 'test/system/ic-own.test.ts'],
+      ['test/system/ic-own.test.ts', 'test/system/b.test.ts'],
       ['test/system/b.test.ts'],
       ['lab down'],
-      ['test/system/lab-own.test.ts'],
       [],
     ]);
+  });
+
+  it('are no more at once than they may be', () => {
+    const jobs = systemJobs(['a', 'b', 'c'].map((name) => file(`test/system/${name}.test.ts`, 1, true)));
+    for (const running of startOrder([...checkJobs(), ...unitJobs(['lib/a.test.ts']), ...jobs], 2))
+      assert.ok(running.length <= 2, running.join());
   });
 
   it('leave the lab up for a file that failed in it, and go on with the others', () => {

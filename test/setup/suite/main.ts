@@ -1,6 +1,6 @@
 /**
  * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit
- * Called by run-tests.sh, which takes the lab away, and by npm. AT_ONCE: how many jobs run at once, in place of one more than there are cores.
+ * Called by run-tests.sh, which takes the lab away, and by npm. AT_ONCE: how many jobs run at once, in place of two more than there are cores.
  *
  * Tests live by the clock of real servers and of a machine that may stand still: where one or two files of the unit tests or of the system
  * tests fail, these run once more at the end, with nothing beside them. The last lines name what passed only then, for somebody to look into.
@@ -173,6 +173,6 @@ for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM'] as const)
     process.exitCode = 128 + constants.signals[signal];
   });
 const closePool = jobs.some(({ tier }) => tier === 'system') ? await openPool() : undefined;
-const isPassed = await suite.run(jobs, Number(process.env['AT_ONCE'] ?? availableParallelism() + 1));
+const isPassed = await suite.run(jobs, Number(process.env['AT_ONCE'] ?? availableParallelism() + 2));
 await closePool?.();
 process.exitCode ??= isPassed ? 0 : 1;
