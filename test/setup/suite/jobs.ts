@@ -65,12 +65,15 @@ export function systemJobs(files: readonly TestFile[]): Job[] {
   const withOwnLab = pathsOf(({ path, isInLab }) => !isInLab && hasOwnLab.test(path));
   const others = pathsOf(({ path, isInLab }) => !isInLab && !hasOwnLab.test(path));
   return [
-    labJob(labUp, 'up', []),
-    ...inLab.map((path) => ({ ...fileJob(path), needs: [labUp], uses: 'lab' })),
-    labJob(labDown, 'down', inLab),
+    ...(inLab.length > 0 ? jobsInLab(inLab) : []),
     ...withOwnLab.map((path) => ({ ...fileJob(path), uses: 'own lab' })),
     ...others.map(fileJob),
   ];
+}
+
+function jobsInLab(paths: readonly string[]): Job[] {
+  const tests = paths.map((path) => ({ ...fileJob(path), needs: [labUp], uses: 'lab' }));
+  return [labJob(labUp, 'up', []), ...tests, labJob(labDown, 'down', paths)];
 }
 
 function labJob(name: string, command: string, needs: readonly string[]): Job {

@@ -1,5 +1,5 @@
 /**
- * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit
+ * Runs the suite or a part of it, several jobs at once.   main.ts all|without-check|unit|system [FILE…]   FILE: only these system tests
  * Called by run-tests.sh, which takes the lab away, and by npm. AT_ONCE: how many jobs run at once, in place of two more than there are cores.
  *
  * Tests live by the clock of real servers and of a machine that may stand still: where one or two files of the unit tests or of the system
@@ -123,14 +123,17 @@ class Suite {
   }
 }
 
-function jobsOf(part: string): Job[] | undefined {
+/** @param only the system tests to run, all of them if it is empty */
+function jobsOf(part: string, only: readonly string[]): Job[] | undefined {
   const unit = (): Job[] => unitJobs(globSync(unitTests).sort());
-  const system = (): Job[] => systemJobs(globSync(systemTests).map(testFile));
+  const system = (): Job[] => systemJobs((only.length > 0 ? only : globSync(systemTests)).map(testFile));
   switch (part) {
     case 'all':
       return inOrder([...checkJobs(), ...unit()], system());
     case 'without-check':
       return inOrder(unit(), system());
+    case 'system':
+      return system();
     case 'unit':
       return unit();
     default:
@@ -161,9 +164,10 @@ async function openPool(): Promise<() => Promise<void>> {
 }
 
 process.chdir(join(import.meta.dirname, '../../..'));
-const jobs = jobsOf(process.argv[2] ?? '');
+const [part = '', ...only] = process.argv.slice(2);
+const jobs = jobsOf(part, only);
 if (jobs === undefined) {
-  console.error('usage: main.ts all|without-check|unit');
+  console.error('usage: main.ts all|without-check|unit|system [FILE…]');
   process.exit(2);
 }
 const suite = new Suite();
