@@ -163,6 +163,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
 
   await untilAborted(signal);
   memory.close();
+  rounds.close();
   target.close();
   publisher.close();
   await writer.close();

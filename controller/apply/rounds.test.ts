@@ -1,15 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
-import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
-import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
+import { openOvsdbTarget, type OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
+import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { DirtyKeys } from '../plan/dirty-keys.ts';
 import { Cluster } from '../settle/cluster.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
-import { openNorthbound, room } from './northbound.ts';
-import type { Northbound } from './northbound.ts';
+import { type Northbound, openNorthbound, room } from './northbound.ts';
 import { Rounds } from './rounds.ts';
 
 const quiet = { info: () => undefined, warn: () => undefined };
@@ -80,7 +77,7 @@ const portNames = (): string[] =>
   [...northbound.client.cache.table('Logical_Switch_Port').rows.values()].map((row) => String(row['name'])).sort();
 const transactions = async (running: Running): Promise<number> => {
   const start = changes;
-  await running.target.untilApplied();
+  await running.rounds.untilApplied();
   return changes - start;
 };
 
@@ -88,22 +85,20 @@ test('rounds on a real northbound database', async (context) => {
   let first: Running;
   await context.test('an empty database is filled, and keys are published once their rows are there', async () => {
     first = run(clusterWith(['a', 'b']));
-    await first.target.untilApplied();
+    await first.rounds.untilApplied();
     assert.deepEqual(portNames(), ['a.ns', 'b.ns', 'join-ovn-cluster', 'node-n1', 'ovn-default-ovn-cluster']);
     assert.equal(first.published.get('pod/ns/a'), true);
   });
 
   await context.test('a later pod is one round; a pod that goes leaves nothing', async () => {
     addPod(first.cluster, 'c');
-    first.rounds.request();
+    const revision = first.rounds.request();
     await new Promise(setImmediate);
     assert.equal(first.published.has('pod/ns/c'), false);
-    await first.target.untilApplied();
+    await first.rounds.untilApplied(revision);
     assert.equal(first.published.get('pod/ns/c'), true);
     first.cluster.change('pods', 'ns/c', undefined);
-    first.rounds.request();
-    await new Promise(setImmediate);
-    await first.target.untilApplied();
+    await first.rounds.untilApplied(first.rounds.request());
     assert.equal(first.published.get('pod/ns/c'), false);
     assert.ok(!portNames().includes('c.ns'));
   });
@@ -121,7 +116,7 @@ test('rounds on a real northbound database', async (context) => {
   await context.test('rows of a pod that went meanwhile are pruned, foreign rows are left', async () => {
     await northbound.client.transact([{ op: 'insert', table: 'Logical_Switch', row: { name: 'foreign' } }]);
     const third = run(clusterWith(['b']));
-    await third.target.untilApplied();
+    await third.rounds.untilApplied();
     assert.ok(!portNames().includes('a.ns'));
     assert.equal(third.published.get('pod/ns/a'), false);
     const switches = [...northbound.client.cache.table('Logical_Switch').rows.values()].map(({ name }) => name);

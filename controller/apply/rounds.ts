@@ -1,11 +1,12 @@
 /**
- * The loop of the room. In: "something changed". Out: the dirty keys' plans, handed to the reconciler, and the keys
- * whose rows are in the database, handed to `status/`. Rule: Kubernetes is told of an address only after the
- * database has it, and that it is free only after the database has forgotten it.
+ * The rounds of the room. In: requests, after each change of the state. Out: the plans of the dirty keys, handed to the
+ * target, and the keys whose rows are in the database, handed to `status/`. Rule: Kubernetes learns of an address only
+ * after the database has it, and that it is free only after the database has forgotten it.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { RoundEngine, type Round } from '../../lib/rounds/engine.ts';
 import type { DirtyKeys } from '../plan/dirty-keys.ts';
 import { nothing } from '../plan/feature.ts';
 import { planKey } from '../plan/plan.ts';
@@ -17,67 +18,75 @@ export interface RoundsOptions {
   readonly target: OvsdbTarget;
   /** The key's rows are as planned, or were refused. */
   readonly publish: (key: string) => void;
-  /** Told of each round: its keys, its duration, and how long its first event had waited. */
+  /** Called after each round: how many keys it had, how long it took, and how long its first event had waited. */
   readonly onRound?: (round: { readonly keys: number; readonly ms: number; readonly lagMs: number }) => void;
-  /** Told of each changed plan that was sent, how many milliseconds after the first event that asked for it. */
+  /** Called for each changed plan that was sent, with the milliseconds since the first event that asked for it. */
   readonly onSent?: (ms: number) => void;
 }
 
 export class Rounds {
   readonly #options: RoundsOptions;
   readonly #refused = new Map<string, Problem>();
-  /** Of keys whose changed plans no transaction has taken yet: when it was asked for, and when it was there. */
-  readonly #unsent = new Map<string, { readonly askedMs: number; readonly plannedMs: number }>();
-  #isStarted = false;
-  #dueMs: number | undefined;
+  /** Keys with a changed plan that no transaction has taken yet: when it was requested, and when it was planned. */
+  readonly #unsent = new Map<string, { readonly requestedMs: number; readonly plannedMs: number }>();
+  readonly #engine: RoundEngine;
 
   constructor(options: RoundsOptions) {
     this.#options = options;
+    this.#engine = new RoundEngine({
+      run: (round) => this.#run(round),
+      untilWritten: () => options.target.untilApplied(),
+    });
     options.target.onResult((owner, problem) => this.#finished(owner, problem));
   }
 
-  /** What the database said to a key's rows. */
+  /** Database error for this key. */
   refused(key: string): Problem | undefined {
     return this.#refused.get(key);
   }
 
-  /** The full round; from now on rows that nobody planned are pruned. */
+  /** Runs the full round; from now on rows without a plan are pruned. */
   start(): void {
-    this.#isStarted = true;
-    this.#run();
-    this.#options.target.seal();
+    this.#engine.start();
   }
 
-  /** Something changed; what changes in the same turn is one round. */
-  request(): void {
-    if (this.#dueMs !== undefined || !this.#isStarted) return;
-    this.#dueMs = performance.now();
-    setImmediate(() => this.#run());
+  /** Something changed; changes of one turn of the event loop share a round. @returns the round's revision */
+  request(): number {
+    return this.#engine.request();
   }
 
-  #run(): void {
-    const start = performance.now();
-    const askedMs = this.#dueMs ?? start;
-    const lagMs = start - askedMs;
-    this.#dueMs = undefined;
+  /** Resolves when the round of this revision is in the database, or refused by it. */
+  untilApplied(revision?: number): Promise<void> {
+    return this.#engine.untilApplied(revision);
+  }
+
+  close(): void {
+    void this.#engine.close();
+  }
+
+  #run({ revision, waitedMs }: Round<never>): void {
+    const startMs = performance.now();
+    const requestedMs = startMs - waitedMs;
     this.#options.cluster.settle();
     const keys = this.#options.dirty.take();
-    // That an IP object is gone is to be known before the owner of its port is told again.
-    for (const key of keys) if (key.startsWith('ip/')) this.#plan(key, askedMs);
-    for (const key of keys) if (!key.startsWith('ip/')) this.#plan(key, askedMs);
-    if (keys.size > 0) this.#options.onRound?.({ keys: keys.size, ms: performance.now() - start, lagMs });
+    // A port's owner is published after its IP object: it may wait for the object to be gone.
+    for (const key of keys) if (key.startsWith('ip/')) this.#plan(key, requestedMs);
+    for (const key of keys) if (!key.startsWith('ip/')) this.#plan(key, requestedMs);
+    if (revision === 1) this.#options.target.seal();
+    const ms = performance.now() - startMs;
+    if (keys.size > 0) this.#options.onRound?.({ keys: keys.size, ms, lagMs: waitedMs });
   }
 
-  /** A transaction was sent at this time of `performance.now()`: with all that was planned until then. */
+  /** A transaction was sent at this time of `performance.now()`, with everything planned until then. */
   sent(sentMs: number): void {
-    for (const [key, { askedMs, plannedMs }] of this.#unsent) {
+    for (const [key, { requestedMs, plannedMs }] of this.#unsent) {
       if (plannedMs > sentMs) continue;
       this.#unsent.delete(key);
-      this.#options.onSent?.(sentMs - askedMs);
+      this.#options.onSent?.(sentMs - requestedMs);
     }
   }
 
-  #plan(key: string, askedMs: number): void {
+  #plan(key: string, requestedMs: number): void {
     const { cluster, target, publish } = this.#options;
     const desired = planKey(cluster, key);
     const before = target.desired(key) ?? nothing;
@@ -85,17 +94,17 @@ export class Rounds {
       publish(key);
       return;
     }
-    if (!this.#unsent.has(key)) this.#unsent.set(key, { askedMs, plannedMs: performance.now() });
+    if (!this.#unsent.has(key)) this.#unsent.set(key, { requestedMs, plannedMs: performance.now() });
     if (desired.rows.length === 0 && (desired.contributions?.length ?? 0) === 0) {
       target.drop(key);
     } else target.set(key, desired);
   }
 
   #finished(owner: string, problem: Problem | undefined): void {
-    // Rows that wait for a row of another plan wait for a moment; that is nothing to tell.
+    // Rows that wait for a row of another plan wait only for a moment: no problem to report.
     if (problem === undefined || problem.code === 'WaitingForRow') this.#refused.delete(owner);
     else this.#refused.set(owner, problem);
-    // Where it is still there, there was nothing to send.
+    // A key that is still here had nothing to send.
     this.#unsent.delete(owner);
     this.#options.publish(owner);
   }
