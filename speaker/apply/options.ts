@@ -1,7 +1,7 @@
 import type { Logger } from '../../lib/run/logger.ts';
-import type { UpdateLag } from '../state/lag.ts';
-import type { Received } from '../state/learned.ts';
-import type { Observed } from '../state/observed.ts';
+import type { UpdateLag } from './update-lag.ts';
+import type { Received } from '../model/received.ts';
+import type { Observed } from '../model/observed.ts';
 
 export interface TargetOptions {
   /** gobgpd's API: `unix:/path` or `host:port`. */

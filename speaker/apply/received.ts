@@ -1,7 +1,7 @@
 // What routers announce, kept while gobgpd is there: changes come in from gobgpd, `onChange` gets their sum once it is complete. Where
 // other peers are to be watched, what is known stays until the new watch knows as much. One gobgpd process, one object.
 import type { GobgpClient, GobgpError, RouteChange, RouteWatch } from 'gobgp-js';
-import type { Received, ReceivedRoute } from '../state/learned.ts';
+import type { Received, ReceivedRoute } from '../model/received.ts';
 
 type Routes = Map<string, Map<string, ReceivedRoute>>;
 

@@ -1,7 +1,7 @@
 // A gobgpd that began anew holds routes back from neighbours that are back until all are, or for a second. What is sent on demand it sends
 // at once; but of what is withdrawn then, the neighbour would never hear: changes wait until it is told of them again.
 import type { GobgpClient } from 'gobgp-js';
-import type { ObservedSession } from '../state/observed.ts';
+import type { ObservedSession } from '../model/observed.ts';
 
 /** gobgpd does not tell when it goes on. */
 const lookAgainMs = 100;

@@ -4,7 +4,7 @@ import type { GobgpClient } from 'gobgp-js';
 import { instanceOf, nodeOf, peerOf } from '../../lib/bgp/testing.ts';
 import { planSpeaker, type SpeakerPlan } from '../plan/plan.ts';
 import { stateOf } from '../plan/testing.ts';
-import type { ObservedSession } from '../state/observed.ts';
+import type { ObservedSession } from '../model/observed.ts';
 import { renderPeer } from './render.ts';
 import { Revival } from './revival.ts';
 

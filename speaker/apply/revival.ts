@@ -3,7 +3,7 @@
 import type { GobgpClient, PeerConfig } from 'gobgp-js';
 import { TokenBucket } from '../../lib/run/token-bucket.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
-import type { ObservedSession } from '../state/observed.ts';
+import type { ObservedSession } from '../model/observed.ts';
 
 /** The reason of a loss may be known a little later than the loss, and goes with the peer. */
 const reasonMs = 50;

@@ -5,8 +5,8 @@ import { instanceOf, nodeOf, peerOf } from '../../lib/bgp/testing.ts';
 import { createLogger } from '../../lib/run/logger.ts';
 import { planSpeaker } from '../plan/plan.ts';
 import { stateOf } from '../plan/testing.ts';
-import type { SessionHistory } from '../state/history.ts';
-import { UpdateLag } from '../state/lag.ts';
+import type { SessionHistory } from '../model/session-history.ts';
+import { UpdateLag } from './update-lag.ts';
 import { renderPeer } from './render.ts';
 import { Round } from './round.ts';
 

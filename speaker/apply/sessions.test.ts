@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { GobgpClient, PeerSession } from 'gobgp-js';
-import type { SessionHistory } from '../state/history.ts';
+import type { SessionHistory } from '../model/session-history.ts';
 import { readSessions } from './sessions.ts';
 
 const address = '10.0.0.254';

@@ -1,6 +1,6 @@
 import type { AddressFamily, GobgpClient, PeerSession } from 'gobgp-js';
-import type { SessionHistory } from '../state/history.ts';
-import type { ObservedSession } from '../state/observed.ts';
+import type { SessionHistory } from '../model/session-history.ts';
+import type { ObservedSession } from '../model/observed.ts';
 
 /**
  * All sessions by address.

@@ -1,6 +1,6 @@
 import type { BgpInstance, BgpState, NodeInstance } from '../../lib/bgp/objects.ts';
 import { silenceOf } from '../../lib/bgp/silence.ts';
-import type { Observed } from '../state/observed.ts';
+import type { Observed } from '../model/observed.ts';
 import { isInstanceSelecting } from '../../lib/bgp/instance.ts';
 import type { SpeakerPlan } from './plan.ts';
 import { type PlannedCondition, withOwn } from './planned.ts';

@@ -8,8 +8,8 @@ import { byPrefix, type Cidr, formatCidr, parseCidr } from '../../lib/net/cidr.t
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import { type Decision, type Hits, tally } from '../../lib/route-policy/policy.ts';
-import type { Received, ReceivedRoute } from '../state/learned.ts';
-import type { Observed } from '../state/observed.ts';
+import type { Received, ReceivedRoute } from '../model/received.ts';
+import type { Observed } from '../model/observed.ts';
 import type { SpeakerPlan, WantedPeer } from './plan.ts';
 import { hitsOfStatus } from './policy-hits.ts';
 

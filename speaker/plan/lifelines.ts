@@ -2,7 +2,7 @@
 import { defaultVpc } from '../../lib/api/names.ts';
 import { Lifelines } from '../../lib/bgp/lifelines.ts';
 import { apiService } from '../../lib/bgp/parse/service.ts';
-import type { NodeFacts, SpeakerState } from '../state/objects.ts';
+import type { NodeFacts, SpeakerState } from '../model/objects.ts';
 import type { SpeakerPlan } from './plan.ts';
 
 export function planLifelines(state: SpeakerState, { peers }: Pick<SpeakerPlan, 'peers'>, facts: NodeFacts): Lifelines {

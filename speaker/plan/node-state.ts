@@ -1,7 +1,7 @@
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import type { BgpState, NodeInstance, NodeSession } from '../../lib/bgp/objects.ts';
 import { textOfValues, valuesName } from '../../lib/bgp/values.ts';
-import type { Observed } from '../state/observed.ts';
+import type { Observed } from '../model/observed.ts';
 import type { Learned, PeerLearned } from './learned.ts';
 import { countTold } from './peer-status.ts';
 import type { SpeakerPlan } from './plan.ts';

@@ -1,6 +1,6 @@
 import type { BgpPeerSpec } from '../../lib/api/kinds/bgp-peer.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { SpeakerState } from '../state/objects.ts';
+import type { SpeakerState } from '../model/objects.ts';
 
 /** What a session is signed with, or why that is not known. */
 export type Password = { readonly text: string } | { readonly problem: Problem };

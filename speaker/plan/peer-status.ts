@@ -2,7 +2,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { BgpPeer, BgpState, NodeSession } from '../../lib/bgp/objects.ts';
 import { exportOf } from '../../lib/bgp/exports.ts';
 import { silenceOf } from '../../lib/bgp/silence.ts';
-import type { Clues, Notification, Observed, RefusedSignatures } from '../state/observed.ts';
+import type { Clues, Notification, Observed, RefusedSignatures } from '../model/observed.ts';
 import { isPasswordProblem } from './passwords.ts';
 import { neighborOf } from '../../lib/bgp/neighbor.ts';
 import { isPeerSelecting, objectProblem } from '../../lib/bgp/peers.ts';

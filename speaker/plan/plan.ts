@@ -7,8 +7,8 @@ import { BgpPolicies } from '../../lib/bgp/policies.ts';
 import { type AcceptedPeer, planPeers } from '../../lib/bgp/peers.ts';
 import { RouteTable } from '../../lib/bgp/route-table.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Changes } from '../state/changes.ts';
-import type { SpeakerState } from '../state/objects.ts';
+import type { Changes } from '../model/changes.ts';
+import type { SpeakerState } from '../model/objects.ts';
 import { type Password, passwordOf } from './passwords.ts';
 
 /** A neighbour this node has a session with. */

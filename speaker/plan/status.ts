@@ -7,8 +7,8 @@ import type { AdvertisementSummary, NodeInstance, NodeSession } from '../../lib/
 import { annotationAdvertisement, type Refusal } from '../../lib/bgp/offers/offer.ts';
 import { isAboutClusters } from '../../lib/route-policy/policy.ts';
 import { readyOf } from '../../lib/route-policy/ready.ts';
-import type { SpeakerState } from '../state/objects.ts';
-import type { Clues, Observed } from '../state/observed.ts';
+import type { SpeakerState } from '../model/objects.ts';
+import type { Clues, Observed } from '../model/observed.ts';
 import { instanceEntry, instanceSummary } from './instance-status.ts';
 import { advertisementSummary } from './advertisement-status.ts';
 import type { Learned } from './learned.ts';

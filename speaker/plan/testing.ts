@@ -1,5 +1,5 @@
 import { stateOf as bgpStateOf, type TestObjects } from '../../lib/bgp/testing.ts';
-import type { SpeakerState } from '../state/objects.ts';
+import type { SpeakerState } from '../model/objects.ts';
 
 /** The state of node `n1` from any mix of objects. */
 export function stateOf(

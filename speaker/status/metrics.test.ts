@@ -7,7 +7,7 @@ import { SpeakerMetrics } from './metrics.ts';
 import type { SpeakerView } from './metrics/view.ts';
 import { planSpeaker } from '../plan/plan.ts';
 import { stateOf } from '../plan/testing.ts';
-import type { Observed, ObservedSession } from '../state/observed.ts';
+import type { Observed, ObservedSession } from '../model/observed.ts';
 
 /** Series of the room's own and of Kube-OVN's names, as a scrape gives them. */
 async function scrape(registry: Registry): Promise<readonly string[]> {

@@ -10,7 +10,7 @@ import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { PlannedStatus } from '../plan/planned.ts';
 import type { StatusPlan } from '../plan/status.ts';
 import type { BgpAdvertisement } from '../../lib/bgp/objects.ts';
-import type { SpeakerState } from '../state/objects.ts';
+import type { SpeakerState } from '../model/objects.ts';
 import type { SpeakerEvents } from './events.ts';
 
 interface Entry {

@@ -37,8 +37,8 @@ import {
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import type { KubeClient, RawObject, Reflector, ReflectorChange, Resource } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { Changes } from '../state/changes.ts';
-import type { PasswordSecret, SpeakerState } from '../state/objects.ts';
+import type { Changes } from '../model/changes.ts';
+import type { PasswordSecret, SpeakerState } from '../model/objects.ts';
 import { parseHubHost, parseServiceCidr, parseTransitNetwork } from './lifelines.ts';
 import { parseSecret } from './secret.ts';
 

@@ -5,7 +5,7 @@
 import { closeSync, fstatSync, openSync, readSync, truncateSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { notificationName, notificationOfLogLine, notificationText } from 'gobgp-js';
-import type { Notification, ObservedSession } from '../state/observed.ts';
+import type { Notification, ObservedSession } from '../model/observed.ts';
 
 export interface GobgpdLogOptions {
   /** Undefined: there is none to read. */

@@ -9,7 +9,7 @@ import {
   type NetlinkSocket,
   openSocket,
 } from '../../lib/netlink/socket.ts';
-import type { SeenLink } from '../state/neighbors.ts';
+import type { SeenLink } from '../model/link.ts';
 import {
   addressesHeader,
   type NeighborEntry,

@@ -3,7 +3,7 @@
  * not come up. The kernel counts such segments, of all connections together and without an event, so the counters are looked at.
  */
 import { readFileSync } from 'node:fs';
-import type { RefusedSignatures } from '../state/observed.ts';
+import type { RefusedSignatures } from '../model/observed.ts';
 
 const lookMs = 250;
 /** Routers try again after two minutes at the latest. */

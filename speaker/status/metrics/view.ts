@@ -1,7 +1,7 @@
 import type { BgpNodeStateStatus } from '../../../lib/api/kinds/bgp-node-state.ts';
 import type { SpeakerPlan } from '../../plan/plan.ts';
-import type { SpeakerState } from '../../state/objects.ts';
-import type { Observed } from '../../state/observed.ts';
+import type { SpeakerState } from '../../model/objects.ts';
+import type { Observed } from '../../model/observed.ts';
 
 /** What the speaker's figures are of. */
 export interface SpeakerView {

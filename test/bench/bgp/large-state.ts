@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { chooseInstance } from '../../../lib/bgp/instance.ts';
 import { advertisementOf, nodeOf, peerOf, podOf, subnetOf } from '../../../lib/bgp/testing.ts';
 import { GobgpTarget } from '../../../speaker/apply/target.ts';
-import { UpdateLag } from '../../../speaker/state/lag.ts';
+import { UpdateLag } from '../../../speaker/apply/update-lag.ts';
 import { SpeakerPlanner } from '../../../speaker/plan/plan.ts';
 import { stateOf } from '../../../speaker/plan/testing.ts';
 import { Vty } from '../../system/bgp/vty.ts';

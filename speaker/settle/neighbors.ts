@@ -4,16 +4,7 @@ import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { splitLinkLocal } from '../../lib/bgp/neighbor.ts';
 import type { BgpState, LinkNeighbor } from '../../lib/bgp/objects.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-
-/** A link as the kernel has it. */
-export interface SeenLink {
-  /** It is up and has a carrier. */
-  readonly isRunning: boolean;
-  /** The node's own link-local ones that can be used. */
-  readonly ownAddresses: readonly string[];
-  /** Those with a link-local address that answer, as far as is known. */
-  readonly neighbors: readonly { readonly address: string; readonly isRouter: boolean }[];
-}
+import type { SeenLink } from '../model/link.ts';
 
 /** Link-local addresses of the two ends. */
 interface Ends {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { UpdateLag } from './lag.ts';
+import { UpdateLag } from './update-lag.ts';
 
 test('a change is answered once, as old as the oldest that went with it, and waits on where gobgpd did not take it', () => {
   let nowMs = 100;

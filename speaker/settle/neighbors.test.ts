@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Neighbors, type SeenLink } from './neighbors.ts';
+import { Neighbors } from './neighbors.ts';
+import type { SeenLink } from '../model/link.ts';
 
 const router = (address: string) => ({ address, isRouter: true });
 const host = (address: string) => ({ address, isRouter: false });
