@@ -1,7 +1,5 @@
 // The speaker of one node: BGP objects and what they announce come in from Kubernetes, gobgpd gets sessions and paths, the objects get a status.
-// Read it top to bottom: watch → plan → apply → status. gobgpd is a process of its own and outlives this one.
-import { isDrained } from '../lib/bgp/drain.ts';
-import { chooseInstance } from '../lib/bgp/instance.ts';
+// gobgpd is a process of its own and outlives this one.
 import { EventRecorder } from '../lib/kube/events.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
@@ -9,26 +7,23 @@ import { list, parseFlags, text } from '../lib/run/flags.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
+import type { ObjectsOfValues } from '../lib/bgp/values.ts';
+import { Rounds } from './apply/rounds.ts';
+import type { SpeakerState } from './model/objects.ts';
+import { Cluster } from './state/cluster.ts';
+import { Report } from './status/report.ts';
 import { Probes } from './apply/probe.ts';
 import { GobgpTarget } from './apply/target.ts';
 import { SpeakerMetrics } from './status/metrics.ts';
-import { Lifelines } from '../lib/bgp/lifelines.ts';
 import { ServerAddresses } from '../lib/kube/server-addresses.ts';
-import { learnedBefore, planLearned } from './plan/learned.ts';
-import { planLifelines } from './plan/lifelines.ts';
-import { type SpeakerPlan, SpeakerPlanner } from './plan/plan.ts';
-import { planStatus } from './plan/status.ts';
 import { Drain } from './settle/drain.ts';
-import { joined, paced } from './state/joined.ts';
 import { historyOf } from './model/session-history.ts';
 import { UpdateLag } from './apply/update-lag.ts';
-import type { Received } from './model/received.ts';
-import { namedLinks, Neighbors } from './settle/neighbors.ts';
-import type { Observed } from './model/observed.ts';
+import { Neighbors } from './settle/neighbors.ts';
 import { SpeakerEvents } from './status/events.ts';
 import { NodeStateWriter } from './status/node-state-writer.ts';
 import { StatusWriter } from './status/status-writer.ts';
-import { watchCluster } from './watch/cluster.ts';
+import { openWatches } from './watch/watches.ts';
 import { flagObjects, sessionFlags } from './watch/flag-objects.ts';
 import { GobgpdLog } from './watch/gobgpd-log.ts';
 import { LinkWatch } from './watch/links.ts';
@@ -49,63 +44,44 @@ const flags = {
   'proto-dir': text('folder with v3/gobgp.proto and v4/gobgp.proto; by default the one beside the source', undefined),
 };
 
-/** Bursts of changes are joined for so long. */
-const joinMs = 5;
-/** Where changes do not end, several are planned and sent at once. */
-const spacingMs = 40;
-/** Counts in statuses follow routes no faster. */
-const countsMs = 1000;
-/** While a router sends its table, it is judged this often. */
-const receivedMs = 100;
-
 runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
   const options = parseFlags(flags, process.argv.slice(2), process.env);
-  const client = openKube({ kubeconfig: options.kubeconfig, userAgent: 'isthmus-speaker' });
-  const registry = createRegistry('speaker', { node: options.node });
-  const monotonicMs = (): number => performance.now();
-  const lag = new UpdateLag(monotonicMs, (lagMs) => metrics.answered(lagMs));
-  const metrics = new SpeakerMetrics(registry, () => lag.pendingMs);
-
-  const recorder = new EventRecorder({
-    client,
-    component: 'isthmus-speaker',
-    instance: options.node,
-    isApart: true,
-    signal,
-    log,
-  });
-  const events = new SpeakerEvents(recorder, options.node);
-  const writer = new ObjectWriter({ signal, log });
   const { node } = options;
-  const now = (): string => new Date().toISOString();
-  const counted = metrics.counting(writer);
-  const status = new StatusWriter({ client, writer: counted, events, node, now });
-  const nodeState = new NodeStateWriter({ client, writer: counted, node, now });
+  const client = openKube({ kubeconfig: options.kubeconfig, userAgent: 'isthmus-speaker' });
+  const registry = createRegistry('speaker', { node });
+  const monotonicMs = (): number => performance.now();
 
-  let plan: SpeakerPlan | undefined;
-  let lifelines = new Lifelines({});
-  let observed: Observed | undefined;
-  let received: Received | undefined;
-  const tellNow = (): void => {
-    if (!plan || !observed) return;
-    const { state } = cluster;
-    // Until gobgpd has told all that routers announce, what was told of it before stays.
-    const learned = received
-      ? planLearned(plan, lifelines, observed, received)
-      : learnedBefore(plan, observed, cluster.nodeState() ?? {});
-    const clues = { signatures: signatures.recent, notifications: gobgpdLog.last };
-    const planned = planStatus(state, plan, observed, clues, learned);
-    metrics.set({ state, plan, observed, nodeState: planned.nodeState });
-    status.write(state, planned);
-    nodeState.write(cluster.nodeState(), state.nodes.get(node)?.uid, planned.nodeState);
-    events.onAnnotations(state, planned.annotations);
-  };
-  const tell = joined(joinMs, 0, tellNow);
-  // What is paced has to be the work itself, and not the timer before it.
-  const tellCounts = paced(countsMs, tellNow);
-  const tellReceived = paced(receivedMs, tellNow);
-  const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: tell });
-  const gobgpdLog = new GobgpdLog({ file: options.gobgpdLog, onChange: tell });
+  // state and settle
+  const neighbors = new Neighbors(node);
+  const drain = new Drain();
+  const addresses = new OwnAddresses(() => rounds.request());
+  const cluster = new Cluster({
+    node,
+    ...mapsOf(flagObjects(options)),
+    neighbors: neighbors.all,
+    ownAddresses: addresses.all,
+    monotonicMs,
+  });
+
+  // status
+  const lag: UpdateLag = new UpdateLag(monotonicMs, (lagMs) => metrics.answered(lagMs));
+  const metrics = new SpeakerMetrics(registry, () => lag.pendingMs);
+  const component = 'isthmus-speaker';
+  const recorder = new EventRecorder({ client, component, instance: node, isApart: true, signal, log });
+  const events = new SpeakerEvents(recorder, node);
+  const objectWriter = new ObjectWriter({ signal, log });
+  const writing = { client, writer: metrics.counting(objectWriter), node, now: () => new Date().toISOString() };
+  const report: Report = new Report({
+    node,
+    cluster,
+    clues: () => ({ signatures: signatures.recent, notifications: gobgpdLog.last }),
+    metrics,
+    status: new StatusWriter({ ...writing, events }),
+    nodeState: new NodeStateWriter(writing),
+    events,
+  });
+
+  // plan and apply
   const target = new GobgpTarget({
     gobgpd: options.gobgpd,
     protoDir: options.protoDir,
@@ -113,79 +89,68 @@ runRoom('speaker', async (signal: AbortSignal, log: Logger) => {
     random: Math.random,
     monotonicMs,
     onCall: (method) => metrics.countCall(method),
-    onObserved: (next) => {
-      observed = next;
-      if (next.daemon.isReachable) gobgpdLog.forget(next.sessions);
-      tell();
+    onObserved: (observed) => {
+      if (observed.daemon.isReachable) gobgpdLog.forget(observed.sessions);
+      report.observed(observed);
     },
-    onReceived: (next) => {
-      received = next;
-      tellReceived();
-    },
+    onReceived: (received) => report.received(received),
     lag,
     onAudit: (differing) => metrics.audited(differing),
   });
-  let isSynced = false;
-  const planner = new SpeakerPlanner();
-  const replan = joined(joinMs, spacingMs, () => {
-    if (!isSynced) return;
-    const { state } = cluster;
-    // Peers on links that nobody looked at yet would seem to be gone.
-    if (!links.follow(namedLinks(state))) return;
-    const changes = cluster.takeChanges();
-    const before = plan;
-    const choice = chooseInstance(state);
-    const { instance } = choice;
-    const phase = drain.phase(isDrained(state, instance), instance?.drain.settleSeconds ?? 0);
-    plan = planner.plan(state, changes, choice, phase);
-    lifelines = planLifelines(state, plan, { network: nodeNetwork.network, apiServers: apiServers.all });
-    // What was there before the speaker says nothing of how fast it is.
-    if (before && changes.sinceMs !== undefined && plan.changed.size > 0) lag.wants(changes.sinceMs);
-    target.set(plan);
-    if (before && changes.objects.length > 0 && !changes.isEverything) tellCounts();
-    else tell();
+  const rounds: Rounds = new Rounds({
+    cluster,
+    drain,
+    target,
+    lag,
+    followLinks: (names) => links.follow(names),
+    facts: () => ({ network: nodeNetwork.network, apiServers: apiServers.all }),
+    onPlan: (plan, lifelines, isOfFewRoutes) => report.planned(plan, lifelines, isOfFewRoutes),
+    monotonicMs,
   });
-  const neighbors = new Neighbors(node);
+
+  // watch
   const probes = new Probes();
   const links = new LinkWatch((seen) => {
     neighbors.see(seen);
     probes.set(neighbors.doubtful);
-    replan();
+    rounds.request();
   });
-  const nodeNetwork = new NodeNetworkWatch(replan);
-  const apiServers = new ServerAddresses({ kubeconfig: options.kubeconfig, signal, log, onChange: replan });
-  const addresses = new OwnAddresses(replan);
-  const drain = new Drain({ monotonicMs, onChange: replan });
-  const cluster = watchCluster({
+  const onChange = (): void => rounds.request();
+  const nodeNetwork = new NodeNetworkWatch(onChange);
+  const apiServers = new ServerAddresses({ kubeconfig: options.kubeconfig, signal, log, onChange });
+  const onClue = (): void => report.cluesChanged();
+  const signatures = new SignatureWatch({ file: options.netstat, monotonicMs, onChange: onClue });
+  const gobgpdLog = new GobgpdLog({ file: options.gobgpdLog, onChange: onClue });
+  const watches = openWatches({
     client,
     node,
     passwords: { namespace: options.namespace, names: options.passwordSecrets },
     log,
     signal,
-    flagObjects: flagObjects(options),
-    neighbors: neighbors.all,
-    ownAddresses: addresses.all,
-    onChange: replan,
-    monotonicMs,
+    onChange: (kind, key, after) => {
+      cluster.change(kind, key, after);
+      rounds.request();
+    },
   });
 
-  const health = await serveHealth({ address: options.metricsAddress, ready: () => observed !== undefined, registry });
-  await Promise.all([cluster.synced, nodeNetwork.known, addresses.ready, apiServers.known]);
-  neighbors.remember(cluster.nodeState());
-  target.remember(historyOf(cluster.nodeState()));
-  if (cluster.nodeState()?.drain === 'Drained') drain.resume();
-  isSynced = true;
-  replan();
+  const health = await serveHealth({ address: options.metricsAddress, ready: () => report.isReady, registry });
+  await Promise.all([watches.synced, nodeNetwork.known, addresses.ready, apiServers.known]);
+  neighbors.remember(cluster.nodeState);
+  target.remember(historyOf(cluster.nodeState));
+  if (cluster.nodeState?.drain === 'Drained') drain.resume();
+  rounds.start();
   log.info({ node, gobgpd: options.gobgpd }, 'the cluster is known; working');
   await target.run(signal);
+  for (const part of [rounds, links, nodeNetwork, addresses, gobgpdLog, report]) part.close();
   signatures.stop();
-  links.close();
-  nodeNetwork.close();
-  addresses.close();
   probes.stop();
-  gobgpdLog.close();
-  drain.stop();
 
-  await Promise.all([health.close(), cluster.stop(), recorder.close(), writer.close()]);
+  await Promise.all([health.close(), watches.stop(), recorder.close(), objectWriter.close()]);
   await client.close();
 });
+
+function mapsOf(objects: ObjectsOfValues | undefined): Pick<SpeakerState, 'instances' | 'peers'> {
+  const byName = <T extends { readonly name: string }>(values: readonly T[]): ReadonlyMap<string, T> =>
+    new Map(values.map((value) => [value.name, value]));
+  return { instances: byName(objects ? [objects.instance] : []), peers: byName(objects?.peers ?? []) };
+}

@@ -1,17 +1,19 @@
-// The one place that changes gobgpd: a plan comes in by `set`, calls to gobgpd go out, and what gobgpd then says is handed to `onObserved`.
-// A fresh gobgpd is started with its peers last; a living one gets only differences, so that a restart of the speaker sends no UPDATE.
-// gobgpd may end at any time: everything is read anew after each connect. Rule: never stop or restart gobgpd from here.
+/**
+ * The one place that changes gobgpd. In: plans, by `set`. Out: calls to gobgpd, and what it reports after each round, by `onObserved`.
+ * A fresh gobgpd is started with its peers last; a living one gets only differences, so that a restart of the speaker sends no UPDATE.
+ * gobgpd may end at any time: everything is read anew after each connect. Rule: gobgpd is never stopped or restarted from here.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type GobgpClient, type GobgpError, GobgpIncompatible, GobgpUnreachable, openGobgp } from 'gobgp-js';
 import type { SpeakerPlan } from '../plan/plan.ts';
-import { quieted } from '../state/joined.ts';
+import { RoundEngine } from '../../lib/rounds/engine.ts';
+import { quieted } from './quieted.ts';
 import type { Received } from '../model/received.ts';
 import type { SessionHistory } from '../model/session-history.ts';
 import type { TargetOptions } from './options.ts';
 import { ReceivedRoutes } from './received.ts';
-import { auditMs, Round } from './round.ts';
-import { Wakeup } from './wakeup.ts';
+import { auditMs, Gobgpd } from './gobgpd.ts';
 
 const readyMs = 5000;
 /** gobgpd tells of no counts; routers begin to send their routes a second after the session is there. */
@@ -23,9 +25,13 @@ const aliveMs = 2000;
 /** Without back-off: nobody else is at the socket, and neighbours wait for who is behind it. */
 const connectMs = 50;
 
+/** Why a round runs; a round without a reason found gobgpd quiet for a while. */
+type Reason = 'plan' | 'session' | 'lost';
+
 export class GobgpTarget {
   readonly #options: TargetOptions;
-  readonly #wakeup = new Wakeup();
+  /** Of the gobgpd that is connected. */
+  #engine: RoundEngine<Reason> | undefined;
   readonly #history = new Map<string, SessionHistory>();
   #plan: SpeakerPlan | undefined;
   /** Prefixes that differ from what was last applied. */
@@ -41,7 +47,8 @@ export class GobgpTarget {
     const before = this.#plan;
     this.#plan = plan;
     for (const prefix of plan.changed) this.#changed.add(prefix);
-    if (plan.changed.size > 0 || !isDeepStrictEqual(sessionsOf(before), sessionsOf(plan))) this.#wakeup.wake('plan');
+    if (plan.changed.size > 0 || !isDeepStrictEqual(sessionsOf(before), sessionsOf(plan)))
+      this.#engine?.request('plan');
   }
 
   /** Sessions an earlier speaker process saw: counts go on, and gobgpd may be found restarted. */
@@ -51,7 +58,6 @@ export class GobgpTarget {
 
   /** Works until the signal aborts; gobgpd stays as it is then. */
   async run(signal: AbortSignal): Promise<void> {
-    signal.addEventListener('abort', () => this.#wakeup.wake('stop'), { once: true });
     while (!signal.aborted) {
       const client = await this.#connect(signal);
       if (!client) return;
@@ -84,72 +90,70 @@ export class GobgpTarget {
     return undefined;
   }
 
-  /** One gobgpd process, from connect to its end. */
+  /** One gobgpd process, from connect to its end. @throws GobgpUnreachable */
   async #serve(client: GobgpClient, signal: AbortSignal): Promise<void> {
-    const countAgain = quieted(countsMs, latestCountsMs, () => this.#wakeup.wake('session'));
-    const watch = client.watchPeers(() => {
-      this.#wakeup.wake('session');
-      countAgain();
-    });
     let lost: GobgpUnreachable | undefined;
-    // A gobgpd that froze just now never gets ready; the calls that follow have deadlines and will tell.
-    await Promise.race([watch.ready, sleep(readyMs, undefined, { signal }).catch(() => {})]);
-    if (!this.#isReachable) this.#options.log.info({ api: client.generation }, 'gobgpd answers');
-    this.#isReachable = true;
-    const round = new Round(client, this.#options, this.#history, (delayMs) => this.#wakeAfter(delayMs));
+    const engine = new RoundEngine<Reason>({
+      run: async ({ keys }) => {
+        if (lost) throw lost;
+        if (this.#plan) await this.#round(this.#plan, keys, gobgpd, received);
+        engine.wakeAfter(Math.min(this.#plan ? gobgpd.untilAuditMs : auditMs, aliveMs));
+      },
+    });
+    const gobgpd = new Gobgpd(client, this.#options, this.#history, (delayMs) => engine.wakeAfter(delayMs, 'session'));
+    const countAgain = quieted(countsMs, latestCountsMs, () => engine.request('session'));
     const lose = (error: GobgpError): void => {
       lost = error instanceof GobgpUnreachable ? error : new GobgpUnreachable(this.#options.gobgpd, error.message);
-      this.#wakeup.wake('lost');
+      engine.request('lost');
     };
     const onReceived = (routes: Received): void => {
       this.#options.onReceived(routes);
       countAgain();
     };
     const received = new ReceivedRoutes(client, onReceived, lose);
+    const watch = client.watchPeers(() => {
+      engine.request('session');
+      countAgain();
+    });
+    // A gobgpd that froze just now never gets ready; the calls that follow have deadlines and will tell.
+    await Promise.race([watch.ready, sleep(readyMs, undefined, { signal }).catch(() => {})]);
+    if (!this.#isReachable) this.#options.log.info({ api: client.generation }, 'gobgpd answers');
+    this.#isReachable = true;
     void watch.ended.then(lose);
-    this.#wakeup.wake('plan');
+    this.#engine = engine;
+    engine.request('plan');
     try {
-      await this.#turn(round, received, signal, () => lost);
+      await engine.run(signal);
     } finally {
+      this.#engine = undefined;
       received.close();
     }
   }
 
-  /** Turns until the signal aborts or gobgpd is lost. */
-  async #turn(
-    round: Round,
+  /** @throws GobgpUnreachable */
+  async #round(
+    plan: SpeakerPlan,
+    reasons: ReadonlySet<Reason>,
+    gobgpd: Gobgpd,
     received: ReceivedRoutes,
-    signal: AbortSignal,
-    lost: () => GobgpUnreachable | undefined,
   ): Promise<void> {
-    for (;;) {
-      const reasons = await this.#wakeup.next(Math.min(this.#plan ? round.untilAuditMs : auditMs, aliveMs));
-      if (signal.aborted) return;
-      const loss = lost();
-      if (loss) throw loss;
-      if (!this.#plan) continue;
-      // A gobgpd that is frozen keeps its connections and tells nothing.
-      if (reasons.has('timeout')) await round.ping();
-      const isAudit = round.untilAuditMs === 0;
-      if ((isAudit || reasons.has('plan')) && !round.isReleasing) {
-        const changed = this.#changed;
-        this.#changed = new Set();
-        this.#options.lag.sent();
-        if (await round.apply(this.#plan, changed, isAudit)) this.#options.lag.answered();
-        received.follow(importers(this.#plan));
-      }
-      if (isAudit || reasons.has('session') || round.hasNews) {
-        const observed = await round.observe();
-        this.#options.onObserved(observed);
-        const wasReleasing = round.isReleasing;
-        await round.revive(this.#plan, observed);
-        if (wasReleasing && !round.isReleasing) this.#wakeup.wake('plan');
-      }
+    // A gobgpd that is frozen keeps its connections and tells nothing.
+    if (reasons.size === 0) await gobgpd.ping();
+    const isAudit = gobgpd.untilAuditMs === 0;
+    if ((isAudit || reasons.has('plan')) && !gobgpd.isReleasing) {
+      const changed = this.#changed;
+      this.#changed = new Set();
+      this.#options.lag.sent();
+      if (await gobgpd.apply(plan, changed, isAudit)) this.#options.lag.answered();
+      received.follow(importers(plan));
     }
-  }
-
-  #wakeAfter(delayMs: number): void {
-    setTimeout(() => this.#wakeup.wake('session'), delayMs).unref();
+    if (isAudit || reasons.has('session') || gobgpd.hasNews) {
+      const observed = await gobgpd.observe();
+      this.#options.onObserved(observed);
+      const wasReleasing = gobgpd.isReleasing;
+      await gobgpd.revive(plan, observed);
+      if (wasReleasing && !gobgpd.isReleasing) this.#engine?.request('plan');
+    }
   }
 
   #reportUnreachable(error: GobgpUnreachable | GobgpIncompatible): void {

@@ -1,10 +1,50 @@
 // The speaker's view of the cluster: what the routes of this node depend on, and the passwords of its sessions.
 import type { TransitNetwork } from '../../lib/bgp/lifelines.ts';
-import type { BgpState } from '../../lib/bgp/objects.ts';
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import type {
+  BgpAdvertisement,
+  BgpInstance,
+  BgpPeer,
+  BgpState,
+  Eip,
+  EndpointSlice,
+  Labels,
+  Node,
+  Pod,
+  Remote,
+  Service,
+  Subnet,
+} from '../../lib/bgp/objects.ts';
+import type { RoutePolicy } from '../../lib/route-policy/policy.ts';
 import type { NodeNetwork } from '../../lib/netlink/node-network.ts';
 
 /** Texts by key; `missing` where there is no such Secret, `unread` before it was looked for. */
 export type PasswordSecret = ReadonlyMap<string, string> | 'missing' | 'unread';
+
+/** What each kind that the speaker watches is parsed into. */
+export interface WatchedObjects {
+  readonly nodes: Node;
+  readonly namespaces: Labels;
+  readonly instances: BgpInstance;
+  readonly peers: BgpPeer;
+  readonly advertisements: BgpAdvertisement;
+  readonly subnets: Subnet;
+  readonly pods: Pod;
+  readonly services: Service;
+  readonly slices: EndpointSlice;
+  /** Of both kinds; the key is `kind/name`. */
+  readonly eips: Eip;
+  readonly policies: RoutePolicy;
+  readonly remotes: Remote;
+  readonly transitSwitches: Omit<TransitNetwork, 'name'>;
+  /** The host of its hub, for each Interconnect. */
+  readonly hubs: string;
+  readonly serviceCidrs: readonly string[];
+  readonly secrets: PasswordSecret;
+  readonly nodeStates: BgpNodeStateStatus;
+}
+
+export type ObjectKind = keyof WatchedObjects;
 
 export interface SpeakerState extends BgpState {
   /** By name of the TransitSwitch. */

@@ -1,45 +1,32 @@
 import type { DrainPhase } from '../../lib/bgp/drain.ts';
 
-export interface DrainOptions {
-  readonly monotonicMs: () => number;
-  /** The phase changed by itself, after the time given. */
-  readonly onChange: () => void;
-}
-
-/** Leads a node that is drained from one phase to the next. */
+/** Leads a node that is drained from one phase to the next, as time passes. */
 export class Drain {
-  readonly #options: DrainOptions;
   #phase: DrainPhase = 'None';
-  #untilMs = 0;
-  #timer: NodeJS.Timeout | undefined;
-
-  constructor(options: DrainOptions) {
-    this.#options = options;
-  }
+  #untilMs = Infinity;
 
   /** An earlier process of this node had withdrawn everything. */
   resume(): void {
     this.#phase = 'Drained';
   }
 
-  /** The phase now. @param isWanted whether the node is to be drained */
-  phase(isWanted: boolean, settleSeconds: number): DrainPhase {
-    const { monotonicMs, onChange } = this.#options;
+  /** The phase now. @param isWanted whether the node is to be drained @param nowMs by the monotonic clock */
+  phase(isWanted: boolean, settleSeconds: number, nowMs: number): DrainPhase {
     if (!isWanted) {
-      this.stop();
+      this.#untilMs = Infinity;
       this.#phase = 'None';
     } else if (this.#phase === 'None') {
       this.#phase = 'Leaving';
-      this.#untilMs = monotonicMs() + settleSeconds * 1000;
-      this.#timer = setTimeout(onChange, settleSeconds * 1000);
-    } else if (this.#phase === 'Leaving' && monotonicMs() >= this.#untilMs) {
+      this.#untilMs = nowMs + settleSeconds * 1000;
+    } else if (this.#phase === 'Leaving' && nowMs >= this.#untilMs) {
+      this.#untilMs = Infinity;
       this.#phase = 'Drained';
     }
     return this.#phase;
   }
 
-  stop(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+  /** In how long the phase changes by itself. */
+  leftMs(nowMs: number): number {
+    return this.#untilMs - nowMs;
   }
 }

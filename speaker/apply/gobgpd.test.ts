@@ -8,7 +8,7 @@ import { stateOf } from '../plan/testing.ts';
 import type { SessionHistory } from '../model/session-history.ts';
 import { UpdateLag } from './update-lag.ts';
 import { renderPeer } from './render.ts';
-import { Round } from './round.ts';
+import { Gobgpd } from './gobgpd.ts';
 
 const [kept, gone] = ['10.0.0.254', '10.0.0.253'];
 const lost: SessionHistory = {
@@ -51,7 +51,7 @@ test('of a peer that goes nothing is remembered for who comes to its address', a
     lag: new UpdateLag(monotonicMs, () => {}),
     onAudit: () => {},
   };
-  const round = new Round(client, options, history, () => {});
-  assert.ok(await round.apply(planSpeaker(state(kept)), new Set(), false));
+  const gobgpd = new Gobgpd(client, options, history, () => {});
+  assert.ok(await gobgpd.apply(planSpeaker(state(kept)), new Set(), false));
   assert.deepEqual([...history.keys()], [kept]);
 });

@@ -4,21 +4,23 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
 import type { SpeakerPlan } from '../plan/plan.ts';
 import type { SessionHistory } from '../model/session-history.ts';
-import type { Observed } from '../model/observed.ts';
+import type { Observed, ObservedSession } from '../model/observed.ts';
 import { applySteps, refusalOf } from './apply.ts';
 import { programmedBySteps, readProgrammed } from './programmed.ts';
-import { Release } from './release.ts';
-import { Revival } from './revival.ts';
+import { Release } from '../settle/release.ts';
+import { Revival } from '../settle/revival.ts';
 import { readSessions } from './sessions.ts';
 import { diffSteps, isSameGlobal, type Programmed, type Steps } from './steps.ts';
 import type { TargetOptions } from './options.ts';
 
 /** How often everything is read anew. */
 export const auditMs = 60_000;
+/** How often a gobgpd is looked at that holds routes back. */
+const lookAgainMs = 100;
 const rejectedBackoff = { baseMs: 1000, maxMs: 30_000 } as const;
 
-/** The work on one gobgpd process, which has what `#programmed` says since the last look. */
-export class Round {
+/** One gobgpd process. It has what `#programmed` says, as of the last reading or change. */
+export class Gobgpd {
   readonly #client: GobgpClient;
   readonly #options: TargetOptions;
   #programmed: Programmed | undefined;
@@ -29,8 +31,10 @@ export class Round {
   #hasNews = true;
   readonly #history: Map<string, SessionHistory>;
 
-  readonly #revival: Revival;
-  readonly #release: Release;
+  readonly #revival = new Revival();
+  readonly #release = new Release();
+  /** Looks at the sessions again after this time. */
+  readonly #wakeAfter: (delayMs: number) => void;
 
   constructor(
     client: GobgpClient,
@@ -41,8 +45,7 @@ export class Round {
     this.#client = client;
     this.#options = options;
     this.#history = history;
-    this.#revival = new Revival(client, options.monotonicMs, wakeAfter);
-    this.#release = new Release(client, wakeAfter);
+    this.#wakeAfter = wakeAfter;
   }
 
   /** 0 when it is time to look at everything again without being asked. */
@@ -78,7 +81,7 @@ export class Round {
         this.#options.onAudit(steps ? prefixesOf(steps).filter((each) => !changed.has(each)).length : 0);
       if (steps) {
         this.#refused = await applySteps(this.#client, steps, (address) => this.#history.get(address)?.isUp === true);
-        // Who comes to the address again has nothing to do with who was there.
+        // A later peer at this address has nothing to do with the one before.
         for (const address of steps.deletePeers) this.#history.delete(address);
         this.#programmed = programmedBySteps(steps, before, new Set(this.#refused.keys()));
         this.#hasNews ||= steps.addPeers.length + steps.updatePeers.length + steps.deletePeers.length > 0;
@@ -119,15 +122,29 @@ export class Round {
     };
   }
 
-  /** Brings sessions back that gobgpd would leave down; not before the observation was told, which says why they are. */
+  /** Brings back sessions that gobgpd would leave down; after `observe`, whose result says why they are. */
   async revive(plan: SpeakerPlan, { sessions }: Observed): Promise<void> {
     try {
-      await this.#release.look(sessions);
-      await this.#revival.look(plan, sessions, this.#programmed?.peers ?? new Map());
+      for (const address of this.#release.look(sessions))
+        await this.#client.resetPeer(address, { soft: true, direction: 'out' });
+      // gobgpd does not say when it goes on.
+      if (this.#release.isGoingOn) this.#wakeAfter(lookAgainMs);
+      for (const [address, session] of sessions) await this.#mend(plan, address, session);
     } catch (error) {
       this.#options.log.warn({ err: refusalOf(error).message }, 'a peer could not be made anew');
       this.#programmed = undefined;
     }
+  }
+
+  async #mend(plan: SpeakerPlan, address: string, session: ObservedSession): Promise<void> {
+    const config = this.#programmed?.peers.get(address);
+    const peer = { isPeer: config !== undefined, prefixes: plan.peers.get(address)?.maximumPrefixes };
+    const remedy = this.#revival.judge(address, session, peer, this.#options.monotonicMs());
+    if (remedy === 'enable') await this.#client.enablePeer(address);
+    else if (remedy === 'remake' && config !== undefined) {
+      await this.#client.deletePeer(address);
+      await this.#client.addPeer(config);
+    } else if (typeof remedy === 'object') this.#wakeAfter(remedy.againMs);
   }
 }
 

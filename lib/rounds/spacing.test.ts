@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { RoundEngine } from './engine.ts';
+import { spacingUnderLoad } from './spacing.ts';
+import { TestTimers } from './testing.ts';
+
+test('work that takes long is done less often, and after the last request', () => {
+  const timers = new TestTimers();
+  const startedMs: number[] = [];
+  const run = (): void => {
+    startedMs.push(timers.nowMs());
+    timers.pass(200);
+  };
+  const engine = new RoundEngine({ run, timers, spacingMs: spacingUnderLoad(100) });
+  engine.start();
+  for (let step = 0; step < 21; step++, timers.pass(100)) engine.request();
+  timers.pass(2000);
+  assert.deepEqual(startedMs, [0, 1000, 2000, 3000]);
+});
+
+test('work that takes no time keeps its distance', () => {
+  assert.equal(spacingUnderLoad(100)(0), 100);
+  assert.equal(spacingUnderLoad(100)(10), 110);
+});

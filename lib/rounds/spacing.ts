@@ -1,0 +1,7 @@
+/** Of the time, work that is repeated may take one part in so many. */
+const share = 5;
+
+/** The spacing of rounds that follow something which changes all the time: at least this long, and longer where a round takes long. */
+export function spacingUnderLoad(leastMs: number): (tookMs: number) => number {
+  return (tookMs) => Math.max(leastMs + tookMs, share * tookMs);
+}

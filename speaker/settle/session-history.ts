@@ -1,0 +1,69 @@
+// What was seen of a session, from one reading of gobgpd to the next: gobgpd counts nothing itself, and forgets a session with its peer.
+import type { AddressFamily, PeerSession } from 'gobgp-js';
+import type { ObservedSession } from '../model/observed.ts';
+import type { SessionHistory } from '../model/session-history.ts';
+
+/** States in which gobgpd has a TCP connection with the neighbour. */
+const connected: readonly PeerSession['state'][] = ['OpenSent', 'OpenConfirm', 'Established'];
+
+/** What is known after another reading. @param nowMs by the monotonic clock */
+export function historyAfter(before: SessionHistory | undefined, session: PeerSession, nowMs: number): SessionHistory {
+  const isUp = session.state === 'Established';
+  const isConnected = connected.includes(session.state);
+  const isLost = before?.isUp === true && !isUp;
+  const lastError = isUp ? before?.lastError : (session.reason ?? before?.lastError);
+  return {
+    isUp,
+    flaps: (before?.flaps ?? 0) + (isLost ? 1 : 0),
+    lastError,
+    isLost: !isUp && (isLost || before?.isLost === true),
+    isConnected,
+    // It was until now: what happens between two readings has the time of the second.
+    connectedAtMs: isConnected || before?.isConnected === true ? nowMs : before?.connectedAtMs,
+    heardMs: heardAfter(before, session, nowMs),
+    lossReason: isUp ? undefined : (reasonOf(session) ?? before?.lossReason),
+  };
+}
+
+/** A neighbour that falls silent has its session for the hold time. */
+function heardAfter(
+  before: SessionHistory | undefined,
+  { state, holdTimeSeconds = 0 }: PeerSession,
+  nowMs: number,
+): SessionHistory['heardMs'] {
+  const known = before?.heardMs;
+  const isGoingOn = known !== undefined && known.to === undefined;
+  if (state === 'Established')
+    return { from: isGoingOn ? known.from : nowMs, to: undefined, hold: holdTimeSeconds * 1000 };
+  return isGoingOn ? { ...known, to: nowMs - known.hold } : known;
+}
+
+/** A peer that is made anew knows of no reason. */
+function reasonOf({ reason, detail }: PeerSession): SessionHistory['lossReason'] {
+  return reason === undefined ? undefined : { reason, ...(detail !== undefined && { message: detail }) };
+}
+
+/** The session as statuses and decisions see it. */
+export function observedSession(
+  session: PeerSession,
+  { flaps, lastError, isLost, lossReason, connectedAtMs, heardMs }: SessionHistory,
+): ObservedSession {
+  const { state, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
+  const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
+  return {
+    state,
+    ...lossReason,
+    received: { ipv4: receivedOf('ipv4-unicast'), ipv6: receivedOf('ipv6-unicast') },
+    flaps,
+    isLost,
+    ...(lastError !== undefined && { lastError }),
+    ...(establishedSince !== undefined && { establishedAt: new Date(establishedSince * 1000).toISOString() }),
+    ...(localAddress !== undefined && { localAddress }),
+    ...(holdTimeSeconds !== undefined && { holdTimeSeconds }),
+    ...(bfdState !== undefined && { bfd: bfdState }),
+    isDeferring: state === 'Established' && session.gracefulRestart?.isDeferring === true,
+    ...(connectedAtMs !== undefined && { connectedAtMs }),
+    ...(heardMs !== undefined && { heardMs: { from: heardMs.from, to: heardMs.to } }),
+    isOverLimit: session.adminState === 'PrefixLimit',
+  };
+}

@@ -1,0 +1,138 @@
+/**
+ * The objects that the speaker reads, by kind and key, and which of their changes concern routes.
+ *
+ * In: `change`, for each object that came, changed or went. Out: `objects`, always the same maps, and `takeChanges`, what
+ * happened since the call before. No I/O, and nothing is decided here.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
+import type { EndpointSlice, ObjectRef } from '../../lib/bgp/objects.ts';
+import type { Changes } from '../model/changes.ts';
+import type { ObjectKind, SpeakerState, WatchedObjects } from '../model/objects.ts';
+
+export interface ClusterOptions {
+  /** This one. */
+  readonly node: string;
+  /** Objects that flags ask for: they are there from the start. */
+  readonly instances: SpeakerState['instances'];
+  readonly peers: SpeakerState['peers'];
+  /** By link; it changes by itself. */
+  readonly neighbors: SpeakerState['neighbors'];
+  /** It changes by itself. */
+  readonly ownAddresses: ReadonlySet<string>;
+  readonly monotonicMs: () => number;
+}
+
+type Maps = { readonly [Kind in ObjectKind]: Map<string, WatchedObjects[Kind]> };
+
+/** The part of an object of these kinds that routes depend on: where it changes, all routes may change. */
+const sharedParts: { readonly [Kind in ObjectKind]?: (value: WatchedObjects[Kind]) => unknown } = {
+  nodes: (value) => value,
+  subnets: (value) => value,
+  instances: ({ spec, labels }) => ({ spec, labels }),
+  advertisements: ({ spec, labels }) => ({ spec, labels }),
+  policies: ({ spec, inForce }) => ({ spec, inForce }),
+};
+
+/** Kinds whose objects have routes of their own. */
+const sources: { readonly [Kind in ObjectKind]?: ObjectRef['source'] } = {
+  pods: 'Pod',
+  services: 'Service',
+  eips: 'Eip',
+  remotes: 'Interconnect',
+};
+
+export class Cluster {
+  /** Its maps change with the objects. */
+  readonly objects: SpeakerState;
+  readonly #maps: Maps;
+  /** By service, then by name of the slice. */
+  readonly #slices = new Map<string, Map<string, EndpointSlice>>();
+  readonly #node: string;
+  readonly #monotonicMs: () => number;
+  #isEverything = false;
+  #changed: ObjectRef[] = [];
+  #sinceMs: number | undefined;
+
+  constructor({ node, instances, peers, neighbors, ownAddresses, monotonicMs }: ClusterOptions) {
+    this.#node = node;
+    this.#monotonicMs = monotonicMs;
+    this.#maps = {
+      nodes: new Map(),
+      namespaces: new Map(),
+      instances: new Map(instances),
+      peers: new Map(peers),
+      advertisements: new Map(),
+      subnets: new Map(),
+      pods: new Map(),
+      services: new Map(),
+      slices: new Map(),
+      eips: new Map(),
+      policies: new Map(),
+      remotes: new Map(),
+      transitSwitches: new Map(),
+      hubs: new Map(),
+      serviceCidrs: new Map(),
+      secrets: new Map(),
+      nodeStates: new Map(),
+    };
+    this.objects = { ...this.#maps, node, slices: this.#slices, neighbors, ownAddresses };
+  }
+
+  /** This node's BgpNodeState; undefined: there is none. */
+  get nodeState(): BgpNodeStateStatus | undefined {
+    return this.#maps.nodeStates.get(this.#node);
+  }
+
+  /** @param after undefined: the object is gone */
+  change<Kind extends ObjectKind>(kind: Kind, key: string, after: WatchedObjects[Kind] | undefined): void {
+    const values: Map<string, WatchedObjects[Kind]> = this.#maps[kind];
+    const before = values.get(key);
+    if (after === undefined) values.delete(key);
+    else values.set(key, after);
+    if (kind === 'slices') this.#regroup(key, before as EndpointSlice | undefined, after as EndpointSlice | undefined);
+    else if (!isDeepStrictEqual(before, after)) this.#note(kind, key, before, after);
+    if (this.#isEverything || this.#changed.length > 0) this.#sinceMs ??= this.#monotonicMs();
+  }
+
+  /** What changed since the call before. */
+  takeChanges(): Changes {
+    const changes = { isEverything: this.#isEverything, objects: this.#changed, sinceMs: this.#sinceMs };
+    this.#isEverything = false;
+    this.#changed = [];
+    this.#sinceMs = undefined;
+    return changes;
+  }
+
+  #note<Kind extends ObjectKind>(
+    kind: Kind,
+    key: string,
+    before: WatchedObjects[Kind] | undefined,
+    after: WatchedObjects[Kind] | undefined,
+  ): void {
+    const source = sources[kind];
+    const part = sharedParts[kind];
+    if (source !== undefined) this.#changed.push({ source, key });
+    else if (kind === 'namespaces') this.#noteNamespace(key);
+    else if (part !== undefined)
+      this.#isEverything ||= !isDeepStrictEqual(before && part(before), after && part(after));
+  }
+
+  /** Advertisements choose pods and services by the labels of their namespaces. */
+  #noteNamespace(name: string): void {
+    for (const kind of ['pods', 'services'] as const)
+      for (const key of this.#maps[kind].keys())
+        if (key.startsWith(`${name}/`)) this.#changed.push({ source: kind === 'pods' ? 'Pod' : 'Service', key });
+  }
+
+  #regroup(key: string, before: EndpointSlice | undefined, after: EndpointSlice | undefined): void {
+    if (before) this.#slices.get(before.service)?.delete(key);
+    if (before && this.#slices.get(before.service)?.size === 0) this.#slices.delete(before.service);
+    if (after) {
+      const slices = this.#slices.get(after.service) ?? new Map<string, EndpointSlice>();
+      this.#slices.set(after.service, slices.set(key, after));
+    }
+    for (const service of new Set([before?.service, after?.service]))
+      if (service !== undefined) this.#changed.push({ source: 'Service', key: service });
+  }
+}

@@ -1,0 +1,101 @@
+/**
+ * What the speaker reports: statuses, its BgpNodeState, events and metrics. In: plans, what gobgpd says and what routers announce. Out:
+ * one planned status of everything, written where it differs. Counts in statuses follow routes at a slower pace than states of sessions.
+ */
+import { Lifelines } from '../../lib/bgp/lifelines.ts';
+import { RoundEngine } from '../../lib/rounds/engine.ts';
+import { spacingUnderLoad } from '../../lib/rounds/spacing.ts';
+import type { Clues, Observed } from '../model/observed.ts';
+import type { Received } from '../model/received.ts';
+import { learnedBefore, planLearned } from '../plan/learned.ts';
+import type { SpeakerPlan } from '../plan/plan.ts';
+import { planStatus } from '../plan/status.ts';
+import type { Cluster } from '../state/cluster.ts';
+import type { SpeakerEvents } from './events.ts';
+import type { SpeakerMetrics } from './metrics.ts';
+import type { NodeStateWriter } from './node-state-writer.ts';
+import type { StatusWriter } from './status-writer.ts';
+
+/** Bursts of changes are joined for so long. */
+const gatherMs = 5;
+/** Counts in statuses follow routes no faster. */
+const countsMs = 1000;
+/** While a router sends its table, it is judged this often. */
+const receivedMs = 100;
+
+export interface ReportOptions {
+  readonly node: string;
+  readonly cluster: Cluster;
+  readonly clues: () => Clues;
+  readonly metrics: Pick<SpeakerMetrics, 'set'>;
+  readonly status: Pick<StatusWriter, 'write'>;
+  readonly nodeState: Pick<NodeStateWriter, 'write'>;
+  readonly events: Pick<SpeakerEvents, 'onAnnotations'>;
+}
+
+export class Report {
+  readonly #options: ReportOptions;
+  readonly #states = new RoundEngine({ gatherMs, run: () => this.#write() });
+  readonly #counts = new RoundEngine({ spacingMs: spacingUnderLoad(countsMs), run: () => this.#write() });
+  readonly #learned = new RoundEngine({ spacingMs: spacingUnderLoad(receivedMs), run: () => this.#write() });
+  #plan: SpeakerPlan | undefined;
+  #lifelines = new Lifelines({});
+  #observed: Observed | undefined;
+  #received: Received | undefined;
+
+  constructor(options: ReportOptions) {
+    this.#options = options;
+    for (const engine of this.#engines()) engine.start();
+  }
+
+  /** Whether gobgpd was looked at. */
+  get isReady(): boolean {
+    return this.#observed !== undefined;
+  }
+
+  /** @param isOfFewRoutes only counts of routes may have changed */
+  planned(plan: SpeakerPlan, lifelines: Lifelines, isOfFewRoutes: boolean): void {
+    this.#plan = plan;
+    this.#lifelines = lifelines;
+    (isOfFewRoutes ? this.#counts : this.#states).request();
+  }
+
+  observed(observed: Observed): void {
+    this.#observed = observed;
+    this.#states.request();
+  }
+
+  received(received: Received): void {
+    this.#received = received;
+    this.#learned.request();
+  }
+
+  /** Why a session is down may be known now. */
+  cluesChanged(): void {
+    this.#states.request();
+  }
+
+  close(): void {
+    for (const engine of this.#engines()) void engine.close();
+  }
+
+  #engines(): readonly RoundEngine[] {
+    return [this.#states, this.#counts, this.#learned];
+  }
+
+  #write(): void {
+    const [plan, observed] = [this.#plan, this.#observed];
+    if (!plan || !observed) return;
+    const { node, cluster, clues, metrics, status, nodeState, events } = this.#options;
+    const { objects } = cluster;
+    // Until gobgpd has told all that routers announce, what was told of it before stays.
+    const learned = this.#received
+      ? planLearned(plan, this.#lifelines, observed, this.#received)
+      : learnedBefore(plan, observed, cluster.nodeState ?? {});
+    const planned = planStatus(objects, plan, observed, clues(), learned);
+    metrics.set({ state: objects, plan, observed, nodeState: planned.nodeState });
+    status.write(objects, planned);
+    nodeState.write(cluster.nodeState, objects.nodes.get(node)?.uid, planned.nodeState);
+    events.onAnnotations(objects, planned.annotations);
+  }
+}
