@@ -1,7 +1,7 @@
-import type { GobgpClient } from 'gobgp-js';
+import type { AddressFamily, GobgpClient, PeerSession } from 'gobgp-js';
 import type { SessionHistory } from '../model/session-history.ts';
 import type { ObservedSession } from '../model/observed.ts';
-import { historyAfter, observedSession } from '../settle/session-history.ts';
+import { historyAfter } from '../settle/session-history.ts';
 
 /**
  * All sessions by address.
@@ -21,4 +21,29 @@ export async function readSessions(
     return [address, observedSession(session, known)] as const;
   });
   return new Map(sessions);
+}
+
+/** The session as statuses and decisions see it. */
+function observedSession(
+  session: PeerSession,
+  { flaps, lastError, isLost, lossReason, connectedAtMs, heardMs }: SessionHistory,
+): ObservedSession {
+  const { state, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
+  const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
+  return {
+    state,
+    ...lossReason,
+    received: { ipv4: receivedOf('ipv4-unicast'), ipv6: receivedOf('ipv6-unicast') },
+    flaps,
+    isLost,
+    ...(lastError !== undefined && { lastError }),
+    ...(establishedSince !== undefined && { establishedAt: new Date(establishedSince * 1000).toISOString() }),
+    ...(localAddress !== undefined && { localAddress }),
+    ...(holdTimeSeconds !== undefined && { holdTimeSeconds }),
+    ...(bfdState !== undefined && { bfd: bfdState }),
+    isDeferring: state === 'Established' && session.gracefulRestart?.isDeferring === true,
+    ...(connectedAtMs !== undefined && { connectedAtMs }),
+    ...(heardMs !== undefined && { heardMs: { from: heardMs.from, to: heardMs.to } }),
+    isOverLimit: session.adminState === 'PrefixLimit',
+  };
 }

@@ -1,6 +1,5 @@
 // What was seen of a session, from one reading of gobgpd to the next: gobgpd counts nothing itself, and forgets a session with its peer.
-import type { AddressFamily, PeerSession } from 'gobgp-js';
-import type { ObservedSession } from '../model/observed.ts';
+import type { PeerSession } from 'gobgp-js';
 import type { SessionHistory } from '../model/session-history.ts';
 
 /** States in which gobgpd has a TCP connection with the neighbour. */
@@ -41,29 +40,4 @@ function heardAfter(
 /** A peer that is made anew knows of no reason. */
 function reasonOf({ reason, detail }: PeerSession): SessionHistory['lossReason'] {
   return reason === undefined ? undefined : { reason, ...(detail !== undefined && { message: detail }) };
-}
-
-/** The session as statuses and decisions see it. */
-export function observedSession(
-  session: PeerSession,
-  { flaps, lastError, isLost, lossReason, connectedAtMs, heardMs }: SessionHistory,
-): ObservedSession {
-  const { state, establishedSince, localAddress, holdTimeSeconds, bfdState } = session;
-  const receivedOf = (family: AddressFamily) => session.families.find((each) => each.family === family)?.received ?? 0;
-  return {
-    state,
-    ...lossReason,
-    received: { ipv4: receivedOf('ipv4-unicast'), ipv6: receivedOf('ipv6-unicast') },
-    flaps,
-    isLost,
-    ...(lastError !== undefined && { lastError }),
-    ...(establishedSince !== undefined && { establishedAt: new Date(establishedSince * 1000).toISOString() }),
-    ...(localAddress !== undefined && { localAddress }),
-    ...(holdTimeSeconds !== undefined && { holdTimeSeconds }),
-    ...(bfdState !== undefined && { bfd: bfdState }),
-    isDeferring: state === 'Established' && session.gracefulRestart?.isDeferring === true,
-    ...(connectedAtMs !== undefined && { connectedAtMs }),
-    ...(heardMs !== undefined && { heardMs: { from: heardMs.from, to: heardMs.to } }),
-    isOverLimit: session.adminState === 'PrefixLimit',
-  };
 }
