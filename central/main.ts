@@ -1,8 +1,7 @@
 /**
- * Central: one on each node that may serve OVN's databases. Kubernetes in, what the containers beside it do out. Wiring only. Every one looks after its own node; the one that
- * holds the Lease decides as well which nodes serve. Who loses the Lease goes on with its node.
+ * Central: one on each node that may serve OVN's databases. In: Kubernetes objects. Out: what the containers beside it do. Wiring only. Each instance looks after its own node; the
+ * one that holds the Lease decides as well which nodes serve. An instance that loses the Lease goes on with its node.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openKube } from '../lib/kube/client.ts';
 import { LeaseLost } from '../lib/kube/errors.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
@@ -10,6 +9,7 @@ import { runWithLease } from '../lib/kube/leader.ts';
 import { reflect } from '../lib/kube/reflector.ts';
 import { configMaps, nodes } from '../lib/kube/resources.ts';
 import { createRegistry, serveHealth } from '../lib/run/health.ts';
+import { RoundEngine } from '../lib/rounds/engine.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { Authorities } from './apply/authorities.ts';
 import { certify } from './apply/certification.ts';
@@ -20,10 +20,10 @@ import { Member } from './apply/member.ts';
 import { parseSettings } from './settings.ts';
 import { openMetrics } from './status/metrics.ts';
 import { Publisher } from './status/publisher.ts';
-import { Changes } from './state/changes.ts';
 import { Copies } from './watch/copies.ts';
 import { untilCredentials } from './watch/credentials.ts';
-import { centralName, clientsName, dataOf, parseCandidate, parseCentralMap } from './watch/objects.ts';
+import { dataOf, parseCandidate, parseCentralMap } from './watch/objects.ts';
+import { centralName, clientsName } from './model/central-map.ts';
 
 runRoom('central', async (signal, log) => {
   const settings = parseSettings(process.argv.slice(2), process.env);
@@ -40,14 +40,12 @@ runRoom('central', async (signal, log) => {
   const maps = reflect({ ...common, ...configMap(centralName), parse: parseCentralMap });
   const clients = reflect({ ...common, ...configMap(clientsName), parse: dataOf });
   const map = () => maps.get(`${namespace}/${centralName}`);
-  const changes = new Changes();
   const publisher = new Publisher({ client, namespace, node, signal, log });
-  candidates.subscribe(() => changes.tell());
-  clients.subscribe(() => changes.tell());
-  maps.subscribe(({ after }) => {
-    publisher.seen(after?.data[`node.${node}`]);
-    changes.tell();
-  });
+  maps.subscribe(({ after }) => publisher.seen(after?.data[`node.${node}`]));
+  const subscribe = (onChange: () => void): (() => void) => {
+    const stops = [candidates, maps, clients].map((reflector) => reflector.subscribe(onChange));
+    return () => stops.forEach((stop) => stop());
+  };
 
   const member = await Member.open({
     ...settings,
@@ -63,7 +61,9 @@ runRoom('central', async (signal, log) => {
   const certificates = scheme === 'ssl' ? openCertificates() : undefined;
   // Servers without a certificate would end again and again. The one of the last time is good enough where the API server is away.
   if (certificates !== undefined) await untilCredentials(settings.tlsDir, signal, log);
-  const looking = look();
+  const engine: RoundEngine = new RoundEngine({ run: async () => engine.wakeAfter(await member.round()) });
+  subscribe(() => engine.request());
+  const looking = engine.run(signal);
   const leading = lead();
   await Promise.race([looking, leading]);
   await Promise.all([looking, leading]);
@@ -84,16 +84,6 @@ runRoom('central', async (signal, log) => {
 
   function configMap(name: string) {
     return { resource: configMaps, namespace, fieldSelector: `metadata.name=${name}` };
-  }
-
-  async function look(): Promise<void> {
-    while (!signal.aborted) {
-      const pauseMs = await member.round();
-      const waiting = new AbortController();
-      const pause = sleep(pauseMs, undefined, { signal: AbortSignal.any([signal, waiting.signal]) });
-      await Promise.race([pause, changes.next(waiting.signal)]).catch(() => undefined);
-      waiting.abort();
-    }
   }
 
   async function lead(): Promise<void> {
@@ -119,8 +109,8 @@ runRoom('central', async (signal, log) => {
                 candidates: () => [...candidates.entries()].map(([, candidate]) => candidate),
                 map,
                 kept: () => member.plan,
-                told: () => clients.get(`${namespace}/${clientsName}`),
-                changed: (waiting) => changes.next(waiting),
+                clientsMap: () => clients.get(`${namespace}/${clientsName}`),
+                subscribe,
               },
               leading,
             );
@@ -132,7 +122,7 @@ runRoom('central', async (signal, log) => {
           },
         });
       } catch (error) {
-        // What is written under the Lease is written over the version it was decided on: a late write cannot undo a successor's.
+        // Every write under the Lease names the version it was decided on: a late one cannot undo a successor's.
         if (!(error instanceof LeaseLost)) throw error;
         log.warn({ error: error.message }, 'the plan is left to others');
       }

@@ -1,7 +1,7 @@
 /** The flags of central, and what they mean. */
 import { hostname } from 'node:os';
 import { choice, integer, parseFlags, text, UsageError, type FlagSpec } from '../lib/run/flags.ts';
-import { nodeAddress, type Scheme } from './state/databases.ts';
+import { nodeAddress, type Scheme } from './model/databases.ts';
 
 export const flags = {
   node: text('name of this Node'),

@@ -2,13 +2,13 @@
  * What the holder of the Lease does for certificates: authorities that end are followed by others, clients and nodes get what they prove themselves by, and
  * the port for nodes is open. In: the authorities, requests, Nodes. Called by main.ts where the scheme is ssl.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { OvsdbError, type TlsFiles } from 'ovsdb-client';
 import { isKubeError, orAbsent } from '../../lib/kube/errors.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { configMaps, nodes } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { databaseKeys, databasesConfigMap, remotesIn } from '../../lib/ovn/databases.ts';
+import { RoundEngine } from '../../lib/rounds/engine.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { watchCertificateRequests } from '../watch/certificate-requests.ts';
 import type { Authorities } from './authorities.ts';
@@ -57,25 +57,28 @@ export async function certify(options: CertificationOptions, signal: AbortSignal
     signal,
   });
   let isSigning = false;
-  while (!signal.aborted) {
-    let pauseMs = retryMs;
-    try {
-      await options.authorities.renew();
-      await publishCredentials(options);
-      if (!isSigning) await signer.start();
-      isSigning = true;
-      pauseMs = (await openPort(options, signal)) ? roundMs : waitMs;
-    } catch (error) {
-      if (signal.aborted) break;
-      if (!(error instanceof Error)) throw error;
-      const isExpected = isKubeError(error) || error instanceof OvsdbError;
-      log.warn(
-        isExpected ? { error: error.message } : { err: error },
-        'certificates are not as they should be, trying again',
-      );
-    }
-    await sleep(pauseMs, undefined, { signal }).catch(() => undefined);
-  }
+  const engine = new RoundEngine({
+    run: async () => {
+      let pauseMs = retryMs;
+      try {
+        await options.authorities.renew();
+        await publishCredentials(options);
+        if (!isSigning) await signer.start();
+        isSigning = true;
+        pauseMs = (await openPort(options, signal)) ? roundMs : waitMs;
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!(error instanceof Error)) throw error;
+        const isExpected = isKubeError(error) || error instanceof OvsdbError;
+        log.warn(
+          isExpected ? { error: error.message } : { err: error },
+          'certificates are not as they should be, trying again',
+        );
+      }
+      engine.wakeAfter(pauseMs);
+    },
+  });
+  await engine.run(signal);
   await signer.close();
 }
 

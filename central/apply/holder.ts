@@ -1,21 +1,30 @@
 /**
- * The part of central that the holder of the Lease has: writes the plan, and what clients are told. In: Nodes and the ConfigMap. Out: its keys `plan`, `status` and `message`, and
- * the ConfigMap isthmus-ovn. Rules: a plan is written only over the version it was decided on, so that no two found; a request of an operator is answered once.
+ * The part of central that only the holder of the Lease runs. In: Nodes and central's ConfigMap. Out: the keys `plan`, `status` and `message` of that ConfigMap, and the
+ * ConfigMap isthmus-ovn for clients. Rules: a plan is written only over the version it was decided on, so that two holders never found; a request of an operator is answered once.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isKubeError, KubeApiError } from '../../lib/kube/errors.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import { configMaps } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
+import { RoundEngine } from '../../lib/rounds/engine.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planClients } from '../plan/clients.ts';
-import { planMembers, type Candidate, type Decision, type MembersView } from '../plan/members.ts';
-import { planRequest, type Answer } from '../plan/requests.ts';
-import type { Scheme } from '../state/databases.ts';
-import { newestPlan, type Plan } from '../state/plan.ts';
-import { centralName, clientsName, recoverAnnotation, restoreAnnotation, type CentralMap } from '../watch/objects.ts';
+import { decideMembers } from '../settle/members.ts';
+import type { Decision, MembersView } from '../settle/view.ts';
+import type { Candidate } from '../model/candidate.ts';
+import { answerRequest, type Answer } from '../settle/requests.ts';
+import type { Scheme } from '../model/databases.ts';
+import { type Plan } from '../model/plan.ts';
+import { newestPlan } from '../settle/newest-plan.ts';
+import {
+  centralName,
+  clientsName,
+  recoverAnnotation,
+  restoreAnnotation,
+  type CentralMap,
+} from '../model/central-map.ts';
 
-/** Between two looks that nothing asked for: times run out. */
+/** Between two rounds that no change asked for: times run out. */
 const pollMs = 1000;
 /** After the API server refused or was away. */
 const retryMs = 500;
@@ -31,35 +40,39 @@ export interface HolderOptions {
   readonly log: Logger;
   readonly nowMs: () => number;
   readonly candidates: () => readonly Candidate[];
-  /** Central's own ConfigMap; whoever reports makes it. */
+  /** Central's own ConfigMap; the first node that reports creates it. */
   readonly map: () => CentralMap | undefined;
-  /** What this node followed last. */
+  /** The plan that this node followed last. */
   readonly kept: () => Plan | undefined;
   /** The data of the clients' ConfigMap. */
-  readonly told: () => Readonly<Record<string, string>> | undefined;
-  /** Resolves when something may have changed. */
-  readonly changed: (signal: AbortSignal) => Promise<void>;
+  readonly clientsMap: () => Readonly<Record<string, string>> | undefined;
+  /** Calls back after each change of what a round reads; returns how to stop. */
+  readonly subscribe: (onChange: () => void) => () => void;
 }
 
 /** Works until the Lease is lost or given back. */
 export async function hold(options: HolderOptions, signal: AbortSignal): Promise<void> {
   const holder = new Holder(options);
-  while (!signal.aborted) {
-    try {
-      await holder.round();
-    } catch (error) {
-      if (signal.aborted) return;
-      if (!isKubeError(error)) throw error;
-      // Somebody wrote since: what, comes with the watch.
-      const isConflict = error instanceof KubeApiError && error.status === 409;
-      if (!isConflict) options.log.warn({ error: error.message }, 'the plan cannot be written, trying again');
-      await sleep(isConflict ? conflictMs : retryMs, undefined, { signal }).catch(() => undefined);
-      continue;
-    }
-    const waiting = new AbortController();
-    const pause = sleep(pollMs, undefined, { signal: AbortSignal.any([signal, waiting.signal]) });
-    await Promise.race([pause, options.changed(waiting.signal)]).catch(() => undefined);
-    waiting.abort();
+  const engine = new RoundEngine({
+    run: async () => {
+      try {
+        await holder.round();
+        engine.wakeAfter(pollMs);
+      } catch (error) {
+        if (signal.aborted) return;
+        if (!isKubeError(error)) throw error;
+        // A later version of the ConfigMap comes with the watch.
+        const isConflict = error instanceof KubeApiError && error.status === 409;
+        if (!isConflict) options.log.warn({ error: error.message }, 'the plan cannot be written, trying again');
+        engine.wakeAfter(isConflict ? conflictMs : retryMs);
+      }
+    },
+  });
+  const unsubscribe = options.subscribe(() => engine.request());
+  try {
+    await engine.run(signal);
+  } finally {
+    unsubscribe();
   }
 }
 
@@ -98,8 +111,8 @@ class Holder {
       nowMs: nowMs(),
       withoutPlanSinceMs: this.#sinceMs,
     };
-    const answer = planRequest(view, map.requests);
-    if (answer === undefined) await this.#follow(map, planMembers(view));
+    const answer = answerRequest(view, map.requests);
+    if (answer === undefined) await this.#follow(map, decideMembers(view));
     else await this.#answer(map, answer);
   }
 
@@ -108,7 +121,7 @@ class Holder {
     if (this.#status !== status) log.info({ status, generation: plan?.generation }, 'plan');
     this.#status = status;
     await this.#write(map, plan, { status });
-    if (plan !== undefined) await this.#tellClients(plan, map);
+    if (plan !== undefined) await this.#publishRemotes(plan, map);
   }
 
   async #answer(map: CentralMap, answer: Answer): Promise<void> {
@@ -138,14 +151,14 @@ class Holder {
     await client.patch(configMaps, { namespace, name: centralName }, 'merge', { metadata, data });
   }
 
-  async #tellClients(plan: Plan, { reports }: CentralMap): Promise<void> {
+  async #publishRemotes(plan: Plan, { reports }: CentralMap): Promise<void> {
     const { client, namespace, scheme, log } = this.#options;
     const name = { namespace, name: clientsName };
-    const now = this.#options.told();
-    const told = planClients({ scheme, plan, reports, told: now?.['nb'] ?? '' });
-    if (told === undefined || Object.entries(told).every(([key, text]) => now?.[key] === text)) return;
-    if (now === undefined) await client.create(configMaps, { metadata: name, data: told });
-    else await client.patch(configMaps, name, 'merge', { data: told });
-    log.info({ ...told }, 'clients are told');
+    const now = this.#options.clientsMap();
+    const wanted = planClients({ scheme, plan, reports, published: now?.['nb'] ?? '' });
+    if (wanted === undefined || Object.entries(wanted).every(([key, text]) => now?.[key] === text)) return;
+    if (now === undefined) await client.create(configMaps, { metadata: name, data: wanted });
+    else await client.patch(configMaps, name, 'merge', { data: wanted });
+    log.info({ ...wanted }, 'remotes for clients are published');
   }
 }

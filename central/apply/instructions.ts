@@ -6,7 +6,7 @@ import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callProgram } from '../../lib/ovn/unixctl.ts';
 import type { Instruction } from '../plan/local.ts';
-import type { DatabaseName } from '../state/databases.ts';
+import type { DatabaseName } from '../model/databases.ts';
 
 const answerMs = 5000;
 

@@ -1,7 +1,7 @@
 /** The plan that this node followed last, beside its databases: with it a restart needs neither the API server nor the holder of the Lease. */
 import { readFile } from 'node:fs/promises';
-import { parsePlan } from '../state/parse.ts';
-import type { Plan } from '../state/plan.ts';
+import { parsePlan } from '../watch/parse.ts';
+import type { Plan } from '../model/plan.ts';
 import { replaceFile } from './instructions.ts';
 
 export class KeptPlan {

@@ -1,19 +1,27 @@
 /**
- * The part of central that every node has: looks at its copies, tells its containers what to do and the others what it has. In: the plan of the ConfigMap, or the kept one
- * where there is none. Rules: a round needs nobody else; what the API server does not take is told with a later round; only the member whose server
- * leads takes servers out.
+ * The part of central that every node runs: it reads its copies of the databases, instructs its containers and reports to the other nodes. In: the plan of the ConfigMap, or
+ * the kept one where there is none. Rules: a round depends on no other node; a report that the API server refuses goes with a later round; only the member whose server leads
+ * removes servers.
  */
 import { join } from 'node:path';
 import type { Logger } from '../../lib/run/logger.ts';
 import { planDatabase, type LocalDecision } from '../plan/local.ts';
 import { planRemoval } from '../plan/servers.ts';
-import { waitsForScheme, type Copy } from '../state/copy.ts';
-import { both, clientRemote, databaseNames, schemaNames } from '../state/databases.ts';
-import type { Both, DatabaseName, Scheme } from '../state/databases.ts';
-import { newestPlan, type Plan } from '../state/plan.ts';
-import type { Report, Reports } from '../state/report.ts';
-import { renderReport } from '../status/report.ts';
-import type { Backups, Copies } from '../watch/copies.ts';
+import { type Backups, type Copy, waitsForScheme } from '../model/copy.ts';
+import {
+  both,
+  type Both,
+  clientRemote,
+  type DatabaseName,
+  databaseNames,
+  schemaNames,
+  type Scheme,
+} from '../model/databases.ts';
+import { type Plan } from '../model/plan.ts';
+import { newestPlan } from '../settle/newest-plan.ts';
+import type { Report, Reports } from '../model/report.ts';
+import { planReport } from '../plan/report.ts';
+import type { Copies } from '../watch/copies.ts';
 import { Instructions, renderInstruction } from './instructions.ts';
 import { KeptPlan } from './kept-plan.ts';
 
@@ -42,7 +50,7 @@ export class Member {
   readonly #instructions: Instructions;
   readonly #kept: KeptPlan;
   readonly #replacedMs = new Map<DatabaseName, number>();
-  readonly #told = new Map<DatabaseName, string>();
+  readonly #logged = new Map<DatabaseName, string>();
   readonly #removed = new Map<DatabaseName, string>();
   #decisions: Both<LocalDecision> | undefined;
   #copies: Both<Copy> | undefined;
@@ -108,22 +116,22 @@ export class Member {
     reports.delete(node);
     const decisions = both((name) => planDatabase({ name, node, address, scheme, plan, copy: copies[name], reports }));
     this.#decisions = decisions;
-    for (const name of databaseNames) await this.#tell(name, decisions[name], copies[name]);
-    await this.#tellNorthd(plan);
+    for (const name of databaseNames) await this.#instruct(name, decisions[name], copies[name]);
+    await this.#instructNorthd(plan);
     const generation = plan?.generation ?? 0;
     const lost = both((name) => decisions[name].lost);
-    publish(renderReport({ address, generation, copies, lost, isFull, backups: this.#backups, reports }));
+    publish(planReport({ address, generation, copies, lost, isFull, backups: this.#backups, reports }));
     if (plan !== undefined) for (const name of databaseNames) await this.#lead(name, plan, copies[name], reports);
     this.#busy = this.#isSettled() ? 0 : this.#busy + 1;
     return this.#busy > 0 && this.#busy <= busyRounds ? pollMs.busy : pollMs.settled;
   }
 
-  async #tell(name: DatabaseName, { instruction, why, isSpent }: LocalDecision, { server }: Copy): Promise<void> {
+  async #instruct(name: DatabaseName, { instruction, why, isSpent }: LocalDecision, { server }: Copy): Promise<void> {
     const { log } = this.#options;
     const text = `${instruction.verb}: ${why ?? ''}`;
-    if (this.#told.get(name) !== text) log.info({ database: name, do: instruction.verb, why }, 'database');
-    if (this.#told.get(name) !== text) this.#busy = 0;
-    this.#told.set(name, text);
+    if (this.#logged.get(name) !== text) log.info({ database: name, do: instruction.verb, why }, 'database');
+    if (this.#logged.get(name) !== text) this.#busy = 0;
+    this.#logged.set(name, text);
     const isNew = await this.#instructions.write(name, renderInstruction(instruction));
     const { verb } = instruction;
     if (isSpent === true) await this.#replace(name);
@@ -141,7 +149,7 @@ export class Member {
   }
 
   /** One of the members' northd works, by a lock in the southbound database. */
-  async #tellNorthd(plan: Plan | undefined): Promise<void> {
+  async #instructNorthd(plan: Plan | undefined): Promise<void> {
     const { node, scheme } = this.#options;
     const isFounded = plan !== undefined && databaseNames.every((name) => plan.clusters[name] !== undefined);
     const members = isFounded && plan.members[node] !== undefined ? Object.values(plan.members) : [];

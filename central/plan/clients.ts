@@ -1,23 +1,23 @@
 /**
- * What clients of the databases are told: the keys `nb`, `sb` and `sb-chassis` of the ConfigMap isthmus-ovn. In: the plan, the reports and what clients were told so far. Rules: a
- * member comes in with servers that are connected; it stays until it leaves the plan, so that a restart changes nothing for clients.
+ * The remotes that clients of the databases use: the keys `nb`, `sb` and `sb-chassis` of the ConfigMap isthmus-ovn. In: the plan, the reports and the remotes published so far.
+ * Rules: a member is added once its servers are connected; it stays until it leaves the plan, so that a restart changes nothing for clients.
  */
-import { chassisRemote, clientRemote, databaseNames, type Scheme } from '../state/databases.ts';
-import type { Plan } from '../state/plan.ts';
-import type { Reports } from '../state/report.ts';
+import { chassisRemote, clientRemote, databaseNames, type Scheme } from '../model/databases.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Reports } from '../model/report.ts';
 
 export interface ClientsView {
   readonly scheme: Scheme;
   readonly plan: Plan;
   readonly reports: Reports;
-  /** Key `nb` of now. */
-  readonly told: string;
+  /** The present value of the key `nb`. */
+  readonly published: string;
 }
 
-export type Told = Readonly<Record<'nb' | 'sb' | 'sb-chassis', string>>;
+export type ClientRemotes = Readonly<Record<'nb' | 'sb' | 'sb-chassis', string>>;
 
-export function planClients({ scheme, plan, reports, told }: ClientsView): Told | undefined {
-  const former = new Set(told.split(','));
+export function planClients({ scheme, plan, reports, published }: ClientsView): ClientRemotes | undefined {
+  const former = new Set(published.split(','));
   const nodes = Object.keys(plan.members).filter((node) => {
     const address = plan.members[node] ?? '';
     if (node === plan.founder || former.has(clientRemote(scheme, 'nb', address))) return true;

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { raftAddress } from '../state/databases.ts';
-import type { Copy, DatabaseFile } from '../state/copy.ts';
-import type { Plan } from '../state/plan.ts';
-import type { Report } from '../state/report.ts';
+import { raftAddress } from '../model/databases.ts';
+import type { Copy, DatabaseFile } from '../model/copy.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Report } from '../model/report.ts';
 import { planDatabase, type LocalView } from './local.ts';
-import { addressOf, cidOf, idOf, member, planOf } from './testing-reports.ts';
+import { addressOf, cidOf, idOf, member, planOf } from '../settle/testing-reports.ts';
 
 const own = (number: number): string => raftAddress('ssl', 'nb', addressOf(number));
 

@@ -3,10 +3,10 @@
  * images/ovn/run-ovn and, where it waits, why. Rules: a copy of the plan's cluster is served without asking anybody; nothing is made but by the founder of a generation, from the
  * copy that the plan names; a copy is put aside only if the plan's cluster is another one, or its leader said that it has no such server.
  */
-import { raftAddress, type DatabaseName, type Scheme } from '../state/databases.ts';
-import { tokenOf, type Copy } from '../state/copy.ts';
-import type { Plan } from '../state/plan.ts';
-import { leaderOf, lists, type Reports } from '../state/report.ts';
+import { raftAddress, type DatabaseName, type Scheme } from '../model/databases.ts';
+import { tokenOf, type Copy } from '../model/copy.ts';
+import type { Plan } from '../model/plan.ts';
+import { leaderOf, lists, type Reports } from '../model/report.ts';
 
 export type Instruction =
   | { readonly verb: 'wait' | 'serve' | 'wipe' }

@@ -3,10 +3,10 @@
  * Rules: only what no member of the plan has, and what lost its disk; never so that those that live are no majority of the rest; one that
  * lives goes once all members of the plan are in.
  */
-import { raftAddress, type DatabaseName, type Scheme } from '../state/databases.ts';
-import type { ListedServer, Server } from '../state/copy.ts';
-import type { Plan } from '../state/plan.ts';
-import type { Reports } from '../state/report.ts';
+import { raftAddress, type DatabaseName, type Scheme } from '../model/databases.ts';
+import type { ListedServer, Server } from '../model/copy.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Reports } from '../model/report.ts';
 
 /** Leaders send heartbeats several times in each election time. */
 const silentMs = 5000;

@@ -1,7 +1,7 @@
 /** What central tells Prometheus of this node's databases. */
 import { Gauge, type Registry } from 'prom-client';
 import type { Member } from '../apply/member.ts';
-import { databaseNames } from '../state/databases.ts';
+import { databaseNames } from '../model/databases.ts';
 
 export function openMetrics(registry: Registry, member: Member, nowMs: () => number): void {
   const plain = (name: string, help: string, read: () => number): void => {

@@ -4,8 +4,8 @@ import { configMaps } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { ObjectWriter } from '../../lib/kube/writer.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import type { Report } from '../state/report.ts';
-import { centralName } from '../watch/objects.ts';
+import type { Report } from '../model/report.ts';
+import { centralName } from '../model/central-map.ts';
 
 export interface PublisherOptions {
   readonly client: KubeClient;

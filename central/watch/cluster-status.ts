@@ -1,5 +1,5 @@
 /** What ovsdb-server answers to `cluster/status`. Pure: text in, a value out. */
-import type { Server } from '../state/copy.ts';
+import type { Server } from '../model/copy.ts';
 
 const roles = ['leader', 'follower', 'candidate'] as const;
 

@@ -3,8 +3,8 @@ import type { Stats } from 'node:fs';
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { callProgram } from '../../lib/ovn/unixctl.ts';
-import type { Copy, DatabaseFile } from '../state/copy.ts';
-import { both, databaseNames, schemaNames, type Both, type DatabaseName } from '../state/databases.ts';
+import type { Backups, Copy, DatabaseFile } from '../model/copy.ts';
+import { both, databaseNames, schemaNames, type Both, type DatabaseName } from '../model/databases.ts';
 import { parseClusterStatus } from './cluster-status.ts';
 import { readDatabaseFile } from './database-file.ts';
 
@@ -14,12 +14,6 @@ const roomBytes = 16 << 20;
 export interface Folders {
   readonly dataDir: string;
   readonly runDir: string;
-}
-
-/** What of the files is there for a restore. */
-export interface Backups {
-  readonly nb: readonly string[];
-  readonly sb: readonly string[];
 }
 
 export class Copies {

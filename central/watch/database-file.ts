@@ -3,7 +3,7 @@
  * copy that is taken for lost would be replaced. It is read again only after it has changed, and not at all while a server has it open.
  */
 import { open, type FileHandle } from 'node:fs/promises';
-import type { DatabaseFile, LogEnd } from '../state/copy.ts';
+import type { DatabaseFile, LogEnd } from '../model/copy.ts';
 
 export class UnreadableDatabase extends Error {
   override name = 'UnreadableDatabase';

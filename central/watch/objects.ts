@@ -1,26 +1,9 @@
 /** The objects that central reads: Nodes that may serve, and its own ConfigMap and that of the clients. Parsed once, here. */
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { Requests } from '../plan/requests.ts';
-import type { Candidate } from '../plan/members.ts';
-import { parsePlan, parseReport } from '../state/parse.ts';
-import type { Plan } from '../state/plan.ts';
-import type { Report } from '../state/report.ts';
-
-export const centralName = 'isthmus-ovn-central';
-export const clientsName = 'isthmus-ovn';
-export const recoverAnnotation = 'isthmus.network/recover';
-export const restoreAnnotation = 'isthmus.network/restore';
-
-export interface CentralMap {
-  readonly uid: string;
-  readonly version: string;
-  readonly planText: string | undefined;
-  readonly plan: Plan | undefined;
-  readonly reports: ReadonlyMap<string, Report>;
-  readonly requests: Requests;
-  /** Every key as it is written. */
-  readonly data: Readonly<Record<string, string>>;
-}
+import type { Candidate } from '../model/candidate.ts';
+import { parsePlan, parseReport } from './parse.ts';
+import type { Report } from '../model/report.ts';
+import { type CentralMap, recoverAnnotation, restoreAnnotation } from '../model/central-map.ts';
 
 export function parseCentralMap(raw: RawObject): CentralMap {
   const { uid, resourceVersion, annotations = {} } = raw.metadata;

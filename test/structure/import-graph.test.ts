@@ -9,9 +9,6 @@ import { circlesOf, importsOf, readImports, type Graph } from './source-imports.
 
 /** Arrows between folders that are still to be turned. The test fails for one that is gone, too: remove its line. */
 const arrowsToTurn: readonly string[] = [
-  'central/apply → central/status',
-  'central/watch → central/plan',
-  'central/watch → central/state',
   'cli/plan → cli/render',
   'cli/watch → cli/state',
   'controller/model → controller/ipam',
@@ -21,7 +18,7 @@ const arrowsToTurn: readonly string[] = [
   'lib/api → lib/kube',
 ];
 /** Rooms in which files still import each other in a circle; the same holds for these. */
-const roomsWithCircles: readonly string[] = ['central', 'cli', 'controller'];
+const roomsWithCircles: readonly string[] = ['cli', 'controller'];
 
 const graph = readImports();
 

@@ -16,9 +16,9 @@ import { configMaps, leases, nodes } from '../../lib/kube/resources.ts';
 import type { TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { ovnEnvironment, schemaFile } from '../../lib/ovsdb/src/testing.ts';
-import { parsePlan, parseReport } from '../../central/state/parse.ts';
-import type { Plan } from '../../central/state/plan.ts';
-import type { Report } from '../../central/state/report.ts';
+import { parsePlan, parseReport } from '../../central/watch/parse.ts';
+import type { Plan } from '../../central/model/plan.ts';
+import type { Report } from '../../central/model/report.ts';
 
 const root = join(import.meta.dirname, '../..');
 const namespace = 'kube-system';

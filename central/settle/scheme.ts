@@ -2,10 +2,10 @@
  * The databases' move between TLS and plain TCP. In: the plan, and what the members report. Out: the plan of the next generation, or what it waits for. Rules: a server
  * that listens by the other scheme is none of its cluster, and waits; once all wait, one begins anew with its rows: one that a majority would elect.
  */
-import { databaseNames, type DatabaseName, type Scheme } from '../state/databases.ts';
-import type { Plan } from '../state/plan.ts';
+import { databaseNames, type DatabaseName, type Scheme } from '../model/databases.ts';
+import type { Plan } from '../model/plan.ts';
 import { beginAnew } from './founding.ts';
-import type { Decision, MembersView } from './members.ts';
+import type { Decision, MembersView } from './view.ts';
 import { advice } from './requests.ts';
 
 /** @returns undefined where no member waits for the other scheme */

@@ -1,9 +1,8 @@
 /** What a node reports: its copies, and of a leader its servers and who is none of them. Pure. */
-import { both, type Both, type DatabaseName } from '../state/databases.ts';
-import type { Copy } from '../state/copy.ts';
-import { isSilent } from '../plan/servers.ts';
-import { lists, type DatabaseReport, type Report, type Reports } from '../state/report.ts';
-import type { Backups } from '../watch/copies.ts';
+import { both, type Both, type DatabaseName } from '../model/databases.ts';
+import type { Backups, Copy } from '../model/copy.ts';
+import { isSilent } from './servers.ts';
+import { lists, type DatabaseReport, type Report, type Reports } from '../model/report.ts';
 
 export interface ReportView {
   readonly address: string;
@@ -16,7 +15,7 @@ export interface ReportView {
   readonly reports: Reports;
 }
 
-export function renderReport({ address, generation, copies, lost, isFull, backups, reports }: ReportView): Report {
+export function planReport({ address, generation, copies, lost, isFull, backups, reports }: ReportView): Report {
   return {
     address,
     generation,

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { planClients } from './clients.ts';
-import { planRequest, type Requests } from './requests.ts';
+import { answerRequest } from './requests.ts';
+import type { Requests } from '../model/central-map.ts';
 import { cidOf, empty, member, planOf, viewOf } from './testing-reports.ts';
 
 const time = '20260131T000000Z';
 const two = { ...member(2), backups: [time], southbound: [time] };
 const reports = { a1: member(1, [1, 2, 3]), a2: two, a3: empty(3) };
 const plan = planOf(1, 2, 3);
-const ask = (requests: Requests, more = reports) => planRequest(viewOf(more, { plan }), requests);
+const ask = (requests: Requests, more = reports) => answerRequest(viewOf(more, { plan }), requests);
 
 function refusal(requests: Requests): string {
   const answer = ask(requests);
@@ -52,15 +52,4 @@ test('what cannot be done is refused with the reason', () => {
   assert.match(refusal({ restore: 'a2/20250101T000000Z' }), new RegExp(`it has those of ${time}`));
   assert.match(refusal({ restore: 'a1/20250101T000000Z' }), /it has those of no time/);
   assert.match(refusal({ recover: 'a2', restore: `a2/${time}` }), /at once/);
-});
-
-test('clients are told of members that are connected, and of those they know', () => {
-  const view = { scheme: 'ssl', plan, reports: new Map(Object.entries(reports)) } as const;
-  assert.deepEqual(planClients({ ...view, told: '' }), {
-    nb: 'ssl:10.0.0.1:6641,ssl:10.0.0.2:6641',
-    sb: 'ssl:10.0.0.1:6642,ssl:10.0.0.2:6642',
-    'sb-chassis': 'ssl:10.0.0.1:16642,ssl:10.0.0.2:16642',
-  });
-  const told = planClients({ ...view, told: 'ssl:10.0.0.3:6641,ssl:10.0.0.8:6641' });
-  assert.equal(told?.nb, 'ssl:10.0.0.1:6641,ssl:10.0.0.2:6641,ssl:10.0.0.3:6641');
 });

@@ -2,18 +2,12 @@
  * What an operator asks for by annotations of the ConfigMap isthmus-ovn-central: to go on with the copy of one node, or with a backup of one. In: the
  * annotations, the plan, the reports. Out: the plan of a new generation, or why there is none.
  */
-import { databaseNames } from '../state/databases.ts';
-import type { Plan, Source } from '../state/plan.ts';
-import type { Report } from '../state/report.ts';
+import { databaseNames } from '../model/databases.ts';
+import type { Plan, Source } from '../model/plan.ts';
+import type { Report } from '../model/report.ts';
 import { sourceOf } from './founding.ts';
-import type { MembersView } from './members.ts';
-
-export interface Requests {
-  /** A node. */
-  readonly recover?: string;
-  /** `node/time`. */
-  readonly restore?: string;
-}
+import type { MembersView } from './view.ts';
+import type { Requests } from '../model/central-map.ts';
 
 /** What an operator can do where no majority is left. */
 export const advice =
@@ -21,7 +15,7 @@ export const advice =
 
 export type Answer = { readonly plan: Plan; readonly message: string } | { readonly refused: string };
 
-export function planRequest(view: MembersView, { recover, restore }: Requests): Answer | undefined {
+export function answerRequest(view: MembersView, { recover, restore }: Requests): Answer | undefined {
   if (recover !== undefined && restore !== undefined)
     return { refused: 'recover and restore are asked for at once: ask for one of them' };
   if (recover !== undefined) return recoverFrom(view, recover);

@@ -3,15 +3,15 @@
  * once the founder has made them. Rules: a database that is there is never begun anew while somebody has it; a plan that was lost is made again from
  * clusters that still serve.
  */
-import { databaseNames, raftAddress, type DatabaseName, type Scheme } from '../state/databases.ts';
-import type { Plan, Source } from '../state/plan.ts';
-import type { Report, Reports } from '../state/report.ts';
-import type { Decision, MembersView } from './members.ts';
+import { databaseNames, raftAddress, type DatabaseName, type Scheme } from '../model/databases.ts';
+import type { Plan, Source } from '../model/plan.ts';
+import type { Report, Reports } from '../model/report.ts';
+import type { Decision, MembersView } from './view.ts';
 
 /** So long the first plan waits for nodes that say nothing. */
 const patienceMs = 5000;
 
-export function planFounding(view: MembersView, generation: number): Decision {
+export function decideFounding(view: MembersView, generation: number): Decision {
   const { candidates, reports, nowMs, withoutPlanSinceMs } = view;
   const silent = candidates.filter(({ name }) => !reports.has(name)).map(({ name }) => name);
   const known = candidates.filter(({ name }) => reports.has(name)).map(({ name }) => name);
@@ -74,7 +74,7 @@ export function beginAnew({ generation }: Plan, founder: string, report: Report,
 }
 
 /** The plan with the ids of clusters that its founder has made since. */
-export function settleFounding(plan: Plan, reports: Reports, scheme: Scheme): Plan {
+export function completeFounding(plan: Plan, reports: Reports, scheme: Scheme): Plan {
   const report = reports.get(plan.founder);
   if (report?.generation !== plan.generation) return plan;
   const made: Partial<Record<DatabaseName, string>> = {};

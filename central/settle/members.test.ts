@@ -1,25 +1,26 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { planMembers, type MembersView } from './members.ts';
+import { decideMembers } from './members.ts';
+import type { MembersView } from './view.ts';
 import { addressOf, candidate, cidOf, empty, idOf, member, planOf, viewOf } from './testing-reports.ts';
-import { both } from '../state/databases.ts';
-import type { Plan } from '../state/plan.ts';
-import type { DatabaseReport, Report } from '../state/report.ts';
+import { both } from '../model/databases.ts';
+import type { Plan } from '../model/plan.ts';
+import type { DatabaseReport, Report } from '../model/report.ts';
 
 /** The members that a view leads to. */
 function members(view: MembersView): string {
-  return Object.keys(planMembers(view).plan?.members ?? {}).join(' ');
+  return Object.keys(decideMembers(view).plan?.members ?? {}).join(' ');
 }
 
 function assertSame(view: MembersView, status: RegExp): void {
-  const decision = planMembers(view);
+  const decision = decideMembers(view);
   assert.equal(decision.plan, view.plan);
   assert.match(decision.status, status);
 }
 
 describe('founding', () => {
   test('one node founds at once, of three all are in the first plan', () => {
-    const { plan } = planMembers(viewOf({ a1: empty(1) }));
+    const { plan } = decideMembers(viewOf({ a1: empty(1) }));
     const from = { nb: { copy: 'none' }, sb: { copy: 'none' } };
     assert.deepEqual(plan, { generation: 1, founder: 'a1', from, clusters: {}, members: { a1: '10.0.0.1' } });
     assert.equal(members(viewOf({ a1: empty(1), a2: empty(2) })), 'a1');
@@ -37,10 +38,10 @@ describe('founding', () => {
 
   test('who has a database founds: a cluster before one of a release before', () => {
     const reports = { a1: empty(1), a2: empty(2, 'standalone'), a3: empty(3) };
-    const { plan } = planMembers(viewOf(reports));
+    const { plan } = decideMembers(viewOf(reports));
     assert.equal(plan?.founder, 'a2');
     assert.deepEqual(plan.from, { nb: { copy: 'standalone' }, sb: { copy: 'standalone' } });
-    const clustered = planMembers(viewOf({ ...reports, a3: member(3, [3]) })).plan;
+    const clustered = decideMembers(viewOf({ ...reports, a3: member(3, [3]) })).plan;
     assert.deepEqual(
       [clustered?.founder, clustered?.generation, clustered?.clusters],
       ['a3', 1, { nb: cidOf('nb'), sb: cidOf('sb') }],
@@ -49,26 +50,26 @@ describe('founding', () => {
 
   test('a plan that was lost is made again of the clusters that serve', () => {
     const reports = { a1: empty(1), a2: member(2), a3: member(3, [2, 3, 4]), a4: member(4) };
-    const { plan } = planMembers(viewOf(reports));
+    const { plan } = decideMembers(viewOf(reports));
     assert.deepEqual(Object.keys(plan?.members ?? {}), ['a2', 'a3', 'a4']);
     assert.equal(plan?.generation, 1);
   });
 
   test('the ids of the clusters come into the plan once their founder serves them', () => {
-    const { plan } = planMembers(viewOf({ a1: empty(1) }));
+    const { plan } = decideMembers(viewOf({ a1: empty(1) }));
     const founding = plan as Plan;
     assertSame(viewOf({ a1: { ...empty(1), generation: 1 } }, { plan: founding }), /waits for a1 to make nb and sb/);
-    const founded = planMembers(viewOf({ a1: member(1, [1]) }, { plan: founding })).plan;
+    const founded = decideMembers(viewOf({ a1: member(1, [1]) }, { plan: founding })).plan;
     assert.deepEqual(founded?.clusters, { nb: cidOf('nb'), sb: cidOf('sb') });
     // Of the generation before: not what the plan makes.
     const again: Plan = { ...founding, generation: 2, from: { nb: { copy: cidOf('nb') }, sb: { copy: cidOf('sb') } } };
     const before = { ...member(1, [1]), generation: 2 };
-    assert.deepEqual(planMembers(viewOf({ a1: before }, { plan: again })).plan?.clusters, {});
+    assert.deepEqual(decideMembers(viewOf({ a1: before }, { plan: again })).plan?.clusters, {});
   });
 
   test('a founder that goes before it founded is not waited for', () => {
-    const { plan } = planMembers(viewOf({ a1: empty(1) }));
-    const next = planMembers(viewOf({ a2: empty(2) }, { plan })).plan;
+    const { plan } = decideMembers(viewOf({ a1: empty(1) }));
+    const next = decideMembers(viewOf({ a2: empty(2) }, { plan })).plan;
     assert.deepEqual([next?.founder, next?.generation], ['a2', 2]);
   });
 });
@@ -100,7 +101,7 @@ describe('members', () => {
 
   test('fewer are wanted: those that serve stay', () => {
     const reports = { a1: member(1), a2: member(2, [1, 2, 3], [1]), a3: member(3) };
-    const { plan: fewer } = planMembers(viewOf(reports, { plan, replicas: 1 }));
+    const { plan: fewer } = decideMembers(viewOf(reports, { plan, replicas: 1 }));
     assert.deepEqual(Object.keys(fewer?.members ?? {}), ['a2', 'a3'], 'one leaves after the other');
     const waiting = viewOf(reports, { plan: fewer, replicas: 1 });
     assertSame(waiting, /waits until ssl:10.0.0.1:6643, ssl:10.0.0.1:6644 has left/);
@@ -113,7 +114,7 @@ describe('members', () => {
     const candidates = [1, 3, 4, 5].map((number) => candidate(number));
     assert.equal(members(viewOf(reports, { plan, candidates })), 'a1 a3 a4');
     const two = { candidates: [candidate(1), candidate(3)] };
-    const { plan: fewer } = planMembers(viewOf(three, { plan, ...two }));
+    const { plan: fewer } = decideMembers(viewOf(three, { plan, ...two }));
     assert.deepEqual(Object.keys(fewer?.members ?? {}), ['a1', 'a3'], 'who is gone goes first');
     const left = { a1: member(1, [1, 3]), a3: member(3) };
     assert.equal(members(viewOf(left, { plan: fewer, ...two })), 'a1');
@@ -130,7 +131,7 @@ describe('members', () => {
   test('one at a time, and only while the others are connected', () => {
     const reports = { ...three, a4: empty(4), a5: empty(5) };
     const candidates = [1, 4, 5].map((number) => candidate(number));
-    const first = planMembers(viewOf(reports, { plan, candidates })).plan;
+    const first = decideMembers(viewOf(reports, { plan, candidates })).plan;
     assert.deepEqual(Object.keys(first?.members ?? {}), ['a1', 'a3', 'a4']);
     assertSame(viewOf(reports, { plan: first, candidates }), /a4 cannot be reached/);
     const silent = { ...reports, a1: member(1, [1, 2, 3], [3]) };
@@ -148,8 +149,8 @@ describe('members', () => {
 
   test('a node with another address moves', () => {
     const moved = { ...three, a2: { ...member(2), address: '10.0.0.9' } };
-    assert.equal(planMembers(viewOf(moved, { plan })).plan?.members['a2'], '10.0.0.9');
-    const alone = planMembers(viewOf({ a1: { ...member(1), address: '10.0.0.9' } }, { plan: planOf(1) })).plan;
+    assert.equal(decideMembers(viewOf(moved, { plan })).plan?.members['a2'], '10.0.0.9');
+    const alone = decideMembers(viewOf({ a1: { ...member(1), address: '10.0.0.9' } }, { plan: planOf(1) })).plan;
     assert.deepEqual(alone, {
       generation: 2,
       founder: 'a1',
@@ -180,20 +181,20 @@ describe('members', () => {
     assertSame(viewOf({ ...three, a1: stopped(1, 5) }, off), waits);
     const all = { a1: stopped(1, 5), a2: stopped(2, 7), a3: stopped(3, 6) };
     assertSame(viewOf(all, { plan }), /0 of 3 members serve/);
-    const next = planMembers(viewOf(all, off)).plan;
+    const next = decideMembers(viewOf(all, off)).plan;
     const from = { nb: { copy: cidOf('nb') }, sb: { copy: cidOf('sb') } };
     assert.deepEqual(next, { ...plan, generation: 2, founder: 'a2', from, clusters: {} });
     // One that is down cannot be waited for.
     const candidates = [candidate(1), candidate(2), candidate(3, 3_599_000)];
-    const without = planMembers(viewOf({ ...three, a1: stopped(1, 8), a2: stopped(2, 7) }, { ...off, candidates }));
+    const without = decideMembers(viewOf({ ...three, a1: stopped(1, 8), a2: stopped(2, 7) }, { ...off, candidates }));
     assert.equal(without.plan?.founder, 'a1');
     // The term goes before the index: what was appended under a leader that lost its office was never agreed on.
     const deposed = { a1: stopped(1, 9), a2: stopped(2, 7, 2), a3: stopped(3, 6, 2) };
-    assert.equal(planMembers(viewOf(deposed, off)).plan?.founder, 'a2');
+    assert.equal(decideMembers(viewOf(deposed, off)).plan?.founder, 'a2');
     // The other two may have agreed on more.
     const late = [candidate(1), candidate(2, 3_599_000), candidate(3, 3_599_000)];
     assertSame(viewOf({ ...three, a1: stopped(1, 8) }, { ...off, candidates: late }), /no majority .*recover: <node>/);
-    const alone = planMembers(viewOf({ a1: stopped(1, 5) }, { scheme: 'tcp', plan: planOf(1) })).plan;
+    const alone = decideMembers(viewOf({ a1: stopped(1, 5) }, { scheme: 'tcp', plan: planOf(1) })).plan;
     assert.deepEqual([alone?.generation, alone?.founder, alone?.members], [2, 'a1', { a1: '10.0.0.1' }]);
   });
 });

@@ -1,8 +1,8 @@
 /** Plans and reports as JSON. In: text of a ConfigMap or a file, which anybody may have written. Out: values, or undefined where it is none. */
 import { z } from 'zod';
-import { nodeAddress } from './databases.ts';
-import type { Plan } from './plan.ts';
-import type { Report } from './report.ts';
+import { nodeAddress } from '../model/databases.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Report } from '../model/report.ts';
 
 const address = z.string().refine((text) => nodeAddress(text) === text);
 const uuid = z.string().regex(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);

@@ -1,8 +1,9 @@
 /** Reports of nodes for tests of the plans: `a1` has the address 10.0.0.1, and so on. */
-import { both, raftAddress, type DatabaseName } from '../state/databases.ts';
-import type { Plan } from '../state/plan.ts';
-import type { DatabaseReport, Report, ReportedServer } from '../state/report.ts';
-import type { Candidate, MembersView } from './members.ts';
+import { both, raftAddress, type DatabaseName } from '../model/databases.ts';
+import type { Plan } from '../model/plan.ts';
+import type { DatabaseReport, Report, ReportedServer } from '../model/report.ts';
+import type { MembersView } from './view.ts';
+import type { Candidate } from '../model/candidate.ts';
 
 /** An id that begins with a letter of the database and ends with the number. */
 export function idOf(name: DatabaseName, number: number, generation = 1): string {

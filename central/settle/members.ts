@@ -3,42 +3,18 @@
  * calls: the holder of the Lease, as often as it likes: with nothing to change it gives the same plan back. Rules: an odd number serves; one
  * member at a time is replaced, or leaves, while the others are connected; without a majority nothing changes but by an operator's word.
  */
-import { databaseNames, raftAddress, type Scheme } from '../state/databases.ts';
-import type { Plan } from '../state/plan.ts';
-import { leaderOf, type Report, type Reports } from '../state/report.ts';
-import { beginAnew, planFounding, settleFounding } from './founding.ts';
+import { databaseNames, raftAddress } from '../model/databases.ts';
+import type { Plan } from '../model/plan.ts';
+import { leaderOf, type Report } from '../model/report.ts';
+import { beginAnew, decideFounding, completeFounding } from './founding.ts';
 import { advice } from './requests.ts';
 import { moveScheme } from './scheme.ts';
+import type { Candidate } from '../model/candidate.ts';
+import type { Decision, MembersView } from './view.ts';
 
-/** A Node that may serve. */
-export interface Candidate {
-  readonly name: string;
-  readonly createdMs: number;
-  /** Undefined: it is Ready. */
-  readonly notReadySinceMs: number | undefined;
-}
-
-export interface MembersView {
-  readonly scheme: Scheme;
-  readonly candidates: readonly Candidate[];
-  readonly reports: Reports;
-  readonly plan: Plan | undefined;
-  readonly replicas: number | 'auto';
-  readonly nowMs: number;
-  /** Since when the holder of the Lease leads without one. */
-  readonly withoutPlanSinceMs: number;
-  readonly replaceAfterMs: number;
-}
-
-export interface Decision {
-  /** The same object where nothing changes. */
-  readonly plan: Plan | undefined;
-  readonly status: string;
-}
-
-export function planMembers(view: MembersView): Decision {
+export function decideMembers(view: MembersView): Decision {
   if (view.plan === undefined) return found(view, 1);
-  const plan = settleFounding(view.plan, view.reports, view.scheme);
+  const plan = completeFounding(view.plan, view.reports, view.scheme);
   const missing = databaseNames.filter((name) => plan.clusters[name] === undefined);
   if (missing.length > 0) {
     const { founder, generation } = plan;
@@ -50,7 +26,7 @@ export function planMembers(view: MembersView): Decision {
 }
 
 function found(view: MembersView, generation: number): Decision {
-  const founding = planFounding(view, generation);
+  const founding = decideFounding(view, generation);
   if (founding.plan === undefined) return founding;
   // Who else is to serve is in the first plan already: they join as soon as it is founded.
   return { ...founding, plan: grow(view, founding.plan) };

@@ -69,3 +69,9 @@ export function tokenOf(file: DatabaseFile): string {
 export function waitsForScheme({ file }: Copy, scheme: Scheme): boolean {
   return file.model === 'clustered' && !file.address.startsWith(`${scheme}:`);
 }
+
+/** What of the files is there for a restore. */
+export interface Backups {
+  readonly nb: readonly string[];
+  readonly sb: readonly string[];
+}

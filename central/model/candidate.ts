@@ -1,0 +1,7 @@
+/** A Node that may serve. */
+export interface Candidate {
+  readonly name: string;
+  readonly createdMs: number;
+  /** Undefined: it is Ready. */
+  readonly notReadySinceMs: number | undefined;
+}

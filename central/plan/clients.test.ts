@@ -1,0 +1,16 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { empty, member, planOf } from '../settle/testing-reports.ts';
+import { planClients } from './clients.ts';
+
+test('clients get the remotes of members that are connected, and of those they had before', () => {
+  const reports = new Map(Object.entries({ a1: member(1, [1, 2, 3]), a2: member(2), a3: empty(3) }));
+  const view = { scheme: 'ssl', plan: planOf(1, 2, 3), reports } as const;
+  assert.deepEqual(planClients({ ...view, published: '' }), {
+    nb: 'ssl:10.0.0.1:6641,ssl:10.0.0.2:6641',
+    sb: 'ssl:10.0.0.1:6642,ssl:10.0.0.2:6642',
+    'sb-chassis': 'ssl:10.0.0.1:16642,ssl:10.0.0.2:16642',
+  });
+  const told = planClients({ ...view, published: 'ssl:10.0.0.3:6641,ssl:10.0.0.8:6641' });
+  assert.equal(told?.nb, 'ssl:10.0.0.1:6641,ssl:10.0.0.2:6641,ssl:10.0.0.3:6641');
+});
