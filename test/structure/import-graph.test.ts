@@ -11,9 +11,7 @@ import { circlesOf, importsOf, readImports, type Graph } from './source-imports.
 const arrowsToTurn: readonly string[] = [
   'cli/plan → cli/render',
   'cli/watch → cli/state',
-  'controller/model → controller/ipam',
   'controller/status → controller',
-  'daemon/cni → daemon/apply',
   'lib/api → lib/desired',
   'lib/api → lib/kube',
 ];

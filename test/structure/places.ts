@@ -21,10 +21,10 @@ export const rooms: readonly Room[] = [
     watchImports: [],
   },
   room('central'),
-  // `ipam/` allocates the addresses of one subnet: a data structure like those of model/.
-  room('controller', { ipam: 'model' }),
+  // `ipam/` allocates the addresses of one subnet: a data structure that model/ speaks of.
+  room('controller', { ipam: 'lib' }),
   // `host/` and `ovs/` write what was planned to the kernel and to the local switch; `cni/` answers the runtime with both.
-  room('daemon', { host: 'plan', ovs: 'host', cni: 'watch' }, ['host']),
+  room('daemon', { host: 'plan', ovs: 'host', cni: 'apply' }, ['host']),
   // `link/` is the session between agent and hub; its messages are values in model/, which all stages speak.
   room('interconnect', { link: 'model' }),
   { ...room('interconnect/hub'), standsOn: ['interconnect/link', 'interconnect/model'] },
