@@ -11,7 +11,7 @@ import {
   subnetOf,
   type TestObjects,
 } from '../lib/bgp/testing.ts';
-import type { BgpReading } from './state/bgp.ts';
+import type { BgpReading } from './model/bgp.ts';
 
 export const nowMs = Date.parse('2024-06-01T12:00:00Z');
 

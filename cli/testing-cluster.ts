@@ -1,7 +1,7 @@
 /** A cluster that can take Isthmus, and one that has it, as values that a test may spoil. Who calls: tests only. */
 import { check, type Report } from './plan/check/check.ts';
-import type { ClusterFacts, Controller, Machine } from './state/cluster-facts.ts';
-import type { Installation, Rollout } from './state/installation.ts';
+import type { ClusterFacts, Controller, Machine } from './model/cluster-facts.ts';
+import type { Installation, Rollout } from './model/installation.ts';
 import type { Draft } from './testing-snapshots.ts';
 import { parseChartValues } from './watch/chart-values.ts';
 

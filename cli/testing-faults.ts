@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import type { GatewayTunnel } from '../lib/api/kinds/interconnect-gateway.ts';
-import type { Snapshot } from './state/snapshot.ts';
+import type { Snapshot } from './model/snapshot.ts';
 import { ago, spoil, wellPair, type Draft, type Pair } from './testing-snapshots.ts';
 import { diagnose } from './plan/diagnose/diagnose.ts';
 

@@ -4,7 +4,7 @@ import { interconnectSpec } from '../lib/api/kinds/interconnect.ts';
 import { transitSwitchSpec } from '../lib/api/kinds/transit-switch.ts';
 import { annotation } from '../lib/api/names.ts';
 import { parseRoutePolicy } from '../lib/route-policy/parse.ts';
-import type { Snapshot } from './state/snapshot.ts';
+import type { Snapshot } from './model/snapshot.ts';
 
 export const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const hour = 3_600_000;

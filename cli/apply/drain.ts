@@ -1,7 +1,7 @@
 /** Drains a gateway and gives it back. In: a client. Out: the object's spec changed; whether its paths have moved. */
 import { interconnectGateways } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
-import type { Gateway, Snapshot } from '../state/snapshot.ts';
+import type { Gateway, Snapshot } from '../model/snapshot.ts';
 
 export async function setDrain(client: KubeClient, node: string, drain: boolean): Promise<void> {
   await client.patch(interconnectGateways, { name: node }, 'merge', { spec: { drain } });

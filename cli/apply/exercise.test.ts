@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Check } from '../plan/verify.ts';
-import type { Snapshot } from '../state/snapshot.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { wellPair, type Draft } from '../testing-snapshots.ts';
 import { drainable, exerciseGateways } from './exercise.ts';
 

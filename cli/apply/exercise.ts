@@ -4,7 +4,7 @@
  */
 import { usableGateways } from '../plan/diagnose/gateways.ts';
 import type { Check } from '../plan/verify.ts';
-import type { Snapshot } from '../state/snapshot.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 import { pathsThrough } from './drain.ts';
 import { waitFor, type Patience } from './wait.ts';
 

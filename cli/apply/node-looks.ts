@@ -5,7 +5,7 @@
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { objectPath, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
-import { nodeLook, type LookedAt } from '../state/node-look.ts';
+import { nodeLook, type LookedAt } from '../model/node-look.ts';
 import { parsePod } from '../watch/installation-objects.ts';
 import { waitFor } from './wait.ts';
 

@@ -7,7 +7,7 @@ import { markerName, measureMarker, type MarkerTimes } from '../apply/marker.ts'
 import { distributions, pathFigures } from '../plan/bench.ts';
 import { renderBench, type BenchReport } from '../render/bench.ts';
 import { paintFor } from '../render/paint.ts';
-import { specOf, type Snapshot } from '../state/snapshot.ts';
+import { specOf, type Snapshot } from '../model/snapshot.ts';
 import { clusterFlags, outputFlags, peerFlags, readCluster, withCluster } from '../watch/cluster.ts';
 import { probeHub } from '../watch/hub-probe.ts';
 import { fetchMetrics } from '../watch/metrics.ts';

@@ -4,8 +4,8 @@ import { CommandFailed } from '../command/failure.ts';
 import { pathsThrough, setDrain } from '../apply/drain.ts';
 import { waitFor } from '../apply/wait.ts';
 import { usableGateways } from '../plan/diagnose/gateways.ts';
-import { milliseconds } from '../render/units.ts';
-import type { Gateway, Snapshot } from '../state/snapshot.ts';
+import { milliseconds } from '../model/units.ts';
+import type { Gateway, Snapshot } from '../model/snapshot.ts';
 import { clusterFlags, readCluster, withCluster, type Cluster, type ClusterFlags } from '../watch/cluster.ts';
 
 export const drain = command(

@@ -7,8 +7,8 @@ import { getInterconnect, putInterconnect, putToken } from '../apply/membership.
 import { waitFor } from '../apply/wait.ts';
 import { diagnose } from '../plan/diagnose/diagnose.ts';
 import { joinVerdict } from '../plan/join.ts';
-import { instant } from '../render/units.ts';
-import { conditionOf } from '../state/snapshot.ts';
+import { instant } from '../model/units.ts';
+import { conditionOf } from '../model/snapshot.ts';
 import { clusterFlags, readCluster, withCluster, withProbe, type Cluster } from '../watch/cluster.ts';
 import { parseInterconnect } from '../watch/objects.ts';
 

@@ -3,7 +3,7 @@ import { command, duration, durationMs, type ExitCode } from '../command/command
 import { CommandFailed } from '../command/failure.ts';
 import { deleteInterconnect, dropFinalizer, getInterconnect } from '../apply/membership.ts';
 import { waitFor } from '../apply/wait.ts';
-import { conditionOf } from '../state/snapshot.ts';
+import { conditionOf } from '../model/snapshot.ts';
 import { clusterFlags, withCluster } from '../watch/cluster.ts';
 import { parseInterconnect } from '../watch/objects.ts';
 import { identitySecret } from '../watch/secrets.ts';

@@ -6,7 +6,7 @@ import { formatCidr, hasHostBits, parseCidr } from '../../lib/net/cidr.ts';
 import { text, toggle, UsageError } from '../../lib/run/flags.ts';
 import { command, duration, durationMs, repeatable, type ExitCode } from '../command/command.ts';
 import { CommandFailed } from '../command/failure.ts';
-import { instant } from '../render/units.ts';
+import { instant } from '../model/units.ts';
 import { clusterFlags, outputFlags, withCluster, type Cluster } from '../watch/cluster.ts';
 import { authoritySecret, secretValue } from '../watch/secrets.ts';
 

@@ -1,5 +1,5 @@
 /** Figures of paths and agents, gathered from what probes and metrics say. Pure. */
-import type { Snapshot } from '../state/snapshot.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 export interface PathFigures {
   readonly from: string;

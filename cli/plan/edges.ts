@@ -5,7 +5,7 @@
 import { cidrCovers, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
-import type { LearnedPrefix, Snapshot } from '../state/snapshot.ts';
+import type { LearnedPrefix, Snapshot } from '../model/snapshot.ts';
 import { joinedVpcs } from './diagnose/prefixes.ts';
 import { decisionOf, type Decision } from './policy.ts';
 import { listRoutes, type ListedRoute } from './routes.ts';

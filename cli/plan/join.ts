@@ -1,6 +1,6 @@
 /** When waiting for a cluster to join is over. Pure. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import { conditionOf } from '../state/snapshot.ts';
+import { conditionOf } from '../model/snapshot.ts';
 
 /** A hub that is asked again with the same token gives no other answer. */
 const refusals: ReadonlySet<string> = new Set([

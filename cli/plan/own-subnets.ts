@@ -3,7 +3,7 @@
  * one, and whom a private subnet lets in. It explains; the agent and the controller decide. Pure. Who calls: why.
  */
 import { cidrCovers, cidrsOverlap, formatCidr, type Cidr } from '../../lib/net/cidr.ts';
-import { falseCondition, type Snapshot, type Subnet } from '../state/snapshot.ts';
+import { falseCondition, type Snapshot, type Subnet } from '../model/snapshot.ts';
 import { joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
 import type { Offering } from './edges.ts';
 import { decisionOf } from './policy.ts';

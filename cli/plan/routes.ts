@@ -1,7 +1,7 @@
 /** Every route of every other cluster as one list, in the order of their addresses. Pure. Who calls: routes, why. */
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { compareCidrs, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
-import type { Snapshot } from '../state/snapshot.ts';
+import type { Snapshot } from '../model/snapshot.ts';
 
 type Route = NonNullable<RemoteClusterStatus['routes']>[number];
 

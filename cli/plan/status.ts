@@ -8,7 +8,7 @@ import {
   type RemoteCluster,
   type Snapshot,
   type TransitSwitch,
-} from '../state/snapshot.ts';
+} from '../model/snapshot.ts';
 import { diagnose, type FoundCause } from './diagnose/diagnose.ts';
 
 export interface Status {

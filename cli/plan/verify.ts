@@ -3,8 +3,8 @@
  * its evidence. Stricter than the diagnosis: all has to be well, and both sides have to say the same. Pure.
  */
 import { cidrCovers, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
-import { plural } from '../render/units.ts';
-import { conditionOf, type RemoteCluster, type Snapshot } from '../state/snapshot.ts';
+import { plural } from '../model/units.ts';
+import { conditionOf, type RemoteCluster, type Snapshot } from '../model/snapshot.ts';
 import { checkAgent } from './diagnose/link.ts';
 import { pairsOf } from './diagnose/tunnels.ts';
 import { deniedTo, whyNotOffered } from './diagnose/prefixes.ts';

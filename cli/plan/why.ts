@@ -5,7 +5,7 @@
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { bitsOf, formatIp, parseIp } from '../../lib/net/ip.ts';
-import { specOf, type Snapshot } from '../state/snapshot.ts';
+import { specOf, type Snapshot } from '../model/snapshot.ts';
 import { deniedTo, joinedVpcs, whyNotOffered } from './diagnose/prefixes.ts';
 import { edgesAt, isTaken, stepsFor, offeringsOf, type Edge, type Offering } from './edges.ts';
 import { accessHere, accessTo, offeredSubnets } from './own-subnets.ts';

@@ -3,7 +3,7 @@ import type { Distribution, PathFigures } from '../plan/bench.ts';
 import type { MarkerTimes } from '../apply/marker.ts';
 import type { Paint } from './paint.ts';
 import { renderSection, renderTable, toned } from './table.ts';
-import { milliseconds, percent, since } from './units.ts';
+import { milliseconds, percent, since } from '../model/units.ts';
 
 export interface BenchReport {
   readonly cluster: string;

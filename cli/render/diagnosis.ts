@@ -4,7 +4,7 @@ import type { StepState } from '../plan/diagnose/step.ts';
 import { renderCauses, renderUnreadable } from './causes.ts';
 import type { Paint, Tone } from './paint.ts';
 import { renderSection, renderTable, toned } from './table.ts';
-import { plural } from './units.ts';
+import { plural } from '../model/units.ts';
 
 const tones: Readonly<Record<StepState, Tone>> = {
   ok: 'good',

@@ -2,7 +2,7 @@
 import type { Installed } from '../plan/installation/installed.ts';
 import type { Paint } from './paint.ts';
 import { renderSection, renderTable, toned } from './table.ts';
-import { plural } from './units.ts';
+import { plural } from '../model/units.ts';
 
 export function renderInstalled({ cluster, isWell, missing, workloads, nodes }: Installed, paint: Paint): string {
   const verdict = isWell

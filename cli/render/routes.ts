@@ -5,7 +5,7 @@ import type { Why } from '../plan/why.ts';
 import type { Paint, Tone } from './paint.ts';
 import { pathHeads, pathRow } from './status.ts';
 import { renderSection, renderTable, toned, type Cell } from './table.ts';
-import { plural } from './units.ts';
+import { plural } from '../model/units.ts';
 
 const stateTones: Readonly<Record<ListedRoute['state'], Tone>> = {
   Active: 'good',

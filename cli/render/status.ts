@@ -2,11 +2,11 @@
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Status } from '../plan/status.ts';
-import { conditionOf, type Gateway, type RemoteCluster } from '../state/snapshot.ts';
+import { conditionOf, type Gateway, type RemoteCluster } from '../model/snapshot.ts';
 import { renderCauses, renderUnreadable } from './causes.ts';
 import type { Paint, Tone } from './paint.ts';
 import { renderSection, renderTable, toned, type Cell } from './table.ts';
-import { milliseconds, percent, since, span } from './units.ts';
+import { milliseconds, percent, since, span } from '../model/units.ts';
 
 export function renderStatus(status: Status, nowMs: number, paint: Paint): string {
   const lines = [

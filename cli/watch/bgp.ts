@@ -34,7 +34,7 @@ import {
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
 import type { RawObject, Resource } from '../../lib/kube/types.ts';
 import { durationMs, type Terminal } from '../command/command.ts';
-import type { BgpReading } from '../state/bgp.ts';
+import type { BgpReading } from '../model/bgp.ts';
 import { type Cluster, type ClusterFlags, withCluster } from './cluster.ts';
 
 type List = <T>(resource: Resource, parse: (raw: RawObject) => T) => Promise<ReadonlyMap<string, T>>;

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { parseYaml } from '../../lib/kube/yaml.ts';
 import { UsageError } from '../../lib/run/flags.ts';
-import { chartDefaults } from '../state/chart-values.ts';
+import { chartDefaults } from '../model/chart-values.ts';
 import { parseChartValues, parseSet, readChartValues } from './chart-values.ts';
 
 describe('values of the chart', () => {

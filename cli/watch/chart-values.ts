@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import { parseYaml } from '../../lib/kube/yaml.ts';
 import { UsageError } from '../../lib/run/flags.ts';
-import { chartDefaults, chartValues, type ChartValues } from '../state/chart-values.ts';
+import { chartDefaults, chartValues, type ChartValues } from '../model/chart-values.ts';
 
 type Tree = Readonly<Record<string, unknown>>;
 

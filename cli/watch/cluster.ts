@@ -4,7 +4,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 import { choice, text, type FlagValues } from '../../lib/run/flags.ts';
 import { systemNamespace } from '../../lib/api/names.ts';
 import { duration, durationMs, type Terminal } from '../command/command.ts';
-import { specOf, type Snapshot } from '../state/snapshot.ts';
+import { specOf, type Snapshot } from '../model/snapshot.ts';
 import { probeHub } from './hub-probe.ts';
 import { findKubeconfig } from './kubeconfig.ts';
 import { readSnapshot } from './read.ts';

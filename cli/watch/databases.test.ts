@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { openOvsdb, type Operation } from 'ovsdb-client';
 import { ovnEnvironment, ovnProgram, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
-import type { OvnFacts } from '../state/ovn-facts.ts';
+import type { OvnFacts } from '../model/ovn-facts.ts';
 import { readDatabases } from './databases.ts';
 
 const signal = new AbortController().signal;

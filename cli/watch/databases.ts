@@ -8,7 +8,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
 import { ownerIdOf } from '../../lib/ovn/owner.ts';
 import { southbound } from '../../lib/ovn/typed-cache.ts';
-import type { ChassisFacts, OvnFacts, OwnedRow } from '../state/ovn-facts.ts';
+import type { ChassisFacts, OvnFacts, OwnedRow } from '../model/ovn-facts.ts';
 
 export interface DatabaseOptions {
   /** `unix:PATH` and so on; empty where the user gave none. */

@@ -1,7 +1,7 @@
 /** Objects of any cluster as `isthmus check` needs them. What is absent or of another form than usual is read as not said. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { Controller, Definition, HostPort, Machine, PortHolder, StorageClass } from '../state/cluster-facts.ts';
+import type { Controller, Definition, HostPort, Machine, PortHolder, StorageClass } from '../model/cluster-facts.ts';
 
 const partOf = 'app.kubernetes.io/part-of';
 

@@ -17,8 +17,8 @@ import {
   storageClasses,
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
-import type { ClusterFacts, ServiceRanges } from '../state/cluster-facts.ts';
-import type { Unreadable } from '../state/snapshot.ts';
+import type { ClusterFacts, ServiceRanges } from '../model/cluster-facts.ts';
+import type { Unreadable } from '../model/snapshot.ts';
 import * as parse from './fact-objects.ts';
 
 export interface FactOptions {

@@ -1,7 +1,7 @@
 /** Connects to the hub as a member would, up to the TLS handshake, and sends nothing. Called by diagnose and bench. */
 import { createHash, X509Certificate } from 'node:crypto';
 import { connect, type PeerCertificate, type TLSSocket } from 'node:tls';
-import type { HubProbe } from '../state/hub-probe.ts';
+import type { HubProbe } from '../model/hub-probe.ts';
 
 const refusals: Readonly<Record<string, Exclude<HubProbe['outcome'], 'answered'>>> = {
   ECONNREFUSED: 'refused',

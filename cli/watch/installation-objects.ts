@@ -1,7 +1,7 @@
 /** Workloads, pods, nodes and subnets as `isthmus status` needs them. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { NodeReport, Rollout, RolloutPod } from '../state/installation.ts';
+import type { NodeReport, Rollout, RolloutPod } from '../model/installation.ts';
 
 const componentLabel = 'app.kubernetes.io/name';
 

@@ -6,7 +6,7 @@ import { orAbsent } from '../../lib/kube/errors.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { daemonSets, deployments, nodes, pods, statefulSets, subnets } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector, Resource } from '../../lib/kube/types.ts';
-import type { Installation } from '../state/installation.ts';
+import type { Installation } from '../model/installation.ts';
 import * as parse from './installation-objects.ts';
 
 export interface InstallationOptions {

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
-import { nodeLook } from '../state/node-look.ts';
+import { nodeLook } from '../model/node-look.ts';
 import { lookAtNode, usualPlaces } from './node-look.ts';
 import { parseSockets } from './sockets.ts';
 

@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';
-import { switchModules, type NodeLook } from '../state/node-look.ts';
+import { switchModules, type NodeLook } from '../model/node-look.ts';
 import { parseSockets } from './sockets.ts';
 
 export interface Places {

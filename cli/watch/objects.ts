@@ -21,7 +21,7 @@ import type {
   Subnet,
   TransitSwitch,
   Workload,
-} from '../state/snapshot.ts';
+} from '../model/snapshot.ts';
 
 function specOr<T>(schema: z.ZodType<T>, raw: RawObject): T | Problem {
   const parsed = schema.safeParse(raw['spec'] ?? {});

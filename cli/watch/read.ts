@@ -24,7 +24,7 @@ import {
 } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { parseRoutePolicy } from '../../lib/route-policy/parse.ts';
-import { isProblem, type Lease, type Snapshot, type Unreadable } from '../state/snapshot.ts';
+import { isProblem, type Lease, type Snapshot, type Unreadable } from '../model/snapshot.ts';
 import * as parse from './objects.ts';
 import { authoritySecret, identitySecret, readAuthority, readIdentity, readJoinToken } from './secrets.ts';
 

@@ -4,7 +4,7 @@ import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { decodeSecret } from '../../lib/kube/secret-data.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import type { Identity } from '../state/snapshot.ts';
+import type { Identity } from '../model/snapshot.ts';
 
 export const identitySecret = 'isthmus-interconnect-identity';
 export const authoritySecret = 'isthmus-hub-authority';

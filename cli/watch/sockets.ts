@@ -1,6 +1,6 @@
 /** /proc/net/{tcp,udp}{,6}: the sockets that others can send to. In: the text of a file. Out: ports and addresses. Pure. */
 import { formatIp, type Ip } from '../../lib/net/ip.ts';
-import type { NodeLook } from '../state/node-look.ts';
+import type { NodeLook } from '../model/node-look.ts';
 
 type Listening = NodeLook['listening'][number];
 

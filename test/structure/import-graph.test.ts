@@ -9,14 +9,12 @@ import { circlesOf, importsOf, readImports, type Graph } from './source-imports.
 
 /** Arrows between folders that are still to be turned. The test fails for one that is gone, too: remove its line. */
 const arrowsToTurn: readonly string[] = [
-  'cli/plan → cli/render',
-  'cli/watch → cli/state',
   'controller/status → controller',
   'lib/api → lib/desired',
   'lib/api → lib/kube',
 ];
 /** Rooms in which files still import each other in a circle; the same holds for these. */
-const roomsWithCircles: readonly string[] = ['cli', 'controller'];
+const roomsWithCircles: readonly string[] = ['controller'];
 
 const graph = readImports();
 

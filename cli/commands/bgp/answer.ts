@@ -3,7 +3,7 @@ import { text } from '../../../lib/run/flags.ts';
 import type { Terminal } from '../../command/command.ts';
 import { CommandFailed } from '../../command/failure.ts';
 import { type Paint, paintFor } from '../../render/paint.ts';
-import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
+import type { BgpReading, SessionFilter } from '../../model/bgp.ts';
 
 export const filterFlags = {
   node: text('only sessions of this node', undefined),

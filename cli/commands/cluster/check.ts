@@ -6,7 +6,7 @@ import { check as judge } from '../../plan/check/check.ts';
 import { ownMachines } from '../../plan/check/selected.ts';
 import { renderReport } from '../../render/check.ts';
 import { paintFor } from '../../render/paint.ts';
-import type { ClusterFacts } from '../../state/cluster-facts.ts';
+import type { ClusterFacts } from '../../model/cluster-facts.ts';
 import { readChartValues } from '../../watch/chart-values.ts';
 import { clusterFlags, outputFlags, withCluster } from '../../watch/cluster.ts';
 import { readFacts } from '../../watch/facts.ts';

@@ -4,7 +4,7 @@ import { missingOf } from '../../plan/installation/missing.ts';
 import { tellProgress, type Said } from '../../plan/installation/progress.ts';
 import { renderInstalled } from '../../render/installed.ts';
 import { paintFor } from '../../render/paint.ts';
-import type { Installation } from '../../state/installation.ts';
+import type { Installation } from '../../model/installation.ts';
 import { clusterFlags, outputFlags, withCluster, type Cluster, type ClusterFlags } from '../../watch/cluster.ts';
 import { followInstallation, readInstallation } from '../../watch/installation.ts';
 

@@ -2,7 +2,7 @@ import { askToLeave, readDeparting, readInstallation, refuseAppliedHook, type De
 import { waitFor } from '../../apply/wait.ts';
 import { command, duration, durationMs, type ExitCode } from '../../command/command.ts';
 import { CommandFailed } from '../../command/failure.ts';
-import { milliseconds } from '../../render/units.ts';
+import { milliseconds } from '../../model/units.ts';
 import { hookFlags } from './hook-flags.ts';
 import { clusterFlags, withCluster } from '../../watch/cluster.ts';
 

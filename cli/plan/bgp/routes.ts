@@ -6,7 +6,7 @@ import { familyOfAddress } from '../../../lib/bgp/family.ts';
 import { isOfferedHere, RouteTable } from '../../../lib/bgp/route-table.ts';
 import type { SentAttributes } from '../../../lib/bgp/sent.ts';
 import { byPrefix, type Cidr, cidrsOverlap, parseCidr } from '../../../lib/net/cidr.ts';
-import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
+import type { BgpReading, SessionFilter } from '../../model/bgp.ts';
 import { nameOfTable } from './object-names.ts';
 import { sessionOf, type Speaker, speakerNodes, speakerOf } from './speakers.ts';
 import { tellingOf } from './told.ts';

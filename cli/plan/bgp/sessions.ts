@@ -4,7 +4,7 @@ import type { BgpPeer } from '../../../lib/bgp/objects.ts';
 import { type AcceptedPeer, isPeerSelecting, objectProblem } from '../../../lib/bgp/peers.ts';
 import { silenceOf } from '../../../lib/bgp/silence.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
+import type { BgpReading, SessionFilter } from '../../model/bgp.ts';
 import { sessionOf, type Speaker, speakerNodes, speakerOf } from './speakers.ts';
 
 export interface SessionRow {

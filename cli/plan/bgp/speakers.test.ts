@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NodeSession } from '../../../lib/bgp/objects.ts';
 import { instanceOf, nodeOf, peerOf, stateOf } from '../../../lib/bgp/testing.ts';
-import type { BgpReading } from '../../state/bgp.ts';
+import type { BgpReading } from '../../model/bgp.ts';
 import { listSessions } from './sessions.ts';
 import { sessionOf, speakerOf } from './speakers.ts';
 

@@ -8,7 +8,7 @@ import { type AcceptedPeer, objectProblem, planPeers } from '../../../lib/bgp/pe
 import { silenceOf } from '../../../lib/bgp/silence.ts';
 import type { Announcing } from '../../../lib/bgp/route-table.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { BgpReading } from '../../state/bgp.ts';
+import type { BgpReading } from '../../model/bgp.ts';
 
 export interface Speaker {
   readonly node: string;

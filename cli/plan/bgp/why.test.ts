@@ -13,7 +13,7 @@ import {
   type TestObjects,
 } from '../../../lib/bgp/testing.ts';
 import type { Eip, Remote } from '../../../lib/bgp/objects.ts';
-import type { BgpReading } from '../../state/bgp.ts';
+import type { BgpReading } from '../../model/bgp.ts';
 import { nodeStates, objects, readingOf } from '../../testing-bgp.ts';
 import { findTarget } from './question.ts';
 import { explain, type Why } from './why.ts';

@@ -7,7 +7,7 @@ import { isOfferedHere, RouteTable } from '../../../lib/bgp/route-table.ts';
 import type { SentAttributes } from '../../../lib/bgp/sent.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
-import type { BgpReading, SessionFilter } from '../../state/bgp.ts';
+import type { BgpReading, SessionFilter } from '../../model/bgp.ts';
 import { nameOfTable, objectName } from './object-names.ts';
 import { obstaclesOf, type Place, sessionProblems } from './obstacles.ts';
 import { type Question, questionsOf, type Target } from './question.ts';

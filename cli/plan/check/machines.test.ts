@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterFacts, Machine } from '../../state/cluster-facts.ts';
+import type { ClusterFacts, Machine } from '../../model/cluster-facts.ts';
 import { checked } from '../../testing-cluster.ts';
 import type { Draft } from '../../testing-snapshots.ts';
 

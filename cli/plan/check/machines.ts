@@ -1,6 +1,6 @@
 /** What Nodes say of their machines: operating system, kernel, container runtime. Pure. */
-import { plural } from '../../render/units.ts';
-import type { Machine } from '../../state/cluster-facts.ts';
+import { plural } from '../../model/units.ts';
+import type { Machine } from '../../model/cluster-facts.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 import { asLabels, ownMachines } from './selected.ts';

@@ -1,7 +1,7 @@
 /** Whether nodes have addresses by which tunnels can reach them, each its own. Pure. */
 import { formatIp, parseIp, type Family } from '../../../lib/net/ip.ts';
-import type { Machine } from '../../state/cluster-facts.ts';
-import { networksOf } from '../../state/chart-values.ts';
+import type { Machine } from '../../model/cluster-facts.ts';
+import { networksOf } from '../../model/chart-values.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 import { ownMachines } from './selected.ts';

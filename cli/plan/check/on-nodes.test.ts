@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NodeLook } from '../../state/node-look.ts';
+import type { NodeLook } from '../../model/node-look.ts';
 import { checked, controllerOf } from '../../testing-cluster.ts';
 
 function goodLook(address: string): NodeLook {

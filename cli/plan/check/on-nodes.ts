@@ -1,9 +1,9 @@
 /** What only the nodes themselves can tell. Nothing of it is judged where they were not looked at. Pure. */
 import { parseIp } from '../../../lib/net/ip.ts';
 import { tunnelOverhead } from '../../../lib/net/tunnel-overhead.ts';
-import { plural } from '../../render/units.ts';
-import type { ClusterFacts, Machine } from '../../state/cluster-facts.ts';
-import { switchModules, type NodeLook } from '../../state/node-look.ts';
+import { plural } from '../../model/units.ts';
+import type { ClusterFacts, Machine } from '../../model/cluster-facts.ts';
+import { switchModules, type NodeLook } from '../../model/node-look.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, outcome, type Outcome, type Question } from './outcome.ts';
 import { portsOf, type OwnPort } from './ports.ts';

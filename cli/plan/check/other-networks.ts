@@ -1,5 +1,5 @@
 /** What is in the cluster already that gives pods their network, or says that it does. Pure. */
-import type { Controller, Definition } from '../../state/cluster-facts.ts';
+import type { Controller, Definition } from '../../model/cluster-facts.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 

@@ -1,7 +1,7 @@
 /** What a check says: how it stands, on what evidence, and what to do. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { ChartValues } from '../../state/chart-values.ts';
-import type { ClusterFacts } from '../../state/cluster-facts.ts';
+import type { ChartValues } from '../../model/chart-values.ts';
+import type { ClusterFacts } from '../../model/cluster-facts.ts';
 import type { Cause } from '../diagnose/step.ts';
 
 /** problem: the installation does not work as wished; warning: it does, with this in mind; unknown: what would tell could not be read. */

@@ -1,7 +1,7 @@
 /** Whether there are nodes, storage and rights for what the chart brings. Pure. */
-import { plural } from '../../render/units.ts';
-import { isMember } from '../../state/chart-values.ts';
-import type { Machine } from '../../state/cluster-facts.ts';
+import { plural } from '../../model/units.ts';
+import { isMember } from '../../model/chart-values.ts';
+import type { Machine } from '../../model/cluster-facts.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 import { asLabels, chosenBy } from './selected.ts';

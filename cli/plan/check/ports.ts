@@ -1,6 +1,6 @@
 /** Ports of the node that programs of Isthmus listen on, and pods that say they have them. Pure. */
-import { isMember, type ChartValues } from '../../state/chart-values.ts';
-import type { HostPort } from '../../state/cluster-facts.ts';
+import { isMember, type ChartValues } from '../../model/chart-values.ts';
+import type { HostPort } from '../../model/cluster-facts.ts';
 import { cause } from '../diagnose/step.ts';
 import { notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 

@@ -10,7 +10,7 @@ import {
 } from '../../../lib/net/cidr.ts';
 import { parseIp } from '../../../lib/net/ip.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
-import { isMember, networksOf, type ChartValues } from '../../state/chart-values.ts';
+import { isMember, networksOf, type ChartValues } from '../../model/chart-values.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, notSeen, outcome, type Outcome, type Question } from './outcome.ts';
 import { ownMachines } from './selected.ts';

@@ -1,5 +1,5 @@
 /** The nodes that a selector of the chart chooses. Pure. */
-import type { Machine } from '../../state/cluster-facts.ts';
+import type { Machine } from '../../model/cluster-facts.ts';
 import type { Question } from './outcome.ts';
 
 type Labels = Readonly<Record<string, string>>;

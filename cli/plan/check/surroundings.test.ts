@@ -1,7 +1,7 @@
 /** Other networks, former installations, placement, ports, and what could not be read. */
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { ClusterFacts } from '../../state/cluster-facts.ts';
+import type { ClusterFacts } from '../../model/cluster-facts.ts';
 import { checked, controllerOf } from '../../testing-cluster.ts';
 import type { Draft } from '../../testing-snapshots.ts';
 

@@ -3,7 +3,7 @@
  * found, the causes, what probably follows from them, what is worth knowing. Pure. Who calls: `diagnose`, `status`, `verify`.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Snapshot } from '../../state/snapshot.ts';
+import type { Snapshot } from '../../model/snapshot.ts';
 import { steps } from './steps.ts';
 import type { Cause, Outcome, Side, StepId } from './step.ts';
 

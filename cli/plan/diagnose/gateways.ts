@@ -2,7 +2,7 @@
 import { matchesSelector } from '../../../lib/api/label-selector.ts';
 import { isTunnelDown } from '../../../lib/api/kinds/interconnect-gateway.ts';
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
-import { plural } from '../../render/units.ts';
+import { plural } from '../../model/units.ts';
 import {
   conditionOf,
   falseCondition,
@@ -11,7 +11,7 @@ import {
   type Gateway,
   type Node,
   type Snapshot,
-} from '../../state/snapshot.ts';
+} from '../../model/snapshot.ts';
 import { conflictFix } from './refusals.ts';
 import { cause, failedIf, judged, ok, unknown, warnIf, type Cause, type Outcome, type Side } from './step.ts';
 

@@ -3,7 +3,7 @@
  * agent's last error. Pure.
  */
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
-import { isProblem, type Snapshot } from '../../state/snapshot.ts';
+import { isProblem, type Snapshot } from '../../model/snapshot.ts';
 import { fixOfRefusal } from './refusals.ts';
 import { cause, type Cause } from './step.ts';
 

@@ -1,5 +1,5 @@
 /** Step of the hub's databases, by the word of the hub itself, which the agent passes on. */
-import { conditionOf } from '../../state/snapshot.ts';
+import { conditionOf } from '../../model/snapshot.ts';
 import { cause, failedIf, ok, type Outcome, type Side } from './step.ts';
 
 export const hubDatabasesFix =

@@ -1,9 +1,9 @@
 /** Steps from the object to the hub: is there a membership, does an agent serve it, does the hub take it. */
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
-import { conditionOf, falseCondition, isHidden, isProblem, specOf, type Snapshot } from '../../state/snapshot.ts';
+import { conditionOf, falseCondition, isHidden, isProblem, specOf, type Snapshot } from '../../model/snapshot.ts';
 import { hubCause } from './hub-causes.ts';
 import { fixOfRefusal } from './refusals.ts';
-import { instant } from '../../render/units.ts';
+import { instant } from '../../model/units.ts';
 import { cause, failedIf, judged, ok, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
 const skewMs = 5000;

@@ -1,7 +1,7 @@
 /** Steps of the other clusters: known or not, alive or not, and the paths to them. */
 import type { RemotePathStatus } from '../../../lib/api/kinds/remote-cluster.ts';
-import { plural, since } from '../../render/units.ts';
-import { conditionOf, isHidden, specOf, type RemoteCluster, type Snapshot } from '../../state/snapshot.ts';
+import { plural, since } from '../../model/units.ts';
+import { conditionOf, isHidden, specOf, type RemoteCluster, type Snapshot } from '../../model/snapshot.ts';
 import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
 
 /** The peer, or all of them. */

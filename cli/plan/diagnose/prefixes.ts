@@ -1,6 +1,6 @@
 /** Steps of the prefixes: what policies decide, what a cluster offers, and what it takes of the others. */
 import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
-import { plural } from '../../render/units.ts';
+import { plural } from '../../model/units.ts';
 import {
   conditionOf,
   isHidden,
@@ -9,7 +9,7 @@ import {
   type RemoteCluster,
   type Snapshot,
   type Subnet,
-} from '../../state/snapshot.ts';
+} from '../../model/snapshot.ts';
 import { decisionOf } from '../policy.ts';
 import { routesOf } from '../routes.ts';
 import { meantRemotes } from './peers.ts';

@@ -1,7 +1,7 @@
 /** The step among the gateways of one cluster: do those that live hear each other. */
 import { isTunnelDown, type GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
-import { plural } from '../../render/units.ts';
-import { falseCondition, type Gateway } from '../../state/snapshot.ts';
+import { plural } from '../../model/units.ts';
+import { falseCondition, type Gateway } from '../../model/snapshot.ts';
 import { usableGateways } from './gateways.ts';
 import { cause, failedIf, type Cause, type Outcome, type Side } from './step.ts';
 

@@ -3,7 +3,7 @@
  * to do. A step that another one explains names it in `needs`; the table in steps.ts has their order.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
-import type { Snapshot } from '../../state/snapshot.ts';
+import type { Snapshot } from '../../model/snapshot.ts';
 
 export interface Cause extends Problem {
   /** What to do, with the command where there is one. */

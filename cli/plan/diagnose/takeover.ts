@@ -1,5 +1,5 @@
 /** The step that looks ahead: would another gateway take over from the next one that dies. The other steps report the present. */
-import { falseCondition } from '../../state/snapshot.ts';
+import { falseCondition } from '../../model/snapshot.ts';
 import { selectedNodes } from './gateways.ts';
 import { cause, failedIf, type Cause, type Outcome, type Side } from './step.ts';
 

@@ -1,6 +1,6 @@
 /** Steps of the networks between clusters, and of what keeps two members from being told apart. */
 import { cidrsOverlap, formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
-import { plural } from '../../render/units.ts';
+import { plural } from '../../model/units.ts';
 import {
   conditionOf,
   falseCondition,
@@ -8,7 +8,7 @@ import {
   specOf,
   type Snapshot,
   type TransitSwitch,
-} from '../../state/snapshot.ts';
+} from '../../model/snapshot.ts';
 import { lostGatewayFix, stuckFixes, usableGateways } from './gateways.ts';
 import { hubDatabasesFix } from './hub-databases.ts';
 import { conflictFix } from './refusals.ts';

@@ -4,8 +4,8 @@
  * hears nothing of us. Probes are ICMP outside the tunnel: they tell a blocked udp port from a dead way.
  */
 import type { GatewayProbe, GatewayTunnel } from '../../../lib/api/kinds/interconnect-gateway.ts';
-import { plural } from '../../render/units.ts';
-import { type Gateway, type Snapshot } from '../../state/snapshot.ts';
+import { plural } from '../../model/units.ts';
+import { type Gateway, type Snapshot } from '../../model/snapshot.ts';
 import { isMeasuring, usableGateways } from './gateways.ts';
 import { cause, judged, unknown, type Cause, type Outcome, type Side } from './step.ts';
 

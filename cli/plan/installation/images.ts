@@ -1,6 +1,5 @@
 /** Nodes that have another image by a name than the others. Pure. A tag is only a name: a node that pulled it once, or was given it by hand, goes on with what it has. */
-import type { Installation, RolloutPod } from '../../state/installation.ts';
-import type { Missing } from './missing.ts';
+import type { Installation, Missing, RolloutPod } from '../../model/installation.ts';
 
 const architectureLabel = 'kubernetes.io/arch';
 

@@ -1,6 +1,6 @@
 /** An installation in one value, as `isthmus status` shows it. Pure. */
-import type { Installation, Rollout } from '../../state/installation.ts';
-import { missingOf, nodesOf, unfinished, type Missing } from './missing.ts';
+import type { Installation, Missing, Rollout } from '../../model/installation.ts';
+import { missingOf, nodesOf, unfinished } from './missing.ts';
 
 export interface Installed {
   readonly cluster: string;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { Installation } from '../../state/installation.ts';
+import type { Installation, Missing } from '../../model/installation.ts';
 import { goodInstallation } from '../../testing-cluster.ts';
 import type { Draft } from '../../testing-snapshots.ts';
 import { installedOf } from './installed.ts';
-import { missingOf, type Missing } from './missing.ts';
+import { missingOf } from './missing.ts';
 import { tellProgress } from './progress.ts';
 
 function lacks(spoil: (installation: Draft<Installation>) => void): readonly string[] {

@@ -1,18 +1,10 @@
 /** What an installation still lacks, a line per object with the cause. Pure. Who calls: `isthmus status`. */
 import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { defaultSubnet, joinSubnet, networkReadyReason } from '../../../lib/api/names.ts';
-import { plural } from '../../render/units.ts';
-import type { Installation, NodeReport, Rollout, RolloutPod } from '../../state/installation.ts';
-import { conditionOf } from '../../state/snapshot.ts';
+import { plural } from '../../model/units.ts';
+import type { Installation, Missing, NodeReport, Rollout, RolloutPod } from '../../model/installation.ts';
+import { conditionOf } from '../../model/snapshot.ts';
 import { otherImages } from './images.ts';
-
-export interface Missing {
-  /** `DaemonSet isthmus-daemon`. */
-  readonly object: string;
-  readonly why: string;
-  /** Every start passes through it: told at the end only. */
-  readonly isPassing: boolean;
-}
 
 const daemon = 'isthmus-daemon';
 /** Without these nothing is installed, whatever else is. */

@@ -1,5 +1,5 @@
 /** What to say while an installation comes up: only what became another since it was said. Pure. */
-import type { Missing } from './missing.ts';
+import type { Missing } from '../../model/installation.ts';
 
 /** By object, what was said last. */
 export type Said = ReadonlyMap<string, string>;

@@ -2,7 +2,7 @@
 import type { SessionList, SessionRow } from '../../plan/bgp/sessions.ts';
 import type { Paint } from '../paint.ts';
 import { type Cell, renderSection, renderTable, toned } from '../table.ts';
-import { since } from '../units.ts';
+import { since } from '../../model/units.ts';
 
 const heads = ['NODE', 'PEER', 'ADDRESS', 'ASN', 'STATE', 'UPTIME', 'FLAPS', 'SENT', 'RECEIVED', 'USED', 'REASON'];
 

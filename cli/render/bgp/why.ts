@@ -4,7 +4,7 @@ import { together } from '../../plan/bgp/together.ts';
 import type { AboutObject, Answer, Why } from '../../plan/bgp/why.ts';
 import type { Paint, Tone } from '../paint.ts';
 import { type Cell, renderSection, renderTable, toned } from '../table.ts';
-import { plural } from '../units.ts';
+import { plural } from '../../model/units.ts';
 import { attributesText } from './attributes.ts';
 import { few } from './few.ts';
 import { renderRefused } from './routes.ts';

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test';
 import { findTarget } from '../../../cli/plan/bgp/question.ts';
 import { listAnnounced } from '../../../cli/plan/bgp/routes.ts';
 import { type Answer, explain } from '../../../cli/plan/bgp/why.ts';
-import type { BgpReading } from '../../../cli/state/bgp.ts';
+import type { BgpReading } from '../../../cli/model/bgp.ts';
 import { readBgp } from '../../../cli/watch/bgp.ts';
 import { wellKnownCommunities } from '../../../lib/api/kinds/bgp-advertisement.ts';
 import { holds, ownPrefixesOf } from '../../../lib/bgp/own-prefixes.ts';

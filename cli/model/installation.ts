@@ -54,3 +54,12 @@ export interface Installation {
   readonly nodes: readonly NodeReport[];
   readonly subnets: readonly SubnetReport[];
 }
+
+/** An object that an installation still lacks. */
+export interface Missing {
+  /** `DaemonSet isthmus-daemon`. */
+  readonly object: string;
+  readonly why: string;
+  /** Every start passes through it: told at the end only. */
+  readonly isPassing: boolean;
+}
