@@ -2,7 +2,6 @@
 import { hubSwitch } from '../../lib/api/names.ts';
 import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { LifelineFacts } from '../../lib/bgp/lifelines.ts';
-import type { Reflector } from '../../lib/kube/types.ts';
 import type { BgpNodeState } from '../model/bgp-node-state.ts';
 import type { Interconnect, InterconnectGateway, RemoteRoute, TransitSwitch } from '../model/interconnect.ts';
 import type { Node } from '../model/node.ts';
@@ -12,7 +11,18 @@ import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
 
 /** The objects of one kind. */
-export type Store<T> = Pick<Reflector<T>, 'get' | 'entries' | 'subscribe'>;
+export interface Store<T> {
+  get(key: string): T | undefined;
+  entries(): MapIterator<[string, T]>;
+  subscribe(listener: (change: StoreChange<T>) => void): () => void;
+}
+
+export interface StoreChange<T> {
+  /** `namespace/name`, or `name` for cluster-scoped kinds. */
+  readonly key: string;
+  readonly before: T | undefined;
+  readonly after: T | undefined;
+}
 
 export interface ClusterObjects {
   /** This node only, and so are `gateways` and `bgpStates`. */
