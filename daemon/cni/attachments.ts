@@ -1,10 +1,10 @@
 /**
- * ADD, CHECK, DEL and GC of one node: the order of steps, and their undoing. In: parsed requests, and interfaces that are gone.
- * Out: attachments or CniErrors.
+ * ADD, CHECK, DEL and GC: the order of their steps, and how a failed step is undone. Requests come in parsed; attachments or CniErrors
+ * go out.
  *
- * Requests for one container run one after the other; so do the steps of all sandboxes of one logical port. A failed or
- * abandoned ADD leaves nothing behind; what one leaves whose daemon was killed, DEL, GC or the next start take away. A DEL
- * only ever takes what its own container has; GC leaves alone what an ADD is making.
+ * Requests for one container run one after the other, and so do the steps of all sandboxes of one logical port. A failed or abandoned
+ * ADD leaves nothing behind. If the daemon was killed during an ADD, then DEL, GC or the next start removes the rest. DEL only removes
+ * interfaces of its own container; GC does not touch what an ADD is making.
  */
 import type { Reflector } from '../../lib/kube/types.ts';
 import { hasNetns, type Netns } from '../host/netns.ts';
@@ -19,7 +19,7 @@ import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
 import type { PendingPorts } from '../ovs/pending-ports.ts';
 import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
-import { AddsUnderWay } from './pending-adds.ts';
+import { PendingAdds } from './pending-adds.ts';
 import { checkAttachment } from './check.ts';
 import { CniError, errorCode } from './error.ts';
 import { explainFailure, explainLateness, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';
@@ -36,22 +36,22 @@ export interface AttachmentsOptions {
   readonly links: PodLinks;
   readonly ports: SandboxPorts;
   readonly sandboxes: Sandboxes;
-  /** Resolves when the port drops what it is not to pass. @throws the signal's reason */
+  /** Resolves when the port has the flows that guard it. @throws the signal's reason */
   readonly untilGuarded: (sandbox: Sandbox, signal: AbortSignal) => Promise<void>;
-  /** What its pod's annotations ask of a port, now; later changes go to `ports` directly. */
+  /** The options that the pod's annotations ask for now; later changes go to `ports` directly. */
   readonly optionsOf: (sandbox: Sandbox) => PortOptions;
   readonly underlay: UnderlayPods;
-  /** Where ADDs tell that their ports are about to come. */
+  /** Counts the ADDs whose ports are about to be set, so that one transaction takes them all. */
   readonly pendingPorts: PendingPorts;
   readonly nodeMtu: number;
   readonly isUserspaceDatapath: boolean;
-  /** Folder of ovn-controller's control socket, for hints. */
+  /** Folder of ovn-controller's control socket, for error messages. */
   readonly controllerSockets: string;
   readonly addressTimeoutMs?: number;
   readonly portTimeoutMs?: number;
 }
 
-/** Together below the shim's 90 s. */
+/** Together less than the 90 s that the shim waits. */
 const defaultAddressTimeoutMs = 25_000;
 const defaultPortTimeoutMs = 20_000;
 const neverAborted = new AbortController().signal;
@@ -59,13 +59,13 @@ const neverAborted = new AbortController().signal;
 export class Attachments {
   readonly #options: AttachmentsOptions;
   readonly #locks = new KeyedLock();
-  readonly #adding = new AddsUnderWay();
+  readonly #adding = new PendingAdds();
 
   constructor(options: AttachmentsOptions) {
     this.#options = options;
   }
 
-  /** @throws CniError. When `gone` aborts, or a DEL comes, everything done so far is undone before. */
+  /** @throws CniError. If `gone` aborts or a DEL arrives, everything is undone before this rejects. */
   async add(request: AddRequest, gone: AbortSignal): Promise<Attachment> {
     const key = attachmentKey(request.containerId, request.ifname);
     return this.#locks.run(`container ${request.containerId}`, async () => {
@@ -92,7 +92,7 @@ export class Attachments {
     });
   }
 
-  /** Whether the attachment is still as ADD made it. @throws CniError */
+  /** Checks that the attachment is still as ADD made it. @throws CniError */
   async check({ containerId, ifname, netns: path, prevResult }: CheckRequest): Promise<void> {
     await this.#locks.run(`container ${containerId}`, async () => {
       const sandbox = this.#options.sandboxes.get(attachmentKey(containerId, ifname));
@@ -109,7 +109,7 @@ export class Attachments {
     });
   }
 
-  /** Nothing there is no error. @throws CniError */
+  /** It is no error if there is nothing to remove. @throws CniError */
   async del(request: DelRequest): Promise<void> {
     this.#adding.giveUp(attachmentKey(request.containerId, request.ifname));
     await this.#locks.run(`container ${request.containerId}`, async () => {
@@ -121,8 +121,8 @@ export class Attachments {
   }
 
   /**
-   * Takes away what its network has beyond the valid attachments, and what a killed daemon left. Where the runtime does not
-   * say what is valid, only what is certainly dead goes. @throws CniError once all was tried
+   * Removes the attachments of the network that are not valid, and what a killed daemon left. If the runtime sends no list of valid
+   * attachments, only those without a network namespace are removed. @throws CniError after everything was tried
    */
   async gc(request: GcRequest): Promise<void> {
     const { sandboxes } = this.#options;
@@ -141,7 +141,7 @@ export class Attachments {
     ]);
   }
 
-  /** To be called before the first request: what a killed daemon left half made, and has no record. @throws CniError */
+  /** Removes interfaces that a killed daemon made but did not record; to be called before the first request. @throws CniError */
   async removeOrphans(): Promise<void> {
     const orphans = await this.#orphans();
     await removeAll(
@@ -150,8 +150,8 @@ export class Attachments {
   }
 
   /**
-   * The pair of a living sandbox that somebody took away, made anew as ADD made it, under the same record. What later plugins of
-   * the chain had done to it is not done again. Returns whose it was; undefined where nothing had to be done. @throws CniError
+   * Restores the veth pair of a living sandbox that somebody deleted, as ADD made it and with the same record. Changes by later plugins of
+   * the chain are not restored. Returns the sandbox, or undefined if there was nothing to do. @throws CniError
    */
   async restore(hostInterface: string): Promise<Sandbox | undefined> {
     const sandbox = this.#options.sandboxes.byHostInterface(hostInterface);
@@ -164,15 +164,15 @@ export class Attachments {
       if (!isOurs() || isThere) return undefined;
       if (!hasNetns(sandbox.netns)) return undefined;
       return this.#locks.run(`port ${sandbox.port}`, async () => {
-        // Another sandbox of the pod may have had the port meanwhile, and be why the interface went.
+        // Another sandbox of the pod may have taken the port meanwhile, which removes this interface.
         if (!isOurs()) return undefined;
-        await this.#remake(sandbox);
+        await this.#rebuild(sandbox);
         return sandbox;
       });
     });
   }
 
-  async #remake(sandbox: Sandbox): Promise<void> {
+  async #rebuild(sandbox: Sandbox): Promise<void> {
     const { nodeMtu, isUserspaceDatapath, subnetOf, pods, ports, underlay, optionsOf } = this.#options;
     const { portTimeoutMs = defaultPortTimeoutMs } = this.#options;
     const netns = openSandboxNetns(sandbox.netns);
@@ -191,7 +191,7 @@ export class Attachments {
       const setAside = (): Promise<void> => this.#setAside(sandbox);
       await setAside();
       await untilSwitchForgets(ports, sandbox, AbortSignal.timeout(portTimeoutMs));
-      // What fails is the pod's still, and may be tried again.
+      // After a failure the sandbox keeps its record, so that the restoration can be tried again.
       await this.#connect({ link, sandbox, subnet }, netns, neverAborted, setAside);
       ports.confirm(sandbox, optionsOf(sandbox));
     } catch (error) {
@@ -216,7 +216,7 @@ export class Attachments {
     }
   }
 
-  /** Veth pairs named as ours are, which are no sandbox's, no port's and are not being made. */
+  /** Host interfaces with names of ours that belong to no sandbox and no port, and that no ADD is making. */
   async #orphans(): Promise<readonly string[]> {
     const names = await this.#options.links.hostNames();
     return names.filter((name) => this.#isOrphan(name));
@@ -226,17 +226,17 @@ export class Attachments {
     return !this.#isHeld(name) && !this.#options.ports.hasInterface(name);
   }
 
-  /** Whether a sandbox has the name or is about to have it. */
+  /** Whether a sandbox has the name, or an ADD is about to give it to one. */
   #isHeld(name: string): boolean {
     return this.#adding.isMaking(name) || this.#options.sandboxes.byHostInterface(name) !== undefined;
   }
 
-  /** A daemon that was killed between making the interface and recording it left the interface. */
+  /** A daemon that was killed after making an interface and before recording it leaves an orphan. */
   async #removeOrphan(name: string): Promise<void> {
     if (this.#isOrphan(name)) await this.#options.links.remove(name);
   }
 
-  /** Where all are held, ADD refuses the one it gets. */
+  /** If all names are held, ADD refuses the first one. */
   #freeNameFor(containerId: string, ifname: string): string {
     const names = hostInterfaceNames(containerId, ifname);
     return names.find((name) => !this.#isHeld(name)) ?? names[0];
@@ -254,9 +254,9 @@ export class Attachments {
     const { link, sandbox } = planPodInterface({ request, ...addressed, subnet, nodeMtu, nicMtu, isUserspaceDatapath });
     return this.#locks.run(`port ${sandbox.port}`, async () => {
       try {
-        // It may have waited for a newer sandbox of the pod to be made, which is not to go for one that nobody wants any more.
+        // While this waited for the lock, a newer sandbox of the pod may have been made; an abandoned request must not replace it.
         signal.throwIfAborted();
-        await this.#makeRoom(sandbox, netns);
+        await this.#release(sandbox, netns);
         await underlay.refuseConflict(subnet, link);
         return await this.#connect({ link, sandbox, subnet }, netns, signal, () => this.#detach(sandbox));
       } catch (error) {
@@ -265,8 +265,8 @@ export class Attachments {
     });
   }
 
-  /** The names and the logical port that a new sandbox needs. @throws CniError, LinkExists where a living one has them */
-  async #makeRoom({ containerId, ifname, hostInterface, port }: Sandbox, netns: Netns): Promise<void> {
+  /** Frees the names and the logical port that a new sandbox needs. @throws CniError, LinkExists if a living sandbox has them */
+  async #release({ containerId, ifname, hostInterface, port }: Sandbox, netns: Netns): Promise<void> {
     const { sandboxes, links } = this.#options;
     const holder = sandboxes.byHostInterface(hostInterface);
     if (holder !== undefined)
@@ -284,9 +284,9 @@ export class Attachments {
         );
       }
     }
-    // What cannot be attached must not cost the pod the sandbox that it has.
+    // Checked first: if the new sandbox cannot be attached, the pod keeps the one that it has.
     if (rivals.length > 0) await links.refuseExisting(ifname, netns);
-    // The runtime made a new sandbox for the pod: the old one is dead, and two ports with one iface-id would take turns.
+    // The runtime made a new sandbox for the pod, so the old one is dead; two ports with one iface-id would take the binding from each other.
     for (const rival of rivals) await this.#detach(rival);
   }
 
@@ -311,7 +311,7 @@ export class Attachments {
         await installed;
         await underlay.untilConnected(subnet, deadline);
       }
-      // Both are awaited to their end: undoing must not run beside work that goes on.
+      // Both must have ended before anything is undone.
       const [configured, ready] = await Promise.allSettled([links.configure(link, netns), installed]);
       if (configured.status === 'rejected') throw configured.reason;
       if (ready.status === 'rejected') throw ready.reason;
@@ -336,7 +336,7 @@ export class Attachments {
     };
   }
 
-  /** The port first: Open vSwitch complains of ports whose device has gone. */
+  /** Removes the port first, because Open vSwitch complains about ports whose device is gone. */
   async #detach(sandbox: Sandbox): Promise<void> {
     const { links, ports, sandboxes } = this.#options;
     ports.remove(sandbox);
@@ -345,7 +345,7 @@ export class Attachments {
     sandboxes.remove(sandbox);
   }
 
-  /** As `#detach`, of what is to be made anew: its record stays, wherever this is cut short. */
+  /** Like `#detach`, for a sandbox that is being restored: its record stays, even if the daemon is killed at any point. */
   async #setAside(sandbox: Sandbox): Promise<void> {
     const { links, ports } = this.#options;
     ports.setAside(sandbox);

@@ -1,4 +1,4 @@
-/** CHECK of one attachment: whether the pod still has what ADD gave it. Nothing is changed. */
+/** CHECK of one attachment: compares the pod with the result of ADD and changes nothing. */
 import type { Netns } from '../host/netns.ts';
 import type { PodLinks } from '../host/pod-links.ts';
 import type { SandboxPorts } from '../apply/sandbox-ports.ts';
@@ -12,7 +12,7 @@ export interface CheckParts {
   readonly ports: Pick<SandboxPorts, 'findFault'>;
 }
 
-/** @throws CniError 104 with the first thing that is not as it was */
+/** @throws CniError 104 with the first difference */
 export async function checkAttachment(
   { links, ports }: CheckParts,
   sandbox: Sandbox,

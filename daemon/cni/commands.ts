@@ -1,4 +1,4 @@
-/** One request of the shim → its answer: parse, do, render; every CniError becomes JSON on stdout and exit status 1. */
+/** A request of the shim → its answer: parse, perform, render. A CniError becomes JSON on stdout with exit status 1. */
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { AvailabilityProblem } from '../plan/availability.ts';
 import type { Attachments } from './attachments.ts';
@@ -7,11 +7,11 @@ import type { ShimAnswer, ShimRequest } from './protocol.ts';
 import { answerVersion, parseCniRequest, type CniRequest } from './request.ts';
 import { renderResult, renderVersion } from './result.ts';
 
-/** How one request went, for logs and metrics. */
+/** Outcome of one request, for logs and metrics. */
 export interface Outcome {
   readonly command: string;
   readonly request: CniRequest | undefined;
-  /** 0 when it succeeded. */
+  /** The CNI error code; 0 for success. */
   readonly code: number;
   readonly error: CniError | undefined;
   readonly ms: number;
@@ -19,10 +19,10 @@ export interface Outcome {
 
 export interface CommandsOptions {
   readonly attachments: Pick<Attachments, 'add' | 'check' | 'del' | 'gc'>;
-  /** Why ADD cannot work on this node now; undefined where it can. */
+  /** Why ADD cannot work on this node now; undefined if it can. */
   readonly findUnavailable: () => AvailabilityProblem | undefined;
   readonly onOutcome: (outcome: Outcome) => void;
-  /** The daemon ends: requests under way are given up and undone. */
+  /** Aborts when the daemon ends; requests under way are then abandoned and undone. */
   readonly stopping: AbortSignal;
   /** Milliseconds of a monotonic clock. */
   readonly now: () => number;
@@ -50,7 +50,7 @@ export function cniCommands(
   };
 }
 
-/** What goes to stdout. */
+/** Returns the text for stdout. */
 async function perform(options: CommandsOptions, request: CniRequest, signal: AbortSignal): Promise<string> {
   const { attachments, findUnavailable } = options;
   switch (request.command) {
@@ -79,7 +79,7 @@ function refuseUnavailable(problem: AvailabilityProblem | undefined): void {
   throw new CniError(code, `the network of this node is not ready: ${problem.code}`, problem.message);
 }
 
-/** Anything else is a defect: it is thrown on and ends the process; the shim tells the runtime to try again. */
+/** Any other error is a defect: it is rethrown and ends the process, and the shim answers the runtime to try again. */
 function asCniError(error: unknown, signal: AbortSignal): CniError {
   if (error instanceof CniError) return error;
   if (error instanceof NetlinkError)

@@ -4,7 +4,7 @@ import { defaultProvider } from '../../lib/api/names.ts';
 import { CniError, errorCode } from './error.ts';
 import { supportedVersions, type CniVersion } from './protocol.ts';
 
-/** Programs write null for what they leave out. */
+/** Some programs write null for absent fields. */
 function absentOr<T extends z.ZodType>(shape: T) {
   return shape
     .nullish()
@@ -41,7 +41,7 @@ const configuration = z.looseObject({
 });
 export type Configuration = z.infer<typeof configuration>;
 
-/** One interface of one container, as runtimes name it. */
+/** One interface of one container, as runtimes identify it. */
 export interface AttachmentId {
   readonly containerId: string;
   readonly ifname: string;
@@ -49,7 +49,7 @@ export interface AttachmentId {
 
 export const identifier: RegExp = /^[A-Za-z0-9][A-Za-z0-9_.-]*$/;
 
-/** Configurations have five or so. JSON.parse reads any number; what walks through them later would run out of stack. */
+/** Configurations have about five levels. JSON.parse accepts any number, but functions that walk through them would run out of stack. */
 const deepestNesting = 100;
 
 function isNestedDeeperThan(value: unknown, levels: number): boolean {
@@ -61,7 +61,7 @@ function isNestedDeeperThan(value: unknown, levels: number): boolean {
 
 const longestQuote = 200;
 
-/** For messages, which also stand in events: not a megabyte of it. */
+/** Shortens a value for messages, which also appear in events. */
 function brief(value: unknown): string {
   const text = JSON.stringify(value);
   return text.length > longestQuote ? `${text.slice(0, longestQuote)}…` : text;
@@ -90,7 +90,7 @@ export function parseConfiguration(stdin: string): Configuration {
   return parsed.data;
 }
 
-/** A configuration without cniVersion counts as 0.1.0 by the specification, which is not supported. @throws CniError 1 */
+/** By the specification, a configuration without cniVersion has version 0.1.0, which is not supported. @throws CniError 1 */
 export function checkVersion(version = '0.1.0'): CniVersion {
   const supported = supportedVersions.find((known) => known === version);
   if (supported === undefined) {
@@ -103,7 +103,7 @@ export function checkVersion(version = '0.1.0'): CniVersion {
   return supported;
 }
 
-/** The network's name. @throws CniError 7 */
+/** Returns the name of the network. @throws CniError 7 */
 export function checkNetwork({ name, type }: Configuration): string {
   if (name === undefined) throw new CniError(errorCode.invalidConfig, '"name" of the network configuration is missing');
   if (!identifier.test(name)) {
@@ -120,7 +120,7 @@ export function checkNetwork({ name, type }: Configuration): string {
   return name;
 }
 
-/** Fields that ADD would have to obey and cannot. @throws CniError 2 */
+/** Refuses fields that ADD would have to follow and cannot. @throws CniError 2 */
 export function refuseUnsupported(config: Configuration): void {
   if (config.ipam && Object.keys(config.ipam).length > 0) {
     throw unsupported('ipam', config.ipam, 'addresses come from the Subnet objects of the cluster: leave "ipam" out');
@@ -136,7 +136,7 @@ export function refuseUnsupported(config: Configuration): void {
 
 const addressArguments = z.object({ cni: z.record(z.string(), z.unknown()) });
 
-/** Addresses that `args.cni` asks for; what else is there says nothing to this plugin. @throws CniError 2 */
+/** Refuses addresses that `args.cni` asks for; its other fields do not concern this plugin. @throws CniError 2 */
 export function refuseRequests({ args }: Configuration, provider: string): void {
   const { cni } = addressArguments.safeParse(args).data ?? { cni: {} };
   for (const [field, name] of [
@@ -149,7 +149,7 @@ export function refuseRequests({ args }: Configuration, provider: string): void 
   }
 }
 
-// The names of a NetworkAttachmentDefinition and of its namespace.
+// `<name>.<namespace>.ovn` of a NetworkAttachmentDefinition.
 const attachmentProvider = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\.[a-z0-9]([-a-z0-9]*[a-z0-9])?\.ovn$/;
 
 /** @throws CniError 7 */
@@ -185,12 +185,12 @@ export function parsePrevResult({ prevResult }: Configuration): PreviousResult |
 }
 
 const validAttachments = z.array(z.looseObject({ containerID: z.string(), ifname: z.string() }));
-/** The second is how the text of the specification names it in one place; runtimes send either, or both. */
+/** The text of the specification uses the second name in one place, so runtimes send either name, or both. */
 const validKeys = ['cni.dev/valid-attachments', 'cni.dev/attachments'] as const;
 
 /**
- * Undefined where the runtime sends no list. An empty list, also one that is null, says that none is valid; of two lists that
- * differ, what either has. @throws CniError 7
+ * Undefined if the runtime sends no list. An empty list, or null, means that no attachment is valid; if there are two lists, an attachment
+ * in either of them is valid. @throws CniError 7
  */
 export function parseValidAttachments(config: Configuration): readonly AttachmentId[] | undefined {
   const keys = validKeys.filter((name) => name in config);

@@ -1,4 +1,4 @@
-/** The text of a CNI configuration list → its value. */
+/** Parses the text of a CNI configuration list. */
 import { z } from 'zod';
 import type { Conflist } from '../plan/conflist.ts';
 
@@ -8,7 +8,7 @@ const shape = z.looseObject({
   plugins: z.array(z.looseObject({ type: z.string() })).min(1),
 });
 
-/** Undefined where the text is no configuration list. */
+/** Undefined if the text is not a configuration list. */
 export function parseConflist(text: string): Conflist | undefined {
   try {
     return shape.safeParse(JSON.parse(text)).data;

@@ -1,7 +1,7 @@
 /**
- * Keeps the CNI configuration list in the runtime's folder. In: its source, a call when the node is ready for the first
- * time. Out: the file, put back when somebody changes or deletes it, and problems where it cannot be written. It stays when
- * the daemon ends: pods are then told to try again later, and taken away as ever.
+ * Keeps the CNI configuration list in the runtime's folder, from the moment when the node is ready for the first time. The file is
+ * restored when somebody changes or deletes it; a failure to write it becomes a problem. The file stays when the daemon ends: ADD then
+ * answers "try again later", and DEL still works.
  */
 import { mkdirSync, readFileSync, renameSync, watch, writeFileSync, type FSWatcher } from 'node:fs';
 import { basename, join } from 'node:path';
@@ -9,15 +9,15 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 
 export interface ConflistKeeperOptions {
-  /** File to copy; its name is the file's name in the folder. */
+  /** The file to copy; the copy has the same name. */
   readonly source: string;
   readonly folder: string;
-  /** Called when a problem is new; the next call of `keep` tries again. */
+  /** Called for each new problem; the next call of `keep` tries again. */
   readonly onProblem: (problem: Problem) => void;
   readonly log: Pick<Logger, 'info'>;
 }
 
-/** A new file takes the place of the old one in one step: whoever reads sees one or the other. */
+/** Replaces the file in one step, so that a reader sees either the old or the new one. */
 export function writeWhole(file: string, content: string): void {
   const next = `${file}.isthmus-new`;
   writeFileSync(next, content, { mode: 0o644 });
@@ -28,7 +28,7 @@ export class ConflistKeeper {
   readonly #options: ConflistKeeperOptions;
   readonly #target: string;
   #watcher: FSWatcher | undefined;
-  #told: string | undefined;
+  #reported: string | undefined;
   #isClosed = false;
 
   constructor(options: ConflistKeeperOptions) {
@@ -36,9 +36,9 @@ export class ConflistKeeper {
     this.#target = join(options.folder, basename(options.source));
   }
 
-  /** From now on the file is kept. Again, it tries what failed before; otherwise it does nothing. */
+  /** Starts to keep the file. Further calls retry what failed, and do nothing otherwise. */
   keep(): void {
-    if (this.#isClosed || (this.#watcher !== undefined && this.#told === undefined)) return;
+    if (this.#isClosed || (this.#watcher !== undefined && this.#reported === undefined)) return;
     this.#restore();
   }
 
@@ -49,17 +49,17 @@ export class ConflistKeeper {
 
   #restore(): void {
     try {
-      // Where the file has gone, its folder may have gone with it, and the watch with that.
+      // If the file is gone, its folder may be gone as well, and the watch with it.
       if (this.#watcher === undefined || readIfThere(this.#target) === undefined) this.#watchFolder();
       const content = readFileSync(this.#options.source, 'utf8');
       if (readIfThere(this.#target) !== content) {
         writeWhole(this.#target, content);
         this.#options.log.info({ file: this.#target }, 'the CNI configuration list is in place');
       }
-      this.#told = undefined;
+      this.#reported = undefined;
     } catch (error) {
       if (!isSystemError(error)) throw error;
-      this.#tell(error);
+      this.#report(error);
     }
   }
 
@@ -68,13 +68,13 @@ export class ConflistKeeper {
     mkdirSync(folder, { recursive: true });
     this.#watcher?.close();
     this.#watcher = watch(folder, () => this.#isClosed || this.#restore());
-    this.#watcher.on('error', (error) => this.#tell(error));
+    this.#watcher.on('error', (error) => this.#report(error));
   }
 
-  #tell({ message: cause }: Error): void {
+  #report({ message: cause }: Error): void {
     const message = `the CNI configuration list ${this.#target} could not be written: ${cause}; the runtime of this node starts no pods until it is there`;
-    if (message === this.#told) return;
-    this.#told = message;
+    if (message === this.#reported) return;
+    this.#reported = message;
     this.#options.onProblem({ code: 'ConflistNotWritten', message });
   }
 }

@@ -1,4 +1,4 @@
-/** The CNI_* environment of a request → checked values, by the rules of the specification's reference runtime. */
+/** The CNI_* environment of a request → checked values, by the rules of the reference runtime of the specification. */
 import { identifier } from './configuration.ts';
 import { CniError, errorCode } from './error.ts';
 
@@ -8,7 +8,7 @@ export type Environment = ReadonlyMap<string, string>;
 export interface PodArguments {
   readonly podNamespace: string;
   readonly podName: string;
-  /** Absent with runtimes that do not tell it. */
+  /** Absent if the runtime does not send it. */
   readonly podUid: string | undefined;
 }
 
@@ -23,10 +23,10 @@ const required = {
 export type Command = keyof typeof required;
 export const commands = Object.keys(required) as readonly Command[];
 
-// The kernel takes "%d" for a number that it is to choose; others would break lines of logs.
+// The kernel replaces "%d" by a number of its choice; the other characters would break log lines.
 const notInNames = /[/:%\s\p{Cc}]/u;
 
-// RFC 1123 names: they become part of a port name and of log lines.
+// RFC 1123 names; they become part of port names and log lines.
 const kubernetesName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const argumentNames = new Set([
   'IgnoreUnknown',
@@ -36,7 +36,7 @@ const argumentNames = new Set([
   'K8S_POD_INFRA_CONTAINER_ID',
 ]);
 
-/** The command, once all that it needs is there. @throws CniError 4 naming what is missing */
+/** The command, if everything that it needs is present. @throws CniError 4 that names what is missing */
 export function parseCommand(environment: Environment): Command {
   const given = environment.get('CNI_COMMAND') ?? '';
   const command = commands.find((known) => known === given);
@@ -77,18 +77,18 @@ export function interfaceNameOf(environment: Environment): string {
   return value;
 }
 
-/** Whether the caller says that CNI_NETNS may be the node's own. */
+/** Whether the caller allows CNI_NETNS to be the network namespace of the node. */
 export function allowsOwnNetns(environment: Environment): boolean {
   return ['1', 'TRUE'].includes(environment.get('CNI_NETNS_OVERRIDE')?.toUpperCase() ?? '');
 }
 
 /**
- * Keys by which the conventions of CNI ask for an address, and the annotation that does it here. Ignoring them, as IgnoreUnknown asks of
- * keys that say nothing to a plugin, would give the pod another address than somebody asked for, without a word.
+ * Keys that request an address by CNI's conventions, and the annotation to use instead. IgnoreUnknown does not apply to them: ignoring
+ * them would silently give the pod another address than the requested one.
  */
 const requests = { IP: 'ip_address', MAC: 'mac_address' } as const;
 
-/** CNI_ARGS. @param provider of the interface @throws CniError 4 */
+/** Parses CNI_ARGS. @param provider of the interface @throws CniError 4 */
 export function podArgumentsOf(environment: Environment, provider: string): PodArguments {
   const values = new Map<string, string>();
   for (const pair of (environment.get('CNI_ARGS') ?? '').split(';').filter((part) => part !== '')) {

@@ -1,6 +1,6 @@
 /**
- * A CNI error: what the runtime prints to its user. Those below 100 are codes of the specification and of its reference
- * runtime, 100 and above are ours (listed in daemon/README.md).
+ * CNI errors, which the runtime shows to its user. Codes below 100 belong to the specification and its reference runtime; codes from 100
+ * are ours and are listed in daemon/README.md.
  */
 export const errorCode = {
   incompatibleVersion: 1,
@@ -15,17 +15,17 @@ export const errorCode = {
   tryAgainLater: 11,
   /** STATUS: ADD cannot work. */
   notAvailable: 50,
-  /** STATUS: ADD cannot work, and pods that are there suffer as well. */
+  /** STATUS: ADD cannot work, and existing pods are affected as well. */
   limited: 51,
-  /** A defect or an unforeseen answer of the kernel or Open vSwitch; the daemon's log has the details. */
+  /** A defect, or an unexpected answer of the kernel or Open vSwitch; the log of the daemon has the details. */
   internal: 100,
-  /** The sandbox has an interface of that name already. */
+  /** The sandbox already has an interface of that name. */
   interfaceExists: 101,
   /** The local Open vSwitch refused the port. */
   portRefused: 102,
-  /** The pod's own annotations are wrong: it will not start before they are mended. */
+  /** The annotations of the pod are wrong: it cannot start before they are corrected. */
   podRefused: 103,
-  /** CHECK found that the pod has no longer what ADD gave it. */
+  /** CHECK found that the pod no longer has what ADD gave it. */
   attachmentBroken: 104,
 } as const;
 
@@ -42,7 +42,7 @@ export class CniError extends Error {
   }
 }
 
-/** The JSON a runtime expects on stdout; the same shape in all versions. */
+/** The JSON that runtimes expect on stdout; its shape is the same in all versions. */
 export function renderError(cniVersion: string, error: CniError): string {
   const body = {
     cniVersion,

@@ -1,4 +1,4 @@
-/** What the steps of an attachment throw → CniErrors that name the pod, the cause and what to do. */
+/** Turns the errors of an attachment's steps into CniErrors that name the pod, the cause and what to do. */
 import { LinkExists } from '../host/pod-links.ts';
 import { isOwnNetns, NetnsError, openNetns, type Netns } from '../host/netns.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
@@ -7,7 +7,7 @@ import type { Sandbox } from '../model/sandbox.ts';
 import { CniError, errorCode } from './error.ts';
 
 const netnsCode = {
-  // It tells the runtime that no DEL is needed: the sandbox is gone.
+  // This code tells the runtime that the sandbox is gone and needs no DEL.
   missing: errorCode.unknownContainer,
   foreign: errorCode.invalidEnvironment,
   own: errorCode.ownNetns,
@@ -23,13 +23,13 @@ export function openSandboxNetns(path: string): Netns {
   }
 }
 
-/** @throws CniError 8 where a runtime takes the node itself for a sandbox */
+/** @throws CniError 8 if the path is the network namespace of the node, which is no sandbox */
 export function refuseOwnNetns(path: string): void {
   if (isOwnNetns(path))
     throw new CniError(errorCode.ownNetns, `CNI_NETNS: ${path} is the network namespace of the node itself`);
 }
 
-/** Errors that nobody foresaw come back as they are. */
+/** Unexpected errors are returned as they are. */
 export function explainFailure(error: unknown, sandbox: Sandbox, signal: AbortSignal): unknown {
   const pod = describe(sandbox);
   if (error instanceof CniError) return error;
@@ -46,7 +46,7 @@ export function explainFailure(error: unknown, sandbox: Sandbox, signal: AbortSi
   return error;
 }
 
-/** Of a port that did not come in time: who has not done its part. */
+/** The error for a port that was not ready in time; it names the program that has not done its part. */
 export function explainLateness(stage: PortStage, sandbox: Sandbox, controllerSockets: string): CniError {
   const { hostInterface } = sandbox;
   const [what, advice] = {

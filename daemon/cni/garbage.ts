@@ -1,9 +1,9 @@
-/** Takes many things away: all are tried, and all that failed is told. */
+/** Removes several interfaces: all removals are tried, and all failures are reported. */
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { CniError, errorCode, type ErrorCode } from './error.ts';
 
 export interface Removal {
-  /** For messages: `interface eth0 of container …` */
+  /** Name for messages: `interface eth0 of container …` */
   readonly what: string;
   readonly remove: () => Promise<void>;
 }
@@ -28,7 +28,7 @@ export async function removeAll(removals: readonly Removal[]): Promise<void> {
   );
 }
 
-/** @throws what is no failure that can be foreseen */
+/** @throws unexpected errors */
 function failureOf(what: string, reason: unknown): Failure {
   if (reason instanceof CniError)
     return { code: reason.code, sentence: `${what}: ${reason.message}; ${reason.details ?? ''}` };

@@ -1,4 +1,4 @@
-/** One at a time per key, in order of arrival. */
+/** Runs work one at a time per key, in order of arrival. */
 export class KeyedLock {
   readonly #tails = new Map<string, Promise<unknown>>();
 

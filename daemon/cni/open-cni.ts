@@ -42,7 +42,7 @@ export interface OpenCniOptions extends Pick<CommandsOptions, 'findUnavailable' 
 }
 
 export interface Cni {
-  /** Stops to accept requests; resolves when the requests under way are answered. */
+  /** Stops accepting requests; resolves when the requests under way are answered. */
   closeServer(): Promise<void>;
   close(): void;
 }

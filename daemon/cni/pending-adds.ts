@@ -1,17 +1,17 @@
-/** The ADDs that are being served: what GC must leave alone, and what a DEL ends. */
+/** The ADDs that are being served. GC must not touch their interfaces, and a DEL ends the ADD of its interface. */
 import type { AttachmentKey } from '../state/sandboxes.ts';
 import { CniError, errorCode } from './error.ts';
 
 interface Add {
-  /** The interface of the node that it makes. */
+  /** The host interface that the ADD makes. */
   readonly hostInterface: string;
   readonly end: AbortController;
 }
 
-export class AddsUnderWay {
+export class PendingAdds {
   readonly #adds = new Map<AttachmentKey, Add>();
 
-  /** Returns what aborts, with a CniError 11, when a DEL comes. */
+  /** Returns a signal that aborts with CniError 11 when a DEL arrives. */
   begin(key: AttachmentKey, hostInterface: string): AbortSignal {
     const end = new AbortController();
     this.#adds.set(key, { hostInterface, end });
@@ -30,7 +30,7 @@ export class AddsUnderWay {
     return this.#adds.values().some((add) => add.hostInterface === hostInterface);
   }
 
-  /** A runtime that sends DEL does not want the ADD any more, and should not have to wait for it. */
+  /** A runtime that sends DEL no longer wants the ADD and should not wait for it. */
   giveUp(key: AttachmentKey): void {
     this.#adds
       .get(key)

@@ -1,4 +1,4 @@
-/** Waits until the controller has given a pod's interface its address; says why when it does not come. */
+/** Waits until the controller has allocated the addresses of a pod's interface; the error says why there are none. */
 import { annotation, defaultProvider, interfaceAnnotation } from '../../lib/api/names.ts';
 import { addressCondition, permanentRefusals, type PodCondition } from '../../lib/api/pod-addresses.ts';
 import type { Reflector } from '../../lib/kube/types.ts';
@@ -18,8 +18,8 @@ export interface AddressedPod {
 type Asked = Pick<AddRequest, 'podNamespace' | 'podName' | 'podUid' | 'provider' | 'ifname'>;
 
 /**
- * @throws CniError 103 as soon as the pod's own annotations are known to be wrong, 11 when `signal` aborts before there is
- * an address, with the cause that is known
+ * @throws CniError 103 as soon as the annotations of the pod are known to be wrong; CniError 11 with the known cause if `signal` aborts before
+ * there is an address
  */
 export async function untilAddressed(
   pods: Pick<Reflector<Pod>, 'get' | 'subscribe'>,
@@ -40,7 +40,7 @@ export async function untilAddressed(
   }
 }
 
-/** For an interface that has been attached. @throws CniError 11 or 103 where the pod is gone or its address, too */
+/** For an interface that is attached already. @throws CniError 11 or 103 if the pod or its address is gone */
 export function addressedNow(pods: Pick<Reflector<Pod>, 'get'>, request: Asked): AddressedPod {
   const pod = pods.get(`${request.podNamespace}/${request.podName}`);
   const found = addressed(pod, request);
@@ -61,7 +61,7 @@ function addressed(pod: Pod | undefined, request: Asked): AddressedPod | undefin
   return { pod, facts, network, routes: facts.routes };
 }
 
-/** Where a network is attached more than once, each interface has annotations of its own. */
+/** If a network is attached more than once, each interface has annotations of its own. */
 function factsOf({ interfaces }: Pod, { provider, ifname }: Asked): InterfaceAnnotations | undefined {
   const own = interfaces.get(`${provider}.${ifname}`);
   return own?.network === undefined ? interfaces.get(provider) : own;

@@ -1,19 +1,19 @@
 /**
- * What the shim (daemon/shim/shim.c) and this daemon say to each other on the unix socket.
- * In: one request per connection, the runtime's CNI_* environment and stdin, length-prefixed. Out: the exit
- * status and stdout for the shim to hand on. The shim is a separate binary that may be older or newer than
- * the daemon for the length of an upgrade: change the magic when the layout changes.
+ * The protocol between the shim (daemon/shim/shim.c) and this daemon on the unix socket. The shim sends one request per connection: the
+ * CNI_* environment of the runtime and stdin, length-prefixed. The daemon answers with the exit status and stdout, which the shim passes
+ * on. The shim is a binary of its own, and may be older or newer than the daemon during an upgrade: change the magic when the layout
+ * changes.
  */
 
 export const magic = 'isthmus1';
 export const defaultSocket = '/run/isthmus/daemon.sock';
-/** CNI specification versions that results and errors are shaped for. */
+/** Versions of the CNI specification that results and errors can be rendered in. */
 export const supportedVersions = ['0.3.1', '0.4.0', '1.0.0', '1.1.0'] as const;
 export type CniVersion = (typeof supportedVersions)[number];
-/** Errors are told in this one where the request names none that can be read. */
+/** The version of errors if the request names none that can be read. */
 export const fallbackVersion = '1.0.0' satisfies CniVersion;
 
-/** Whether what the specification brought with `since` is known to a request of `version`. */
+/** Whether a request of `version` knows a feature that the specification has since `since`. */
 export function hasSince(version: CniVersion, since: CniVersion): boolean {
   return supportedVersions.indexOf(version) >= supportedVersions.indexOf(since);
 }
@@ -31,7 +31,7 @@ export interface ShimAnswer {
   readonly stdout: string;
 }
 
-/** The peer does not speak this protocol; the connection is of no use any more. */
+/** The peer does not speak this protocol; the connection must be closed. */
 export class MalformedRequest extends Error {
   readonly code = 'MalformedRequest';
 }

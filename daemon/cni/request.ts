@@ -33,11 +33,11 @@ export interface AddRequest extends AttachmentId, PodArguments {
   readonly cniVersion: CniVersion;
   /** Name of the network configuration. */
   readonly network: string;
-  /** `ovn`, or the attachment this is an interface of: `<attachment>.<namespace>.ovn`. */
+  /** `ovn`, or `<attachment>.<namespace>.ovn` for an interface of an attachment. */
   readonly provider: string;
   /** Path of the pod's network namespace. */
   readonly netns: string;
-  /** Result of the plugins before this one in a chain. */
+  /** Result of the earlier plugins of the chain. */
   readonly prevResult: PreviousResult | undefined;
 }
 
@@ -45,14 +45,14 @@ export interface CheckRequest extends AttachmentId {
   readonly command: 'CHECK';
   readonly cniVersion: CniVersion;
   readonly netns: string;
-  /** What the whole chain answered to ADD. */
+  /** Result of the whole chain for ADD. */
   readonly prevResult: PreviousResult;
 }
 
 export interface DelRequest extends AttachmentId {
   readonly command: 'DEL';
   readonly cniVersion: CniVersion;
-  /** Undefined where the runtime has none any more. */
+  /** Undefined if the runtime has none any more. */
   readonly netns: string | undefined;
   readonly allowsOwnNetns: boolean;
 }
@@ -62,7 +62,7 @@ export interface GcRequest {
   readonly cniVersion: CniVersion;
   readonly network: string;
   readonly provider: string;
-  /** All that shall stay; undefined where the runtime does not say. */
+  /** The attachments to keep; undefined if the runtime sends no list. */
   readonly valid: readonly AttachmentId[] | undefined;
 }
 
@@ -73,13 +73,13 @@ export interface StatusRequest {
 
 export interface VersionRequest {
   readonly command: 'VERSION';
-  /** As the runtime sent it: VERSION is how it learns what is supported. */
+  /** As the runtime sent it, because VERSION is how it learns which versions are supported. */
   readonly cniVersion: string;
 }
 
 export type CniRequest = AddRequest | CheckRequest | DelRequest | GcRequest | StatusRequest | VersionRequest;
 
-/** Version of the specification that brought the command. */
+/** The first version of the specification with the command. */
 const since: Readonly<Record<Exclude<Command, 'VERSION'>, CniVersion>> = {
   ADD: '0.3.1',
   DEL: '0.3.1',
@@ -88,13 +88,13 @@ const since: Readonly<Record<Exclude<Command, 'VERSION'>, CniVersion>> = {
   STATUS: '1.1.0',
 };
 
-/** The version to answer in, also when the rest of the request is broken. */
+/** The version of the answer, even if the rest of the request is broken. */
 export function answerVersion(stdin: string): string {
   const version = topLevelVersion(stdin) ?? /"cniVersion"\s*:\s*"([^"]*)"/.exec(stdin)?.[1] ?? '';
   return /^[0-9.]{1,15}$/.test(version) ? version : fallbackVersion;
 }
 
-/** A prevResult before it has a version of its own. */
+/** Parsed, because a prevResult that comes first in the text has a cniVersion of its own. */
 function topLevelVersion(stdin: string): string | undefined {
   try {
     const { cniVersion } = JSON.parse(stdin) as { readonly cniVersion?: unknown };
@@ -123,7 +123,7 @@ export function parseCniRequest({ environment, stdin }: ShimRequest): CniRequest
     return { command, cniVersion, network, provider: checkProvider(config), valid: parseValidAttachments(config) };
   const id = { containerId: containerIdOf(environment), ifname: interfaceNameOf(environment) };
   const netns = environment.get('CNI_NETNS') ?? '';
-  // What is wrong with the rest of its configuration by now must not keep an attachment from being removed.
+  // DEL ignores the rest of the configuration, so that an attachment can be removed even if its configuration is wrong by now.
   if (command === 'DEL')
     return { command, cniVersion, ...id, netns: netns || undefined, allowsOwnNetns: allowsOwnNetns(environment) };
   refuseUnsupported(config);

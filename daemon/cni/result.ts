@@ -1,18 +1,18 @@
-/** A finished attachment → the result JSON in the version the runtime asked for. */
+/** Renders a finished attachment as result JSON, in the version that the runtime asked for. */
 import type { PreviousResult } from './configuration.ts';
 import { hasSince, supportedVersions, type CniVersion } from './protocol.ts';
 
 export interface Attachment {
   readonly hostInterface: { readonly name: string; readonly mac: string };
   readonly podInterface: { readonly name: string; readonly mac: string; readonly netns: string };
-  /** Bytes, of both ends. */
+  /** MTU of both ends in bytes. */
   readonly mtu: number;
-  /** One per family: `10.16.0.5/16` and the gateway. */
+  /** One per family: `10.16.0.5/16` and its gateway. */
   readonly addresses: readonly { readonly address: string; readonly gateway: string | undefined }[];
   readonly routes: readonly { readonly destination: string; readonly gateway: string }[];
 }
 
-/** `prevResult` of a chain is kept in front; our interface indexes move accordingly. */
+/** The entries of `prevResult` come first, which shifts the indexes of our interfaces. */
 export function renderResult(cniVersion: CniVersion, attachment: Attachment, prevResult?: PreviousResult): string {
   const before = prevResult?.interfaces ?? [];
   const podIndex = before.length + 1;
@@ -41,7 +41,7 @@ function renderIp(cniVersion: CniVersion, ip: Attachment['addresses'][number], p
     address: ip.address,
     ...(ip.gateway === undefined ? {} : { gateway: ip.gateway }),
   };
-  // `version` is required up to 0.4 and gone since 1.0.
+  // `version` is required up to 0.4 and does not exist since 1.0.
   return hasSince(cniVersion, '1.0.0') ? body : { version: ip.address.includes(':') ? '6' : '4', ...body };
 }
 

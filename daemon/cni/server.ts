@@ -1,6 +1,6 @@
 /**
- * The daemon's unix socket. In: requests of the shim. Out: what `answer` returns. A client that goes away before
- * its answer was written aborts its request's signal; whoever serves the request must then undo what it did.
+ * The unix socket of the daemon: requests of the shim come in, the results of `answer` go out. If a client goes away before its answer
+ * was written, the signal of its request aborts, and the request must undo what it has done.
  */
 import { chmodSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -9,21 +9,21 @@ import { decodeRequest, encodeAnswer, MalformedRequest, type ShimAnswer, type Sh
 
 export interface CniServerOptions {
   readonly socketPath: string;
-  /** Must not reject for bad requests: those are answers too. A rejection is a defect and ends the process. */
+  /** Must answer bad requests as well. A rejection is a defect and ends the process. */
   readonly answer: (request: ShimRequest, signal: AbortSignal) => Promise<ShimAnswer>;
   readonly onMalformed: (error: MalformedRequest) => void;
 }
 
 export interface CniServer {
-  /** Stops accepting; resolves when the requests under way are answered. */
+  /** Stops accepting requests; resolves when the requests under way are answered. */
   close(): Promise<void>;
 }
 
 const requestTimeoutMs = 10_000;
 
 /**
- * Takes the place of the socket that an earlier daemon left behind. It is put there only when it listens and only root may
- * connect: a shim that waits for a daemon looks for a new socket once.
+ * Replaces the socket that an earlier daemon left behind. The new socket is moved into place once it listens and only root may connect,
+ * because a waiting shim tries a new socket only once.
  */
 export async function openCniServer(options: CniServerOptions): Promise<CniServer> {
   const { socketPath } = options;
@@ -50,7 +50,7 @@ function serve(socket: Socket, options: CniServerOptions): void {
   let isServing = false;
   socket.setTimeout(requestTimeoutMs, () => !isServing && socket.destroy());
   socket.on('close', () => gone.abort(new Error('the CNI client went away')));
-  // A reset by a killed client; 'close' follows and aborts the request.
+  // A killed client resets the connection; 'close' follows and aborts the request.
   socket.on('error', () => socket.destroy());
   socket.on('data', (chunk) => {
     if (isServing) return;

@@ -1,6 +1,6 @@
 /**
- * What ADD needs of the provider network of an underlay subnet: that it is ready on this node, that its packets leave the
- * integration bridge, and that nobody in the physical network has the pod's address.
+ * Conditions of ADD in an underlay subnet: its provider network is ready on this node, ovn-controller has connected the two bridges, and no
+ * host of the physical network has an address of the pod.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { integrationBridge, localnetPortName } from '../../lib/api/names.ts';
@@ -13,18 +13,18 @@ import { CniError, errorCode } from './error.ts';
 import { isTimeout } from './failure.ts';
 
 export interface UnderlayPodsOptions {
-  /** A sentence where the node is without the network, undefined where that is not known yet. */
+  /** A sentence if the node is without the network; undefined if the state is not known yet. */
   readonly stateOf: (network: string) => NetworkReport | string | undefined;
-  /** After each change of what that says. */
+  /** Reports each change of `stateOf`. */
   readonly subscribe: Subscribe;
   readonly ovs: OvsdbClient;
-  /** MAC address of who answers for an address in a VLAN; undefined where nobody does before the signal aborts. */
+  /** MAC address of the host that answers for an address in a VLAN; undefined if none answers before the signal aborts. */
   readonly whoAnswers: (place: UnderlayPlace, address: string, signal: AbortSignal) => Promise<string | undefined>;
 }
 
-/** The network is joined within seconds, or something is wrong with it. */
+/** A network is joined within seconds, unless something is wrong with it. */
 const readyTimeoutMs = 20_000;
-/** Neighbours answer within a few; what is asleep may need longer, and is not waited for. */
+/** Neighbours answer within a few milliseconds; hosts that sleep may need longer, but ADD does not wait for them. */
 const conflictTimeoutMs = 300;
 
 export class UnderlayPods {
@@ -34,7 +34,7 @@ export class UnderlayPods {
     this.#options = options;
   }
 
-  /** MTU of the node's interface in the network, in bytes; undefined for other subnets. @throws CniError 11 while the network is not ready here */
+  /** MTU of the node's interface in the network, in bytes; undefined for overlay subnets. @throws CniError 11 if the network is not ready on this node */
   async untilReady(subnet: Subnet | undefined, signal: AbortSignal): Promise<number | undefined> {
     const network = subnet?.underlay?.provider;
     if (subnet === undefined || network === undefined) return undefined;
@@ -59,7 +59,7 @@ export class UnderlayPods {
     }
   }
 
-  /** Resolves when ovn-controller has connected the two bridges. @throws CniError 11 where the signal's time is over before, else its reason */
+  /** Resolves when ovn-controller has connected the two bridges. @throws CniError 11 if the signal times out, otherwise its reason */
   async untilConnected(subnet: Subnet, signal: AbortSignal): Promise<void> {
     const localnet = localnetPortName(subnet.name);
     const patch = `patch-${localnet}-to-${integrationBridge}`;
@@ -76,8 +76,8 @@ export class UnderlayPods {
   }
 
   /**
-   * Before the pod is there, because OVN announces it at once, and lets pods ask in their own name only.
-   * @throws CniError 11 where another host answers
+   * To be called before the port exists, because OVN announces the address at once.
+   * @throws CniError 11 if another host answers for an address of the pod
    */
   async refuseConflict(subnet: Subnet | undefined, { addresses, mac: own }: PodInterface): Promise<void> {
     const underlay = subnet?.underlay;
@@ -85,7 +85,7 @@ export class UnderlayPods {
     const signal = AbortSignal.timeout(conflictTimeoutMs);
     const asked = addresses.map((cidr) => cidr.slice(0, cidr.indexOf('/')));
     const macs = await Promise.all(asked.map((address) => this.#options.whoAnswers(underlay, address, signal)));
-    // A virtual machine that moves has its addresses at both nodes for a while.
+    // During a live migration, a virtual machine has its addresses on both nodes.
     const at = macs.findIndex((mac) => mac !== undefined && mac !== own);
     if (at < 0) return;
     throw new CniError(

@@ -1,7 +1,7 @@
 /**
- * The two routes that the kernel makes of an address: to the address itself, and to its network. Whoever deletes them, as
- * "ip route flush dev ovn0" does, takes the next hops of all other routes on the link away, and the kernel makes them with the
- * address only.
+ * Restores the two routes that the kernel makes for an address: to the address itself, and to its network. Without them, as after
+ * "ip route flush dev ovn0", the next hops of all other routes on the link cannot be reached. The kernel only makes them when the
+ * address is added, so the address is removed and added again.
  */
 import { type Cidr, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf } from '../../lib/net/ip.ts';
@@ -10,21 +10,21 @@ import type { Rtnetlink } from './rtnetlink.ts';
 import type { HostProblem } from './target.ts';
 
 export interface Restored {
-  /** Whether addresses were made anew. */
+  /** Whether addresses were added again. */
   readonly isChanged: boolean;
   readonly problems: readonly HostProblem[];
 }
 
 export class AddressRoutes {
   readonly #netlink: Pick<Rtnetlink, 'addAddress' | 'deleteAddress'>;
-  /** Addresses that were made anew just now: where that did not help, it is told, and tried again only with what is told. */
+  /** Addresses that the last call added again; if a route is still missing, that becomes a problem, and the next call tries again. */
   readonly #tried = new Set<string>();
 
   constructor(netlink: Pick<Rtnetlink, 'addAddress' | 'deleteAddress'>) {
     this.#netlink = netlink;
   }
 
-  /** Makes those of the addresses anew that lack a route; their link is up and running. @throws NetlinkError */
+  /** Adds addresses that lack a route again; their link must be up and running. @throws NetlinkError */
   async restore(addresses: readonly Address[], present: readonly PlacedRoute[]): Promise<Restored> {
     const problems: HostProblem[] = [];
     let isChanged = false;

@@ -10,7 +10,7 @@ const SOCK_DGRAM_CLOEXEC = 2 | 0o2000000;
 const IFNAMSIZ = 16;
 
 koffi.struct('ethtool_value', { cmd: 'uint32_t', data: 'uint32_t' });
-// The union after the name has the size of a sockaddr and more; only its pointer is used here.
+// The union after the name is as large as a sockaddr or larger; only its pointer is used here.
 koffi.struct('ifreq_ethtool', {
   name: koffi.array('char', IFNAMSIZ),
   data: 'ethtool_value *',
@@ -24,14 +24,14 @@ const ioctl = libc.func('int ioctl(int fd, unsigned long request, _Inout_ ifreq_
 ) => number;
 
 /**
- * Makes the kernel finish checksums before it hands packets on (`ethtool -K IF tx off`; segmentation offload goes
- * with it). A userspace datapath reads frames as they are: with partial checksums TCP between pods fails.
+ * Makes the kernel complete checksums before it passes packets on (`ethtool -K IF tx off`, which also turns off segmentation offload). A
+ * userspace datapath reads frames as they are, and with partial checksums TCP between pods fails.
  */
 export function disableTransmitChecksum(netns: Netns, ifname: string): void {
   netns.run(() => finishChecksums(ifname));
 }
 
-/** The same, in the network namespace this runs in. @throws Error with a code */
+/** The same in the current network namespace. @throws Error with a code */
 export function finishChecksums(ifname: string): void {
   const fd = openDescriptor(AF_INET, SOCK_DGRAM_CLOEXEC, 0);
   try {

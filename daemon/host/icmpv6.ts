@@ -1,4 +1,4 @@
-/** Messages to everybody on a link, as routers and hosts send them to find each other (RFC 4861 §4.1, §4.2). */
+/** Router advertisements and solicitations, by which routers and hosts on a link find each other (RFC 4861 §4.1, §4.2). */
 import { endianness } from 'node:os';
 import { macBytes, u32 } from '../../lib/netlink/message.ts';
 import { close, libc, openDescriptor, systemError } from './libc.ts';
@@ -11,7 +11,7 @@ const IPPROTO_IPV6 = 41;
 const IPPROTO_ICMPV6 = 58;
 const IPV6_MULTICAST_HOPS = 18;
 const IPV6_MULTICAST_LOOP = 19;
-/** What comes with less passed a router and is not believed. */
+/** Receivers drop messages with a lower hop limit, because a router has forwarded them. */
 const hopLimit = 255;
 const sourceLinkLayerAddress = 1;
 
@@ -27,19 +27,19 @@ const sendto = libc.func(
 ) as (fd: number, data: Buffer, length: number, flags: number, to: Buffer, toLength: number) => number;
 
 export interface OwnEnd {
-  /** Of the link. */
+  /** Index of the link. */
   readonly index: number;
   readonly mac: string;
 }
 
-/** Tells all nodes of the link that a router is here, and of nothing else: it is nobody's default router. @throws Error with a code */
+/** Sends a router advertisement to all nodes of the link, with lifetime 0: this node is not a default router. @throws Error with a code */
 export function sendRouterAdvertisement(end: OwnEnd): void {
   const [lifetime, reachableTime, retransmit] = [Buffer.alloc(2), Buffer.alloc(4), Buffer.alloc(4)];
   const header = Buffer.from([134, 0, 0, 0, 0, 0]);
   send(end, allNodes, Buffer.concat([header, lifetime, reachableTime, retransmit, linkLayerOption(end)]));
 }
 
-/** Asks the routers of the link to say at once that they are there. @throws Error with a code */
+/** Asks the routers of the link for an advertisement at once. @throws Error with a code */
 export function sendRouterSolicitation(end: OwnEnd): void {
   send(end, allRouters, Buffer.concat([Buffer.from([133, 0, 0, 0, 0, 0, 0, 0]), linkLayerOption(end)]));
 }
@@ -51,12 +51,12 @@ function linkLayerOption({ mac }: OwnEnd): Buffer {
   return Buffer.concat([Buffer.from([sourceLinkLayerAddress, 1]), macBytes(mac)]);
 }
 
-/** The kernel fills the checksum in. */
+/** The kernel computes the checksum. */
 function send({ index }: OwnEnd, group: number, message: Buffer): void {
   const fd = openDescriptor(AF_INET6, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMPV6);
   try {
     set(fd, IPV6_MULTICAST_HOPS, hopLimit);
-    // The kernel would take itself for a neighbour.
+    // Otherwise the kernel would take itself for a neighbour.
     set(fd, IPV6_MULTICAST_LOOP, 0);
     const to = groupAddress(group, index);
     if (sendto(fd, message, message.length, 0, to, to.length) < 0) throw systemError('sendto');

@@ -1,6 +1,6 @@
 /**
- * Keeps the kernel from answering on interfaces whose packets a userspace Open vSwitch reads: it gets copies of them, and
- * would take each packet to the node twice. The hook of an interface goes with it: one that comes again has another index.
+ * Keeps the kernel from processing packets of interfaces that a userspace Open vSwitch reads. Open vSwitch only gets copies, so the node
+ * would receive each packet twice. The hook of an interface disappears with it; an interface that comes back has another index.
  */
 import { NftTable } from './nft.ts';
 
@@ -12,7 +12,7 @@ export interface GuardedNic {
 export class IngressGuard {
   readonly #table = new NftTable('netdev');
 
-  /** Of all interfaces that are to be guarded; what is so already is not written. @throws ProgramError */
+  /** Takes all interfaces to guard; writes nothing if they are guarded already. @throws ProgramError */
   async set(nics: readonly GuardedNic[]): Promise<void> {
     if (nics.length === 0) return this.#table.remove();
     const chains = nics.map(

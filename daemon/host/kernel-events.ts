@@ -1,6 +1,6 @@
 /**
- * What the kernel tells of links, addresses, routes, rules and settings of the network namespace this is made in. Each message is
- * received and read once for all that listen: a pod makes a dozen of them.
+ * Events of the kernel about links, addresses, routes, rules and settings of the current network namespace. Each message is received and
+ * parsed once for all listeners; a pod causes a dozen of them.
  */
 import { readLink, type Link } from '../../lib/netlink/link.ts';
 import { type NetlinkMessage, type NetlinkSocket, openSocket } from '../../lib/netlink/socket.ts';
@@ -21,7 +21,7 @@ export class KernelEvent {
     this.data = data;
   }
 
-  /** Of RTM_NEWLINK and RTM_DELLINK. */
+  /** Only for RTM_NEWLINK and RTM_DELLINK. */
   get link(): Link {
     return (this.#link ??= readLink(this.data));
   }
@@ -29,7 +29,7 @@ export class KernelEvent {
 
 export interface KernelListener {
   readonly onEvents: (events: readonly KernelEvent[]) => void;
-  /** There were more messages than the buffer holds, or one that cannot be read: anything may have changed. */
+  /** Called if the kernel lost messages, or if one cannot be parsed: anything may have changed. */
   readonly onLoss: () => void;
 }
 
@@ -51,7 +51,7 @@ export class KernelEvents {
     for (const group of groups) this.#socket.addMembership(group);
   }
 
-  /** Returns how to stop. What changed just before may be told, too. */
+  /** Returns a function that unsubscribes. Events from just before may be reported, too. */
   subscribe(listener: KernelListener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -1,6 +1,7 @@
 /**
- * Which learned routes the kernel takes to an address, and the way to it that the node had without them. Called while the API
- * server is not reached: a detour leads only that address past learned routes, so that nobody else's packets are touched.
+ * Finds the learned routes that the kernel would use to an address, and makes detours: host routes to an address over the route that the
+ * node would have without learned routes. Used while the API server is not reached. A detour only concerns that one address, so no other
+ * packets are affected.
  */
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { bitsOf, type Ip, parseIp } from '../../lib/net/ip.ts';
@@ -9,7 +10,7 @@ import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { isLearned, learnedMetric } from './learned-routes.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 
-/** A route that the kernel did not take, and why. */
+/** A route that the kernel refused, and why. */
 export interface RefusedRoute {
   readonly route: MultipathRoute;
   readonly error: NetlinkError;
@@ -27,13 +28,13 @@ export class LearnedDetour {
     return (await this.#main()).filter(isLearned);
   }
 
-  /** Those that come before the node's own way to one of the addresses. */
+  /** The learned routes that the kernel prefers to the node's own route to one of the addresses. */
   async leadingTo(addresses: readonly string[]): Promise<readonly MultipathRoute[]> {
     const routes = await this.#main();
     return routes.filter((route) => isLearned(route) && leadsTo(route, addresses, routes));
   }
 
-  /** Of learned prefixes that are no routes now, those that would be among them. */
+  /** The prefixes that would be among these if they were routes. */
   async wouldLeadTo(addresses: readonly string[], prefixes: readonly string[]): Promise<ReadonlySet<string>> {
     const routes = await this.#main();
     return new Set(
@@ -45,15 +46,15 @@ export class LearnedDetour {
   }
 
   /**
-   * Leads these addresses by the node's own way.
-   * @returns what `end` takes; none where the node has no other way by a router
-   * @throws NetlinkError where the kernel refuses one, as where an uplink goes down meanwhile; `clear` takes the others away
+   * Makes detours to these addresses.
+   * @returns the routes to give to `end`; none if the node has no other route over a router
+   * @throws NetlinkError if the kernel refuses one, for example because an uplink goes down; `clear` removes the others
    */
   async begin(addresses: readonly string[]): Promise<readonly MultipathRoute[]> {
     const routes = await this.#main();
     const detours = addresses.flatMap((address): MultipathRoute[] => {
       const ip = parseIp(address);
-      const own = ip && ownWay(routes, ip);
+      const own = ip && ownRoute(routes, ip);
       const hops = own?.hops.filter(({ isDown }) => isDown !== true) ?? [];
       if (ip === undefined || hops.length === 0 || hops.some(({ gateway }) => gateway === undefined)) return [];
       const metric = ip.family === 4 ? detourMetric.v4 : detourMetric.v6;
@@ -64,12 +65,12 @@ export class LearnedDetour {
     return detours;
   }
 
-  /** Also takes learned routes away. */
+  /** Removes detours; also used to remove learned routes. */
   async end(routes: readonly MultipathRoute[]): Promise<void> {
     for (const route of routes) await unlessGone(this.#netlink.deleteMultipath(route));
   }
 
-  /** @returns those that the kernel does not take now, as where their link went down meanwhile */
+  /** Adds learned routes again. @returns those that the kernel refuses, for example because their link went down */
   async restore(routes: readonly MultipathRoute[]): Promise<readonly RefusedRoute[]> {
     const refused: RefusedRoute[] = [];
     for (const route of routes) {
@@ -84,7 +85,7 @@ export class LearnedDetour {
     return refused;
   }
 
-  /** Detours of a process that ended meanwhile, or that the kernel took in part. @throws NetlinkError */
+  /** Removes all detours, including those of an earlier process. @throws NetlinkError */
   async clear(): Promise<void> {
     await this.end((await this.#main()).filter(isDetour));
   }
@@ -94,21 +95,21 @@ export class LearnedDetour {
   }
 }
 
-/** Just before learned routes. */
+/** The kernel prefers detours to learned routes, but to nothing else. */
 const detourMetric = { v4: learnedMetric.v4 - 1, v6: learnedMetric.v6 - 1 } as const;
 
 function isDetour({ protocol, metric, destination }: MultipathRoute): boolean {
   return protocol === bgpProtocol && metric === (destination.includes(':') ? detourMetric.v6 : detourMetric.v4);
 }
 
-/** What a route is compared by. */
+/** The properties by which the kernel prefers one route to another. */
 type Ranked = Pick<MultipathRoute, 'destination' | 'metric'>;
 
 function leadsTo(route: Ranked, addresses: readonly string[], routes: readonly MultipathRoute[]): boolean {
   return addresses.some((address) => {
     const ip = parseIp(address);
     if (ip === undefined || !covers(route, ip)) return false;
-    const own = ownWay(routes, ip);
+    const own = ownRoute(routes, ip);
     return own === undefined || isBefore(route, own);
   });
 }
@@ -118,8 +119,8 @@ function covers({ destination }: Ranked, ip: Ip): boolean {
   return cidr !== undefined && cidrContains(cidr, ip);
 }
 
-/** The kernel's choice among all routes but those that were learned. */
-function ownWay(routes: readonly MultipathRoute[], ip: Ip): MultipathRoute | undefined {
+/** The kernel's choice among all routes except learned ones. */
+function ownRoute(routes: readonly MultipathRoute[], ip: Ip): MultipathRoute | undefined {
   const own = routes.filter((route) => !isLearned(route) && !isDetour(route) && covers(route, ip));
   return own.reduce<MultipathRoute | undefined>(
     (best, route) => (best === undefined || isBefore(route, best) ? route : best),

@@ -1,6 +1,6 @@
 /**
- * The kernel's routes for prefixes learned by BGP, made those that are wanted. A target of its own, so that what a router
- * withdraws is gone at once and waits for no ruleset. Ours are told from those of routing daemons by protocol and metric.
+ * Makes the kernel's routes for prefixes learned by BGP agree with the wanted ones. It is a target of its own, so that a withdrawn prefix
+ * is removed at once and does not wait for a ruleset. Protocol and metric tell our routes from those of routing daemons.
  */
 import type { LearnedHop, LearnedRoute } from '../model/bgp-node-state.ts';
 import { cidrContains, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
@@ -12,14 +12,14 @@ import { loosenReversePath } from './sysctl.ts';
 import type { HostProblem, HostTarget } from './target.ts';
 
 /**
- * Behind routes of links (0; IPv6: 256), an administrator's (IPv4: 0), FRR (20) and BIRD (32), before what DHCP (100, 1024) and
- * router advertisements (1024) bring.
+ * The kernel prefers routes of links (0; IPv6: 256), of administrators (IPv4: 0), FRR (20) and BIRD (32) to ours, and ours to routes of DHCP
+ * (100, 1024) and router advertisements (1024).
  */
 export const learnedMetric = { v4: 86, v6: 486 } as const;
-/** Requests that may be under way at once: each is answered within microseconds. */
+/** Number of requests under way at a time; each is answered within microseconds. */
 const requestsAtOnce = 64;
-/** Prefixes named in one message. */
-const named = 3;
+/** Number of prefixes that one message names. */
+const namedPrefixes = 3;
 
 interface OnLink {
   readonly cidr: Cidr;
@@ -43,12 +43,12 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
     return this.#used;
   }
 
-  /** Whether a next hop is on no link. */
+  /** Whether a next hop is not on any link yet. */
   get isWaiting(): boolean {
     return this.#isWaiting;
   }
 
-  /** Routes in the kernel. */
+  /** Number of routes in the kernel. */
   get count(): number {
     return this.#count;
   }
@@ -58,14 +58,14 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
     const routes = (await this.#netlink.multipathRoutes()).filter(({ table }) => table === mainTable);
     const ours = new Map(routes.filter(isLearned).map((route) => [route.destination, route]));
     const devices = await this.#devices(wanted);
-    const lost = new Map<string, string[]>();
+    const unreachable = new Map<string, string[]>();
     const resolve = resolver(routes.flatMap(onLinkOf), devices);
     const near = new Set<number>();
     const placed = wanted.flatMap(({ destination, choices }): MultipathRoute[] => {
       const usable = choices.map((choice) =>
         choice.flatMap((hop): PathHop[] => {
           const index = resolve(hop);
-          if (index === undefined) lost.set(hop.address, [...(lost.get(hop.address) ?? []), destination]);
+          if (index === undefined) unreachable.set(hop.address, [...(unreachable.get(hop.address) ?? []), destination]);
           else near.add(index);
           return index === undefined ? [] : [{ gateway: hop.address, index }];
         }),
@@ -75,7 +75,7 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
     });
     const kept = new Set(placed.map(({ destination }) => destination));
     const work = [
-      // What must go first: no packet shall be sent to a router that takes it no more.
+      // Removals come first, so that no packet is sent to a router that has withdrawn the prefix.
       ...[...ours.values()]
         .filter(({ destination }) => !kept.has(destination))
         .map((route) => ({ route, run: () => this.#netlink.deleteMultipath(route) })),
@@ -90,20 +90,20 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
       else if (kept.has(route.destination)) there.add(route.destination);
       else there.delete(route.destination);
     });
-    this.#isWaiting = lost.size > 0;
+    this.#isWaiting = unreachable.size > 0;
     this.#count = there.size;
     await this.#use(near, problems);
-    for (const [address, destinations] of lost) problems.push(lostProblem(address, destinations));
+    for (const [address, destinations] of unreachable) problems.push(unreachableProblem(address, destinations));
     return problems;
   }
 
-  /** Only link-local next hops name their interface. */
+  /** Indexes of links by name, for link-local next hops, which name their link. */
   async #devices(wanted: readonly LearnedRoute[]): Promise<ReadonlyMap<string, number>> {
     const isNamed = wanted.some(({ choices }) => choices.some((hops) => hops.some(({ device }) => device)));
     return new Map(isNamed ? (await this.#netlink.links()).map(({ name, index }) => [name, index]) : []);
   }
 
-  /** Answers may come in by another link than the one the kernel would answer by: of two routers one may be preferred. */
+  /** With several routers, answers may arrive on another link than the preferred one, which strict rp_filter would drop. */
   async #use(used: ReadonlySet<number>, problems: HostProblem[]): Promise<void> {
     const added = [...used].filter((index) => !this.#used.has(index));
     this.#used = used;
@@ -120,7 +120,7 @@ export class KernelLearnedRoutes implements HostTarget<readonly LearnedRoute[]> 
   }
 }
 
-/** Told from routes of routing daemons by the metric. */
+/** The metric tells our routes from those of routing daemons. */
 export function isLearned({ protocol, metric, destination }: MultipathRoute): boolean {
   return protocol === bgpProtocol && metric === metricOf(destination);
 }
@@ -139,7 +139,7 @@ function onLinkOf({ destination, hops }: MultipathRoute): readonly OnLink[] {
   return hop === undefined || hop.gateway !== undefined || cidr === undefined ? [] : [{ cidr, index: hop.index }];
 }
 
-/** The link a next hop is on, by the most specific route that needs no gateway. */
+/** Finds the link of a next hop: that of the most specific route without a gateway. */
 function resolver(onLink: readonly OnLink[], devices: ReadonlyMap<string, number>) {
   const sorted = onLink.toSorted((a, b) => b.cidr.prefix - a.cidr.prefix);
   const known = new Map<string, number | undefined>();
@@ -177,10 +177,10 @@ async function attempt({ destination }: MultipathRoute, run: () => Promise<void>
   }
 }
 
-function lostProblem(address: string, destinations: readonly string[]): HostProblem {
+function unreachableProblem(address: string, destinations: readonly string[]): HostProblem {
   const [first = ''] = destinations;
-  const rest = destinations.length > named ? ` and ${destinations.length - named} more` : '';
-  const message = `next hop ${address} of ${destinations.slice(0, named).join(', ')}${rest} is on no link of the node; what leads there is left out until it is`;
+  const rest = destinations.length > namedPrefixes ? ` and ${destinations.length - namedPrefixes} more` : '';
+  const message = `next hop ${address} of ${destinations.slice(0, namedPrefixes).join(', ')}${rest} is on no link of the node; what leads there is left out until it is`;
   return { code: 'NextHopUnreachable', message, prefix: first };
 }
 

@@ -1,4 +1,4 @@
-/** The C library, and its errno as an Error. */
+/** Calls of the C library, with errno as an Error. */
 import { getSystemErrorName } from 'node:util';
 import koffi from 'koffi';
 
@@ -9,18 +9,18 @@ export const close = libc.func('int close(int fd)') as (fd: number) => number;
 
 const mallocTrim = libc.func('int malloc_trim(size_t pad)') as (pad: number) => number;
 
-/** Gives freed memory that the library keeps back to the machine; takes a quarter of a millisecond where there is none. */
+/** Returns freed memory to the kernel; takes a quarter of a millisecond if there is none. */
 export function trimMemory(): void {
   mallocTrim(0);
 }
 
-/** The error of the C call just made; nothing may run in between. */
+/** The error of the last C call; nothing else may run in between. */
 export function systemError(syscall: string): Error & { readonly code: string } {
   const code = getSystemErrorName(-koffi.errno());
   return Object.assign(new Error(`${syscall}: ${code}`), { code, syscall });
 }
 
-/** A descriptor, to be given to `close`. @throws Error with syscall and code */
+/** Opens a socket; the caller must `close` it. @throws Error with syscall and code */
 export function openDescriptor(domain: number, type: number, protocol: number): number {
   const fd = socket(domain, type, protocol);
   if (fd < 0) throw systemError('socket');

@@ -1,4 +1,4 @@
-/** Whether a neighbour answers on a link: the kernel is made to resolve its address (ARP, neighbour discovery) and tells what came of it. */
+/** Whether a neighbour answers on a link: makes the kernel resolve the address (ARP, neighbour discovery) and waits for the result. */
 import * as wire from '../../lib/netlink/message.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';
 import {
@@ -17,9 +17,9 @@ const NTF_USE = 1;
 const NUD = { REACHABLE: 0x02, STALE: 0x04, PROBE: 0x10, FAILED: 0x20, PERMANENT: 0x80 } as const;
 
 /**
- * Its MAC address as soon as it answers, undefined when `signal` aborts before. An entry that an administrator made for
- * good counts as an answer: the kernel asks nobody for it. The sockets are of the network namespace this is called in.
- * @throws NetlinkError where there is no such link
+ * Returns the MAC address as soon as the neighbour answers, or undefined if `signal` aborts first. A permanent entry counts as an answer,
+ * because the kernel does not resolve it. Works in the current network namespace.
+ * @throws NetlinkError if there is no such link
  */
 export async function whoAnswers(index: number, address: string, signal: AbortSignal): Promise<string | undefined> {
   const [requests, events] = [openSocket(), openSocket()];
@@ -27,7 +27,7 @@ export async function whoAnswers(index: number, address: string, signal: AbortSi
     const known = await stateOf(requests, index, address);
     if (known !== undefined && (known & NUD.PERMANENT) !== 0) return 'permanent';
     const mac = await resolve(requests, events, { index, address, signal });
-    // It would stand in the way of whoever comes to have the address.
+    // A failed entry would delay the first packets to a host that gets the address later.
     if (mac === undefined) await forget(requests, index, address);
     return mac;
   } finally {
@@ -45,10 +45,10 @@ function resolve(
   const send = (state: number, flags: number): Promise<unknown> =>
     exchange(requests, RTM.NEWNEIGH, NLM.CREATE, body(index, address, { state, flags }), `neighbour ${address}`);
   const ask = (): Promise<unknown> => send(0, NTF_USE);
-  // It asked before it answered, which the kernel remembers but would not check before somebody sends, and not tell.
+  // A request of the neighbour itself makes its entry stale: the kernel would only probe it when a packet is sent, and not report it.
   const check = (): Promise<unknown> =>
     send(NUD.PROBE, 0).catch((error: unknown) => {
-      // The entry is another by now.
+      // The entry has another state by now.
       if (!(error instanceof NetlinkError && error.code === 'EINVAL')) throw error;
       return ask();
     });
@@ -66,16 +66,16 @@ function resolve(
       if (attributes.get(NDA_DST)?.equals(wanted) !== true) return;
       const state = wire.readU16(data, 8);
       if ((state & NUD.REACHABLE) !== 0) end(wire.macText(attributes.get(NDA_LLADDR) ?? Buffer.alloc(0)));
-      // The kernel gives up after three questions; the network may need longer to see where the node is now.
+      // The kernel gives up after three requests, but the network may need longer to learn where the node is now.
       else if ((state & NUD.FAILED) !== 0) void ask().catch(reject);
       else if ((state & NUD.STALE) !== 0) void check().catch(reject);
     };
     events.on('message', (messages) => {
       for (const message of messages) hear(message);
     });
-    // Before anything is asked: whoever sends there at the same time may get the answer first, and it is told once.
+    // Before the first request: a packet of somebody else may resolve the address at the same time, and the kernel reports it only once.
     events.addMembership(neighbourGroup);
-    // What the kernel remembers says nothing of now.
+    // An old entry does not prove that the neighbour answers now.
     void forget(requests, index, address).then(ask).catch(reject);
   });
 }

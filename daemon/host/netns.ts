@@ -1,10 +1,9 @@
 /**
- * Entering other network namespaces. This folder is the only one that talks to the kernel; what leaves it are
- * plain values and NetnsError/NetlinkError.
+ * Enters other network namespaces. Only this folder talks to the kernel; plain values, NetnsError and NetlinkError leave it.
  *
- * setns(2) acts on the calling thread, which is Node's main thread: work inside must be synchronous, and a failing
- * way back ends the process, because everything after it would configure the wrong namespace. Sockets opened
- * inside belong to the namespace for good and may be used asynchronously later.
+ * setns(2) changes the namespace of the calling thread, which is Node's main thread. So work inside must be synchronous, and if the way
+ * back fails the process ends, because everything after that would configure the wrong namespace. Sockets that were opened inside belong
+ * to that namespace for good and may be used asynchronously later.
  */
 import { closeSync, constants, fstatSync, openSync, statSync } from 'node:fs';
 import { libc, systemError } from './libc.ts';
@@ -13,7 +12,7 @@ const CLONE_NEWNET = 0x40000000;
 
 const setns = libc.func('int setns(int fd, int nstype)') as (fd: number, nstype: number) => number;
 
-/** `missing`: the path is not there; `foreign`: it is no network namespace; `own`: it is this process's. */
+/** `missing`: there is no such path; `foreign`: it is not a network namespace; `own`: it is that of this process. */
 export class NetnsError extends Error {
   readonly code: 'missing' | 'foreign' | 'own';
 
@@ -32,14 +31,14 @@ export interface Netns {
   close(): void;
 }
 
-/** Opens the namespace once, so that a path that is reused later cannot be mistaken for it. @throws NetnsError */
+/** Holds the namespace open, so that another namespace with the same path later cannot be mistaken for it. @throws NetnsError */
 export function openNetns(path: string): Netns {
   const fd = openNamespaceFile(path);
   try {
     const [theirs, ours] = [fstatSync(fd, { bigint: true }), statSync('/proc/self/ns/net', { bigint: true })];
     if (theirs.dev === ours.dev && theirs.ino === ours.ino)
       throw new NetnsError('own', `${path} is the network namespace of the node itself`);
-    // Entering and leaving at once tells a namespace from any other file.
+    // Only a namespace can be entered; any other file fails here.
     inside(fd, path, () => undefined);
   } catch (error) {
     closeSync(fd);
@@ -59,7 +58,7 @@ export function hasNetns(path: string): boolean {
   }
 }
 
-/** Whether the path leads to this process's own network namespace. */
+/** Whether the path leads to the network namespace of this process. */
 export function isOwnNetns(path: string): boolean {
   try {
     openNetns(path).close();
@@ -72,7 +71,7 @@ export function isOwnNetns(path: string): boolean {
 
 function openNamespaceFile(path: string): number {
   try {
-    // A pipe that nobody writes to must not hold this process up.
+    // Without O_NONBLOCK, opening a pipe without a writer would block this process.
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (!(error instanceof Error && 'syscall' in error)) throw error;

@@ -1,4 +1,4 @@
-/** The kernel's side of HostTarget: compares what is wanted with what it reports, and changes the difference. */
+/** The kernel as a HostTarget: compares the wanted host network with the actual one and changes the difference. */
 import type { Link } from '../../lib/netlink/link.ts';
 import type { HostLink, HostNetwork } from '../model/host-network.ts';
 import { AddressRoutes } from './address-routes.ts';
@@ -12,7 +12,7 @@ import type { Rtnetlink } from './rtnetlink.ts';
 import { forwarding6, getSysctl, hasIpv6, loosenReversePath, setSysctl } from './sysctl.ts';
 import { type Attempt, type HostProblem, type HostTarget, linkMissing } from './target.ts';
 
-/** rtm_protocol of our routes and rules: how they are told from those of the administrator and of routing daemons. */
+/** rtm_protocol of our routes and rules; it tells them from those of the administrator and of routing daemons. */
 export const routeProtocol = 155;
 /** RTPROT_RA */
 const routerAdvertised = 9;
@@ -30,12 +30,12 @@ export class KernelHost implements HostTarget<HostNetwork> {
     this.#addressRoutes = new AddressRoutes(netlink);
   }
 
-  /** Indexes of the links that our routes to gateways outside use. */
+  /** Indexes of the links that our routes to external gateways use. */
   get used(): ReadonlySet<number> {
     return this.#used;
   }
 
-  /** Whether a route is one of ours, or one of somebody else to the same place. */
+  /** Whether a route is ours, or a foreign one to the same destination. */
   concerns(route: PlacedRoute): boolean {
     return this.#routes.isWanted(route);
   }
@@ -84,7 +84,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
     return problems;
   }
 
-  /** A host that begins to forward forgets the routers that it had heard of, and its default route with them. */
+  /** When IPv6 forwarding is turned on, the kernel drops default routes of router advertisements, unless accept_ra is 2. */
   async #keepRouters({ sysctls }: HostNetwork): Promise<void> {
     if (sysctls[forwarding6] === undefined || !hasIpv6() || getSysctl(forwarding6) === sysctls[forwarding6]) return;
     const heard = (await this.#netlink.placedRoutes()).filter(
@@ -146,7 +146,7 @@ export class KernelHost implements HostTarget<HostNetwork> {
   }
 }
 
-/** A link has these settings of its own, whatever those for all links say. */
+/** These settings exist per link, independent of those for all links. */
 function openToTraffic({ name, addresses }: HostLink): void {
   if (addresses.some((address) => !address.includes(':'))) setSysctl(`net/ipv4/conf/${name}/forwarding`, '1');
   if (!hasIpv6() || addresses.every((address) => !address.includes(':'))) return;
@@ -154,7 +154,7 @@ function openToTraffic({ name, addresses }: HostLink): void {
   setSysctl(`net/ipv6/conf/${name}/forwarding`, '1');
 }
 
-/** What links have of the addresses that are wanted on them, where the kernel has its routes to them as well. */
+/** The wanted addresses that running links have: for these the kernel must have its routes as well. */
 function wantedAddresses(
   { links }: HostNetwork,
   actual: ReadonlyMap<string, Link>,

@@ -1,4 +1,4 @@
-/** The number that the kernel gives the ruleset of a network namespace: one more with each transaction of nftables, by whomever. */
+/** The generation of the ruleset of a network namespace; the kernel counts it up with each nftables transaction of anybody. */
 import * as wire from '../../lib/netlink/message.ts';
 import { exchange, openSocket, Protocol } from '../../lib/netlink/socket.ts';
 

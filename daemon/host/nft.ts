@@ -1,8 +1,7 @@
 /**
- * Our nftables table of one family, replaced as a whole in one transaction of the kernel, by nft(8) reading stdin.
- * What tells our table from an edited one stands in the table itself, so that a restarted daemon finds its own, changes
- * nothing, and also notices what was edited while no daemon ran: a digest of the wanted text as the table's comment, and a
- * digest of the listing as the comment of a chain that nothing leads to.
+ * Our nftables table of one family, replaced as a whole in one transaction of the kernel, by nft(8) reading stdin. The table itself
+ * records whether it was edited: its comment has a digest of the wanted text, and the comment of a chain that no rule jumps to has a
+ * digest of the listing. So a restarted daemon recognizes its own table and changes nothing, and finds edits from while no daemon ran.
  */
 import { createHash } from 'node:crypto';
 import { rulesetGeneration } from './nft-generation.ts';
@@ -11,10 +10,10 @@ import { run } from './program.ts';
 export const tableName = 'isthmus';
 export type TableFamily = 'inet' | 'netdev';
 
-/** The chain with the listing's digest. */
+/** The chain with the digest of the listing. */
 const seal = 'unchanged';
 const sealPattern = new RegExp(`^\\tchain ${seal} \\{\\n\\t\\tcomment "([^"]*)"\\n\\t\\}\\n`, 'm');
-/** How often a table is written anew at once where others write rules of their own at that moment. */
+/** Number of attempts in a row to write the table while others write rules of their own. */
 const tries = 5;
 
 export class NftTable {
@@ -39,16 +38,16 @@ export class NftTable {
       const before = await rulesetGeneration();
       await run('nft', ['-f', '-'], render(this.#table, body, digest));
       const listing = await this.#list();
-      // Whatever came between may have been an edit, and an edited listing must not pass for ours.
+      // A transaction in between may have edited the table, and an edited listing must not be sealed.
       if ((await rulesetGeneration()) !== before + 1) continue;
       await run('nft', ['-f', '-'], `table ${this.#table} {\nchain ${seal} { comment "${sealOf(listing)}"; }\n}\n`);
       if (isIntact(await this.#list(), digest)) return true;
     }
-    // Without a seal that fits, the next application, which the writes themselves bring about, writes it again.
+    // Without a matching seal, the next application writes the table again; our own writes trigger it.
     return true;
   }
 
-  /** Empty where there is no such table. */
+  /** Empty if there is no such table. */
   async #list(): Promise<string> {
     const listing = await run('nft', ['list', 'ruleset', this.#family]);
     return new RegExp(`^table ${this.#table} \\{\\n[^]*?^\\}`, 'm').exec(listing)?.[0] ?? '';
@@ -59,7 +58,7 @@ function isIntact(listing: string, digest: string): boolean {
   return listing.includes(`comment "isthmus ${digest}"`) && sealPattern.exec(listing)?.[1] === sealOf(listing);
 }
 
-/** Blank lines part the chains, and so there is one more with the seal. */
+/** The listing without the seal chain and without blank lines, of which the seal chain adds one. */
 function sealOf(listing: string): string {
   return digestOf(listing.replace(sealPattern, '').replaceAll(/^\s*\n/gm, ''));
 }
@@ -68,7 +67,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32);
 }
 
-/** Declaring the table first makes the delete work where there is none. */
+/** The table is declared first, so that the delete also works if there is none. */
 function render(table: string, body: string, digest: string): string {
   return `table ${table}\ndelete table ${table}\ntable ${table} {\ncomment "isthmus ${digest}"\n${body}}\n`;
 }

@@ -1,4 +1,4 @@
-/** Links, addresses and routes with all that is needed to move them from one interface to another ↔ rtnetlink(7). Pure. */
+/** Links, addresses and routes ↔ rtnetlink(7) messages, with all that is needed to move them to another interface. Pure. */
 import { formatIp } from '../../lib/net/ip.ts';
 import { readLink } from '../../lib/netlink/link.ts';
 import * as wire from '../../lib/netlink/message.ts';
@@ -11,7 +11,7 @@ const IFA = { ADDRESS: 1, LOCAL: 2, BROADCAST: 4, CACHEINFO: 6, FLAGS: 8, RT_PRI
 const IFA_F = { NODAD: 2, DEPRECATED: 0x20, NOPREFIXROUTE: 0x200 } as const;
 const forever = 0xffffffff;
 const RTA = { DST: 1, OIF: 4, GATEWAY: 5, PRIORITY: 6, PREFSRC: 7, METRICS: 8, MULTIPATH: 9, TABLE: 15 } as const;
-/** Metrics of the path, gateways of another family, preference of routers: carried over as they are. */
+/** Path metrics, gateways of another family, router preference: copied as they are. */
 const extras = [8 /* METRICS */, 18 /* VIA */, 20 /* PREF */] as const;
 const AF_INET = 2;
 const AF_INET6 = 10;
@@ -30,7 +30,7 @@ export interface WireLink {
   readonly hasLink: boolean;
   readonly isLoopback: boolean;
   readonly kind: string;
-  /** Indexes; undefined where there is none. */
+  /** Indexes; undefined if there is none. */
   readonly master: number | undefined;
   readonly parent: number | undefined;
   readonly vlanId: number | undefined;
@@ -60,7 +60,7 @@ export function readWireLink(data: Buffer): WireLink {
   };
 }
 
-/** None for link-local ones of IPv6, of which each interface makes its own. */
+/** Empty for link-local IPv6 addresses, because each interface makes its own. */
 export function readNicAddress(data: Buffer): readonly { readonly index: number; readonly address: NicAddress }[] {
   const attributes = wire.readAttributes(data.subarray(8));
   const ip = (type: number): string | undefined => textOf(attributes.get(type));
@@ -86,7 +86,7 @@ export function readNicAddress(data: Buffer): readonly { readonly index: number;
 export function encodeNicAddress(index: number, address: NicAddress): readonly Buffer[] {
   const { address: local, prefix, peer = local, broadcast, scope, isRouteless, isDeprecated, metric } = address;
   const family = familyOf(local);
-  // The address is known to be free: it was this node's before, on the same wire.
+  // The address is known to be free, because this node had it on the same network before.
   const flags =
     (family === AF_INET6 ? IFA_F.NODAD : 0) |
     (isRouteless === true ? IFA_F.NOPREFIXROUTE : 0) |
@@ -104,12 +104,12 @@ export function encodeNicAddress(index: number, address: NicAddress): readonly B
   return body;
 }
 
-/** Of a route with several next hops: the indexes of their interfaces. */
+/** For a multipath route: the indexes of the interfaces of its next hops. */
 export type ReadRoute =
   | { readonly index: number; readonly route: NicRoute }
   | { readonly indexes: readonly number[]; readonly destination: string };
 
-/** None for those that the kernel makes of link-local and local addresses, and for what it learned of a path. */
+/** Empty for routes that the kernel makes for link-local and local addresses, and for cached path information. */
 export function readNicRoute(data: Buffer): readonly ReadRoute[] {
   const attributes = wire.readAttributes(data.subarray(12));
   const [family = 0, prefix = 0, , tos = 0, headerTable = 0, protocol = 0, scope = 0, type] = data;

@@ -1,7 +1,4 @@
-/**
- * The node's interfaces with all that can move between them, read from the kernel and changed in it. In: steps that
- * plan/underlay made. Who calls: apply/underlay.
- */
+/** Reads the interfaces of the node with their addresses and routes, and applies the steps of plan/underlay that move these. */
 import * as wire from '../../lib/netlink/message.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';
 import { exchange, NetlinkError, openSocket, type NetlinkSocket } from '../../lib/netlink/socket.ts';
@@ -41,12 +38,12 @@ export class Nics {
   /** @throws NetlinkError */
   read(): Promise<NicsByName> {
     const next = this.#lastRead.then(() => this.#read());
-    // A failed reading reaches its own caller; the next one starts either way.
+    // A failed read rejects for its own caller; the next one starts anyway.
     this.#lastRead = next.catch(() => undefined);
     return next;
   }
 
-  /** One after the other, up to the first that the kernel refuses. @throws NetlinkError */
+  /** Applies the steps in order and stops at the first that the kernel refuses. @throws NetlinkError */
   async apply(steps: readonly NicStep[]): Promise<void> {
     const indexes = new Map<string, number>();
     for (const step of steps) {
@@ -56,7 +53,7 @@ export class Nics {
     }
   }
 
-  /** Makes an interface ready to take addresses over. @throws NetlinkError, and an Error with a code where ethtool fails */
+  /** Prepares an interface for addresses. @throws NetlinkError, or an Error with a code if ethtool fails */
   async prepare(name: string, wanted: { readonly mtu?: number; readonly isUserspace: boolean }): Promise<void> {
     const link = await this.#netlink.link(name);
     const change = {
@@ -67,7 +64,7 @@ export class Nics {
     if (wanted.isUserspace) finishChecksums(name);
   }
 
-  /** Index of the interface by which the node would send to the address; undefined where there is no route. @throws NetlinkError */
+  /** Index of the interface over which the node sends to the address; undefined if there is no route. @throws NetlinkError */
   async wayTo(address: string): Promise<number | undefined> {
     const family = address.includes(':') ? 10 : 2;
     const bits = family === 2 ? 32 : 128;
@@ -95,7 +92,7 @@ export class Nics {
     }
     const [body, what] = [encodeNicRoute(index, step.route), `route ${step.route.destination}`];
     if (step.do === 'deleteRoute') await unlessGone(request(RTM.DELROUTE, 0, body, what));
-    // Appended, not replaced: another interface may have a route to the same place.
+    // Appended, not replaced, because another interface may have a route to the same destination.
     else await unlessThere(request(RTM.NEWROUTE, NLM.CREATE | APPEND, body, what));
   }
 
@@ -127,7 +124,7 @@ function nicOf(
     protocol === RTPROT_KERNEL && addresses.some((address) => networkOf(address) === destination);
   return {
     ...rest,
-    // Its index alone is known where it lies in another namespace.
+    // A master in another namespace is only known by its index.
     master: master === undefined ? undefined : (names.get(master) ?? `interface ${master}`),
     vlan: vlanId === undefined || parent === undefined ? undefined : { id: vlanId, parent: names.get(parent) ?? '' },
     addresses,
@@ -140,7 +137,7 @@ function nicOf(
   };
 }
 
-/** Of the route that the kernel makes of an address by itself. */
+/** Destination of the route that the kernel makes for an address. */
 function networkOf({ address, peer, prefix, isRouteless }: NicAddress): string | undefined {
   const cidr = parseCidr(`${peer ?? address}/${prefix}`);
   return cidr === undefined || isRouteless === true ? undefined : formatCidr(cidr);

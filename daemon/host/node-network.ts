@@ -4,10 +4,10 @@ import { type NodeNetwork, nodeNetworkOf } from '../../lib/netlink/node-network.
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 
-/** One change comes as several messages. */
+/** One change causes several messages. */
 const gatherMs = 50;
 
-/** Networks of the node's links and next hops of its own routes, read again when the kernel reports a change. */
+/** Networks on the links of the node and next hops of its own routes, read again when the kernel reports a change. */
 export class NodeNetworkFacts {
   readonly #netlink: Pick<Rtnetlink, 'multipathRoutes'>;
   #now: NodeNetwork = { connected: [], nextHops: [] };
@@ -21,14 +21,14 @@ export class NodeNetworkFacts {
     return this.#now;
   }
 
-  /** Whether they differ from what was known. @throws NetlinkError */
+  /** Returns whether they have changed. @throws NetlinkError */
   async refresh(): Promise<boolean> {
     const before = JSON.stringify(this.#now);
     this.#now = nodeNetworkOf(await this.#netlink.multipathRoutes());
     return JSON.stringify(this.#now) !== before;
   }
 
-  /** @param onChange is called after they became others @returns how to stop */
+  /** Calls `onChange` after each change. Returns a function that unsubscribes. */
   follow(kernelEvents: Pick<KernelEvents, 'subscribe'>, onChange: () => void): () => void {
     const again = (): void => {
       this.#timer ??= setTimeout(() => {
@@ -44,7 +44,7 @@ export class NodeNetworkFacts {
   }
 }
 
-/** Routes of BGP come and go by the hundred, and say nothing of the node itself. */
+/** BGP routes come and go by the hundred and are not the node's own. */
 function concerns({ type, data }: KernelEvent): boolean {
   if (type === RTM.NEWADDR || type === RTM.DELADDR) return true;
   const isRoute = type === RTM.NEWROUTE || type === RTM.DELROUTE;

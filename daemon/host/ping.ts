@@ -1,6 +1,6 @@
 /**
- * ICMP echo by ping(8) of iputils. Addresses and numbers only reach its arguments, and no shell is between. What keeps it
- * from sending is a value, so that whoever asked can tell it; nothing here throws.
+ * ICMP echo with ping(8) of iputils. Its arguments are only addresses and numbers, and there is no shell in between. A failure to send is
+ * part of the result, so nothing here throws.
  */
 import { execFile } from 'node:child_process';
 
@@ -19,21 +19,21 @@ export interface Echo {
   readonly problem: string | undefined;
 }
 
-/** Bytes in front of the payload: IP and ICMP headers. */
+/** Size of the IP and ICMP headers in bytes. */
 const headers = { v4: 28, v6: 48 } as const;
 
-/** Five small packets within a second; an answer may take a second. */
+/** Sends five small packets within a second; each answer may take a second. */
 export function echo(options: PingOptions): Promise<Echo> {
   return ping(options, ['-q', '-c', '5', '-i', '0.2', '-W', '1']);
 }
 
 /**
- * Whether an IP packet of `size` bytes reaches the target unfragmented; the answer may come in fragments, since the way back
- * is the other end's to probe. Up to five are sent within a second; the first answer ends it.
+ * Whether an IP packet of `size` bytes reaches the target unfragmented. The answer may be fragmented, because the other end probes the
+ * path back. Sends up to five packets within a second and stops at the first answer.
  */
 export async function passes(options: PingOptions, size: number): Promise<boolean> {
   const payload = size - (options.target.includes(':') ? headers.v6 : headers.v4);
-  // `do` also obeys what routers have said of the path, which the kernel remembers for ten minutes.
+  // With `do`, the path MTU that routers have reported also counts; the kernel remembers it for ten minutes.
   const args = ['-q', '-c', '1', '-w', '1', '-i', '0.2', '-M', 'do', '-s', String(payload)];
   return (await ping(options, args)).received > 0;
 }
@@ -54,7 +54,7 @@ function ping({ source, target, signal }: PingOptions, args: readonly string[]):
 const counts = /^(\d+) packets transmitted, (\d+) received/m;
 const times = /^(?:rtt|round-trip) min\/avg\/max\S* = ([\d.]+)\/([\d.]+)\/([\d.]+)/m;
 
-/** What ping printed; without its statistics it has sent nothing, and `complaint` says why. */
+/** Parses the output of ping; without statistics it has sent nothing, and `complaint` says why. */
 export function parsePing(stdout: string, complaint: string): Echo {
   const [, sent, received] = counts.exec(stdout) ?? [];
   if (sent === undefined || received === undefined)

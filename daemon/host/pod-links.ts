@@ -1,7 +1,4 @@
-/**
- * The veth pair of one sandbox: made, configured, taken away. `create` and `remove` are the node's side,
- * `configure` the pod's.
- */
+/** Creates, configures and removes veth pairs of sandboxes. `create` and `remove` work on the node, `configure` works in the pod. */
 import type { Link } from '../../lib/netlink/link.ts';
 import { type SeenPodLink, isHostInterfaceName, type PodInterface } from '../model/pod-interface.ts';
 import { disableTransmitChecksum } from './ethtool.ts';
@@ -12,7 +9,7 @@ import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { Rtnetlink } from './rtnetlink.ts';
 import { hasIpv6, setSysctl } from './sysctl.ts';
 
-/** An interface of that name is there already, in the pod or on the node. */
+/** The pod or the node already has an interface of that name. */
 export class LinkExists extends Error {
   readonly code = 'LinkExists';
 }
@@ -26,11 +23,11 @@ export class PodLinks {
     this.#netlink = netlink;
   }
 
-  /** The node's end, up. What fails leaves nothing. @throws LinkExists, NetlinkError */
+  /** Returns the host end, which is up. A failure leaves nothing behind. @throws LinkExists, NetlinkError */
   async create(wanted: PodInterface, netns: Netns): Promise<Link> {
     await this.#addVeth(wanted, netns);
     try {
-      // The node itself has no business on this wire: no address, no router advertisement from a pod.
+      // The node itself does not use this link: it must have no address here, and accept no router advertisements of a pod.
       if (hasIpv6()) setSysctl(`net/ipv6/conf/${wanted.hostName}/disable_ipv6`, '1');
       const link = await this.#netlink.link(wanted.hostName);
       await this.#netlink.setLink(link.index, { isUp: true });
@@ -60,7 +57,7 @@ export class PodLinks {
     }
   }
 
-  /** @throws LinkExists where the namespace has an interface of that name, NetlinkError */
+  /** @throws LinkExists if the namespace has an interface of that name, NetlinkError */
   async refuseExisting(name: string, netns: Netns): Promise<void> {
     const inside = netns.run(() => new Rtnetlink());
     try {
@@ -71,7 +68,7 @@ export class PodLinks {
     }
   }
 
-  /** The pod's end: lo and the interface up, addresses, routes. @throws NetlinkError */
+  /** Configures the pod's end: sets lo and the interface up, adds addresses and routes. @throws NetlinkError */
   async configure(wanted: PodInterface, netns: Netns): Promise<void> {
     const inside = netns.run(() => new Rtnetlink());
     try {
@@ -93,7 +90,7 @@ export class PodLinks {
     }
   }
 
-  /** The pod's end as it is; undefined where there is none of that name. @throws NetlinkError */
+  /** The pod's end as the kernel has it; undefined if there is none of that name. @throws NetlinkError */
   async inspect(name: string, netns: Netns): Promise<SeenPodLink | undefined> {
     const inside = netns.run(() => new Rtnetlink());
     try {
@@ -107,26 +104,26 @@ export class PodLinks {
     }
   }
 
-  /** The node's end as it is. @throws NetlinkError */
+  /** The host end as the kernel has it. @throws NetlinkError */
   async inspectHost(name: string): Promise<Link | undefined> {
     return this.#netlink.findLink(name);
   }
 
-  /** Names of the node's ends of all veth pairs that are named as ours are. @throws NetlinkError */
+  /** Names of all host ends with a name of ours. @throws NetlinkError */
   async hostNames(): Promise<readonly string[]> {
     const links = await this.#netlink.links();
     return links.filter(({ kind, name }) => kind === 'veth' && isHostInterfaceName(name)).map(({ name }) => name);
   }
 
-  /** Both ends; nothing where they are gone. */
+  /** Removes both ends; does nothing if they are gone. */
   async remove(hostName: string): Promise<void> {
     await this.#netlink.deleteLink(hostName);
   }
 }
 
-/** Addresses and routes are what ADD gives; to be called in the pod's namespace, before the interface is up. */
+/** Only ADD gives addresses and routes, not neighbours. To be called in the pod's namespace, before the interface is up. */
 function distrustNeighbours({ name, acceptsRouterAdvertisements }: PodInterface): void {
-  // Of IPv4 the interface's setting and that for all are joined by "or" (ip-sysctl.rst).
+  // For IPv4, either of the setting of the interface and that for all interfaces is enough (ip-sysctl.rst).
   for (const place of ['all', name]) setSysctl(`net/ipv4/conf/${place}/accept_redirects`, '0');
   if (!hasIpv6()) return;
   setSysctl(`net/ipv6/conf/${name}/accept_redirects`, '0');

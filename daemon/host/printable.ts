@@ -1,4 +1,4 @@
-/** A host network as text, the way an administrator would list it: the state of a host in tests and for debugging. */
+/** Renders a host network as text, as an administrator would list it; for tests and debugging. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostNetwork, HostRule } from '../model/host-network.ts';
 import type { HostTarget } from './target.ts';
@@ -38,7 +38,7 @@ export function renderHostNetwork(wanted: HostNetwork): string {
   ].join('\n');
 }
 
-/** The same rule of both families has two lines. */
+/** A rule of both families has two lines. */
 function renderRule({ priority, family, source, device, isInverted, action, target }: HostRule): string {
   const from = source ?? (family === 4 ? '0.0.0.0/0' : '::/0');
   const end = action === 'nop' ? 'nop' : `${action} ${target}`;

@@ -7,7 +7,7 @@ export class ProgramError extends Error {
   readonly code = 'ProgramFailed';
 }
 
-/** Its stdout. @throws ProgramError with its stderr when it fails or takes longer than 10 s. */
+/** Returns stdout. @throws ProgramError with stderr if the program fails or takes longer than 10 s. */
 export function run(program: string, args: readonly string[], input = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = execFile(program, args, { timeout: timeoutMs, maxBuffer: 64 << 20 }, (error, stdout, stderr) => {
@@ -18,7 +18,7 @@ export function run(program: string, args: readonly string[], input = ''): Promi
         reject(new ProgramError(`${program} ${args.join(' ')}: ${why}`, { cause: error }));
       }
     });
-    // The program may end before it has read everything; its exit status tells why.
+    // The program may end before it has read everything; its exit status says why.
     child.stdin?.on('error', () => undefined);
     child.stdin?.end(input);
   });

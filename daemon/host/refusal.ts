@@ -1,4 +1,4 @@
-/** What the kernel, Open vSwitch or a program refused: it becomes a problem of the object it was for, while other errors are defects. */
+/** Refusals of the kernel, Open vSwitch or a program become a problem of the object concerned; other errors are defects. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import { ProgramError } from './program.ts';
@@ -17,7 +17,7 @@ export function isRefusal(error: unknown): error is Error & { readonly code: str
   return error instanceof Error && 'syscall' in error && 'code' in error;
 }
 
-/** As a user is told of it. */
+/** The problem that a user sees. */
 export function refusalProblem(error: Error & { readonly code: string }): Problem {
   if (error instanceof Refusal || error instanceof ProgramError) return { code: error.code, message: error.message };
   return { code: 'KernelRefused', message: `the kernel refused ${error.message}; it is tried again` };

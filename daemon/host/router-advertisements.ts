@@ -1,6 +1,6 @@
 /**
- * Router advertisements on links where the speaker has peers without an address. A router with the link as its neighbour, such as FRR,
- * takes a session from nobody it did not hear of in this way; and asked, it says at once that it is there.
+ * Sends router advertisements on links where the speaker has peers without an address. A router with an unnumbered neighbour on the link,
+ * such as FRR, only accepts a session from a node whose advertisement it has received. A solicitation makes it advertise itself at once.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Link } from '../../lib/netlink/link.ts';
@@ -8,9 +8,9 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { type OwnEnd, sendRouterAdvertisement, sendRouterSolicitation } from './icmpv6.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 
-/** The least that RFC 4861 lets routers take for their longest interval. */
+/** The lowest MaxRtrAdvInterval that RFC 4861 allows. */
 const everyMs = 4000;
-/** Until the link-local address of a link that came up may be used: nobody else must have it. */
+/** Time for duplicate address detection of the link-local address of a link that came up. */
 const settleMs = 1000;
 /** MAX_RTR_SOLICITATIONS */
 const solicitations = 3;
@@ -25,7 +25,7 @@ export class RouterAdvertisements {
   readonly #messages: RouterMessages;
   readonly #onProblems: () => void;
   #names: ReadonlySet<string> = new Set();
-  /** Solicitations sent, by index of links that are up. */
+  /** Number of solicitations sent, by index of the links that are up. */
   #solicited = new Map<number, number>();
   #failed: ReadonlySet<number> = new Set();
   #problems: readonly Problem[] = [];
@@ -42,17 +42,17 @@ export class RouterAdvertisements {
     this.#messages = messages;
   }
 
-  /** Indexes of the links it sends on. */
+  /** Indexes of the links that advertisements are sent on. */
   get links(): ReadonlySet<number> {
     return new Set(this.#solicited.keys());
   }
 
-  /** Links where nothing could be sent, twice in a row: an address may not be ready yet. */
+  /** Problems of links where sending failed twice in a row; once is normal, because an address may not be ready yet. */
   get problems(): readonly Problem[] {
     return this.#problems;
   }
 
-  /** Sends on these links from now on; on a new one at once. */
+  /** Sets the links to send on; sends at once if there is a new one. */
   set(names: readonly string[]): void {
     const isNew = names.some((name) => !this.#names.has(name));
     this.#names = new Set(names);
@@ -67,14 +67,14 @@ export class RouterAdvertisements {
     this.#problems = [];
   }
 
-  /** A link of `links` changed: the router on it may have forgotten this node. */
+  /** To be called after a change of one of `links`: its router may have forgotten this node. */
   linkChanged(): void {
     if (this.#isSettling || this.#names.size === 0) return;
     this.#isSettling = true;
     this.#again(settleMs);
   }
 
-  /** Sends once, and again after a while. */
+  /** Sends once, and schedules the next time. */
   async send(): Promise<void> {
     this.#isSettling = false;
     this.#again(everyMs);
@@ -93,7 +93,7 @@ export class RouterAdvertisements {
     this.#timer = setTimeout(() => void this.send(), afterMs);
   }
 
-  /** What failed. A link that is not there or is down is told of by the speaker, which sees it too. */
+  /** Returns the failure, if any. Links that are missing or down are reported by the speaker, which sees them too. */
   #sendOn(link: Link): [index: number, problem: Problem][] {
     const sent = this.#solicited.get(link.index) ?? 0;
     try {

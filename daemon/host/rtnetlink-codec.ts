@@ -15,16 +15,16 @@ export interface Route {
   readonly destination: string;
   readonly gateway: string | undefined;
   readonly source: string | undefined;
-  /** Of the outgoing interface; undefined: the kernel looks for the one that reaches the gateway. */
+  /** Index of the outgoing interface; if undefined, the kernel finds the one that reaches the gateway. */
   readonly index: number | undefined;
   readonly table: number;
-  /** Of routes to one destination the lowest is used; undefined: what the kernel takes for a route without one. */
+  /** The kernel uses the route with the lowest metric; undefined means the kernel's default metric. */
   readonly metric?: number;
-  /** Who made it: rtm_protocol. */
+  /** rtm_protocol: the program that made the route. */
   readonly protocol: number;
 }
 
-/** Any route, by what it is told apart; `unicast` says more of it where it has one next hop. */
+/** The properties that identify a route of any type; `unicast` has more of it if it has one next hop. */
 export interface PlacedRoute {
   readonly destination: string;
   readonly table: number;
@@ -32,25 +32,25 @@ export interface PlacedRoute {
   readonly protocol: number;
   /** rtm_type: unicast, local, blackhole … */
   readonly type: number;
-  /** Of the interface, where it has one. */
+  /** Index of the interface, if it has one. */
   readonly index: number | undefined;
   readonly unicast: Route | undefined;
 }
 
-/** A routing rule for packets from a network, or that arrive on an interface. */
+/** A routing rule for packets from a network, or packets that arrive on an interface. */
 export interface Rule {
   readonly priority: number;
   readonly family: Family;
-  /** Undefined: from anywhere. */
+  /** Undefined matches any source. */
   readonly source: string | undefined;
-  /** Undefined: on any. */
+  /** Undefined matches any interface. */
   readonly device: string | undefined;
-  /** For the packets that do not match. */
+  /** Whether the rule is for the packets that do not match. */
   readonly isInverted: boolean;
   readonly action: keyof typeof FR_ACT;
   /** A table, or the priority of another rule; 0 for `nop`. */
   readonly target: number;
-  /** Who made it: FRA_PROTOCOL. */
+  /** FRA_PROTOCOL: the program that made the rule. */
   readonly protocol: number;
 }
 
@@ -79,7 +79,7 @@ const FRA = { SRC: 2, IIFNAME: 3, GOTO: 4, PRIORITY: 6, TABLE: 15, PROTOCOL: 21 
 const FR_ACT = { lookup: 1, goto: 2, nop: 3 } as const;
 const FIB_RULE_INVERT = 2;
 const TCA_KIND = 1;
-/** Larger numbers stand in an attribute only. */
+/** Larger table numbers only fit into an attribute. */
 const largestHeaderTable = 255;
 export const localTable = 255;
 const RTN_UNICAST = 1;
@@ -148,7 +148,7 @@ export function encodeRule(rule: Rule): readonly Buffer[] {
   return [header, ...attributes, wire.attribute(FRA.PROTOCOL, Buffer.from([protocol]))];
 }
 
-/** None for rules of another shape than ours. */
+/** Empty for rules of another form than ours. */
 export function readRule(data: Buffer): readonly Rule[] {
   const attributes = wire.readAttributes(data.subarray(12));
   const [family, , prefix = 0, , headerTableOf = 0, , , actionCode] = data;
@@ -197,7 +197,7 @@ export function readAddress(data: Buffer): readonly Address[] {
     : [{ index: wire.readU32(data, 4), address: readIp(bytes), prefix: data[1] ?? 0 }];
 }
 
-/** The body of a request to delete it: next hops are not asked for. */
+/** The body of a request to delete the route; the kernel does not need its next hops. */
 export function encodePlacedRoute({ destination, table, metric, protocol, type }: PlacedRoute): readonly Buffer[] {
   const [network, prefix] = splitCidr(destination);
   const header = wire.routeHeader({
@@ -213,7 +213,7 @@ export function encodePlacedRoute({ destination, table, metric, protocol, type }
   return [header, ...attributes];
 }
 
-/** Those of unicast with one next hop. */
+/** Empty for routes other than unicast routes with one next hop. */
 export function readRoute(data: Buffer): readonly Route[] {
   const { unicast } = readPlacedRoute(data);
   return unicast === undefined ? [] : [unicast];

@@ -1,8 +1,8 @@
 /**
  * Links, addresses, routes and rules of one network namespace over rtnetlink(7).
  *
- * A socket belongs to the namespace it was opened in. Dumps have a socket of their own: the netlink package keeps one
- * multipart state per socket, so a dump and a request on the same one could be mixed up.
+ * A socket belongs to the namespace in which it was opened. Dumps have a socket of their own, because the netlink package keeps one
+ * multipart state per socket and would mix up a dump with another request.
  */
 import { encodeMultipath, readMultipath, type MultipathRoute } from '../../lib/netlink/multipath.ts';
 import { linkNamed, readLink, type Link } from '../../lib/netlink/link.ts';
@@ -41,7 +41,7 @@ export class Rtnetlink {
   readonly #dumps: NetlinkSocket;
   #lastDump: Promise<unknown> = Promise.resolve();
 
-  /** To be made inside the namespace it shall configure. */
+  /** Must be created inside the namespace to configure. */
   constructor() {
     this.#requests = openSocket();
     this.#dumps = openSocket();
@@ -52,14 +52,14 @@ export class Rtnetlink {
     this.#dumps.close();
   }
 
-  /** @throws NetlinkError ENODEV where there is none of that name. */
+  /** @throws NetlinkError ENODEV if there is none of that name. */
   async link(name: string): Promise<Link> {
     const [message] = await this.#request(RTM.GETLINK, 0, linkNamed(name), `link ${name}`);
     if (message === undefined) throw new NetlinkError('ENODEV', `link ${name}`);
     return readLink(message.data);
   }
 
-  /** undefined where there is none of that name. */
+  /** Undefined if there is none of that name. */
   async findLink(name: string): Promise<Link | undefined> {
     return this.link(name).catch((error: unknown) => {
       if (error instanceof NetlinkError && error.code === 'ENODEV') return undefined;
@@ -67,7 +67,7 @@ export class Rtnetlink {
     });
   }
 
-  /** Makes both ends at once, the peer directly in the other namespace. */
+  /** Makes both ends at once, the peer directly in its namespace. */
   async addVeth(veth: VethPair): Promise<void> {
     const peer = wire.attribute(
       IFLA.VETH_INFO_PEER,
@@ -102,13 +102,13 @@ export class Rtnetlink {
     await this.#request(RTM.NEWLINK, 0, body, `link ${index}`);
   }
 
-  /** A link that is not there is no error. */
+  /** It is no error if there is no such link. */
   async deleteLink(name: string): Promise<void> {
     await this.#delete(RTM.DELLINK, linkNamed(name), `link ${name}`);
   }
 
   async addAddress({ index, address, prefix }: Address): Promise<void> {
-    // Without duplicate address detection, which would hold the first IPv6 packets back for a second.
+    // Without duplicate address detection, which would delay the first IPv6 packets by a second.
     const flags = address.includes(':') ? IFA_F_NODAD : 0;
     const body = [wire.addressHeader(familyOf(address), prefix, flags, index), ...addressAttributes(address)];
     await this.#request(RTM.NEWADDR, NLM.CREATE | NLM.REPLACE, body, `address ${address}/${prefix}`);
@@ -119,24 +119,24 @@ export class Rtnetlink {
     await this.#delete(RTM.DELADDR, body, `address ${address}/${prefix}`);
   }
 
-  /** A route to the same destination that is not to be replaced is another's: NetlinkError EEXIST. */
+  /** @throws NetlinkError EEXIST if there is a route to the same destination and `isReplacing` is false */
   async setRoute(route: Route, isReplacing = false): Promise<void> {
     const flags = NLM.CREATE | (isReplacing ? NLM.REPLACE : NLM.EXCL);
     await this.#request(RTM.NEWROUTE, flags, encodeRoute(route), `route ${route.destination}`);
   }
 
-  /** Of several that are told apart by next hops only, one. */
+  /** Of several routes that differ in their next hops only, deletes one. */
   async deleteRoute(route: PlacedRoute): Promise<void> {
     await this.#delete(RTM.DELROUTE, encodePlacedRoute(route), `route ${route.destination}`);
   }
 
-  /** A route to the same destination with the same metric that is not to be replaced is another's: NetlinkError EEXIST. */
+  /** @throws NetlinkError EEXIST if there is a route with the same destination and metric and `isReplacing` is false */
   async setMultipath(route: MultipathRoute, isReplacing: boolean): Promise<void> {
     const flags = NLM.CREATE | (isReplacing ? NLM.REPLACE : NLM.EXCL);
     await this.#request(RTM.NEWROUTE, flags, encodeMultipath(route, route.hops), `route ${route.destination}`);
   }
 
-  /** With all its next hops; of the same protocol and metric only. */
+  /** Deletes the route of that protocol and metric, with all its next hops. */
   async deleteMultipath(route: MultipathRoute): Promise<void> {
     await this.#delete(RTM.DELROUTE, encodeMultipath(route, []), `route ${route.destination}`);
   }
@@ -146,7 +146,7 @@ export class Rtnetlink {
     return (await this.#routeMessages()).flatMap(({ data }) => readMultipath(data));
   }
 
-  /** The same rule of somebody else: NetlinkError EEXIST. */
+  /** @throws NetlinkError EEXIST if somebody else has made the same rule */
   async addRule(rule: Rule): Promise<void> {
     await this.#request(
       RTM.NEWRULE,
@@ -164,22 +164,22 @@ export class Rtnetlink {
     return (await this.#dump(RTM.GETLINK, wire.linkHeader(0))).map(({ data }) => readLink(data));
   }
 
-  /** All but link-local ones. */
+  /** Without link-local addresses. */
   async addresses(): Promise<readonly Address[]> {
     return (await this.#dump(RTM.GETADDR, wire.addressHeader(0, 0, 0, 0))).flatMap(({ data }) => readAddress(data));
   }
 
-  /** Those of all tables with one next hop. */
+  /** Routes of all tables with one next hop. */
   async routes(): Promise<readonly Route[]> {
     return (await this.#routeMessages()).flatMap(({ data }) => readRoute(data));
   }
 
-  /** Those of all tables and types. */
+  /** Routes of all tables and types. */
   async placedRoutes(): Promise<readonly PlacedRoute[]> {
     return (await this.#routeMessages()).map(({ data }) => readPlacedRoute(data));
   }
 
-  /** Those of the actions that ours have. */
+  /** Only rules with actions that we use. */
   async rules(): Promise<readonly Rule[]> {
     return (
       await this.#dump(RTM.GETRULE, wire.ruleHeader({ family: 0, sourcePrefix: 0, table: 0, action: 0, flags: 0 }))
@@ -190,12 +190,12 @@ export class Rtnetlink {
   async hasQdisc(name: string, kind: string): Promise<boolean> {
     const link = await this.findLink(name);
     if (link === undefined) return false;
-    // struct tcmsg has the shape of struct ifinfomsg, and a word more.
+    // struct tcmsg is struct ifinfomsg with one more word.
     const found = await this.#dump(RTM.GETQDISC, Buffer.concat([wire.linkHeader(link.index), wire.u32(0)]));
     return found.map(({ data }) => readQdisc(data)).some((one) => one.index === link.index && one.kind === kind);
   }
 
-  /** Links with the addresses they have. */
+  /** Links with their addresses. */
   async addressedLinks(): Promise<readonly { readonly mtu: number; readonly addresses: readonly string[] }[]> {
     const [links, addresses] = [await this.links(), await this.addresses()];
     return links.map(({ index, mtu }) => ({
@@ -211,7 +211,7 @@ export class Rtnetlink {
 
   #dump(type: number, header: Buffer): Promise<readonly NetlinkMessage[]> {
     const next = this.#lastDump.then(() => exchange(this.#dumps, type, NLM.DUMP, [header], 'dump'));
-    // A failed dump reaches its own caller; the next one starts either way.
+    // A failed dump rejects for its own caller; the next one starts anyway.
     this.#lastDump = next.catch(() => undefined);
     return next;
   }

@@ -1,19 +1,18 @@
 /**
- * Who has an address in a VLAN, as frames: the question with its tag, and answers to it (ARP by RFC 826 and 5227, neighbour
- * discovery by RFC 4861). Pure.
+ * Frames that ask for the owner of an address in a VLAN, and their answers (ARP by RFC 826 and 5227, neighbour discovery by RFC 4861). Pure.
  */
 import { ipBytes, macBytes, macText } from '../../lib/netlink/message.ts';
 
 export interface Solicitation {
   /** 1 to 4094. */
   readonly vlan: number;
-  /** Who asks, and to whom alone it is answered. */
+  /** MAC address of the sender; answers go to it only. */
   readonly mac: string;
   readonly address: string;
 }
 
 export interface NeighbourAnswer {
-  /** Who asked. */
+  /** MAC address of the sender of the question. */
   readonly to: string;
   /** 4 or 16 bytes. */
   readonly address: Buffer;
@@ -43,12 +42,12 @@ export function solicitationFrame({ vlan, mac, address }: Solicitation): Buffer 
   return Buffer.concat([to, own, ...tag, type, isV4 ? arpProbe(own, wanted) : neighbourQuestion(own, wanted)]);
 }
 
-/** Without an address of its own, so that nobody notes one (RFC 5227 §2.1.1). */
+/** With sender address 0.0.0.0, so that no host updates its ARP cache (RFC 5227 §2.1.1). */
 function arpProbe(own: Buffer, wanted: Buffer): Buffer {
   return Buffer.concat([arpFixed, Buffer.from([1]), own, Buffer.alloc(4), noMac, wanted]);
 }
 
-/** From a link-local address: to a question without one everybody would be answered, in whatever VLAN. */
+/** Sent from a link-local address: answers to a question without source address would go to all nodes. */
 function neighbourQuestion(own: Buffer, wanted: Buffer): Buffer {
   const source = Buffer.concat([Buffer.from('fe80000000000000', 'hex'), interfaceId(own)]);
   const group = Buffer.concat([Buffer.from('ff0200000000000000000001ff', 'hex'), wanted.subarray(13)]);
@@ -73,7 +72,7 @@ function checksum(data: Buffer): number {
   return ~sum & 0xffff;
 }
 
-/** Undefined for all other frames. The kernel may have taken the tag off. */
+/** Undefined for all other frames. The kernel may have removed the VLAN tag. */
 export function readNeighbourAnswer(frame: Buffer): NeighbourAnswer | undefined {
   const isTagged = frame.length >= 14 && frame.readUInt16BE(12) === ethertype.vlan;
   const at = isTagged ? 18 : 14;
@@ -90,7 +89,7 @@ function ofArp(body: Buffer): Owner {
   return isReply ? { mac: body.subarray(8, 14), address: body.subarray(14, 18) } : undefined;
 }
 
-/** Its option names the address of the link; it must be there in an answer to a multicast question. */
+/** The option with the MAC address is mandatory in answers to multicast questions. */
 function ofAdvertisement(body: Buffer): Owner {
   const message = body.subarray(40);
   const isAnswer = message.length >= 32 && body[6] === icmpv6 && message[0] === neighbourAdvertisement;

@@ -1,21 +1,21 @@
-/** Kernel settings below /proc/sys, of the network namespace this runs in. */
+/** Kernel settings below /proc/sys of the current network namespace. */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
-/** Of IPv6 on all links; for IPv4 there is `net/ipv4/ip_forward`. */
+/** IPv6 forwarding on all links; for IPv4 there is `net/ipv4/ip_forward`. */
 export const forwarding6 = 'net/ipv6/conf/all/forwarding';
 
 export function getSysctl(path: string): string {
   return readFileSync(`/proc/sys/${path}`, 'utf8').trim();
 }
 
-/** Writes where the value differs. Synchronous, so that it can be used inside another namespace. */
+/** Writes the value if it differs. Synchronous, so that it can be used inside another namespace. */
 export function setSysctl(path: string, value: string): void {
   if (getSysctl(path) !== value) writeFileSync(`/proc/sys/${path}`, value);
 }
 
 /**
- * Lets answers in on an interface whose senders the kernel would answer by another one, where it is to drop them: the
- * stricter of two settings counts, but a loose one of the interface counts more (ip-sysctl.rst, rp_filter).
+ * Accepts packets on an interface even if the kernel would answer their senders over another one. Of the setting of the interface and
+ * that for all, the higher number counts, and 2 (loose) is higher than 1 (strict; ip-sysctl.rst, rp_filter).
  */
 export function loosenReversePath(name: string): void {
   const of = (place: string): number => Number(getSysctl(`net/ipv4/conf/${place}/rp_filter`));

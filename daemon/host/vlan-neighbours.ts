@@ -1,7 +1,7 @@
 /**
- * Whether somebody in a VLAN answers for an address, asked through an interface that carries tags, such as a bridge's: the
- * kernel need not know VLANs, and the node gets no interface, and no address, in one. One socket for each such interface,
- * while something is asked there.
+ * Asks whether a host in a VLAN answers for an address, over an interface that carries tagged frames, such as that of a bridge. The node
+ * needs no interface and no address in the VLAN, and the kernel no VLAN support. Each such interface has one socket, for as long as
+ * there are questions.
  */
 import { promisify } from 'node:util';
 import koffi from 'koffi';
@@ -15,7 +15,7 @@ const SOL_SOCKET = 1;
 const SO_RCVTIMEO = 20;
 const SO_ATTACH_FILTER = 26;
 const ETH_P_ALL = 3;
-/** How long a thread may wait for a frame before it looks whether anybody still asks. */
+/** Time that a thread waits for a frame before it checks whether there are still questions. */
 const receiveTimeoutUs = 100_000n;
 const frameBytes = 2048;
 
@@ -44,7 +44,7 @@ const receive = promisify(libc.func('intptr_t recv(int fd, _Out_ void *data, siz
 type BufferCall = (fd: number, value: Buffer, length: number) => number;
 
 export interface VlanQuestion {
-  /** Of the interface. */
+  /** Index of the interface. */
   readonly index: number;
   /** 1 to 4094. */
   readonly vlan: number;
@@ -53,19 +53,20 @@ export interface VlanQuestion {
 
 export class VlanNeighbours {
   readonly #prefix: Buffer;
-  readonly #ears = new Map<number, Ear>();
+  readonly #sockets = new Map<number, QuestionSocket>();
 
-  /** @param macPrefix the first four bytes of addresses that nobody has: by it and the VLAN this node asks */
+  /** @param macPrefix the first four bytes of MAC addresses that no interface has; the VLAN id completes the sender address of questions */
   constructor(macPrefix: string) {
     this.#prefix = macBytes(macPrefix);
   }
 
-  /** Its MAC address as soon as it answers, undefined when `signal` aborts before. @throws Error with syscall and code */
+  /** Returns the MAC address of the answer, or undefined if `signal` aborts first. @throws Error with syscall and code */
   whoAnswers({ index, vlan, address }: VlanQuestion, signal: AbortSignal): Promise<string | undefined> {
-    const ear = this.#ears.get(index) ?? new Ear(index, this.#prefix, () => this.#ears.delete(index));
-    this.#ears.set(index, ear);
+    const socket =
+      this.#sockets.get(index) ?? new QuestionSocket(index, this.#prefix, () => this.#sockets.delete(index));
+    this.#sockets.set(index, socket);
     const mac = macText(Buffer.concat([this.#prefix, u16Network(vlan)]));
-    return ear.ask(solicitationFrame({ vlan, mac, address }), keyOf(mac, ipBytes(address)), signal);
+    return socket.ask(solicitationFrame({ vlan, mac, address }), keyOf(mac, ipBytes(address)), signal);
   }
 }
 
@@ -73,11 +74,11 @@ function keyOf(mac: string, address: Buffer): string {
   return `${mac} ${address.toString('hex')}`;
 }
 
-class Ear {
+class QuestionSocket {
   readonly #fd: number;
   readonly #onEnd: () => void;
   readonly #asking = new Map<string, Set<(mac: string) => void>>();
-  #isHearing = false;
+  #isReceiving = false;
 
   /** @throws Error with syscall and code */
   constructor(index: number, prefix: Buffer, onEnd: () => void) {
@@ -92,7 +93,7 @@ class Ear {
     waiting.add(resolve);
     const end = (): void => resolve(undefined);
     signal.addEventListener('abort', end, { once: true });
-    if (!this.#isHearing) void this.#hear();
+    if (!this.#isReceiving) void this.#receive();
     try {
       if (signal.aborted) return undefined;
       if (sendFrame(this.#fd, frame, frame.length, 0) < 0) throw systemError('send');
@@ -104,9 +105,9 @@ class Ear {
     }
   }
 
-  /** Until nobody asks any more. Where nothing can be heard, questions end with their own time. */
-  async #hear(): Promise<void> {
-    this.#isHearing = true;
+  /** Runs until there are no more questions. If nothing can be received, the questions end by their own signals. */
+  async #receive(): Promise<void> {
+    this.#isReceiving = true;
     const frame = Buffer.alloc(frameBytes);
     while (this.#asking.size > 0) {
       const length = await receive(this.#fd, frame, frame.length, 0);
@@ -124,7 +125,7 @@ class Ear {
 }
 
 function openPacketSocket(index: number, prefix: Buffer): number {
-  // It hears nothing before it is bound: then the filter is there.
+  // The socket receives nothing before it is bound, and by then it has its filter.
   const fd = openDescriptor(AF_PACKET, SOCK_RAW_CLOEXEC, 0);
   const address = Buffer.concat([u16(AF_PACKET), u16Network(ETH_P_ALL), u32(index), Buffer.alloc(12)]);
   const [filter, timeout] = [toPrefix(prefix), timeval(receiveTimeoutUs)];
@@ -147,7 +148,7 @@ function timeval(us: bigint): Buffer {
   return Buffer.from(new BigInt64Array([us / 1_000_000n, us % 1_000_000n]).buffer);
 }
 
-/** A program of classic BPF: only frames to such an address wake us, whatever else the interface carries. */
+/** A classic BPF program that passes only frames to MAC addresses with this prefix. */
 function toPrefix(prefix: Buffer): Buffer {
   const instruction = (code: number, [ifTrue, ifFalse]: readonly [number, number], value: number): Buffer =>
     Buffer.concat([u16(code), Buffer.from([ifTrue, ifFalse]), u32(value)]);

@@ -1,13 +1,13 @@
-/** Tells of changes of some interfaces, their addresses and routes, by name, also of those that are not there yet. */
+/** Watches for changes of interfaces by name, including ones that do not exist yet, and of their addresses and routes. */
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import type { KernelEvent, KernelEvents } from './kernel-events.ts';
 import { readMultipath } from '../../lib/netlink/multipath.ts';
 
-/** Gathers a burst of messages, of which our own changes cause some too. */
+/** Joins a burst of messages into one report; our own changes cause some of them. */
 const gatherMs = 50;
 
-/** Returns how to stop. */
+/** Returns a function that unsubscribes. */
 export function watchNics(
   kernelEvents: Pick<KernelEvents, 'subscribe'>,
   names: () => ReadonlySet<string>,
@@ -17,7 +17,7 @@ export function watchNics(
   let timer: NodeJS.Timeout | undefined;
   const isNamed = (index: number): boolean => {
     const name = known.get(index);
-    // One whose name was never told may be any.
+    // An interface with an unknown name may be one of them.
     return name === undefined || names().has(name);
   };
   const concerns = (event: KernelEvent): boolean => {
@@ -32,7 +32,7 @@ export function watchNics(
     if (type !== RTM.NEWROUTE && type !== RTM.DELROUTE) return false;
     return readMultipath(data).some(({ hops }) => hops.some(({ index }) => isNamed(index)));
   };
-  const tell = (): void => {
+  const report = (): void => {
     timer ??= setTimeout(() => {
       timer = undefined;
       onChange();
@@ -40,10 +40,10 @@ export function watchNics(
   };
   const unsubscribe = kernelEvents.subscribe({
     onEvents: (events) => {
-      // Every one is looked at, for the names it may tell.
-      if (names().size > 0 && events.filter(concerns).length > 0) tell();
+      // `concerns` must see every event, because it learns the names of interfaces from them.
+      if (names().size > 0 && events.filter(concerns).length > 0) report();
     },
-    onLoss: tell,
+    onLoss: report,
   });
   return () => {
     clearTimeout(timer);

@@ -1,4 +1,4 @@
-/** Tells of changes to our nftables table of one family, by us or by somebody else. */
+/** Watches for changes of our nftables table of one family, by us or by somebody else. */
 import * as wire from '../../lib/netlink/message.ts';
 import { type NetlinkMessage, openSocket, Protocol } from '../../lib/netlink/socket.ts';
 import { tableName, type TableFamily } from './nft.ts';
@@ -9,10 +9,10 @@ const group = 7;
 const nftables = 10;
 const newGeneration = 15;
 const NFPROTO = { inet: 1, netdev: 5 } as const;
-/** The table's name has this number in the messages of tables and of everything in them. */
+/** The attribute with the name of the table, in messages about tables and about everything in them. */
 const NFTA_TABLE = 1;
 
-/** `onChange` is called after each transaction that touched the table, and where the kernel lost messages. */
+/** Calls `onChange` after each transaction that touched the table, and when the kernel lost messages. Returns a function that unsubscribes. */
 export function watchRuleset(family: TableFamily, onChange: () => void): () => void {
   const socket = openSocket(Protocol.NETFILTER);
   socket.on('message', (messages) => {
