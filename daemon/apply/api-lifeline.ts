@@ -1,8 +1,7 @@
 /**
- * A node that loses the API server by a learned route frees itself, since no command reaches it. In: the kernel's learned routes
- * and whether the API server answers. Out: routes the node does without, and why. An API server that is down is distinguished from a
- * bad route by a detour: a host route by the way that the node had before. Only if it answers there, and not by the learned
- * route, is the route withheld, until its router announces it otherwise.
+ * Withholds learned routes over which the node has lost the API server: the node must help itself, because nobody can reach it. A detour,
+ * a host route over the route that the node had before, tells a bad route from an API server that is down. Only if the API server answers
+ * over the detour and not over the learned route, the learned route is withheld, until its router announces it differently.
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { MultipathRoute } from '../../lib/netlink/multipath.ts';
@@ -13,34 +12,35 @@ import { hopKey, prefixOf, Withheld } from '../settle/withheld-routes.ts';
 
 export interface ApiLifelineOptions {
   readonly detour: Pick<LearnedDetour, 'all' | 'leadingTo' | 'wouldLeadTo' | 'begin' | 'end' | 'restore' | 'clear'>;
-  /** Addresses, and whether these are all. */
+  /** Known addresses, and whether they are all. */
   readonly servers: { readonly all: readonly string[]; readonly isComplete: boolean };
-  /** Over whichever connection there is. */
+  /** Whether the API server answers over any connection, existing or new. */
   readonly isWell: () => Promise<boolean>;
-  /** Over a new connection; false after some seconds. */
+  /** Whether it answers over a new connection; false after some seconds. */
   readonly isReached: () => Promise<boolean>;
   readonly log: Pick<Logger, 'warn'>;
   readonly nowMs: () => number;
 }
 
 const everyMs = 4000;
-/** Between trials that take learned routes away, which others may need. */
+/** Time between trials that remove learned routes, which other traffic may need. */
 const blindTrialMs = { base: 60_000, most: 900_000 } as const;
 
 export class ApiLifeline {
   readonly #options: ApiLifelineOptions;
   readonly #withheld = new Withheld();
-  /** Whether something was withheld before it was known where all API servers are. */
-  #isCoarse = false;
+  /** Whether routes were withheld before all addresses of API servers were known. */
+  #isTooMuch = false;
   #blindTrials = 0;
   #nextBlindMs = 0;
-  /** Whether detours may be in the kernel: those of the run before, or of a trial that the kernel broke off. */
-  #isLittered = true;
-  /** Routes that a trial took away and that are to come back. */
+  /** Whether the kernel may have detours of an earlier run, or of a trial that failed half way. */
+  #hasDetours = true;
+  /** Routes that a trial removed and that must be restored. */
   #taken: readonly MultipathRoute[] = [];
-  /** What the kernel refused last, which is said once. */
+  /** The last refusal of the kernel, so that each is logged once. */
   #refusal: string | undefined;
-  #told: ReadonlySet<string> = new Set();
+  /** Keys that routers announce. */
+  #announced: ReadonlySet<string> = new Set();
   #timer: NodeJS.Timeout | undefined;
   readonly #listeners = new Set<() => void>();
 
@@ -48,31 +48,31 @@ export class ApiLifeline {
     this.#options = options;
   }
 
-  /** Keys of prefixes and next hops that are to be no routes. */
+  /** Keys of the prefixes and next hops that must not become routes. */
   get withheld(): ReadonlySet<string> {
     return this.#withheld.keys;
   }
 
-  /** After other routes are withheld than before. */
+  /** Called after a change of `withheld`. */
   subscribe(listener: () => void): void {
     this.#listeners.add(listener);
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 
-  /** To be called with all prefixes and next hops that routers announce. */
+  /** Sets all prefixes and next hops that routers announce. */
   learned(keys: ReadonlySet<string>): void {
-    this.#told = keys;
+    this.#announced = keys;
     clearTimeout(this.#timer);
     const before = this.#withheld.size;
     const againMs = this.#withheld.forget(keys, this.#options.nowMs());
-    if (againMs !== undefined) this.#timer = setTimeout(() => this.learned(this.#told), againMs).unref();
-    if (this.#withheld.size !== before) this.#tell();
+    if (againMs !== undefined) this.#timer = setTimeout(() => this.learned(this.#announced), againMs).unref();
+    if (this.#withheld.size !== before) this.#notify();
   }
 
-  /** Looks after it until the signal aborts. */
+  /** Checks again and again until the signal aborts. */
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.look();
@@ -81,23 +81,23 @@ export class ApiLifeline {
     clearTimeout(this.#timer);
   }
 
-  /** One look. What the kernel refuses, as while an uplink goes down, is said; the next look tries it again. */
+  /** Checks once. A refusal of the kernel, for example while an uplink goes down, is logged, and the next check tries again. */
   async look(): Promise<void> {
     try {
       await this.#tidy();
       await this.#try();
     } catch (error) {
       if (!(error instanceof NetlinkError)) throw error;
-      this.#say(error);
+      this.#logRefusal(error);
     }
   }
 
-  /** What an earlier trial left behind comes first: it would decide what is reached. */
+  /** Removes what an earlier trial left behind first, because it would falsify the result. */
   async #tidy(): Promise<void> {
     const { detour, servers } = this.#options;
-    if (this.#isLittered) await detour.clear();
-    this.#isLittered = false;
-    // Once the cluster is known, its BgpNodeState says which routes there are.
+    if (this.#hasDetours) await detour.clear();
+    this.#hasDetours = false;
+    // Once the cluster is known, the plan of learned routes restores them.
     if (servers.isComplete) this.#taken = [];
     else await this.#restore();
   }
@@ -113,7 +113,7 @@ export class ApiLifeline {
 
   async #tryDetour(suspects: readonly MultipathRoute[]): Promise<void> {
     const { detour, servers, isReached } = this.#options;
-    this.#isLittered = true;
+    this.#hasDetours = true;
     const way = await detour.begin(servers.all);
     this.#refusal = undefined;
     try {
@@ -121,10 +121,10 @@ export class ApiLifeline {
     } finally {
       await detour.end(way);
     }
-    this.#isLittered = false;
+    this.#hasDetours = false;
   }
 
-  /** Without knowing where the API servers are there is no detour to them. */
+  /** Without the addresses of the API servers there can be no detour to them. */
   async #tryWithout(suspects: readonly MultipathRoute[]): Promise<void> {
     const { detour, servers, isReached, nowMs } = this.#options;
     if (nowMs() < this.#nextBlindMs) return;
@@ -133,7 +133,7 @@ export class ApiLifeline {
     if (await isReached()) {
       this.#taken = [];
       await this.#withhold(suspects);
-      this.#isCoarse = !servers.isComplete;
+      this.#isTooMuch = !servers.isComplete;
       return;
     }
     await this.#restore();
@@ -147,10 +147,10 @@ export class ApiLifeline {
     this.#taken = refused.map(({ route }) => route);
     const [first] = refused;
     if (first === undefined) this.#refusal = undefined;
-    else this.#say(first.error);
+    else this.#logRefusal(first.error);
   }
 
-  #say({ code, message }: NetlinkError): void {
+  #logRefusal({ code, message }: NetlinkError): void {
     if (this.#refusal === message) return;
     this.#refusal = message;
     const what = 'while a way to the API server past learned routes was looked for';
@@ -165,23 +165,23 @@ export class ApiLifeline {
     this.#withheld.add(routes.flatMap(keysOf), nowMs());
     const prefixes = routes.map(({ destination }) => destination);
     log.warn({ prefixes }, 'the API server was not reached by learned routes and is without them; they are withheld');
-    // What the kernel does not let go of here goes by the plan of learned routes.
+    // If the kernel refuses to remove a route here, the plan of learned routes removes it.
     try {
       await detour.end(routes);
     } finally {
-      this.#tell();
+      this.#notify();
     }
   }
 
-  /** Of all that was withheld at the start, what leads to an API server stays withheld. */
+  /** Once all addresses are known: of the routes withheld before, only those that lead to an API server stay withheld. */
   async #narrow(): Promise<void> {
-    if (!this.#isCoarse) return;
-    this.#isCoarse = false;
+    if (!this.#isTooMuch) return;
+    this.#isTooMuch = false;
     const { detour, servers } = this.#options;
     const prefixes = [...this.#withheld.keys].map(prefixOf);
     const meant = await detour.wouldLeadTo(servers.all, prefixes);
     this.#withheld.narrow((key) => meant.has(prefixOf(key)));
-    this.#tell();
+    this.#notify();
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the node's speaker learned → plan → the kernel. In: a call of `changed` after any fact changed. Out: what is left
- * out, as `problems`. Beside `node.ts`, because a withdrawn prefix shall wait for nothing else of the node.
+ * Applies the routes that the speaker of this node learned. It is separate from node-network.ts, so that a withdrawn prefix does not wait
+ * for anything else of the node.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { HostLoop } from '../host/loop.ts';
@@ -15,33 +15,33 @@ export interface LearnedRoutesOptions {
 export class LearnedRoutes {
   readonly #options: LearnedRoutesOptions;
   #planned: readonly Problem[] = [];
-  /** Asked for last: most changes of the facts are none of the routes. */
-  #asked = '';
+  /** The routes that were set last: most changes of the input do not change them. */
+  #applied = '';
   #pending: NodeJS.Immediate | undefined;
 
   constructor(options: LearnedRoutesOptions) {
     this.#options = options;
   }
 
-  /** What cannot be routed, by the last plan and by the kernel. */
+  /** Prefixes without a route, by the last plan and by the kernel. */
   get problems(): readonly Problem[] {
     return [...this.#planned, ...(this.#options.host.problems ?? [])];
   }
 
-  /** To be called after any fact changed; a burst of changes is one refresh. */
+  /** To be called after each change of the input; a burst of changes leads to one refresh. */
   changed(): void {
     this.#pending ??= setImmediate(() => this.refresh());
   }
 
-  /** Plans everything anew; what agrees already is not written. */
+  /** Plans everything again; nothing is written where the kernel agrees. */
   refresh(): void {
     clearImmediate(this.#pending);
     this.#pending = undefined;
     const { routes, problems } = planLearnedRoutes(this.#options.input());
     this.#planned = problems;
-    const asked = JSON.stringify(routes);
-    if (asked === this.#asked) return;
-    this.#asked = asked;
+    const wanted = JSON.stringify(routes);
+    if (wanted === this.#applied) return;
+    this.#applied = wanted;
     this.#options.host.set(routes);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * The node's own network: facts → plans → the local OVS database and the kernel. In: a call of `changed` after
- * any fact changed. Out: what both targets said, as `problems`. Called by main.ts; pods' ports go their own way in cni/.
+ * Applies the node's own network: the rows that make the node a chassis, and the host network. Both targets report problems. Ports of pods
+ * are not part of it: cni/ sets them.
  */
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -19,26 +19,26 @@ export interface NodeNetworkOptions {
   readonly settings: ChassisSettings;
   readonly target: OvsdbTarget;
   readonly host: Pick<HostLoop<HostNetwork>, 'set' | 'problems' | 'onResult'>;
-  /** Addresses of other nodes. */
+  /** Tunnel addresses of other nodes. */
   readonly otherNodes: () => readonly string[];
-  /** Whether ovs-vswitchd is not known to be down: then an interface that it has not made will not come by itself. */
+  /** False if ovs-vswitchd is known to be down. While it is up, an interface that it has not made in time will not appear by itself. */
   readonly isSwitchUp: () => boolean;
-  /** Resolves when ovs-vswitchd has taken up all that is in the database. @throws the signal's reason */
+  /** Resolves when ovs-vswitchd has applied everything in the database. @throws the signal's reason */
   readonly untilTakenUp: (signal: AbortSignal) => Promise<void>;
   readonly southbound: () => Southbound;
   readonly node: () => Node | undefined;
   readonly subnets: () => readonly Subnet[];
-  /** Whether traffic to other clusters may pass here. */
+  /** Whether the node is a gateway between clusters. */
   readonly isGateway: () => boolean;
   readonly forwarding: () => ForwardingInput;
-  /** Of the node's interfaces. */
+  /** Addresses of the node's interfaces. */
   readonly addresses: () => readonly string[];
 }
 
-/** A starting ovs-vswitchd makes ovn0 by itself, within less. */
-const patienceMs = 3000;
-/** For a busy ovs-vswitchd to let go of a port. One that hangs makes none either, and is told of elsewhere. */
-const letGoMs = 10_000;
+/** An ovs-vswitchd that is starting makes ovn0 in less time. */
+const missingMs = 3000;
+/** Time for a busy ovs-vswitchd to remove a port. One that hangs is reported elsewhere. */
+const removalMs = 10_000;
 
 export class NodeNetwork {
   readonly #options: NodeNetworkOptions;
@@ -46,14 +46,14 @@ export class NodeNetwork {
 
   #subnetProblems: readonly SubnetProblem[] = [];
   #pending: NodeJS.Immediate | undefined;
-  /** Since when applications of the host network find no ovn0, by a monotonic clock. */
+  /** Time since which ovn0 is missing, by a monotonic clock. */
   #missingSinceMs: number | undefined;
-  #isRemaking = false;
+  #isRestoring = false;
 
   constructor(options: NodeNetworkOptions) {
     this.#options = options;
     options.target.onResult((owner, problem) => {
-      // Without a mirror the node works as well; the target has told its log.
+      // The node works without a mirror; the target has logged the problem.
       if (!owner.startsWith('node/') || owner === mirrorOwner) return;
       if (problem === undefined) this.#portProblems.delete(owner);
       else this.#portProblems.set(owner, problem);
@@ -61,29 +61,29 @@ export class NodeNetwork {
     options.host.onResult(() => this.#lookForPort());
   }
 
-  /** Owner → why its rows are not in the local OVS database. */
+  /** Owner → why the local OVS database does not have its rows. */
   get portProblems(): ReadonlyMap<string, Problem> {
     return this.#portProblems;
   }
 
-  /** What this node cannot do for subnets, by the last plan. */
+  /** Problems of subnets by the last plan. */
   get subnetProblems(): readonly SubnetProblem[] {
     return this.#subnetProblems;
   }
 
-  /** To be called after any fact changed; a burst of changes is one refresh. */
+  /** To be called after each change of the input; a burst of changes leads to one refresh. */
   changed(): void {
     this.#pending ??= setImmediate(() => this.refresh());
   }
 
-  /** Plans everything anew; what agrees already is not written. */
+  /** Plans everything again; nothing is written where the targets agree. */
   refresh(): void {
     clearImmediate(this.#pending);
     this.#pending = undefined;
     const { settings, target, host, southbound, isGateway } = this.#options;
     const node = this.#options.node();
     for (const [owner, desired] of planLocalOvs(settings, southbound(), node, isGateway())) {
-      if (desired === undefined || (this.#isRemaking && owner === nodePortOwner)) target.drop(owner);
+      if (desired === undefined || (this.#isRestoring && owner === nodePortOwner)) target.drop(owner);
       else target.set(owner, desired);
     }
     const { mtu, mirrorInterface } = settings;
@@ -95,24 +95,24 @@ export class NodeNetwork {
     host.set(plan.network);
   }
 
-  /** Called after every application, which are repeated while something is missing. */
+  /** Called after every application of the host network, which is repeated while a link is missing. */
   #lookForPort(): void {
     const { host, isSwitchUp } = this.#options;
     const isMissing = host.problems?.some(({ code }) => code === linkMissing) === true && isSwitchUp();
     if (!isMissing) this.#missingSinceMs = undefined;
     else if (this.#missingSinceMs === undefined) this.#missingSinceMs = performance.now();
-    else if (performance.now() - this.#missingSinceMs > patienceMs) void this.#remakePort();
+    else if (performance.now() - this.#missingSinceMs > missingMs) void this.#restorePort();
   }
 
-  /** Somebody deleted the device: the userspace datapath does not notice, and makes it anew with its row only. */
-  async #remakePort(): Promise<void> {
-    if (this.#isRemaking) return;
+  /** Somebody deleted the device. The userspace datapath does not notice, and only makes it again together with its row. */
+  async #restorePort(): Promise<void> {
+    if (this.#isRestoring) return;
     this.#missingSinceMs = undefined;
-    this.#isRemaking = true;
+    this.#isRestoring = true;
     this.refresh();
     await this.#options.target.untilApplied();
-    await runAtMost((signal) => this.#options.untilTakenUp(signal), letGoMs);
-    this.#isRemaking = false;
+    await runAtMost((signal) => this.#options.untilTakenUp(signal), removalMs);
+    this.#isRestoring = false;
     this.refresh();
   }
 }

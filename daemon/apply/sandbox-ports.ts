@@ -1,6 +1,6 @@
 /**
- * The ports of sandboxes in the local OVS database: asks the reconciler for them and tells when they work. In: a
- * sandbox. Out: promises that follow the database's own changes. Who calls: cni/ and the start of main.ts.
+ * The ports of sandboxes in the local OVS database: sets their wanted rows in the reconciler, and waits until they work. cni/ uses it for
+ * each request; at the start, the records of an earlier run are resumed.
  */
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
@@ -16,13 +16,13 @@ export class PortRefused extends Error {
   readonly code = 'PortRefused';
 }
 
-/** What the next step for a port is: of the database, of ovs-vswitchd, of ovn-controller; the flows that guard it. */
+/** The part that a port still waits for: the database, ovs-vswitchd, ovn-controller, or the flows that guard it. */
 export type PortStage = 'database' | 'switch' | 'controller' | 'guard';
 
 export class SandboxPorts {
   readonly #client: OvsdbClient;
   readonly #target: OvsdbTarget;
-  /** Owners whose ports are out of the bridge while their interfaces are made anew. */
+  /** Owners whose ports are out of the bridge while their interfaces are restored. */
   readonly #aside = new Set<string>();
 
   constructor(client: OvsdbClient, target: OvsdbTarget) {
@@ -30,7 +30,7 @@ export class SandboxPorts {
     this.#target = target;
   }
 
-  /** Of an earlier run of the daemon; `isAside`: it died while it made the interface anew. */
+  /** The sandboxes of an earlier run; `isAside` if that daemon died while it restored the interface. */
   recorded(): readonly { readonly sandbox: Sandbox; readonly isAside: boolean }[] {
     const rowsOf = (table: string): readonly Row[] => [...this.#client.cache.table(table).rows.values()];
     const idsOf = (row: Row): Readonly<Record<string, unknown>> =>
@@ -40,31 +40,31 @@ export class SandboxPorts {
       if (sandbox !== undefined) found.set(sandboxOwner(sandbox), { sandbox, isAside });
     };
     for (const row of rowsOf('Interface')) note(parseSandbox(row['name'] as string, idsOf(row)), false);
-    // Whether the port is back in the bridge or not, its interface need not be complete.
+    // The interface may be incomplete, even if the port is back in the bridge.
     for (const row of rowsOf(asideTable)) note(parseAside(idsOf(row)), true);
     return [...found.values()];
   }
 
-  /** Of an earlier run of the daemon, as it left it. */
+  /** Resumes a sandbox of an earlier run as that run left it. */
   resume(sandbox: Sandbox, isAside: boolean, options: PortOptions): void {
     if (isAside) this.setAside(sandbox);
     else this.add(sandbox, options);
   }
 
-  /** Of one that is aside the record stays beside the port, until `confirm`. */
+  /** If the port was set aside, its record stays beside the port until `confirm`. */
   add(sandbox: Sandbox, options: PortOptions): void {
     const planned = planSandbox(sandbox, options);
     const record = this.isAside(sandbox) ? planAside(sandbox).rows : [];
     this.#target.set(sandboxOwner(sandbox), { ...planned, rows: [...planned.rows, ...record] });
   }
 
-  /** The interface of a port that was aside is as it shall be. */
+  /** The interface of a port that was set aside is complete again. */
   confirm(sandbox: Sandbox, options: PortOptions): void {
     this.#aside.delete(sandboxOwner(sandbox));
     this.add(sandbox, options);
   }
 
-  /** The port becomes what other options say; one that is aside does when it is added and confirmed. */
+  /** Applies changed options; a port that is set aside gets them when it is added and confirmed. */
   change(sandbox: Sandbox, options: PortOptions): void {
     if (!this.isAside(sandbox)) this.add(sandbox, options);
   }
@@ -87,8 +87,8 @@ export class SandboxPorts {
   }
 
   /**
-   * Resolves when ovn-controller has the flows of this very port in place: the row is new with each sandbox, so
-   * `ovn-installed` in it cannot be an earlier port's. @throws PortRefused, the signal's reason
+   * Resolves when ovn-controller has installed the flows of this port. The row is new for each sandbox, so its `ovn-installed` cannot
+   * belong to an earlier port. @throws PortRefused, the signal's reason
    */
   async untilInstalled(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
     const owner = sandboxOwner(sandbox);
@@ -109,26 +109,26 @@ export class SandboxPorts {
     }
   }
 
-  /** Resolves when the database holds no row of this sandbox any more. @throws the signal's reason */
+  /** Resolves when the database has no row of this sandbox any more. @throws the signal's reason */
   async untilGone(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
     await this.#until(sandbox, signal, (row) =>
       row === undefined && !this.#isRecordedAside(sandbox) ? true : undefined,
     );
   }
 
-  /** Resolves when the record has taken the place of the port. @throws the signal's reason */
+  /** Resolves when the record has replaced the port. @throws the signal's reason */
   async untilAside(sandbox: Sandbox, signal: AbortSignal): Promise<void> {
     await this.#until(sandbox, signal, (row) =>
       row === undefined && this.#isRecordedAside(sandbox) ? true : undefined,
     );
   }
 
-  /** Resolves when ovs-vswitchd has taken up all that is in the database now. @throws the signal's reason */
+  /** Resolves when ovs-vswitchd has applied everything that is in the database now. @throws the signal's reason */
   async untilTakenUp(signal: AbortSignal): Promise<void> {
     await untilTakenUp(this.#client, signal);
   }
 
-  /** Why the port carries no packets, as far as the database tells; undefined where it does. */
+  /** Why the port carries no packets, as far as the database shows it; undefined if it does. */
   findFault(sandbox: Sandbox): string | undefined {
     const row = this.#row(sandbox);
     if (row === undefined) return `port ${sandbox.hostInterface} is not in the local Open vSwitch database`;
@@ -138,7 +138,7 @@ export class SandboxPorts {
     return undefined;
   }
 
-  /** Of a port that is not ready yet. */
+  /** The stage of a port that is not ready yet. */
   stageOf(sandbox: Sandbox): PortStage {
     const row = this.#row(sandbox);
     if (row === undefined) return 'database';
@@ -146,7 +146,7 @@ export class SandboxPorts {
     return isInstalledIn(row) ? 'guard' : 'controller';
   }
 
-  /** Whether the database has an interface of that name, whoever made it. */
+  /** Whether the database has an interface of that name, ours or not. */
   hasInterface(name: string): boolean {
     return this.#client.cache.table('Interface').byIndex(['name'], [name]).length > 0;
   }

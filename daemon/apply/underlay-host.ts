@@ -1,4 +1,4 @@
-/** What moving an interface needs of the kernel, the local Open_vSwitch database and the API server. For one node, used by all networks. */
+/** Access to the kernel, the local Open_vSwitch database and the API server, as the move of an interface needs it. All networks of the node share it. */
 import { lookup } from 'node:dns/promises';
 import type { OvsdbClient } from 'ovsdb-client';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -18,16 +18,16 @@ export interface UnderlayHostOptions {
   readonly target: OvsdbTarget;
   readonly nics: Nics;
   readonly datapathType: 'system' | 'netdev';
-  /** Host of the API server's URL. */
+  /** Host of the API server in its URL. */
   readonly apiHost: () => Promise<string>;
-  /** Whether the API server answers a request on a new connection. */
+  /** Whether the API server answers over a new connection. */
   readonly askApi: (signal: AbortSignal) => Promise<boolean>;
 }
 
 export class UnderlayHost {
   readonly #options: UnderlayHostOptions;
   readonly #guarded = new Set<string>();
-  /** Owners whose rows the database refused. */
+  /** Owners whose rows the database has refused. */
   readonly #refused = new Set<string>();
   readonly #closing = new AbortController();
   readonly #guard = new IngressGuard();
@@ -51,7 +51,7 @@ export class UnderlayHost {
     return this.#options.nics.apply(steps);
   }
 
-  /** Sets it up, with that MTU where one is given; a port of Open vSwitch is the kernel's own, so its checksums are finished. */
+  /** Sets the interface up, with the given MTU if any. On the userspace datapath, a bridge (which has an MTU here) must complete checksums. */
   async prepare(name: string, mtu: number | undefined): Promise<void> {
     const isUserspace = mtu !== undefined && this.#options.datapathType === 'netdev';
     await this.#options.nics.prepare(name, { ...(mtu === undefined ? {} : { mtu }), isUserspace });
@@ -61,12 +61,12 @@ export class UnderlayHost {
     return this.bridges().bridges.get(bridge)?.ports.includes(port) === true;
   }
 
-  /** `works`, why it does not, or nothing yet. */
+  /** `works`, or why the port does not work; undefined if that is not known yet. */
   portState(name: string): string | undefined {
     return portState(this.#options.client, name);
   }
 
-  /** `works`, or why not. @throws the signal's reason when it is the daemon's end */
+  /** `works`, or why the port does not work. @throws the signal's reason if the daemon ends */
   async untilPort(name: string, signal: AbortSignal): Promise<string> {
     try {
       return await untilPort(this.#options.client, name, signal);
@@ -88,7 +88,7 @@ export class UnderlayHost {
     );
   }
 
-  /** Resolves when the database has them. @throws Refusal */
+  /** Resolves when the database has the rows. @throws Refusal */
   async setRows(move: NicMove, hasNic: boolean): Promise<void> {
     const { target, datapathType } = this.#options;
     const owner = networkOwner(move.network);
@@ -97,31 +97,31 @@ export class UnderlayHost {
     if (!isSame || this.#refused.has(owner)) await this.#written(owner, () => target.set(owner, desired));
   }
 
-  /** Resolves when the database has them no more. @throws Refusal */
+  /** Resolves when the database no longer has the rows. @throws Refusal */
   async dropRows(network: string): Promise<void> {
     const owner = networkOwner(network);
     await this.#written(owner, () => this.#options.target.drop(owner));
   }
 
-  /** Ends what waits for the database. */
+  /** Ends all waits for the database. */
   close(): void {
     this.#closing.abort(new Refusal('Stopped', 'the daemon stops'));
   }
 
-  /** To be called when nobody asks any more. */
+  /** To be called when no network needs it any more. */
   closeSockets(): void {
     this.#options.nics.close();
   }
 
   async #written(owner: string, write: () => void): Promise<void> {
-    const results = { problem: undefined as Problem | undefined, isTold: false };
+    const results = { problem: undefined as Problem | undefined, isWritten: false };
     const stop = this.#options.target.onResult((who, problem) => {
-      if (who === owner) Object.assign(results, { problem, isTold: true });
+      if (who === owner) Object.assign(results, { problem, isWritten: true });
     });
     const onResult = (check: () => void): (() => void) => this.#options.target.onResult(check);
     try {
       write();
-      await waitUntil([onResult], () => (results.isTold ? true : undefined), this.#closing.signal);
+      await waitUntil([onResult], () => (results.isWritten ? true : undefined), this.#closing.signal);
     } finally {
       stop();
     }
@@ -132,7 +132,7 @@ export class UnderlayHost {
     }
   }
 
-  /** False where it does not answer before the signal aborts, or the interface is gone. */
+  /** Whether the address answers on the interface; false if the signal aborts first, or the interface is gone. */
   async answers(device: string, address: string, signal: AbortSignal): Promise<boolean> {
     const index = (await this.read()).get(device)?.index;
     return index !== undefined && (await whoAnswers(index, address, signal)) !== undefined;
@@ -142,20 +142,20 @@ export class UnderlayHost {
     return this.#options.askApi(signal);
   }
 
-  /** Whether requests to the API server leave by that interface. */
+  /** Whether requests to the API server leave over that interface. */
   async isWayToApi(index: number): Promise<boolean> {
     const found = await lookup(await this.#options.apiHost(), { all: true });
     const ways = await Promise.all(found.map(({ address }) => this.#options.nics.wayTo(address)));
     return ways.includes(index);
   }
 
-  /** Whether the kernel itself shall hear nothing on the interface. @throws ProgramError */
+  /** Turns the ingress guard of the interface on or off. @throws ProgramError */
   async guard(nic: string, isOn: boolean): Promise<void> {
     if (this.#options.datapathType === 'system') return;
     if (isOn) this.#guarded.add(nic);
     else this.#guarded.delete(nic);
     const next = this.#lastGuard.then(() => this.#setGuard());
-    // A failed one reaches its own caller; the next starts either way.
+    // A failure rejects for its own caller; the next call starts anyway.
     this.#lastGuard = next.catch(() => undefined);
     await next;
   }

@@ -1,7 +1,7 @@
 /**
- * All provider networks on this node: a lane for each that is asked for or recorded, the mappings that tell ovn-controller
- * of them, and what is told of them. In: `changed` after any fact changed. Before Kubernetes was heard, what is recorded is
- * kept or finished: the way to the API server may lie on it.
+ * All provider networks on this node: a reconciler for each network that is requested or recorded, the bridge mappings for
+ * ovn-controller, and the reports. Before the objects of Kubernetes are known, recorded moves are kept or completed, because the API
+ * server may be reached over them.
  */
 import type { Logger } from '../../lib/run/logger.ts';
 import type { OvsdbClient } from 'ovsdb-client';
@@ -16,11 +16,11 @@ import { planTunnelNetwork, tunnelNetwork } from '../settle/tunnel-network.ts';
 import type { NetworkReport, NicMove, ProviderNetwork, TunnelAddress } from '../model/provider-network.ts';
 import type { NicsByName } from '../model/nic.ts';
 import type { UnderlayHost } from './underlay-host.ts';
-import { NetworkLane } from './underlay-network.ts';
+import { NetworkReconciler } from './network-reconciler.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 
-const nowhere = { datapathType: 'system', holder: undefined, isOnBridge: false } as const;
-const laneMs = 20;
+const noTunnelAddress = { datapathType: 'system', holder: undefined, isOnBridge: false } as const;
+const pauseMs = 20;
 
 export interface UnderlayFacts {
   readonly networks: readonly ProviderNetwork[];
@@ -33,57 +33,59 @@ export interface UnderlayOptions {
   readonly client: OvsdbClient;
   readonly target: OvsdbTarget;
   readonly host: UnderlayHost;
-  /** Subscribes to changes of the interfaces of these names; returns how to stop. */
+  /** Subscribes to changes of the interfaces with these names; returns a function that unsubscribes. */
   readonly watch: (names: () => ReadonlySet<string>, onChange: () => void) => () => void;
   readonly log: Logger;
 }
 
 export class Underlay {
   readonly #options: UnderlayOptions;
-  readonly #lanes = new Map<string, NetworkLane>();
+  readonly #reconcilers = new Map<string, NetworkReconciler>();
   readonly #listeners = new Set<() => void>();
   readonly #stops: (() => void)[];
   #facts: UnderlayFacts | undefined;
-  #hasMapped = false;
-  #seen = '';
-  /** Which interfaces are held, as text. */
-  #held = '';
+  #hasMappings = false;
+  #lastSnapshot = '';
+  /** The interfaces that networks hold, as text. */
+  #heldNics = '';
 
   constructor(options: UnderlayOptions) {
     this.#options = options;
     this.#stops = [
       options.watch(
         () => this.#names(),
-        () => this.#wake(),
+        () => this.#wakeAll(),
       ),
       options.client.subscribe(() => this.#databaseChanged()),
     ];
   }
 
-  /** Of networks that have an object in Kubernetes, or had one. */
+  /** Reports of the networks that have or had an object in Kubernetes. */
   get reports(): readonly NetworkReport[] {
-    return [...this.#lanes.values()].flatMap(({ network, report }) =>
+    return [...this.#reconcilers.values()].flatMap(({ network, report }) =>
       report === undefined || this.#isOwn(network) ? [] : report,
     );
   }
 
-  /** What keeps the daemon from making a bridge for tunnels; and whether an interface is on its way, so that its addresses may be nowhere. */
+  /** Why the daemon cannot make a bridge for tunnels; and whether an interface is being moved, so that its addresses may be nowhere. */
   get tunnel(): { readonly isMoving: boolean; readonly obstacle: Problem | undefined } {
     const isMoving = [...this.#moves().values()].some(({ phase }) => phase === 'joining' || phase === 'returning');
-    const obstacle = this.#isOwn(tunnelNetwork) ? this.#lanes.get(tunnelNetwork)?.report?.problem : undefined;
+    const obstacle = this.#isOwn(tunnelNetwork) ? this.#reconcilers.get(tunnelNetwork)?.report?.problem : undefined;
     return { isMoving, obstacle };
   }
 
-  /** Networks of which nothing is known yet. */
+  /** Networks whose state is not known yet. */
   get pending(): ReadonlySet<string> {
-    const unsettled = [...this.#lanes.values()].filter(({ isSettled, network }) => !isSettled && !this.#isOwn(network));
-    return new Set(unsettled.map((lane) => lane.network));
+    const unsettled = [...this.#reconcilers.values()].filter(
+      ({ isSettled, network }) => !isSettled && !this.#isOwn(network),
+    );
+    return new Set(unsettled.map(({ network }) => network));
   }
 
-  /** How a network is here; a sentence where the node is without it, undefined where that is not known yet. */
+  /** State of a network on this node; a sentence if the node is without it, undefined if that is not known yet. */
   stateOf(network: string): NetworkReport | string | undefined {
-    const lane = this.#lanes.get(network);
-    if (lane?.report !== undefined) return lane.report;
+    const reconciler = this.#reconcilers.get(network);
+    if (reconciler?.report !== undefined) return reconciler.report;
     const { networks, node } = this.#facts ?? { networks: [], node: undefined };
     const spec = networks.find(({ name }) => name === network)?.spec;
     if (spec === undefined || node === undefined) return `there is no ProviderNetwork ${network}`;
@@ -97,34 +99,34 @@ export class Underlay {
     return () => this.#listeners.delete(listener);
   }
 
-  /** Takes up what an earlier run left. Resolves when all of it is as recorded, or somebody was told why not. */
+  /** Resumes what an earlier run recorded. Resolves when everything is as recorded, or has a problem. */
   async resume(): Promise<void> {
     for (const [name, { move }] of this.#options.host.bridges().bridges) {
       const recorded = parseMove(move);
       if (recorded !== undefined && name === providerBridge(recorded.network)) this.#open(recorded.network, recorded);
     }
-    this.#seen = this.#glance();
-    this.#wake();
-    this.#map();
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.idle()));
+    this.#lastSnapshot = this.#snapshot();
+    this.#wakeAll();
+    this.#setMappings();
+    await Promise.all([...this.#reconcilers.values()].map((reconciler) => reconciler.idle()));
   }
 
   changed(facts: UnderlayFacts): void {
     this.#facts = facts;
-    for (const { name } of this.#networks()) if (!this.#lanes.has(name)) this.#open(name, undefined);
-    this.#wake();
+    for (const { name } of this.#networks()) if (!this.#reconcilers.has(name)) this.#open(name, undefined);
+    this.#wakeAll();
   }
 
-  /** All interfaces out of their bridges, for good. Resolves with what is in the way; undefined when none is left. */
+  /** Returns all interfaces from their bridges for good. Resolves with what is in the way; undefined if no interface is left in a bridge. */
   async giveBack(node: UnderlayFacts['node'], signal: AbortSignal): Promise<string | undefined> {
-    this.changed({ networks: [], node, tunnel: () => ({ ...nowhere, hasTunnels: () => false }) });
+    this.changed({ networks: [], node, tunnel: () => ({ ...noTunnelAddress, hasTunnels: () => false }) });
     for (;;) {
-      await Promise.all([...this.#lanes.values()].map((lane) => lane.idle()));
-      if (signal.aborted || this.#lanes.size === 0) break;
-      const stuck = [...this.#lanes.values()].find(({ report }) => report?.problem !== undefined);
+      await Promise.all([...this.#reconcilers.values()].map((reconciler) => reconciler.idle()));
+      if (signal.aborted || this.#reconcilers.size === 0) break;
+      const stuck = [...this.#reconcilers.values()].find(({ report }) => report?.problem !== undefined);
       if (stuck !== undefined) return stuck.report?.problem?.message;
-      // Ended lanes are taken off by what is called after their last round.
-      await pause(laneMs);
+      // Reconcilers that are over are removed after their last round.
+      await pause(pauseMs);
     }
     return undefined;
   }
@@ -132,21 +134,21 @@ export class Underlay {
   async close(): Promise<void> {
     for (const stop of this.#stops) stop();
     this.#options.host.close();
-    await Promise.all([...this.#lanes.values()].map((lane) => lane.close()));
+    await Promise.all([...this.#reconcilers.values()].map((reconciler) => reconciler.close()));
     this.#options.host.closeSockets();
   }
 
   #open(network: string, move: NicMove | undefined): void {
-    const lane = new NetworkLane({
+    const reconciler = new NetworkReconciler({
       network,
       node: this.#options.node,
       move,
       host: this.#options.host,
       decide: (nics) => this.#decide(network, nics),
-      onRound: () => this.#ended(lane),
+      onRound: () => this.#ended(reconciler),
       log: this.#options.log,
     });
-    this.#lanes.set(network, lane);
+    this.#reconcilers.set(network, reconciler);
   }
 
   #decide(network: string, nics: NicsByName): Decision {
@@ -163,17 +165,18 @@ export class Underlay {
     return move === undefined ? { kind: 'absent' } : { kind: 'join', nic: move.nic, wish: move.wish };
   }
 
-  #ended(lane: NetworkLane): void {
-    if (lane.isOver && !this.#networks().some(({ name }) => name === lane.network)) this.#lanes.delete(lane.network);
-    this.#map();
-    // An interface that one network lets go may be what another waits for.
+  #ended(reconciler: NetworkReconciler): void {
+    if (reconciler.isOver && !this.#networks().some(({ name }) => name === reconciler.network))
+      this.#reconcilers.delete(reconciler.network);
+    this.#setMappings();
+    // Another network may wait for an interface that this one has released.
     const held = JSON.stringify([...this.#moves().values()].map(({ nic, phase }) => [nic, phase === 'rolledBack']));
-    if (held !== this.#held) for (const other of this.#lanes.values()) if (other !== lane) other.wake();
-    this.#held = held;
+    if (held !== this.#heldNics) for (const other of this.#reconcilers.values()) if (other !== reconciler) other.wake();
+    this.#heldNics = held;
     for (const listener of this.#listeners) listener();
   }
 
-  /** Those of Kubernetes, and that of the daemon where tunnels need it. */
+  /** The networks of Kubernetes, and the tunnel network if the node needs one. */
   #networks(): readonly ProviderNetwork[] {
     if (this.#facts === undefined) return [];
     const { networks, node, tunnel } = this.#facts;
@@ -185,48 +188,52 @@ export class Underlay {
     return network === tunnelNetwork && this.#facts?.networks.some(({ name }) => name === network) !== true;
   }
 
-  #wake(): void {
-    for (const lane of this.#lanes.values()) lane.wake();
+  #wakeAll(): void {
+    for (const reconciler of this.#reconcilers.values()) reconciler.wake();
   }
 
   #moves(): ReadonlyMap<string, NicMove> {
-    return new Map([...this.#lanes.values()].flatMap(({ network, move }) => (move ? [[network, move] as const] : [])));
+    return new Map(
+      [...this.#reconcilers.values()].flatMap(({ network, move }) => (move ? [[network, move] as const] : [])),
+    );
   }
 
   #names(): ReadonlySet<string> {
     const wanted = this.#networks().flatMap(({ spec }) =>
       spec === undefined ? [] : [spec.defaultInterface, ...(spec.customInterfaces ?? []).map((one) => one.interface)],
     );
-    return new Set([...wanted, ...[...this.#lanes.keys()].map(providerBridge)]);
+    return new Set([...wanted, ...[...this.#reconcilers.keys()].map(providerBridge)]);
   }
 
-  /** Only what is of networks: pods' ports come and go. */
+  /** Reacts to changes of networks only, because ports of pods come and go. */
   #databaseChanged(): void {
-    const now = this.#glance();
-    if (now === this.#seen) return;
-    this.#seen = now;
-    this.#map();
-    this.#wake();
+    const now = this.#snapshot();
+    if (now === this.#lastSnapshot) return;
+    this.#lastSnapshot = now;
+    this.#setMappings();
+    this.#wakeAll();
   }
 
-  #glance(): string {
+  #snapshot(): string {
     const { host } = this.#options;
     const { bridges, ...settings } = host.bridges();
-    const own = [...this.#lanes.values()].map(({ network, move }) => [
+    const own = [...this.#reconcilers.values()].map(({ network, move }) => [
       bridges.get(providerBridge(network)),
       move && [host.portState(move.nic), host.portState(providerBridge(network))],
     ]);
     return JSON.stringify([own, settings]);
   }
 
-  #map(): void {
+  #setMappings(): void {
     const { host, target } = this.#options;
     const bridges = host.bridges();
-    const joined = [...this.#lanes.values()].filter(({ move }) => move?.phase === 'joined').map((lane) => lane.network);
+    const joined = [...this.#reconcilers.values()]
+      .filter(({ move }) => move?.phase === 'joined')
+      .map(({ network }) => network);
     const hasOwn = bridges.ownMappings !== '' || bridges.ownRouterMacs !== '';
-    if (joined.length === 0 && !hasOwn && !this.#hasMapped) return;
-    // From now on for good: taken back, the entries of others would go with ours.
-    this.#hasMapped = true;
+    if (joined.length === 0 && !hasOwn && !this.#hasMappings) return;
+    // Set for good from now on: dropping the owner would remove entries of others together with ours.
+    this.#hasMappings = true;
     const desired = planMappings(joined, this.#options.node, bridges);
     if (JSON.stringify(target.desired(mappingsOwner)) !== JSON.stringify(desired)) target.set(mappingsOwner, desired);
   }

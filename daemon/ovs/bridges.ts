@@ -1,4 +1,4 @@
-/** The local Open_vSwitch database as plan/underlay sees it, and waiting for what ovs-vswitchd makes of it. */
+/** Reads bridges and bridge mappings from the local Open_vSwitch database, and waits for ports that ovs-vswitchd makes. */
 import type { OvsdbClient, Row } from 'ovsdb-client';
 import { externalId } from '../../lib/api/names.ts';
 import { externalIdOf, ownerIdOf } from '../../lib/ovn/owner.ts';
@@ -30,7 +30,7 @@ export function readBridges({ cache }: Pick<OvsdbClient, 'cache'>): LocalBridges
   };
 }
 
-/** What ovs-vswitchd made of a port: `works`, why it does not, or nothing yet. */
+/** `works`, or the error of ovs-vswitchd for a port; undefined if ovs-vswitchd has not handled it yet. */
 export function portState({ cache }: Pick<OvsdbClient, 'cache'>, name: string): string | undefined {
   const [row] = cache.table('Interface').byIndex(['name'], [name]);
   if (row === undefined) return undefined;
@@ -41,7 +41,7 @@ function isNumbered(row: Row): boolean {
   return typeof row['ofport'] === 'number' && row['ofport'] > 0;
 }
 
-/** Resolves with `works`, or with what Open vSwitch says against it. @throws the signal's reason */
+/** Resolves with `works`, or with the error of Open vSwitch. @throws the signal's reason */
 export function untilPort(client: OvsdbClient, name: string, signal: AbortSignal): Promise<string> {
   return waitUntil([(check) => client.subscribe(check)], () => portState(client, name), signal);
 }

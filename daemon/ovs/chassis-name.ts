@@ -1,9 +1,9 @@
-/** Keeps the chassis name of the node in its database: without it ovn-controller stands still. */
+/** Keeps the chassis name of the node in its database, because ovn-controller stops working without it. */
 import { OvsdbError, type OvsdbClient } from 'ovsdb-client';
 import type { Logger } from '../../lib/run/logger.ts';
 import { ensureSystemId, systemId } from './local.ts';
 
-/** Puts the name back that was there last when somebody takes it away; another one that a person sets stays. Returns how to stop. */
+/** Restores the last name when somebody removes it; a name that an administrator sets stays. Returns a function that stops this. */
 export function keepChassisName(client: OvsdbClient, name: string, log: Pick<Logger, 'warn'>): () => void {
   let known = name;
   let isWriting = false;
@@ -12,9 +12,9 @@ export function keepChassisName(client: OvsdbClient, name: string, log: Pick<Log
     if (now !== undefined) known = now;
     if (now !== undefined || isWriting || client.state !== 'synced') return;
     isWriting = true;
-    void putBack().finally(() => (isWriting = false));
+    void restore().finally(() => (isWriting = false));
   };
-  const putBack = async (): Promise<void> => {
+  const restore = async (): Promise<void> => {
     log.warn(
       { chassis: known },
       'somebody took external_ids:system-id away, by which OVN knows this node; it is put back',
@@ -22,7 +22,7 @@ export function keepChassisName(client: OvsdbClient, name: string, log: Pick<Log
     try {
       await ensureSystemId(client, () => known);
     } catch (error) {
-      // The connection was lost: with the next one it is looked at again.
+      // The connection was lost; the name is checked again with the next connection.
       if (!(error instanceof OvsdbError)) throw error;
       log.warn({ code: error.code }, `external_ids:system-id could not be put back: ${error.message}`);
     }

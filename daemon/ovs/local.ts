@@ -1,6 +1,6 @@
 /**
- * The node's Open_vSwitch database. In: its socket. Out: a mirror of the few columns the daemon reads and writes, and
- * the node's chassis name. All writes but the chassis name go through the reconciler of lib/desired.
+ * The Open_vSwitch database of the node: a mirror of the few columns that the daemon reads and writes, and the chassis name. All writes
+ * except the chassis name and the gateway key go through the reconciler of lib/desired.
  */
 import { openOvsdb, type OvsdbClient, type Row, type StateListener } from 'ovsdb-client';
 import { externalIdOf } from '../../lib/ovn/owner.ts';
@@ -8,7 +8,7 @@ import { parseIp } from '../../lib/net/ip.ts';
 import { interconnectKey, asideTable } from '../model/ovs-keys.ts';
 import { waitUntil } from '../../lib/run/wait-until.ts';
 
-/** `signal` ends the attempt to connect only: a stopping daemon still has to take back what it was doing. */
+/** `signal` only ends the attempt to connect, because a daemon that stops still has to undo what it was doing. */
 export async function openLocalOvs(remote: string, signal: AbortSignal, onState?: StateListener): Promise<OvsdbClient> {
   const opening = new AbortController();
   const giveUp = (): void => opening.abort(signal.reason);
@@ -45,15 +45,15 @@ export async function openLocalOvs(remote: string, signal: AbortSignal, onState?
   return client;
 }
 
-/** Numbers of the configurations that were asked for and done: ovs-vswitchd copies one to the other, which ovs-vsctl waits for, too. */
+/** Numbers of the requested and of the applied configuration: ovs-vswitchd copies next_cfg to cur_cfg, and ovs-vsctl waits for that as well. */
 export function switchConfig({ cache }: Pick<OvsdbClient, 'cache'>): { readonly asked: number; readonly done: number } {
   const [row] = cache.table('Open_vSwitch').rows.values();
   return { asked: Number(row?.['next_cfg'] ?? 0), done: Number(row?.['cur_cfg'] ?? 0) };
 }
 
 /**
- * Resolves when ovs-vswitchd has taken up all that is in the database now. An interface that goes and comes again in one piece is for
- * it the same interface, with the device it had. @throws the signal's reason
+ * Resolves when ovs-vswitchd has applied everything that is in the database now. If an interface is removed and added again before that,
+ * ovs-vswitchd takes it for the same interface and keeps its device. @throws the signal's reason
  */
 export async function untilTakenUp(
   client: Pick<OvsdbClient, 'cache' | 'subscribe'>,
@@ -64,7 +64,7 @@ export async function untilTakenUp(
   await waitUntil([(check) => client.subscribe(check)], isTakenUp, signal);
 }
 
-/** What Open vSwitch has against an interface; undefined where it has nothing. */
+/** The error of Open vSwitch for an interface; undefined if there is none. */
 export function interfaceError(row: Row): string | undefined {
   const error = row['error'];
   return typeof error === 'string' && error !== '' ? error : undefined;
@@ -72,7 +72,7 @@ export function interfaceError(row: Row): string | undefined {
 
 const tunnelTypes: ReadonlySet<unknown> = new Set(['geneve', 'vxlan', 'stt']);
 
-/** Where the tunnels of this node lead, in order: the other nodes as far as ovn-controller knows them. */
+/** Sorted remote addresses of the tunnels: the other nodes as far as ovn-controller knows them. */
 export function tunnelEnds(client: OvsdbClient): readonly string[] {
   const rows = [...client.cache.table('Interface').rows.values()].filter((row) => tunnelTypes.has(row['type']));
   const ends = rows.flatMap((row) => {
@@ -82,7 +82,7 @@ export function tunnelEnds(client: OvsdbClient): readonly string[] {
   return [...new Set(ends)].toSorted();
 }
 
-/** Calls `onChange` after each database update that changed where tunnels lead. Returns a function that unsubscribes. */
+/** Calls `onChange` after each database update that changed the tunnel ends. Returns a function that unsubscribes. */
 export function watchTunnelEnds(client: OvsdbClient, onChange: () => void): () => void {
   let known = '';
   return client.subscribe(() => {
@@ -109,8 +109,8 @@ export function isInstalled(client: OvsdbClient, name: string): boolean {
 }
 
 /**
- * The chassis name, `external_ids:system-id`. Where Open vSwitch's start-up scripts have set none, `propose` gives
- * one, which stays for good: ovn-controller registers the node under it.
+ * The chassis name, `external_ids:system-id`. If the start-up scripts of Open vSwitch have set none, `propose` gives one. It stays for good,
+ * because ovn-controller registers the node under it.
  */
 export async function ensureSystemId(client: OvsdbClient, propose: () => string): Promise<string> {
   const current = systemId(client);
@@ -128,7 +128,7 @@ export async function ensureSystemId(client: OvsdbClient, propose: () => string)
   return written;
 }
 
-/** Takes back what an earlier run made of this node while it was a gateway between clusters. */
+/** Removes the key that an earlier run set while this node was a gateway between clusters. */
 export async function forgetGateway(client: OvsdbClient): Promise<void> {
   const [row] = client.cache.table('Open_vSwitch').rows.values();
   if (row === undefined || externalIdOf(row, interconnectKey) === undefined) return;
@@ -136,14 +136,14 @@ export async function forgetGateway(client: OvsdbClient): Promise<void> {
   await client.transact([{ op: 'mutate', table: 'Open_vSwitch', where: [], mutations }]);
 }
 
-/** Servers of the southbound database that ovn-controller has been given. */
+/** The remotes of the southbound database that ovn-controller has. */
 export function southboundRemotes(client: OvsdbClient): readonly string[] {
   const [row] = client.cache.table('Open_vSwitch').rows.values();
   const value = row === undefined ? undefined : externalIdOf(row, 'ovn-remote');
   return value === undefined ? [] : value.split(',').filter((remote) => remote !== '');
 }
 
-/** As it is now: a person may set another one, and ovn-controller follows. Undefined where there is none. */
+/** The current chassis name: an administrator may set another one, and ovn-controller follows. Undefined if there is none. */
 export function systemId(client: OvsdbClient): string | undefined {
   const [row] = client.cache.table('Open_vSwitch').rows.values();
   const ids = row?.['external_ids'] as Readonly<Record<string, unknown>> | undefined;

@@ -1,4 +1,4 @@
-/** The move of an interface as plan/underlay wrote it into the bridge's external_ids. */
+/** Parses the move of an interface, which plan/underlay has written into the external_ids of the bridge. */
 import { z } from 'zod';
 import type { NicMove } from '../model/provider-network.ts';
 
@@ -38,7 +38,7 @@ const shape = z.strictObject({
   failure: z.strictObject({ code: z.string(), message: z.string() }).exactOptional(),
 });
 
-/** Undefined where somebody has spoilt it. */
+/** Undefined if somebody has damaged it. */
 export function parseMove(text: string | undefined): NicMove | undefined {
   if (text === undefined) return undefined;
   try {

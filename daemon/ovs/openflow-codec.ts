@@ -1,6 +1,6 @@
 /**
- * The few messages of OpenFlow 1.5 by which flows come and go, as bytes (Open Networking Foundation TS-025). ovn-controller speaks
- * 1.5 too, so a bridge of OVN never refuses it. Pure.
+ * Encodes and decodes the few messages of OpenFlow 1.5 that add and remove flows (Open Networking Foundation TS-025). ovn-controller also
+ * uses 1.5, so a bridge of OVN never refuses it. Pure.
  */
 import { ipBytes, macBytes } from '../../lib/netlink/message.ts';
 import type { PacketMatch } from '../model/packet-match.ts';
@@ -45,12 +45,12 @@ function u64(value: bigint): Buffer {
   return bytes;
 }
 
-/** Answers have the xid of their question; nothing else here needs one. */
+/** Only answers need an xid: that of their question. */
 export function message(type: number, body: Buffer = Buffer.alloc(0), xid = 0): Buffer {
   return Buffer.concat([Buffer.from([version, type]), u16(headerBytes + body.length), u32(xid), body]);
 }
 
-/** Whole messages at the start of `bytes`, and what is left. @throws RangeError where it is no OpenFlow */
+/** Splits `bytes` into complete messages and the rest. @throws RangeError if it is not OpenFlow */
 export function readMessages(bytes: Buffer): { readonly messages: readonly Message[]; readonly rest: Buffer } {
   const messages: Message[] = [];
   let at = 0;
@@ -81,7 +81,7 @@ function field(oxmClass: number, number: number, value: Buffer, mask: Buffer = n
   ]);
 }
 
-/** Fields in the order of their prerequisites. */
+/** Fields must come after their prerequisites. */
 function matchBytes(inPort: number, match: PacketMatch): Buffer {
   const { ethernetDestination: to, etherType, ipProtocol, ipv4Source, ipv6Source, ipv6Destination } = match;
   const { ipv4Destination, arpSender, udpDestination, icmp4Type, icmp6Type, neighbourTarget } = match;
@@ -127,7 +127,7 @@ interface FlowMod {
   readonly match: Buffer;
 }
 
-/** Without instructions: what matches is dropped. */
+/** A flow without instructions drops the packets that match. */
 function flowMod(mod: FlowMod): Buffer {
   const fields = [
     u64(mod.cookie),
@@ -146,7 +146,7 @@ function flowMod(mod: FlowMod): Buffer {
 }
 
 const firstTable = 0;
-/** Above all of ovn-controller's there. */
+/** Higher than all flows of ovn-controller in this table. */
 const priority = 60_000;
 
 export interface Drop {
@@ -155,24 +155,24 @@ export interface Drop {
   readonly cookie: bigint;
 }
 
-/** A flow of the first table, with a message at its removal by any controller. */
+/** Adds a flow to the first table; its removal by any controller is reported. */
 export function addDrop({ inPort, match, cookie }: Drop): Buffer {
   return flowMod({ command: command.add, cookie, cookieMask: 0n, priority, match: matchBytes(inPort, match) });
 }
 
-/** All flows of the first table whose cookies agree in the bits of the mask. */
+/** Deletes all flows of the first table whose cookies agree in the bits of the mask. */
 export function deleteFlows(cookie: bigint, cookieMask: bigint): Buffer {
   const match = padded(Buffer.concat([u16(1), u16(4)]));
   return flowMod({ command: command.delete, cookie, cookieMask, priority: 0, match });
 }
 
-/** Of a flow that went away. */
+/** The cookie of a removed flow. */
 export function removedCookie({ body }: Message): bigint {
   return body.readBigUInt64BE(8);
 }
 
 export const bundle = { open: 0, close: 2, commit: 4, committed: 5 } as const;
-/** Either all of its messages take effect or none, in their order. */
+/** All messages of a bundle take effect, in order, or none. */
 const atomicAndOrdered = 3;
 
 export function bundleControl(id: number, type: number): Buffer {
@@ -183,26 +183,26 @@ export function bundleAdd(id: number, inner: Buffer): Buffer {
   return message(messageType.bundleAdd, Buffer.concat([u32(id), u16(0), u16(atomicAndOrdered), inner]));
 }
 
-/** Which bundle, and what of it. */
+/** Id of the bundle and type of the message. */
 export function readBundleControl({ body }: Message): { readonly id: number; readonly type: number } {
   return { id: body.readUInt32BE(0), type: body.readUInt16BE(4) };
 }
 
-/** Of the asynchronous messages only those of removed flows: packets for ovn-controller are its own. */
+/** Asks for messages about removed flows only: packets for ovn-controller must not come here. */
 export function askForRemovals(): Buffer {
   const anyReason = 0x3f;
-  // Pairs of properties, for a slave and for a master: packets, ports, removed flows.
+  // Pairs of properties, for the roles slave and master: packets, ports, removed flows.
   const properties = [0, 0, 0, 0, anyReason, anyReason].map((reasons, type) =>
     Buffer.concat([u16(type), u16(8), u32(reasons)]),
   );
   return message(messageType.setAsync, Buffer.concat(properties));
 }
 
-/** Open vSwitch's own value: the first piece of a packet is matched by its ports; else they are 0 for flows of the whole bridge. */
+/** A value of Open vSwitch: first fragments are matched by their ports. Otherwise all flows of the bridge see 0 for them. */
 const portsOfFirstPieces = 3;
 
 export function showPortsOfFirstPieces(): Buffer {
-  // Open vSwitch tells a connection to its socket nothing before it is to send some bytes of packets there.
+  // Over its socket, Open vSwitch sends asynchronous messages only to connections with a miss_send_len above 0.
   const fewBytes = 1;
   return message(messageType.setConfig, Buffer.concat([u16(portsOfFirstPieces), u16(fewBytes)]));
 }

@@ -1,7 +1,7 @@
 /**
- * Flows of the integration bridge by which ports drop what they are not to pass. In: what each port drops. Out: flows in front of
- * those of ovn-controller, in one bundle after each change. ovn-controller deletes all flows of the bridge when it starts: Open vSwitch
- * tells of that, and they are put in again. Flows stay when this process ends, and a new one replaces them all at once.
+ * Flows of the integration bridge that drop packets of ports, with a higher priority than those of ovn-controller. Each change is one
+ * bundle. ovn-controller deletes all flows of the bridge when it starts; Open vSwitch reports that, and the flows are added again. Flows
+ * stay when this process ends, and the next process replaces them all at once.
  */
 import { randomInt } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
@@ -24,36 +24,36 @@ import {
   type Message,
 } from './openflow-codec.ts';
 
-/** By numbers of ports in OpenFlow. */
+/** Drops by OpenFlow port number. */
 type Drops = ReadonlyMap<number, readonly PacketMatch[]>;
 
 export interface PortFlowsOptions {
-  /** Socket of the bridge. */
+  /** Path of the bridge's OpenFlow socket. */
   readonly path: string;
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** Cookies: `isth`, the bundle that added the flow, the port. */
+/** Layout of a cookie: `isth`, the bundle that added the flow, the port. */
 const ours = 0x69737468n << 32n;
 const ofOurs = 0xffff_ffffn << 32n;
 const bundlesKept = 0x1_0000;
 const retryMs = 100;
-/** ovn-controller reads the bridge's setting and writes it back when it connects, and may write back a former one. */
+/** ovn-controller reads the setting of the bridge and writes it back when it connects, and may write back an older value. */
 const settingMs = 5_000;
 
 export class PortFlows {
   readonly #options: PortFlowsOptions;
   readonly #stop = new AbortController();
   readonly #wanted = new Map<number, readonly PacketMatch[]>();
-  /** In the bridge, by port: what, and since which bundle. */
-  readonly #there = new Map<number, { readonly drops: readonly PacketMatch[]; readonly bundle: number }>();
+  /** The drops in the bridge by port, and the bundle that added them. */
+  readonly #installed = new Map<number, { readonly drops: readonly PacketMatch[]; readonly bundle: number }>();
   readonly #listeners = new Set<() => void>();
   #socket: Socket | undefined;
-  /** The bundle under way. */
+  /** The bundle that was sent and is not committed yet. */
   #sent: { readonly id: number; readonly drops: Drops; readonly isAll: boolean } | undefined;
-  /** Another start than the last process had, whose flows are told of, too. */
+  /** Starts at a random number, because removals of the last process's flows are reported, too. */
   #bundles = randomInt(bundlesKept);
-  /** Nothing is known yet of what the bridge has. */
+  /** Whether the flows of the bridge are not known yet. */
   #isFresh = true;
   #isSet = false;
 
@@ -62,7 +62,7 @@ export class PortFlows {
     void this.#run();
   }
 
-  /** The same array for what is the same. */
+  /** Equal drops must be the same array, because arrays are compared by identity. */
   set(drops: Drops): void {
     for (const port of this.#wanted.keys()) if (!drops.has(port)) this.#wanted.delete(port);
     for (const [port, matches] of drops) this.#wanted.set(port, matches);
@@ -70,13 +70,13 @@ export class PortFlows {
     this.#send();
   }
 
-  /** Whether a port drops what it is to. */
+  /** Whether the bridge has the wanted flows of the port. */
   isInForce(port: number): boolean {
     const wanted = this.#wanted.get(port);
-    return wanted !== undefined && this.#there.get(port)?.drops === wanted;
+    return wanted !== undefined && this.#installed.get(port)?.drops === wanted;
   }
 
-  /** Called after each change of what is in force. */
+  /** Called after each committed bundle. */
   subscribe(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -89,18 +89,19 @@ export class PortFlows {
 
   async #run(): Promise<void> {
     const { signal } = this.#stop;
-    let told: string | undefined;
+    let reported: string | undefined;
     while (!signal.aborted) {
       const end = await this.#connection();
       if (signal.aborted) return;
-      // Open vSwitch makes the socket with the bridge, and both anew when it starts.
-      if (end !== told) this.#options.log.warn({ socket: this.#options.path }, `flows of ports: ${end}; trying again`);
-      told = end;
+      // Open vSwitch makes the socket together with the bridge, and makes both again when it starts.
+      if (end !== reported)
+        this.#options.log.warn({ socket: this.#options.path }, `flows of ports: ${end}; trying again`);
+      reported = end;
       await sleep(retryMs, undefined, { signal, ref: false }).catch(() => undefined);
     }
   }
 
-  /** From its start to its end, which is said in words. */
+  /** Runs one connection; resolves with the reason of its end. */
   #connection(): Promise<string> {
     const { promise, resolve } = Promise.withResolvers<string>();
     const socket = connect(this.#options.path);
@@ -123,7 +124,7 @@ export class PortFlows {
       this.#socket = undefined;
       this.#sent = undefined;
       this.#isFresh = true;
-      this.#there.clear();
+      this.#installed.clear();
       resolve(reason);
     });
     return promise;
@@ -141,12 +142,12 @@ export class PortFlows {
       socket.destroy(new Error(`the bridge refused them, OpenFlow error ${one.body.subarray(0, 4).toString('hex')}`));
   }
 
-  /** A flow went away; where it is not one that a later bundle replaced, somebody took it. */
+  /** A flow was removed. If no later bundle has replaced it, somebody else removed it. */
   #removed(cookie: bigint): void {
     if ((cookie & ofOurs) !== ours) return;
     const [port, bundleId] = [Number(cookie & 0xffffn), Number((cookie >> 16n) & 0xffffn)];
-    if (this.#there.get(port)?.bundle !== bundleId) return;
-    this.#there.delete(port);
+    if (this.#installed.get(port)?.bundle !== bundleId) return;
+    this.#installed.delete(port);
     this.#send();
   }
 
@@ -155,16 +156,16 @@ export class PortFlows {
     const { drops, isAll } = this.#sent;
     this.#sent = undefined;
     this.#isFresh = false;
-    if (isAll) this.#there.clear();
+    if (isAll) this.#installed.clear();
     for (const [port, matches] of drops) {
-      if (matches.length === 0) this.#there.delete(port);
-      else this.#there.set(port, { drops: matches, bundle: id });
+      if (matches.length === 0) this.#installed.delete(port);
+      else this.#installed.set(port, { drops: matches, bundle: id });
     }
     for (const listener of this.#listeners) listener();
     this.#send();
   }
 
-  /** What differs, once the bundle before is done. */
+  /** Sends the difference, unless a bundle is still under way. */
   #send(): void {
     const socket = this.#socket;
     if (socket === undefined || this.#sent !== undefined || !this.#isSet) return;
@@ -186,10 +187,10 @@ export class PortFlows {
     socket.write(Buffer.concat(bytes));
   }
 
-  /** Ports that are to drop something else, or nothing any more. */
+  /** Ports whose drops must change; empty drops mean none. */
   #difference(): Drops {
     const drops = new Map<number, readonly PacketMatch[]>();
-    for (const port of this.#there.keys()) if (!this.#wanted.has(port)) drops.set(port, []);
+    for (const port of this.#installed.keys()) if (!this.#wanted.has(port)) drops.set(port, []);
     for (const [port, matches] of this.#wanted) if (!this.isInForce(port)) drops.set(port, matches);
     return drops;
   }

@@ -1,6 +1,7 @@
 /**
- * ProviderNetworks, the node and its interfaces → what is to become of each network here. Pure. A network that cannot be
- * joined is refused with a reason; the others are not affected.
+ * Decides for each ProviderNetwork whether this node joins it, and with which interface. Pure. It depends on history: of two networks that
+ * want one interface, the one that has it keeps it, else the older one gets it; and a move that was rolled back is not repeated. A network
+ * that cannot be joined is refused with a reason; the others are not affected.
  */
 import { providerBridge, vendor } from '../../lib/api/names.ts';
 import { providerNode } from '../../lib/api/provider-nodes.ts';
@@ -13,19 +14,19 @@ export interface UnderlayInput {
   readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
   readonly nics: NicsByName;
   readonly ovs: LocalBridges;
-  /** By network. */
+  /** Recorded moves by network. */
   readonly moves: ReadonlyMap<string, NicMove>;
 }
 
 export type Decision =
-  /** The network is gone, or not for this node. */
+  /** The network is gone, or does not select this node. */
   | { readonly kind: 'absent' }
   | { readonly kind: 'refused'; readonly nic: string; readonly problem: Problem }
-  /** `problem`: joining it would be refused. */
+  /** `problem`: why joining it would be refused. */
   | { readonly kind: 'dryRun'; readonly nic: string; readonly problem: Problem | undefined }
   | { readonly kind: 'join'; readonly nic: string; readonly wish: string };
 
-/** Bytes; IPv6 asks for so much, and OVN's own packets come close to it. */
+/** Bytes; the minimum MTU of IPv6, and OVN's own packets come close to it. */
 const leastMtu = 1280;
 
 export function decide(name: string, input: UnderlayInput): Decision {
@@ -47,7 +48,7 @@ export function decide(name: string, input: UnderlayInput): Decision {
   return { kind: 'join', nic, wish: wishOf(network, input.nics.get(nic)) };
 }
 
-/** Why no packet passes an interface that is in its bridge. It is left as it is: whoever set it down may have a reason. */
+/** Why no packet passes an interface that is in its bridge. The daemon does not set it up, because it may be down on purpose. */
 export function linkProblem(nic: Nic | undefined, node: string): Problem | undefined {
   if (nic === undefined || (nic.isUp && nic.hasLink)) return undefined;
   const why = nic.isUp
@@ -56,7 +57,7 @@ export function linkProblem(nic: Nic | undefined, node: string): Problem | undef
   return { code: 'InterfaceDown', message: `interface ${nic.name} of node ${node} ${why}` };
 }
 
-/** Changes with whatever makes it worth to try again what was rolled back. */
+/** Identifies the request: a rolled back move is tried again when this changes. */
 function wishOf({ uid, generation }: ProviderNetwork, nic: Nic | undefined): string {
   return `${uid}/${generation}/${nic?.name}/${nic?.mac}`;
 }
@@ -68,12 +69,12 @@ function refusal(network: ProviderNetwork, name: string, input: UnderlayInput): 
     const message = `node ${node.name} has no interface ${name}: it is joined as soon as it is there; name another one in spec.customInterfaces, or the node in spec.excludeNodes`;
     return { code: 'InterfaceNotFound', message };
   }
-  // What is joined already was fit for it.
+  // An interface that has joined passed these checks before.
   if (moves.get(network.name)?.nic === name && moves.get(network.name)?.phase !== 'rolledBack') return undefined;
   return unsupported(network) ?? unfit(nic, node.name) ?? taken(network, name, input) ?? vlansUpon(name, input);
 }
 
-/** VLAN interfaces to be preserved are refused where there are some. */
+/** Fields that the nodes do not implement; they are only refused if they would have an effect. */
 function unsupported({ spec }: ProviderNetwork): Problem | undefined {
   const makesVlans = spec?.autoCreateVlanSubinterfaces === true && (spec.vlanInterfaces ?? []).length > 0;
   const field = spec?.exchangeLinkName === true ? 'exchangeLinkName' : 'autoCreateVlanSubinterfaces';
@@ -131,7 +132,7 @@ function taken(network: ProviderNetwork, nic: string, input: UnderlayInput): Pro
   return undefined;
 }
 
-/** Who has the interface, or was made first. */
+/** The other network that has the interface, or that wants it and is older. */
 function rivalOf(network: ProviderNetwork, nic: string, { networks, node, moves }: UnderlayInput): string | undefined {
   const holder = [...moves.values()].find((move) => move.network !== network.name && move.nic === nic);
   if (holder !== undefined && holder.phase !== 'rolledBack') return holder.network;
@@ -148,7 +149,7 @@ function age({ createdAt, name }: ProviderNetwork): string {
   return `${createdAt} ${name}`;
 }
 
-/** The kernel would give such an interface its packets before Open vSwitch sees them. */
+/** The kernel would pass packets to VLAN interfaces before Open vSwitch sees them. */
 function vlansUpon(nic: string, { nics, node }: UnderlayInput): Problem | undefined {
   const upon = [...nics.values()].filter(({ vlan }) => vlan?.parent === nic).map(({ name }) => name);
   if (upon.length === 0) return undefined;
@@ -161,7 +162,7 @@ export function foreignMappings({ mappings, ownMappings }: LocalBridges): readon
   return foreignEntries(mappings, ownMappings);
 }
 
-/** Of a comma list those that are not in the list of our own. */
+/** The entries of a comma-separated list that are not in the list of our own entries. */
 export function foreignEntries(all: string, ours: string): readonly string[] {
   const own = new Set(entriesOf(ours));
   return entriesOf(all).filter((entry) => !own.has(entry));

@@ -1,24 +1,25 @@
 /**
- * The bridge that tunnels leave by where Open vSwitch runs in user space: a provider network of the daemon's own, with no object in
- * Kubernetes. Pure.
+ * Decides whether the node needs a bridge for tunnels, with the userspace datapath. That bridge is a provider network of the daemon, without
+ * an object in Kubernetes. Pure.
  *
- * Open vSwitch in user space sends a tunnel's packets only out of a bridge of its own that has the tunnel address. So the interface that has
- * it goes into one, address and routes with it, unless a ProviderNetwork asks for that interface: then its bridge does as well.
+ * A userspace Open vSwitch sends packets of tunnels only out of one of its bridges that has the tunnel address. So the interface with that
+ * address is moved into a bridge, with its addresses and routes, unless a ProviderNetwork asks for that interface: then the bridge of that
+ * network is enough.
  */
 import { providerNode } from '../../lib/api/provider-nodes.ts';
 import type { NicMove, ProviderNetwork, TunnelAddress } from '../model/provider-network.ts';
 
-/** Of the network; its bridge is br-tunnel. */
+/** Name of the network; its bridge is br-tunnel. */
 export const tunnelNetwork = 'tunnel';
 
 export interface TunnelNetworkInput extends TunnelAddress {
   readonly networks: readonly ProviderNetwork[];
   readonly node: { readonly name: string; readonly labels: Readonly<Record<string, string>> };
-  /** Of the tunnel network. */
+  /** The recorded move of the tunnel network. */
   readonly move: NicMove | undefined;
 }
 
-/** Undefined where the node needs none. */
+/** Undefined if the node needs none. */
 export function planTunnelNetwork(input: TunnelNetworkInput): ProviderNetwork | undefined {
   const { networks, node } = input;
   if (networks.some(({ name }) => name === tunnelNetwork)) return undefined;
@@ -47,7 +48,7 @@ function neededInterface({
   move,
 }: TunnelNetworkInput): string | undefined {
   if (datapathType === 'system') return undefined;
-  // While it moves, the address is somewhere between the two.
+  // During the move, the address may be on neither of the two.
   if (move !== undefined && move.phase !== 'rolledBack') return move.nic;
   return isOnBridge || !hasTunnels() ? undefined : holder;
 }

@@ -1,6 +1,6 @@
-/** Learned routes by which the API server was not reached: which of them the node does without, and for how long. */
+/** Learned routes that are withheld because the API server was not reached over them, and for how long. Pure: the time comes by parameter. */
 
-/** A prefix by one router. */
+/** Key of a prefix over one router. */
 export function hopKey(prefix: string, nextHop: string): string {
   return `${prefix} ${nextHop}`;
 }
@@ -9,22 +9,22 @@ export function prefixOf(key: string): string {
   return key.slice(0, key.indexOf(' '));
 }
 
-/** A router that takes a bad route back and brings it again is believed less each time. */
+/** If a router withdraws a bad route and announces it again, the route is withheld longer each time. */
 const hold = { baseMs: 60_000, maxMs: 3_600_000 } as const;
-/** For so long after one is let go of its times count. */
+/** After its release, the count of a route is kept for this time. */
 const rememberedMs = 3_600_000;
 
-interface Times {
+interface HoldRecord {
   readonly count: number;
-  /** Undefined while it is withheld. */
+  /** Undefined while the route is withheld. */
   readonly releasedMs: number | undefined;
 }
 
 export class Withheld {
-  /** When each was withheld. */
+  /** Key → time since which the route is withheld. */
   readonly #since = new Map<string, number>();
-  /** How often each was. */
-  readonly #times = new Map<string, Times>();
+  /** Key → how often the route was withheld. */
+  readonly #records = new Map<string, HoldRecord>();
 
   get keys(): ReadonlySet<string> {
     return new Set(this.#since.keys());
@@ -34,42 +34,42 @@ export class Withheld {
     return this.#since.size;
   }
 
-  /** Keys that are withheld or were, as far as that still counts. */
+  /** Number of keys that are withheld, or were and still count. */
   get remembered(): number {
-    return this.#times.size;
+    return this.#records.size;
   }
 
   add(keys: Iterable<string>, nowMs: number): void {
-    for (const [key, { releasedMs }] of this.#times)
-      if (releasedMs !== undefined && nowMs - releasedMs >= rememberedMs) this.#times.delete(key);
+    for (const [key, { releasedMs }] of this.#records)
+      if (releasedMs !== undefined && nowMs - releasedMs >= rememberedMs) this.#records.delete(key);
     for (const key of keys) {
       this.#since.set(key, nowMs);
-      this.#times.set(key, { count: (this.#times.get(key)?.count ?? 0) + 1, releasedMs: undefined });
+      this.#records.set(key, { count: (this.#records.get(key)?.count ?? 0) + 1, releasedMs: undefined });
     }
   }
 
-  /** Keeps these only, as if the others had never been withheld. */
+  /** Keeps only these keys, as if the others had never been withheld. */
   narrow(isMeant: (key: string) => boolean): void {
     for (const key of this.#since.keys())
       if (!isMeant(key)) {
         this.#since.delete(key);
-        this.#times.delete(key);
+        this.#records.delete(key);
       }
   }
 
   /**
-   * Lets go of what no router announces any more, so that it is tried when it comes again.
-   * @param told all that routers announce @returns in how many milliseconds to look again; undefined: nothing waits
+   * Releases routes that no router announces any more, so that they are used when they are announced again.
+   * @param announced all keys that routers announce @returns milliseconds until the next call is due; undefined if none is
    */
-  forget(told: ReadonlySet<string>, nowMs: number): number | undefined {
+  forget(announced: ReadonlySet<string>, nowMs: number): number | undefined {
     let nextMs: number | undefined;
     for (const [key, since] of this.#since) {
-      if (told.has(key)) continue;
-      const { count } = this.#times.get(key) ?? { count: 1 };
+      if (announced.has(key)) continue;
+      const { count } = this.#records.get(key) ?? { count: 1 };
       const leftMs = since + holdOf(count) - nowMs;
       if (leftMs <= 0) {
         this.#since.delete(key);
-        this.#times.set(key, { count, releasedMs: nowMs });
+        this.#records.set(key, { count, releasedMs: nowMs });
       } else nextMs = Math.min(nextMs ?? leftMs, leftMs);
     }
     return nextMs;

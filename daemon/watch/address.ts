@@ -1,4 +1,4 @@
-/** Comma lists of addresses, gateways and networks in annotations: IPv4 first, then IPv6, either may be absent. */
+/** Parses comma-separated addresses, gateways and networks in annotations: IPv4 first, then IPv6; either may be absent. */
 import { parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { parseMac } from '../../lib/net/mac.ts';
@@ -14,8 +14,8 @@ export function isSameFamily(a: string, b: string): boolean {
 }
 
 /**
- * The network of a node, or of a pod's interface of that provider, from annotations. Undefined until the controller has
- * allocated; a sentence where the annotations contradict each other.
+ * Parses the addresses of a node, or of a pod's interface of that provider. Undefined until the controller has allocated them; a sentence if
+ * the annotations contradict each other.
  */
 export function parseInterfaceNetwork(
   annotations: Readonly<Record<string, string>>,

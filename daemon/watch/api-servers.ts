@@ -1,4 +1,4 @@
-/** Addresses of API servers: of the kubeconfig or the environment, and those that the cluster says. */
+/** Addresses of API servers: of the kubeconfig or the environment, and of the EndpointSlices of the cluster. */
 import { ServerAddresses, type ServerAddressesOptions } from '../../lib/kube/server-addresses.ts';
 import type { Reflector } from '../../lib/kube/types.ts';
 
@@ -8,31 +8,31 @@ export class ApiServers {
   #slices: Reflector<readonly string[]> | undefined;
 
   constructor(options: Omit<ServerAddressesOptions, 'onChange'>) {
-    this.#servers = new ServerAddresses({ ...options, onChange: () => this.#tell() });
+    this.#servers = new ServerAddresses({ ...options, onChange: () => this.#notify() });
   }
 
   get all(): readonly string[] {
-    const told = [...(this.#slices?.entries() ?? [])].flatMap(([, addresses]) => addresses);
-    return [...new Set([...this.#servers.all, ...told])];
+    const announced = [...(this.#slices?.entries() ?? [])].flatMap(([, addresses]) => addresses);
+    return [...new Set([...this.#servers.all, ...announced])];
   }
 
-  /** Whether the cluster was asked: before, the address of a Service may stand for servers elsewhere. */
+  /** Whether the EndpointSlices are known; before that, the address of a Service may stand for servers elsewhere. */
   get isComplete(): boolean {
     return this.#slices !== undefined;
   }
 
   follow(slices: Reflector<readonly string[]>): void {
     this.#slices = slices;
-    slices.subscribe(() => this.#tell());
-    this.#tell();
+    slices.subscribe(() => this.#notify());
+    this.#notify();
   }
 
-  /** After each change. */
+  /** Called after each change. */
   subscribe(listener: () => void): void {
     this.#listeners.add(listener);
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners) listener();
   }
 }

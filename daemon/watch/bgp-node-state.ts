@@ -1,4 +1,4 @@
-/** BgpNodeState of this node → BgpNodeState. Only what was learned, and where routers are looked for, is read: the rest is the speaker's to tell. */
+/** Parses the BgpNodeState of this node: learned prefixes and the interfaces of unnumbered neighbours. The other fields do not concern the daemon. */
 import { z } from 'zod';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { RawObject } from '../../lib/kube/types.ts';

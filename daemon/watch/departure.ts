@@ -1,6 +1,6 @@
 /**
- * Whether this node is to be given back: its Node names, in an annotation, the DaemonSet that this daemon's pod belongs to. A Node that
- * names another one was asked to in the life of an earlier installation.
+ * Whether this node must be given back: an annotation of its Node names the DaemonSet of this daemon's pod. An annotation with another
+ * DaemonSet is left from an earlier installation.
  */
 import { annotation } from '../../lib/api/names.ts';
 import { pods } from '../../lib/kube/resources.ts';
@@ -10,7 +10,7 @@ import type { Node } from '../model/node.ts';
 
 export interface DepartureOptions {
   readonly client: Pick<KubeClient, 'list'>;
-  /** `namespace/name` of the daemon's own pod; undefined for a daemon that is in none, and is never asked. */
+  /** `namespace/name` of the daemon's own pod; undefined for a daemon without a pod, which is never asked. */
   readonly pod: string | undefined;
   /** Called once. */
   readonly leave: () => void;
@@ -19,7 +19,7 @@ export interface DepartureOptions {
 
 export class Departure {
   readonly #options: DepartureOptions;
-  /** What the annotation said last. */
+  /** The last value of the annotation. */
   #seen: string | undefined;
   #isAsked = false;
 
@@ -50,7 +50,7 @@ export class Departure {
       const found = await this.#options.client.list(pods, { namespace, fieldSelector: `metadata.name=${name}` });
       return found.flatMap(({ metadata }) => (metadata.ownerReferences ?? []).map(({ uid }) => uid));
     } catch (error) {
-      // Asked again with the next change of the Node, which its kubelet's heartbeats bring about.
+      // Read again with the next change of the Node, which the heartbeats of its kubelet cause.
       this.#seen = undefined;
       this.#options.log.warn(
         { err: error },

@@ -1,4 +1,4 @@
-/** InterconnectGateway of this node → InterconnectGateway; Interconnect → which nodes are gateways, and what it joins. */
+/** Parses the InterconnectGateway of this node, Interconnects and TransitSwitches. */
 import { z } from 'zod';
 import {
   gatewayPeer,
@@ -14,7 +14,7 @@ import { parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import type { Interconnect, TransitSwitch, InterconnectGateway } from '../model/interconnect.ts';
 
-// Fields of another release that do not read as ours count as absent, each by itself: the daemon's own are written anew.
+// A field of another release that cannot be parsed counts as absent; the daemon writes its own fields again.
 const shape = z.looseObject({
   status: z
     .looseObject({
@@ -72,13 +72,13 @@ export function parseInterconnect(raw: RawObject): Interconnect {
   };
 }
 
-/** Of an Interconnect or a TransitSwitch. */
+/** The VPC of an Interconnect or a TransitSwitch. */
 function parseJoinedVpc(raw: RawObject): string {
   return vpcShape.safeParse(raw).data?.spec.vpc ?? defaultVpc;
 }
 
 export function parseTransitSwitch(raw: RawObject): TransitSwitch {
-  // The VPC in force, as the controller and speakers read it; before there is one, the one that is wanted.
+  // The VPC in force, as the controller and speakers read it, or the wanted one before there is one in force.
   const { cidr = '', vpc = parseJoinedVpc(raw) } = transitShape.safeParse(raw).data?.status ?? {};
   return { vpc, networks: cidr.split(',').filter((text) => parseCidr(text) !== undefined) };
 }

@@ -1,4 +1,4 @@
-/** The annotations of one interface of a pod → InterfaceAnnotations. What a user got wrong is a problem beside the facts. */
+/** Parses the annotations of one interface of a pod. Mistakes of the user become problems. */
 import { z } from 'zod';
 import { annotation, interfaceAnnotation } from '../../lib/api/names.ts';
 import { isVouchedFor, type PodCondition } from '../../lib/api/pod-addresses.ts';
@@ -13,7 +13,7 @@ type Annotations = Readonly<Record<string, string>>;
 
 const routeList = z.array(z.looseObject({ dst: z.string(), gw: z.string() }));
 
-/** `condition` is the controller's: annotations that it does not vouch for may be anybody's. */
+/** `condition` is the controller's: anybody may have written annotations that it does not vouch for. */
 export function parseInterface(
   annotations: Annotations,
   provider: string,
@@ -41,10 +41,10 @@ export function parseInterface(
   };
 }
 
-/** One annotation, and where to tell what is wrong with it. */
+/** One annotation, and the list for its problems. */
 interface Read {
   readonly name: string;
-  /** Undefined where absent or empty. */
+  /** Undefined if absent or empty. */
   readonly value: string | undefined;
   readonly problems: Problem[];
 }
@@ -63,7 +63,7 @@ function readBoolean(read: Read): boolean | undefined {
   return refuse(read, 'give "true" or "false"');
 }
 
-/** The queue of Open vSwitch counts time in microseconds. */
+/** The netem queue of Open vSwitch takes times in microseconds. */
 const netemKeys = [
   { key: 'latency', from: annotation.latency, pattern: /^\d{1,6}$/, expected: 'give whole milliseconds', factor: 1000 },
   { key: 'jitter', from: annotation.jitter, pattern: /^\d{1,6}$/, expected: 'give whole milliseconds', factor: 1000 },
@@ -122,7 +122,7 @@ function contains(cidr: string, address: string): boolean {
   return network !== undefined && ip !== undefined && cidrContains(network, ip);
 }
 
-/** undefined where it is no JSON, which no schema takes. */
+/** Undefined if the text is not JSON; no schema accepts that. */
 function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -1,4 +1,4 @@
-/** This daemon's Node → Node. */
+/** Parses the Node of this daemon. */
 import { z } from 'zod';
 import { annotation, markedNetwork } from '../../lib/api/names.ts';
 import type { RawObject, Reflector } from '../../lib/kube/types.ts';
@@ -46,7 +46,7 @@ export function parseNode(raw: RawObject): Node {
   };
 }
 
-/** The node once the API server has it: a kubelet registers it at its own time. @throws the signal's reason */
+/** Resolves with the Node as soon as its kubelet has registered it. @throws the signal's reason */
 export function untilRegistered(
   nodes: Pick<Reflector<Node>, 'get' | 'subscribe'>,
   name: string,

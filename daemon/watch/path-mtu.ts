@@ -1,16 +1,16 @@
-/** Finds the largest packet that a path takes, by asking; several answers may be lost, and none may be taken for one. */
+/** Finds the largest packet that passes a path, by probing. Answers may be lost, so a missing answer must not be taken for the size limit. */
 
 export interface PathMtuSearch {
-  /** IP packet size that is wanted, in bytes; more is not looked for. */
+  /** Wanted IP packet size in bytes; larger sizes are not probed. */
   readonly wanted: number;
-  /** Smallest size worth asking, which every path must take. */
+  /** The smallest size to probe, which every path must pass. */
   readonly least: number;
-  /** What was found last time. */
+  /** Result of the last search. */
   readonly hint: number | undefined;
   readonly passes: (size: number) => Promise<boolean>;
 }
 
-/** In bytes; undefined where not even the least is answered, so that nothing can be said of sizes. */
+/** Size in bytes; undefined if not even the smallest size is answered. */
 export async function findPathMtu({ wanted, least, hint, passes }: PathMtuSearch): Promise<number | undefined> {
   if (await passes(wanted)) return wanted;
   if (wanted <= least || !(await passes(least))) return undefined;
@@ -26,6 +26,6 @@ export async function findPathMtu({ wanted, least, hint, passes }: PathMtuSearch
     if (await passes(middle)) low = middle;
     else high = middle;
   }
-  // An outage during the first question would else become a path that is too small.
+  // Otherwise an outage during the first probe would look like a smaller path MTU.
   return (await passes(wanted)) ? wanted : low;
 }

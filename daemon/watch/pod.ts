@@ -1,4 +1,4 @@
-/** Pods bound to this node, as the API server has them → Pod. */
+/** Parses pods of this node. */
 import { annotation, podPortName } from '../../lib/api/names.ts';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
@@ -8,7 +8,7 @@ import { parseInterface } from './interface.ts';
 // `ovn.kubernetes.io/…` and `<attachment>.<namespace>.ovn[.<interface>].kubernetes.io/…`
 const interfaceKey = /^(ovn|[^/]+\.ovn(?:\.[^./]+)?)\.kubernetes\.io\//;
 
-// kubelet writes it, and nobody may change it (kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey).
+// Written by the kubelet and immutable (kubernetes/pkg/kubelet/types, ConfigMirrorAnnotationKey).
 const mirrorOf = 'kubernetes.io/config.mirror';
 
 export function parsePod({ metadata, status }: RawObject): Pod {

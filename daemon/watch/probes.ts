@@ -1,7 +1,7 @@
 /**
- * Probes the gateways of other clusters from this node's tunnel address: round-trip time, loss, and whether packets of the
- * wanted size pass unfragmented. In: the peers as they are now. Out: the newest result of each, and a call of the
- * subscribers with each one. What is learned concerns the path below the tunnel; whether the tunnel lives is BFD's to say.
+ * Probes the gateways of other clusters from the tunnel address of this node: round-trip time, loss, and whether packets of the wanted
+ * size pass unfragmented. It keeps the newest result of each peer and notifies subscribers of each result. Probes test the path below the
+ * tunnel; BFD tests the tunnel itself.
  */
 import type { GatewayPeer, GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { echo, passes, type PingOptions } from '../host/ping.ts';
@@ -30,7 +30,7 @@ export class Prober {
   readonly #stop = new AbortController();
   readonly #listeners = new Set<() => void>();
   readonly #results = new Map<string, GatewayProbe>();
-  /** Peers that wait, with the time of their next probe. */
+  /** Waiting peers, with the time of their next probe. */
   readonly #due = new Map<string, number>();
   readonly #running = new Set<string>();
   #targets: ReadonlyMap<string, GatewayPeer> = new Map();
@@ -43,7 +43,7 @@ export class Prober {
     this.#ping = options.ping ?? { echo, passes };
   }
 
-  /** By chassis; of peers only that were probed since they have their address. */
+  /** By chassis; only results for the current address of a peer. */
   get results(): ReadonlyMap<string, GatewayProbe> {
     return this.#results;
   }
@@ -52,7 +52,7 @@ export class Prober {
     this.#listeners.add(listener);
   }
 
-  /** New peers are probed at once; so are all when another size is wanted. */
+  /** Sets the peers. New peers are probed at once, and so are all peers if the wanted size changes. */
   set({ peers, wantedMtu }: ProbeTargets): void {
     const before = this.#targets;
     this.#targets = new Map(peers.map((peer) => [peer.chassis, peer]));
@@ -91,7 +91,7 @@ export class Prober {
     if (peer !== undefined) {
       this.#lastStartMs = performance.now();
       this.#running.add(chassis);
-      // Not caught on purpose: what probing throws is a defect.
+      // Not caught on purpose: an error of a probe is a defect.
       void this.#probe(peer).then((probe) => this.#finish(peer, probe));
     }
     this.#schedule();

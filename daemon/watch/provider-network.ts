@@ -1,4 +1,4 @@
-/** ProviderNetworks → what the node needs of them. */
+/** Parses ProviderNetworks. */
 import { providerNetworkSpec } from '../../lib/api/kinds/provider-network.ts';
 import { annotation } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';

@@ -1,4 +1,4 @@
-/** Subnets → what the node needs of them for its host network and its pods. */
+/** Parses Subnets, as far as the host network and the pods of a node need them. */
 import { z } from 'zod';
 import { gatewaysInForce, networksInForce, notedUnderlay, routingInForce } from '../../lib/api/in-force.ts';
 import { isThroughRouter } from '../../lib/api/subnet-routing.ts';
@@ -37,8 +37,7 @@ type Parsed = z.infer<typeof shape>;
 type Spec = Parsed['spec'];
 
 /**
- * Undefined for the join subnet (ovn0 is in it) and for those of which nothing is in force: their networks may overlap
- * with somebody else's.
+ * Undefined for the join subnet, which is that of ovn0, and for subnets without networks in force, because these may overlap with others.
  */
 export function parseSubnet(raw: RawObject): Subnet | undefined {
   const parsed = shape.safeParse(raw);
@@ -69,7 +68,7 @@ export function parseSubnet(raw: RawObject): Subnet | undefined {
   };
 }
 
-// RFC 1123, as Kubernetes names namespaces.
+// Namespaces are RFC 1123 labels.
 const namespaceName = /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/;
 
 function parseRouterNamespaces(list: string | undefined, problems: Problem[]): readonly string[] {
@@ -82,7 +81,7 @@ function parseRouterNamespaces(list: string | undefined, problems: Problem[]): r
   return names.filter((name) => name !== wrong);
 }
 
-/** Other providers are networks of other plug-ins. */
+/** Any other provider is a network of another plugin. */
 function isOvnProvider(provider: string): boolean {
   return provider === '' || provider === defaultProvider || provider.endsWith(`.${defaultProvider}`);
 }
@@ -136,7 +135,7 @@ function parseGateway(spec: Spec, problems: Problem[]): CentralGateway | undefin
 
 const firstReservedTable = 253;
 const lastReservedTable = 255;
-/** Of the rule that leads to the main table: ours must come before. */
+/** Priority of the rule for the main table; our rules must come before it. */
 const mainRulePriority = 32766;
 
 function parseEgress(

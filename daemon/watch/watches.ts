@@ -1,4 +1,4 @@
-/** Which objects this node's daemon watches, and how each becomes a value of `state/`. */
+/** The kinds that the daemon watches, each with its parser. */
 import { reflect } from '../../lib/kube/reflector.ts';
 import * as resources from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
@@ -14,16 +14,16 @@ import { parseSubnet } from './subnet.ts';
 
 export interface WatchOptions {
   readonly client: KubeClient;
-  /** Name of the node. */
+  /** Name of the node of this daemon. */
   readonly node: string;
   readonly signal: AbortSignal;
   readonly log: Logger;
 }
 
-/** Starts all watches; resolves once everything that is there was delivered. @throws the signal's reason */
+/** Starts all watches; resolves once all existing objects were delivered. @throws the signal's reason */
 export async function openWatches({ node, ...common }: WatchOptions) {
   const own = { ...common, fieldSelector: `metadata.name=${node}` };
-  // Optional: a cluster that joins no others, speaks no BGP, or has no underlay, need not serve these kinds.
+  // A cluster without interconnect, BGP or underlay need not serve these kinds.
   const optional = true;
   const watches = {
     nodes: reflect({ ...own, resource: resources.nodes, parse: parseNode }),

@@ -1,7 +1,7 @@
 /**
- * One provider network on this node: from what is decided to what is so. In: `wake` after anything changed. Out: a report
- * after each round. Every step is planned from what the kernel and the database have now, and what is to be moved is
- * written down before the first, so a round may end anywhere and the next, of whichever process, goes on.
+ * Reconciles one provider network on this node with the decision about it; `wake` requests a round, and each round ends with a report.
+ * Every step is planned from what the kernel and the database have now, and the move is recorded before its first step. So a round may end
+ * anywhere, and the next one goes on, even in another process.
  */
 import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -14,29 +14,29 @@ import type { NetworkReport, NicMove } from '../model/provider-network.ts';
 import type { Nic, NicsByName } from '../model/nic.ts';
 import type { UnderlayHost } from './underlay-host.ts';
 
-export interface LaneOptions {
+export interface ReconcilerOptions {
   readonly network: string;
   readonly node: string;
   readonly host: UnderlayHost;
-  /** Of an earlier run. */
+  /** The move that an earlier run recorded. */
   readonly move: NicMove | undefined;
   readonly decide: (nics: NicsByName) => Decision;
-  /** After each round that came to an end. */
-  readonly onRound: (lane: NetworkLane) => void;
+  /** Called after each completed round. */
+  readonly onRound: (reconciler: NetworkReconciler) => void;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
 
-type Verdict = Omit<NetworkReport, 'network'>;
+type State = Omit<NetworkReport, 'network'>;
 
 const deviceTimeoutMs = 10_000;
 const checkTimeoutMs = 10_000;
-/** What answers at all answers within this. */
+/** A gateway that answers at all answers within this time. */
 const baselineTimeoutMs = 2000;
 const retryMs = 2000;
 
-export class NetworkLane {
+export class NetworkReconciler {
   readonly network: string;
-  readonly #options: LaneOptions;
+  readonly #options: ReconcilerOptions;
   readonly #bridge: string;
   readonly #stop = new AbortController();
   #move: NicMove | undefined;
@@ -46,7 +46,7 @@ export class NetworkLane {
   #running: Promise<void> | undefined;
   #retry: NodeJS.Timeout | undefined;
 
-  constructor(options: LaneOptions) {
+  constructor(options: ReconcilerOptions) {
     this.#options = options;
     this.network = options.network;
     this.#bridge = providerBridge(options.network);
@@ -57,17 +57,17 @@ export class NetworkLane {
     return this.#move;
   }
 
-  /** Of the last round; undefined before the first, and where the network is not for this node. */
+  /** Report of the last round; undefined before the first, and if the network does not select this node. */
   get report(): NetworkReport | undefined {
     return this.#report;
   }
 
-  /** Whether it is known what is so; before, nothing that was told of it is to be taken back. */
+  /** Whether a round has completed; before that, marks of an earlier run on the Node must stay. */
   get isSettled(): boolean {
     return this.#isSettled;
   }
 
-  /** Whether nothing of it is left on the node, and nothing to be told. */
+  /** Whether nothing of the network is left on the node, and there is nothing to report. */
   get isOver(): boolean {
     return this.#move === undefined && this.#report === undefined && this.#running === undefined;
   }
@@ -82,7 +82,7 @@ export class NetworkLane {
     await this.#running;
   }
 
-  /** Ends after the step under way; what is recorded stays for the next process. */
+  /** Stops after the step under way; the record stays for the next process. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the daemon stops'));
     clearTimeout(this.#retry);
@@ -102,19 +102,19 @@ export class NetworkLane {
   async #round(): Promise<void> {
     try {
       const nics = await this.#options.host.read();
-      const verdict = await this.#advance(nics, this.#options.decide(nics));
-      if (verdict === 'again') this.#isDirty = true;
-      else this.#tell(verdict);
+      const state = await this.#advance(nics, this.#options.decide(nics));
+      if (state === 'again') this.#isDirty = true;
+      else this.#setReport(state);
     } catch (error) {
       if (this.#stop.signal.aborted) return;
       if (!isRefusal(error)) throw error;
-      this.#tell({ isReady: false, nic: undefined, plan: undefined, problem: refusalProblem(error) });
+      this.#setReport({ isReady: false, nic: undefined, plan: undefined, problem: refusalProblem(error) });
       this.#retry = setTimeout(() => this.wake(), retryMs);
     }
   }
 
-  #tell(verdict: Verdict | undefined): void {
-    const report = verdict && { network: this.network, ...verdict };
+  #setReport(state: State | undefined): void {
+    const report = state && { network: this.network, ...state };
     const problem = report?.problem;
     if (problem !== undefined && problem.message !== this.#report?.problem?.message)
       this.#options.log.warn({ network: this.network, reason: problem.code }, problem.message);
@@ -122,32 +122,32 @@ export class NetworkLane {
     this.#isSettled = true;
   }
 
-  /** One transition, or what there is to say where there is none. */
-  async #advance(nics: NicsByName, decision: Decision): Promise<Verdict | 'again' | undefined> {
+  /** Makes one transition (`again`), or returns the state if there is none to make. */
+  async #advance(nics: NicsByName, decision: Decision): Promise<State | 'again' | undefined> {
     const move = this.#move;
     if (move === undefined) return this.#begin(nics, decision);
-    if (move.phase === 'returning') return this.#goBack(move, nics);
-    if (move.phase === 'rolledBack') return this.#stayBack(move, decision);
+    if (move.phase === 'returning') return this.#returnNic(move, nics);
+    if (move.phase === 'rolledBack') return this.#stayRolledBack(move, decision);
     const isWanted = decision.kind !== 'absent' && decision.nic === move.nic;
     const isKept = move.phase === 'joined' && (isWanted || decision.kind === 'dryRun');
     if (isKept) return this.#keep(move, nics, decision);
-    if (!isWanted) return this.#turn(move);
-    return decision.kind === 'join' ? this.#join(move) : this.#turn(move);
+    if (!isWanted) return this.#startReturn(move);
+    return decision.kind === 'join' ? this.#join(move) : this.#startReturn(move);
   }
 
-  async #begin(nics: NicsByName, decision: Decision): Promise<Verdict | 'again' | undefined> {
+  async #begin(nics: NicsByName, decision: Decision): Promise<State | 'again' | undefined> {
     if (decision.kind === 'absent') return undefined;
     const nic = nics.get(decision.nic);
-    const refuse = (problem: Problem): Verdict => ({ isReady: false, nic: undefined, problem, plan: undefined });
+    const refuse = (problem: Problem): State => ({ isReady: false, nic: undefined, problem, plan: undefined });
     if (decision.kind === 'refused') return refuse(decision.problem);
-    if (decision.kind === 'dryRun') return this.#rehearse(nics, nic, decision.problem);
+    if (decision.kind === 'dryRun') return this.#describeDryRun(nics, nic, decision.problem);
     if (nic === undefined) return undefined;
     const checks = await this.#baseline(nic);
     await this.#record(beginMove(this.network, nic, { nics, wish: decision.wish, checks }), false);
     return 'again';
   }
 
-  async #rehearse(nics: NicsByName, nic: Nic | undefined, problem: Problem | undefined): Promise<Verdict> {
+  async #describeDryRun(nics: NicsByName, nic: Nic | undefined, problem: Problem | undefined): Promise<State> {
     const silent = { isReady: false, nic: undefined, problem };
     if (problem !== undefined || nic === undefined)
       return { ...silent, plan: `would do nothing, because ${problem?.message ?? 'there is no such interface'}` };
@@ -155,7 +155,7 @@ export class NetworkLane {
     return { ...silent, plan: describeMove(beginMove(this.network, nic, { nics, wish: '', checks })) };
   }
 
-  /** What works over the interface now: only that can be lost. */
+  /** Finds what answers over the interface now; only that can be lost by the move. */
   async #baseline(nic: Nic): Promise<NicMove['checks']> {
     const { host } = this.#options;
     const signal = this.#within(baselineTimeoutMs);
@@ -170,12 +170,12 @@ export class NetworkLane {
 
   async #join(recorded: NicMove): Promise<'again'> {
     const { host, log } = this.#options;
-    // What a daemon before this one put into the bridge stays there.
+    // An interface that an earlier daemon put into the bridge stays there.
     await this.#record(recorded, host.hasPort(this.#bridge, recorded.nic));
     await host.untilDevice(this.#bridge, this.#within(deviceTimeoutMs));
     await host.prepare(this.#bridge, recorded.mtu);
     await host.prepare(recorded.nic, undefined);
-    const problem = await this.#cross(recorded);
+    const problem = await this.#moveNic(recorded);
     if (problem !== undefined) {
       await this.#record({ ...this.#move!, phase: 'returning', failure: problem }, true);
       return 'again';
@@ -185,14 +185,14 @@ export class NetworkLane {
     return 'again';
   }
 
-  /** The moment in which the interface changes hands, and the look whether all is as it was. */
-  async #cross(recorded: NicMove): Promise<Problem | undefined> {
+  /** Moves the interface into the bridge and checks that everything answers as before; returns why it must be rolled back. */
+  async #moveNic(recorded: NicMove): Promise<Problem | undefined> {
     const { host } = this.#options;
     const { nic } = recorded;
     await this.#record(recorded, true);
-    const state = await host.untilPort(nic, this.#within(deviceTimeoutMs));
-    if (state !== 'works')
-      return rolledBack(recorded, `Open vSwitch could not use it: ${state}; look at ovs-vswitchd's log`);
+    const portState = await host.untilPort(nic, this.#within(deviceTimeoutMs));
+    if (portState !== 'works')
+      return rolledBack(recorded, `Open vSwitch could not use it: ${portState}; look at ovs-vswitchd's log`);
     const nics = await host.read();
     const move = extendMove(recorded, nics);
     if (move !== recorded) await this.#record(move, true);
@@ -208,7 +208,7 @@ export class NetworkLane {
     return rolledBack(move, `${lost} within ${checkTimeoutMs / 1000} s; look at port security and VLANs of its switch`);
   }
 
-  /** What worked before and does not; empty where all does. */
+  /** Names what answered before the move and does not answer now; empty if everything answers. */
   async #findLoss({ gateways, api }: NicMove['checks'], device: string): Promise<string> {
     const { host } = this.#options;
     const signal = this.#within(checkTimeoutMs);
@@ -222,14 +222,14 @@ export class NetworkLane {
     return silent.length === 0 ? '' : `${silent.join(' and ')} did not answer`;
   }
 
-  /** As it was written down, whatever somebody did to it. */
-  async #keep(recorded: NicMove, nics: NicsByName, decision: Decision): Promise<Verdict> {
+  /** Keeps the interface as recorded, and undoes changes by others. */
+  async #keep(recorded: NicMove, nics: NicsByName, decision: Decision): Promise<State> {
     const { host } = this.#options;
     const { nic } = recorded;
     const move = extendMove(recorded, nics);
     await this.#record(move, true);
     const told = { nic: { name: nic, mtu: move.mtu }, plan: undefined };
-    const fail = (problem: Problem): Verdict => ({ ...told, isReady: false, problem });
+    const fail = (problem: Problem): State => ({ ...told, isReady: false, problem });
     if (!nics.has(this.#bridge))
       return fail({ code: 'BridgeMissing', message: `ovs-vswitchd has not made ${this.#bridge} yet; look at its log` });
     await host.prepare(this.#bridge, move.mtu);
@@ -242,22 +242,22 @@ export class NetworkLane {
     const state = host.portState(nic);
     if (state !== 'works' && state !== undefined)
       return fail({ code: 'PortRefused', message: `Open vSwitch cannot use interface ${nic}: ${state}` });
-    const plan = decision.kind === 'dryRun' ? this.#rehearseKept(nic, decision.nic) : undefined;
+    const plan = decision.kind === 'dryRun' ? this.#describeKept(nic, decision.nic) : undefined;
     return { ...told, isReady: state === 'works', problem: undefined, plan };
   }
 
-  #rehearseKept(nic: string, wanted: string): string {
+  #describeKept(nic: string, wanted: string): string {
     if (nic === wanted) return `would do nothing: ${nic} is in ${this.#bridge}`;
     return `would move everything from ${this.#bridge} back to ${nic}, and put ${wanted} into it`;
   }
 
-  async #turn(move: NicMove): Promise<'again'> {
+  async #startReturn(move: NicMove): Promise<'again'> {
     const { failure: _, ...rest } = move;
     await this.#record({ ...rest, phase: 'returning' }, this.#options.host.hasPort(this.#bridge, move.nic));
     return 'again';
   }
 
-  async #goBack(move: NicMove, nics: NicsByName): Promise<'again'> {
+  async #returnNic(move: NicMove, nics: NicsByName): Promise<'again'> {
     const { host, log } = this.#options;
     const { nic, failure } = move;
     await host.guard(nic, false);
@@ -267,19 +267,19 @@ export class NetworkLane {
       await host.apply(planSteps(move.moved, await host.read(), 'return'));
     } else log.warn({ network: this.network, nic }, 'the interface is gone, and nothing can be moved back to it');
     if (failure === undefined) await this.#forget();
-    else await this.#record({ ...move, phase: 'rolledBack', failure: await this.#lookBack(move, failure) }, false);
+    else await this.#record({ ...move, phase: 'rolledBack', failure: await this.#checkReturn(move, failure) }, false);
     return 'again';
   }
 
-  /** Whether the way back mended what was lost. */
-  async #lookBack({ checks, nic }: NicMove, failure: Problem): Promise<Problem> {
+  /** Checks whether the return has restored what was lost, and adds to the problem if it has not. */
+  async #checkReturn({ checks, nic }: NicMove, failure: Problem): Promise<Problem> {
     const lost = await this.#findLoss(checks, nic);
     if (lost === '') return failure;
     return { ...failure, message: `${failure.message}. Back on ${nic}, ${lost} either: the cause lies elsewhere` };
   }
 
-  /** Tried again only for another wish, or after somebody looked at it by a dry run. */
-  async #stayBack(move: NicMove, decision: Decision): Promise<Verdict | 'again'> {
+  /** A rolled back move is only tried again after the request has changed, or after a dry run. */
+  async #stayRolledBack(move: NicMove, decision: Decision): Promise<State | 'again'> {
     const isSettled = decision.kind === 'refused' || (decision.kind === 'join' && decision.wish === move.wish);
     if (!isSettled) {
       await this.#forget();
@@ -290,7 +290,7 @@ export class NetworkLane {
     return { isReady: false, nic: undefined, problem, plan: undefined };
   }
 
-  /** Returns when it is in the database. @throws Refusal */
+  /** Resolves when the database has the record. @throws Refusal */
   async #record(move: NicMove, hasNic: boolean): Promise<void> {
     this.#move = move;
     await this.#options.host.setRows(move, hasNic);
