@@ -1,6 +1,6 @@
 /**
- * isthmus-install-cni, before the daemon on each node: puts the CNI plugins into the node's folder and makes the
- * configuration list fit what the plugins there support. The daemon gives that list to the runtime once the node is ready.
+ * isthmus-install-cni runs before the daemon on each node. It installs the CNI plugins into the node's folder, and limits the configuration
+ * list to what the plugins there support. The daemon gives the list to the runtime once the node is ready.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const flagSpec = {
   out: text('file to write the list of this node to'),
 };
 
-/** containerd calls it for every pod, whatever the network, and Debian’s package comes without it. */
+/** containerd calls this plugin for every pod, whatever the network, and Debian’s package does not contain it. */
 const alwaysCalled = 'loopback';
 const answerTimeoutMs = 10_000;
 
@@ -34,7 +34,7 @@ function askVersions(folder: string, type: string): Support {
     encoding: 'utf8',
     timeout: answerTimeoutMs,
   });
-  // One that answers without reading what it is told breaks the pipe; the answer counts.
+  // A plugin that answers without reading stdin breaks the pipe, but its answer counts.
   const versions = parseVersions(stdout ?? '');
   if (versions !== undefined) return versions;
   if (error !== undefined) return { problem: `it could not be asked for its versions here: ${error.message}` };
@@ -52,7 +52,7 @@ function parseVersions(stdout: string): readonly string[] | undefined {
   }
 }
 
-/** @throws UsageError on a list that nobody could use */
+/** @throws UsageError if the file is not a configuration list */
 function readConflist(file: string): Conflist {
   const list = parseConflist(readFileSync(file, 'utf8'));
   if (list === undefined)

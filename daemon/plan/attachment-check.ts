@@ -1,13 +1,13 @@
 /**
- * CHECK of one attachment: what ADD answered, what is recorded and what is there → the first thing that is wrong. Pure.
- * What later plugins of a chain added, and the MAC address they gave in their result, is right.
+ * CHECK of one attachment: compares the result of ADD and the record with what the kernel and the database have, and returns the first
+ * difference. Pure. Additions by later plugins of the chain, and the MAC address in their result, count as correct.
  */
 import { cidrContains, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { SeenLink, SeenPodLink } from '../model/pod-interface.ts';
 
-/** A result of ADD as the runtime keeps it, after the last plugin of the chain. */
+/** The result of ADD that the runtime keeps: that of the last plugin of the chain. */
 export interface KeptResult {
   readonly interfaces?: readonly KeptInterface[] | undefined;
   readonly ips?: readonly KeptIp[] | undefined;
@@ -32,14 +32,14 @@ interface KeptRoute {
 }
 
 export interface SeenAttachment {
-  /** Undefined where there is none of that name. */
+  /** Undefined if there is none of that name. */
   readonly pod: SeenPodLink | undefined;
   readonly host: SeenLink | undefined;
-  /** What is wrong with its port in the local OVS database. */
+  /** The fault of its port in the local OVS database. */
   readonly portFault: string | undefined;
 }
 
-/** A sentence without an end; undefined where all is as ADD made it. */
+/** A sentence without a full stop; undefined if everything is as ADD made it. */
 export function findAttachmentFault(sandbox: Sandbox, kept: KeptResult, seen: SeenAttachment): string | undefined {
   const { ifname, hostInterface } = sandbox;
   const index = kept.interfaces?.findIndex(({ name, sandbox: netns }) => name === ifname && (netns ?? '') !== '') ?? -1;
@@ -77,7 +77,7 @@ function addressFault({ ifname, ips }: Sandbox, given: readonly KeptIp[], link: 
   return undefined;
 }
 
-/** Our routes lead to gateways in our networks. Another interface of the pod may have taken a destination over. */
+/** Our routes are those with gateways in our networks. Another interface of the pod may have taken over a destination. */
 function routeFault(
   name: string,
   ips: readonly KeptIp[],
@@ -101,7 +101,7 @@ function equalIps(a: string, b: string): boolean {
   return canonical(a) === canonical(b);
 }
 
-/** Text that is no address stays as it is. */
+/** Text that is not an address is returned as it is. */
 function canonical(text: string): string {
   const ip = parseIp(text);
   return ip === undefined ? text : formatIp(ip);

@@ -1,16 +1,16 @@
-/** What the daemon knows of its node → whether ADD can work now, as CNI's STATUS tells it. Pure. */
+/** State of the node → whether ADD can work now, for the STATUS command of CNI. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { DownProgram } from '../model/program.ts';
 import type { NodeStatus } from './node-status.ts';
 
-/** Why no pod gets a network here. */
+/** Why ADD cannot work on this node. */
 export interface AvailabilityProblem extends Problem {
-  /** Whether pods that are there suffer as well. */
+  /** Whether existing pods are affected as well. */
   readonly isLimiting: boolean;
 }
 
 export interface AvailabilityInput {
-  /** Undefined where the Node object is gone. */
+  /** Undefined if the Node object is gone. */
   readonly status: NodeStatus | undefined;
   /** Whether the local OVS database answers. */
   readonly hasDatabase: boolean;

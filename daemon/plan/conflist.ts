@@ -1,4 +1,4 @@
-/** The chart's CNI configuration list and what this node's plugins support → the list for this node. Pure. */
+/** The CNI configuration list of the chart and the versions that plugins of this node support → the list for this node. Pure. */
 
 export interface Conflist {
   readonly cniVersion: string;
@@ -7,18 +7,18 @@ export interface Conflist {
   readonly [key: string]: unknown;
 }
 
-/** What a plugin of the chain says to VERSION: its versions, or why it gave none. */
+/** Answer of a plugin to VERSION: its versions, or why there is no answer. */
 export type Support = readonly string[] | { readonly problem: string };
 
 export interface PlannedConflist {
   readonly list: Conflist;
-  /** What will not work, or is held back, and why. */
+  /** What will not work or is not offered, and why. */
   readonly warnings: readonly string[];
 }
 
 /**
- * A runtime takes the highest version of `cniVersions` that it knows itself, and asks no plugin: one that does not know it
- * refuses every pod. So only versions that all plugins of the chain know are offered beside `cniVersion`.
+ * A runtime uses the highest version of `cniVersions` that it knows, without asking the plugins, and a plugin that does not know that
+ * version refuses every pod. So only versions that all plugins of the chain support are offered beside `cniVersion`.
  */
 export function planConflist(list: Conflist, support: ReadonlyMap<string, Support>): PlannedConflist {
   const types = [...new Set(list.plugins.map(({ type }) => type))];

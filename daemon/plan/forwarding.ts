@@ -1,8 +1,8 @@
 /**
- * Prefixes of other clusters → routes into the overlay for what the node forwards, on nodes whose speaker may have told
- * routers of them. Pure. The routes have a table of their own, and two kinds of packets must not see it:
- *   what the node itself sends, since other clusters have no way back to its join address;
- *   what comes out of the overlay, since its router sent it here although it knows the prefix: it would come back for ever.
+ * Prefixes of other clusters → routes into the overlay for forwarded packets, on nodes whose speaker may have announced these prefixes. Pure.
+ * The routes are in a table of their own, and two kinds of packets must not use it:
+ *   packets of the node itself, because other clusters have no route back to its join address;
+ *   packets from the overlay, because its router knows the prefix and has sent them here anyway: they would loop.
  */
 import { defaultVpc, nodeInterface } from '../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
@@ -16,16 +16,16 @@ import type { HostRoute, HostRule } from '../model/host-network.ts';
 export interface ForwardingInput {
   /** Whether the node has a BgpNodeState. */
   readonly isSpeaker: boolean;
-  /** Transit switch → the VPC that it joins. The node routes into the default one only. */
+  /** Transit switch → the VPC that it joins. The node only routes into the default VPC. */
   readonly vpcs: ReadonlyMap<string, string>;
   readonly remotes: readonly RemoteRoute[];
 }
 
 export interface ForwardingFacts extends ForwardingInput {
   readonly network: InterfaceNetwork;
-  /** What the node routes into the overlay anyway, and the join networks. */
+  /** Networks that the node routes into the overlay in any case, and the join networks. */
   readonly own: readonly string[];
-  /** Of the node's interfaces. */
+  /** Addresses of the node's interfaces. */
   readonly addresses: ReadonlySet<string>;
 }
 
@@ -34,7 +34,7 @@ export interface Forwarding {
   readonly rules: readonly HostRule[];
 }
 
-/** Just before the main table (32766), behind whatever an administrator adds. */
+/** Just before the main table (32766), and after rules that an administrator adds. */
 const priorities = { fromOverlay: 32_700, others: 32_701, end: 32_702 } as const;
 
 export function planForwarding(facts: ForwardingFacts): Forwarding {
@@ -56,7 +56,7 @@ function routesOf({ network, own, addresses, vpcs, remotes }: ForwardingFacts): 
   return [...new Set(here.map(({ prefix }) => prefix))].toSorted().flatMap((destination): HostRoute[] => {
     const cidr = parseCidr(destination);
     if (cidr === undefined || specialUse(cidr) !== undefined || cover.coverOf(cidr) !== undefined) return [];
-    // The links of the node are in the main table, which would not be asked.
+    // Routes to the links of the node are in the main table, which would not be looked up.
     if (ips.some((ip) => cidrContains(cidr, ip))) return [];
     const isV6 = cidr.family === 6;
     const gateway = network.addresses.find(({ ip }) => ip.includes(':') === isV6)?.gateway;
@@ -65,7 +65,7 @@ function routesOf({ network, own, addresses, vpcs, remotes }: ForwardingFacts): 
   });
 }
 
-/** In the order to add them: what comes out of the overlay has its way around the table before there is one to it. */
+/** In the order in which they are added: the rule that keeps packets from the overlay out of the table comes before the one that leads to it. */
 function rulesOf(family: Family): readonly HostRule[] {
   const any = { family, source: undefined, subnet: undefined };
   const { fromOverlay, others, end } = priorities;

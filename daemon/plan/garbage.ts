@@ -1,28 +1,29 @@
-/** Which attachments GC takes away. Pure. */
+/** Decides which attachments GC removes. Pure. */
 import type { Sandbox } from '../model/sandbox.ts';
 
-export interface Kept {
+/** What a GC request says of one network. */
+export interface GcScope {
   /** Name of the network configuration, and the provider that it names. */
   readonly network: string;
   readonly provider: string;
-  /** Undefined where the runtime does not say what is valid. */
+  /** The valid attachments; undefined if the runtime sends no list. */
   readonly valid: readonly { readonly containerId: string; readonly ifname: string }[] | undefined;
 }
 
-/** Attachments of other networks never are. `isAlive`: whether the container has its network namespace still. */
-export function isGarbage(sandbox: Sandbox, kept: Kept, isAlive: () => boolean): boolean {
-  if (!isOfNetwork(sandbox, kept)) return false;
-  if (kept.valid === undefined) return !isAlive();
-  return !kept.valid.some(
+/** Attachments of other networks are never garbage. `isAlive`: whether the network namespace of the container still exists. */
+export function isGarbage(sandbox: Sandbox, scope: GcScope, isAlive: () => boolean): boolean {
+  if (!isOfNetwork(sandbox, scope)) return false;
+  if (scope.valid === undefined) return !isAlive();
+  return !scope.valid.some(
     ({ containerId, ifname }) => containerId === sandbox.containerId && ifname === sandbox.ifname,
   );
 }
 
 /**
- * Configurations of one name are told apart by their providers: NetworkAttachmentDefinitions of two namespaces may share
- * a name. Records without a network's name are of before it was written.
+ * The provider distinguishes configurations with the same name, because NetworkAttachmentDefinitions of two namespaces may share one.
+ * Records of old daemons have no network name.
  */
-function isOfNetwork({ network, provider, ifname }: Sandbox, kept: Kept): boolean {
-  const isSameProvider = provider === kept.provider || provider === `${kept.provider}.${ifname}`;
-  return isSameProvider && (network === undefined || network === kept.network);
+function isOfNetwork({ network, provider, ifname }: Sandbox, scope: GcScope): boolean {
+  const isSameProvider = provider === scope.provider || provider === `${scope.provider}.${ifname}`;
+  return isSameProvider && (network === undefined || network === scope.network);
 }

@@ -1,7 +1,6 @@
 /**
- * Node and subnets → the complete host network Isthmus wants of this node. Pure: same input, same output.
- * Called at start and after each change of the node or a subnet; host/ makes the kernel agree. Whatever is not in
- * the returned value is taken out of the kernel where it is ours, so a plan must always return everything.
+ * Node and subnets → the complete host network of this node. Pure. host/ makes the kernel agree and removes everything of ours that is not in
+ * the returned value, so a plan must always return everything.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
@@ -17,13 +16,13 @@ import type { SubnetProblem } from './subnet-problem.ts';
 export interface HostInput {
   readonly node: Node | undefined;
   readonly subnets: readonly Subnet[];
-  /** Of ovn0. */
+  /** MTU of ovn0. */
   readonly mtu: number;
-  /** Of the node's interfaces. */
+  /** Addresses of the node's interfaces. */
   readonly addresses: readonly string[];
   /** Addresses of other nodes. */
   readonly otherNodes: readonly string[];
-  /** Output of the mirror; empty for none. */
+  /** Name of the mirror's output interface; empty for none. */
   readonly mirrorInterface: string;
   readonly forwarding: ForwardingInput;
 }
@@ -38,7 +37,7 @@ export function planHostNetwork(input: HostInput): HostPlan {
   const network = node?.network;
   const links = mirrorLink(input);
   if (node === undefined || network === undefined || typeof network === 'string') {
-    // Without an address of its own the node can neither route to pods nor translate for them.
+    // Without an address on ovn0, the node can neither route to pods nor translate their addresses.
     const { text } = planRuleset({
       subnets: [],
       joinNetworks: [],

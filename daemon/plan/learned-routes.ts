@@ -1,7 +1,7 @@
 /**
- * What the node's speaker learned → the kernel routes wanted for it. Pure. Whether a next hop is on a link only the kernel
- * knows: host/ takes, of each route, the first choice that has such next hops. Rule: no route for what belongs to the
- * cluster and no next hop in it, since the packet would come back for ever.
+ * Prefixes that the speaker of this node learned → wanted kernel routes. Pure. Only the kernel knows which next hops are on a link: host/ uses
+ * the first choice of each route that has some. There must be no route for networks of the cluster and no next hop in them, because the
+ * packets would loop.
  */
 import { type LifelineFacts, Lifelines } from '../../lib/bgp/lifelines.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -15,15 +15,15 @@ import type { LearnedEntry, BgpNodeState, LearnedRoute } from '../model/bgp-node
 import { hopKey } from '../settle/withheld-routes.ts';
 
 export interface LearnedInput {
-  /** Undefined where the node has no speaker. */
+  /** Undefined if the node has no speaker. */
   readonly learned: BgpNodeState | undefined;
   readonly node: Node | undefined;
   readonly subnets: readonly Subnet[];
-  /** Of the node's interfaces. */
+  /** Addresses of the node's interfaces. */
   readonly addresses: readonly string[];
-  /** What else of the node and the cluster no router may take. */
+  /** Further addresses of the node and the cluster that no learned route may cover. */
   readonly lifelines: LifelineFacts;
-  /** Prefixes and next hops by which the API server was not reached: keys of `state/withheld.ts`. */
+  /** Keys of `settle/withheld-routes.ts`: prefixes and next hops over which the API server was not reached. */
   readonly withheld: ReadonlySet<string>;
 }
 
@@ -33,10 +33,10 @@ export interface LearnedPlan {
 }
 
 interface Cluster {
-  /** What the node itself routes into the overlay. Subnets of other VPCs may overlap with what is around the node. */
+  /** Networks that the node routes into the overlay. Subnets of other VPCs may overlap with networks around the node. */
   readonly networks: PrefixCover;
   readonly lifelines: Lifelines;
-  /** Of the node's interfaces. */
+  /** Addresses of the node's interfaces. */
   readonly own: ReadonlySet<string>;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Node and settings → the rows of the local Open_vSwitch database that make this node a chassis: the integration
- * bridge, ovn-controller's settings, the node's own port ovn0 and the mirror. Pure. One owner each, so that a setting that the
- * database refuses does not keep the others out.
+ * Node and settings → the rows of the local Open_vSwitch database that make this node a chassis: the integration bridge, the settings of
+ * ovn-controller, the node's own port ovn0 and the mirror. Pure. Each has an owner of its own, so that the database can refuse one without
+ * affecting the others.
  */
 import { integrationBridge, nodeInterface, nodePortName, vendor } from '../../lib/api/names.ts';
 import type { Desired } from '../../lib/desired/row.ts';
@@ -20,18 +20,18 @@ export interface ChassisSettings extends MirrorSettings {
 
 /** How ovn-controller reaches the southbound database. */
 export interface Southbound {
-  /** `ovn-remote`; empty while there is no way. */
+  /** Value of `ovn-remote`; empty if there are no servers yet. */
   readonly remotes: readonly string[];
-  /** Files as ovn-controller sees them; undefined where it has others, or needs none. */
+  /** Paths of files as ovn-controller sees them; undefined if it has others, or needs none. */
   readonly tls: { readonly key: string; readonly cert: string; readonly ca: string } | undefined;
 }
 
-/** Owner (without the room) → what it wants; undefined where it wants nothing. */
+/** Owner (without the room) → its wanted rows; undefined if it wants none. */
 export type DesiredByOwner = ReadonlyMap<string, Desired | undefined>;
 
 export const mirrorOwner = 'node/mirror';
 export const nodePortOwner = 'node/ovn0';
-/** `isGateway`: whether traffic to other clusters may pass here. */
+/** `isGateway`: whether the node is a gateway between clusters. */
 export function planLocalOvs(
   settings: ChassisSettings,
   southbound: Southbound,
@@ -62,15 +62,15 @@ function planBridge({ datapathType }: ChassisSettings): Desired {
         },
         shared: ['other_config', 'external_ids'],
       },
-      // A bridge's local port, as `ovs-vsctl add-br` makes it.
+      // The local port of the bridge, as `ovs-vsctl add-br` makes it.
       ...portRows(integrationBridge, { type: 'internal' }, {}),
     ],
   };
 }
 
 /**
- * How long a starting ovn-controller leaves the flows of its predecessor in place: by default it clears them before it
- * has computed its own, and every restart is a short outage of the node.
+ * Time for which a starting ovn-controller leaves the flows of its predecessor in place. By default it deletes them before it has
+ * computed its own, so that each restart is a short outage of the node.
  */
 const flowsKeptMs = '2000';
 
@@ -82,7 +82,7 @@ function planChassis(settings: ChassisSettings, southbound: readonly string[], i
     ...(southbound.length > 0 ? { 'ovn-remote': southbound.join(',') } : {}),
     'ovn-encap-type': settings.encapType,
     'ovn-encap-ip': settings.encapIp,
-    // Without it ovn-controller makes no tunnels to chassis of other clusters.
+    // Without this key, ovn-controller makes no tunnels to chassis of other clusters.
     ...(isGateway ? { [interconnectKey]: 'true' } : {}),
     'ovn-ofctrl-wait-before-clear': flowsKeptMs,
   };
@@ -96,7 +96,7 @@ function planTls({ tls }: Southbound): Desired | undefined {
   return { rows: [{ table: 'SSL', key: 'chassis', parent, columns }] };
 }
 
-/** For a node that is given back: nothing tells ovn-controller any more what it is part of. The name of the chassis is the node's own. */
+/** For a node that is given back: removes the settings of ovn-controller. The chassis name stays, because it belongs to the node. */
 export function planLeft(): Desired {
   const keys = [
     'hostname',

@@ -1,15 +1,15 @@
 /**
- * Copies of pods' packets on one interface of the node, for tcpdump and the like. The mirror and its output exist on every
- * node that has not turned them off; pods that are to be seen add their ports to it. Pure.
+ * Copies packets of pods to an interface of the node, for tcpdump and the like. The mirror and its output exist on every node that has not
+ * turned them off; mirrored pods add their ports to it. Pure.
  */
 import { integrationBridge, vendor } from '../../lib/api/names.ts';
 import { ref, type Contribution, type Desired } from '../../lib/desired/row.ts';
 import { portRows } from './port-rows.ts';
 
 export interface MirrorSettings {
-  /** Name of the output interface; empty: no mirror on this node. */
+  /** Name of the output interface; empty for no mirror on this node. */
   readonly mirrorInterface: string;
-  /** Whether every packet of the bridge is copied, whatever pods ask for. */
+  /** Whether all packets of the bridge are copied, whatever pods ask for. */
   readonly isMirroringAll: boolean;
 }
 
@@ -37,7 +37,7 @@ export function planMirror({ mirrorInterface, isMirroringAll }: MirrorSettings):
   };
 }
 
-/** Both directions of one port. */
+/** Selects both directions of one port. */
 export function mirrorSelection(port: string): readonly Contribution[] {
   return selections.map((column) => ({ table: 'Mirror', key: mirrorName, column, values: [ref('Port', port)] }));
 }

@@ -1,4 +1,4 @@
-/** What the daemon knows of itself → what its Node says: the NetworkUnavailable condition and the chassis name. Pure. */
+/** State of the node's network → the condition NetworkUnavailable of its Node. Pure. */
 import { networkReadyReason } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { NodeCondition, Node } from '../model/node.ts';
@@ -8,19 +8,19 @@ import type { DownProgram } from '../model/program.ts';
 export interface NodeStatusInput {
   readonly node: Node;
   /**
-   * Of the last application of the host network; undefined before the first. Those that are one subnet's do not make
-   * the node's network unavailable.
+   * Problems of the last application of the host network; undefined before the first. Problems of a single subnet do not make the network
+   * of the node unavailable.
    */
   readonly hostProblems: readonly (Problem & { readonly subnet?: string })[] | undefined;
-  /** Owner → why the local OVS database lacks its rows. */
+  /** Owner → why the local OVS database does not have its rows. */
   readonly portProblems: ReadonlyMap<string, Problem>;
-  /** Whether ovn-controller has the flows of the node's own port in place. */
+  /** Whether ovn-controller has installed the flows of the node's own port. */
   readonly isInstalled: boolean;
   /** Why ovn-controller has no way to the southbound database. */
   readonly accessProblem: Problem | undefined;
   /** Programs of OVN and Open vSwitch on this node that do not answer. */
   readonly down: readonly DownProgram[];
-  /** Why tunnels do not leave this node. */
+  /** Why tunnels cannot leave this node. */
   readonly tunnelProblem: Problem | undefined;
 }
 
@@ -47,7 +47,7 @@ export function planNodeStatus(input: NodeStatusInput): NodeStatus {
 
 function findProblem(input: NodeStatusInput): Problem | undefined {
   const { node, hostProblems, portProblems, isInstalled, accessProblem, down, tunnelProblem } = input;
-  // First, because the others follow from it: without ovs-vswitchd there is no ovn0 either.
+  // Comes first, because other problems follow from it: without ovs-vswitchd there is no ovn0 either.
   const [dead] = down;
   if (dead !== undefined) return downProblem(dead);
   if (node.network === undefined)
@@ -72,7 +72,7 @@ function findProblem(input: NodeStatusInput): Problem | undefined {
   return tunnelProblem;
 }
 
-/** Whether the node's object says this already: then nothing is written. */
+/** Whether the Node already has this condition, so that nothing is written. */
 export function isSameCondition(observed: NodeCondition | undefined, wanted: WantedCondition): boolean {
   return observed?.status === wanted.status && observed.reason === wanted.reason && observed.message === wanted.message;
 }

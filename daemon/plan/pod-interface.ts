@@ -1,4 +1,4 @@
-/** An ADD and what the pod's annotations say of the interface → the veth pair to make and the sandbox to record. Pure. */
+/** An ADD request and the annotations of the interface → the veth pair to make and the sandbox to record. Pure. */
 import { defaultProvider } from '../../lib/api/names.ts';
 import type { InterfaceNetwork, Route } from '../model/address.ts';
 import type { InterfaceAnnotations, Pod } from '../model/pod.ts';
@@ -19,11 +19,11 @@ export interface PodInterfaceInput {
   readonly pod: Pod;
   readonly facts: Pick<InterfaceAnnotations, 'provider' | 'hasDefaultRoute'>;
   readonly network: InterfaceNetwork;
-  /** Those the user asks for. */
+  /** Routes that the user asks for. */
   readonly routes: readonly Route[];
   readonly subnet: Subnet | undefined;
   readonly nodeMtu: number;
-  /** Of the node's interface in the provider network of an underlay subnet. */
+  /** MTU of the node's interface in the provider network; only for underlay subnets. */
   readonly nicMtu?: number | undefined;
   readonly isUserspaceDatapath: boolean;
 }
@@ -58,7 +58,7 @@ export function planPodInterface(input: PodInterfaceInput): { readonly link: Pod
   };
 }
 
-/** `web.default`, `web.default.net1.default.ovn`, and `.net2` behind the latter where it is attached more than once. */
+/** `web.default`, `web.default.net1.default.ovn`, or `web.default.net1.default.ovn.net2` if the network is attached more than once. */
 function portOf({ portOwner }: Pod, provider: string): string {
   return provider === defaultProvider ? portOwner : `${portOwner}.${provider}`;
 }
@@ -70,6 +70,6 @@ function planRoutes({ request, facts, network, routes }: PodInterfaceInput): rea
     gateway === undefined || !hasDefault ? [] : [{ destination: ip.includes(':') ? '::/0' : '0.0.0.0/0', gateway }],
   );
   const own = defaults.filter(({ destination }) => routes.every((route) => route.destination !== destination));
-  // An attachment comes after the main interface: asking for the default route means taking it over.
+  // An attachment comes after the main interface, so a default route of its own must replace that of the main interface.
   return [...own, ...routes].map((route) => ({ ...route, isReplacing: !isMain && route.destination.endsWith('/0') }));
 }

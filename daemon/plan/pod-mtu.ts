@@ -1,10 +1,10 @@
-/** The MTU of a pod's interface: its subnet's, where tunnels leave so much. Pure. */
+/** The MTU of a pod's interface: that of its subnet, as far as tunnels allow it. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Subnet } from '../model/subnet.ts';
 
 /**
- * `nodeMtu` is what a tunnel leaves on this node, `nicMtu` that of the interface in the provider network: an underlay
- * subnet's packets go through no tunnel.
+ * `nodeMtu` is the MTU inside tunnels of this node, `nicMtu` that of the interface in the provider network: packets of underlay subnets use no
+ * tunnel.
  */
 export function podMtu(
   subnet: Pick<Subnet, 'mtu' | 'isOverlay'> | undefined,
@@ -16,7 +16,7 @@ export function podMtu(
   return Math.min(wanted ?? nicMtu ?? nodeMtu, nicMtu ?? Infinity);
 }
 
-/** A larger MTU would let pods send what no tunnel carries: nothing fragments it, connections would hang. */
+/** With a larger MTU, pods would send packets that do not fit into tunnels and that nothing fragments; connections would hang. */
 export function checkMtu(subnet: Subnet, nodeMtu: number, node: string): Problem | undefined {
   const given = podMtu(subnet, nodeMtu);
   if (subnet.mtu === undefined || subnet.mtu <= given) return undefined;

@@ -1,6 +1,6 @@
 /**
- * Subnets with externalEgressGateway → a routing rule for what comes out of the overlay from them, and the default route
- * of the table it leads to. On each node that is a gateway of the subnet. Pure.
+ * Subnets with externalEgressGateway → a routing rule for their packets from the overlay, and the default route of the table that it looks up, on
+ * each node that is a gateway of the subnet. Pure.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import { egressConflict } from '../../lib/desired/egress-tables.ts';
@@ -20,7 +20,7 @@ export interface PolicyRouting {
 
 const inOrder = byRight<Subnet>(({ egress }) => egress?.right ?? 0);
 
-/** Of two subnets that want different routes in one table, one gets its own: the one that the controller says has it. */
+/** If two subnets want different routes in one table, the controller decides which of them gets its route. */
 export function planPolicyRouting(subnets: readonly Subnet[], node: Node): PolicyRouting {
   const rules: HostRule[] = [];
   const routes = new Map<string, TableRoute>();

@@ -1,9 +1,9 @@
 /**
- * What a pod's port never passes: messages by which somebody becomes the router, the DHCP server or the multicast router of others,
- * and frames that end at the next bridge. In: what is known of an interface. Out: matches of packets to drop. Pure.
+ * Packets that the port of a pod must never send: messages by which it would become the router, the DHCP server or the multicast router of
+ * others, and frames for the next bridge. An interface → matches of packets to drop. Pure.
  *
- * It is not left to OVN's ACLs: with a load balancer or a stateful ACL in a switch, OVN passes every router advertisement before
- * it looks at them (ADR 24).
+ * OVN's ACLs cannot do this: in a switch with a load balancer or a stateful ACL, OVN lets every router advertisement pass before it evaluates
+ * them (ADR 24).
  */
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
@@ -23,7 +23,7 @@ const toBridges: readonly PacketMatch[] = [
   // IEEE 802.1Q tables 8-1 and 10-1: STP, pause frames, LACP, 802.1X, LLDP; registration of VLANs and groups.
   { ethernetDestination: { mac: '01:80:c2:00:00:00', mask: 'ff:ff:ff:ff:ff:f0' } },
   { ethernetDestination: { mac: '01:80:c2:00:00:20', mask: 'ff:ff:ff:ff:ff:f0' } },
-  // Cisco's: CDP, VTP, DTP, PVST+.
+  // Cisco: CDP, VTP, DTP, PVST+.
   { ethernetDestination: { mac: '01:00:0c:00:00:00', mask: 'ff:ff:ff:00:00:00' } },
   { etherType: etherType.lldp },
 ];
@@ -36,13 +36,13 @@ function igmpTo(address: string, mask = '255.255.255.255'): PacketMatch {
 }
 
 /**
- * Switches that look into IGMP, OVN's among them, send all multicast to the port that one of these came by; and hosts answer it. OpenFlow
- * has no type of IGMP, but reports go nowhere of these.
+ * Switches with IGMP snooping, including OVN's, send all multicast to a port that sends one of these, and hosts answer them. OpenFlow cannot
+ * match the IGMP type, but reports are never sent to these destinations.
  */
 const ofMulticastRouters: readonly PacketMatch[] = [
   // General queries, DVMRP, advertisements of RFC 4286.
   ...['224.0.0.1', '224.0.0.4', '224.0.0.106'].map((group) => igmpTo(group)),
-  // Whatever is no group.
+  // Everything that is not a group address.
   igmpTo('0.0.0.0', '128.0.0.0'),
   igmpTo('128.0.0.0', '192.0.0.0'),
   igmpTo('192.0.0.0', '224.0.0.0'),
@@ -59,21 +59,21 @@ const ofRouters: readonly PacketMatch[] = [
   { ...ipv4, ipProtocol: protocol.icmp4, icmp4Type: 9 },
   { ...icmp6, icmp6Type: 134 },
   { ...icmp6, icmp6Type: 137 },
-  // Clients look at the port they listen on, not at the one it came from.
+  // DHCP clients check the destination port, not the source port.
   { ...ipv4, ipProtocol: protocol.udp, udpDestination: 68 },
   { ...ipv6, ipProtocol: protocol.udp, udpDestination: 546 },
-  // A first piece that ends before its ports, for which nobody has a reason (RFC 7112). That of IPv4 has eight bytes at the least.
+  // A first fragment that ends before its ports; no valid sender makes one (RFC 7112). First fragments of IPv4 have at least eight bytes.
   { ...ipv6, ipProtocol: protocol.udp, fragment: 'first', udpDestination: 0 },
-  // Neighbour discovery and MLD are never in pieces (RFC 6980), and come from link-local addresses.
+  // Neighbour discovery and MLD are never fragmented (RFC 6980), and come from link-local addresses.
   { ...ipv6, fragment: 'any', ipv6Source: linkLocal },
   { ...ipv6, fragment: 'any', ipv6Destination: linkLocal },
   { ...ipv6, fragment: 'any', ipv6Destination: linkMulticast },
-  // IPv6 that ends before it says what it is, for which Open vSwitch has 0; nobody may send that (RFC 7112).
+  // IPv6 that ends before its upper-layer header, for which Open vSwitch has protocol 0; it is invalid (RFC 7112).
   { ...ipv6, ipProtocol: protocol.none },
   ...ofMulticastRouters,
 ];
 
-/** What only the owner of a router's address sends: with port security a pod cannot, without it this one address stays the router's. */
+/** Packets that only the owner of the router's address sends. Port security prevents them as well; without it, at least this address stays protected. */
 function asRouter(address: string): readonly PacketMatch[] {
   if (!address.includes(':'))
     return [
@@ -90,8 +90,8 @@ function asRouter(address: string): readonly PacketMatch[] {
 const matchesOf = new Map<string, readonly PacketMatch[]>();
 
 /**
- * What a port drops of what comes in by it. `isRouter`: whether its pod may be a router and a DHCP server; `gateways`: addresses of the
- * router of its network. The same array for the same: which are few.
+ * The packets that a port drops. `isRouter`: whether its pod may be a router and a DHCP server; `gateways`: addresses of the router of its
+ * network. Equal guards get the same array; there are few different ones.
  */
 export function droppedBy({ isRouter, gateways }: Guard): readonly PacketMatch[] {
   const key = isRouter ? 'router' : gateways.join();
@@ -107,29 +107,29 @@ export interface Guard {
   readonly gateways: readonly string[];
 }
 
-/** Of an interface of which nothing is known. */
+/** For an interface without any information. */
 export const unknownGuard: Guard = { isRouter: false, gateways: [] };
 
 export interface GuardInput {
   readonly sandbox: Sandbox;
-  /** The pod of the sandbox; undefined where it is gone. */
+  /** The pod of the sandbox; undefined if it is gone. */
   readonly pod: Pod | undefined;
   readonly subnets: readonly Subnet[];
 }
 
 /**
- * Only a Subnet says which namespaces have its routers. The annotations of the pod name the Subnet while the controller vouches for them, and the
- * addresses that the pod was given decide which it can be: its author may write annotations at any time.
+ * Only a Subnet names the namespaces of its routers. The annotations of the pod name the Subnet as long as the controller vouches for them;
+ * the author of the pod may write annotations at any time, so the Subnet must also contain the addresses that the pod was given.
  */
 export function guardOf({ sandbox, pod, subnets }: GuardInput): Guard {
   if (sandbox.ips.length === 0) return unknownGuard;
   const network = pod?.interfaces.get(sandbox.provider)?.network;
   const name = typeof network === 'object' ? network.subnet : undefined;
-  // More than one where VPCs have the same network.
+  // There may be more than one, because VPCs may have the same network.
   const possible = subnets.filter((subnet) => sandbox.ips.every((ip) => isIn(subnet, ip)));
   const own = possible.find((subnet) => subnet.name === name);
   const leave = own?.routerNamespaces ?? [];
-  // Of all that it can be where nobody vouches for one; but the pod's own address is its own.
+  // Without a vouched Subnet, the gateways of all possible ones count; but the pod may always use its own address.
   const gateways = (own === undefined ? possible : [own]).flatMap((subnet) => subnet.gateways);
   return {
     isRouter: leave.some((one) => one === '*' || one === sandbox.podNamespace),

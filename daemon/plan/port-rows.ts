@@ -1,8 +1,8 @@
-/** Rows of the local OVS database that are the same for every port we make. Pure. */
+/** The rows of a port in the local OVS database, common to all our ports. Pure. */
 import { integrationBridge, vendor } from '../../lib/api/names.ts';
 import { ref, type Desired, type DesiredRow } from '../../lib/desired/row.ts';
 
-/** A port of a bridge, by default the integration bridge, with one interface of the same name. */
+/** A port of a bridge, by default of the integration bridge, with one interface of the same name. */
 export function portRows(
   name: string,
   columns: Readonly<Record<string, string | number>>,
@@ -18,7 +18,7 @@ export function portRows(
       columns: { interfaces: [ref('Interface', name)], ...portColumns, external_ids: { vendor } },
       shared: ['external_ids'],
     },
-    // ovn-controller keeps ovn-installed beside our ids.
+    // ovn-controller writes ovn-installed into the same column.
     {
       table: 'Interface',
       key: name,

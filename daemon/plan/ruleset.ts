@@ -1,14 +1,17 @@
 /**
- * Subnets → the nftables rules for traffic that leaves the cluster through this node. Pure.
+ * Subnets → the nftables rules for traffic between the cluster and the outside over this node. Pure.
  *
- * Outgoing NAT: a pod of a natOutgoing subnet that talks to an address of no subnet appears with the node's address.
- * The nat hook sees the first packet of a connection only. A TCP packet that opens none but is first here belongs to a
- * connection that came in by another node (equal-cost routes of a router): translating it would break it.
- * Incoming: what this node has directed to a pod (a hostPort, a nodePort) for somebody whom the pod reaches past this node, which are
- * other nodes and pods, appears with the node's own address in the overlay, so that the answer passes here as well.
- * What came to a pod by another node is answered past this one, so that each of the two sees half of a connection: its conntrack calls
- * packets invalid, and kube-proxy drops those. They are no longer tracked here.
- * Subnets with rules of their own, or with an address of their own on this node, have a chain; the others share one.
+ * Outgoing NAT: packets of a pod in a natOutgoing subnet to an address outside all subnets get the address of the node. The nat hook only
+ * sees the first packet of a connection. A TCP packet that is first here but does not open a connection belongs to one that came in over
+ * another node (equal-cost routes of a router); translating it would break that connection.
+ *
+ * Incoming NAT: this node forwards a connection to a pod (for a hostPort or a nodePort). If the client is another node or a pod, the pod
+ * would answer it directly, past this node. So the connection gets the node's own address in the overlay, and the answer returns here.
+ *
+ * No tracking: if a connection comes to a pod over another node and its answers leave over this one, each node sees half of it. Its
+ * conntrack calls the packets invalid, and kube-proxy drops invalid packets, so they are not tracked here.
+ *
+ * Subnets with NAT rules of their own, or with an address of their own on this node, have a chain; the others share one.
  */
 import { nodeInterface } from '../../lib/api/names.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
@@ -20,33 +23,33 @@ import type { SubnetProblem } from './subnet-problem.ts';
 
 export interface RulesetInput {
   readonly subnets: readonly Subnet[];
-  /** Of the nodes' own ovn0 addresses. */
+  /** Networks of the nodes' ovn0 addresses. */
   readonly joinNetworks: readonly string[];
-  /** Undefined: no rules are wanted on this node. */
+  /** Undefined if this node wants no rules. */
   readonly node: Node | undefined;
   /** Addresses of this node's interfaces. */
   readonly addresses: ReadonlySet<string>;
-  /** Of the other nodes: those that have a way into the overlay of their own. */
+  /** Addresses of other nodes, which reach the overlay by themselves. */
   readonly otherNodes: readonly string[];
 }
 
 export interface Ruleset {
-  /** Body of the table, in nft's own language. */
+  /** Body of the table, in the language of nft. */
   readonly text: string;
   readonly problems: readonly SubnetProblem[];
 }
 
 const families = [4, 6] as const;
-/** How nft names things of a family. */
+/** Terms of nft for each family. */
 const words = { 4: { header: 'ip', protocol: 'ipv4' }, 6: { header: 'ip6', protocol: 'ipv6' } } as const;
 const notFirst = '  tcp flags & (fin | syn | rst | ack) != syn return';
 const masquerade = 'masquerade fully-random';
-/** After conntrack has seen a packet (-200), before anybody asks what it said. */
+/** Runs after conntrack (priority -200), and before any rule that uses its verdict. */
 const untracked = [
   'chain halves {',
   '  type filter hook prerouting priority mangle; policy accept;',
   '  ct state != invalid return',
-  // One that is late in a connection to a Service must not leave untranslated. In half of a connection it is valid: conntrack takes it for a first packet.
+  // A late packet of a connection to a Service must not leave untranslated. In half of a connection such a packet is valid, because conntrack takes it for a first one.
   `  iifname "${nodeInterface}" tcp flags & (syn | rst | ack) == ack return`,
   `  iifname "${nodeInterface}" notrack`,
   '  ip daddr @cluster4 notrack',
@@ -92,7 +95,7 @@ export function planRuleset(input: RulesetInput): Ruleset {
 
 interface Natted {
   readonly subnet: Subnet;
-  /** Addresses to appear with; of a family that is not among them, the outgoing interface's. */
+  /** Addresses to translate to; a family without one uses the address of the outgoing interface. */
   readonly own: readonly string[];
 }
 
@@ -138,7 +141,7 @@ function renderChain({ subnet, own }: Natted): readonly string[] {
   ];
 }
 
-/** None for a family that the rule's addresses rule out. */
+/** Empty for a family that the addresses of the rule exclude. */
 function renderRule({ sources, destinations, action }: NatRule, family: Family, translation: string): string[] {
   const matches = [`meta nfproto ${words[family].protocol}`];
   for (const [field, networks] of [
@@ -157,7 +160,7 @@ function ofFamily(networks: readonly string[], family: Family): readonly string[
   return networks.filter((network) => network.includes(':') === (family === 6));
 }
 
-/** Without those that lie in another: nft refuses overlapping elements of a set in a rule. */
+/** Removes networks that are inside another one, because nft refuses overlapping elements of an anonymous set. */
 function outermost(networks: readonly string[]): readonly string[] {
   const parsed = [...new Set(networks)].flatMap((text) => {
     const cidr = parseCidr(text);
@@ -177,7 +180,7 @@ function renderSet(name: string, family: Family, networks: readonly string[]): r
   const unique = [...new Set(ofFamily(networks, family))].toSorted();
   return [
     `set ${name} {`,
-    // By `typeof`: a set by `type` ends nft 1.0.6 of Debian 12 where nft 1.1 has written it, and with it kube-proxy's.
+    // With `typeof`, because nft 1.0.6 of Debian 12 terminates on a set with `type` that nft 1.1 has written, and so does the one in kube-proxy.
     `  typeof ${words[family].header} saddr; flags interval; auto-merge;`,
     ...(unique.length === 0 ? [] : [`  elements = { ${unique.join(', ')} }`]),
     '}',

@@ -1,6 +1,6 @@
 /**
- * A sandbox ↔ its rows in the local OVS database. The external_ids are all that outlives the daemon: what
- * `planSandbox` writes, `parseSandbox` must read back the same, or a restart would touch living ports. Pure.
+ * A sandbox ↔ its rows in the local OVS database. Only the external_ids outlive the daemon: `parseSandbox` must read back exactly what
+ * `planSandbox` writes, or a restart would change ports of living pods. Pure.
  */
 import { defaultProvider, vendor } from '../../lib/api/names.ts';
 import { ref, type Desired } from '../../lib/desired/row.ts';
@@ -15,15 +15,19 @@ export function sandboxOwner({ containerId, ifname }: Pick<Sandbox, 'containerId
   return `cni/${containerId}/${ifname}`;
 }
 
-/** What a pod's annotations ask of a port that is there; they may change while it lives. */
+/** Options of a port by the annotations of its pod; they may change while the port exists. */
 export type PortOptions = Pick<InterfaceAnnotations, 'netem' | 'isMirrored'>;
 
-/** Of the interface the sandbox is for; nothing where the pod is gone or another has its name. */
+/** The options for the interface of the sandbox; the defaults if the pod is gone or another pod has its name. */
 export function portOptionsOf(pod: Pod | undefined, { podUid, provider }: Sandbox): PortOptions {
   const facts = pod?.uid === podUid ? pod.interfaces.get(provider) : undefined;
   return { netem: facts?.netem ?? {}, isMirrored: facts?.isMirrored === true };
 }
 
+/**
+ * The record of a sandbox whose port is out of the bridge while its interface is restored. It replaces the port in one transaction and stays
+ * until the interface is complete: if the daemon dies in between, the next one restores the interface.
+ */
 export function planAside(sandbox: Sandbox): Desired {
   const ids = { ...sandboxIds(sandbox), [hostInterfaceKey]: sandbox.hostInterface, vendor };
   return { rows: [{ table: asideTable, key: sandbox.hostInterface, columns: { external_ids: ids } }] };
@@ -31,7 +35,7 @@ export function planAside(sandbox: Sandbox): Desired {
 
 const hostInterfaceKey = 'host_interface';
 
-/** undefined for a row that is no record of a sandbox. */
+/** Undefined for a row that is not a record of a sandbox. */
 export function parseAside(externalIds: Readonly<Record<string, unknown>>): Sandbox | undefined {
   const name = externalIds[hostInterfaceKey];
   return typeof name === 'string' && name !== '' ? parseSandbox(name, externalIds) : undefined;
@@ -68,7 +72,7 @@ export function planSandbox(sandbox: Sandbox, { netem, isMirrored }: PortOptions
   };
 }
 
-/** undefined for an interface that is no pod's. */
+/** Undefined for an interface that does not belong to a pod. */
 export function parseSandbox(name: string, externalIds: Readonly<Record<string, unknown>>): Sandbox | undefined {
   const id = (key: string): string => {
     const value = externalIds[key];
@@ -93,7 +97,7 @@ export function parseSandbox(name: string, externalIds: Readonly<Record<string, 
   };
 }
 
-/** What an ADD that the old daemon began, or a DEL that never came, may have left behind. */
+/** Whether an ADD that a killed daemon began, or a DEL that never came, has left this record behind. */
 export function isAbandoned(seen: { readonly hasNetns: boolean; readonly hasPod: boolean }): boolean {
   return !seen.hasNetns && !seen.hasPod;
 }

@@ -1,10 +1,10 @@
-/** When the agent is told that this daemon still looks at its tunnels, though nothing about them changed. Pure. */
+/** When the time of the last check is written, although no tunnel has changed: it shows the agent that this daemon still works. Pure. */
 import type { GatewaySibling } from '../../lib/api/kinds/interconnect-gateway.ts';
 
 const usualMs = 3000;
-/** While a sibling is cut off, nobody who could take over notices by BFD that this node dies: silence has to tell. */
+/** While a sibling is cut off, it cannot notice by BFD that this node dies; only the missing checks show it. */
 const cutOffMs = 1000;
-/** Timers and answers of the API server are late by as much; a check must not be left out for that. */
+/** Timers and answers of the API server are late by about this time; a check must not be skipped because of that. */
 const earlyMs = 100;
 
 /** Milliseconds from one check to the next. */
@@ -12,8 +12,8 @@ export function checkEveryMs(siblings: readonly GatewaySibling[]): number {
   return siblings.some(({ cutOff }) => cutOff === true) ? cutOffMs : usualMs;
 }
 
-/** Whether a check is to be told now; `lastMs` is the time of the last one by the same clock, NaN where there was none. */
+/** Whether the time must be written now; `lastMs` is the last written time by the same clock, NaN if there is none. */
 export function isCheckDue(siblings: readonly GatewaySibling[], lastMs: number, nowMs: number): boolean {
-  // A time of the future was written before this node's clock was set back.
+  // A time in the future was written before the clock of this node was set back.
   return Number.isNaN(lastMs) || lastMs > nowMs || nowMs - lastMs >= checkEveryMs(siblings) - earlyMs;
 }

@@ -1,23 +1,23 @@
 /**
- * Whether tunnels can leave this node. In: where the tunnel address is. Out: what is missing. Pure.
+ * Place of the tunnel address → why tunnels cannot leave this node. Pure.
  *
- * Open vSwitch in user space sends a tunnel's packets only out of a bridge of its own that has the tunnel address; anywhere else it drops
- * them without a word. The kernel's datapath leaves that to the kernel's routes.
+ * A userspace Open vSwitch sends packets of tunnels only out of one of its bridges that has the tunnel address; otherwise it drops them
+ * silently. With the kernel's datapath, the routes of the kernel decide.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { TunnelAddress } from '../model/provider-network.ts';
 
 export interface TunnelAddressInput extends TunnelAddress {
   readonly encapIp: string;
-  /** Whether an interface goes into a bridge, or out of one, at this moment. */
+  /** Whether an interface is being moved into a bridge, or out of one. */
   readonly isMoving: boolean;
-  /** Why the daemon cannot put that interface into a bridge; undefined while it does, or where it need not. */
+  /** Why the daemon cannot move the interface into a bridge; undefined while it does, or if it need not. */
   readonly obstacle: Problem | undefined;
 }
 
 export function findTunnelProblem(input: TunnelAddressInput): Problem | undefined {
   const { datapathType, encapIp, holder, isOnBridge, hasTunnels, isMoving, obstacle } = input;
-  // A node alone has no tunnels.
+  // A single node has no tunnels.
   if (datapathType === 'system' || isOnBridge || !hasTunnels()) return undefined;
   if (isMoving || (holder !== undefined && obstacle === undefined))
     return {

@@ -1,4 +1,4 @@
-/** Other gateways and the tunnels of the local Open vSwitch → what the InterconnectGateway says of each tunnel. Pure. */
+/** Other gateways and the tunnels of the local Open vSwitch → the state of each tunnel in the status of the InterconnectGateway. Pure. */
 import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { LocalTunnel } from '../model/interconnect.ts';
 
@@ -6,11 +6,11 @@ export interface TunnelsInput {
   /** Gateways of other clusters, or of this one. */
   readonly peers: readonly Pick<GatewayTunnel, 'chassis' | 'address'>[];
   readonly tunnels: readonly LocalTunnel[];
-  /** Whether ovs-vswitchd is known not to run: what its database says of tunnels is of the past then. */
+  /** Whether ovs-vswitchd is known not to run, so that the states in its database are outdated. */
   readonly isSwitchDown: boolean;
-  /** Whether the database has not answered for a while, so that `tunnels` are as they were last seen. */
+  /** Whether the database has not answered for a while, so that `tunnels` have their last known state. */
   readonly isDatabaseAway: boolean;
-  /** As told before; a state that goes on keeps its time. */
+  /** The last status; a state that continues keeps its time. */
   readonly before: readonly GatewayTunnel[];
   readonly nowIso: string;
 }
@@ -23,10 +23,10 @@ const bfdStates: Readonly<Record<string, GatewayTunnel['state']>> = {
   init: 'init',
   admin_down: 'admin_down',
 };
-/** Of several tunnels to one chassis, one that carries packets counts. */
+/** Of several tunnels to one chassis, the best state counts. */
 const preference: readonly GatewayTunnel['state'][] = ['up', 'unknown', 'init', 'down', 'admin_down'];
 
-/** One for each peer, by chassis. */
+/** One for each peer, sorted by chassis. */
 export function planTunnels(input: TunnelsInput): readonly GatewayTunnel[] {
   const { peers, before, nowIso } = input;
   const byChassis = Map.groupBy(input.tunnels, ({ chassis }) => chassis);
@@ -40,7 +40,7 @@ export function planTunnels(input: TunnelsInput): readonly GatewayTunnel[] {
     .toSorted((a, b) => (a.chassis < b.chassis ? -1 : 1));
 }
 
-/** Whether nobody needs to be told: a flap that is over by now is not worth a write of its own. */
+/** Whether a write is not needed: a flap that is over already is not worth one. */
 export function isSameTunnels(a: readonly GatewayTunnel[], b: readonly GatewayTunnel[]): boolean {
   return fingerprint(a) === fingerprint(b);
 }
@@ -55,7 +55,7 @@ function fingerprint(tunnels: readonly GatewayTunnel[]): string {
 function healthOf(address: string, tunnels: readonly LocalTunnel[], input: TunnelsInput): Health {
   if (input.isSwitchDown) return { state: 'down', diagnostic: 'ovs-vswitchd of this node does not answer' };
   const last = lastHealthOf(address, tunnels);
-  // The state stands: neither is a tunnel that was down any better for it, nor one that was up any worse.
+  // The last state is kept: without the database, a tunnel is neither better nor worse than before.
   return input.isDatabaseAway
     ? { ...last, diagnostic: 'the Open_vSwitch database of this node does not answer; this is the state as last seen' }
     : last;
@@ -81,7 +81,7 @@ function healthOfTunnel({ bfd, isBfdWanted, isStale }: LocalTunnel): Health {
   const state = bfdStates[bfd['state'] ?? ''];
   if (state === undefined && isBfdWanted)
     return { state: 'init', diagnostic: 'ovs-vswitchd of this node has not begun BFD on it', ...counted };
-  // Open vSwitch keeps the reason of the last outage after it is over.
+  // Open vSwitch keeps the reason of the last outage after its end.
   if (state === undefined || state === 'up') return { state: state ?? 'unknown', ...counted };
   const [own, remote] = [wordsOf(bfd['diagnostic']), wordsOf(bfd['remote_diagnostic'])];
   return {

@@ -1,8 +1,8 @@
-/** How networks are on this node → labels and annotations of its Node, which the controller reads. Pure. */
+/** State of the provider networks on this node → labels and annotations of its Node, which the controller reads. Pure. */
 import { markedNetwork, providerNetworkKey, type ProviderNetworkKey } from '../../../lib/api/names.ts';
 import type { NetworkReport } from '../../model/provider-network.ts';
 
-/** A merge patch's part: null takes a key away. */
+/** Part of a merge patch; null removes a key. */
 export interface NodeMarks {
   readonly labels: Readonly<Record<string, string | null>>;
   readonly annotations: Readonly<Record<string, string | null>>;
@@ -18,8 +18,7 @@ export interface ObservedMarks {
 }
 
 /**
- * What differs from what the Node has; undefined where nothing does. Keys of networks that are neither reported nor
- * `pending` go.
+ * The difference to the Node; undefined if there is none. Keys of networks that are neither reported nor `pending` are removed.
  */
 export function planNodeMarks(
   reports: readonly NetworkReport[],
@@ -73,7 +72,7 @@ function difference(
   ]);
 }
 
-/** Interface names may have characters that labels may not. */
+/** Interface names may have characters that labels must not have. */
 function labelSafe(name: string): string {
   return name
     .replaceAll(/[^A-Za-z0-9._-]/g, '_')

@@ -1,4 +1,4 @@
-/** The move of an interface: what there is to move, and how it is written down in the bridge's external_ids. Pure. */
+/** The move of an interface: which addresses and routes move, and the record in the external_ids of the bridge. Pure. */
 import { providerBridge } from '../../../lib/api/names.ts';
 import type { MovedInterface, NicMove } from '../../model/provider-network.ts';
 import type { Nic, NicsByName } from '../../model/nic.ts';
@@ -10,8 +10,8 @@ export function formatMove(move: NicMove): string {
 }
 
 /**
- * The move that is to begin. What lies at the bridge already moves too: a daemon before this one may have brought it
- * there without being able to write it down.
+ * A new move. Addresses and routes that the bridge already has are part of it, because an earlier daemon may have moved them without being
+ * able to record it.
  */
 export function beginMove(
   network: string,
@@ -24,7 +24,7 @@ export function beginMove(
   return { network, phase: 'joining', nic: name, mac, mtu, wish, moved: [moved], checks };
 }
 
-/** With what has appeared at the interface since; the same object where that is nothing. */
+/** Adds what has appeared on the interface since; returns the same object if there is nothing. */
 export function extendMove(move: NicMove, nics: NicsByName): NicMove {
   const moved = move.moved.map((one) => gather(one, nics.get(one.device)));
   const mtu = nics.get(move.nic)?.mtu ?? move.mtu;
@@ -32,13 +32,13 @@ export function extendMove(move: NicMove, nics: NicsByName): NicMove {
   return isSame ? move : { ...move, mtu, moved };
 }
 
-/** The next hops of the default routes over an interface, each once. */
+/** The distinct next hops of default routes over an interface. */
 export function defaultGateways(nic: Nic | undefined): readonly string[] {
   const routes = (nic?.routes ?? []).filter((one) => one.destination.endsWith('/0') && isMovable(one));
   return [...new Set(routes.flatMap(({ gateway }) => gateway ?? []))];
 }
 
-/** What a dry run says. */
+/** Description of the move for a dry run. */
 export function describeMove({ network, nic, moved, checks }: NicMove): string {
   const bridge = providerBridge(network);
   const [addresses, routes] = [moved.flatMap((one) => one.addresses), moved.flatMap((one) => one.routes)];

@@ -15,7 +15,7 @@ export function networkOwner(network: string): string {
   return `${underlayFeature}/pn/${network}`;
 }
 
-/** The bridge with its local port; with `hasNic` the interface is in it. */
+/** The bridge with its local port and, with `hasNic`, the interface. */
 export function planBridgeRows(move: NicMove, datapathType: 'system' | 'netdev', hasNic: boolean): Desired {
   const bridge = providerBridge(move.network);
   return {
@@ -26,7 +26,7 @@ export function planBridgeRows(move: NicMove, datapathType: 'system' | 'netdev',
         parent: { table: 'Open_vSwitch', key: '.', column: 'bridges' },
         columns: {
           datapath_type: datapathType,
-          // Without it the bridge would take the address of whichever port has the lowest.
+          // Without hwaddr, the bridge would take the lowest MAC address of its ports.
           other_config: { hwaddr: move.mac },
           external_ids: { [externalId.vendor]: vendor, [moveKey]: formatMove(move) },
         },
@@ -39,9 +39,9 @@ export function planBridgeRows(move: NicMove, datapathType: 'system' | 'netdev',
 }
 
 /**
- * What OVN has to know of the networks this node has joined: their bridges, and the MAC address that packets of a logical router have on the wire
- * when they leave here. All nodes send for one router, and with its one address a physical switch would see it move from port
- * to port. Each is one string for everybody: entries of others stay as they are.
+ * OVN's settings for the networks that this node has joined: their bridges, and the source MAC address of packets that a logical router sends
+ * from this node. All nodes send packets of the same router; with one common address, a physical switch would see it move from port to
+ * port. Each setting is one string that we share with others, whose entries stay as they are.
  */
 export function planMappings(networks: readonly string[], node: string, ovs: LocalBridges): Desired {
   const sorted = networks.toSorted();

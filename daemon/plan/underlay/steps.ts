@@ -1,15 +1,15 @@
 /**
- * What an interface has → the steps that lead its addresses and routes to a port of the bridge, or back. Made of what
- * the kernel has now, so that they may end anywhere and be planned anew. Pure.
+ * State of an interface → the steps that move its addresses and routes to a port of the bridge, or back. The steps follow from what the
+ * kernel has now, so they may stop anywhere and be planned again. Pure.
  */
 import type { MovedInterface } from '../../model/provider-network.ts';
 import type { NicAddress, Nic, NicRoute, NicsByName, NicStep } from '../../model/nic.ts';
 
-/** rtm_protocol of routes that other plans of this daemon make, and make anew elsewhere. */
+/** rtm_protocol of routes that other plans of this daemon make; these plans make them again on the other interface. */
 const ownProtocol = 155;
 const RT_SCOPE_LINK = 253;
 
-/** What is to move: what was recorded, and what has appeared on `from` since. */
+/** Adds to the record what has appeared on `from` since. */
 export function gather(moved: MovedInterface, from: Nic | undefined): MovedInterface {
   const has = new Set(moved.addresses.map(addressKey));
   const led = new Set(moved.routes.map(routeKey));
@@ -20,8 +20,8 @@ export function gather(moved: MovedInterface, from: Nic | undefined): MovedInter
 }
 
 /**
- * `join`: from the interface to its port; `return`: back, with what the port has been given meanwhile. An end that is
- * not there is left out. Nothing where all is as wanted.
+ * `join` moves from the interface to its port, `return` back, together with what the port was given meanwhile. Interfaces that do not exist are
+ * left out. Empty if everything is as wanted.
  */
 export function planSteps(
   moved: readonly MovedInterface[],
@@ -35,7 +35,7 @@ export function planSteps(
   });
 }
 
-/** Addresses are at both ends for a moment, so that at no time there are none; then routes change over one by one. */
+/** Addresses are on both interfaces for a moment, so that the node always has them; then the routes are moved one by one. */
 function stepsBetween({ addresses, routes }: MovedInterface, from: Nic | undefined, to: Nic): NicStep[] {
   const has = new Set(to.addresses.map(addressKey));
   const leads = new Set(to.routes.map(routeKey));
@@ -59,7 +59,7 @@ export function isMovable({ protocol }: NicRoute): boolean {
   return protocol !== ownProtocol;
 }
 
-/** Networks on the link first: they are the way to gateways. */
+/** Routes to networks on the link come first, because gateways are reached over them. */
 function inOrder(routes: readonly NicRoute[]): readonly NicRoute[] {
   const rank = ({ scope, gateway }: NicRoute): number => (scope >= RT_SCOPE_LINK || gateway === undefined ? 0 : 1);
   return routes.toSorted((a, b) => rank(a) - rank(b));

@@ -1,4 +1,4 @@
-/** Pods here in provider networks that the node is without: they lost the network when the node left it. Pure. */
+/** Finds pods in provider networks that this node has left: they have lost their network. Pure. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Pod } from '../../model/pod.ts';
 import type { Sandbox } from '../../model/sandbox.ts';
@@ -7,10 +7,10 @@ import type { NetworkReport } from '../../model/provider-network.ts';
 
 export interface StrandedInput {
   readonly sandboxes: Iterable<Sandbox>;
-  /** undefined where the pod is gone or another has its name. */
+  /** Undefined if the pod is gone, or if another pod has its name. */
   readonly podOf: (sandbox: Sandbox) => Pod | undefined;
   readonly subnetOf: (name: string) => Subnet | undefined;
-  /** How a provider network is here; a sentence where the node is without it. */
+  /** State of a provider network on this node; a sentence if the node is without it. */
   readonly stateOf: (provider: string) => NetworkReport | string | undefined;
 }
 

@@ -1,4 +1,4 @@
-/** An interface of hardware with nothing on it, for tests of this folder; used by tests only. */
+/** A hardware interface without addresses and routes, for tests of this folder. */
 import type { Nic } from '../../model/nic.ts';
 
 export const plainNic: Omit<Nic, 'name' | 'index'> = {
