@@ -25,7 +25,7 @@ import { Rounds } from './apply/rounds.ts';
 import { canonicalName } from './model/objects.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { Cluster } from './settle/cluster.ts';
-import { isTakenUp } from './settle/followers.ts';
+import { isOvnFollowing } from './settle/ovn-lag.ts';
 import { RemoteClusters } from './settle/remote-clusters.ts';
 import { Clusters } from './state/clusters.ts';
 import type { AgentView } from './status/metrics.ts';
@@ -73,7 +73,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
 
   const sources = watchSources(client, signal, log);
   const reader = new ClusterReader({ northbound, southbound, sources });
-  const heartbeats = new Heartbeats({ client, log, onChange: () => changes.silenceTurned() });
+  const heartbeats = new Heartbeats({ client, log, onChange: () => changes.silentDaemonsChanged() });
 
   const clusters = new Clusters();
 
@@ -81,7 +81,7 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
   const cluster = new Cluster({
     remotes,
     tunnels: clusters.tunnels,
-    isFollowed: () => isTakenUp(probe.stalled),
+    isFollowed: () => isOvnFollowing(probe.stalled),
     // As the databases show where something was written, and as the daemon says at any time.
     isStuck: (node) => probe.stalled.controllers.has(node) || sources.nodes.get(node)?.hasNetwork === false,
   });
@@ -93,13 +93,13 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
     onChange,
     onReaction: (kind, ms) => options.onReaction?.(kind, ms / 1000),
   });
-  const probe = new OvnProbe({ northbound, southbound, now, gateways: () => cluster.followers, onChange });
+  const probe = new OvnProbe({ northbound, southbound, now, gateways: () => cluster.liveGateways, onChange });
   const membership = new Membership({
     store: secretStore(client, namespace),
     now,
     random,
     log,
-    onUpdate: (update) => changes.hubSaid(update),
+    onUpdate: (update) => changes.hubUpdated(update),
     onChange,
   });
   const network = new Network(targets, remotes);

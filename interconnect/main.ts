@@ -11,7 +11,7 @@ import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { runAgent } from './agent.ts';
 import { agentMetrics, type AgentMetrics } from './status/metrics.ts';
-import { tellWhileOpening } from './status/opening.ts';
+import { reportWhileOpening } from './status/opening.ts';
 import {
   northboundIndexes,
   northboundMonitor,
@@ -77,7 +77,7 @@ async function leadAgent(
   const [northbound, southbound] = await Promise.all([
     openings.northbound,
     openings.southbound,
-    tellWhileOpening(openings, { client, signal, log, now: Date.now }),
+    reportWhileOpening(openings, { client, signal, log, now: Date.now }),
   ]);
   await runAgent(
     {

@@ -1,6 +1,6 @@
 /**
- * What each change asks for. In: events of the watches, the databases and the hub. Out: what is stale in `watch/`, `state/` and
- * `status/`, and a round. Of gateways that only say that they live nothing is asked, because each does so every few seconds.
+ * What each change concerns. In: events of the watches, the databases and the hub. Out: stale values in `watch/`,
+ * `state/` and `status/`, and a round. A heartbeat of a gateway, which comes every few seconds, causes nothing.
  */
 import type { Change, OvsdbClient } from 'ovsdb-client';
 import type { HubUpdate } from '../model/messages.ts';
@@ -77,18 +77,18 @@ export class Changes {
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
   }
 
-  hubSaid(update: HubUpdate): void {
+  hubUpdated(update: HubUpdate): void {
     const { clusters, heartbeats, progress, rounds, now, onStale } = this.#options;
-    const { members, isReachTurned } = clusters.hear(update, now());
-    // What others say counts where no daemon of this cluster can tell.
-    if (isReachTurned && heartbeats.silent.size > 0) onStale(clusters.hub.members.keys());
+    const { members, isReachChanged } = clusters.hear(update, now());
+    // Reports of other clusters count where no daemon of this cluster reports.
+    if (isReachChanged && heartbeats.silent.size > 0) onStale(clusters.hub.members.keys());
     onStale(members);
     progress.begin('hub');
     rounds.request();
   }
 
   /** Another set of daemons is silent. */
-  silenceTurned(): void {
+  silentDaemonsChanged(): void {
     const { probe, clusters, rounds, onStale } = this.#options;
     // Whether it is the daemon alone shows when its ovn-controller is asked.
     probe.doubt();

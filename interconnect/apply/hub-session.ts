@@ -21,7 +21,7 @@ export async function holdSession(options: SessionOptions, signal: AbortSignal):
   const { link, hub, message } = options;
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const late = setTimeout(() => {
-    // A hub that is connected hears us: what it has to say waits for its databases, or is long.
+    // A connected hub is alive: its first update waits for its databases, or is long.
     if (!link.isConnected()) options.onLate();
   }, options.connectMs);
   const session = link.session({

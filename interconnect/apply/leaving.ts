@@ -11,7 +11,8 @@ export async function leaveHub(hub: string, store: IdentityStore): Promise<void>
   try {
     await link.leave();
   } catch (error) {
-    // A certificate that has expired, or of a hub that was made anew, has no membership to end.
+    // A certificate that has expired, or that another authority issued before the hub was made again, has no
+    // membership to end.
     if (!(error instanceof HubRefused && error.code === 'CertificateInvalid')) throw error;
   } finally {
     link.close();

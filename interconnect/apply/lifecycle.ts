@@ -49,7 +49,8 @@ export class Lifecycle {
 
   step(object: Interconnect | undefined): void {
     const isOurs = object?.finalizers.includes(interconnectFinalizer) === true;
-    // Somebody removed the finalizer of what was being left: leaving must not end what came after it.
+    // A user removed the finalizer of the object that was being left: leaving must not end the membership that came
+    // after it.
     if (this.#leaving?.uid !== object?.uid || !isOurs) this.#leaving?.run.abort();
     if (object === undefined || (object.isDeleting && !isOurs)) this.#endMembership();
     else if (object.isDeleting) this.#leave(object);
@@ -70,7 +71,7 @@ export class Lifecycle {
     const readToken = () => readSecret(client, namespace, name, key);
     membership.want({ cluster: spec.clusterName, hub: spec.hub, tokenRef: `${name}/${key}`, readToken });
     this.#reportToHub(spec);
-    // Before the hub has answered to what it was told, nothing may be concluded from what it says.
+    // Before the hub has answered to the state of this cluster, nothing may be concluded from its view.
     if (!clusters.hub.isComplete) return;
     onSettled(member.apply());
     // Paths that went down or up may be news to the hub.
@@ -80,8 +81,8 @@ export class Lifecycle {
 
   #reportToHub(spec: InterconnectSpec): void {
     const { member, membership } = this.#options;
-    membership.tell(member.observe(spec, membership.state));
-    member.told(membership.revision);
+    membership.send(member.observe(spec, membership.state));
+    member.announced(membership.revision);
   }
 
   #endMembership(): void {

@@ -8,7 +8,7 @@ import type { LocalView } from '../model/local.ts';
 import type { MemberState } from '../model/messages.ts';
 import { memberState, publishedGateways } from '../plan/member-state.ts';
 import type { Cluster } from '../settle/cluster.ts';
-import { neverMet } from '../settle/never-met.ts';
+import { neverReached } from '../settle/never-reached.ts';
 import type { RemoteClusters } from '../settle/remote-clusters.ts';
 import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
@@ -31,7 +31,7 @@ export class Member {
     this.#options = options;
   }
 
-  /** This cluster as it is now, and what the hub is to know of it. */
+  /** Reads and settles this cluster; returns its state for the hub. */
   observe(spec: InterconnectSpec, link: Pick<LinkState, 'isConnected' | 'cluster'>): Omit<MemberState, 'revision'> {
     const { reader, clusters, cluster, remotes, now } = this.#options;
     const { hub } = clusters;
@@ -47,13 +47,13 @@ export class Member {
       heldOf: (network) => databases.portsHeldOn(network),
       prefixesOf: (request) => cluster.exports.on(request.name),
       gateways: this.#published(local),
-      unreachable: [...remotes.remotes.unreachable, ...neverMet(hub, () => databases.carriedAtStart())],
+      unreachable: [...remotes.remotes.unreachable, ...neverReached(hub, () => databases.carriedAtStart())],
     });
   }
 
-  /** The hub was told what `observe` returned as `revision`. */
-  told(revision: number): void {
-    this.#options.cluster.told(revision);
+  /** The hub was sent what `observe` returned as `revision`. */
+  announced(revision: number): void {
+    this.#options.cluster.announced(revision);
   }
 
   /** Brings the databases in line; returns the clusters whose state is another now. */

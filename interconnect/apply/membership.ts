@@ -1,10 +1,10 @@
 /**
  * The life of a membership: join once, keep a session, be renamed, renew the certificate, leave.
  *
- * In: which hub and cluster (`want`), what to tell the hub (`tell`). Out: the hub's updates and how the link stands. Called by
- * the round. The key is stored before a request for it leaves the cluster, so that a crash at any step can be resumed with the
- * same token. Lost sessions are resumed with growing pauses. Until the hub has given this cluster another name, it goes on by
- * the one it has.
+ * In: the wanted hub and cluster (`want`), the state for the hub (`send`). Out: the hub's updates and the state of the
+ * link. Called by the round. The key is stored before a request for it leaves the cluster, so that a crash at any step
+ * can be resumed with the same token. Lost sessions are resumed with growing pauses. Until the hub has given this
+ * cluster another name, it keeps the one it has.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -80,7 +80,7 @@ export class Membership {
     return this.#link.state;
   }
 
-  /** Of the messages for the hub, the newest. */
+  /** Revision of the newest message for the hub. */
   get revision(): number {
     return this.#link.revision;
   }
@@ -104,9 +104,9 @@ export class Membership {
     this.#running = this.#running.then(() => this.#keep(run.signal));
   }
 
-  /** What the hub is to know of this cluster from now on. */
-  tell(state: Omit<MemberState, 'revision'>): void {
-    if (this.#link.tell(state) && this.#link.message !== undefined) this.#session?.send(this.#link.message);
+  /** Sends the state of this cluster, where it differs from the last one. */
+  send(state: Omit<MemberState, 'revision'>): void {
+    if (this.#link.setMessage(state) && this.#link.message !== undefined) this.#session?.send(this.#link.message);
   }
 
   /** Ends the membership at the hub and forgets the identity; keeps trying until done or aborted. */
@@ -154,7 +154,7 @@ export class Membership {
     this.#link.set(noLink);
   }
 
-  /** Errors that are to be expected become problems; every other error is a defect. */
+  /** Expected errors become problems; every other error is a defect. */
   async #attempt(work: () => Promise<void>): Promise<Problem | undefined> {
     try {
       await work();

@@ -1,4 +1,4 @@
-/** For tests: a network on real northbound and southbound databases, without northd, and clusters to tell it of. */
+/** For tests: a network on real northbound and southbound databases, without northd, and other clusters. */
 import { openOvsdb, type OvsdbClient } from 'ovsdb-client';
 import { openOvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { ownEntries } from '../plan/own-keys.ts';
@@ -123,7 +123,7 @@ export class NetworkBed {
   }
 }
 
-/** A cluster like the worked example, of which only the numbers differ. */
+/** A cluster like the worked example, with other numbers. */
 export function clusterOf(index: number, { routes = 1, isForeign = false } = {}): Member {
   const name = `c${index}`;
   const [high, low] = [Math.floor(index / 250), (index % 250) + 2];

@@ -1,7 +1,8 @@
 /**
- * Writes this cluster's networks and the other clusters to the databases, owner by owner. In: what was settled. Out: desired
- * rows to the targets of both databases, whose reconcilers write what differs. Called by the round. Rule: nothing is pruned
- * while the hub expects members of which nothing is known, because their rows have owners that no plan has returned yet.
+ * Writes this cluster's networks and the other clusters to the databases, owner by owner. In: settled values. Out:
+ * desired rows to the targets of both databases, whose reconcilers write what differs. Called by the round. Rule:
+ * nothing is pruned while the hub expects members that are unknown here, because the owners of their rows have not been
+ * planned yet.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
@@ -44,7 +45,7 @@ export class Network {
   }
 
   /**
-   * Takes everything back. With a signal it resolves when none of our rows is left, or when the signal aborts. Entries in
+   * Removes everything. With a signal it resolves when none of our rows is left, or when the signal aborts. Entries in
    * rows of others carry no owner: those of `cluster`, which an earlier process may have made, are claimed first.
    */
   async withdraw(cluster?: string, signal?: AbortSignal): Promise<void> {
@@ -84,7 +85,7 @@ export class Network {
       ownGateways: context.gateways,
       networks: context.networks,
       gateways: state.gateways.gateways,
-      parting: state.parting,
+      departing: state.departing,
       routes: state.uses,
     });
     const owner = remoteOwner(handleOf(member));

@@ -1,7 +1,7 @@
 /**
- * Follows Kube-OVN's ConfigMap `ovn-ic-config`. In: the ConfigMap, nodes, and the objects that follow it. Out: writes to
- * these objects, and events on the ConfigMap. The agent starts it under its lease; what is made is an Interconnect and
- * RoutePolicies like any other.
+ * Follows Kube-OVN's ConfigMap `ovn-ic-config`. In: the ConfigMap, nodes, and the objects that follow it. Out: writes
+ * to these objects, and events on the ConfigMap. The agent starts it under its lease; the Interconnect and the
+ * RoutePolicies that it makes are like any others.
  */
 import { planOvnIcConfig, type IcWrite } from '../plan/ovn-ic-config.ts';
 import { ovnIcConfig } from '../model/ic-config.ts';
@@ -19,7 +19,7 @@ import { fromAnnotation } from '../../lib/route-policy/parse.ts';
 /** A burst of changes is one plan. */
 const gatherMs = 20;
 const resources = { Interconnect: interconnects, RoutePolicy: routePolicies };
-/** Somebody was faster: the watch brings what is there now. */
+/** Another writer was faster: the watch brings the present object. */
 const overtaken = [404, 409];
 
 export interface OvnIcConfigOptions {
@@ -39,10 +39,10 @@ export class OvnIcConfig {
   readonly #stop = new AbortController();
   readonly #signal: AbortSignal;
   readonly #unsubscribe: (() => void)[] = [];
-  /** By kind and name: the write that is on its way or done, until the object is seen to change. */
+  /** By kind and name: the write that was sent, until the object is seen to change. */
   readonly #sent = new Map<string, string>();
   #sources: IcConfigSources | undefined;
-  #told = '';
+  #reported = '';
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: OvnIcConfigOptions) {
@@ -51,8 +51,8 @@ export class OvnIcConfig {
   }
 
   /**
-   * Resolves once everything is known and the first plan is due, or at the end. Nobody should wait for it: where the role
-   * to read the ConfigMap is missing, it takes until somebody adds it.
+   * Resolves once everything is known and the first plan is due, or at the end. It must not be waited for: where the
+   * role to read the ConfigMap is missing, it takes until somebody adds it.
    */
   async start(): Promise<void> {
     const { client, namespace, nodes, routePolicies: policies, log } = this.#options;
@@ -74,7 +74,7 @@ export class OvnIcConfig {
     this.#schedule();
   }
 
-  /** Writes that have begun go on: the writer is the agent's. */
+  /** Writes that have begun go on: the writer belongs to the agent. */
   async stop(): Promise<void> {
     clearTimeout(this.#timer);
     for (const unsubscribe of this.#unsubscribe) unsubscribe();
@@ -105,7 +105,7 @@ export class OvnIcConfig {
       labelsOf: (node) => nodes.get(node)?.labels,
     });
     for (const write of writes) this.#send(write);
-    this.#tell(problems);
+    this.#report(problems);
   }
 
   #send(write: IcWrite): void {
@@ -126,7 +126,7 @@ export class OvnIcConfig {
       this.#sent.delete(key);
       return;
     }
-    // Trying the same again would be refused again: the next change of the ConfigMap makes it another write.
+    // The same write would be refused again; the next change of the ConfigMap makes another one.
     this.#record({ code: 'WriteRefused', message: `${key} could not be made to follow: ${outcome.message}` });
   }
 
@@ -145,11 +145,11 @@ export class OvnIcConfig {
     await client.create(resource, { apiVersion: apiVersionOf(resource), kind, metadata: { name, annotations }, spec });
   }
 
-  /** Each time they are others; not with every round. */
-  #tell(problems: readonly Problem[]): void {
+  /** Reports problems when they change, not in every round. */
+  #report(problems: readonly Problem[]): void {
     const text = JSON.stringify(problems);
-    if (text === this.#told) return;
-    this.#told = text;
+    if (text === this.#reported) return;
+    this.#reported = text;
     for (const problem of problems) this.#record(problem);
   }
 

@@ -1,27 +1,27 @@
 /**
- * Asks this cluster's OVN whether it follows: both databases by a question that changes nothing, northd and the
- * ovn-controllers by raising `NB_Global.nb_cfg`, which is what `ovn-nbctl --wait=hv sync` does. Out: what stalled, and a call
- * when that is another. The agent starts it with the membership and ends it with it.
+ * Checks whether this cluster's OVN applies changes: both databases by an echo that changes nothing, northd and the
+ * ovn-controllers by raising `NB_Global.nb_cfg`, as `ovn-nbctl --wait=hv sync` does. Out: what has stalled, and a call
+ * when that changes. It runs for as long as the membership does.
  *
- * Raising the number costs northd a computation (a whole one, in releases without incremental processing) and every node
- * a write. So it is done only after this room has written something, which is what is to be followed: where nothing changes,
- * nothing is written. How often depends on how long it takes and on how many nodes there are.
+ * Raising the number costs northd a computation (a whole one, in releases without incremental processing) and every
+ * node a write. So it is raised only after this room has written something: where nothing changes, nothing is written.
+ * How often depends on how long northd takes and on the number of nodes.
  */
 import { OvsdbError, type Cache, type OvsdbClient } from 'ovsdb-client';
 import { integerOf, textOf } from '../../lib/ovn/columns.ts';
 import { raiseNbCfg, readNbGlobal } from '../../lib/ovn/nb-cfg.ts';
 import { Pulse } from '../../lib/ovn/pulse.ts';
-import { databasePatienceMs, Followers, type Stalled } from '../settle/followers.ts';
+import { databasePatienceMs, OvnLag, type Stalled } from '../settle/ovn-lag.ts';
 import type { GatewayNode } from '../model/local.ts';
 
 const tickMs = 500;
-/** Between two questions to northd, at least. */
+/** Between two requests to northd, at least. */
 const everyMs = 3000;
-/** Questions take a tenth of northd's time at most. */
+/** Requests take a tenth of northd's time at most. */
 const restFactor = 10;
-/** A northd that was slow once is asked again. */
+/** A northd that was slow once is asked again after this long. */
 const longestPauseMs = 30_000;
-/** They cause twenty writes a second in the southbound database at most. */
+/** Requests cause at most twenty writes a second in the southbound database. */
 const perChassisMs = 50;
 
 export interface OvnProbeOptions {
@@ -29,7 +29,7 @@ export interface OvnProbeOptions {
   readonly southbound: OvsdbClient;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** Gateways whose ovn-controller should follow. */
+  /** Gateways whose ovn-controller should apply changes. */
   readonly gateways: () => readonly GatewayNode[];
   readonly onChange: () => void;
 }
@@ -43,13 +43,13 @@ const noneStalled: Stalled = {
 
 export class OvnProbe {
   readonly #options: OvnProbeOptions;
-  readonly #followers = new Followers();
+  readonly #lag = new OvnLag();
   #pulses: { readonly northbound: Pulse; readonly southbound: Pulse } | undefined;
   #timer: NodeJS.Timeout | undefined;
   #check: NodeJS.Immediate | undefined;
   #unsubscribe = (): void => undefined;
   #isRaising = false;
-  /** Something was written that nobody was asked about. */
+  /** Something was written since the last request. */
   #isOwed = false;
   #raisedMs = 0;
   #stalled = noneStalled;
@@ -70,7 +70,7 @@ export class OvnProbe {
       southbound: new Pulse({ client: southbound, now }),
     };
     this.#timer = setInterval(() => this.#tick(), tickMs);
-    // How long northd took is not to be a matter of when somebody looked.
+    // The time that northd took must not depend on the interval of the checks.
     this.#unsubscribe = northbound.subscribe((changes) => {
       if (changes.some(({ table }) => table === 'NB_Global')) this.#look();
     });
@@ -81,7 +81,7 @@ export class OvnProbe {
     this.#isOwed = true;
   }
 
-  /** A gateway has fallen silent: whether it follows is asked though nothing was written. */
+  /** A gateway became silent: a request is due although nothing was written. */
   doubt(): void {
     this.#isOwed = true;
   }
@@ -93,7 +93,7 @@ export class OvnProbe {
     this.#timer = undefined;
     this.#pulses = undefined;
     this.#isOwed = false;
-    this.#followers.reset();
+    this.#lag.reset();
     this.#stalled = noneStalled;
   }
 
@@ -107,9 +107,9 @@ export class OvnProbe {
 
   #isDue(): boolean {
     const { northbound, southbound, now } = this.#options;
-    if (!this.#isOwed || this.#isRaising || this.#followers.isAwaited || northbound.state !== 'synced') return false;
+    if (!this.#isOwed || this.#isRaising || this.#lag.isAwaited || northbound.state !== 'synced') return false;
     const nodes = southbound.cache.table('Chassis_Private').rows.size;
-    const restMs = Math.min(restFactor * this.#followers.tookMs, longestPauseMs);
+    const restMs = Math.min(restFactor * this.#lag.tookMs, longestPauseMs);
     return now() - this.#raisedMs >= Math.max(everyMs, restMs, perChassisMs * nodes);
   }
 
@@ -121,9 +121,9 @@ export class OvnProbe {
     this.#raisedMs = sinceMs;
     try {
       const wanted = await raiseNbCfg(northbound);
-      if (this.#timer !== undefined && wanted !== undefined) this.#followers.asked(wanted, sinceMs);
+      if (this.#timer !== undefined && wanted !== undefined) this.#lag.asked(wanted, sinceMs);
     } catch (error) {
-      // The pulse says what is wrong with the database, and it is asked again later.
+      // The pulse shows what is wrong with the database; the request is repeated later.
       if (!(error instanceof OvsdbError)) throw error;
       this.#isOwed = true;
     } finally {
@@ -141,12 +141,12 @@ export class OvnProbe {
       northd: readNbGlobal(northbound.cache, 'sb_cfg') ?? 0,
       chassis: chassisNumbers(southbound.cache),
     };
-    this.#followers.see(taken, nodes.keys(), nowMs);
-    const behind = [...this.#followers.chassisBehindMs(nowMs)];
+    this.#lag.see(taken, nodes.keys(), nowMs);
+    const behind = [...this.#lag.chassisBehindMs(nowMs)];
     const stalled: Stalled = {
       northbound: this.#pulses.northbound.silentSinceMs(databasePatienceMs),
       southbound: this.#pulses.southbound.silentSinceMs(databasePatienceMs),
-      northd: this.#followers.northdBehindMs(nowMs),
+      northd: this.#lag.northdBehindMs(nowMs),
       controllers: new Map(behind.map(([chassis, sinceMs]) => [nodes.get(chassis) ?? chassis, sinceMs])),
     };
     const isNews = textOfStalled(stalled) !== textOfStalled(this.#stalled);

@@ -1,6 +1,6 @@
 /**
- * How far what was decided has come: which owners could not be written, whether databases and hub have the newest state,
- * how long that took. Changes usually arrive within milliseconds: nothing is said for being that much behind.
+ * Progress of what was settled: which owners could not be written, whether databases and hub have the newest state, and
+ * how long that took. Changes usually arrive within milliseconds: such a delay is not reported.
  */
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -10,11 +10,11 @@ const lateMs = 1000;
 /** Statuses wait for databases for so long at most. */
 const longestWriteMs = 2000;
 /**
- * What is told in parts is told once nothing more was written for so long: longer the more was, as other clusters come
- * in parts too, and the API server would have the cores that the next part needs.
+ * Statuses of many clusters are published once nothing was written for this long. It grows with the number of owners
+ * written, because more changes may follow and the API server would take the cores that they need.
  */
 const quietMs = { least: 100, each: 10, most: 1000 };
-/** After a start nothing is said before everything is known again, or this time has passed. */
+/** After a start no status is published before everything is known again, or this time has passed. */
 const freshMs = 5000;
 
 export type Cause = 'tunnel' | 'hub';
@@ -22,7 +22,7 @@ export type Cause = 'tunnel' | 'hub';
 export interface ProgressOptions {
   readonly targets: { readonly northbound: OvsdbTarget; readonly southbound: OvsdbTarget };
   readonly now: () => number;
-  /** Something to say is different, or may be said now. */
+  /** A status may be different, or may be published now. */
   readonly onChange: () => void;
   /** Milliseconds from a cause to the northbound database. */
   readonly onReaction: (cause: Cause, ms: number) => void;
@@ -61,7 +61,7 @@ export class Progress {
   get isConverged(): boolean {
     return this.#isConverged;
   }
-  /** The databases have everything, and only the hub has not. */
+  /** The databases have the newest state; only the hub does not. */
   get isWaitingForHub(): boolean {
     const { northbound, southbound } = this.#options.targets;
     return !this.#isConverged && northbound.isApplied && southbound.isApplied;
@@ -69,11 +69,11 @@ export class Progress {
   get isFresh(): boolean {
     return this.#isFresh;
   }
-  /** Databases are being written, not yet for longer than is usual: what is to be told is better told after that. */
+  /** Databases are being written, for no longer than is usual: statuses are better published after that. */
   get isWriting(): boolean {
     return this.#writing !== undefined && !this.#isLateWriting;
   }
-  /** This cluster as it was when databases and hub last had all of it. */
+  /** This cluster as it was when databases and hub last had its newest state. */
   get settledLocal(): LocalView | undefined {
     return this.#settledLocal;
   }

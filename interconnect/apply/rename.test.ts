@@ -35,7 +35,7 @@ describe('a membership that is to have another name', () => {
       onChange: () => waiting.forEach((look) => look()),
     });
     memberships.push(membership);
-    membership.tell({ gateways: [gateway], attachments: [], unreachable: [] });
+    membership.send({ gateways: [gateway], attachments: [], unreachable: [] });
     return membership;
   };
   const want = (membership: Membership, cluster: string): void =>

@@ -23,7 +23,7 @@ export interface HubSession {
 
 export interface SessionEvents {
   readonly onUpdate: (update: HubUpdate) => void;
-  /** Called once. Undefined: the hub ended the session without a word. */
+  /** Called once. Undefined: the hub ended the session without an error. */
   readonly onEnd: (error: HubRefused | HubUnreachable | undefined) => void;
 }
 

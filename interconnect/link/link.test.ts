@@ -5,7 +5,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { createKey, createRequest, keyFingerprint, validityOf, verifyRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority, hubName, issueHub, issueMember } from './certificate.ts';
 import { joinHub, openHubLink, type LinkIdentity } from './client.ts';
-import { refuseCrowd } from './state-size.ts';
+import { refuseOversized } from './state-size.ts';
 import type { HubUpdate, MemberState } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { HubRefused, hubService, HubUnreachable, hubUnavailable } from './protocol.ts';
@@ -259,9 +259,9 @@ test('a state of too many parts is refused before it is decoded, whatever they a
     field(3, many(6, 1_200_000)),
     field(3, field(4, many(3, 8_000_001))),
   ];
-  for (const crowd of crowds) assert.equal(refuseCrowd(crowd)?.code, 'StateTooLarge');
-  assert.equal(refuseCrowd(field(3, many(4, 1_000_000))), undefined, 'as many as a HubMember may allow');
-  assert.equal(refuseCrowd(Uint8Array.of(0x1a, 0xff, 0xff, 0xff, 0xff, 0xff)), undefined, 'no message');
+  for (const crowd of crowds) assert.equal(refuseOversized(crowd)?.code, 'StateTooLarge');
+  assert.equal(refuseOversized(field(3, many(4, 1_000_000))), undefined, 'as many as a HubMember may allow');
+  assert.equal(refuseOversized(Uint8Array.of(0x1a, 0xff, 0xff, 0xff, 0xff, 0xff)), undefined, 'no message');
   await withHub(async ({ address, ca, token, seen }) => {
     const request = await createRequest(await createKey(), 'east');
     await assert.rejects(joinHub(address, ca, 'x'.repeat(70_000), request), HubUnreachable);

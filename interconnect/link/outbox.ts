@@ -1,7 +1,7 @@
 /**
- * What waits to be sent to one member. In: messages as bytes. Out: a stream that is written to, until too much waits or
- * nothing of it was taken for long. No message can be left out, because each says only what became another: the session
- * ends then, and the next begins with everything.
+ * Messages that wait to be sent to one member. In: messages as bytes. Out: writes to a stream, until too much waits or
+ * nothing was taken for long. No message can be left out, because each holds only changes: the session ends then, and
+ * the next one begins with everything.
  */
 import { longestUpdate } from './protocol.ts';
 
@@ -25,7 +25,7 @@ export class Outbox {
   }
 
   send(bytes: Buffer): void {
-    // The longest fits however much it is: a member that reads has little before it.
+    // The longest message fits whatever its size: a member that reads has little before it.
     if (this.#waiting > longestUpdate)
       return this.#options.onStalled(`${this.#waiting} bytes wait to be read by the member`);
     this.#waiting += bytes.length;
@@ -38,7 +38,7 @@ export class Outbox {
     });
   }
 
-  /** What waits may still leave; nobody is told any more if it does not. */
+  /** Waiting messages may still leave; a stall is not reported any more. */
   close(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);

@@ -6,11 +6,11 @@ import { loadSync } from '@grpc/proto-loader';
 import type { Problem } from '../../lib/desired/problem.ts';
 
 const file = 'proto/hub/v1/hub.proto';
-/** Bytes of what the hub tells: a thousand clusters with ten routes each are one megabyte. */
+/** Bytes of an update of the hub: a thousand clusters with ten routes each are one megabyte. */
 export const longestUpdate = 64 * 1024 * 1024;
-/** Bytes of what a member tells: a million prefixes fit, which is the most that a HubMember may allow. */
+/** Bytes of a state of a member: a million prefixes fit, which is the most that a HubMember may allow. */
 export const longestState = 64 * 1024 * 1024;
-/** Bytes of the other calls, which anybody may make. */
+/** Bytes of the other calls, which strangers may send too. */
 export const longestCall = 64 * 1024;
 /** Trailer that carries a refusal's code, so that a member can put it in a condition. */
 const codeTrailer = 'isthmus-code';
@@ -18,7 +18,7 @@ const codeTrailer = 'isthmus-code';
 /** Code of a refusal that passes by itself: the hub is there, but what it needs for this call is not. */
 export const hubUnavailable = 'HubUnavailable';
 
-/** The hub answered and said no: the member's user has to act. */
+/** The hub refused: a person has to act. */
 export class HubRefused extends Error {
   readonly code: string;
   constructor(problem: Problem, options?: ErrorOptions) {

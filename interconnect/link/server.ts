@@ -1,22 +1,22 @@
 /**
- * The hub's endpoint: gRPC over TLS 1.3. Who calls is read from the client certificate, never from a message.
- * In: the four calls of hub.proto. Out: calls on `HubCalls`; a returned Problem is told to the member as a refusal.
- * Called by hub/main.ts. Join is the one call that needs no certificate.
+ * The hub's endpoint: gRPC over TLS 1.3. The caller is read from the client certificate, never from a message. In: the
+ * four calls of hub.proto. Out: calls on `HubCalls`; a returned Problem becomes a refusal. Called by hub/main.ts. Join
+ * is the one call that needs no certificate.
  */
 import { constants, type ServerHttp2Stream } from 'node:http2';
 import { promisify } from 'node:util';
 import * as grpc from '@grpc/grpc-js';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { commonNameOf, keyFingerprint, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
-import { refuseCrowd } from './state-size.ts';
+import { refuseOversized } from './state-size.ts';
 import type { HubUpdate, IssuedIdentity, JoinRequest, MemberState } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { hubService, longestCall, longestState, refusal } from './protocol.ts';
 
-/** How long a session that is over may take to send what waits, and why it is over. */
+/** How long a session that has ended may take to send what waits, and the reason of its end. */
 const farewellMs = 10_000;
 
-/** Who a client certificate was issued to. */
+/** The member that a client certificate was issued to. */
 export interface Caller {
   readonly cluster: string;
   /** SHA-256 of its public key, hex. */
@@ -113,7 +113,7 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
   };
 }
 
-/** What is too large is not decoded, and updates come as the bytes that they are counted by. */
+/** Messages that are too large are not decoded, and updates arrive as bytes, by which they are counted. */
 function boundedService(): { service: grpc.ServiceDefinition; encode: (update: HubUpdate) => Buffer } {
   const { Session: session, ...rest } = hubService();
   if (session === undefined) throw new Error('the protocol has no Session');
@@ -128,7 +128,7 @@ function boundedService(): { service: grpc.ServiceDefinition; encode: (update: H
     ...Object.fromEntries(others),
     Session: {
       ...session,
-      requestDeserialize: (bytes: Buffer): object => refuseCrowd(bytes) ?? session.requestDeserialize(bytes),
+      requestDeserialize: (bytes: Buffer): object => refuseOversized(bytes) ?? session.requestDeserialize(bytes),
       responseSerialize: (bytes: Buffer) => bytes,
     },
   };
@@ -148,7 +148,7 @@ function unary(
     if (isProblem(value)) callback(refusal(value));
     else callback(null, value);
   };
-  // An error nobody expected becomes an unhandled rejection, which ends the process: gRPC must not swallow it.
+  // An unexpected error becomes an unhandled rejection, which ends the process: gRPC must not swallow it.
   return (call, callback) => void reply(call, callback);
 }
 
@@ -185,7 +185,7 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
     if (!isOpen) return;
     isOpen = false;
     outbox.close();
-    // What waits for a member that does not read would be kept as long as its connection.
+    // Messages for a member that does not read would be kept as long as its connection.
     setTimeout(() => abandon(call), farewellMs).unref();
     onEnd?.();
   };
@@ -221,7 +221,9 @@ function openSession(call: SessionCall, { calls, log, encode }: SessionFacts): v
   });
 }
 
-/** Ends the stream with all that waits in it. The library has no word for that, and its own end waits for the reader. */
+/**
+ * Ends the stream and drops what waits in it. The library has no call for that, and its own end waits for the reader.
+ */
 function abandon(call: SessionCall): void {
   const { stream } = (call as unknown as { readonly call: { readonly stream: ServerHttp2Stream } }).call;
   if (!stream.closed) stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);

@@ -22,7 +22,7 @@ const memberState: Shape = {
 };
 
 /** Undefined: it may be decoded. What is no message at all is left to the decoder. */
-export function refuseCrowd(bytes: Uint8Array): Problem | undefined {
+export function refuseOversized(bytes: Uint8Array): Problem | undefined {
   const count = { messages: 0, fields: 0 };
   countIn(bytes, { at: 0, end: bytes.length }, memberState, count);
   if (count.messages <= mostMessages && count.fields <= mostFields) return undefined;

@@ -10,7 +10,7 @@ export interface PathFacts {
 
 export interface HubFacts {
   readonly isConnected: boolean;
-  /** Of what this cluster told, the newest that the others know. */
+  /** The newest revision of this cluster's state that the others know. */
   readonly knownRevision: number;
 }
 

@@ -1,4 +1,7 @@
-/** What the databases of this cluster have of its part between clusters; read when asked, because most rounds ask little. */
+/**
+ * Facts about this cluster's part between clusters in its databases; read on demand, because most rounds need few of
+ * them.
+ */
 import type { PathFacts } from './anchors.ts';
 import type { Gateway, HeldPort } from './messages.ts';
 
@@ -9,7 +12,7 @@ export interface DatabaseFacts {
   portsHeldOn(network: string): readonly HeldPort[];
   /** Chassis that are first in the order of some port. */
   firstChassis(): ReadonlySet<string>;
-  /** Chassis that OVN lets tell the last gateway of a port that it is not cut off. */
+  /** Chassis that show the last gateway of a port that it is not cut off. */
   witnessesOf(logicalSwitch: string): ReadonlySet<string>;
   /** Whether northd has a chassis in some group. */
   isGrouped(chassis: string): boolean;

@@ -1,10 +1,10 @@
-/** This cluster as the plans see it: immutable values, made anew by `watch/` whenever a part changes. */
+/** This cluster as the stages see it: immutable values, made again by `watch/` whenever a part changes. */
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Ip } from '../../lib/net/ip.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Gateway } from './messages.ts';
 
-/** Something local that no remote prefix may equal or lie in. */
+/** A local range that no remote prefix may equal or lie in. */
 export interface LocalRange {
   /** For messages: `subnet ovn-default`. */
   readonly name: string;
@@ -30,14 +30,14 @@ export interface LocalVpc {
   readonly links: readonly LocalRange[];
 }
 
-/** A transit switch that this cluster wants to take part in. */
+/** A transit switch that this cluster requests. */
 export interface TransitRequest {
   readonly name: string;
-  /** The one that takes part: what is wanted, or, while that does not exist, what has taken part until now. */
+  /** The VPC that takes part: the requested one, or the present one while that does not exist. */
   readonly vpc: string;
   /** The router of that VPC has this cluster's port already. */
   readonly isJoined: boolean;
-  /** The VPC that is wanted does not exist. */
+  /** Why the requested VPC does not take part: it does not exist. */
   readonly vpcProblem: Problem | undefined;
   /** Empty, 0, empty: as the hub has it. */
   readonly cidrs: readonly string[];
@@ -50,7 +50,7 @@ export interface TransitRequest {
 export interface GatewayNode {
   readonly node: string;
   readonly chassis: string;
-  /** Its paths are to go elsewhere. */
+  /** A user drains it: its paths move to other gateways. */
   readonly isDrained: boolean;
 }
 
@@ -62,19 +62,19 @@ export interface LocalChassis {
 }
 
 export interface LocalView {
-  /** What it is called among the members. */
+  /** Its present name among the members. */
   readonly cluster: string;
-  /** What it was called when it joined: its ports keep that name, whatever it is called since. */
+  /** The name it joined with, which its ports keep. */
   readonly handle: string;
-  /** By name: those that transitRequests name and that exist. */
+  /** VPCs that requests name and that exist, by name. */
   readonly vpcs: ReadonlyMap<string, LocalVpc>;
   readonly transitRequests: readonly TransitRequest[];
   readonly nodeAddresses: readonly { readonly node: string; readonly ip: Ip }[];
-  /** Of all nodes, as their daemons noted it: which system-id each has. */
+  /** The system-id of each node, as its daemon recorded it. */
   readonly nodeChassis: readonly { readonly node: string; readonly chassis: string }[];
   /** Selected nodes whose chassis is known by name, in the order of their names. */
   readonly gatewayNodes: readonly GatewayNode[];
-  /** Selected nodes of which no chassis is known. */
+  /** Selected nodes without a known chassis. */
   readonly unknownNodes: readonly string[];
   /** By chassis name; remote chassis are not among them. */
   readonly chassis: ReadonlyMap<string, LocalChassis>;

@@ -18,14 +18,14 @@ export interface Prefix {
   /** connected, static, bgp or aggregate. */
   readonly origin: string;
   readonly tags: readonly string[];
-  /** Clusters it came through, the first that told it first; the offering member is not among them. */
+  /** Clusters it came through, in order; the offering member is not among them. */
   readonly via: readonly string[];
   /** Members that may know of it; all when empty. */
   readonly only: readonly string[];
   readonly except: readonly string[];
 }
 
-/** How a member's end of one path stands. */
+/** The state of a member's end of one path. */
 export interface PathEnd {
   readonly index: number;
   /** Chassis that may hold the port, in their order; the first is the anchor. */
@@ -36,7 +36,7 @@ export interface PathEnd {
   readonly draining: boolean;
 }
 
-/** A port that a member holds, told so that a hub that lost it can take it back. */
+/** A port that a member holds, sent so that a hub that lost it can restore it. */
 export interface HeldPort {
   /** Logical switch of the path. */
   readonly switch: string;
@@ -53,7 +53,7 @@ export interface Attachment {
   readonly prefixes: readonly Prefix[];
   readonly ends: readonly PathEnd[];
   readonly held: readonly HeldPort[];
-  /** Wishes; empty, 0, empty: as the hub has it. */
+  /** Requests; empty, 0, empty: as the hub has it. */
   readonly cidrs: readonly string[];
   readonly paths: number;
   readonly clusters: readonly string[];
@@ -84,7 +84,7 @@ export interface Path {
   readonly switch: string;
   readonly cidrs: readonly string[];
   readonly tunnelKey: number;
-  /** It will be gone soon: traffic is to leave it now. */
+  /** It will be removed soon: traffic is to leave it now. */
   readonly retiring: boolean;
   /** The receiving member's own; null while it takes no part (as the wire has it). */
   readonly port: Port | null;
@@ -150,11 +150,11 @@ export interface HubUpdate {
   readonly members: readonly Member[];
   readonly removed: readonly string[];
   readonly rejections: readonly Rejection[];
-  /** Members whose state the hub does not know yet: what is known of them stays. */
+  /** Members whose state the hub does not know yet: members keep what they know of them. */
   readonly expected: readonly string[];
-  /** Complete each time; while there are any, nothing new can be told. */
+  /** Complete each time; while there are any, nothing new can be sent. */
   readonly silentDatabases: readonly SilentDatabase[];
-  /** Connected members that say that every path of theirs to the receiver is down. Complete each time. */
+  /** Connected members that report every path of theirs to the receiver down. Complete each time. */
   readonly unreachedBy: readonly string[];
   /** False of a hub of a release before `unreachedBy`. */
   readonly tellsUnreached: boolean;
@@ -164,7 +164,7 @@ export interface JoinRequest {
   readonly token: string;
   /** PEM, PKCS #10. */
   readonly certificateRequest: string;
-  /** Of its gateways: tells a member that is to be renamed from a copy of it. */
+  /** Of its gateways: they distinguish a member that is to be renamed from a copy of it. */
   readonly chassis: readonly string[];
 }
 

@@ -1,4 +1,4 @@
-/** The transit switches that this cluster takes part in, as its own end of each path stands. Immutable values. */
+/** Transit switches that this cluster takes part in, with the state of its own end of each path. Immutable values. */
 import type { Cidr } from '../../lib/net/cidr.ts';
 import type { Port } from './messages.ts';
 import type { LocalVpc } from './local.ts';
@@ -30,7 +30,7 @@ export interface OwnNetwork {
   readonly paths: readonly OwnPath[];
 }
 
-/** Where this cluster's end of a path stands. */
+/** The state of this cluster's end of a path. */
 export interface EndState {
   readonly index: number;
   readonly order: readonly string[];

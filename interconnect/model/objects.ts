@@ -22,7 +22,7 @@ export interface Interconnect {
   readonly status: InterconnectStatus;
 }
 
-/** What the finalizers of this room need. */
+/** The fields that finalizers depend on. */
 export interface Life {
   readonly uid: string;
   readonly isDeleting: boolean;
@@ -47,7 +47,7 @@ export interface Node {
   readonly hasNetwork: boolean;
 }
 
-/** An object of which only the status is ours to compare. */
+/** An object whose status is compared and written here. */
 export interface Report {
   readonly uid: string;
   readonly status: Readonly<Record<string, unknown>>;
@@ -69,6 +69,6 @@ export interface GatewayObject extends Life {
   readonly probes: readonly GatewayProbe[];
   /** To the other gateways of this cluster. */
   readonly siblingTunnels: readonly GatewayTunnel[];
-  /** When they were last looked at, by the node's clock. */
+  /** When the daemon last checked, by the node's clock. */
   readonly checkedAt: string | undefined;
 }

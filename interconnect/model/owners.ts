@@ -33,7 +33,10 @@ export function fdbKey(datapathKey: number, mac: string): string {
   return `${datapathKey}/${mac}`;
 }
 
-/** One owner a row, so that whose it is can be told from the row alone; undefined for rows that OVN learned elsewhere. */
+/**
+ * Each row has an owner of its own, so that the owner follows from the row alone; undefined for rows that OVN learned
+ * elsewhere.
+ */
 export function fdbOwner(datapathKey: number, mac: string): string | undefined {
   if (datapathKey < globalKeys.first || datapathKey > globalKeys.last) return undefined;
   return `fdb/${fdbKey(datapathKey, mac)}`;

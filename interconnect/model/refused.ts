@@ -1,7 +1,7 @@
-/** How many refusals a list of them stands for. In: what the hub told. Out: a number. Pure. */
+/** How many rejections a list stands for. In: rejections from the hub. Out: a number. Pure. */
 import type { Rejection } from './messages.ts';
 
-/** Code of the one that stands for as many more of its kind as its value says: the hub does not list them all. */
+/** Code of a rejection that stands for as many more of its kind as its value says: the hub does not list all. */
 export const moreRefused = 'MoreRefused';
 
 export function countRefused(rejections: readonly Pick<Rejection, 'code' | 'value'>[]): number {

@@ -5,11 +5,13 @@ import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts'
 export interface TunnelReport {
   readonly chassis: string;
   readonly state: GatewayTunnel['state'];
-  /** Since when, in Unix milliseconds by the clock of the node; NaN, which is before nothing, where it is not said. */
+  /**
+   * Since when, in Unix milliseconds by the clock of the node; NaN, which is before nothing, where the report lacks it.
+   */
   readonly sinceMs: number;
 }
 
-/** What the daemon of a gateway says of its tunnels. */
+/** The report of a gateway's daemon about its tunnels. */
 export interface GatewayReport {
   readonly chassis: string;
   /** To gateways of other clusters. */
@@ -19,6 +21,6 @@ export interface GatewayReport {
 }
 
 export interface CutReport extends GatewayReport {
-  /** When its daemon last looked, by the node's clock; told every second by one that is cut off. */
+  /** When its daemon last checked, by the node's clock; every second while the gateway is cut off. */
   readonly checkedAt: string | undefined;
 }

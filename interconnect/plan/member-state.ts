@@ -1,4 +1,4 @@
-/** What the hub is told of this cluster. Pure. */
+/** The state that this cluster sends to the hub. Pure. */
 import type { Ends, EndState } from '../model/networks.ts';
 import { isUsable, type LocalView, type LocalVpc, type TransitRequest } from '../model/local.ts';
 import type { Attachment, HeldPort, MemberState, PathEnd, Prefix } from '../model/messages.ts';
@@ -9,12 +9,12 @@ export interface MemberParts {
   readonly heldOf: (network: string) => readonly HeldPort[];
   /** After export policies. */
   readonly prefixesOf: (request: TransitRequest, vpc: LocalVpc) => readonly Prefix[];
-  /** Chassis that others may have tunnels to: `publishedGateways`. */
+  /** Chassis that other clusters may have tunnels to: `publishedGateways`. */
   readonly gateways: readonly string[];
   readonly unreachable: readonly string[];
 }
 
-/** What the hub is told of this cluster. */
+/** The state of this cluster for the hub, without its revision. */
 export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
   const { local, gateways, unreachable } = parts;
   const known = new Set(gateways);
@@ -42,7 +42,7 @@ export function memberState(parts: MemberParts): Omit<MemberState, 'revision'> {
   };
 }
 
-/** Those selected, and those that still anchor something. */
+/** Selected gateways, and others that still anchor a path. */
 export function publishedGateways(local: LocalView, anchors: ReadonlySet<string>): readonly string[] {
   const all = new Set([...local.gatewayNodes.map(({ chassis }) => chassis), ...anchors]);
   return [...all].filter((chassis) => isUsable(local, chassis));

@@ -1,9 +1,9 @@
 /**
- * Kube-OVN's ConfigMap `ovn-ic-config` as our objects. In: the ConfigMap and the objects as they are. Out: what to make,
- * change and delete of the objects that follow it, and what is wrong with it. Pure.
+ * Kube-OVN's ConfigMap `ovn-ic-config` as our objects. In: the ConfigMap and the objects as they are. Out: which
+ * following objects to create, patch and delete, and what is wrong with the ConfigMap. Pure.
  *
- * Objects without the annotation are somebody else's and are never touched. A ConfigMap with something wrong in it changes
- * nothing: a typing mistake must not take a cluster off the network.
+ * Objects without the annotation belong to users and are never touched. A ConfigMap with an error changes nothing: a
+ * typing mistake must not take a cluster off the network.
  */
 import { ovnIcConfig, type IcConfig, type FollowingInterconnect } from '../model/ic-config.ts';
 import type { RoutePolicySpec } from '../../lib/api/kinds/route-policy.ts';

@@ -1,4 +1,7 @@
-/** Which entries of map columns of northbound rows this room writes, and takes out where it wants them no more; all others are of other programs. */
+/**
+ * Which entries in map columns of northbound rows this room writes, and removes when it wants them no longer; all
+ * others belong to other programs.
+ */
 import { externalId } from '../../lib/api/names.ts';
 import type { OwnEntries } from '../../lib/desired/row.ts';
 

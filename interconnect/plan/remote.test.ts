@@ -61,7 +61,7 @@ function planOf(member: Member, downSwitches: readonly string[] = []) {
       member,
       ownHandle: 'east',
       ownGateways: ['a1', 'a2'],
-      parting: [],
+      departing: [],
       networks: context.networks,
       gateways,
       routes: uses,

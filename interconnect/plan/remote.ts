@@ -1,11 +1,11 @@
 /**
- * One other cluster as rows of this one. In: what the hub says of it, this cluster, which of its routes and paths are
- * used. Out: its chassis and tunnels (SB), its ports on the transit switches and routes (NB). Pure.
+ * One other cluster as rows of this one. In: the member as the hub reports it, this cluster, and which of its routes
+ * and paths are used. Out: its chassis and tunnels (SB), its ports on the transit switches and routes (NB). Pure.
  *
  * A port of a member with paths is external, held by the group of that cluster's gateways in the order it published:
- * ovn-controller makes it an active-backup bundle over the tunnels, so that the datapath moves by itself. OVN has no
- * L2 lookup for external ports; a row of the FDB stands in for it. A zone with plain ovn-ic has remote ports, each on
- * the chassis it names.
+ * ovn-controller makes it an active-backup bundle over the tunnels, so that the datapath fails over by itself. OVN has
+ * no L2 lookup for external ports; a row of the FDB stands in for it. A zone with plain ovn-ic has remote ports, each
+ * on the chassis it names.
  */
 import { handleOf, transitRouterPort } from '../model/port-names.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
@@ -21,7 +21,7 @@ import { planWitnesses } from './witnesses.ts';
 export interface RemotePlan {
   readonly northbound: Desired;
   readonly southbound: Desired;
-  /** Forwarding entries by owner: each is a row whose owner its content tells. */
+  /** Forwarding entries by owner: the owner of each row follows from its content. */
   readonly fdb: ReadonlyMap<string, Desired>;
 }
 
@@ -33,8 +33,8 @@ export interface RemoteInput {
   readonly ownGateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
   readonly gateways: readonly Gateway[];
-  /** Of which only the chassis stay, for now. */
-  readonly parting: readonly Gateway[];
+  /** Gateways that are gone, whose chassis stay for now. */
+  readonly departing: readonly Gateway[];
   readonly routes: readonly RouteUse[];
 }
 
@@ -44,7 +44,7 @@ export function planRemote({
   ownGateways,
   networks,
   gateways,
-  parting,
+  departing,
   routes,
 }: RemoteInput): RemotePlan {
   const handle = handleOf(member);
@@ -55,7 +55,7 @@ export function planRemote({
   const portRows = member.foreign
     ? ports.map(remotePort)
     : ports.flatMap((port) => externalPort(port, chassis, ownGateways));
-  // No BFD runs to a foreign zone: its gateways can tell nobody anything.
+  // No BFD runs to a foreign zone: its gateways cannot be witnesses.
   const witnesses = planWitnesses(networks.values(), ports, member.foreign ? [] : gateways);
   return {
     northbound: {
@@ -68,7 +68,7 @@ export function planRemote({
       contributions: exemptions(taken),
     },
     southbound: {
-      rows: [...gateways, ...parting].flatMap(chassisRows),
+      rows: [...gateways, ...departing].flatMap(chassisRows),
       contributions: member.foreign ? ports.map((port) => binding(port, chassis)) : witnesses.bindings,
     },
     fdb: new Map(member.foreign ? [] : ports.flatMap((port) => fdbEntry(port, paths.get(port.switch)))),
@@ -76,9 +76,9 @@ export function planRemote({
 }
 
 /**
- * A group of one chassis is no group to ovn-controller, which then asks where the port is bound, and no release of northd
- * lets that be written. So the gateways of this cluster stand behind a lone one: where that is dead, they have the port and
- * know no way on, as it should be.
+ * ovn-controller takes a group of one chassis for no group and asks where the port is bound, which no release of northd
+ * lets others write. So the gateways of this cluster stand behind a single one: where it is dead they get the port and
+ * drop its traffic, as they should.
  */
 function externalPort(
   { logicalPort, switch: name, mac, networks, ...port }: Port,
@@ -145,8 +145,8 @@ function routeRows({ prefix, router, hops }: RouteUse, handle: string, own: stri
 }
 
 /**
- * It stays while no path is up, so that packets do not leave another way. To what that cluster has from its routers there may
- * well be another way, as from any router.
+ * An exemption stays while no path is up, so that packets do not leave another way. Prefixes that a cluster has from
+ * its routers may well have another way, as from any router.
  */
 function exemptions(routes: readonly RouteUse[]): readonly Contribution[] {
   const hasWay = ({ hops }: RouteUse): boolean => hops.some(({ isUsed }) => isUsed);
@@ -185,7 +185,7 @@ function chassisRows({ chassis, hostname, encaps }: Gateway): readonly DesiredRo
   ];
 }
 
-/** northd makes the binding; where the port is, only we know. */
+/** northd makes the binding; only this room knows on which chassis it is. */
 function binding({ logicalPort, holder, gateways }: Port, chassis: ReadonlySet<string>): Contribution {
   const place = holder === '' ? (gateways[0] ?? '') : holder;
   return {

@@ -22,7 +22,7 @@ export const bfdGroup = 'isthmus-interconnect';
 export const bfdOwner = 'bfd/local';
 export const zoneOwner = 'zone/local';
 
-/** The availability zone's name and timers: wanted as long as the cluster is a member. */
+/** The name of the availability zone and timers, for as long as the cluster is a member. */
 export function planZone(cluster: string): Desired {
   const contributions: readonly Contribution[] = [
     { table: 'NB_Global', key: '.', column: 'name', value: cluster },
@@ -36,15 +36,15 @@ export function exemptSet(family: 4 | 6): string {
   return `isthmus.interconnect.v${family}`;
 }
 
-/** Those of them that no path leads to now. */
+/** Prefixes among them that no path leads to now. */
 export function cutSet(family: 4 | 6): string {
   return `isthmus.interconnect.cut.v${family}`;
 }
 
 /**
- * Without it the policies of subnets would send what is for other clusters to a node. Other VPCs have no such policies. One
- * policy for all prefixes: one for each would be as many logical flows. What no path leads to is dropped here: a shorter prefix
- * that was learned by BGP must not take it.
+ * Without it the policies of subnets would send packets for other clusters to a node. Other VPCs have no such policies.
+ * One policy covers all prefixes: one for each would be as many logical flows. Packets that no path leads to are
+ * dropped here: a shorter prefix that was learned by BGP must not take them.
  */
 export function planExemption(router: string): Desired {
   return {
@@ -112,7 +112,7 @@ function haChassis(group: string, chassis: string, priority: number): DesiredRow
   };
 }
 
-/** The port is left out while no chassis can hold it: a port without one would be on every chassis at once. */
+/** The port is left out while no chassis can hold it: without one it would be on every chassis at once. */
 export function planPath(handle: string, router: string, path: OwnPath): Desired {
   const { switch: name, port, order } = path;
   const routerPort = transitRouterPort(handle, name);

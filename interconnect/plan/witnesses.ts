@@ -1,12 +1,13 @@
 /**
- * What keeps the last gateway of a cluster from taking itself for cut off. In: one other cluster's gateways and the networks
- * that it shares with this one. Out: a port for each gateway and network (NB), and where each is bound (SB). Pure.
+ * Witnesses keep the last gateway of a cluster from taking itself for cut off. In: one other cluster's gateways and the
+ * networks that it shares with this one. Out: a port for each gateway and network (NB), and the chassis of each (SB).
+ * Pure.
  *
- * ovn-controller lets the only chassis left of a group hold its port where BFD is up to one of the group's `ref_chassis`.
- * northd fills these with the chassis that ports of the router's switches are bound to. In a cluster of two nodes, or in a VPC
- * with pods on few, that is nobody but the dead gateway and the one that is left. A port that is bound to a gateway of another
- * cluster makes that gateway one of them, and BFD to it runs anyhow. No packet enters or leaves such a port: it has no
- * address, and one that is disabled is not flooded to.
+ * ovn-controller lets the only chassis left of a group hold its port where BFD is up to one of the group's
+ * `ref_chassis`. northd fills these with the chassis that ports of the router's switches are bound to. In a cluster of
+ * two nodes, or in a VPC with pods on few, these are only the dead gateway and the one that is left. A port that is
+ * bound to a gateway of another cluster adds that gateway, and BFD to it runs anyway. No packet enters or leaves such a
+ * port: it has no address, and a disabled port is not flooded to.
  */
 import { ref, type Contribution, type DesiredRow } from '../../lib/desired/row.ts';
 import type { Gateway, Port } from '../model/messages.ts';

@@ -50,7 +50,7 @@ describe('a gateway that lost its port', () => {
     network.step(10_100, ['b', 'b']);
     assert.ok(network.anchors.isDead('a'));
     assert.deepEqual(network.step(10_101, ['b', 'b']), ['ab draining', 'ba settled']);
-    network.anchors.told(7);
+    network.anchors.announced(7);
     network.step(10_200, ['b', 'b'], { hub: { isConnected: true, knownRevision: 6 } });
     network.step(15_000, ['b', 'b'], { hub: { isConnected: true, knownRevision: 6 } });
     assert.deepEqual(network.step(15_001, ['b', 'b'], { hub: { isConnected: true, knownRevision: 7 } }), [
@@ -139,7 +139,7 @@ describe('a gateway that lost its port', () => {
     const drained = { facts: gateways({ a: { isDrained: true } }), hub: { isConnected: true, knownRevision: 9 } };
     const back = { hub: drained.hub };
     network.step(0, ['a', 'b'], drained);
-    network.anchors.told(1);
+    network.anchors.announced(1);
     network.step(1, ['a', 'b'], drained);
     assert.equal(network.step(1600, ['a', 'b'], drained)[0], 'ba moving');
     // It forwards for its other path by what it had.
@@ -201,7 +201,7 @@ describe('two gateways that are cut off from each other', () => {
       const hub = { isConnected: true, knownRevision: 9 };
       const input = { paths, gateways: facts, cuts, hub, isFollowed: true, nowMs, holdDownMs: 5000 };
       const { memories } = this.anchors.step('ts', input);
-      this.anchors.told(1);
+      this.anchors.announced(1);
       this.orders = [...memories.values()].map(({ order }) => order);
       return [...memories.values()].map(({ order, phase }) => `${order.join('')} ${phase}`);
     }

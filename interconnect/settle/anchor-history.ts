@@ -1,6 +1,6 @@
 /**
- * Remembers, for each path of each network, its order of gateways and where it stands in a move, and which gateways are
- * taken for dead. In: facts of the databases and the hub. Out: what `plan/anchors.ts` makes of them.
+ * Remembers the order of gateways of each path, how far the path is in a move, and which gateways count as dead. In:
+ * facts of the databases and the hub. Out: the result of `anchors.ts`.
  */
 import type { PathFacts, HubFacts, GatewayFacts } from '../model/anchors.ts';
 import { deadAfterMs, settleAnchors, type AnchorGateway, type AnchorMemory } from './anchors.ts';
@@ -13,21 +13,24 @@ export interface Anchored {
 }
 
 /**
- * From the moment others may have tunnels to a gateway until it may hold a port: before BFD between it and the present
- * holder is up, it would take that for dead, and both would claim the port.
+ * From the moment that other clusters may have tunnels to a gateway until it may hold a port. Earlier, BFD between it
+ * and the present holder may not be up: it would take the holder for dead, and both would claim the port.
  */
 export const joinMs = 5000;
-/** A gateway that anchors nothing any more stays one for so long: packets of those that have not followed yet arrive there. */
+/**
+ * A gateway that anchors nothing any more counts as an anchor for this long: packets of clusters that have not followed
+ * yet arrive there.
+ */
 export const lingerMs = 5000;
 
 export class AnchorHistory {
   readonly #memories = new Map<string, ReadonlyMap<number, AnchorMemory>>();
   /** Chassis that lost a port for long → when that was found. */
   readonly #dead = new Map<string, number>();
-  /** Paths that drain → revision of the state that first told so. */
-  readonly #told = new Map<string, number>();
+  /** Paths that drain → revision of the first state that said so. */
+  readonly #announced = new Map<string, number>();
   readonly #wakes = new Map<string, number>();
-  /** Of each network: gateways that hold nothing yet → since when they could. */
+  /** By network: gateways that hold nothing yet → since when they could. */
   readonly #joining = new Map<string, ReadonlyMap<string, number>>();
   /** Chassis → when it was last first in some order. */
   readonly #anchored = new Map<string, number>();
@@ -48,13 +51,13 @@ export class AnchorHistory {
   ): Anchored {
     const { paths, cuts, hub, isFollowed, nowMs, holdDownMs } = facts;
     const before = this.#memories.get(network);
-    this.#revive(facts.gateways, paths);
+    this.#declareAlive(facts.gateways, paths);
     const joined = this.#joined(network, facts, before);
     const answer = settleAnchors({
       paths: paths.map((path) => ({
         ...path,
         memory: before?.get(path.index),
-        isDrainTold: this.#isTold(`${network}/${path.index}`, hub),
+        isDrainAnnounced: this.#isAnnounced(`${network}/${path.index}`, hub),
       })),
       gateways: this.#gateways(joined, paths, cuts),
       cuts: cuts.cuts,
@@ -67,19 +70,21 @@ export class AnchorHistory {
     const joins = [...(this.#joining.get(network)?.values() ?? [])]
       .map((sinceMs) => sinceMs + joinMs)
       .filter((dueMs) => dueMs > nowMs);
-    const wakeMs = this.#bury(answer.memories, paths, nowMs) ? nowMs : Math.min(answer.wakeMs ?? Infinity, ...joins);
+    const wakeMs = this.#declareDead(answer.memories, paths, nowMs)
+      ? nowMs
+      : Math.min(answer.wakeMs ?? Infinity, ...joins);
     if (wakeMs === Infinity) this.#wakes.delete(network);
     else this.#wakes.set(network, wakeMs);
     return answer;
   }
 
-  /** The hub was told the present state of all paths as `revision`. */
-  told(revision: number): void {
+  /** The hub was sent the present state of all paths as `revision`. */
+  announced(revision: number): void {
     for (const [network, memories] of this.#memories) {
       for (const [index, { phase }] of memories) {
         const key = `${network}/${index}`;
-        if (phase !== 'draining') this.#told.delete(key);
-        else if (!this.#told.has(key)) this.#told.set(key, revision);
+        if (phase !== 'draining') this.#announced.delete(key);
+        else if (!this.#announced.has(key)) this.#announced.set(key, revision);
       }
     }
   }
@@ -132,15 +137,15 @@ export class AnchorHistory {
     this.#memories.delete(network);
     this.#wakes.delete(network);
     this.#joining.delete(network);
-    for (const key of this.#told.keys()) if (key.startsWith(`${network}/`)) this.#told.delete(key);
+    for (const key of this.#announced.keys()) if (key.startsWith(`${network}/`)) this.#announced.delete(key);
   }
 
-  #isTold(key: string, { isConnected, knownRevision }: HubFacts): boolean {
-    const revision = this.#told.get(key);
+  #isAnnounced(key: string, { isConnected, knownRevision }: HubFacts): boolean {
+    const revision = this.#announced.get(key);
     return isConnected && revision !== undefined && knownRevision >= revision;
   }
 
-  /** Those in some order, and those that have been able to be for long enough; all, while nobody holds anything. */
+  /** Gateways that are in some order or have been usable for long enough; all of them while no gateway holds a port. */
   #joined(
     network: string,
     {
@@ -165,8 +170,9 @@ export class AnchorHistory {
   }
 
   /**
-   * If all that is left were taken for dead, nothing would be gained by it. A gateway that is cut off from another keeps what
-   * it has, and is given nothing: whether it is there to stay only shows when it is heard again.
+   * Where no other gateway is left, those that count as dead are used: nothing would be gained without them. A gateway
+   * that is cut off from another keeps what it has and gets nothing new, because only a return of contact shows that it
+   * will stay.
    */
   #gateways(
     gateways: readonly GatewayFacts[],
@@ -187,8 +193,11 @@ export class AnchorHistory {
     }));
   }
 
-  /** Who holds another port lives, whatever keeps it from this one. Returns whether there is a new one. */
-  #bury(memories: ReadonlyMap<number, AnchorMemory>, paths: readonly PathFacts[], nowMs: number): boolean {
+  /**
+   * A gateway that holds another port is alive, whatever keeps it from this one. Returns whether another gateway counts
+   * as dead now.
+   */
+  #declareDead(memories: ReadonlyMap<number, AnchorMemory>, paths: readonly PathFacts[], nowMs: number): boolean {
     const holders = new Set(paths.map(({ holder }) => holder));
     let isNews = false;
     for (const { order, awaySinceMs } of memories.values()) {
@@ -201,8 +210,8 @@ export class AnchorHistory {
     return isNews;
   }
 
-  /** It has a port again, or its tunnels came up after it was lost. */
-  #revive(gateways: readonly GatewayFacts[], paths: readonly PathFacts[]): void {
+  /** A gateway is alive again once it holds a port, or once its tunnels came up after it was lost. */
+  #declareAlive(gateways: readonly GatewayFacts[], paths: readonly PathFacts[]): void {
     const holders = new Set(paths.map(({ holder }) => holder));
     for (const { chassis, upSinceMs } of gateways) {
       const sinceMs = this.#dead.get(chassis);

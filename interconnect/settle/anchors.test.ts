@@ -29,7 +29,7 @@ class World {
   gone: string[] = [];
   all = ['a', 'b'];
   isHubConnected = true;
-  isTold = false;
+  isAnnounced = false;
   holders = ['a', 'b'];
   retiring = [false, false];
   cuts: readonly Cut[] = [];
@@ -47,7 +47,7 @@ class World {
       memory: this.memories.get(index),
       holder: this.holders[index] ?? '',
       isRetiring: this.retiring[index] === true,
-      isDrainTold: this.isTold,
+      isDrainAnnounced: this.isAnnounced,
     }));
     const question: AnchorQuestion = {
       paths,
@@ -101,7 +101,7 @@ describe('an anchor moves', () => {
     );
     world.step(3000);
     assert.deepEqual(world.orders, ['ab', 'ba'], 'nothing moves before the hub has told the others');
-    world.isTold = true;
+    world.isAnnounced = true;
     assert.equal(world.step(4000).wakeMs, 5500);
     world.step(5499);
     assert.deepEqual(world.phases, ['draining', 'settled']);
@@ -124,7 +124,7 @@ describe('an anchor moves', () => {
     const world = new World();
     world.all = ['a', 'b', 'c', 'd'];
     world.eligible = ['c', 'd'];
-    world.isTold = true;
+    world.isAnnounced = true;
     world.step(0);
     world.step(1);
     world.step(1600);
@@ -239,7 +239,7 @@ describe('an anchor moves', () => {
     world.eligible = ['a'];
     world.present = [['a'], ['a']];
     world.holders = ['a', 'a'];
-    world.isTold = true;
+    world.isAnnounced = true;
     world.step(0);
     world.all = ['a', 'b'];
     world.eligible = ['a', 'b'];

@@ -1,22 +1,25 @@
 /**
- * Which gateway anchors which path of a network, and how an anchor moves without a packet lost. Pure: the time comes by
- * parameter.
+ * Which gateway anchors which path of a network, and how an anchor moves without losing a packet. Pure: the time comes
+ * by parameter.
  *
- * OVN moves a port to the first of its order that is alive, and back as soon as an earlier one returns. So the order is
- * changed only while nothing depends on it: a path drains (the hub tells the others, who take it out of their routes,
- * as this side does), then its order changes, then its new anchor takes the port, then it is used again. One path of a
- * network at a time, and never without the hub, because the others could not be told.
+ * OVN moves a port to the first gateway of its order that is alive, and back as soon as an earlier one returns. So the
+ * order changes only while nothing depends on it: the path drains (the hub tells the others, which take it out of their
+ * routes as this side does), then its order changes, then its new anchor takes the port, then the path is used again.
+ * One path of a network moves at a time, and never without the hub, because the others could not be told.
  */
 import type { AnchorPhase } from '../model/networks.ts';
 import type { Cut } from './cuts.ts';
-import { hearing } from './hearing.ts';
+import { reachableOrder } from './reachable-order.ts';
 
 /** What may be an anchor. */
 export interface AnchorGateway {
   readonly chassis: string;
   /** Selected, known, not drained, not dead. */
   readonly isEligible: boolean;
-  /** No chassis of this name is in the southbound database, or it died while cut off: nothing can be taken from it. */
+  /**
+   * The southbound database has no chassis of this name, or it died while cut off: it holds nothing that could be taken
+   * from it.
+   */
   readonly isGone: boolean;
 }
 
@@ -24,12 +27,12 @@ export interface AnchorGateway {
 export interface AnchorMemory {
   readonly order: readonly string[];
   readonly phase: AnchorPhase;
-  /** When the phase began; what was settled at the start has been so for ever. */
+  /** When the phase began; a path that was settled at the start has been so for ever. */
   readonly sinceMs: number;
-  /** Since when the anchor has not got the port that another has, or that it was to take over. */
+  /** Since when another gateway has had the anchor's port, or since when the anchor was to take it over. */
   readonly awaySinceMs: number | undefined;
   /** When the hub was first known to have told the others that the path drains. */
-  readonly toldSinceMs: number | undefined;
+  readonly announcedSinceMs: number | undefined;
 }
 
 export interface AnchorPath {
@@ -39,26 +42,26 @@ export interface AnchorPath {
   readonly present: readonly string[];
   readonly holder: string;
   readonly isRetiring: boolean;
-  /** The hub has, and has told, that this path drains. */
-  readonly isDrainTold: boolean;
+  /** The hub knows that this path drains, and has told the others. */
+  readonly isDrainAnnounced: boolean;
 }
 
 export interface AnchorQuestion {
   readonly paths: readonly AnchorPath[];
-  /** All that may hold a port, in their own order. */
+  /** Every gateway that may hold a port, in their own order. */
   readonly gateways: readonly AnchorGateway[];
   readonly cuts: readonly Cut[];
   readonly isHubConnected: boolean;
-  /** Databases and northd of this cluster take up what is written: who has not got a port yet can be blamed for it. */
+  /** Databases and northd of this cluster apply what is written: a gateway without its port can be blamed for it. */
   readonly isFollowed: boolean;
   readonly nowMs: number;
-  /** How long the others let a path rest that came back. */
+  /** The hold-down of the other clusters for a path that came back. */
   readonly holdDownMs: number;
 }
 
 export interface AnchorAnswer {
   readonly memories: ReadonlyMap<number, AnchorMemory>;
-  /** When to ask again though nothing happened, in milliseconds of the same clock. */
+  /** When to settle again though nothing happened, in milliseconds of the same clock. */
   readonly wakeMs: number | undefined;
   /** Paths that should move and cannot, with the reason as a sentence. */
   readonly blocked: ReadonlyMap<number, string>;
@@ -66,7 +69,7 @@ export interface AnchorAnswer {
 
 /** An anchor without its port for so long is replaced. */
 export const deadAfterMs = 10_000;
-/** From the hub's word that the others are told until their datapaths are taken to follow. */
+/** From the time the others are told until their datapaths are taken to follow. */
 export const drainMs = 1500;
 /** Until BFD between chassis that begin to watch each other is up, with time to spare. */
 const bfdMs = 3000;
@@ -77,7 +80,7 @@ export function settleAnchors(question: AnchorQuestion): AnchorAnswer {
   const targets = assignAnchors(
     question.paths
       .filter(({ isRetiring }) => !isRetiring)
-      .map((path) => ({ index: path.index, anchor: isForsaken(path, question) ? undefined : orderOf(path)[0] })),
+      .map((path) => ({ index: path.index, anchor: isUnclaimed(path, question) ? undefined : orderOf(path)[0] })),
     question.gateways.filter(({ isEligible }) => isEligible).map(({ chassis }) => chassis),
   );
   const memories = new Map<number, AnchorMemory>();
@@ -87,7 +90,7 @@ export function settleAnchors(question: AnchorQuestion): AnchorAnswer {
   for (const path of question.paths) {
     const members = membersIn(orderOf(path), question, targets.get(path.index));
     whole.set(path.index, members);
-    const { order, wakeMs } = hearing(members, orderAndHolder(path), question);
+    const { order, wakeMs } = reachableOrder(members, orderAndHolder(path), question);
     if (wakeMs !== undefined) wakes.push(wakeMs);
     const current = away(
       path,
@@ -110,8 +113,8 @@ export function settleAnchors(question: AnchorQuestion): AnchorAnswer {
 }
 
 /**
- * Who is to anchor each path: whoever does, as long as it may and no other path of the network needs it more; else the one
- * that anchors the fewest. Paths are in the order of their indexes.
+ * The anchor of each path: the present one, as long as it is eligible and no other path of the network needs it more;
+ * else the gateway that anchors the fewest. Paths are in the order of their indexes.
  */
 export function assignAnchors(
   paths: readonly { readonly index: number; readonly anchor: string | undefined }[],
@@ -147,14 +150,14 @@ function orderAndHolder(path: AnchorPath): { readonly order: readonly string[]; 
 
 function remembered({ memory, present }: AnchorPath, { nowMs }: AnchorQuestion): AnchorMemory {
   if (memory !== undefined) return memory;
-  // A new port has nothing to rest from either, but its chassis takes a moment to claim it.
+  // A new port needs no hold-down either, but its chassis takes a moment to claim it.
   const sinceMs = present.length > 0 ? -Infinity : nowMs;
-  return { order: present, phase: 'settled', sinceMs, awaySinceMs: undefined, toldSinceMs: undefined };
+  return { order: present, phase: 'settled', sinceMs, awaySinceMs: undefined, announcedSinceMs: undefined };
 }
 
 /**
- * The order with those that left taken out and those that came at its end; a new one begins with its target. Whose chassis is
- * gone goes to the end: the next one has the port already, on both sides, by this very order.
+ * The order without gateways that left and with new ones at its end; a new order begins with its target. A gateway
+ * whose chassis is gone goes to the end: by this very order, the next gateway has the port already, on both sides.
  */
 function membersIn(
   order: readonly string[],
@@ -179,14 +182,14 @@ function membersIn(
   return kept.length === 0 && target !== undefined ? moved(whole, target) : whole;
 }
 
-function heard(members: readonly string[], path: AnchorPath, question: AnchorQuestion): readonly string[] {
-  return hearing(members, orderAndHolder(path), question).order;
+function reachable(members: readonly string[], path: AnchorPath, question: AnchorQuestion): readonly string[] {
+  return reachableOrder(members, orderAndHolder(path), question).order;
 }
 
 /**
- * A port with one gateway is reached directly; with the second its group begins to watch them by BFD, and until that is up,
- * for about a second, nobody on nodes that are no gateways reaches either. So the first path to get a second gateway drains
- * before it does; by the time the next one does, BFD is up.
+ * A port with one gateway is reached directly. With the second one its group begins to watch them by BFD; until BFD is
+ * up, for about a second, other nodes reach neither. So the first path that gets a second gateway drains before; by the
+ * time of the next path BFD is up.
  */
 function isHeldBack(path: AnchorPath, order: readonly string[], { paths, nowMs }: AnchorQuestion): boolean {
   const isSingle = orderOf(path).length === 1 && orderOf(path)[0] === order[0];
@@ -214,16 +217,16 @@ function away(
   return { ...current, awaySinceMs: sinceMs };
 }
 
-/** It was moved to a gateway that lives, for all that is known, and does not take it: another may. */
-function isForsaken({ memory, holder }: AnchorPath, { nowMs }: AnchorQuestion): boolean {
+/** It was moved to a gateway that lives, as far as is known, and that does not take it: another one may. */
+function isUnclaimed({ memory, holder }: AnchorPath, { nowMs }: AnchorQuestion): boolean {
   const { phase, awaySinceMs } = memory ?? {};
   return phase === 'moving' && holder === '' && awaySinceMs !== undefined && nowMs - awaySinceMs >= deadAfterMs;
 }
 
-interface Surroundings {
+interface StepContext {
   readonly question: AnchorQuestion;
   readonly memories: ReadonlyMap<number, AnchorMemory>;
-  /** All that are to be in the order, if they hear each other. */
+  /** The whole order, if all of its gateways hear each other. */
   readonly members: readonly string[];
   readonly target: string | undefined;
 }
@@ -234,11 +237,11 @@ interface Step {
   readonly blocked?: string;
 }
 
-function advance(path: AnchorPath, before: AnchorMemory, around: Surroundings): Step {
-  const { nowMs } = around.question;
+function advance(path: AnchorPath, before: AnchorMemory, context: StepContext): Step {
+  const { nowMs } = context.question;
   const anchor = before.order[0];
-  const { target, members } = around;
-  const isWhole = heard(members, path, around.question).length === before.order.length;
+  const { target, members } = context;
+  const isWhole = reachable(members, path, context.question).length === before.order.length;
   const isAtRest = path.isRetiring || target === undefined || (target === anchor && isWhole);
   if (before.phase === 'moving') {
     const isDead = before.awaySinceMs !== undefined && nowMs - before.awaySinceMs >= deadAfterMs;
@@ -247,32 +250,33 @@ function advance(path: AnchorPath, before: AnchorMemory, around: Surroundings): 
   }
   if (before.phase === 'draining') {
     if (isAtRest) return { memory: settled(before, nowMs) };
-    const toldSinceMs = before.toldSinceMs ?? (path.isDrainTold ? nowMs : undefined);
-    if (toldSinceMs === undefined) return { memory: before, ...blockedBy(around.question) };
-    if (nowMs - toldSinceMs < drainMs) return { memory: { ...before, toldSinceMs }, wakeMs: toldSinceMs + drainMs };
-    return { memory: reordered(path, { ...around, target }) };
+    const announcedSinceMs = before.announcedSinceMs ?? (path.isDrainAnnounced ? nowMs : undefined);
+    if (announcedSinceMs === undefined) return { memory: before, ...blockedBy(context.question) };
+    if (nowMs - announcedSinceMs < drainMs)
+      return { memory: { ...before, announcedSinceMs }, wakeMs: announcedSinceMs + drainMs };
+    return { memory: reordered(path, { ...context, target }) };
   }
   if (isAtRest) return { memory: before };
-  return start(path, before, { ...around, target });
+  return start(path, before, { ...context, target });
 }
 
-function start(path: AnchorPath, before: AnchorMemory, around: Surroundings & { readonly target: string }): Step {
-  const { question, memories } = around;
+function start(path: AnchorPath, before: AnchorMemory, context: StepContext & { readonly target: string }): Step {
+  const { question, memories } = context;
   const { nowMs, isHubConnected, holdDownMs } = question;
   if (!isHubConnected) return { memory: before, ...blockedBy(question) };
   const others = question.paths.filter(({ index, isRetiring }) => index !== path.index && !isRetiring);
-  if (others.length === 0 || path.holder === '') return { memory: reordered(path, around) };
+  if (others.length === 0 || path.holder === '') return { memory: reordered(path, context) };
   for (const { index, holder } of others) {
     const other = memories.get(index);
     if (other === undefined) continue;
-    // A path that carries nothing now does not have to be waited for; nor one that cannot recover by itself.
+    // A path that carries nothing now, or that cannot recover by itself, is not waited for.
     const isHopeless = other.phase === 'settled' && holder !== other.order[0];
     if (isHopeless) continue;
     if (other.phase !== 'settled') return { memory: before };
     const restedMs = other.sinceMs + holdDownMs + settleMs;
     if (restedMs > nowMs) return { memory: before, wakeMs: restedMs };
   }
-  return { memory: { ...before, phase: 'draining', sinceMs: nowMs, toldSinceMs: undefined } };
+  return { memory: { ...before, phase: 'draining', sinceMs: nowMs, announcedSinceMs: undefined } };
 }
 
 function blockedBy({ isHubConnected }: AnchorQuestion): { readonly blocked?: string } {
@@ -281,18 +285,18 @@ function blockedBy({ isHubConnected }: AnchorQuestion): { readonly blocked?: str
 }
 
 function settled(before: AnchorMemory, nowMs: number): AnchorMemory {
-  return { ...before, phase: 'settled', sinceMs: nowMs, awaySinceMs: undefined, toldSinceMs: undefined };
+  return { ...before, phase: 'settled', sinceMs: nowMs, awaySinceMs: undefined, announcedSinceMs: undefined };
 }
 
 function reordered(
   path: AnchorPath,
-  { members, target, question }: Surroundings & { readonly target: string },
+  { members, target, question }: StepContext & { readonly target: string },
 ): AnchorMemory {
   return {
-    order: heard(moved(members, target), path, question),
+    order: reachable(moved(members, target), path, question),
     phase: 'moving',
     sinceMs: question.nowMs,
     awaySinceMs: undefined,
-    toldSinceMs: undefined,
+    announcedSinceMs: undefined,
   };
 }

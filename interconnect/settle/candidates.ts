@@ -1,6 +1,7 @@
 /**
- * What of a VPC other clusters could be told of, before policies. In: its own prefixes, what routers lead to, who has which
- * addresses. Out: candidates, and which prefixes of routers are none, with why. Pure.
+ * Prefixes of a VPC that could be offered to other clusters, before policies. In: its own prefixes, prefixes that
+ * routers lead to, addresses of other clusters. Out: candidates, and a reason for each prefix of a router that is none.
+ * Pure.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
@@ -19,7 +20,10 @@ export interface Candidates {
 /** A prefix that another cluster has of its own and that has all of these addresses. */
 export type CoverOf = (cidr: Cidr) => { readonly cidr: Cidr; readonly holder: string } | undefined;
 
-/** What a router says of a cluster's addresses came from that cluster, and must not become a second way to it. */
+/**
+ * A prefix that a router has within a cluster's addresses came from that cluster, and must not become a second way to
+ * it.
+ */
 export function candidatesOf(vpc: LocalVpc, edges: ReadonlyMap<string, Edge>, coverOf: CoverOf): Candidates {
   const prefixes: OwnPrefix[] = vpc.prefixes.map((prefix) => ({ ...prefix, via: [] }));
   const refused = new Map<string, Problem>();

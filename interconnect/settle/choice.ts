@@ -13,8 +13,9 @@ export type Choice =
 const used: Choice = { kind: 'used' };
 
 /**
- * Prefixes of clusters and prefixes of routers do not compete: whose own addresses they are has them, then this cluster's own
- * routers, whatever the preferences; the controller makes those routes, and must not have to know of any policy here.
+ * Prefixes of clusters and prefixes of routers do not compete. The cluster whose own addresses they are comes first,
+ * then the routers of this cluster, whatever the preferences: the controller makes those routes and must not depend on
+ * policies here.
  */
 export function choose(offer: Offer, all: readonly Offer[]): Choice {
   if (all.length <= 1) return used;
@@ -26,9 +27,9 @@ export function choose(offer: Offer, all: readonly Offer[]): Choice {
 }
 
 /**
- * The highest preference that works is used. Of several clusters at one preference a single one can have the prefix: one
- * the hub answers for before others, then by name, so that every start decides the same. One cluster's offers of one
- * preference on several networks share the load.
+ * The highest preference with a working path is used. At one preference only one cluster can have the prefix: members
+ * of the hub come before foreign zones, then the name decides, so that every start has the same result. Offers of one
+ * cluster with one preference on several networks share the load.
  */
 function chooseOwned(offer: Offer, all: readonly Offer[]): Choice {
   const owner = ownerOf(all, offer.preference);
@@ -41,7 +42,7 @@ function chooseOwned(offer: Offer, all: readonly Offer[]): Choice {
   return best === undefined || best.preference <= offer.preference ? used : backup(best, true);
 }
 
-/** What works comes before what does not: the others are another way to the same place. */
+/** Offers with a working path come first: the others lead to the same place another way. */
 function chooseLearned(offer: Offer, all: readonly Offer[]): Choice {
   const alive = all.filter(({ isAlive }) => isAlive);
   const pool = alive.length > 0 ? alive : all;

@@ -1,7 +1,7 @@
 /**
- * Gateways of this cluster that have the name or the tunnel address of somebody else: of a gateway of another member, or of
- * another node here. In: nodes as Kubernetes knows them, because the southbound database takes only one of two, members and
- * refusals as the hub tells them. Out: each such gateway with what to do. Pure.
+ * Gateways of this cluster whose name or tunnel address belongs to another gateway too: of another member, or of
+ * another node here. In: nodes as Kubernetes knows them, because the southbound database accepts only one of two;
+ * members and rejections of the hub. Out: each such gateway with what to do. Pure.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import { formatIp } from '../../lib/net/ip.ts';
@@ -83,8 +83,8 @@ function sameAddress(
 }
 
 /**
- * Addresses of gateway nodes that are no chassis with a tunnel address. ovn-controller cannot register one with an address
- * that the southbound database has already, and says so in its log only.
+ * Addresses of gateway nodes that have no chassis with a tunnel address. ovn-controller cannot register a chassis with
+ * an address that the southbound database has already, and reports that in its log only.
  */
 function unusedAddresses(local: LocalView): ReadonlyMap<string, { readonly node: string; readonly chassis: string }> {
   const idle = new Map(local.unknownNodes.map((node) => [node, '']));
@@ -97,7 +97,7 @@ function unusedAddresses(local: LocalView): ReadonlyMap<string, { readonly node:
   );
 }
 
-/** Another chassis of this cluster has the address of a gateway node that is none. */
+/** Another chassis of this cluster has the address of a gateway node without chassis. */
 function addressedTwice(local: LocalView): readonly GatewayClash[] {
   const addresses = unusedAddresses(local);
   return [...local.chassis.values()].flatMap(({ gateway }) =>
@@ -110,7 +110,7 @@ function addressedTwice(local: LocalView): readonly GatewayClash[] {
   );
 }
 
-/** What the hub refused, also where its holder is in no network of ours. */
+/** Gateways that the hub refused, also where the holder is in no network of this cluster. */
 function ofHub({ gatewayNodes }: LocalView, rejections: readonly Rejection[]): readonly GatewayClash[] {
   return rejections.flatMap(({ kind, value, code, message }) => {
     const own = gatewayNodes.find(({ chassis }) => chassis === value);

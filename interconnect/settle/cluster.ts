@@ -1,8 +1,8 @@
 /**
- * This cluster's part between clusters: which gateway anchors which path, which networks the hub granted, what the others are
- * offered. In: what is known of this cluster, of the hub and of the databases. Out: settled values that plans and statuses
- * read. Pure but for its memory: the time comes by parameter. Settled twice a round: the own part before the hub is told of
- * it, the networks after the hub has answered.
+ * This cluster's part between clusters: which gateway anchors which path, which networks the hub granted, which
+ * prefixes are offered. In: what is known of this cluster, of the hub and of the databases. Out: settled values that
+ * plans and statuses read. Pure but for its memory: the time comes by parameter. Settled twice a round: the own part
+ * before the hub is told of it, the networks after the hub has answered.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
@@ -27,9 +27,9 @@ import { takeoverProblem } from './takeover.ts';
 export interface ClusterOptions {
   readonly remotes: RemoteClusters;
   readonly tunnels: Tunnels;
-  /** Whether databases and northd of this cluster take up what is written. */
+  /** Whether databases and northd of this cluster apply what is written. */
   readonly isFollowed: () => boolean;
-  /** Whether the ovn-controller of a gateway node takes up nothing. */
+  /** Whether the ovn-controller of a gateway node applies nothing. */
   readonly isStuck: (node: string) => boolean;
 }
 
@@ -95,8 +95,8 @@ export class Cluster {
   get anchors(): ReadonlySet<string> {
     return this.#anchors.anchors();
   }
-  /** Gateways whose ovn-controller should follow: those that are lost have a status of their own. */
-  get followers(): readonly GatewayNode[] {
+  /** Gateways whose ovn-controller should apply changes: lost ones are reported on their own. */
+  get liveGateways(): readonly GatewayNode[] {
     return this.#local?.gatewayNodes.filter(({ chassis }) => !this.isDead(chassis)) ?? [];
   }
   /** Gateways of this cluster that do not hear each other. */
@@ -124,9 +124,9 @@ export class Cluster {
     this.#exports.update({ local, policies, edges, natives: this.#options.remotes.natives });
   }
 
-  /** The hub was told of the own part as `revision`. */
-  told(revision: number): void {
-    this.#anchors.told(revision);
+  /** The hub was sent the own part as `revision`. */
+  announced(revision: number): void {
+    this.#anchors.announced(revision);
   }
 
   /** Returns whether the paths to all other clusters depend on something that changed. */
@@ -234,7 +234,7 @@ export class Cluster {
   }
 }
 
-/** What of this cluster's ends the paths to all others depend on. */
+/** The state of this cluster's ends that the paths to all others depend on. */
 function endsText(networks: ReadonlyMap<string, OwnNetwork>): string {
   return JSON.stringify(
     [...networks.values()].map(({ name, paths }) => [

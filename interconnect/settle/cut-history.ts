@@ -1,12 +1,12 @@
 /**
- * Remembers which gateways of this cluster are cut off from each other, and which of those are lost: nobody who could take
- * over is told of that by BFD then. In: what daemons report and who holds which port. Out: what `plan/cuts.ts` makes of it.
+ * Remembers which gateways of this cluster are cut off from each other, and which of those are lost: BFD does not tell
+ * the gateways that could take over. In: reports of daemons and the holders of ports. Out: the result of `cuts.ts`.
  */
 import type { CutReport } from '../model/tunnels.ts';
 import {
   contestants,
   cutOffBy,
-  isDeaf,
+  hearsNobody,
   nextHistory,
   pairKey,
   pairOf,
@@ -26,15 +26,15 @@ export interface HeldPortFacts {
 }
 
 export interface CutView {
-  /** Those that are certain and those that are not. */
+  /** Certain ones and suspected ones. */
   readonly cuts: readonly Cut[];
-  /** Of the gateways that are cut off from another, those that do not live any more. */
+  /** The gateways that are cut off from another and do not live any more. */
   readonly lost: ReadonlySet<string>;
 }
 
-/** Of the others, each a second apart: longer than a daemon waits for one answer of the API server. */
+/** Checks of another daemon, each a second apart: longer than a daemon waits for one answer of the API server. */
 export const checksUntilSilent = 8;
-/** An anchor that is cut off and has not had its port for so long is not there. */
+/** An anchor that is cut off and has not held its port for this long is lost. */
 export const unheldMs = 3000;
 
 export const noCuts: CutView = { cuts: [], lost: new Set() };
@@ -45,7 +45,7 @@ export class CutHistory {
   /** Port → since when its anchor has not had it. */
   #unheld = new Map<string, number>();
   readonly #checkedAt = new Map<string, string>();
-  /** Chassis → how often each other one was heard of since this one was. */
+  /** Chassis → for each other one, how many of its checks came since the last check of this chassis. */
   readonly #missed = new Map<string, Map<string, number>>();
   #view = noCuts;
   #wakeMs = Infinity;
@@ -74,7 +74,7 @@ export class CutHistory {
     const unheld = this.#notHeld(ports, cutOff, nowMs);
     const isLost = (report: CutReport): boolean =>
       cutOff.has(report.chassis) &&
-      (isDeaf(report, cutOff) || this.#isSilent(report.chassis) || unheld.lost.has(report.chassis));
+      (hearsNobody(report, cutOff) || this.#isSilent(report.chassis) || unheld.lost.has(report.chassis));
     const lost = new Set(reports.filter(isLost).map(({ chassis }) => chassis));
     this.#view = cuts.length === 0 ? noCuts : { cuts, lost };
     this.#wakeMs = Math.min(wakeMs, unheld.wakeMs);
@@ -101,10 +101,10 @@ export class CutHistory {
     return [...new Map(pairs.map((pair) => [pairKey(pair), pair])).values()];
   }
 
-  /** Counts what daemons say against each other: while the API server is away they are silent together. */
+  /** Counts checks of daemons against each other: while the API server is away they are silent together. */
   #count(reports: readonly CutReport[], cutOff: ReadonlySet<string>): void {
     for (const chassis of this.#missed.keys()) if (!cutOff.has(chassis)) this.#missed.delete(chassis);
-    // A daemon that says nothing of siblings is of a release that is not heard every second either.
+    // A daemon that reports no siblings is of a release that does not check every second either.
     for (const { chassis, siblings } of reports)
       if (cutOff.has(chassis) && siblings.length > 0 && !this.#missed.has(chassis))
         this.#missed.set(chassis, new Map());

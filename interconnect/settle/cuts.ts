@@ -1,11 +1,11 @@
 /**
- * Which gateways of this cluster are cut off from each other though both live: each then takes the other for dead, and they
- * take the ports from one another for ever. Pure: the time comes by parameter.
+ * Which gateways of this cluster are cut off from each other though both live. Each then takes the other for dead, and
+ * they take the ports from one another for ever. Pure: the time comes by parameter.
  *
- * A dead gateway must not look like that. Its daemon, or what its ovs-vswitchd left in the database, still says of the other
- * what it said before; and one that returns hears nobody at first. So two are cut off when both say that nothing passes
- * between them while each hears somebody else, for as long as it takes to be sure. Where daemons say nothing, a port
- * that goes back and forth between two says it.
+ * A dead gateway must not look like that. Its daemon, or the database that its ovs-vswitchd left behind, still reports
+ * the other one as before; and a gateway that returns hears no other at first. So two gateways are cut off when both
+ * report that nothing passes between them while each hears a third one, for long enough to be sure. Where daemons
+ * report nothing, a port that goes back and forth between two gateways shows it.
  */
 import type { TunnelReport, GatewayReport } from '../model/tunnels.ts';
 import { isTunnelDown } from '../../lib/api/kinds/interconnect-gateway.ts';
@@ -50,11 +50,14 @@ export interface CutAnswer {
   readonly wakeMs: number;
 }
 
-/** Two that have heard others all the time. */
+/** For two gateways that have heard others all the time. */
 const sureMs = 1000;
-/** Two of which one has begun to hear others only after it lost the other: BFD with that one may be on its way. */
+/**
+ * For two gateways of which one began to hear others only after it lost the other: BFD between them may be about to
+ * come up.
+ */
 const unsureMs = 5000;
-/** How long both must hear each other until they may hold one port again: what flaps must not take ports. */
+/** How long both must hear each other before they may hold one port again: a flapping tunnel must not take ports. */
 export const cutRestMs = 5000;
 /** How long a port that went back and forth stays where it is, where no daemon says anything. */
 export const contestMs = 60_000;
@@ -71,9 +74,9 @@ export function settleCuts(question: CutQuestion): CutAnswer {
   const memories = new Map<string, PairMemory>();
   const wakes: number[] = [];
   for (const [key, pair] of pairs) {
-    const word = wordOf(known.get(pair[0]), known.get(pair[1]));
-    if (word === 'gone') continue;
-    const step = advance(pair, before.get(key), { word, isContested: contestedKeys.has(key), nowMs });
+    const contact = contactOf(known.get(pair[0]), known.get(pair[1]));
+    if (contact === 'gone') continue;
+    const step = advance(pair, before.get(key), { contact, isContested: contestedKeys.has(key), nowMs });
     if (step === undefined) continue;
     memories.set(key, step.memory);
     wakes.push(step.wakeMs);
@@ -82,10 +85,10 @@ export function settleCuts(question: CutQuestion): CutAnswer {
 }
 
 /**
- * Whether a gateway says that it hears nobody but those given, from which it is cut off anyhow. One that has nobody else to
- * hear does not say so.
+ * Whether a gateway hears no other, not counting `besides`, from which it is cut off anyway. False for a gateway that
+ * has no other to hear.
  */
-export function isDeaf({ tunnels, siblings }: GatewayReport, besides: ReadonlySet<string>): boolean {
+export function hearsNobody({ tunnels, siblings }: GatewayReport, besides: ReadonlySet<string>): boolean {
   const others = [...tunnels, ...siblings].filter(({ chassis }) => !besides.has(chassis));
   return others.length > 0 && others.every(({ state }) => isTunnelDown(state));
 }
@@ -103,11 +106,11 @@ export function pairKey(pair: Pair): string {
   return pair.join(' ');
 }
 
-/** How often, and within what time, a port goes from one to another where both claim it: no failover does that. */
+/** How often, and within which time, a port changes its holder when both claim it: no failover does that. */
 const contestChanges = 4;
 const contestWindowMs = 3000;
 
-/** Who took a port, and when; the oldest first. */
+/** The holders of a port and when each took it; the oldest first. */
 export type HolderHistory = readonly { readonly chassis: string; readonly ms: number }[];
 
 /** The history with the present holder in it, without what is too old to matter. */
@@ -118,24 +121,24 @@ export function nextHistory(history: HolderHistory, holder: string, nowMs: numbe
   return recent.length > 0 ? recent : all.slice(-1);
 }
 
-/** Who takes the port from whom. */
+/** The pairs of gateways that take the port from one another. */
 export function contestants(history: HolderHistory): readonly Pair[] {
   if (history.length < contestChanges) return [];
   const chassis = [...new Set(history.map((one) => one.chassis))];
   return chassis.flatMap((a, index) => chassis.slice(index + 1).map((b) => pairOf(a, b)));
 }
 
-/** steady: both have heard others all the time. mute: one hears nobody, as a dead one does. */
-type Word = 'apart' | 'apart-steady' | 'together' | 'mute' | 'unclear' | 'gone';
+/** steady: both have heard others all the time. mute: one hears no other, as a dead one does. */
+type Contact = 'apart' | 'apart-steady' | 'together' | 'mute' | 'unclear' | 'gone';
 
-function wordOf(a: GatewayReport | undefined, b: GatewayReport | undefined): Word {
+function contactOf(a: GatewayReport | undefined, b: GatewayReport | undefined): Contact {
   if (a === undefined || b === undefined) return 'gone';
   const [there, back] = [tunnelTo(a, b.chassis), tunnelTo(b, a.chassis)];
   if (there?.state === 'up' && back?.state === 'up') return 'together';
-  if (isDeaf(a, new Set([b.chassis])) || isDeaf(b, new Set([a.chassis]))) return 'mute';
+  if (hearsNobody(a, new Set([b.chassis])) || hearsNobody(b, new Set([a.chassis]))) return 'mute';
   if (there === undefined || back === undefined || !isTunnelDown(there.state) || !isTunnelDown(back.state))
     return 'unclear';
-  // Where neither has anybody else to hear, one of them may as well be dead.
+  // Where neither has another one to hear, one of them may be dead.
   if (!hearsSomebody(a) || !hearsSomebody(b)) return 'unclear';
   return isSteady(a, there) && isSteady(b, back) ? 'apart-steady' : 'apart';
 }
@@ -148,13 +151,13 @@ function tunnelTo({ siblings }: GatewayReport, chassis: string): TunnelReport | 
   return siblings.find((tunnel) => tunnel.chassis === chassis);
 }
 
-/** Whether a gateway has heard somebody since before it lost the other. */
+/** Whether a gateway has heard another one since before it lost this one. */
 function isSteady({ tunnels, siblings }: GatewayReport, lost: TunnelReport): boolean {
   return [...tunnels, ...siblings].some(({ state, sinceMs }) => state === 'up' && sinceMs <= lost.sinceMs);
 }
 
-interface Look {
-  readonly word: Word;
+interface Observation {
+  readonly contact: Contact;
   readonly isContested: boolean;
   readonly nowMs: number;
 }
@@ -165,16 +168,20 @@ interface Step {
   readonly wakeMs: number;
 }
 
-function advance(pair: Pair, before: PairMemory | undefined, look: Look): Step | undefined {
-  return before?.cutSinceMs === undefined ? suspect(pair, before, look) : hold(before, look);
+function advance(pair: Pair, before: PairMemory | undefined, observation: Observation): Step | undefined {
+  return before?.cutSinceMs === undefined ? suspect(pair, before, observation) : hold(before, observation);
 }
 
 /** Before it is certain. */
-function suspect(pair: Pair, before: PairMemory | undefined, { word, isContested, nowMs }: Look): Step | undefined {
-  const isReported = isApart(word);
-  if (!isReported && !(isContested && word === 'unclear')) return undefined;
+function suspect(
+  pair: Pair,
+  before: PairMemory | undefined,
+  { contact, isContested, nowMs }: Observation,
+): Step | undefined {
+  const isReported = isApart(contact);
+  if (!isReported && !(isContested && contact === 'unclear')) return undefined;
   const sinceMs = before?.sinceMs ?? nowMs;
-  const certainMs = sinceMs + (word === 'apart' ? unsureMs : sureMs);
+  const certainMs = sinceMs + (contact === 'apart' ? unsureMs : sureMs);
   const isCertain = nowMs >= certainMs;
   const memory: PairMemory = {
     pair,
@@ -188,19 +195,19 @@ function suspect(pair: Pair, before: PairMemory | undefined, { word, isContested
 }
 
 /** Once it is certain; undefined when it is over. */
-function hold(before: PairMemory, { word, isContested, nowMs }: Look): Step | undefined {
+function hold(before: PairMemory, { contact, isContested, nowMs }: Observation): Step | undefined {
   const memory: PairMemory = {
     ...before,
-    isReported: before.isReported || isApart(word),
+    isReported: before.isReported || isApart(contact),
     contestedMs: isContested ? nowMs : before.contestedMs,
-    wellSinceMs: word === 'together' ? (before.wellSinceMs ?? nowMs) : undefined,
+    wellSinceMs: contact === 'together' ? (before.wellSinceMs ?? nowMs) : undefined,
   };
   const wakeMs = endOf(memory);
   return nowMs >= wakeMs ? undefined : { memory, wakeMs };
 }
 
-function isApart(word: Word): boolean {
-  return word === 'apart' || word === 'apart-steady';
+function isApart(contact: Contact): boolean {
+  return contact === 'apart' || contact === 'apart-steady';
 }
 
 /** Infinity while nothing says when. */

@@ -1,4 +1,4 @@
-/** What the others are told of this cluster's prefixes, asked anew only when something that it depends on is another. */
+/** The prefixes that are offered to other clusters, decided again only when one of the inputs changes. */
 import { formatCidr, type Cidr } from '../../lib/net/cidr.ts';
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import type { Decision } from '../../lib/route-policy/policy.ts';
@@ -19,26 +19,26 @@ export interface ExportFacts {
 
 export class Exports {
   #basis: readonly unknown[] = [];
-  #told: ReadonlyMap<string, readonly Prefix[]> = new Map();
+  #offered: ReadonlyMap<string, readonly Prefix[]> = new Map();
   decisions: readonly Decision[] = [];
-  /** What stands for longer prefixes and is no route here itself, by router. */
+  /** Aggregates, which are no routes here themselves, by router. */
   aggregates: ReadonlyMap<string, readonly Cidr[]> = new Map();
 
   get count(): number {
-    return this.#told.values().reduce((sum, prefixes) => sum + prefixes.length, 0);
+    return this.#offered.values().reduce((sum, prefixes) => sum + prefixes.length, 0);
   }
 
   on(network: string): readonly Prefix[] {
-    return this.#told.get(network) ?? [];
+    return this.#offered.get(network) ?? [];
   }
 
   update({ local, policies, edges, natives }: ExportFacts): void {
-    // Whose addresses they are matters to prefixes of routers alone.
+    // Only prefixes of routers depend on the addresses of other clusters.
     const basis = [local, policies, edges, edges.size === 0 ? 0 : natives.revision];
     if (basis.every((part, index) => part === this.#basis[index])) return;
     this.#basis = basis;
     const decisions: Decision[] = [];
-    const told = new Map<string, readonly Prefix[]>();
+    const offered = new Map<string, readonly Prefix[]>();
     const aggregates = new Map<string, Map<string, Cidr>>();
     for (const { name, vpc: router } of local.transitRequests) {
       const vpc = local.vpcs.get(router);
@@ -50,19 +50,19 @@ export class Exports {
       );
       const answer = exportPrefixes(policies, { vpc: router, transitSwitch: name, prefixes });
       decisions.push(...answer.decisions);
-      told.set(name, answer.prefixes);
+      offered.set(name, answer.prefixes);
       const held = aggregates.get(router) ?? new Map<string, Cidr>();
       aggregates.set(router, held);
       for (const cidr of answer.aggregates) held.set(formatCidr(cidr), cidr);
     }
-    this.#told = told;
+    this.#offered = offered;
     this.decisions = decisions;
     this.aggregates = new Map([...aggregates].map(([router, held]) => [router, [...held.values()]]));
   }
 
   clear(): void {
     this.#basis = [];
-    this.#told = new Map();
+    this.#offered = new Map();
     this.aggregates = new Map();
   }
 }

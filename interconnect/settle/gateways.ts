@@ -1,4 +1,4 @@
-/** Which gateways of another cluster are taken, and which that are gone stay for now. Pure. */
+/** Which gateways of another cluster are accepted, and which removed gateways keep their chassis for now. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { LocalView } from '../model/local.ts';
 import type { Gateway, Member } from '../model/messages.ts';
@@ -10,7 +10,7 @@ export interface AcceptedGateways {
   readonly refused: ReadonlyMap<string, Problem>;
 }
 
-/** None has the name or the tunnel address of a chassis of this cluster. */
+/** Refuses gateways that have the name or the tunnel address of a chassis of this cluster. */
 export function acceptGateways(member: Member, local: LocalView): AcceptedGateways {
   const refused = new Map<string, Problem>();
   const gateways = member.gateways.filter(({ chassis, encaps }) => {
@@ -31,7 +31,7 @@ export function acceptGateways(member: Member, local: LocalView): AcceptedGatewa
   return { gateways, refused };
 }
 
-export interface PartingContext {
+export interface DepartureContext {
   readonly members: ReadonlyMap<string, Member>;
   readonly local: LocalView;
   /** Whether northd has a chassis in some group. */
@@ -39,14 +39,14 @@ export interface PartingContext {
 }
 
 /**
- * Of gateways that were written and are not kept, those that nobody has and that groups of the southbound database still have.
- * The row of such a chassis must not go before northd has come to its groups: a group that is one chassis short is no
- * group to ovn-controller, and what it forwards is lost until then.
+ * Gateways that were written before, belong to no cluster now, and are still in groups of the southbound database. The
+ * row of such a chassis must stay until northd has updated its groups: ovn-controller takes a group that lacks a
+ * chassis for no group, and drops what it forwards until then.
  */
-export function partingGateways(
+export function departingGateways(
   written: readonly Gateway[],
   kept: readonly Gateway[],
-  { members, local, isGrouped }: PartingContext,
+  { members, local, isGrouped }: DepartureContext,
 ): readonly Gateway[] {
   const gone = written.filter(
     ({ chassis }) => !kept.some((gateway) => gateway.chassis === chassis) && isGrouped(chassis),

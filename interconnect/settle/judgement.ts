@@ -1,7 +1,7 @@
 /**
- * What of the prefixes that another cluster offers may be used here. In: that cluster, this one, route policies, what
- * others have. Out: each route with its preference, or with the problem that keeps it out. Pure.
- * Rule: nothing a remote cluster says may change how local addresses are forwarded.
+ * Which prefixes that another cluster offers may be used here. In: that cluster, this one, route policies, and what
+ * others have. Out: each route with its preference, or with the problem that keeps it out. Pure. Rule: nothing that a
+ * remote cluster says may change how local addresses are forwarded.
  */
 import { cidrContains, cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../lib/net/cidr.ts';
 import { specialUse } from '../../lib/net/special-use.ts';
@@ -16,14 +16,14 @@ import { importVerdict } from './policy/import.ts';
 import { limitPrefixes, type Refusal } from './policy/limit.ts';
 import { learnedOrigin, type Decision } from '../../lib/route-policy/policy.ts';
 
-/** What the plan of every remote cluster depends on besides that cluster. */
+/** The input that the plans of all remote clusters share. */
 export interface RemoteContext {
   readonly local: LocalView;
   /** Chassis of this cluster that have tunnels to others. */
   readonly gateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
   readonly policies: PolicySet;
-  /** Told to others in the place of longer prefixes, by router. */
+  /** Aggregates that are offered in place of longer prefixes, by router. */
   readonly aggregates: ReadonlyMap<string, readonly Cidr[]>;
 }
 
@@ -53,7 +53,8 @@ export type NativeHolder = (
 ) => { readonly cidr: Cidr; readonly holder: string } | undefined;
 
 /**
- * Reasons that pass: a prefix refused for them has been compared with what is here, and is what it was when they are over.
+ * Reasons that pass: a prefix refused for one of them was compared with the addresses here before, and is the same when
+ * it is over.
  */
 const passing: ReadonlySet<string | undefined> = new Set([undefined, 'NoGateway', 'NextHopUnreachable']);
 
@@ -62,7 +63,7 @@ export function wasTaken({ routes }: Judgement, prefix: string): boolean {
   return routes.some((route) => route.prefix === prefix && passing.has(route.rejected?.code));
 }
 
-/** `isTaken` says of a prefix that it was used here before: nodes that come into it later do not change that. */
+/** `isTaken`: whether a prefix was used here before; nodes that get an address within it later do not change that. */
 export function judgeRoutes(
   member: Member,
   context: RemoteContext,
@@ -75,7 +76,7 @@ export function judgeRoutes(
   );
   const judged = member.routes.flatMap((route): JudgedRoute[] => {
     const place = places.get(route.transitSwitch);
-    // A network that this cluster takes no part in is not its business.
+    // A network that this cluster is not part of does not concern it.
     if (place === undefined) return [];
     const { network, isReached } = place;
     const common = commonOf(route, network, isReached);
@@ -96,7 +97,7 @@ export function judgeRoutes(
   return { ...limited(member.name, judged, context.policies), decisions };
 }
 
-/** Of those that are allowed otherwise, the ones beyond a limit. */
+/** Marks the routes that exceed a limit, of those that are allowed otherwise. */
 function limited(cluster: string, judged: readonly JudgedRoute[], policies: PolicySet): Omit<Judgement, 'decisions'> {
   const allowed = judged.flatMap((route) =>
     route.rejected === undefined ? [{ transitSwitch: route.transitSwitch, cidr: route.prefix, route }] : [],
@@ -185,12 +186,18 @@ function refuse(
   return other === undefined ? undefined : overlap(prefix, member, `${formatCidr(other.cidr)} of ${other.holder}`);
 }
 
-/** Others send here what is for the aggregate; of that, what no longer prefix here takes would follow this one to them. */
+/**
+ * Other clusters send here what is for the aggregate. Packets that no longer prefix takes would follow this prefix back
+ * to them.
+ */
 function aggregateIn({ origin }: Route, cidr: Cidr, aggregates: readonly Cidr[]): Cidr | undefined {
   return origin === learnedOrigin ? aggregates.find((one) => cidrCovers(cidr, one)) : undefined;
 }
 
-/** A local range inside the prefix keeps its own traffic by its longer mask, and must not take the rest from the others. */
+/**
+ * A local range inside the prefix wins by its longer mask, and must not keep the rest of the prefix from other
+ * clusters.
+ */
 function heldHere(cidr: Cidr, local: LocalView, { name, vpc, cidrs }: OwnNetwork): string | undefined {
   const isHeld = (held: LocalRange): boolean => held.cidr.prefix <= cidr.prefix && cidrsOverlap(held.cidr, cidr);
   const range = vpc.ranges.find(isHeld);
@@ -200,7 +207,7 @@ function heldHere(cidr: Cidr, local: LocalView, { name, vpc, cidrs }: OwnNetwork
   return undefined;
 }
 
-/** A kubelet writes the addresses of its node: they keep a prefix out, but do not drive out one that is used. */
+/** A kubelet writes the addresses of its node: they keep a new prefix out, but do not remove one that is in use. */
 function nodeIn(cidr: Cidr, local: LocalView, { vpc }: OwnNetwork): string | undefined {
   if (vpc.router !== defaultVpc) return undefined;
   const node = local.nodeAddresses.find(({ ip }) => cidrContains(cidr, ip));

@@ -1,4 +1,4 @@
-/** Remembers the gateways that are another's too: there are many members, and most rounds change none of them. */
+/** Remembers the clashes of gateways: there are many members, and most rounds change none of them. */
 import { findClashes, type GatewayClash } from './clashes.ts';
 import type { HubView } from '../state/hub-view.ts';
 import type { LocalView } from '../model/local.ts';

@@ -1,4 +1,4 @@
-/** This cluster's networks and what the hub is told of them. Pure. */
+/** The networks that this cluster takes part in. Pure. */
 import type { Ends, OwnNetwork, OwnPath } from '../model/networks.ts';
 import { cidrsOverlap, formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -11,7 +11,7 @@ export interface BuiltNetworks {
   readonly problems: ReadonlyMap<string, Problem>;
 }
 
-/** What of a cluster's transitRequests the hub has granted. */
+/** The networks that the hub granted, of those that this cluster requested. */
 export function buildNetworks(
   local: LocalView,
   switches: readonly TransitSwitch[],
@@ -39,7 +39,7 @@ export function buildNetworks(
   return { networks, problems };
 }
 
-/** A port that is there was there before what peers came to ask for: the controller lets none of them overlap it. */
+/** A port that exists was there before peerings came to overlap it: the controller refuses such peerings. */
 function transitOverlap(
   { ranges, links }: LocalVpc,
   { name, cidrs }: TransitSwitch,

@@ -1,4 +1,4 @@
-/** Remembers since when each path to each cluster has been well; `plan/paths.ts` says what that means. */
+/** Remembers since when each path to each cluster has been up; `paths.ts` decides what follows from it. */
 import { noMemory, settlePaths, type PathFacts, type PathMemory, type PathVerdict } from './paths.ts';
 
 interface Known {
@@ -61,7 +61,7 @@ export class PathHistory {
     this.#clusters.clear();
   }
 
-  /** Clusters of which a path has rested long enough by now. */
+  /** Clusters with a path whose hold-down is over. */
   due(nowMs: number): readonly string[] {
     return [...this.#clusters].flatMap(([cluster, { wakeMs }]) => (wakeMs <= nowMs ? [cluster] : []));
   }

@@ -1,9 +1,9 @@
 /**
  * Which paths to another cluster carry traffic. Pure: the time comes by parameter.
  *
- * In: both ends of each path, the tunnel between them, how long each path has been well. Out: a verdict for each, and
- * which of them the routes use: all that are up, else those that are merely resting, moving or draining, never one
- * whose tunnels are down, or of a gateway to which there can be none.
+ * In: both ends of each path, the tunnel between them, and how long each path has been up. Out: a verdict for each
+ * path, and which of them the routes use: all that are up, else those that are in hold-down, moving or draining; never
+ * one whose tunnels are down or whose gateway is refused.
  */
 import { isTunnelDown } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { RemotePathStatus } from '../../lib/api/kinds/remote-cluster.ts';
@@ -48,13 +48,13 @@ export interface PathVerdict {
   readonly rank: number;
 }
 
-/** What is remembered of the paths of one network to one cluster between two looks. */
+/** The memory of the paths of one network to one cluster between two rounds. */
 export interface PathMemory {
   /** By logical switch: since when the path has been well. */
   readonly wellSinceMs: ReadonlyMap<string, number>;
   /** Since when some path has been up; undefined while none is. */
   readonly upSinceMs: number | undefined;
-  /** When the last path that was up went; undefined where none ever was. */
+  /** When the last path went down; undefined where none was ever up. */
   readonly lostMs: number | undefined;
 }
 
@@ -65,7 +65,7 @@ export interface PathsAnswer {
   readonly wakeMs: number | undefined;
 }
 
-/** Paths that come up within so short a time after the first come up together: there is nothing to protect yet. */
+/** Paths that come up this soon after the first come up together: there is no traffic to protect yet. */
 const togetherMs = 2000;
 
 export const noMemory: PathMemory = { wellSinceMs: new Map(), upSinceMs: undefined, lostMs: undefined };
@@ -84,8 +84,8 @@ export function settlePaths(
   const isRested = (verdict: PathVerdict): boolean =>
     isWell(verdict) && nowMs - (wellSinceMs.get(verdict.switch) ?? nowMs) >= holdDownMs;
   const isTogether = before.upSinceMs !== undefined && nowMs - before.upSinceMs < togetherMs;
-  // Where nothing else carries traffic, there is none that a rest could spare; but paths that come and go stay at rest,
-  // which are all in use for want of better ones: what flaps must not change the routes each time.
+  // Without another path that carries traffic, a hold-down would protect none. But paths that flap stay in hold-down,
+  // where all of them are used for want of better ones: flapping must not change the routes each time.
   const isSteady = before.lostMs === undefined || nowMs - before.lostMs >= holdDownMs;
   const isAlone =
     isSteady && judged.every((verdict) => (isWell(verdict) ? !isRested(verdict) : verdict.rank > rank.resting));
@@ -124,7 +124,10 @@ export function isUnreachable(verdicts: readonly PathVerdict[]): boolean {
   return verdicts.length > 0 && verdicts.every((verdict) => verdict.rank === rank.dead);
 }
 
-/** Nobody at this end measures the path any more, and what is known of it says this instead; routes go on by what was measured. */
+/**
+ * No gateway at this end measures the path any more: the status shows this instead, while routes follow the last
+ * measurement.
+ */
 export function known(
   verdict: PathVerdict,
   state: 'Down' | 'Unknown',
@@ -138,7 +141,7 @@ function rest(verdict: PathVerdict): PathVerdict {
   return { ...verdict, state: 'HoldDown', reason: 'HoldDown', message, rank: rank.resting };
 }
 
-/** The verdict without regard to how long it has been so. */
+/** The verdict without regard to hold-down. */
 function judge(facts: PathFacts): PathVerdict {
   const { network, index, local, remote, refused, tunnelTo } = facts;
   const [anchor = ''] = remote.order;
@@ -152,7 +155,7 @@ function judge(facts: PathFacts): PathVerdict {
     remoteGateway,
     bfd,
   };
-  // Nobody watches a tunnel that was never made, so that nothing says that it is down.
+  // A tunnel that was never made has no BFD session that could report it down.
   const refusal = refused.get(anchor) ?? refused.get(remoteGateway);
   if (refusal !== undefined)
     return { ...common, state: 'Down', reason: refusal.code, message: refusal.message, rank: rank.dead };

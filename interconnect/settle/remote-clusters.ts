@@ -1,7 +1,8 @@
 /**
- * What of each other cluster is used here. In: this cluster, its networks, what the hub says, and which clusters changed.
- * Out: the state of each cluster and the names of those whose rows may differ now. Keeps what depends on history: paths at
- * rest, prefixes that were taken, handles. Of a cluster that did not change only the paths are looked at.
+ * Which gateways, paths and prefixes of each other cluster are used here. In: this cluster, its networks, the members
+ * as the hub reports them, and which clusters changed. Out: the state of each cluster and the names of those whose rows
+ * may differ now. Keeps what depends on history: hold-downs, prefixes that were in use, handles. Of a cluster that did
+ * not change only the paths are judged.
  */
 import type { PolicySet } from '../../lib/route-policy/compile.ts';
 import { formatCidr } from '../../lib/net/cidr.ts';
@@ -12,14 +13,14 @@ import { ownOffers } from '../model/offers.ts';
 import { handleOf } from '../model/port-names.ts';
 import { NativePrefixes } from '../state/native-prefixes.ts';
 import { OfferTable } from '../state/offers.ts';
-import { acceptGateways, partingGateways, type AcceptedGateways, type PartingContext } from './gateways.ts';
+import { acceptGateways, departingGateways, type AcceptedGateways, type DepartureContext } from './gateways.ts';
 import { judgeRoutes, wasTaken, type RemoteContext } from './judgement.ts';
 import { PathHistory } from './path-history.ts';
 import { isUnreachable, type PathFacts, type PathVerdict } from './paths.ts';
 import { Remotes, type RemoteState, type RemoteView } from './remotes.ts';
 import { offersOf, offersOfEdges, usableOf, useRoutes } from './route-use.ts';
 
-export interface NetworkInput extends PartingContext {
+export interface NetworkInput extends DepartureContext {
   /** Chassis that others have tunnels to. */
   readonly gateways: readonly string[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
@@ -49,7 +50,7 @@ export interface RemoteChanges {
   readonly gone: readonly string[];
   /** Handles that no cluster has any more. */
   readonly released: readonly string[];
-  /** Every member that the hub expects is known: rows that nobody planned are nobody's. */
+  /** Every member that the hub expects is known, so that rows that no plan returned have no owner left. */
   readonly isComplete: boolean;
 }
 
@@ -61,8 +62,8 @@ export class RemoteClusters {
   /** Name of each remote cluster → the handle that its rows are known by, and back. */
   readonly #handles = new Map<string, string>();
   readonly #names = new Map<string, string>();
-  /** Clusters with gateways that part. */
-  readonly #parting = new Set<string>();
+  /** Clusters with departing gateways. */
+  readonly #departing = new Set<string>();
   #context: RemoteContext | undefined;
   #contextText = '';
   #edges: Edges = noEdges;
@@ -73,7 +74,7 @@ export class RemoteClusters {
     return this.#remotes;
   }
 
-  /** When a path has rested long enough: Infinity while none rests. */
+  /** When the first hold-down ends: Infinity without one. */
   get wakeMs(): number {
     return this.#paths.wakeMs;
   }
@@ -84,15 +85,15 @@ export class RemoteClusters {
     const names = new Set(
       isNewContext || dirty === 'all'
         ? [...input.members.keys(), ...this.#remotes.names()]
-        : [...dirty, ...this.#parting, ...this.#paths.due(input.time.nowMs)],
+        : [...dirty, ...this.#departing, ...this.#paths.due(input.time.nowMs)],
     );
-    for (const name of names) this.#succeed(name, input.members);
+    for (const name of names) this.#renamePaths(name, input.members);
     const affected = this.natives.update(names, input.members);
     for (const name of affected) names.add(name);
     const changed = new Set<string>();
     const rivals = new Set(this.#takeEdges(input.edges));
     for (const name of names) {
-      const news = this.#look(name, input, affected.has(name));
+      const news = this.#judge(name, input, affected.has(name));
       if (news === undefined) continue;
       changed.add(name);
       for (const rival of news) rivals.add(rival);
@@ -137,7 +138,7 @@ export class RemoteClusters {
     return true;
   }
 
-  /** Returns the clusters that offer what this one's routers lead to now, or no more. */
+  /** Returns the clusters that offer prefixes that this cluster's routers lead to now, or no longer lead to. */
   #takeEdges(edges: Edges): ReadonlySet<string> {
     if (edges === this.#edges) return new Set();
     this.#edges = edges;
@@ -145,7 +146,7 @@ export class RemoteClusters {
   }
 
   /** Judges a cluster's paths, and its routes where their verdicts may differ now. Undefined: nothing changed. */
-  #look(name: string, input: NetworkInput, isAffected: boolean): ReadonlySet<string> | undefined {
+  #judge(name: string, input: NetworkInput, isAffected: boolean): ReadonlySet<string> | undefined {
     const member = input.members.get(name);
     const context = this.#context;
     const before = this.#remotes.get(name);
@@ -159,9 +160,9 @@ export class RemoteClusters {
     const gateways = isSame ? before.gateways : acceptGateways(member, input.local);
     const verdicts = this.#paths.judge(name, pathFacts(member, gateways, input), input.time);
     const written =
-      before === undefined ? input.written(handleOf(member)) : [...before.gateways.gateways, ...before.parting];
-    const parting = partingGateways(written, gateways.gateways, input);
-    if (isSame && isEqual(before.verdicts, verdicts) && parting.length === before.parting.length) return undefined;
+      before === undefined ? input.written(handleOf(member)) : [...before.gateways.gateways, ...before.departing];
+    const departing = departingGateways(written, gateways.gateways, input);
+    if (isSame && isEqual(before.verdicts, verdicts) && departing.length === before.departing.length) return undefined;
     const judgement = isSame
       ? before.judgement
       : judgeRoutes(
@@ -177,15 +178,15 @@ export class RemoteClusters {
       member,
       context,
       gateways,
-      parting,
+      departing,
       judgement,
       verdicts,
       isUnreachable: !member.foreign && isUnreachable(verdicts),
       uses: before?.uses ?? [],
     };
     this.#remotes.set(name, state);
-    if (parting.length > 0) this.#parting.add(name);
-    else this.#parting.delete(name);
+    if (departing.length > 0) this.#departing.add(name);
+    else this.#departing.delete(name);
     return this.#offers.set(name, offersOf(member, judgement.routes, usableOf(verdicts)));
   }
 
@@ -195,7 +196,7 @@ export class RemoteClusters {
     if (state === undefined) return;
     const { member, judgement, verdicts } = state;
     const uses = useRoutes(name, judgement.routes, verdicts, (key) => this.#offers.all(key));
-    this.#follow(name, handleOf(member));
+    this.#assignHandle(name, handleOf(member));
     this.#remotes.set(name, { ...state, uses });
   }
 
@@ -217,21 +218,21 @@ export class RemoteClusters {
 
   #forget(name: string): void {
     this.#gone.push(name);
-    this.#follow(name, undefined);
+    this.#assignHandle(name, undefined);
     this.#remotes.delete(name);
-    this.#parting.delete(name);
+    this.#departing.delete(name);
     this.#paths.forget(name);
   }
 
   /** A renamed cluster keeps its paths, which need no rest. */
-  #succeed(name: string, members: ReadonlyMap<string, Member>): void {
+  #renamePaths(name: string, members: ReadonlyMap<string, Member>): void {
     const member = members.get(name);
     const before = member === undefined ? undefined : this.#names.get(handleOf(member));
     if (before !== undefined && !members.has(before)) this.#paths.rename(before, name);
   }
 
   /** A handle that the cluster has no more is released, unless another cluster has it now. */
-  #follow(name: string, handle: string | undefined): void {
+  #assignHandle(name: string, handle: string | undefined): void {
     const before = this.#handles.get(name);
     if (before === handle) return;
     this.#handles.delete(name);

@@ -1,4 +1,7 @@
-/** What is known of each remote cluster, with sums that are kept up by the change: nobody adds up 10,000 routes for one. */
+/**
+ * The state of each remote cluster, with totals that are kept up to date by each change: no request adds up 10,000
+ * routes.
+ */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Gateway, Member } from '../model/messages.ts';
 import type { Judgement, RemoteContext } from './judgement.ts';
@@ -10,8 +13,8 @@ export interface RemoteState {
   readonly member: Member;
   readonly context: RemoteContext;
   readonly gateways: AcceptedGateways;
-  /** Gateways it has no more, whose chassis stay until no group of the southbound database has them. */
-  readonly parting: readonly Gateway[];
+  /** Former gateways whose chassis stay until no group of the southbound database has them. */
+  readonly departing: readonly Gateway[];
   readonly judgement: Judgement;
   readonly verdicts: readonly PathVerdict[];
   /** Every path to it is down. */
@@ -35,13 +38,13 @@ export interface RemoteView {
   readonly totals: Totals;
   /** Clusters to which every path is down. */
   readonly unreachable: ReadonlySet<string>;
-  /** Clusters that the loss of one gateway, here or there, would cut off; a zone with plain ovn-ic is none. */
+  /** Clusters that the loss of one gateway, here or there, would cut off; zones of plain ovn-ic are not among them. */
   readonly unprotected: ReadonlySet<string>;
-  /** Clusters with routes or gateways that were not taken because others have them. */
+  /** Clusters with routes or gateways that were refused because others have them. */
   readonly conflicts: ReadonlyMap<string, readonly Problem[]>;
 }
 
-/** Reasons why a route is not used that are no conflict: policy, and what passes. */
+/** Reasons to leave a route unused that are no conflict: policy, and passing states. */
 const ordinary = new Set(['NoGateway', 'NextHopUnreachable', 'Denied', 'MaxPrefixes', 'Loop']);
 
 export class Remotes implements RemoteView {

@@ -21,7 +21,7 @@ export interface RouteUse {
   readonly router: string;
   readonly origin: string;
   readonly tags: readonly string[];
-  /** Whether the prefix goes to this cluster over this network, should some path there be up. */
+  /** Whether the prefix is routed to this cluster over this network once a path there is up. */
   readonly isMine: boolean;
   readonly hops: readonly HopUse[];
   readonly rejected: Problem | undefined;
@@ -35,7 +35,7 @@ export function usableOf(verdicts: readonly PathVerdict[]): Usable {
   return new Map([...networks].map((network) => [network, usablePaths(verdicts, network)]));
 }
 
-/** What a cluster competes for with others. */
+/** The offers of one cluster, which compete with those of others. */
 export function offersOf(
   { name, foreign }: { readonly name: string; readonly foreign: boolean },
   routes: readonly JudgedRoute[],
@@ -54,7 +54,7 @@ export function offersOf(
   return offers;
 }
 
-/** What this cluster's own routers lead to, by router and prefix, as others' offers meet it. */
+/** The offers of this cluster's own routers, by router and prefix. */
 export function offersOfEdges(edges: Edges): Offers {
   const common = { cluster: ownOffers, network: '', isForeign: false, preference: 0 };
   const offer: Offer = { ...common, isAlive: true, isLearned: true, isOwn: true };
@@ -118,7 +118,7 @@ function backupOf(
   return { code: 'NotPreferred', message: `${route.prefix} goes to ${choice.cluster} over ${choice.network}, ${why}` };
 }
 
-/** A path that is not used because others are better, or because nothing passes on it. */
+/** Why a path is not used: others are better, or nothing passes on it. */
 function downOf(verdict: PathVerdict | undefined, prefix: string): Problem {
   if (verdict === undefined)
     return { code: 'NextHopDown', message: `${prefix}: its cluster has no port on this path yet` };

@@ -1,23 +1,24 @@
 /**
- * Whether a path's port would be taken over if its holder died now. In: the order of its gateways, what their daemons say,
- * which chassis OVN takes for witnesses. Out: nothing where it would, else what is missing. Pure.
+ * Whether another gateway would take a path's port over if its holder died now. In: the order of its gateways, reports
+ * of their daemons, and the chassis that OVN takes for witnesses. Out: what is missing, or undefined. Pure.
  *
- * ovn-controller gives a port to the first of its order that it hears. Where two or more are left they settle it among
- * themselves; the only one left takes it where it hears one of the group's `ref_chassis`, and else takes itself for cut off.
+ * ovn-controller gives a port to the first gateway of the order that it hears. Where two or more are left they agree
+ * among themselves; a single one takes the port where it hears one of the group's `ref_chassis`, and otherwise takes
+ * itself for cut off.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OwnPath } from '../model/networks.ts';
 import type { GatewayReport } from '../model/tunnels.ts';
 
 export interface TakeoverFacts {
-  /** What the daemon of a gateway of this cluster says. */
+  /** The report of the daemon of a gateway of this cluster. */
   readonly reportOf: (chassis: string) => GatewayReport;
   readonly isDead: (chassis: string) => boolean;
-  /** Its ovn-controller is dead or takes up nothing: it would not notice. */
+  /** Its ovn-controller is dead or applies nothing: it would not notice. */
   readonly isStuck: (chassis: string) => boolean;
-  /** Chassis that may tell the last of the path's gateways that it is not cut off: the `ref_chassis` of its group. */
+  /** Chassis that show the last gateway of the path that it is not cut off: the `ref_chassis` of its group. */
   readonly witnesses: ReadonlySet<string>;
-  /** Of chassis: those of this cluster that are no gateways, of whose tunnels no daemon says anything. */
+  /** Whether the chassis is a node of this cluster that is no gateway: no daemon reports its tunnels. */
   readonly isPlainNode: (chassis: string) => boolean;
 }
 

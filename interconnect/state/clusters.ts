@@ -8,10 +8,10 @@ import { HubView } from './hub-view.ts';
 import { Tunnels } from './tunnels.ts';
 
 export interface HubChange {
-  /** Clusters of which the update says something. */
+  /** Clusters that the update mentions. */
   readonly members: ReadonlySet<string>;
-  /** Other clusters than before say now that they do not reach this one. */
-  readonly isReachTurned: boolean;
+  /** Other clusters than before report now that they do not reach this one. */
+  readonly isReachChanged: boolean;
 }
 
 export class Clusters {
@@ -25,7 +25,7 @@ export class Clusters {
     const { members } = this.hub.apply(update, nowMs);
     for (const name of members) this.tunnels.learn(name, this.hub.members.get(name));
     this.changed(members);
-    return { members, isReachTurned: !isSameSet(before, this.hub.unreachedBy) };
+    return { members, isReachChanged: !isSameSet(before, this.hub.unreachedBy) };
   }
 
   /** Returns the clusters to which paths may have another state now. */
@@ -46,7 +46,7 @@ export class Clusters {
     return dirty;
   }
 
-  /** This cluster is no member any more: nothing that the hub said counts. */
+  /** This cluster is no member any more: the view of the hub does not count. */
   reset(): void {
     this.hub.reset();
     this.#dirty = 'all';

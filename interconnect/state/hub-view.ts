@@ -1,4 +1,4 @@
-/** The last thing the hub said, put together from its updates. Kept over lost sessions; replaced by the next full one. */
+/** The hub's view, put together from its updates. Kept when a session is lost; replaced by the next full update. */
 import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 
 /** What an update changed. */
@@ -14,7 +14,7 @@ export class HubView {
   #expected: ReadonlySet<string> = new Set();
   #silentDatabases: readonly SilentDatabase[] = [];
   #unreachedBy: ReadonlySet<string> | undefined;
-  /** Known or expected, and nothing has been said of them since the last full update. */
+  /** Members that are known or expected and that no update has mentioned since the last full one. */
   readonly #unheard = new Set<string>();
   #revision = 0;
   #updates = 0;
@@ -37,18 +37,19 @@ export class HubView {
       this.#members.delete(name);
     }
     const changed = new Set([...over, ...told]);
-    // A hub that has nothing of ours yet (or any more) is told first: what works is not taken down for it.
+    // A hub that has no state of this cluster, or lost it, is sent one first: what works is not taken down before.
     if (update.revision > 0) this.#isComplete = true;
-    // The same switches stay the same object: plans are remembered by it.
+    // Equal switches stay the same object: plans are remembered by it.
     const isSwitches =
       (update.revision > 0 || !this.#isComplete) &&
       JSON.stringify(update.transitSwitches) !== JSON.stringify(this.#switches);
     if (isSwitches) this.#switches = update.transitSwitches;
-    // Before it has heard a state of ours in this session, it refuses nothing: what it refused before still holds.
+    // Before it has received a state of this cluster in this session, the hub rejects nothing: its earlier rejections
+    // still hold.
     if (update.revision > 0 || update.rejections.length > 0) this.#rejections = update.rejections;
     this.#silentDatabases = update.silentDatabases;
     this.#unreachedBy = update.tellsUnreached ? new Set(update.unreachedBy) : undefined;
-    // What is told before anything else, because the databases are silent, takes back nothing that was acknowledged.
+    // An update that comes first, because the databases are silent, takes back nothing that was acknowledged.
     if (update.full || update.revision > 0) this.#revision = update.revision;
     this.#isReceived = true;
     this.#updates += 1;
@@ -71,22 +72,22 @@ export class HubView {
   }
 
   /**
-   * Of whom nothing was said and nothing is to come: the hub knows them no more. Those that it expects will be known again
-   * when they speak to it, and stay as they were.
+   * Members that no update mentioned and that the hub does not expect: it does not know them any more. Expected members
+   * will be known again once they connect, and stay as they were.
    */
   #over({ full, revision }: HubUpdate): readonly string[] {
-    // What comes before the full update of a session says nothing of anybody.
+    // An update before the full one of a session says nothing of any member.
     if (!full && revision === 0) return [];
-    // One that is expected by a name unknown here may be any of them, renamed.
+    // A member that is expected under a name unknown here may be any of them, renamed.
     if (!full && this.#expected.values().some((name) => !this.#members.has(name))) return [];
     return [...this.#unheard].filter((name) => !this.#expected.has(name));
   }
 
-  /** False until the hub has spoken: nothing may be concluded from an empty view. */
+  /** False until the first update: nothing may be concluded from an empty view. */
   get isReceived(): boolean {
     return this.#isReceived;
   }
-  /** The hub has answered to a state of ours: it knows what we hold, and what it says counts. */
+  /** The hub has answered to a state of this cluster: it knows what this cluster holds, and its view counts. */
   get isComplete(): boolean {
     return this.#isComplete;
   }
@@ -99,7 +100,7 @@ export class HubView {
   get rejections(): readonly Rejection[] {
     return this.#rejections;
   }
-  /** Members the hub has no state of yet. What was known of them here is still in `members`. */
+  /** Members the hub has no state of yet. What this cluster knew of them is still in `members`. */
   get expected(): ReadonlySet<string> {
     return this.#expected;
   }
@@ -107,15 +108,18 @@ export class HubView {
   get silentDatabases(): readonly SilentDatabase[] {
     return this.#silentDatabases;
   }
-  /** Connected members that say that every path of theirs to this cluster is down; undefined while the hub passes no such word on. */
+  /**
+   * Connected members that report every path of theirs to this cluster down; undefined while the hub does not pass such
+   * reports on.
+   */
   get unreachedBy(): ReadonlySet<string> | undefined {
     return this.#unreachedBy;
   }
-  /** Of our own state, the newest that is in the hub's databases; 0 while it has none of this session. */
+  /** Revision of the newest state of this cluster in the hub's databases; 0 while they have none of this session. */
   get revision(): number {
     return this.#revision;
   }
-  /** Another number whenever something of this view may be different. */
+  /** Changes whenever something of this view may have changed. */
   get updates(): number {
     return this.#updates;
   }

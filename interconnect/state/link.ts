@@ -1,6 +1,6 @@
 /**
- * The link to the hub: how it stands and what the hub was told. In: every step of the membership. Out: the state, a call when it
- * is another, and the message for the hub, with a revision that grows with each message that differs from the one before.
+ * The link to the hub: its state and the message for the hub. In: each step of the membership. Out: the state, a call
+ * when it changes, and the message, whose revision grows whenever it differs from the one before.
  */
 import { noLink, type LinkState } from '../model/link-state.ts';
 import type { MemberState } from '../model/messages.ts';
@@ -8,7 +8,7 @@ import type { MemberState } from '../model/messages.ts';
 export class Link {
   readonly #onChange: () => void;
   #state: LinkState = noLink;
-  #told: Omit<MemberState, 'revision'> | undefined;
+  #message: Omit<MemberState, 'revision'> | undefined;
   #revision = 0;
   /** A certificate that the hub no longer takes: a new token may replace it. */
   rejected: string | undefined;
@@ -21,14 +21,14 @@ export class Link {
     return this.#state;
   }
 
-  /** Of the messages for the hub, the newest. */
+  /** Revision of the newest message. */
   get revision(): number {
     return this.#revision;
   }
 
   /** The newest message for the hub; undefined before the first. */
   get message(): MemberState | undefined {
-    return this.#told === undefined ? undefined : { ...this.#told, revision: this.#revision };
+    return this.#message === undefined ? undefined : { ...this.#message, revision: this.#revision };
   }
 
   set(state: LinkState): void {
@@ -37,22 +37,22 @@ export class Link {
     this.#onChange();
   }
 
-  /** Another name is wanted: what kept the one before is no reason any more. */
+  /** Another name is wanted: the reason that held up the one before is out of date. */
   forgetRenaming(): void {
     const { renaming: _, ...state } = this.#state;
     this.#state = state;
   }
 
-  /** Returns whether the hub is to be told something new. */
-  tell(state: Omit<MemberState, 'revision'>): boolean {
-    if (JSON.stringify(state) === JSON.stringify(this.#told)) return false;
-    this.#told = state;
+  /** Returns whether the message is a new one. */
+  setMessage(state: Omit<MemberState, 'revision'>): boolean {
+    if (JSON.stringify(state) === JSON.stringify(this.#message)) return false;
+    this.#message = state;
     this.#revision += 1;
     return true;
   }
 
-  /** The next hub knows nothing: what was told counts for nothing. */
+  /** The next hub has received no message. */
   forgetMessage(): void {
-    this.#told = undefined;
+    this.#message = undefined;
   }
 }

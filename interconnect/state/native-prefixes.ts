@@ -1,6 +1,7 @@
 /**
- * Prefixes that clusters have of their own. Those of members the hub answers for a foreign zone, which nobody checks, cannot
- * take; and within any of them this cluster offers nothing that it has from a router. What members have from theirs is not here.
+ * Prefixes that are clusters' own. A foreign zone, which the hub does not check, cannot take those of members; and this
+ * cluster offers no prefix of a router that lies within any of them. Prefixes that members have from routers are not
+ * here.
  */
 import { learnedOrigin } from '../../lib/route-policy/policy.ts';
 import { parseCidr, type Cidr } from '../../lib/net/cidr.ts';
@@ -13,13 +14,13 @@ interface Indexed {
 }
 
 export class NativePrefixes {
-  /** Changes with the prefixes. */
+  /** Grows with every change of the prefixes. */
   revision = 0;
   readonly #natives = new Map<string, PrefixIndex>();
   readonly #foreigners = new Map<string, PrefixIndex>();
   readonly #known = new Map<string, Indexed>();
 
-  /** Takes in what changed; returns foreign zones whose routes may be judged otherwise now. */
+  /** Applies changes; returns foreign zones whose routes may have another verdict now. */
   update(names: ReadonlySet<string>, members: ReadonlyMap<string, Member>): ReadonlySet<string> {
     const affected = new Set<string>();
     for (const name of names) {
@@ -41,7 +42,7 @@ export class NativePrefixes {
     return this.#natives.get(network)?.overlapping(cidr, cluster);
   }
 
-  /** What another cluster has of its own, and has all of these addresses. */
+  /** A prefix of another cluster's own that contains all of these addresses. */
   cover(network: string, cidr: Cidr): HeldPrefix | undefined {
     return this.#natives.get(network)?.covering(cidr) ?? this.#foreigners.get(network)?.covering(cidr);
   }

@@ -1,4 +1,7 @@
-/** All offers of each prefix to each router, so that a change of one cluster concerns only those who share a prefix. */
+/**
+ * All offers of each prefix to each router, so that a change of one cluster concerns only the clusters that share a
+ * prefix.
+ */
 import type { Offers, Offer } from '../model/offers.ts';
 
 export class OfferTable {

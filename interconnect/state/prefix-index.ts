@@ -61,7 +61,7 @@ export class PrefixIndex {
     }
   }
 
-  /** Those around it, whose masks are no longer than `most`. */
+  /** Prefixes that contain it, whose masks are no longer than `most`. */
   *#around(cidr: Cidr, most: number): Generator<HeldPrefix, undefined> {
     for (const prefix of this.#lengths[cidr.family].keys()) {
       if (prefix > most) continue;

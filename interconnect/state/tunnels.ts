@@ -1,4 +1,4 @@
-/** What daemons report of the tunnels to other gateways, and which clusters a change concerns. */
+/** Reports of daemons about the tunnels to other gateways, and which clusters a change concerns. */
 import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Member } from '../model/messages.ts';
 import type { GatewayObject } from '../model/objects.ts';
@@ -12,7 +12,7 @@ export class Tunnels {
   readonly #clusters = new Map<string, string>();
   readonly #chassis = new Map<string, readonly string[]>();
 
-  /** Takes in a gateway object; returns the clusters whose paths may stand otherwise now. */
+  /** Stores a gateway object; returns the clusters whose paths may have another state now. */
   set(node: string, before: GatewayObject | undefined, after: GatewayObject | undefined): ReadonlySet<string> {
     const old = before?.status.chassis;
     const chassis = after?.status.chassis;
@@ -31,7 +31,7 @@ export class Tunnels {
     return new Set(changed.flatMap((other) => this.#clusters.get(other) ?? []));
   }
 
-  /** Clusters whose gateways were measured anew. */
+  /** Clusters with gateways of which there are new measurements. */
   measured(before: GatewayObject | undefined, after: GatewayObject | undefined): ReadonlySet<string> {
     const known = new Map((before?.probes ?? []).map((probe) => [probe.chassis, JSON.stringify(probe)]));
     const flaps = new Map((before?.tunnels ?? []).map((tunnel) => [tunnel.chassis, tunnel.flaps]));
@@ -40,7 +40,7 @@ export class Tunnels {
     return new Set([...probed, ...flapped].flatMap(({ chassis }) => this.#clusters.get(chassis) ?? []));
   }
 
-  /** Whose the chassis of other clusters are. */
+  /** Sets the chassis of another cluster. */
   learn(name: string, member: Member | undefined): void {
     for (const chassis of this.#chassis.get(name) ?? [])
       if (this.#clusters.get(chassis) === name) this.#clusters.delete(chassis);
@@ -59,7 +59,7 @@ export class Tunnels {
     return this.#gateways.get(chassis)?.object;
   }
 
-  /** What the daemon of a gateway of this cluster says; of nobody, while there is none. */
+  /** The report of the daemon of a gateway of this cluster; an empty one while there is none. */
   report(chassis: string): CutReport {
     const { tunnels = [], siblingTunnels = [], checkedAt } = this.gateway(chassis) ?? {};
     return {
@@ -71,8 +71,9 @@ export class Tunnels {
   }
 
   /**
-   * Unix milliseconds since when some tunnel of this chassis has been up; undefined while none is. The other gateways of the cluster
-   * are asked, too: a daemon that died with its node never said that its tunnels were down, and says of none that it came up.
+   * Unix milliseconds since when some tunnel of this chassis has been up; undefined while none is. The reports of the
+   * other gateways count, too: a daemon that died with its node never reported its tunnels down, and reports none that
+   * comes up.
    */
   upSinceMs(chassis: string): number | undefined {
     const toIt = this.#gateways.values().flatMap(({ object }) => object.siblingTunnels);

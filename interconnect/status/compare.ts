@@ -2,8 +2,8 @@
 import type { RemoteClusterStatus } from '../../lib/api/kinds/remote-cluster.ts';
 
 /**
- * Whether both would be the same JSON, but for the order of fields: the API server gives them back in its own. A field that
- * is undefined is one that is absent.
+ * Whether both are the same JSON except for the order of fields, which the API server changes. An undefined field is an
+ * absent one.
  */
 export function isSameJson(a: unknown, b: unknown): boolean {
   if (a === b) return true;
@@ -28,7 +28,7 @@ function areSameFields(a: Fields, b: Fields): boolean {
   return count === 0;
 }
 
-/** Without what probes and counters say, which changes all the time. */
+/** Without measurements, which change all the time. */
 export function withoutMeasures({ paths, ...status }: RemoteClusterStatus): RemoteClusterStatus {
   return { ...status, paths: (paths ?? []).map((path) => ({ ...path, rttMs: 0, lossPercent: 0, flaps: 0 })) };
 }

@@ -1,4 +1,4 @@
-/** The conditions of this room's objects, from what the plans and the link say. Pure: the time comes by parameter. */
+/** Conditions of this room's objects. Pure: the time comes by parameter. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { setCondition } from '../../lib/kube/conditions.ts';
@@ -17,7 +17,7 @@ export function unknown(type: string, reason: string, message: string): Verdict 
   return { type, status: 'Unknown', reason, message };
 }
 
-/** What a condition said, to be said again. */
+/** A condition as a verdict, to be written again. */
 export function verdictOf(condition: Condition): Verdict {
   const { lastTransitionTime: _, lastUpdateTime: __, observedGeneration: ___, ...verdict } = condition;
   return verdict;

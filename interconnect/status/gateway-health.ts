@@ -1,30 +1,30 @@
 /**
- * How a gateway of this cluster is, by all that is known of it: what its daemon says of programs, whether that daemon still
- * looks, whether others hear its tunnels, whether its ovn-controller follows. The first cause that explains the rest is
- * named: all is silent on a node that is dead, and ovn-controller stands still where ovs-vswitchd does. Pure.
+ * The health of a gateway of this cluster by all that is known of it: the programs that its daemon reports, whether
+ * that daemon still checks, whether others hear its tunnels, whether its ovn-controller follows. The first cause that
+ * explains the rest is named: a dead node silences everything, and ovn-controller stalls where ovs-vswitchd does. Pure.
  */
 import { isTunnelDown, type GatewayProgram } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { controllerStuck } from './stuck.ts';
 import type { Situation } from './situation.ts';
 
-export interface Ailment extends Problem {
+export interface GatewayFault extends Problem {
   readonly node: string;
-  /** False: it may be well, nobody knows. */
+  /** False: the gateway may be well; its state is unknown. */
   readonly isKnown: boolean;
 }
 
-/** What an ailment is recognized by. */
+/** The facts that a fault is recognised by. */
 export interface Evidence {
   readonly node: string;
   readonly chassis: string;
-  /** When its daemon last looked, where it does not any more. */
+  /** When its daemon last checked, where it is silent. */
   readonly silentSince: string | undefined;
-  /** By its daemon, while that looks. */
+  /** Reported by its daemon, while that is not silent. */
   readonly programs: readonly GatewayProgram[];
-  /** Undefined where nobody can tell. */
+  /** Undefined where no other gateway or cluster reports it. */
   readonly isHeard: boolean | undefined;
-  /** Since when its ovn-controller follows no more. */
+  /** Since when its ovn-controller has applied nothing. */
   readonly behindMs: number | undefined;
   readonly isDead: boolean;
 }
@@ -34,7 +34,7 @@ type Facts = Pick<
   'local' | 'gatewayOf' | 'isDead' | 'silent' | 'behind' | 'unreachedBy' | 'members' | 'link'
 >;
 
-/** Ailments with which a gateway takes up nothing new. */
+/** Faults with which a gateway applies nothing new. */
 export const stalledCodes: readonly string[] = [
   'VswitchdDown',
   'GatewayDown',
@@ -44,7 +44,7 @@ export const stalledCodes: readonly string[] = [
 ];
 export const daemonSilent = 'DaemonSilent';
 
-export function ailmentOf(chassis: string, facts: Facts): Ailment | undefined {
+export function faultOf(chassis: string, facts: Facts): GatewayFault | undefined {
   const node = facts.local?.gatewayNodes.find((gateway) => gateway.chassis === chassis)?.node;
   if (node === undefined) return undefined;
   const silentSince = facts.silent.get(node);
@@ -63,9 +63,9 @@ export function ailmentOf(chassis: string, facts: Facts): Ailment | undefined {
 const lookThere =
   'look at ovs-vswitchd there first (with a userspace datapath the address of the node goes with it), then at the node and its link';
 
-export function judge(evidence: Evidence): Ailment | undefined {
+export function judge(evidence: Evidence): GatewayFault | undefined {
   const { node, chassis, silentSince, programs, behindMs } = evidence;
-  const known = (code: string, message: string): Ailment => ({ node, code, message, isKnown: true });
+  const known = (code: string, message: string): GatewayFault => ({ node, code, message, isKnown: true });
   if (programs.includes('ovs-vswitchd'))
     return known(
       'VswitchdDown',
@@ -98,7 +98,7 @@ export function judge(evidence: Evidence): Ailment | undefined {
   return { node, code: daemonSilent, message, isKnown: false };
 }
 
-/** By the daemons of other gateways here; where there is none, by the other clusters. */
+/** By reports of the daemons of other gateways here; where there are none, of the other clusters. */
 function isHeard(chassis: string, facts: Facts): boolean | undefined {
   const others = (facts.local?.gatewayNodes ?? []).filter(
     (one) => one.chassis !== chassis && !facts.silent.has(one.node),
@@ -110,7 +110,10 @@ function isHeard(chassis: string, facts: Facts): boolean | undefined {
   return words.length > 0 ? words.includes(true) : isReached(facts);
 }
 
-/** Whether some other cluster that speaks reaches this one; undefined where none speaks, or none can be heard: without the hub, or by one that passes no such word on. */
+/**
+ * Whether some other connected cluster reaches this one; undefined where none is connected or its report does not
+ * arrive: without the hub, or through a hub that does not pass such reports on.
+ */
 export function isReached({
   members,
   unreachedBy,

@@ -7,7 +7,7 @@ import type {
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { GatewayObject } from '../model/objects.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
-import { ailmentOf, daemonSilent } from './gateway-health.ts';
+import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem } from './mtu.ts';
 import { isoOf, usableGateways, type Situation } from './situation.ts';
 
@@ -41,7 +41,7 @@ export function renderGateway(
   };
 }
 
-/** Of those that are cut off also the ones that died since: whether they return only their daemons can tell. */
+/** The other gateways. Those that are cut off stay listed after they died: only their daemons see them return. */
 function siblingsOf(own: string | undefined, { local, cuts }: Situation): GatewaySibling[] {
   if (local === undefined) return [];
   const isCutOff = (chassis: string): boolean =>
@@ -67,9 +67,8 @@ function readyOf(node: string, situation: Situation, chassis: string | undefined
   const clash = clashes.find((one) => one.node === node);
   if (clash !== undefined) return bad('Ready', clash.problem);
   // An ailing or silent daemon makes no gateway of the node either: that is a consequence.
-  const ailment = chassis === undefined ? undefined : ailmentOf(chassis, situation);
-  if (ailment !== undefined)
-    return ailment.isKnown ? bad('Ready', ailment) : unknown('Ready', ailment.code, ailment.message);
+  const fault = chassis === undefined ? undefined : faultOf(chassis, situation);
+  if (fault !== undefined) return fault.isKnown ? bad('Ready', fault) : unknown('Ready', fault.code, fault.message);
   const known = chassis === undefined ? undefined : local?.chassis.get(chassis);
   if (known === undefined) {
     const message = `ovn-controller of ${node} has not registered a chassis; look at it and at the daemon there`;

@@ -6,7 +6,7 @@ import type { SilentDatabase } from '../model/messages.ts';
 import type { GatewayNode } from '../model/local.ts';
 import { countRefused } from '../model/refused.ts';
 import { bad, good, summary, unknown, verdictOf, withVerdicts, type Verdict } from './conditions.ts';
-import { ailmentOf, daemonSilent, isReached, stalledCodes, type Ailment } from './gateway-health.ts';
+import { faultOf, daemonSilent, isReached, stalledCodes, type GatewayFault } from './gateway-health.ts';
 import { certainCuts, isoOf, usableGateways, type Situation } from './situation.ts';
 import { isSilence } from './stuck.ts';
 
@@ -47,18 +47,18 @@ export function renderInterconnect(
   };
 }
 
-/** What was ready, and has nothing wrong that can be known without the hub, still is. */
+/** A cluster that was ready stays ready where nothing that can be known without the hub is wrong. */
 function keptReady(kept: Verdict | undefined, known: readonly Verdict[], situation: Situation): Verdict | undefined {
   const now = readyVerdict(known, situation);
   if (kept === undefined || now.status !== 'True') return undefined;
   if (kept.status === 'True') return kept;
-  // Said by an agent that could not begin: over, since there is one that says this.
+  // Written by an agent that could not begin: out of date, since this one has.
   return isSilence(kept.reason ?? '') ? now : undefined;
 }
 
-/** Of several conditions the first that traffic does not go on with. */
+/** The first of several conditions that stops traffic. */
 function readyVerdict(needed: readonly Verdict[], situation: Situation): Verdict {
-  const wrong = needed.find((verdict) => verdict.status !== 'True' && !isLesser(verdict, situation));
+  const wrong = needed.find((verdict) => verdict.status !== 'True' && !isTolerated(verdict, situation));
   if (wrong !== undefined) {
     const { status, reason = 'NotReady', message = '' } = wrong;
     return status === 'Unknown' ? unknown('Ready', reason, message) : bad('Ready', { code: reason, message });
@@ -79,7 +79,7 @@ function figuresOf({ remotes, members, rejections, prefixesOffered }: Situation)
   };
 }
 
-/** A member that is to be called otherwise goes on by the name it has; it has not joined by the one that is wanted. */
+/** A member that is to be renamed goes on under its present name; under the wanted one it has not joined. */
 function joinedVerdict({ isJoined, renaming }: Situation['link'], problem: Problem): Verdict {
   if (!isJoined) return bad('Joined', problem);
   if (renaming !== undefined) return bad('Joined', renaming);
@@ -91,27 +91,27 @@ function figuresBefore(before: InterconnectStatus): Figures {
   return figures;
 }
 
-/** By condition: reasons with which traffic goes on. One gateway less is what there are several for. */
-const lesser: Readonly<Record<string, readonly string[]>> = {
+/** By condition: reasons that leave traffic running. There are several gateways so that one may fail. */
+const tolerated: Readonly<Record<string, readonly string[]>> = {
   GatewaysReady: ['ChassisMissing', 'GatewaysCutOff', 'Lost', 'AllDrained', 'WaitingForHub'],
   RoutesConverged: stalledCodes,
 };
 
-function isLesser({ type, reason = '' }: Verdict, situation: Situation): boolean {
+function isTolerated({ type, reason = '' }: Verdict, situation: Situation): boolean {
   const { local, clashes, networks } = situation;
-  if (lesser[type]?.includes(reason) === true) return true;
+  if (tolerated[type]?.includes(reason) === true) return true;
   if (type === 'RoutesConverged') return reason === requestProblem(situation)?.code && networks.has(hubSwitch);
   if (type !== 'GatewaysReady') return false;
-  // Nobody here can tell, but others do: they reach this cluster.
+  // No daemon here reports, but other clusters do: they reach this one.
   if (reason === daemonSilent && isReached(situation) === true) return true;
   const isClashing = new Set(clashes.map(({ node }) => node));
   const others = local === undefined ? [] : usableGateways(local).filter(({ node }) => !isClashing.has(node));
-  if (ailments(situation).some(({ code }) => code === reason))
-    return others.some(({ chassis }) => ailmentOf(chassis, situation) === undefined);
+  if (faults(situation).some(({ code }) => code === reason))
+    return others.some(({ chassis }) => faultOf(chassis, situation) === undefined);
   return clashes.some(({ problem }) => problem.code === reason) && others.length > 0;
 }
 
-/** Only the hub can tell; where it cannot be asked nothing is known of them. */
+/** Only the hub knows the state of its databases. */
 function hubDatabasesVerdict({ link, silentDatabases }: Situation): Verdict {
   const type = 'HubDatabasesReady';
   if (!link.isConnected) return unknown(type, 'HubUnreachable', 'the hub, which could tell, is not reached');
@@ -143,7 +143,7 @@ function gatewaysVerdict(situation: Situation): Verdict {
     return bad(type, { code: clash.problem.code, message: summary(clashes.map(({ problem }) => problem)) });
   const usable = usableGateways(local);
   const isUsable = new Set(usable.map(({ node }) => node));
-  const isIll = new Set(ailments(situation).map(({ node }) => node));
+  const isIll = new Set(faults(situation).map(({ node }) => node));
   const missing = [...local.unknownNodes, ...local.gatewayNodes.map(({ node }) => node)].filter(
     (node) => !isUsable.has(node) && !isIll.has(node),
   );
@@ -153,7 +153,7 @@ function gatewaysVerdict(situation: Situation): Verdict {
   }
   const cut = cutOffProblem(situation);
   if (cut !== undefined) return bad(type, cut);
-  const ill = ailments(situation);
+  const ill = faults(situation);
   const known = ill.filter(({ isKnown }) => isKnown);
   if (known[0] !== undefined) return bad(type, { code: known[0].code, message: summary(known) });
   if (local.gatewayNodes.every(({ isDrained }) => isDrained))
@@ -161,7 +161,7 @@ function gatewaysVerdict(situation: Situation): Verdict {
       code: 'AllDrained',
       message: 'every gateway is drained: the paths stay where they are; undrain one',
     });
-  // Of networks of other VPCs, which come and go, their own TransitSwitch tells.
+  // Networks of other VPCs, which come and go, have a TransitSwitch with a status of its own.
   const paths = networks.get(hubSwitch)?.paths ?? [];
   const idle = paths.filter(({ order, holder }) => order.length > 0 && holder === '').map((path) => path.switch);
   if (idle.length > 0)
@@ -172,13 +172,18 @@ function gatewaysVerdict(situation: Situation): Verdict {
   return good(type, 'Claimed', `gateways: ${usable.length}`);
 }
 
-/** Of gateways, all or those meant. */
-function ailments(situation: Situation, isMeant: (gateway: GatewayNode) => boolean = () => true): readonly Ailment[] {
+/** Faults of all gateways, or of those meant. */
+function faults(
+  situation: Situation,
+  isMeant: (gateway: GatewayNode) => boolean = () => true,
+): readonly GatewayFault[] {
   const gateways = situation.local?.gatewayNodes.filter(isMeant) ?? [];
-  return gateways.flatMap(({ chassis }) => ailmentOf(chassis, situation) ?? []);
+  return gateways.flatMap(({ chassis }) => faultOf(chassis, situation) ?? []);
 }
 
-/** Two that live and do not hear each other: no order may have both, and a packet from one to the other is lost. */
+/**
+ * Gateways that live and do not hear each other: no order may have both, and a packet from one to the other is lost.
+ */
 function cutOffProblem(situation: Situation): Problem | undefined {
   const cuts = certainCuts(situation);
   if (cuts.length === 0) return undefined;
@@ -201,8 +206,8 @@ function convergedVerdict(situation: Situation): Verdict {
   if (first !== undefined) return bad(type, { code: first.code, message: summary(stuck) });
   const problem = problems[0] ?? networkProblems.values().next().value ?? requestProblem(situation);
   if (problem !== undefined) return bad(type, problem);
-  // One that was lost has nothing left to forward for, and so nothing to take up.
-  const ill = ailments(situation, ({ chassis }) => !situation.isDead(chassis));
+  // A lost gateway forwards for nothing, and so has nothing to apply.
+  const ill = faults(situation, ({ chassis }) => !situation.isDead(chassis));
   const standing = ill.find(({ code }) => stalledCodes.includes(code));
   if (standing !== undefined) return bad(type, { code: standing.code, message: standing.message });
   if (networks.size === 0) {
@@ -213,7 +218,7 @@ function convergedVerdict(situation: Situation): Verdict {
   return good(type, 'Converged', 'the hub and the databases have the newest state');
 }
 
-/** The network of the hub joins the VPC of the Interconnect; other networks have an object of their own to say so. */
+/** The network of the hub joins the VPC of the Interconnect; other networks report in objects of their own. */
 function requestProblem({ local }: Situation): Problem | undefined {
   const request = local?.transitRequests.find(({ name }) => name === hubSwitch);
   return request?.problem ?? request?.vpcProblem;
@@ -224,7 +229,7 @@ function delayOf(situation: Situation): Problem {
   return (situation.isWaitingForHub ? hubDelay(situation) : undefined) ?? { code: 'InProgress', message };
 }
 
-/** Why what waits for the hub does; undefined where nothing is known to hold it up. */
+/** Why changes wait for the hub; undefined where no cause is known. */
 function hubDelay({ link, silentDatabases }: Situation): Problem | undefined {
   if (!link.isConnected && link.problem !== undefined)
     return { code: 'WaitingForHub', message: `changes wait for the hub: ${link.problem.message}` };

@@ -1,4 +1,7 @@
-/** The agent's figures, read from its state when somebody asks: nothing is counted twice, nothing costs a round. */
+/**
+ * Figures of the agent, read from its state when they are scraped: nothing is counted twice, and no round pays for
+ * them.
+ */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { LinkState } from '../model/link-state.ts';
 import type { Rejection } from '../model/messages.ts';

@@ -3,7 +3,10 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { GatewayProbe } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { GatewayObject } from '../model/objects.ts';
 
-/** Where nobody says otherwise: pods have the underlay's packet size less what a tunnel takes, so the underlay's must pass. */
+/**
+ * By default pods have the packet size of the underlay less the tunnel overhead, so packets of the underlay's size must
+ * pass.
+ */
 const usualMtu = 1500;
 
 /** `0` in `Interconnect.spec.mtu` is what pods need. */
@@ -21,7 +24,7 @@ export function mtuProblem(
   wantedMtu: number,
   { from, to }: { readonly from: string; readonly to: string },
 ): Problem | undefined {
-  // No size at all says that probes are not answered, not that the path is small.
+  // Without any size the probes were not answered, which is no statement about the MTU.
   if (probe?.mtu === undefined || probe.mtu >= wantedMtu) return undefined;
   const message = `packets of ${probe.mtu} bytes at most pass from ${from} to ${to}, ${wantedMtu} are needed: raise the MTU between them, or lower that of the pods and spec.mtu of the Interconnect`;
   return { code: 'PathMTUTooSmall', message };

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
 import { createLogger } from '../../lib/run/logger.ts';
-import { tellWhileOpening } from './opening.ts';
+import { reportWhileOpening } from './opening.ts';
 
 interface Written {
   readonly status: { readonly conditions: readonly { type: string; reason: string; message: string }[] };
@@ -42,7 +42,7 @@ describe('an agent that cannot begin', () => {
   it('says which database does not answer, once, until it does', async () => {
     const { client, written } = served(interconnect);
     const northbound = Promise.withResolvers<undefined>();
-    const told = tellWhileOpening({ northbound: northbound.promise, southbound: Promise.resolve() }, options(client));
+    const told = reportWhileOpening({ northbound: northbound.promise, southbound: Promise.resolve() }, options(client));
     await sleep(50);
     assert.equal(written.length, 1, 'the same is not written again');
     assert.deepEqual(
@@ -61,11 +61,11 @@ describe('an agent that cannot begin', () => {
   it('says nothing where both open soon, one cannot be opened, or there is no Interconnect', async () => {
     const { client, written } = served(interconnect);
     const soon = { northbound: Promise.resolve(), southbound: Promise.reject(new Error('no such database')) };
-    await tellWhileOpening(soon, options(client));
+    await reportWhileOpening(soon, options(client));
     assert.equal(written.length, 0);
     const nobody = served(undefined);
     const southbound = sleep(30);
-    await tellWhileOpening({ northbound: Promise.resolve(), southbound }, options(nobody.client));
+    await reportWhileOpening({ northbound: Promise.resolve(), southbound }, options(nobody.client));
     assert.equal(nobody.written.length, 0);
   });
 });

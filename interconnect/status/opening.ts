@@ -1,7 +1,7 @@
 /**
- * What the Interconnect says while the agent cannot begin, because a database of its cluster does not answer. In: the
- * openings of both. Out: conditions, once an opening has taken longer than an answer may. Called by main.ts; ends with the
- * last opening.
+ * Conditions of the Interconnect while the agent cannot begin, because a database of its cluster does not answer. In:
+ * the openings of both databases. Out: conditions, once an opening takes longer than an answer may. Called by main.ts;
+ * ends with the last opening.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isKubeError } from '../../lib/kube/errors.ts';
@@ -9,7 +9,7 @@ import { interconnects } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { setCondition, type Condition } from '../../lib/kube/conditions.ts';
-import { databasePatienceMs } from '../settle/followers.ts';
+import { databasePatienceMs } from '../settle/ovn-lag.ts';
 import { parseInterconnect } from '../watch/objects.ts';
 import { canonicalName, type Interconnect } from '../model/objects.ts';
 import { bad, summary } from './conditions.ts';
@@ -21,7 +21,7 @@ export interface OpeningOptions {
   readonly log: Logger;
   /** Unix milliseconds. */
   readonly now: () => number;
-  /** How long an opening may take before it is told of, and between two looks. */
+  /** How long an opening may take before it is reported, and the time between two looks. */
   readonly patienceMs?: number;
 }
 
@@ -30,8 +30,8 @@ export interface Openings {
   readonly southbound: Promise<unknown>;
 }
 
-/** Never rejects: what is wrong with an opening is for those that wait for it. */
-export async function tellWhileOpening(openings: Openings, options: OpeningOptions): Promise<void> {
+/** Never rejects: the callers that wait for an opening handle its error. */
+export async function reportWhileOpening(openings: Openings, options: OpeningOptions): Promise<void> {
   const sinceMs = options.now();
   const pending = new Set<keyof Openings>(['northbound', 'southbound']);
   const ended = Promise.allSettled([...pending].map((name) => openings[name].finally(() => pending.delete(name)))).then(
@@ -43,11 +43,11 @@ export async function tellWhileOpening(openings: Openings, options: OpeningOptio
     const rest = sleep(options.patienceMs ?? databasePatienceMs, undefined, { signal: pause.signal, ref: false });
     await Promise.race([rest.catch(() => undefined), ended]);
     pause.abort();
-    if (pending.size > 0 && !options.signal.aborted) await tell(sinceOf, options);
+    if (pending.size > 0 && !options.signal.aborted) await report(sinceOf, options);
   }
 }
 
-async function tell(
+async function report(
   sinceOf: (name: keyof Openings) => number | undefined,
   { client, signal, log, now }: OpeningOptions,
 ): Promise<void> {
@@ -59,7 +59,7 @@ async function tell(
     if (conditions === object.status.conditions) return;
     await client.patch(interconnects, name, 'merge', { status: { conditions } }, { subresource: 'status', signal });
   } catch (error) {
-    // Without an Interconnect there is nobody to tell; whatever else it is, the next look comes.
+    // Without an Interconnect there is no status to write; after any other error the next look comes.
     if (signal.aborted) return;
     if (!isKubeError(error)) throw error;
     log.debug({ err: error }, 'the status of the Interconnect was not written');

@@ -1,4 +1,4 @@
-/** Adds up, over all clusters, what route policies decided: only when somebody will be told. */
+/** Adds up the decisions of route policies over all clusters; called only when a status is to be written. */
 import { overLimit } from '../settle/policy/limit.ts';
 import { tally, type Decision } from '../../lib/route-policy/policy.ts';
 import type { RemoteView } from '../settle/remotes.ts';

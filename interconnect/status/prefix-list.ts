@@ -110,7 +110,7 @@ function groupsOf(taken: readonly RouteUse[]): {
   return { groups: [...groups.values()], rest };
 }
 
-/** By address; what that cluster has from its routers comes last, since it is announced to no router here anyway. */
+/** By address. Prefixes from routers of that cluster come last, since they are announced to no router here. */
 function inOrder(taken: readonly RouteUse[]): readonly RouteUse[] {
   const sorted = byPrefix(taken, ({ prefix }) => prefix);
   const isLearned = ({ origin }: RouteUse): boolean => origin === learnedOrigin;

@@ -1,7 +1,7 @@
 /**
- * Publishes statuses after each round. In: everything that is known and settled. Out: the statuses of those objects of which
- * something may be different, of the many that there are. While the databases are written only the Interconnect is published,
- * because the API server would take the cores that the next rows need.
+ * Publishes statuses after each round. In: all that is known and settled. Out: the statuses of those objects that may
+ * have changed, of the many that there are. While the databases are written only the Interconnect is published, because
+ * the API server would take the cores that the next rows need.
  */
 import { hubSwitch } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
@@ -18,7 +18,7 @@ import type { Clusters } from '../state/clusters.ts';
 import type { ClusterReader } from '../watch/cluster-reader.ts';
 import type { Heartbeats } from '../watch/heartbeats.ts';
 import type { Sources } from '../watch/sources.ts';
-import { ailmentOf } from './gateway-health.ts';
+import { faultOf } from './gateway-health.ts';
 import { wantedMtuOf } from './mtu.ts';
 import { policyFigures } from './policy-figures.ts';
 import { Reporter } from './report.ts';
@@ -175,11 +175,11 @@ function situationOf(object: Interconnect | undefined, facts: PublisherFacts, no
     gatewayOf: (chassis: string) => tunnels.gateway(chassis),
     isDead: (chassis: string) => cluster.isDead(chassis),
   };
-  const ailmentAt = (node: string): Problem | undefined => {
+  const faultAt = (node: string): Problem | undefined => {
     const chassis = health.local?.gatewayNodes.find((gateway) => gateway.node === node)?.chassis;
-    const ailment = chassis === undefined ? undefined : ailmentOf(chassis, health);
+    const fault = chassis === undefined ? undefined : faultOf(chassis, health);
     // That its daemon is silent is no reason why ovn-controller does not follow.
-    return ailment?.isKnown === true ? ailment : undefined;
+    return fault?.isKnown === true ? fault : undefined;
   };
   return {
     ...health,
@@ -188,7 +188,7 @@ function situationOf(object: Interconnect | undefined, facts: PublisherFacts, no
     switches: hub.switches,
     rejections: hub.rejections,
     silentDatabases: hub.silentDatabases,
-    stuck: stuckProblems(probe.stalled, ailmentAt),
+    stuck: stuckProblems(probe.stalled, faultAt),
     clashes: cluster.clashes,
     networks: cluster.networks,
     networkProblems: cluster.problems,

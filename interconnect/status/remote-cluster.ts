@@ -7,7 +7,7 @@ import { handleOf } from '../model/port-names.ts';
 import type { RouteUse } from '../settle/route-use.ts';
 import type { RemoteState } from '../settle/remotes.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
-import { ailmentOf, daemonSilent } from './gateway-health.ts';
+import { faultOf, daemonSilent } from './gateway-health.ts';
 import { mtuProblem, probeOf } from './mtu.ts';
 import { listRoutes } from './prefix-list.ts';
 import { isoOf, type Situation } from './situation.ts';
@@ -60,14 +60,17 @@ function isActive({ rejected, hops }: RouteUse): boolean {
 const notForwarding: readonly string[] = ['VswitchdDown', 'GatewayDown'];
 const notMeasuring: readonly string[] = ['OvsdbServerDown', daemonSilent];
 
-/** What was measured last counts as long as it is measured: then what is known of the gateway does, and what the other cluster says. */
+/**
+ * The last measurement counts as long as the gateway is measured; after that what is known of the gateway does, and
+ * reports of the other cluster.
+ */
 function asKnown(verdict: PathVerdict, { name }: Member, situation: Situation): PathVerdict {
-  const ailment = verdict.localGateway === '' ? undefined : ailmentOf(verdict.localGateway, situation);
-  if (ailment === undefined) return verdict;
-  const { code: reason, message } = ailment;
-  if (notForwarding.includes(reason)) return known(verdict, 'Down', ailment);
+  const fault = verdict.localGateway === '' ? undefined : faultOf(verdict.localGateway, situation);
+  if (fault === undefined) return verdict;
+  const { code: reason, message } = fault;
+  if (notForwarding.includes(reason)) return known(verdict, 'Down', fault);
   if (!notMeasuring.includes(reason)) return verdict;
-  if (situation.unreachedBy?.has(name) !== true) return known(verdict, 'Unknown', ailment);
+  if (situation.unreachedBy?.has(name) !== true) return known(verdict, 'Unknown', fault);
   const said = `${name} says that all of its paths to this cluster are down; ${message}`;
   return known(verdict, 'Down', { code: 'NotReached', message: said });
 }
@@ -80,7 +83,7 @@ function rounded(ms: number): number {
 function pathOf(verdict: PathVerdict, situation: Situation, before: RemoteClusterStatus): RemotePathStatus {
   const { network, index, localGateway, remoteGateway, state, reason, message, bfd } = verdict;
   const gateway = situation.gatewayOf(localGateway);
-  const isMeasured = ailmentOf(localGateway, situation) === undefined;
+  const isMeasured = faultOf(localGateway, situation) === undefined;
   const probe = isMeasured ? probeOf(gateway, remoteGateway) : undefined;
   const tunnel = gateway?.tunnels.find(({ chassis }) => chassis === remoteGateway);
   const known = before.paths?.find((path) => path.transitSwitch === network && path.path === index);

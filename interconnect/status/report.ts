@@ -1,7 +1,8 @@
 /**
- * Writes statuses, and makes and removes the objects that are the agent's: RemoteClusters, InterconnectGateways and the
- * TransitSwitch of the hub. In: the wanted statuses. Out: patches, only where the object differs, so that a restart writes
- * nothing; an event for each condition that turns. What only was measured anew is written every two seconds at most.
+ * Writes statuses, and creates and deletes the objects that belong to the agent: RemoteClusters, InterconnectGateways
+ * and the TransitSwitch of the hub. In: the wanted statuses. Out: patches, only where the object differs, so that a
+ * restart writes nothing; an event for each condition that changes. New measurements alone are written every two
+ * seconds at most.
  */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { GatewayPeer } from '../../lib/api/kinds/interconnect-gateway.ts';
@@ -59,7 +60,7 @@ export class Reporter {
     this.#write(interconnects, canonicalName, { object, before, after: status });
   }
 
-  /** Those named, or all. Returns the names of those whose new measurements are to be written later. */
+  /** Reports the named clusters, or all. Returns the names of those whose new measurements are to be written later. */
   remoteClusters(names: Iterable<string> | 'all', situation: Situation): readonly string[] {
     const present = this.#options.sources.remoteClusters;
     const all = names === 'all' ? new Set([...situation.members.keys(), ...keysOf(present)]) : names;
@@ -68,7 +69,7 @@ export class Reporter {
       const object = present.get(name);
       const member = situation.members.get(name);
       if (member === undefined) {
-        // What is known of one that the hub will know again stands as it was.
+        // The object of a member that the hub expects stays as it is.
         if (object !== undefined && !situation.expected.has(name)) this.#delete(remoteClusters, name);
         continue;
       }
@@ -117,7 +118,7 @@ export class Reporter {
     }
   }
 
-  /** True: it is to be on the object. */
+  /** `isWanted`: whether the object is to have the finalizer. */
   finalizer(name: string, object: TransitSwitchObject, isWanted: boolean): void {
     if (object.finalizers.includes(interconnectFinalizer) === isWanted) return;
     const rest = object.finalizers.filter((one) => one !== interconnectFinalizer);
@@ -216,7 +217,7 @@ export class Reporter {
 
   #announce(resource: Resource, name: string, uid: string, before: Status, after: Status): void {
     const subject = { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid };
-    for (const condition of turned(conditionsOf(before), conditionsOf(after))) {
+    for (const condition of changedConditions(conditionsOf(before), conditionsOf(after))) {
       const type = condition.status === 'False' ? 'Warning' : 'Normal';
       const message = `${condition.type}: ${condition.message ?? condition.status}`;
       this.#options.events.record(subject, type, condition.reason ?? condition.type, message);
@@ -232,14 +233,14 @@ function conditionsOf(status: Status): readonly Condition[] {
   return (status['conditions'] ?? []) as readonly Condition[];
 }
 
-/** What a membership goes through whenever it begins. */
-const beginnings = new Set(['Waiting', 'WaitingForHub', 'InProgress', 'NotClaimed', 'NoPath', 'Unclaimed']);
+/** Reasons that every membership goes through when it begins. */
+const startingReasons = new Set(['Waiting', 'WaitingForHub', 'InProgress', 'NotClaimed', 'NoPath', 'Unclaimed']);
 
-/** Conditions that turned; of those that are new only what is wrong, and `Ready` not, which repeats another. */
-function turned(before: readonly Condition[], after: readonly Condition[]): readonly Condition[] {
+/** Conditions that changed. Of new ones only those that are False, except `Ready`, which repeats another. */
+function changedConditions(before: readonly Condition[], after: readonly Condition[]): readonly Condition[] {
   return after.filter(({ type, status, reason }) => {
     const old = before.find((condition) => condition.type === type);
     if (old !== undefined && old.status !== 'Unknown') return old.status !== status;
-    return status === 'False' && type !== 'Ready' && !beginnings.has(reason ?? '');
+    return status === 'False' && type !== 'Ready' && !startingReasons.has(reason ?? '');
   });
 }

@@ -1,7 +1,7 @@
 /**
- * What RoutePolicies are told: whether they are in force, how many prefixes each rule decided. In: the compiled set and the
- * figures of the last round. Out: patches, only where the object differs. Figures alone are written at most every five
- * seconds; an event is recorded when a policy becomes invalid or valid again.
+ * Statuses of RoutePolicies: whether they are in force, and how many prefixes each rule decided. In: the compiled set
+ * and the figures of the last round. Out: patches, only where the object differs. Figures alone are written at most
+ * every five seconds; an event is recorded when a policy becomes invalid or valid again.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
@@ -65,8 +65,8 @@ interface Round {
 
 export class RoutePolicyReporter {
   readonly #options: RoutePolicyReporterOptions;
-  /** By name: of which version of the object, and what was last said. */
-  readonly #told = new Map<string, { readonly version: string; readonly status: RoutePolicyStatus }>();
+  /** By name: the last status, and the version of the object it was written for. */
+  readonly #reported = new Map<string, { readonly version: string; readonly status: RoutePolicyStatus }>();
   readonly #writtenMs = new Map<string, number>();
   #latest: Round | undefined;
   #later: NodeJS.Timeout | undefined;
@@ -78,10 +78,10 @@ export class RoutePolicyReporter {
   /** To be called after each round, once the figures are those of everything that is known; `policies` by name. */
   report(policies: ReadonlyMap<string, RoutePolicy>, set: PolicySet, figures: PolicyFigures): void {
     this.#latest = { policies, set, figures };
-    for (const name of this.#told.keys()) if (!policies.has(name)) this.#forget(name);
+    for (const name of this.#reported.keys()) if (!policies.has(name)) this.#forget(name);
     for (const [name, policy] of policies) {
       const judged = set.judged.get(name);
-      if (judged?.generation === policy.generation && judged.uid === policy.uid) this.#tell(policy, judged, figures);
+      if (judged?.generation === policy.generation && judged.uid === policy.uid) this.#report(policy, judged, figures);
     }
   }
 
@@ -90,14 +90,14 @@ export class RoutePolicyReporter {
     this.#latest = undefined;
   }
 
-  #tell(policy: RoutePolicy, judged: Judged, figures: PolicyFigures): void {
+  #report(policy: RoutePolicy, judged: Judged, figures: PolicyFigures): void {
     const { client, writer, now } = this.#options;
     const { name, uid, resourceVersion } = policy;
     const nowMs = now();
     const status = renderRoutePolicy(policy, judged, figures, new Date(nowMs).toISOString());
-    const told = this.#told.get(name);
-    // The answer to a write may be here before the watch has it.
-    const before = told?.version === resourceVersion ? told.status : policy.status;
+    const reported = this.#reported.get(name);
+    // The answer to a write may arrive before the watch brings the object.
+    const before = reported?.version === resourceVersion ? reported.status : policy.status;
     if (isDeepStrictEqual(withoutTimes(before), withoutTimes(status))) return;
     const dueMs = (this.#writtenMs.get(name) ?? Number.NEGATIVE_INFINITY) + figuresEveryMs;
     if (dueMs > nowMs && isDeepStrictEqual(withoutFigures(before), withoutFigures(status))) {
@@ -105,7 +105,7 @@ export class RoutePolicyReporter {
       return;
     }
     this.#writtenMs.set(name, nowMs);
-    this.#told.set(name, { version: resourceVersion, status });
+    this.#reported.set(name, { version: resourceVersion, status });
     const gone = Object.fromEntries(Object.keys({ ...policy.status, ...before }).map((key) => [key, null]));
     const patch = { metadata: { uid }, status: { ...gone, ...status } };
     void writer
@@ -113,7 +113,7 @@ export class RoutePolicyReporter {
         client.patch(routePolicies, { name }, 'merge', patch, { subresource: 'status' }),
       )
       .then((outcome) => {
-        if (outcome !== 'written' && this.#told.get(name)?.status === status) this.#told.delete(name);
+        if (outcome !== 'written' && this.#reported.get(name)?.status === status) this.#reported.delete(name);
       });
     this.#announce(policy, before.conditions, status.conditions);
   }
@@ -141,7 +141,7 @@ export class RoutePolicyReporter {
   }
 
   #forget(name: string): void {
-    this.#told.delete(name);
+    this.#reported.delete(name);
     this.#writtenMs.delete(name);
   }
 }

@@ -8,7 +8,7 @@ import { isSameJson } from './compare.ts';
 
 export type Status = Readonly<Record<string, unknown>>;
 
-/** An object as the watch has it: of it only the uid counts, and the status that is written here. */
+/** An object as the watch has it: only its uid counts, and the part of its status that is written here. */
 export interface Present {
   readonly uid: string;
   readonly status: Status;

@@ -1,4 +1,4 @@
-/** All that a status can depend on, as the agent has it after a round. */
+/** All facts that statuses depend on, after a round. */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { LinkState } from '../model/link-state.ts';
 import type { GatewayClash } from '../settle/clashes.ts';
@@ -13,31 +13,31 @@ export interface Situation {
   /** Undefined while this cluster is no member. */
   readonly local: LocalView | undefined;
   readonly link: LinkState;
-  /** The hub has answered to a state of this process; before, what is known of others is nothing. */
+  /** The hub has answered to a state of this process; before, nothing is known of other clusters. */
   readonly isHubKnown: boolean;
   readonly members: ReadonlyMap<string, Member>;
-  /** Members of which the hub has yet to hear. */
+  /** Members that the hub expects and has no state of. */
   readonly expected: ReadonlySet<string>;
   readonly switches: readonly TransitSwitch[];
   readonly rejections: readonly Rejection[];
-  /** Of the hub, those that do not answer. */
+  /** Databases of the hub that do not answer. */
   readonly silentDatabases: readonly SilentDatabase[];
-  /** Connected members that say that every path of theirs to this cluster is down. */
+  /** Connected members that report every path of theirs to this cluster down. */
   readonly unreachedBy: ReadonlySet<string> | undefined;
-  /** Nodes of gateways whose daemon is silent → when it last looked, by its own clock. */
+  /** Nodes of gateways with a silent daemon → when it last checked, by its own clock. */
   readonly silent: ReadonlyMap<string, string>;
   /** Nodes of gateways whose ovn-controller does not follow → since when, in Unix milliseconds. */
   readonly behind: ReadonlyMap<string, number>;
-  /** What of this cluster's OVN stands still, the cause of the rest first. */
+  /** Stalled parts of this cluster's OVN, the cause of the rest first. */
   readonly stuck: readonly Problem[];
-  /** Gateways of this cluster whose chassis or tunnel address is another's too. */
+  /** Gateways of this cluster whose chassis name or tunnel address belongs to another gateway too. */
   readonly clashes: readonly GatewayClash[];
   readonly networks: ReadonlyMap<string, OwnNetwork>;
   /** Of networks, by name. */
   readonly networkProblems: ReadonlyMap<string, Problem>;
   /** `<network>/<path>` → why an anchor that should move does not. */
   readonly blocked: ReadonlyMap<string, string>;
-  /** By logical switch: why nobody would take this cluster's port over. */
+  /** By logical switch: why no gateway would take over this cluster's port. */
   readonly takeovers: ReadonlyMap<string, Problem>;
   readonly remotes: RemoteView;
   /** The gateway object of a chassis of this cluster. */
@@ -49,9 +49,9 @@ export interface Situation {
   /** IP packet size that must pass between gateways, in bytes. */
   readonly wantedMtu: number;
   readonly prefixesOffered: number;
-  /** Whether the hub has all that it was told, and the databases what the plans returned. */
+  /** Whether the hub and the databases have the newest state. */
   readonly isConverged: boolean;
-  /** The databases have all, the hub has not. */
+  /** The databases have the newest state, the hub does not. */
   readonly isWaitingForHub: boolean;
   /** Of the targets, and of the object's spec. */
   readonly problems: readonly Problem[];
@@ -62,7 +62,7 @@ export function isoOf({ nowMs }: Pick<Situation, 'nowMs'>): string {
   return new Date(nowMs).toISOString();
 }
 
-/** Those that are certain, and between gateways that live. */
+/** Certain cuts between gateways that are alive. */
 export function certainCuts({ cuts, isDead }: Pick<Situation, 'cuts' | 'isDead'>): readonly Cut[] {
   return cuts.filter(({ pair, sinceMs }) => sinceMs !== undefined && !pair.some(isDead));
 }

@@ -8,7 +8,7 @@ import { isSameJson, withoutMeasures } from './compare.ts';
 import { renderGateway, peersOf } from './gateway.ts';
 import { renderInterconnect } from './interconnect.ts';
 import { renderRemoteCluster } from './remote-cluster.ts';
-import type { Stalled } from '../settle/followers.ts';
+import type { Stalled } from '../settle/ovn-lag.ts';
 import type { Situation } from './situation.ts';
 import { stuckProblems } from './stuck.ts';
 import { renderTransitSwitch } from './transit-switch.ts';

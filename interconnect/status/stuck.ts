@@ -1,8 +1,8 @@
-/** What of this cluster's OVN stands still, as problems: the first is the cause of those that follow. Pure. */
+/** Stalled parts of this cluster's OVN as problems: the first is the cause of those that follow. Pure. */
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Stalled } from '../settle/followers.ts';
+import type { Stalled } from '../settle/ovn-lag.ts';
 
-/** The others follow: traffic has other gateways, and this one forwards as it did. */
+/** The other gateways follow: traffic can use them, and this one forwards as it did. */
 export const controllerStuck = 'OvnControllerStuck';
 
 const silent = { northbound: 'NorthboundSilent', southbound: 'SouthboundSilent' } as const;
@@ -12,10 +12,10 @@ export function isSilence(code: string): boolean {
   return Object.values<string>(silent).includes(code);
 }
 
-/** `ailmentOf` says why the ovn-controller of a gateway's node cannot follow, where more than that is known. */
+/** `faultOf`: why the ovn-controller of a gateway's node cannot follow, where the cause is known. */
 export function stuckProblems(
   { northbound, southbound, northd, controllers }: Stalled,
-  ailmentOf: (node: string) => Problem | undefined = () => undefined,
+  faultOf: (node: string) => Problem | undefined = () => undefined,
 ): readonly Problem[] {
   const problems: Problem[] = [];
   const databases = [
@@ -27,7 +27,7 @@ export function stuckProblems(
     const message = `the ${name} database of this cluster has not answered since ${isoOf(sinceMs)}: nothing can change until it does, traffic goes on as it is; start or thaw its ovsdb-server (a raft cluster needs more than half of its servers)`;
     problems.push({ code: silent[name], message });
   }
-  // Without its databases nobody can follow.
+  // Without the databases no part of OVN can follow.
   if (problems.length > 0) return problems;
   if (northd !== undefined) {
     const message = `ovn-northd of this cluster has taken up nothing since ${isoOf(northd)}: what changes does not reach the nodes, traffic goes on as it is; look at its process and log`;
@@ -36,8 +36,8 @@ export function stuckProblems(
   return [...controllers]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([node, sinceMs]) => {
-      const ailment = ailmentOf(node);
-      if (ailment !== undefined) return { code: ailment.code, message: ailment.message };
+      const fault = faultOf(node);
+      if (fault !== undefined) return { code: fault.code, message: fault.message };
       const message = `ovn-controller of gateway ${node} has taken up nothing since ${isoOf(sinceMs)}: it forwards by what it had; look at its process and log there, and at its way to the southbound database`;
       return { code: controllerStuck, message };
     });

@@ -34,7 +34,7 @@ export function stateOf(fields: Partial<RemoteState> = {}): RemoteState {
     member: west,
     context: { local, gateways: [], networks: new Map(), policies: noPolicies, aggregates: new Map() },
     gateways: { gateways: west.gateways, refused: new Map() },
-    parting: [],
+    departing: [],
     judgement: { routes: [], decisions: [], overLimit: [] },
     verdicts: verdicts(),
     isUnreachable: false,

@@ -3,7 +3,7 @@ import type { TransitPathStatus, TransitSwitchStatus } from '../../lib/api/kinds
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OwnNetwork, OwnPath } from '../model/networks.ts';
 import { bad, good, summary, unknown, withVerdicts, type Verdict } from './conditions.ts';
-import { ailmentOf } from './gateway-health.ts';
+import { faultOf } from './gateway-health.ts';
 import { isoOf, type Situation } from './situation.ts';
 
 export function renderTransitSwitch(
@@ -54,15 +54,15 @@ function readyOf(name: string, network: OwnNetwork | undefined, situation: Situa
     const message = `no gateway of this cluster has taken its port on ${idle.map((path) => path.switch).join(', ')}`;
     return fail({ code: 'NotClaimed', message });
   }
-  const ailments = network.paths.map(({ holder }) => (holder === '' ? undefined : ailmentOf(holder, situation)));
-  const [first] = ailments.filter((one) => one !== undefined);
-  if (first !== undefined && !ailments.includes(undefined))
+  const faults = network.paths.map(({ holder }) => (holder === '' ? undefined : faultOf(holder, situation)));
+  const [first] = faults.filter((one) => one !== undefined);
+  if (first !== undefined && !faults.includes(undefined))
     return first.isKnown ? fail(first) : unknown('Ready', first.code, first.message);
   const holders = network.paths.map((path) => `${path.switch} by ${path.holder}`).join(', ');
   return good('Ready', 'Claimed', `forwarded for: ${holders}`);
 }
 
-/** Where nobody else takes part there is nothing to lose. */
+/** Without another cluster on the network there is nothing to protect. */
 function protectedOf(network: OwnNetwork | undefined, { takeovers, members }: Situation): readonly Verdict[] {
   const type = 'Protected';
   const paths = network?.paths.filter(({ isRetiring }) => !isRetiring) ?? [];

@@ -1,4 +1,4 @@
-/** Which paths stand otherwise than they did: for the log, where only changes belong. */
+/** Paths whose state changed, for the log. */
 import type { RemoteView } from '../settle/remotes.ts';
 
 export interface Transition {
@@ -13,7 +13,7 @@ export interface Transition {
 export class Transitions {
   readonly #known = new Map<string, ReadonlyMap<string, string>>();
 
-  /** Of the clusters named. Paths that are seen for the first time are no news. */
+  /** Changes of the named clusters. The first state of a path is no change. */
   take(names: Iterable<string>, remotes: RemoteView): readonly Transition[] {
     const transitions: Transition[] = [];
     for (const cluster of names) {

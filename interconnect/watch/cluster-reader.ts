@@ -32,7 +32,7 @@ export interface ClusterReaderOptions {
   readonly sources: Sources;
 }
 
-/** What the objects of this cluster say. */
+/** This cluster by its objects. */
 export interface OwnCluster {
   readonly spec: InterconnectSpec;
   readonly local: LocalView;

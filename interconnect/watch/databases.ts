@@ -1,4 +1,4 @@
-/** What this room reads of the cluster's own NB and SB databases. */
+/** Rows of the cluster's own NB and SB databases that this room reads. */
 import type { Cache, Row } from 'ovsdb-client';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { ownerOf } from '../../lib/ovn/owner.ts';
@@ -22,7 +22,7 @@ export const northboundMonitor = {
   Logical_Router_Policy: ['priority', 'match', 'action', 'external_ids'],
 };
 
-/** Besides what rows are planned from: numbers that tell how far northd and the ovn-controllers have come. */
+/** Columns that show how far northd and the ovn-controllers have come, besides those that rows are planned from. */
 export const northboundProgress = { NB_Global: [...northboundMonitor.NB_Global, 'nb_cfg', 'sb_cfg'] };
 export const southboundProgress = { Chassis_Private: ['name', 'nb_cfg'] };
 
@@ -179,7 +179,10 @@ export function readHolder(southbound: Cache, handle: string, logicalSwitch: str
   return chassis === undefined ? '' : textOf(chassis, 'name');
 }
 
-/** Chassis that OVN lets tell the last gateway of a transit router port that it is not cut off. northd names the group after the port. */
+/**
+ * Chassis that show the last gateway of a transit router port that it is not cut off. northd names the group after the
+ * port.
+ */
 export function readWitnesses(southbound: Cache, handle: string, logicalSwitch: string): ReadonlySet<string> {
   const name = transitRouterPort(handle, logicalSwitch);
   const [group] = southbound.table('HA_Chassis_Group').byIndex(['name'], [name]);
@@ -188,7 +191,7 @@ export function readWitnesses(southbound: Cache, handle: string, logicalSwitch: 
   return new Set(chassis.map((row) => textOf(row, 'name')));
 }
 
-/** Addresses of next hops that carry a cluster's traffic, by its handle: the owner of a route says whose it is. */
+/** Addresses of next hops that carry a cluster's traffic, by handle: the owner of a route names the cluster. */
 export function readNextHops(northbound: Cache): ReadonlyMap<string, ReadonlySet<string>> {
   return readRoutes(northbound, 'nexthop');
 }

@@ -1,7 +1,7 @@
 /**
- * Which daemons of gateways have fallen silent. In: the times of their checks, as the watch brings them. Out: the nodes whose
- * daemon is silent, and a call when that is another set. A watch that brings nothing proves nothing, because the API server may
- * be away: before a daemon is taken for silent the API server has said twice, with a pause, that there is no newer check.
+ * Which daemons of gateways are silent. In: times of their checks, as the watch brings them. Out: nodes with a silent
+ * daemon, and a call when that set changes. A watch that brings nothing proves nothing, because the API server may be
+ * away: a daemon counts as silent after the API server has confirmed twice, with a pause, that there is no newer check.
  */
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { interconnectGateways } from '../../lib/kube/resources.ts';
@@ -12,20 +12,20 @@ export interface HeartbeatsOptions {
   readonly client: Pick<KubeClient, 'list'>;
   readonly log: { debug(fields: object, message: string): void };
   readonly onChange: () => void;
-  /** Milliseconds by a clock that nobody sets. */
+  /** Milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** Without a newer check for so long the API server is asked; a check is due every three seconds. */
+/** The API server is asked after this long without a newer check; a check is due every three seconds. */
 export const doubtMs = 5000;
-/** Questions with the same answer until a daemon is silent. */
+/** A daemon is silent after this many equal answers. */
 const answersUntilSilent = 2;
 const tickMs = 1000;
 const timeoutMs = 3000;
 
 interface Beat {
   readonly checkedAt: string;
-  /** When it came, or the API server last said that there is none newer. */
+  /** When it came, or when the API server last confirmed that there is none newer. */
   readonly sinceMs: number;
   readonly answers: number;
 }
@@ -42,7 +42,7 @@ export class Heartbeats {
     this.#now = options.now ?? (() => performance.now());
   }
 
-  /** Node → when its daemon last looked, by its own clock. */
+  /** Node → when its daemon last checked, by its own clock. */
   get silent(): ReadonlyMap<string, string> {
     const silent = [...this.#beats].filter(([, { answers }]) => answers >= answersUntilSilent);
     return new Map(silent.map(([node, { checkedAt }]) => [node, checkedAt]));
@@ -57,7 +57,7 @@ export class Heartbeats {
     this.#timer = undefined;
   }
 
-  /** What the object of a node says; undefined: there is none, or its daemon has never checked. */
+  /** Notes the check in the object of a node; undefined: there is no object, or its daemon has never checked. */
   seen(node: string, checkedAt: string | undefined): void {
     const before = this.#beats.get(node);
     if (before?.checkedAt === checkedAt) return;
@@ -98,7 +98,7 @@ export class Heartbeats {
     if (answers === answersUntilSilent) this.#options.onChange();
   }
 
-  /** Who cannot be asked says nothing of anybody: the time begins anew. */
+  /** Without an answer nothing is known of any daemon: the time begins again. */
   #unanswered(node: string): void {
     const beat = this.#beats.get(node);
     if (beat !== undefined) this.#beats.set(node, { ...beat, sinceMs: this.#now(), answers: 0 });

@@ -60,13 +60,13 @@ export function buildLocal(parts: LocalParts, before: LocalView | undefined): Lo
   return before !== undefined && textOf(before) === textOf(local) ? before : local;
 }
 
-/** The hub's network for the VPC of the Interconnect, and what users made besides. */
+/** The hub's network for the VPC of the Interconnect, and the transit switches of users. */
 function requestsOf(parts: LocalParts, subnets: readonly (readonly [string, Subnet])[]): readonly TransitRequest[] {
   const { spec, transitSwitches } = parts;
   const inForce = new Set(subnets.flatMap(([name, { cidrs }]) => (cidrs.length > 0 ? [name] : [])));
   const named = (name: string, paths: number, vpc: string): Omit<TransitRequest, 'cidrs' | 'clusters'> => {
     const joined = parts.joinedRouter(name);
-    // Ports that are there say that no subnet had the name before.
+    // Ports that exist show that no subnet had the name before.
     const problem = joined === '' ? nameProblem(name, inForce) : undefined;
     const part = partOf(parts, joined, vpc);
     return { name, paths, problem, ...part, isJoined: joined !== '' && joined === part.vpc };
@@ -82,7 +82,7 @@ function requestsOf(parts: LocalParts, subnets: readonly (readonly [string, Subn
   return [first, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
 }
 
-/** Of a subnet and of a path, which there may be one day, only one can have a logical switch of its name. */
+/** Only one of a subnet and a path, which may be added one day, can have a logical switch of this name. */
 function nameProblem(network: string, subnets: ReadonlySet<string>): Problem | undefined {
   const taken = switchNames(network).find((name) => subnets.has(name));
   if (taken === undefined) return undefined;
@@ -90,7 +90,7 @@ function nameProblem(network: string, subnets: ReadonlySet<string>): Problem | u
   return { code: 'NameConflict', message };
 }
 
-/** A name that is no VPC's, such as a misspelt one, takes nothing away from the VPC that takes part. */
+/** A name without a VPC, such as a misspelt one, takes nothing away from the VPC that takes part. */
 function partOf(
   { routerIdOf }: LocalParts,
   joined: string,

@@ -1,4 +1,4 @@
-/** Kubernetes objects as this room needs them. Nothing of the raw object is kept; what is wrong is part of the value. */
+/** Parsers of Kubernetes objects. Nothing of the raw object is kept; what is wrong with it is part of the value. */
 import {
   type Interconnect,
   type Life,

@@ -1,4 +1,4 @@
-/** This cluster's ports on transit switches: what the databases have of them, and what the hub granted. */
+/** This cluster's ports on transit switches, as the databases have them and as the hub granted them. */
 import type { Cache } from 'ovsdb-client';
 import type { HeldPort, TransitSwitch } from '../model/messages.ts';
 import { mostPaths, switchName, switchNames } from '../model/path-names.ts';
@@ -7,14 +7,16 @@ import type { LocalView } from '../model/local.ts';
 import { handleOfPort } from '../model/port-names.ts';
 import { readHandle, readHolder, readPort } from './databases.ts';
 
-/** What the hub has said of transit switches. */
+/** Transit switches as the hub granted them. */
 export interface Granted {
-  /** The hub has answered to a state of ours: what it says counts. */
+  /** The hub has answered to a state of this cluster: what it granted counts. */
   readonly isComplete: boolean;
   readonly switches: readonly TransitSwitch[];
 }
 
-/** The name in this cluster's ports: as they are, until the hub knows what they are; undefined while there are none. */
+/**
+ * The name in this cluster's ports: as the database has it until the hub has answered; undefined while there are none.
+ */
 export function ownHandle(northbound: Cache, { isComplete, switches }: Granted): string | undefined {
   const ports = switches.flatMap(({ paths }) => paths.flatMap(({ port }) => port ?? []));
   const granted = ports.map(handleOfPort).find((handle) => handle !== undefined);
@@ -41,7 +43,7 @@ export function readPathFacts(
   });
 }
 
-/** What this cluster holds, so that a hub that lost it can take it back. */
+/** Ports that this cluster holds, so that a hub that lost them can restore them. */
 export function readHeld(northbound: Cache, handle: string, network: string, hub: Granted): readonly HeldPort[] {
   const granted = hub.switches.find(({ name }) => name === network);
   if (hub.isComplete)
@@ -55,7 +57,7 @@ export function readHeld(northbound: Cache, handle: string, network: string, hub
   });
 }
 
-/** After a start the database is all there is to remember by: chassis that are first in some order. */
+/** Chassis that are first in some order: after a start only the database remembers them. */
 export function presentAnchors(northbound: Cache, { handle, transitRequests }: LocalView): ReadonlySet<string> {
   const first = transitRequests.flatMap(({ name }) =>
     switchNames(name).flatMap((pathSwitch) => readPort(northbound, handle, pathSwitch)?.order[0] ?? []),

@@ -47,7 +47,10 @@ export function watchSources(client: KubeClient, signal: AbortSignal, log: Logge
   };
 }
 
-/** What a database change asks for: a look at this cluster's chassis and routers, or only at who holds ports and has to do with groups. */
+/**
+ * What a database change concerns: this cluster's chassis and routers, or only the holders of ports and the members of
+ * groups.
+ */
 export type Concern = 'local' | 'holders';
 
 /** Most changes are pods coming and going, and this room's own routes. */

@@ -30,7 +30,7 @@ export async function openHubEndpoint({ registry, ...options }: HubEndpointOptio
     get notAfterMs() {
       return endpoint.notAfterMs;
     },
-    silent: (databases) => calls.tell(databases),
+    silent: (databases) => calls.setSilent(databases),
     handOver: (hub) => calls.handOver(hub),
     close: () => endpoint.close(),
   };
@@ -66,7 +66,7 @@ class DeferredCalls implements HubCalls {
     if (this.#silent.length > 0) this.#send(session);
   }
 
-  tell(silent: readonly SilentDatabase[]): void {
+  setSilent(silent: readonly SilentDatabase[]): void {
     this.#silent = silent;
     for (const session of this.#sessions) this.#send(session);
   }

@@ -81,7 +81,7 @@ export class HubMembers {
       expected: () => known().expected(),
       silentDatabases: options.silentDatabases,
       untilApplied: options.untilApplied,
-      onTold: () => this.#retire(),
+      onSent: () => this.#retire(),
     });
     this.#members = new Members(options, {
       onRecord: (record) => target.set(memberOwner(record.handle), planMember(record)),
@@ -100,7 +100,7 @@ export class HubMembers {
     });
     for (const { cluster } of registry.members()) {
       if (registry.isStale(cluster)) this.#presences.setAbsent(cluster, 0);
-      else this.#miss(cluster, times.startGraceMs);
+      else this.#disconnected(cluster, times.startGraceMs);
     }
     this.#members.load(records);
     const { staleAfterMs } = times;
@@ -126,17 +126,17 @@ export class HubMembers {
 
   open(session: MemberSession): void {
     const open = this.#sessions.open(session);
-    this.#meet(open.name);
+    this.#connected(open.name);
     this.#options.log.info({ cluster: open.name }, 'session opened');
     session.onState((state) => {
-      if (this.#sessions.isCandidate(open)) this.#judge(open, state);
-      if (this.#sessions.get(open.name) === open) this.#hear(open, state);
+      if (this.#sessions.isCandidate(open)) this.#judgeCandidate(open, state);
+      if (this.#sessions.get(open.name) === open) this.#receive(open, state);
     });
     session.onEnd(() => {
       if (!this.#sessions.forget(open)) return;
       this.#members.forgetRequest(open.name);
       this.#options.log.info({ cluster: open.name }, 'session ended');
-      this.#miss(open.name);
+      this.#disconnected(open.name);
     });
   }
 
@@ -154,7 +154,7 @@ export class HubMembers {
     moveEntry(this.#ports, before, name);
     this.#views.forget(before);
     clearTimeout(this.#graces.get(before));
-    if (this.#graces.delete(before)) this.#miss(name);
+    if (this.#graces.delete(before)) this.#disconnected(name);
     this.#members.rename(before, name);
     this.#report(name);
     await this.#options.untilApplied();
@@ -164,7 +164,7 @@ export class HubMembers {
     if (this.#sessions.get(name) === undefined) return;
     this.#sessions.refuse(name, problem);
     this.#members.forgetRequest(name);
-    this.#miss(name);
+    this.#disconnected(name);
   }
 
   /** The membership is over. Resolves when no row of it is left. */
@@ -210,7 +210,7 @@ export class HubMembers {
   }
 
   /** The same identity with other gateways, while the first has a session: a copy of the cluster must not take its place. */
-  #judge(open: OpenSession, state: MemberState): void {
+  #judgeCandidate(open: OpenSession, state: MemberState): void {
     const { name } = open;
     const gateways = state.gateways.map(({ chassis }) => chassis);
     const problem = refuseCopy(name, this.#members.records.held(name), gateways);
@@ -219,22 +219,22 @@ export class HubMembers {
     open.session.refuse(problem);
   }
 
-  #hear(open: OpenSession, state: MemberState): void {
+  #receive(open: OpenSession, state: MemberState): void {
     open.revision = state.revision;
-    this.#sessions.hear(open, new Set(state.unreachable));
+    this.#sessions.setUnreachable(open, new Set(state.unreachable));
     this.#members.request(open.name, state);
   }
 
-  #meet(name: string): void {
+  #connected(name: string): void {
     clearTimeout(this.#graces.get(name));
     this.#graces.delete(name);
-    if (this.#presences.meet(name)) this.#sessions.memberChanged(name);
+    if (this.#presences.connect(name)) this.#sessions.memberChanged(name);
     this.#report(name);
   }
 
-  #miss(name: string, graceMs = this.#options.times.graceMs): void {
+  #disconnected(name: string, graceMs = this.#options.times.graceMs): void {
     const lastSeenMs = this.#options.now();
-    this.#presences.miss(name, lastSeenMs);
+    this.#presences.disconnect(name, lastSeenMs);
     const end = (): void => {
       this.#graces.delete(name);
       this.#presences.setAbsent(name, lastSeenMs);
@@ -273,7 +273,7 @@ export class HubMembers {
       for (const { index, switch: pathSwitch, retiring } of network.switches) {
         if (!retiring || this.#retirements.has(pathSwitch)) continue;
         const attached = [...this.#members.records.attached(network.name)];
-        if (!attached.every((name) => this.#sessions.wasToldOfEnd(name, pathSwitch))) continue;
+        if (!attached.every((name) => this.#sessions.knowsOfEnd(name, pathSwitch))) continue;
         const end = (): void => {
           this.#retirements.delete(pathSwitch);
           if (networks.path(pathSwitch)?.retiring !== true) return;

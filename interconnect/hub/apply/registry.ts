@@ -145,7 +145,7 @@ export class Registry extends Memberships {
     if (after === undefined) {
       if (known?.uid !== uid) return;
       this.delete(cluster, handle);
-      if (known.membership !== undefined && !this.#removed.has(known.uid)) this.#tell(cluster, 'ended');
+      if (known.membership !== undefined && !this.#removed.has(known.uid)) this.#notify(cluster, 'ended');
       return;
     }
     if (this.#removed.has(uid) || this.#isTaken(cluster, handle)) return;
@@ -153,11 +153,11 @@ export class Registry extends Memberships {
     if (known?.uid !== uid) {
       const { createdMs, spec } = after;
       this.put(cluster, { handle, uid, createdMs, spec, membership: undefined, ports: [], isStale: false });
-      this.#tell(cluster, known?.membership === undefined ? 'appeared' : 'ended');
+      this.#notify(cluster, known?.membership === undefined ? 'appeared' : 'ended');
       return;
     }
     this.put(cluster, { ...known, spec: after.spec });
-    if (JSON.stringify(known.spec) !== JSON.stringify(after.spec)) this.#tell(cluster, 'limits');
+    if (JSON.stringify(known.spec) !== JSON.stringify(after.spec)) this.#notify(cluster, 'limits');
   }
 
   /** Whether the object of another member, which was renamed to this, has the name; this one then says so. */
@@ -176,7 +176,7 @@ export class Registry extends Memberships {
     if (other !== undefined && other.handle !== entry.handle) this.#isTaken(cluster, other.handle);
   }
 
-  #tell(cluster: string, change: RegistryChange): void {
+  #notify(cluster: string, change: RegistryChange): void {
     for (const listener of this.#listeners) listener(cluster, change);
   }
 }

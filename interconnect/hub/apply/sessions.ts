@@ -20,7 +20,7 @@ export interface SessionSource {
   /** Resolves when the databases hold everything planned so far. */
   untilApplied(): Promise<void>;
   /** All sessions were told what there was to tell. */
-  onTold(): void;
+  onSent(): void;
 }
 
 export interface OpenSession {
@@ -32,7 +32,7 @@ export interface OpenSession {
   /** Other members to which all its paths are down. */
   unreachable: ReadonlySet<string>;
   /** The last update; undefined before the first. */
-  told: Omit<HubUpdate, 'full'> | undefined;
+  sent: Omit<HubUpdate, 'full'> | undefined;
   readonly members: Map<string, Member>;
   readonly dirty: Set<string>;
   /** Whether what it is told of itself may have changed. */
@@ -49,7 +49,7 @@ export class Sessions {
   /** Sessions of clusters that have one already: told everything, heard once they have said who they are. */
   readonly #candidates = new Map<string, OpenSession>();
   #timer: NodeJS.Timeout | undefined;
-  #isTelling = false;
+  #isSending = false;
   #isStale = false;
   #isClosed = false;
 
@@ -77,7 +77,7 @@ export class Sessions {
       name,
       revision: 0,
       unreachable: new Set(),
-      told: undefined,
+      sent: undefined,
       members: new Map(),
       dirty: new Set(),
       isOwnDirty: true,
@@ -120,7 +120,7 @@ export class Sessions {
   }
 
   /** What a member says of the others: those of whom it says another thing are told. */
-  hear(open: OpenSession, unreachable: ReadonlySet<string>): void {
+  setUnreachable(open: OpenSession, unreachable: ReadonlySet<string>): void {
     const turned = open.unreachable.symmetricDifference(unreachable);
     open.unreachable = unreachable;
     for (const name of turned) this.ownChanged(name);
@@ -168,15 +168,15 @@ export class Sessions {
     if (this.#isClosed) return;
     const silentDatabases = this.#source.silentDatabases();
     for (const [name, open] of this.#all()) {
-      const update = { ...(open.told ?? this.#nothing(name)), silentDatabases };
-      if (open.told !== undefined) open.told = update;
+      const update = { ...(open.sent ?? this.#nothing(name)), silentDatabases };
+      if (open.sent !== undefined) open.sent = update;
       open.session.send({ ...update, full: false });
     }
   }
 
   /** Whether the member was told that this path goes. */
-  wasToldOfEnd(name: string, pathSwitch: string): boolean {
-    const switches = this.get(name)?.told?.transitSwitches ?? [];
+  knowsOfEnd(name: string, pathSwitch: string): boolean {
+    const switches = this.get(name)?.sent?.transitSwitches ?? [];
     return switches.some(({ paths }) => paths.some((path) => path.switch === pathSwitch && path.retiring));
   }
 
@@ -192,38 +192,38 @@ export class Sessions {
 
   #schedule(): void {
     this.#isStale = true;
-    if (this.#isTelling || this.#isClosed) return;
+    if (this.#isSending || this.#isClosed) return;
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      void this.#tellAll();
+      void this.#sendAll();
     }, gatherMs);
   }
 
-  async #tellAll(): Promise<void> {
-    this.#isTelling = true;
+  async #sendAll(): Promise<void> {
+    this.#isSending = true;
     while (this.#isStale && !this.#isClosed) {
       this.#isStale = false;
       await this.#source.untilApplied();
-      for (const [name, open] of this.#all()) this.#tell(name, open);
-      this.#source.onTold();
+      for (const [name, open] of this.#all()) this.#sendChanges(name, open);
+      this.#source.onSent();
     }
-    this.#isTelling = false;
+    this.#isSending = false;
   }
 
-  #tell(name: string, open: OpenSession): void {
+  #sendChanges(name: string, open: OpenSession): void {
     const networks = this.#source.networksOf(name);
-    const isFirst = open.told === undefined;
+    const isFirst = open.sent === undefined;
     const names = [...networks].join();
     // What it takes part in decides what it sees of everybody.
     if (isFirst || names !== open.networks) for (const one of this.#source.names()) open.dirty.add(one);
     open.networks = names;
     if (!open.isOwnDirty && open.dirty.size === 0) return;
     const { members, removed } = this.#differences(name, open, networks);
-    const own = open.isOwnDirty || open.told === undefined ? this.#own(name, open) : open.told;
+    const own = open.isOwnDirty || open.sent === undefined ? this.#own(name, open) : open.sent;
     open.isOwnDirty = false;
     const update = { ...own, members, removed };
-    if (!isNews(open.told, update)) return;
-    open.told = { ...own, members: [], removed: [] };
+    if (!isNews(open.sent, update)) return;
+    open.sent = { ...own, members: [], removed: [] };
     open.session.send({ ...update, full: isFirst });
   }
 

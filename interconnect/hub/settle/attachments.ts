@@ -41,9 +41,9 @@ export interface Resolution {
 
 export function resolveAttachment(cluster: string, request: Attachment, facts: AttachmentFacts): Resolution {
   const { network } = facts;
-  const odd = oddityOf(request);
-  if (odd !== undefined) {
-    const message = `this cluster's part in transit switch ${request.transitSwitch} cannot be read: ${odd}`;
+  const malformed = malformationOf(request);
+  if (malformed !== undefined) {
+    const message = `this cluster's part in transit switch ${request.transitSwitch} cannot be read: ${malformed}`;
     return refuse(request, 'AttachmentInvalid', message);
   }
   const wrong = request.clusters.find((name) => !clusterName.test(name));
@@ -81,7 +81,7 @@ export function resolveAttachment(cluster: string, request: Attachment, facts: A
 }
 
 /** What neither databases nor people could read; undefined where there is nothing of the kind. */
-function oddityOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): string | undefined {
+function malformationOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): string | undefined {
   if (!isLegible(vpc)) return 'the name of its VPC is too long or has control characters';
   if (!isLegible(routerId)) return 'the id of its router is too long or has control characters';
   if (ends.length > most.ends) return `it has ${ends.length} ends of paths; ${most.ends} are the most`;

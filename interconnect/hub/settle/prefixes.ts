@@ -140,7 +140,7 @@ function overlaps(text: string, cidr: Cidr): boolean {
 }
 
 /** What came through a cluster without a usable name came through none that could be in a loop. */
-function normalised({ origin, tags, via: told, only, except }: Prefix, cidr: string): Prefix {
-  const via = told.filter((name) => clusterName.test(name));
+function normalised({ origin, tags, via: given, only, except }: Prefix, cidr: string): Prefix {
+  const via = given.filter((name) => clusterName.test(name));
   return { cidr, origin: origins.has(origin) ? origin : 'static', tags, via, only, except };
 }

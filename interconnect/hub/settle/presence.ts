@@ -22,7 +22,7 @@ export class Presences {
   }
 
   /** A session began. Returns whether it was shown as absent, or was unknown. */
-  meet(name: string): boolean {
+  connect(name: string): boolean {
     this.#absentSince.delete(name);
     if (this.#presence.get(name)?.connected === true) return false;
     this.#presence.set(name, present);
@@ -30,7 +30,7 @@ export class Presences {
   }
 
   /** Its session ended: for a time of grace it is still shown as present. */
-  miss(name: string, nowMs: number): void {
+  disconnect(name: string, nowMs: number): void {
     this.#presence.set(name, present);
     this.#absentSince.set(name, nowMs);
   }

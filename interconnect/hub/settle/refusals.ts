@@ -8,29 +8,29 @@ import { moreRefused } from '../../model/refused.ts';
 import { legible } from './legible.ts';
 
 /** Of one kind; besides these, the first for each code and holder. */
-const mostTold = 100;
+const mostListed = 100;
 const longestMessage = 1024;
 
 type Kind = Rejection['kind'];
 
 export class Refusals {
-  readonly #told: Rejection[] = [];
+  readonly #listed: Rejection[] = [];
   readonly #reasons = new Set<string>();
   readonly #counts = new Map<Kind, number>();
-  readonly #untold = new Map<Kind, number>();
+  readonly #unlisted = new Map<Kind, number>();
 
   add(rejection: Rejection): void {
     const { kind, code, holder } = rejection;
     const count = this.#counts.get(kind) ?? 0;
     this.#counts.set(kind, count + 1);
     const reason = `${kind}/${code}/${holder}`;
-    if (count >= mostTold && this.#reasons.has(reason)) {
-      this.#untold.set(kind, (this.#untold.get(kind) ?? 0) + 1);
+    if (count >= mostListed && this.#reasons.has(reason)) {
+      this.#unlisted.set(kind, (this.#unlisted.get(kind) ?? 0) + 1);
       return;
     }
     this.#reasons.add(reason);
     const { value, message, transitSwitch } = rejection;
-    this.#told.push({
+    this.#listed.push({
       ...rejection,
       value: legible(value),
       message: legible(message, longestMessage),
@@ -44,7 +44,7 @@ export class Refusals {
   }
 
   list(): readonly Rejection[] {
-    return [...this.#told, ...Array.from(this.#untold, ([kind, count]) => more(kind, count))];
+    return [...this.#listed, ...Array.from(this.#unlisted, ([kind, count]) => more(kind, count))];
   }
 }
 

@@ -58,14 +58,14 @@ describe('a hub whose databases are silent', () => {
     await (await bed.member('west')).say([attachment(['10.17.0.0/16'])], 'b1', '172.30.0.21');
     await bed.stop();
     await southbound().kill('SIGSTOP');
-    const lobby = await bed.openHubEndpoint();
+    const endpoint = await bed.openHubEndpoint();
     const opening = openDatabases({
       northbound: [bed.servers[0]?.remote ?? ''],
       southbound: [southbound().remote],
       common: {},
       now: Date.now,
       patienceMs: 1000,
-      onSilent: (databases) => lobby.silent(databases),
+      onSilent: (databases) => endpoint.silent(databases),
       log: { warn: () => undefined },
     });
     const again = await bed.member('east');
@@ -82,7 +82,7 @@ describe('a hub whose databases are silent', () => {
     const saying = again.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await southbound().kill('SIGCONT');
     const clients = await opening;
-    await bed.take(lobby, clients);
+    await bed.take(endpoint, clients);
     await saying;
     await again.until(() => again.members.has('west'));
     assert.deepEqual(again.last?.silentDatabases, []);
@@ -92,18 +92,18 @@ describe('a hub whose databases are silent', () => {
     const east = await bed.member('east');
     await east.say([attachment(['10.16.0.0/16'])], 'a1', '172.30.0.11');
     await bed.stop();
-    const lobby = await bed.openHubEndpoint();
+    const endpoint = await bed.openHubEndpoint();
     const clients = await openDatabases({
       northbound: [bed.servers[0]?.remote ?? ''],
       southbound: [southbound().remote],
       common: {},
       now: Date.now,
-      onSilent: (databases) => lobby.silent(databases),
+      onSilent: (databases) => endpoint.silent(databases),
       log: { warn: () => undefined },
     });
     await southbound().kill('SIGSTOP');
     // More paths are something to write.
-    const starting = bed.take(lobby, clients, { paths: 4, livenessTimes });
+    const starting = bed.take(endpoint, clients, { paths: 4, livenessTimes });
     const again = await bed.member('east');
     try {
       await again.until(() => again.last?.silentDatabases[0]?.name === name);

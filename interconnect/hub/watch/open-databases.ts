@@ -23,7 +23,7 @@ export async function openDatabases(
   const sinceMs = now();
   const waiting = new Set<string>();
   let isLate = false;
-  const tell = (): void => onSilent([...waiting].sort().map((name) => ({ name, sinceMs })));
+  const report = (): void => onSilent([...waiting].sort().map((name) => ({ name, sinceMs })));
   const open = async (
     what: typeof icNorthbound | typeof icSouthbound,
     remotes: readonly string[],
@@ -31,13 +31,13 @@ export async function openDatabases(
     waiting.add(what.database);
     const client = await openOvsdb({ ...common, ...what, remotes, probeIntervalMs });
     waiting.delete(what.database);
-    if (isLate) tell();
+    if (isLate) report();
     return client;
   };
   const late = setTimeout(() => {
     isLate = true;
     log.warn({ databases: [...waiting] }, 'databases of the hub do not answer: it serves once they do');
-    tell();
+    report();
   }, options.patienceMs ?? patienceMs);
   try {
     const [northbound, southbound] = await Promise.all([

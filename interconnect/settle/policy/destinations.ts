@@ -1,4 +1,4 @@
-/** Sets of clusters when not all of them are known: some by name, or all but some. */
+/** Sets of clusters of which not all members are known: some by name, or all except some. */
 
 export interface Destinations {
   /** Whether `names` are those left out, instead of those in it. */
@@ -10,7 +10,7 @@ export interface Destinations {
 export class Undecided {
   readonly #decided = new Set<string>();
 
-  /** Those of the named that were undecided; undefined where there are none. */
+  /** The named clusters that were undecided; undefined where there are none. */
   take(named: ReadonlySet<string>): Destinations | undefined {
     const names = new Set<string>();
     for (const name of named) {
@@ -27,7 +27,7 @@ export class Undecided {
 }
 
 /** A union that grows. Mutable. */
-export class Audience {
+export class Recipients {
   readonly #named = new Set<string>();
   #leftOut: ReadonlySet<string> | undefined;
 

@@ -1,6 +1,6 @@
 /**
- * What of this cluster's prefixes the others are told, and who of them. Pure. Its own are told unless a policy denies it, those
- * it has from routers only where a rule speaks of such.
+ * Which prefixes of this cluster are offered, and to which clusters. Pure. Its own prefixes are offered unless a policy
+ * denies it; prefixes from routers only where a rule names them.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { cidrCovers, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
@@ -8,7 +8,7 @@ import type { Prefix } from '../../model/messages.ts';
 import type { CompiledPolicy, CompiledRule } from '../../../lib/route-policy/check.ts';
 import type { PolicySet } from '../../../lib/route-policy/compile.ts';
 import { matchesTraits } from '../../../lib/route-policy/decide.ts';
-import { Audience, Undecided, type Destinations } from './destinations.ts';
+import { Recipients, Undecided, type Destinations } from './destinations.ts';
 import { describeDecision, learnedOrigin, speaksOfLearned, type Decision } from '../../../lib/route-policy/policy.ts';
 
 /** A prefix that this cluster could offer. */
@@ -29,15 +29,15 @@ export interface ExportQuestion {
 export interface ExportAnswer {
   /** One for each CIDR, in the order their first prefix came. */
   readonly prefixes: readonly Prefix[];
-  /** Prefixes that no cluster is told of, by CIDR; code `Denied`, `NotOffered` or `PrefixInvalid`. */
+  /** Prefixes that are offered to no cluster, by CIDR; code `Denied`, `NotOffered` or `PrefixInvalid`. */
   readonly withheld: ReadonlyMap<string, Problem>;
-  /** Of those told, the ones that stand for others and are no route here themselves. */
+  /** Offered prefixes that stand for longer ones and are no route here themselves. */
   readonly aggregates: readonly Cidr[];
   /** Each decision once a prefix: for `tally`. */
   readonly decisions: readonly Decision[];
 }
 
-/** What one decision lets out of one prefix. */
+/** The clusters that one decision offers a prefix to. */
 interface Part {
   readonly to: Destinations;
   readonly rule: CompiledRule | undefined;
@@ -46,24 +46,24 @@ interface Part {
 interface Verdict {
   readonly parts: readonly Part[];
   readonly decidedBy: readonly Decision[];
-  /** No policy said anything for the clusters that are left. */
+  /** No policy decided for the remaining clusters. */
   readonly isOpen: boolean;
 }
 
-interface Told {
+interface Offering {
   origin: string;
   readonly tags: Set<string>;
   readonly via: Set<string>;
-  readonly to: Audience;
+  readonly to: Recipients;
 }
 
 /**
- * A prefix is told with one set of tags, those of every rule that let it out to somebody: the hub holds one row for it.
- * An aggregate takes the place of the prefixes within it for those clusters that its rule is about.
+ * A prefix is offered with one set of tags, those of every rule that allows it for some cluster: the hub holds one row
+ * for it. An aggregate replaces the prefixes within it for the clusters that its rule is about.
  */
 export function exportPrefixes(set: PolicySet, { vpc, transitSwitch, prefixes }: ExportQuestion): ExportAnswer {
   const policies = set.exports.filter(({ transitSwitches }) => transitSwitches?.has(transitSwitch) !== false);
-  const told = new Map<string, Told>();
+  const offerings = new Map<string, Offering>();
   const aggregates = new Map<string, Cidr>();
   const withheld = new Map<string, Problem>();
   const decisions: Decision[] = [];
@@ -79,12 +79,12 @@ export function exportPrefixes(set: PolicySet, { vpc, transitSwitch, prefixes }:
     for (const part of verdict.parts) {
       const aggregate = aggregateOf(cidr, part);
       if (aggregate !== undefined) aggregates.set(formatCidr(aggregate), aggregate);
-      tell(told, prefix, formatCidr(aggregate ?? cidr), { ...part, isAggregate: aggregate !== undefined });
+      offer(offerings, prefix, formatCidr(aggregate ?? cidr), { ...part, isAggregate: aggregate !== undefined });
     }
     if (verdict.parts.length === 0) withheld.set(prefix.cidr, withheldBy(prefix.cidr, transitSwitch, verdict));
   }
   for (const { cidr } of prefixes) aggregates.delete(cidr);
-  return { prefixes: [...told].map(messageOf), withheld, aggregates: [...aggregates.values()], decisions };
+  return { prefixes: [...offerings].map(messageOf), withheld, aggregates: [...aggregates.values()], decisions };
 }
 
 /** The first rule that matches decides, for each cluster by itself. */
@@ -123,24 +123,24 @@ function aggregateOf(cidr: Cidr, { rule }: Part): Cidr | undefined {
   return aggregate !== undefined && cidrCovers(aggregate, cidr) ? aggregate : undefined;
 }
 
-/** An aggregate that has a prefix of a router is one too: whoever takes it must not tell it to routers. */
-function tell(
-  told: Map<string, Told>,
+/** An aggregate of a prefix from a router has the same origin: clusters that use it must not offer it to routers. */
+function offer(
+  offerings: Map<string, Offering>,
   prefix: OwnPrefix,
   key: string,
   { to, rule, isAggregate }: Part & { readonly isAggregate: boolean },
 ): void {
   const isLearned = prefix.origin === learnedOrigin;
   const origin = isAggregate && !isLearned ? 'aggregate' : prefix.origin;
-  const known = told.get(key) ?? { origin, tags: new Set(), via: new Set(), to: new Audience() };
-  told.set(key, known);
+  const known = offerings.get(key) ?? { origin, tags: new Set(), via: new Set(), to: new Recipients() };
+  offerings.set(key, known);
   if (isLearned || (isAggregate && known.origin !== learnedOrigin)) known.origin = origin;
   known.to.add(to);
   for (const tag of [...prefix.tags, ...(rule?.setTags ?? [])]) known.tags.add(tag);
   for (const cluster of prefix.via) known.via.add(cluster);
 }
 
-function messageOf([cidr, { origin, tags, via, to }]: readonly [string, Told]): Prefix {
+function messageOf([cidr, { origin, tags, via, to }]: readonly [string, Offering]): Prefix {
   return { cidr, origin, tags: [...tags], via: [...via], ...to.lists() };
 }
 

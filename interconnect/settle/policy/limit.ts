@@ -18,9 +18,9 @@ export interface Refusal<P extends LimitedPrefix = LimitedPrefix> {
 }
 
 /**
- * Those of a cluster's prefixes, all that are allowed otherwise and of all transit switches, that exceed a `maxPrefixes`.
- * The lowest addresses are used, IPv4 first, so that the same set has the same answer whatever came first. A prefix on
- * several transit switches counts once.
+ * Prefixes of a cluster that exceed a `maxPrefixes`, counted over all prefixes that are allowed otherwise and over all
+ * transit switches. The lowest addresses are used, IPv4 first, so that the same set has the same result in any order. A
+ * prefix on several transit switches counts once.
  */
 export function limitPrefixes<P extends LimitedPrefix>(
   set: PolicySet,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Member } from '../model/messages.ts';
-import { neverMet } from './never-met.ts';
+import { neverReached } from './never-reached.ts';
 import { west } from '../model/testing.ts';
 
 const met = (expected: readonly string[], carried: readonly string[], members: readonly Member[] = []) =>
-  neverMet(
+  neverReached(
     { expected: new Set(expected), members: new Map(members.map((member) => [member.name, member])) },
     () => new Map(carried.map((handle) => [handle, new Set()])),
   );

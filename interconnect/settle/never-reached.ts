@@ -1,19 +1,20 @@
-/** Which clusters are told to be unreachable though no path to them was ever judged here. Pure. */
+/** Which clusters count as unreachable though no path to them was ever judged here. Pure. */
 import type { Member } from '../model/messages.ts';
 import { handleOf } from '../model/port-names.ts';
 
-export interface Acquaintances {
+export interface KnownMembers {
   /** Members that the hub will know again when they speak to it. */
   readonly expected: ReadonlySet<string>;
   readonly members: ReadonlyMap<string, Member>;
 }
 
 /**
- * Clusters that even the hub only expects and to which nothing goes: for all that is known here they are dead. `carried`
- * has the handles of clusters to which routes went. While one of them is nobody's, any of these may be its cluster, renamed.
+ * Clusters that the hub only expects and that no route leads to: as far as this cluster knows they are dead. `carried`:
+ * handles of clusters that routes led to. While one of these handles belongs to no cluster, any of the expected
+ * clusters may be its owner under a new name.
  */
-export function neverMet(
-  { expected, members }: Acquaintances,
+export function neverReached(
+  { expected, members }: KnownMembers,
   carried: () => ReadonlyMap<string, unknown>,
 ): readonly string[] {
   const unknown = [...expected].filter((name) => !members.has(name));

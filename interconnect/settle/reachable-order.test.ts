@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Cut } from './cuts.ts';
-import { hearing } from './hearing.ts';
+import { reachableOrder } from './reachable-order.ts';
 
 const cut = (a: string, b: string, sinceMs = 0): Cut => ({ pair: [a, b], sinceMs });
 const orderOf = (
@@ -9,7 +9,7 @@ const orderOf = (
   cuts: readonly Cut[],
   { present = members, holder = members[0] ?? '', nowMs = 10_000 } = {},
 ) => {
-  const { order, wakeMs } = hearing(members.split(''), { order: present.split(''), holder }, { cuts, nowMs });
+  const { order, wakeMs } = reachableOrder(members.split(''), { order: present.split(''), holder }, { cuts, nowMs });
   return wakeMs === undefined ? order.join('') : `${order.join('')} ${wakeMs}`;
 };
 

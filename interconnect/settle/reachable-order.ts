@@ -1,14 +1,18 @@
-/** Which gateways may stand in one order though some of them do not hear each other. Pure: the time comes by parameter. */
+/** The order of gateways where some of them do not hear each other. Pure: the time comes by parameter. */
 import { pairKey, pairOf, type Cut } from './cuts.ts';
 
-/** How long a gateway that is cut off from the anchor stays in the order so that the anchor has the port when it goes. */
+/**
+ * A gateway that is cut off from the anchor stays in the order for this long, so that the anchor has the port when it
+ * leaves.
+ */
 const handBackMs = 1000;
 
 /**
- * Those of an order that hear each other, from its first on. One that is cut off goes while the first has the port, so that
- * nobody has to take it back, and it does not return before it is heard again. A new port has no order to protect.
+ * The gateways of an order that hear each other, beginning with the first. A gateway that is cut off leaves while the
+ * first one has the port, so that no gateway has to take it back. It returns once it is heard again. A new port has no
+ * order to protect.
  */
-export function hearing(
+export function reachableOrder(
   members: readonly string[],
   present: { readonly order: readonly string[]; readonly holder: string },
   { cuts, nowMs }: { readonly cuts: readonly Cut[]; readonly nowMs: number },
