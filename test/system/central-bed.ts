@@ -2,6 +2,7 @@
  * A bed for central: nodes of a control plane on loopback addresses, each with the program, its two servers and northd as images/ovn/run-ovn
  * runs them, in process namespaces as containers have them. The API server is one for all beds.
  */
+import assert from 'node:assert/strict';
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
@@ -179,6 +180,8 @@ export class CentralBed {
   readonly dir = mkdtempSync(join(tmpdir(), 'isthmus-central-'));
   readonly kube: KubeClient;
   readonly nodes = new Map<string, CentralNode>();
+  /** How many rows there are: `row0` and so on. */
+  written = 0;
   readonly #name: string;
   readonly #kubeconfig: string;
   readonly #base = `127.${randomInt(1, 255)}.${randomInt(1, 255)}`;
@@ -325,6 +328,39 @@ export class CentralBed {
     });
     this.#clients.push(client);
     return client;
+  }
+
+  /** Every row written so far is there once. */
+  async assertRows(which: readonly CentralNode[]): Promise<void> {
+    const client = await this.client(which);
+    const counts = copiesOf(client);
+    const names = Array.from({ length: this.written }, (_, index) => `row${index}`);
+    const wrong = names.filter((name) => counts.get(name) !== 1);
+    assert.deepEqual(
+      wrong.map((name) => `${name}: ${counts.get(name)}`),
+      [],
+    );
+    await client.close();
+  }
+
+  /** Writes rows while something happens. @returns the longest time one write took */
+  async writeDuring(which: readonly CentralNode[], count: number, happens: () => Promise<unknown>): Promise<number> {
+    const client = await this.client(which);
+    let longestMs = 0;
+    const first = this.written;
+    this.written += count;
+    const writing = (async () => {
+      for (let index = first; index < first + count; index++) {
+        const begunMs = performance.now();
+        await insert(client, `row${index}`);
+        longestMs = Math.max(longestMs, performance.now() - begunMs);
+      }
+    })();
+    await until('a part is written', () => copiesOf(client).has(`row${first + Math.floor(count / 4)}`));
+    await happens();
+    await writing;
+    await client.close();
+    return Math.round(longestMs);
   }
 
   async untilApi(): Promise<void> {

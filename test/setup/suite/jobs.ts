@@ -34,7 +34,7 @@ const labDown = 'lab down';
 const hasOwnLab = /^test\/system\/(?:lab|ic|interconnect)[^/]*$/;
 
 /** Files that take longer than their size says. All others are in the order of their sizes, which is near enough. */
-const slow: readonly string[] = ['test/system/central.test.ts'];
+const slow: readonly string[] = ['test/system/central.test.ts', 'test/system/central-recovery.test.ts'];
 
 /** A failure ends the run. */
 export function checkJobs(): Job[] {

@@ -1,0 +1,170 @@
+/** The databases on three nodes that lose their majority, their plan, a disk's room or their scheme, and what a backup brings back. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { cpSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
+import { CentralBed, copiesOf, insert, until, type CentralNode } from './central-bed.ts';
+
+describe('three nodes', () => {
+  let api: TestApiServer;
+  let bed: CentralBed;
+  let nodes: CentralNode[];
+  before(async () => {
+    api = await startApiServer();
+    bed = new CentralBed(api, 'cp');
+    nodes = [];
+    for (const number of [1, 2, 3]) nodes.push(await bed.node(number));
+    for (const node of nodes) node.start();
+    await bed.untilServing(nodes);
+    await bed.writeDuring(nodes, 20, () => Promise.resolve());
+  });
+  after(async () => {
+    await bed.close();
+    await api.stop();
+  });
+
+  test('goes on with the last of three', async () => {
+    const [last, ...lost] = nodes as [CentralNode, CentralNode, CentralNode];
+    await Promise.all(lost.map((node) => node.kill()));
+    await bed.annotate({ 'isthmus.network/recover': 'nobody' });
+    await until('it is refused', async () => (await bed.data())['message']?.includes('nobody is no node'));
+    await bed.annotate({ 'isthmus.network/recover': last.name });
+    nodes = [last];
+    await until('it serves', async () => {
+      const report = await bed.report(last);
+      return report?.generation === 2 && report.databases.nb.connected === true;
+    });
+    await bed.assertRows(nodes);
+    nodes = [last, ...lost];
+    for (const node of lost) node.start();
+    await bed.untilServing(nodes);
+    await bed.assertRows(nodes);
+  });
+
+  test('a ConfigMap that was lost is made again from the cluster that serves', async () => {
+    const plan = await bed.plan();
+    await bed.forget();
+    await until('the plan is back', async () => {
+      const now = await bed.plan();
+      return now?.generation === plan?.generation && Object.keys(now?.members ?? {}).length === 3;
+    });
+    assert.deepEqual((await bed.plan())?.clusters, plan?.clusters);
+    await bed.untilServing(nodes);
+    await bed.assertRows(nodes);
+  });
+
+  test('a Node that is not ready for too long is replaced, and lives on as a stand-by', async () => {
+    const [first, late, third] = nodes as [CentralNode, CentralNode, CentralNode];
+    const spare = await bed.node(5);
+    spare.start();
+    await until('it stands by', () => spare.ready());
+    await bed.notReady(late, 60 * 60_000);
+    nodes = [first, third, spare];
+    await bed.untilServing(nodes);
+    await until(
+      'the other one has put its copy aside',
+      async () => (await bed.report(late))?.databases.nb.model === 'none',
+    );
+    await until('and stands by', () => late.ready());
+    await bed.gone(late);
+    await late.kill();
+    await bed.assertRows(nodes);
+  });
+
+  test('of two nodes one serves', async () => {
+    const gone = nodes.find((node) => node !== nodes[0]) as CentralNode;
+    await bed.gone(gone);
+    const left = nodes.filter((node) => node !== gone);
+    const [name = ''] = await until('one is left', async () => {
+      const members = Object.keys((await bed.plan())?.members ?? {});
+      return members.length === 1 ? members : undefined;
+    });
+    const all = nodes;
+    nodes = left.filter((node) => node.name === name);
+    await bed.untilServing(nodes);
+    await bed.assertRows(nodes);
+    await gone.kill();
+    const third = await bed.node(6);
+    third.start();
+    nodes = [...all.filter((node) => node !== gone), third];
+    await bed.untilServing(nodes);
+    await bed.assertRows(nodes);
+  });
+
+  test('the disk of the leader is full: another one leads, and the member is back once there is room', async (t) => {
+    const node = await bed.leader(nodes);
+    await node.kill();
+    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=4m', 'tmpfs', node.data]);
+    try {
+      node.start();
+      await bed.untilServing(nodes);
+      await until('it leads', async () => {
+        const leader = await bed.leader(nodes);
+        if (leader !== node) leader.killServer('nb');
+        return leader === node;
+      });
+      const filler = join(node.data, 'filler');
+      assert.throws(() => writeFileSync(filler, Buffer.alloc(8 << 20)), /ENOSPC/);
+      t.diagnostic(`longest write ${await bed.writeDuring(nodes, 100, () => Promise.resolve())} ms`);
+      assert.match(
+        (await bed.data())['status'] ?? '',
+        new RegExp(`hardly any room is left on the disk of ${node.name}$`),
+      );
+      rmSync(filler);
+      await bed.untilServing(nodes);
+      await bed.assertRows(nodes);
+    } finally {
+      await node.kill();
+      execFileSync('umount', [node.data]);
+      node.start();
+    }
+    await bed.untilServing(nodes);
+    await bed.assertRows(nodes);
+  });
+
+  test('TLS is switched on, and off again, while a node has an older copy', async () => {
+    const last = nodes.at(-1) as CentralNode;
+    const older = join(bed.dir, 'older');
+    await last.kill();
+    cpSync(last.data, older, { recursive: true });
+    last.start();
+    await bed.untilServing(nodes);
+    await bed.writeDuring(nodes, 20, () => Promise.resolve());
+    for (const scheme of ['ssl', 'tcp'] as const) {
+      // One after the other, as a DaemonSet replaces its pods.
+      for (const node of nodes) {
+        await node.kill();
+        if (node === last && scheme === 'ssl') {
+          node.wipeDisk();
+          cpSync(older, node.data, { recursive: true });
+        }
+        node.scheme = scheme;
+        node.start();
+        await until(`${node.name} is ready`, () => node.ready());
+      }
+      await bed.untilServing(nodes);
+      await bed.assertRows(nodes);
+    }
+  });
+
+  test('a backup is restored', async () => {
+    const node = nodes[1] as CentralNode;
+    const known = (await bed.report(node))?.backups ?? [];
+    const time = await until('a new backup', async () =>
+      (await bed.report(node))?.backups.filter((each) => !known.includes(each)).at(-1),
+    );
+    const client = await bed.client(nodes);
+    await insert(client, 'after-the-backup');
+    await client.close();
+    const before = await bed.plan();
+    await bed.annotate({ 'isthmus.network/restore': `${node.name}/${time}` });
+    await until('another generation', async () => (await bed.plan())?.generation === (before?.generation ?? 0) + 1);
+    await bed.untilServing(nodes);
+    await bed.assertRows(nodes);
+    const reader = await bed.client(nodes);
+    assert.equal(copiesOf(reader).has('after-the-backup'), false);
+    await reader.close();
+  });
+});
