@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { poolVariable, servePool } from '../../../lib/kube/testing-pool.ts';
 import { checkJobs, type Job, nextJob, systemJobs, type TestFile, unitJobs } from './jobs.ts';
 import { perform } from './perform.ts';
-import type { Counts } from './results.ts';
+import type { Counts, FileResult } from './results.ts';
 import { renderCounts, renderSlowest, seconds, type Timing, withoutCounts } from './table.ts';
 
 const unitTests = [
@@ -74,30 +74,25 @@ class Suite {
     this.#children.add(child);
     const { isPassed, ms, output, results } = await ended;
     this.#children.delete(child);
-    console.log(
-      `${seconds(performance.now() - this.#startedMs)}  ${job.name}: ${isPassed ? 'passed' : 'failed'} in ${seconds(ms).trim()}`,
-    );
+    const verdict = isPassed ? 'passed' : this.#isStopped ? 'was stopped' : 'failed';
+    const atMs = performance.now() - this.#startedMs;
+    console.log(`${seconds(atMs)}  ${job.name}: ${verdict} after ${seconds(ms).trim()}`);
     process.stdout.write(withoutCounts(output));
     this.#timings.push({ name: job.name, ms });
     if (results !== undefined) {
       this.#counts.push(results.counts);
-      if (job.files.length > 1)
-        this.#timings.push(...results.files.map(({ path, ms: own }) => ({ name: path, ms: own })));
+      if (job.files.length > 1) this.#timings.push(...results.files.map((file) => ({ name: file.path, ms: file.ms })));
     }
-    if (!isPassed)
-      this.#note(
-        job,
-        (results?.files ?? []).filter(({ hasFailed }) => hasFailed).map(({ path }) => path),
-      );
+    if (verdict === 'failed') this.#note(job, results?.files ?? []);
     return isPassed;
   }
 
-  #note({ name, tier, files }: Job, failed: readonly string[]): void {
-    // Without results all of its files may have failed.
-    const suspects = failed.length > 0 ? failed : files;
-    if ((tier === 'unit' || tier === 'system') && !this.#isStopped)
-      for (const file of suspects) this.#failed[tier].add(file);
-    else this.#broken.push(name);
+  #note({ name, tier, files }: Job, results: readonly FileResult[]): void {
+    if (tier === 'unit' || tier === 'system') {
+      const failed = results.filter(({ hasFailed }) => hasFailed).map(({ path }) => path);
+      // Without results any of its files may have failed.
+      for (const file of failed.length > 0 ? failed : files) this.#failed[tier].add(file);
+    } else this.#broken.push(name);
     if (tier === 'check' || this.#failed.unit.size > mostOnceMore) this.stop();
   }
 

@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, relative } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import type { Job, Tier } from './jobs.ts';
+import { perform } from './perform.ts';
+
+describe('a job', () => {
+  const dir = mkdtempSync(join(tmpdir(), 'perform-'));
+  const file = (name: string): string => relative(process.cwd(), join(dir, `${name}.test.mjs`));
+  const job = (tier: Tier, ...names: string[]): Job => ({ name: 'job', tier, files: names.map(file), needs: [] });
+  const outer = process.env['NODE_TEST_CONTEXT'];
+
+  before(() => {
+    // With it the runner takes itself for the child of another one.
+    delete process.env['NODE_TEST_CONTEXT'];
+    writeFileSync(file('good'), `import { test } from 'node:test'; test('well', () => {}); test.skip('later');`);
+    writeFileSync(file('bad'), `import { test } from 'node:test'; test('ill', () => { throw new Error('oh'); });`);
+    writeFileSync(file('gone'), `process.exit(3);`);
+  });
+  after(() => {
+    if (outer !== undefined) process.env['NODE_TEST_CONTEXT'] = outer;
+    rmSync(dir, { recursive: true });
+  });
+
+  for (const tier of ['unit', 'system'] as const)
+    it(`of the ${tier} tests tells which of its files failed`, async () => {
+      const { isPassed, output, results } = await perform(job(tier, 'good', 'bad'), join(dir, tier)).ended;
+      assert.equal(isPassed, false);
+      assert.match(output, /✖ ill/);
+      assert.deepEqual(results?.counts, { tests: 3, passed: 1, failed: 1, cancelled: 0, skipped: 1 });
+      const failed = results.files.filter(({ hasFailed }) => hasFailed).map(({ path }) => path);
+      assert.deepEqual(failed, [file('bad')]);
+    });
+
+  it('whose file ends before its tests do has failed', async () => {
+    const { isPassed, results } = await perform(job('system', 'gone'), join(dir, 'gone')).ended;
+    assert.equal(isPassed, false);
+    assert.deepEqual(
+      results?.files.map(({ path, hasFailed }) => [path, hasFailed]),
+      [[file('gone'), true]],
+    );
+  });
+
+  it('that runs a program has passed if that exits with 0', async () => {
+    const program: Job = { name: 'true', tier: 'lab', files: [], argv: ['true'], needs: [] };
+    const { isPassed, results } = await perform(program, join(dir, 'program')).ended;
+    assert.deepEqual([isPassed, results], [true, undefined]);
+  });
+});
