@@ -77,7 +77,8 @@ runRoom('central', async (signal, log) => {
   await leaveIfAsked(settings.runDir, settings.tlsDir);
 
   function openCertificates() {
-    const authorities = new Authorities({ client, namespace, signal, log, nowMs: Date.now });
+    const given = settings.authoritySecrets;
+    const authorities = new Authorities({ client, namespace, signal, log, nowMs: Date.now, given });
     const credentials = new Credentials({ authorities, folder: settings.tlsDir, node, log, nowMs: Date.now });
     return { authorities, credentials };
   }

@@ -14,6 +14,11 @@ export const flags = {
     'folder of ca.crt, tls.crt and tls.key: with the scheme ssl no server starts before they are there',
     '/run/ovn/tls',
   ),
+  'members-authority': text(
+    'Secret with tls.crt and tls.key of the authority for the servers and for clients that may write every row; Isthmus makes one without it',
+    undefined,
+  ),
+  'chassis-authority': text('Secret with the authority for nodes; Isthmus makes one without it', undefined),
   scheme: choice('how the servers are reached', ['ssl', 'tcp'], 'ssl'),
   replicas: choice(
     'nodes that serve the databases; auto: three where there are as many, one otherwise',
@@ -42,6 +47,7 @@ export interface Settings {
   readonly replaceAfterMs: number;
   readonly metricsAddress: string;
   readonly kubeconfig: string | undefined;
+  readonly authoritySecrets: Readonly<Partial<Record<'members' | 'chassis', string>>>;
 }
 
 /** @throws UsageError */
@@ -57,6 +63,10 @@ export function parseSettings(argv: readonly string[], env: Readonly<Record<stri
     ...values,
     address,
     replicas: replicas === 'auto' ? replicas : Number(replicas),
+    authoritySecrets: {
+      ...(values.membersAuthority !== undefined && { members: values.membersAuthority }),
+      ...(values.chassisAuthority !== undefined && { chassis: values.chassisAuthority }),
+    },
     replaceAfterMs: durationMs('replace-after', values.replaceAfter),
   };
 }

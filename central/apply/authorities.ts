@@ -1,7 +1,7 @@
 /**
- * The authorities of OVN's databases: a Secret, made when it is not there. Two of them, because a certificate that one of them signed opens
- * everything the other's does not: `members` for the servers, raft and those that may write every row; `chassis` for nodes, which may write
- * their own. In: the Secret. Out: both sets, told when they change. Every program beside the databases reads it; the one that leads renews.
+ * The authorities of OVN's databases, in a Secret. There are two, since ovsdb-server grants every right to a certificate of an authority that it trusts: `members`
+ * signs for the servers, for raft and for clients that may write every row; `chassis` signs for nodes, which may write their own rows. In: the Secret, and the
+ * Secrets of an administrator's own authorities. Out: both sets, and a notification when they change. Every program beside the databases reads the Secret; the leader renews it.
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,7 +12,7 @@ import { decodeSecret, encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
 import { createAuthority, isPair, splitPem } from '../../lib/pki/certificate.ts';
 import type { Logger } from '../../lib/run/logger.ts';
-import { isAuthorityDue, joinPem, type AuthoritySet } from '../plan/authorities.ts';
+import { isAuthorityDue, joinPem, withGiven, type AuthoritySet } from '../plan/authorities.ts';
 
 export const authoritySecret = 'isthmus-ovn-authorities';
 const purposes = ['members', 'chassis'] as const;
@@ -25,6 +25,8 @@ export interface AuthoritiesOptions {
   readonly signal: AbortSignal;
   readonly log: Logger;
   readonly nowMs: () => number;
+  /** Secrets with authorities of the administrator, by purpose: `tls.crt` and `tls.key`. Isthmus makes the others. */
+  readonly given: Readonly<Partial<Record<Purpose, string>>>;
 }
 
 /** Between two tries to make the Secret. */
@@ -62,7 +64,7 @@ export class Authorities {
    * @throws errors of the API server; a sentence where the Secret is damaged
    */
   async renew(): Promise<void> {
-    const { client, namespace, nowMs, log } = this.#options;
+    const { client, namespace, log } = this.#options;
     const raw = await orAbsent(client.get(secrets, { namespace, name: authoritySecret }));
     if (raw === undefined || isEmpty(raw)) {
       log.warn(
@@ -77,10 +79,10 @@ export class Authorities {
       throw new Error(
         `Secret ${namespace}/${authoritySecret} is damaged: each certificate of ${purposes.join(', ')} needs its key, in the same order; restore it from a backup, or delete it, then all certificates are issued anew`,
       );
-    const due = purposes.filter((purpose) => isAuthorityDue(sets[purpose], nowMs()));
+    const next = await Promise.all(purposes.map((purpose) => renewed(this.#options, purpose, sets[purpose])));
+    const due = purposes.filter((purpose, index) => next[index] !== sets[purpose]);
     if (due.length === 0) return;
-    const entries = due.map(async (purpose) => [purpose, [await make(purpose, nowMs()), ...sets[purpose]]] as const);
-    const data = encode(Object.fromEntries(await Promise.all(entries)));
+    const data = encode(Object.fromEntries(due.map((purpose) => [purpose, next[purposes.indexOf(purpose)] ?? []])));
     const { resourceVersion } = raw.metadata;
     await client.patch(secrets, { namespace, name: authoritySecret }, 'merge', { metadata: { resourceVersion }, data });
     log.info({ purposes: due }, 'new authority of OVN’s databases; it signs once everybody trusts it');
@@ -118,11 +120,12 @@ export class Authorities {
 }
 
 /** Makes both where there are none. Of several programs that start at once the first one's count. @throws errors of the API server */
-async function ensure({ client, namespace, nowMs }: AuthoritiesOptions): Promise<void> {
+async function ensure(options: AuthoritiesOptions): Promise<void> {
+  const { client, namespace } = options;
   const name = { namespace, name: authoritySecret };
   const present = await orAbsent(client.get(secrets, name));
   if (!isEmpty(present)) return;
-  const entries = purposes.map(async (purpose) => [purpose, [await make(purpose, nowMs())]] as const);
+  const entries = purposes.map(async (purpose) => [purpose, await renewed(options, purpose, [])] as const);
   const data = encode(Object.fromEntries(await Promise.all(entries)));
   try {
     if (present === undefined)
@@ -147,8 +150,24 @@ function isEmpty(secret: RawObject | undefined): boolean {
   return Object.keys(secret?.['data'] ?? {}).length === 0;
 }
 
-function make(purpose: Purpose, nowMs: number) {
-  return createAuthority(`isthmus ovn ${purpose}`, nowMs);
+/** The same set where nothing is due. @throws errors of the API server; a sentence where the administrator's authority cannot be used */
+async function renewed(
+  { client, namespace, nowMs, given }: AuthoritiesOptions,
+  purpose: Purpose,
+  set: AuthoritySet,
+): Promise<AuthoritySet> {
+  const name = given[purpose];
+  if (name === undefined)
+    return isAuthorityDue(set, nowMs()) ? [await createAuthority(`isthmus ovn ${purpose}`, nowMs()), ...set] : set;
+  const present = await orAbsent(client.get(secrets, { namespace, name }));
+  const { 'tls.crt': certificate = '', 'tls.key': key = '' } = decodeSecret(present?.['data']);
+  const [newest = ''] = splitPem(certificate);
+  const next = present === undefined ? 'it is not there' : withGiven(set, { key, certificate: newest }, nowMs());
+  if (typeof next === 'string')
+    throw new Error(
+      `the Secret ${namespace}/${name} of ovn.tls.authoritySecrets.${purpose} cannot be used: ${next}; it needs tls.crt and tls.key of a self-signed CA with a key of ECDSA P-256, which a renewal keeps`,
+    );
+  return next;
 }
 
 function encode(sets: Readonly<Record<string, AuthoritySet>>): Record<string, string> {

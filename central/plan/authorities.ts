@@ -4,7 +4,13 @@
  * A set holds authorities of one purpose, newest first. An authority is trusted as soon as it is in the set, and signs only after
  * everybody had the time to learn of it: so that a renewal refuses nobody.
  */
-import { validityOf, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
+import {
+  authorityFlaw,
+  keyFingerprint,
+  subjectOf,
+  validityOf,
+  type KeyAndCertificate,
+} from '../../lib/pki/certificate.ts';
 
 export type AuthoritySet = readonly KeyAndCertificate[];
 
@@ -29,6 +35,24 @@ export function bundleOf(set: AuthoritySet, nowMs: number): string {
 export function isAuthorityDue(set: AuthoritySet, nowMs: number): boolean {
   const newest = set[0];
   return newest === undefined || isDue(newest.certificate, nowMs);
+}
+
+/**
+ * The set with an authority of the administrator as the newest; the same set if it is that already.
+ * @returns a sentence if the authority cannot be used
+ */
+export function withGiven(set: AuthoritySet, given: KeyAndCertificate, nowMs: number): AuthoritySet | string {
+  const flaw = authorityFlaw(given, nowMs);
+  if (flaw !== undefined) return flaw;
+  if (set[0]?.certificate.trim() === given.certificate.trim()) return set;
+  // OpenSSL looks for an authority by its name alone, and would find the wrong one of two.
+  const twin = set.find(
+    ({ certificate }) =>
+      validityOf(certificate).notAfterMs > nowMs &&
+      subjectOf(certificate) === subjectOf(given.certificate) &&
+      keyFingerprint(certificate) !== keyFingerprint(given.certificate),
+  );
+  return twin === undefined ? [given, ...set] : 'it has the name of the authority before it, and another key';
 }
 
 /** Two thirds of a certificate's life are over. */

@@ -81,6 +81,24 @@ export function isPair({ key, certificate }: KeyAndCertificate): boolean {
   }
 }
 
+/** Why a key and its certificate cannot be an authority that signs here; undefined if they can. */
+export function authorityFlaw(authority: KeyAndCertificate, nowMs: number): string | undefined {
+  if (!isPair(authority)) return 'tls.key is not the key of tls.crt';
+  const certificate = new NodeCertificate(authority.certificate);
+  if (createPrivateKey(authority.key).asymmetricKeyDetails?.namedCurve !== 'prime256v1')
+    return 'its key is not ECDSA P-256';
+  if (!certificate.ca) return 'its certificate is not one of a CA';
+  // Everything that a common root signed would be trusted too.
+  if (!certificate.checkIssued(certificate) || !certificate.verify(certificate.publicKey))
+    return 'its certificate is not self-signed';
+  return validityOf(authority.certificate).notAfterMs > nowMs ? undefined : 'its certificate has expired';
+}
+
+/** The subject of a certificate, for comparison. */
+export function subjectOf(certificate: string): string {
+  return new NodeCertificate(certificate).subject;
+}
+
 /** The blocks of a text with several certificates or keys. */
 export function splitPem(text: string): readonly string[] {
   return text.match(/-----BEGIN ([A-Z ]+)-----[^-]+-----END \1-----/g) ?? [];

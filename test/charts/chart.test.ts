@@ -158,6 +158,10 @@ test('values that cannot work are refused with a reason', () => {
     [['networking.joinCIDR=100.64.0.0/33'], /networking.joinCIDR: "100.64.0.0\/33" is not an IPv4 CIDR/],
     [['networking.mtu=100'], /\/networking\/mtu/],
     [['ovn.central.replicas=2'], /ovn.central.replicas: 2 members lose their majority/],
+    [
+      ['ovn.tls.authoritySecrets.members=ca', 'ovn.tls.authoritySecrets.chassis=ca'],
+      /members and chassis need two CAs/,
+    ],
     [['ovn.tls.secretName=mine'], /ovn.tls.secretName is for databases that you run yourself/],
     [['ovn.central.deploy=false'], /ovn.remotes.nb and ovn.remotes.sb are needed when/],
     [['clusterName=East'], /\/clusterName': 'East' does not match pattern/],
@@ -281,6 +285,17 @@ describe('rights', () => {
         assert.equal(subject.namespace, 'kube-system');
       }
     }
+  });
+
+  test('central reads the Secrets of an administrator’s authorities, and no others', () => {
+    const rolesWith = (sets: readonly string[]): readonly Rule[] =>
+      parseManifests(renderChart(sets))
+        .filter(({ kind, metadata }) => kind === 'Role' && metadata.name === 'isthmus-central')
+        .flatMap((role) => role['rules'] as readonly Rule[])
+        .filter(({ resources, verbs }) => resources?.includes('secrets') && verbs.join() === 'get');
+    assert.deepEqual(rolesWith([]), []);
+    const [rule, ...others] = rolesWith(['ovn.tls.authoritySecrets.members=corporate']);
+    assert.deepEqual([rule?.resourceNames, others], [['corporate'], []]);
   });
 
   test('all that daemons and speakers may write is looked at by a policy that refuses, unless switched off', () => {

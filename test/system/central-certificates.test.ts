@@ -18,11 +18,19 @@ import { Credentials } from '../../central/apply/credentials.ts';
 import { Signer } from '../../central/apply/signer.ts';
 import { watchCertificateRequests } from '../../central/watch/certificate-requests.ts';
 import { ChassisAccess } from '../../daemon/apply/chassis-access.ts';
-import { configMaps, secrets } from '../../lib/kube/resources.ts';
+import { configMaps, namespaces, secrets } from '../../lib/kube/resources.ts';
+import { encodeSecret } from '../../lib/kube/secret-data.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import { findDatabases } from '../../lib/ovn/databases.ts';
 import { CredentialFiles } from '../../lib/ovn/credential-files.ts';
-import { createKey, createRequest, issueWithKey, validityOf } from '../../lib/pki/certificate.ts';
+import {
+  createAuthority,
+  createKey,
+  createRequest,
+  issueWithKey,
+  validityOf,
+  type KeyAndCertificate,
+} from '../../lib/pki/certificate.ts';
 import { createLogger } from '../../lib/run/logger.ts';
 import { freePorts } from '../../lib/testing-ports.ts';
 import { checkout } from '../lab/layout.ts';
@@ -52,7 +60,7 @@ before(async () => {
   central = await bed.boundTo('isthmus-central', undefined);
   const nowMs = Date.now;
   const common = { client: central, namespace, signal, log, nowMs };
-  authorities = new Authorities(common);
+  authorities = new Authorities({ ...common, given: {} });
   await authorities.ready;
   credentials = new Credentials({ authorities, folder: join(dir, 'run/tls'), node: 'n1', log, nowMs });
   await credentials.refresh();
@@ -319,4 +327,46 @@ test('authorities that were lost are made anew, and everybody gets new certifica
       return String(error);
     }
   });
+});
+
+test('an authority of the administrator is trusted at once, and one that cannot be used changes nothing', async () => {
+  const own = 'own-authority';
+  await bed.admin.create(namespaces, { apiVersion: 'v1', kind: 'Namespace', metadata: { name: own } });
+  const name = { namespace: own, name: 'members-ca' };
+  const dataOf = ({ key, certificate }: KeyAndCertificate) => encodeSecret({ 'tls.key': key, 'tls.crt': certificate });
+  const given = new Authorities({
+    client: bed.admin,
+    namespace: own,
+    signal,
+    log,
+    nowMs: Date.now,
+    given: { members: name.name },
+  });
+  const certificates = (): string[] => given.of('members').map(({ certificate }) => certificate.trim());
+  try {
+    await assert.rejects(
+      given.renew(),
+      /own-authority\/members-ca of ovn\.tls\.authoritySecrets\.members .* it is not there/,
+    );
+    const first = await createAuthority('corporate', Date.now());
+    await bed.admin.create(secrets, { apiVersion: 'v1', kind: 'Secret', metadata: name, data: dataOf(first) });
+    await given.ready;
+    assert.deepEqual(certificates(), [first.certificate.trim()]);
+    assert.equal(given.of('chassis').length, 1);
+
+    const second = await createAuthority('corporate', Date.now());
+    const leaf = await issueWithKey(second, { name: 'x', usages: ['client'], dnsNames: [], days: 30 }, Date.now());
+    await bed.admin.patch(secrets, name, 'merge', { data: dataOf(leaf) });
+    await assert.rejects(given.renew(), /its certificate is not one of a CA/);
+    assert.deepEqual(certificates(), [first.certificate.trim()]);
+
+    await bed.admin.patch(secrets, name, 'merge', { data: dataOf(second) });
+    await given.renew();
+    await waitFor('both to be trusted', () => Promise.resolve(certificates().length === 2 || 'not yet'));
+    assert.deepEqual(certificates(), [second.certificate.trim(), first.certificate.trim()]);
+    await given.renew();
+    assert.equal(certificates().length, 2);
+  } finally {
+    await given.close();
+  }
 });

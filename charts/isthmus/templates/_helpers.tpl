@@ -169,6 +169,11 @@ podAntiAffinity:
 {{- if and .Values.ovn.central.deploy .Values.ovn.tls.secretName }}
 {{- fail "ovn.tls.secretName is for databases that you run yourself (ovn.central.deploy=false); those of this chart make, deliver and renew their certificates themselves" }}
 {{- end }}
+{{- with .Values.ovn.tls.authoritySecrets }}
+{{- if and .members (eq .members .chassis) }}
+{{- fail "ovn.tls.authoritySecrets: members and chassis need two CAs, because a certificate of the first one may write every row of OVN's databases" }}
+{{- end }}
+{{- end }}
 {{- if not (or .Values.ovn.central.deploy (and .Values.ovn.remotes.nb .Values.ovn.remotes.sb)) }}
 {{- fail "ovn.remotes.nb and ovn.remotes.sb are needed when ovn.central.deploy is false" }}
 {{- end }}
