@@ -11,6 +11,7 @@ import { openOvsdbTarget } from '../lib/desired/ovsdb-target.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
 import { ObjectWriter } from '../lib/kube/writer.ts';
+import { RoundEngine } from '../lib/rounds/engine.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { Changes } from './apply/changes.ts';
 import { secretStore } from './apply/identity.ts';
@@ -21,7 +22,6 @@ import { Network } from './apply/network.ts';
 import { OvnIcConfig } from './apply/ovn-ic-config.ts';
 import { OvnProbe } from './apply/ovn-probe.ts';
 import { Progress } from './apply/progress.ts';
-import { Rounds } from './apply/rounds.ts';
 import { canonicalName } from './model/objects.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { Cluster } from './settle/cluster.ts';
@@ -36,6 +36,9 @@ import { Heartbeats } from './watch/heartbeats.ts';
 import { watchSources } from './watch/sources.ts';
 
 const room = 'interconnect';
+
+/** A burst of changes is one round. */
+const gatherMs = 20;
 
 export interface AgentOptions {
   readonly client: KubeClient;
@@ -69,7 +72,7 @@ export async function runAgent(
 
 function wireAgent(options: AgentOptions, signal: AbortSignal) {
   const { client, northbound, southbound, namespace, identity, log, now, random } = options;
-  const onChange = (): void => rounds.request();
+  const onChange = (): void => void rounds.request();
 
   const sources = watchSources(client, signal, log);
   const reader = new ClusterReader({ northbound, southbound, sources });
@@ -128,14 +131,13 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
   const { nodes, routePolicies } = sources;
   const icConfig = new OvnIcConfig({ client, writer, events, nodes, routePolicies, namespace, log, signal });
 
-  const rounds = new Rounds({
-    now,
-    signal,
+  const rounds: RoundEngine = new RoundEngine({
+    gatherMs,
     run: () => {
       const object = sources.interconnects.get(canonicalName);
       lifecycle.step(object);
       publisher.publish(object);
-      return cluster.wakeMs;
+      rounds.wakeAfter(Math.max(1, cluster.wakeMs - now()));
     },
   });
   const changes = new Changes({
@@ -165,15 +167,14 @@ function wireAgent(options: AgentOptions, signal: AbortSignal) {
       changes.follow();
       heartbeats.start();
       void icConfig.start();
-      rounds.request();
+      rounds.start();
     },
     async close(): Promise<void> {
       changes.close();
-      rounds.stop();
+      void rounds.close();
       await Promise.all([icConfig.stop(), ...Object.values(sources).map((reflector) => reflector.stop())]);
       await lifecycle.ended();
       await membership.close();
-      rounds.stop();
       publisher.close();
       progress.close();
       probe.stop();

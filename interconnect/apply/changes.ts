@@ -12,7 +12,7 @@ import type { Heartbeats } from '../watch/heartbeats.ts';
 import { concernOf, type Sources } from '../watch/sources.ts';
 import type { OvnProbe } from './ovn-probe.ts';
 import type { Progress } from './progress.ts';
-import type { Rounds } from './rounds.ts';
+import type { RoundEngine } from '../../lib/rounds/engine.ts';
 
 export interface ChangesOptions {
   readonly sources: Sources;
@@ -24,7 +24,7 @@ export interface ChangesOptions {
   readonly heartbeats: Heartbeats;
   readonly probe: Pick<OvnProbe, 'doubt'>;
   readonly progress: Pick<Progress, 'begin'>;
-  readonly rounds: Rounds;
+  readonly rounds: RoundEngine;
   readonly now: () => number;
   /** The watch has brought a version of an object. */
   readonly onSeen: (kind: string, name: string) => void;
@@ -107,9 +107,9 @@ export class Changes {
     const turned = clusters.setGateway(node, before, after);
     onStale(clusters.tunnels.measured(before, after));
     if (before?.isDrained !== after?.isDrained || before === undefined || after === undefined) reader.localChanged();
-    if (turned.size === 0) return rounds.request();
+    if (turned.size === 0) return void rounds.request();
     progress.begin('tunnel');
-    rounds.requestNow();
+    rounds.urgent();
   }
 
   #databaseChanged(changes: readonly Change[]): void {
