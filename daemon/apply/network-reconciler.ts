@@ -5,6 +5,7 @@
  */
 import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { RoundEngine, type Round } from '../../lib/rounds/engine.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { isRefusal, refusalProblem } from '../host/refusal.ts';
 import { linkProblem, type Decision } from '../settle/provider-network.ts';
@@ -42,9 +43,9 @@ export class NetworkReconciler {
   #move: NicMove | undefined;
   #report: NetworkReport | undefined;
   #isSettled = false;
-  #isDirty = false;
-  #running: Promise<void> | undefined;
-  #retry: NodeJS.Timeout | undefined;
+  readonly #engine: RoundEngine = new RoundEngine({ run: (round) => this.#run(round) });
+  /** Revision of the last round that ended. */
+  #ended = 0;
 
   constructor(options: ReconcilerOptions) {
     this.#options = options;
@@ -69,48 +70,44 @@ export class NetworkReconciler {
 
   /** Whether nothing of the network is left on the node, and there is nothing to report. */
   get isOver(): boolean {
-    return this.#move === undefined && this.#report === undefined && this.#running === undefined;
+    return this.#move === undefined && this.#report === undefined && this.#ended === this.#engine.revision;
   }
 
   wake(): void {
-    this.#isDirty = true;
-    this.#running ??= this.#run();
+    if (this.#engine.revision === 0) this.#engine.start();
+    else this.#engine.urgent();
   }
 
-  /** Resolves when no round runs. */
-  async idle(): Promise<void> {
-    await this.#running;
+  /** Resolves when the rounds that were asked for until now have ended. */
+  idle(): Promise<void> {
+    return this.#engine.untilApplied();
   }
 
   /** Stops after the step under way; the record stays for the next process. */
   async close(): Promise<void> {
     this.#stop.abort(new Error('the daemon stops'));
-    clearTimeout(this.#retry);
-    await this.#running;
+    await this.#engine.close();
   }
 
-  async #run(): Promise<void> {
-    clearTimeout(this.#retry);
-    while (this.#isDirty && !this.#stop.signal.aborted) {
-      this.#isDirty = false;
-      await this.#round();
-    }
-    this.#running = undefined;
+  async #run({ revision }: Round<never>): Promise<void> {
+    while ((await this.#step()) === 'again' && !this.#stop.signal.aborted);
+    this.#ended = revision;
     if (!this.#stop.signal.aborted) this.#options.onRound(this);
   }
 
-  async #round(): Promise<void> {
+  async #step(): Promise<'again' | 'done'> {
     try {
       const nics = await this.#options.host.read();
       const state = await this.#advance(nics, this.#options.decide(nics));
-      if (state === 'again') this.#isDirty = true;
-      else this.#setReport(state);
+      if (state === 'again') return 'again';
+      this.#setReport(state);
     } catch (error) {
-      if (this.#stop.signal.aborted) return;
+      if (this.#stop.signal.aborted) return 'done';
       if (!isRefusal(error)) throw error;
       this.#setReport({ isReady: false, nic: undefined, plan: undefined, problem: refusalProblem(error) });
-      this.#retry = setTimeout(() => this.wake(), retryMs);
+      this.#engine.wakeAfter(retryMs);
     }
+    return 'done';
   }
 
   #setReport(state: State | undefined): void {
