@@ -1,5 +1,5 @@
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import { setCondition } from '../../lib/kube/conditions.ts';
+import { setCondition } from '../../lib/api/conditions.ts';
 import type { WantedCondition } from '../plan/conditions.ts';
 import type { NetworkCondition } from '../plan/underlay/provider-network.ts';
 

@@ -1,7 +1,7 @@
 /** Conditions of this room's objects. Pure: the time comes by parameter. */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { setCondition } from '../../lib/kube/conditions.ts';
+import { setCondition } from '../../lib/api/conditions.ts';
 
 export type Verdict = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime' | 'observedGeneration'>;
 

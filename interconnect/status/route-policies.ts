@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { RoutePolicyStatus } from '../../lib/api/kinds/route-policy.ts';
-import { setCondition } from '../../lib/kube/conditions.ts';
+import { setCondition } from '../../lib/api/conditions.ts';
 import type { EventRecorder } from '../../lib/kube/events.ts';
 import { apiVersionOf, routePolicies } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';

@@ -3,7 +3,7 @@
 // Times are stamped here and only where a state changed: a start against objects that already say the same writes nothing.
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import { setCondition } from '../../lib/kube/conditions.ts';
+import { setCondition } from '../../lib/api/conditions.ts';
 import { apiVersionOf, bgpAdvertisements, bgpInstances, bgpPeers, routePolicies } from '../../lib/kube/resources.ts';
 import type { KubeClient, Resource } from '../../lib/kube/types.ts';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';

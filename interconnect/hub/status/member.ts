@@ -1,7 +1,7 @@
 /** The status of a HubMember. Pure: the same status comes back where there is nothing to say that is new. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { HubMemberStatus } from '../../../lib/api/kinds/hub-member.ts';
-import { setCondition } from '../../../lib/kube/conditions.ts';
+import { setCondition } from '../../../lib/api/conditions.ts';
 import { parseCidr } from '../../../lib/net/cidr.ts';
 import type { AllocatedPort } from '../model/record.ts';
 import type { MemberPresence, MemberSpec } from '../model/store.ts';

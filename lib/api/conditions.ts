@@ -1,6 +1,4 @@
-import type { Condition } from '../api/kinds/shared.ts';
-
-export type { Condition } from '../api/kinds/shared.ts';
+import type { Condition } from './kinds/shared.ts';
 
 /**
  * The list with `condition` set by its type. `lastTransitionTime` moves to `nowIso` only when the status changed; the very
