@@ -14,7 +14,6 @@
  */
 import { once } from 'node:events';
 import type { Registry } from 'prom-client';
-import { nodeInterface } from '../lib/api/names.ts';
 import { openKube } from '../lib/kube/client.ts';
 import { EventRecorder } from '../lib/kube/events.ts';
 import { parseFlags } from '../lib/run/flags.ts';
@@ -23,27 +22,20 @@ import { IdleMemory } from '../lib/run/idle-memory.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { ApiLifeline } from './apply/api-lifeline.ts';
+import { openAdvertisements } from './apply/open-advertisements.ts';
 import { openChassis } from './apply/open-chassis.ts';
 import { openLearnedRoutes } from './apply/open-learned-routes.ts';
 import { openLocal } from './apply/open-local.ts';
 import { openNodeNetwork } from './apply/open-node-network.ts';
 import { openPodPorts } from './apply/open-pod-ports.ts';
 import { openUnderlay } from './apply/open-underlay.ts';
-import { TunnelNeighbours } from './apply/tunnel-neighbours.ts';
+import { startRounds } from './apply/rounds.ts';
 import { ConflistKeeper } from './cni/conflist.ts';
 import { openCni } from './cni/open-cni.ts';
 import { LearnedDetour } from './host/learned-detour.ts';
 import { trimMemory } from './host/libc.ts';
-import { RouterAdvertisements } from './host/router-advertisements.ts';
-import { watchHost } from './host/watch-host.ts';
 import { leaveNode } from './leave.ts';
 import { removeLeftMark } from './ovs/left-mark.ts';
-import { isInstalled, tunnelEnds, watchTunnelEnds } from './ovs/local.ts';
-import { planAvailability } from './plan/availability.ts';
-import { planNodeStatus, type NodeStatus } from './plan/node-status.ts';
-import { refusedRequests } from './plan/subnet-problem.ts';
-import { findTunnelProblem } from './plan/tunnel-address.ts';
-import { findStranded } from './plan/underlay/stranded.ts';
 import { bridgeSocket, controlFolders, encapAddress, flagSpec, podMtu, type Settings } from './settings.ts';
 import { isGateway } from './settle/gateway-role.ts';
 import { ProgramLiveness } from './settle/program-liveness.ts';
@@ -55,7 +47,7 @@ import { ObjectEvents } from './status/events.ts';
 import { openGatewayMetrics } from './status/gateway-metrics.ts';
 import { GatewayReport } from './status/gateway-report.ts';
 import { openGauges, openMetrics } from './status/metrics.ts';
-import { Publisher } from './status/publisher.ts';
+import { findUnavailable, openPublisher } from './status/open-publisher.ts';
 import { askApi, isApiWell } from './watch/api-server.ts';
 import { ApiServers } from './watch/api-servers.ts';
 import { Departure } from './watch/departure.ts';
@@ -93,7 +85,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     signal,
     log,
   });
-  const { netlink, kernelEvents, ovs, target } = local;
+  const { netlink, ovs } = local;
   const underlay = await openUnderlay({ local, settings, askApi: (deadline) => askApi(settings, deadline), log });
 
   // watch/. Routes that an earlier run learned may be the reason that the API server is not reached, so its lifeline comes first.
@@ -156,22 +148,18 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     signal,
     log,
   });
-  const { network, host, addresses, tunnel, ...nodeNetwork } = await openNodeNetwork({
+  const nodeNetwork = await openNodeNetwork({
     local,
     cluster,
     settings: { nodeName, encapType, encapIp, datapathType, mtu, mirrorInterface, isMirroringAll },
     southbound: () => chassis.access.southbound,
     isGateway: isGatewayNode,
     isSwitchUp: () => !isSwitchDown(),
-  });
-  const learned = await openLearnedRoutes({ local, cluster, addresses: () => addresses.all, apiServers, apiLifeline });
-  const tunnelNeighbours = new TunnelNeighbours({
-    bridge: () => (tunnel().isOnBridge && datapathType === 'netdev' ? addresses.encap : undefined),
-    ends: () => tunnelEnds(ovs),
-    addresses: () => netlink.addresses(),
-    folder: folders.get('ovs-vswitchd'),
+    switchFolder: folders.get('ovs-vswitchd'),
     log,
   });
+  const { addresses } = nodeNetwork;
+  const learned = await openLearnedRoutes({ local, cluster, addresses: () => addresses.all, apiServers, apiLifeline });
   const events = new EventRecorder({
     client: kube,
     component: 'isthmus-daemon',
@@ -190,39 +178,10 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     onProblem: (pod, problem) => objectEvents.reportPod(pod, problem),
     log,
   });
-  const underlayChanged = (): void => {
-    if (cluster.node !== undefined)
-      underlay.changed({ networks: cluster.providerNetworks, node: cluster.node, tunnel });
-    tunnelNeighbours.resolve();
-  };
-  const pathsChanged = (): void => {
-    network.changed();
-    learned.routes.changed();
-    underlayChanged();
-  };
-  addresses.subscribe(pathsChanged);
-  network.refresh();
-  learned.routes.refresh();
-  target.seal();
-  await Promise.all([target.untilApplied(), programWatch.asked]);
-  nodeNetwork.follow();
-  learned.follow();
-  watchTunnelEnds(ovs, pathsChanged);
-  underlayChanged();
-  for (const store of [watches.nodes, watches.providerNetworks]) store.subscribe(underlayChanged);
+  const parts = { local, cluster, sandboxes, programs, chassis, nodeNetwork, learned, underlay, encapIp };
+  await Promise.all([startRounds(parts), programWatch.asked]);
 
   // cni/
-  const nodeStatus = (): NodeStatus | undefined =>
-    cluster.node &&
-    planNodeStatus({
-      node: cluster.node,
-      hostProblems: host.problems,
-      portProblems: network.portProblems,
-      isInstalled: isInstalled(ovs, nodeInterface),
-      accessProblem: chassis.access.problem,
-      down: programs.down,
-      tunnelProblem: findTunnelProblem({ ...tunnel(), ...underlay.tunnel, encapIp }),
-    });
   const cni = await openCni({
     local,
     cluster,
@@ -230,8 +189,7 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
     pods,
     underlay,
     settings: { ...settings, nodeMtu: mtu, nodeUid: self.uid },
-    findUnavailable: () =>
-      planAvailability({ status: nodeStatus(), hasDatabase: ovs.state === 'synced', down: programs.down }),
+    findUnavailable: () => findUnavailable(parts),
     onOutcome: (outcome) => reportOutcome(outcome, metrics, log),
     onPodProblem: (pod, problem) => objectEvents.reportPod(pod, problem),
     stopping: signal,
@@ -248,53 +206,18 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
         });
 
   // status/
-  const advertisements = new RouterAdvertisements(netlink, () => publisher.publish());
-  const publisher = new Publisher({
+  const advertisements = openAdvertisements(local, cluster, () => publisher.publish());
+  const publisher = openPublisher({
+    ...parts,
+    nodeName,
     client: kube,
     events,
     objectEvents,
-    view: () => ({
-      node: cluster.node,
-      status: nodeStatus(),
-      chassis: chassis.name(),
-      networks: underlay.reports,
-      pendingNetworks: underlay.pending,
-      accessProblem: chassis.access.problem,
-      bgpNodeState: cluster.bgpNodeState,
-      bgpProblems: [...learned.routes.problems, ...advertisements.problems],
-      subnetProblems: [...network.subnetProblems, ...refusedRequests(host.problems ?? [], nodeName)],
-    }),
-    strandedPods: () =>
-      findStranded({
-        sandboxes: sandboxes.all(),
-        podOf: (sandbox) => cluster.podOf(sandbox),
-        subnetOf: (name) => cluster.subnet(name),
-        stateOf: (provider) => underlay.stateOf(provider),
-      }),
-    uidOfProviderNetwork: (name) => watches.providerNetworks.get(name)?.uid,
+    advertisementProblems: () => advertisements.problems,
     onReady: () => conflist?.keep(),
     signal,
     log,
   });
-  const unwatchAdvertisements = watchHost(kernelEvents, {
-    names: [],
-    used: () => advertisements.links,
-    onChange: () => advertisements.linkChanged(),
-    onAddress: () => undefined,
-  });
-  const advertise = (): void => advertisements.set(cluster.bgpNodeState?.interfaces ?? []);
-  advertise();
-  watches.bgpStates.subscribe(advertise);
-  const publish = (): void => publisher.publish();
-  for (const source of [watches.nodes, ovs, programs, underlay]) source.subscribe(publish);
-  for (const source of [host, learned, target]) source.onResult(publish);
-  chassis.access.subscribe(() => {
-    network.changed();
-    publish();
-  });
-  underlay.subscribe(() => publisher.publishStrandedPods());
-  publisher.publishStrandedPods();
-  publish();
   const tunnels = new TunnelWatch({ ovs, liveness: new TunnelLiveness(), isSwitchDown, programs });
   const prober = new Prober({ source: encapIp, now: () => new Date() });
   const { gateways } = watches;
@@ -315,9 +238,8 @@ async function serve({ settings, registry, signal, log, onServing, leave }: Serv
   await cni.closeServer();
   conflist?.close();
   await underlay.close();
-  const parts = [pods, cni, memory, programWatch, host, learned, tunnelNeighbours, tunnels, prober, advertisements];
-  for (const part of parts) part.close();
-  unwatchAdvertisements();
+  for (const part of [pods, cni, memory, programWatch, nodeNetwork, learned, tunnels, prober, advertisements])
+    part.close();
   await Promise.all([publisher.close(), chassis.close(), gateway.close(), events.close(), local.close(), kube.close()]);
 }
 

@@ -1,6 +1,7 @@
-/** Opens the node's own network: the plans of its rows and of the host network, and the kernel that they go to. */
+/** Opens the node's own network: the plans of its rows and of the host network, the kernel that they go to, and the neighbours of its tunnels. */
 import { isDeepStrictEqual } from 'node:util';
 import { nodeInterface } from '../../lib/api/names.ts';
+import type { Logger } from '../../lib/run/logger.ts';
 import { HostLoop } from '../host/loop.ts';
 import { KernelHost } from '../host/network.ts';
 import { NodeAddresses } from '../host/node-addresses.ts';
@@ -13,6 +14,7 @@ import type { ChassisSettings, Southbound } from '../plan/local-ovs.ts';
 import type { Cluster } from '../state/cluster.ts';
 import { NodeNetwork } from './node-network.ts';
 import type { Local } from './open-local.ts';
+import { TunnelNeighbours } from './tunnel-neighbours.ts';
 
 export interface OpenNodeNetworkOptions {
   readonly local: Local;
@@ -21,6 +23,9 @@ export interface OpenNodeNetworkOptions {
   readonly southbound: () => Southbound;
   readonly isGateway: () => boolean;
   readonly isSwitchUp: () => boolean;
+  /** Folder of the control socket of ovs-vswitchd; undefined for a remote one. */
+  readonly switchFolder: string | undefined;
+  readonly log: Logger;
 }
 
 export interface OpenedNodeNetwork {
@@ -28,12 +33,14 @@ export interface OpenedNodeNetwork {
   readonly host: HostLoop<HostNetwork>;
   readonly addresses: NodeAddresses;
   readonly tunnel: () => TunnelAddress;
+  readonly tunnelNeighbours: TunnelNeighbours;
   /** From now on, changes of the objects in the plans lead to new plans. */
   follow(): void;
+  close(): void;
 }
 
 export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<OpenedNodeNetwork> {
-  const { local, cluster, settings, southbound, isGateway, isSwitchUp } = options;
+  const { local, cluster, settings, southbound, isGateway, isSwitchUp, switchFolder, log } = options;
   const { netlink, kernelEvents, ovs, target } = local;
   const kernel = new KernelHost(netlink);
   const addresses = new NodeAddresses(netlink, settings.encapIp);
@@ -72,16 +79,26 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
     otherNodes: () => tunnelEnds(ovs),
     isSwitchUp,
   });
+  const { datapathType } = settings;
+  const isOnBridge = (): boolean => hasBridge(ovs, addresses.encapLink);
+  const tunnelNeighbours = new TunnelNeighbours({
+    bridge: () => (isOnBridge() && datapathType === 'netdev' ? addresses.encap : undefined),
+    ends: () => tunnelEnds(ovs),
+    addresses: () => netlink.addresses(),
+    folder: switchFolder,
+    log,
+  });
   return {
     network,
     host,
     addresses,
     tunnel: () => ({
-      datapathType: settings.datapathType,
+      datapathType,
       holder: addresses.encapLink,
-      isOnBridge: hasBridge(ovs, addresses.encapLink),
+      isOnBridge: isOnBridge(),
       hasTunnels: () => tunnelEnds(ovs).length > 0,
     }),
+    tunnelNeighbours,
     follow() {
       const { nodes, subnets, interconnects, gateways, transitSwitches, remotes, bgpStates } = cluster.objects;
       for (const store of [nodes, subnets, interconnects, gateways, transitSwitches])
@@ -89,6 +106,10 @@ export async function openNodeNetwork(options: OpenNodeNetworkOptions): Promise<
       // Most changes of these statuses do not concern the forwarded prefixes: figures of paths, and what a speaker learned.
       remotes.subscribe(({ before, after }) => isDeepStrictEqual(before, after) || network.changed());
       bgpStates.subscribe(({ before, after }) => (before && after) || network.changed());
+    },
+    close() {
+      host.close();
+      tunnelNeighbours.close();
     },
   };
 }

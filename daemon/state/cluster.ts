@@ -10,14 +10,14 @@ import type { ProviderNetwork } from '../model/provider-network.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
 
-/** The objects of one kind. */
-export interface Store<T> {
+/** All objects of one kind, as watch/ keeps them. */
+export interface Mirror<T> {
   get(key: string): T | undefined;
   entries(): MapIterator<[string, T]>;
-  subscribe(listener: (change: StoreChange<T>) => void): () => void;
+  subscribe(listener: (change: MirrorChange<T>) => void): () => void;
 }
 
-export interface StoreChange<T> {
+export interface MirrorChange<T> {
   /** `namespace/name`, or `name` for cluster-scoped kinds. */
   readonly key: string;
   readonly before: T | undefined;
@@ -26,17 +26,17 @@ export interface StoreChange<T> {
 
 export interface ClusterObjects {
   /** This node only, and so are `gateways` and `bgpStates`. */
-  readonly nodes: Store<Node>;
+  readonly nodes: Mirror<Node>;
   /** Pods of this node. */
-  readonly pods: Store<Pod>;
-  readonly subnets: Store<Subnet | undefined>;
-  readonly interconnects: Store<Interconnect>;
-  readonly gateways: Store<InterconnectGateway>;
-  readonly transitSwitches: Store<TransitSwitch>;
+  readonly pods: Mirror<Pod>;
+  readonly subnets: Mirror<Subnet | undefined>;
+  readonly interconnects: Mirror<Interconnect>;
+  readonly gateways: Mirror<InterconnectGateway>;
+  readonly transitSwitches: Mirror<TransitSwitch>;
   /** Routes of each remote cluster. */
-  readonly remotes: Store<readonly RemoteRoute[]>;
-  readonly providerNetworks: Store<ProviderNetwork>;
-  readonly bgpStates: Store<BgpNodeState>;
+  readonly remotes: Mirror<readonly RemoteRoute[]>;
+  readonly providerNetworks: Mirror<ProviderNetwork>;
+  readonly bgpStates: Mirror<BgpNodeState>;
 }
 
 export class Cluster {
@@ -114,6 +114,6 @@ export class Cluster {
   }
 }
 
-function valuesOf<T>(store: Pick<Store<T>, 'entries'>): readonly T[] {
-  return [...store.entries()].map(([, value]) => value);
+function valuesOf<T>(mirror: Pick<Mirror<T>, 'entries'>): readonly T[] {
+  return [...mirror.entries()].map(([, value]) => value);
 }

@@ -1,4 +1,6 @@
 /** The sandboxes of this node by attachment. The OVS database has the lasting copy; this is the index over it. */
+import { index } from '../../lib/store/index.ts';
+import { Store } from '../../lib/store/store.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 
 export type AttachmentKey = string;
@@ -9,7 +11,10 @@ export function attachmentKey(containerId: string, ifname: string): AttachmentKe
 }
 
 export class Sandboxes {
-  readonly #byKey = new Map<AttachmentKey, Sandbox>();
+  readonly #byKey = new Store<Sandbox>();
+  readonly #byPod = index(this.#byKey, ({ podNamespace, podName }) => [`${podNamespace}/${podName}`]);
+  readonly #byPort = index(this.#byKey, ({ port }) => [port]);
+  readonly #byHostInterface = index(this.#byKey, ({ hostInterface }) => [hostInterface]);
 
   get size(): number {
     return this.#byKey.size;
@@ -32,17 +37,19 @@ export class Sandboxes {
   }
 
   ofPod(namespace: string, name: string): readonly Sandbox[] {
-    return [...this.#byKey.values()].filter(
-      ({ podNamespace, podName }) => podNamespace === namespace && podName === name,
-    );
+    return this.#valuesOf(this.#byPod.of(`${namespace}/${name}`));
   }
 
   /** Several sandboxes would take the logical port from each other. */
   ofPort(port: string): readonly Sandbox[] {
-    return [...this.#byKey.values()].filter((sandbox) => sandbox.port === port);
+    return this.#valuesOf(this.#byPort.of(port));
   }
 
   byHostInterface(name: string): Sandbox | undefined {
-    return this.#byKey.values().find((sandbox) => sandbox.hostInterface === name);
+    return this.#valuesOf(this.#byHostInterface.of(name))[0];
+  }
+
+  #valuesOf(keys: Iterable<AttachmentKey>): readonly Sandbox[] {
+    return [...keys].flatMap((key) => this.#byKey.get(key) ?? []);
   }
 }
