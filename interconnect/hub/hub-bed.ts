@@ -39,7 +39,7 @@ export function attachment(prefixes: readonly (string | Prefix)[], rest: Partial
   };
 }
 
-/** A member as the hub knows it: joins, says what it has, keeps what it was told. */
+/** A member as the hub knows it: it joins, sends its state, and keeps what it receives. */
 export class TestMember {
   readonly #link: HubLink;
   #session: HubSession | undefined;
@@ -73,7 +73,7 @@ export class TestMember {
     return this;
   }
 
-  /** Tells its state and waits until it is in the databases; the chassis is the anchor and holder of all its paths. */
+  /** Sends its state and waits until it is in the databases; the chassis is the anchor and holder of all its paths. */
   async say(
     attachments: readonly Attachment[],
     chassis: string,
@@ -88,7 +88,7 @@ export class TestMember {
     return await this.tell({ gateways, attachments: filled, unreachable });
   }
 
-  /** The same with a state that is told as it is. */
+  /** Sends a state as it is. */
   async tell(state: Omit<MemberState, 'revision'>): Promise<readonly Rejection[]> {
     const revision = ++this.#revision;
     this.#session?.send({ revision, ...state });
@@ -108,7 +108,7 @@ export class TestMember {
     }
   }
 
-  /** What it was told it has on a network, as the hub would be told again. */
+  /** The ports it was given on a network, as it would report them to the hub. */
   held(network = 'ts'): Attachment['held'] {
     const paths = this.last?.transitSwitches.find(({ name }) => name === network)?.paths ?? [];
     return paths.flatMap(({ port }) => (port === null ? [] : [structuredClone(port)]));

@@ -118,7 +118,7 @@ export async function startHub(options: HubOptions): Promise<Hub> {
     log,
   });
 
-  // From here on: what changes while the start goes on must not be missed.
+  // Changes during the rest of the start must not be missed.
   const unfollow = [
     followChanges(southbound, networks, foreign, members),
     registry.subscribe((cluster, change) => {
@@ -158,7 +158,7 @@ function openTargets({ northbound, southbound, log }: HubOptions, zones: Zones) 
   };
 }
 
-/** The target of members' rows, which notes whose each availability zone is before it is written. */
+/** The target of members' rows, which notes the member of each availability zone before it is written. */
 function memberRows(rows: OvsdbTarget, zones: Zones) {
   return {
     set: (owner: string, desired: Desired): void => {

@@ -106,7 +106,7 @@ async function serve(argv: readonly string[], signal: AbortSignal, log: Logger):
   const registry = new Registry(store);
   const endpoint = await openHubEndpoint({ listen, registry, now: Date.now, log });
   const metrics = createRegistry('hub');
-  // Members are to reach it whether or not its databases answer: it tells them.
+  // Members must reach the hub whether or not its databases answer: it reports that to them.
   const health = await serveHealth({ address: flags.metricsAddress, ready: () => true, registry: metrics });
   const { northbound, southbound } = await openDatabases({
     northbound: flags.icnb,

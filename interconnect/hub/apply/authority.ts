@@ -1,4 +1,4 @@
-/** The hub's authority: a Secret, made when it is not there. What signs join tokens and every certificate. */
+/** The hub's authority, which signs join tokens and every certificate: a Secret, created where it is missing. */
 import { KubeApiError, orAbsent } from '../../../lib/kube/errors.ts';
 import { secrets } from '../../../lib/kube/resources.ts';
 import type { KubeClient } from '../../../lib/kube/types.ts';

@@ -1,7 +1,7 @@
 /**
- * The hub's endpoint, open before its databases are. In: the four calls of members. Out: as long as the hub has not read its
- * databases, each session learns which of them do not answer, and everything else is told to come back; then all goes to the
- * hub, the waiting sessions first. So a hub that starts over silent databases is not taken for a dead one.
+ * The hub's endpoint, open before its databases are. In: the four calls of members. Out: until the hub has read its
+ * databases, each session learns which of them do not answer, and every other call is to be tried again; then all calls
+ * go to the hub, the waiting sessions first. So a hub that starts over silent databases is not taken for a dead one.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { IssuedIdentity, SilentDatabase } from '../../model/messages.ts';
@@ -58,7 +58,7 @@ class DeferredCalls implements HubCalls {
     return this.#hub?.leave(caller) ?? Promise.resolve(this.#notYet());
   }
 
-  /** What the member says meanwhile is read once the hub listens. */
+  /** States that members send meanwhile are read once the hub listens. */
   session(session: MemberSession): void {
     if (this.#hub !== undefined) return this.#hub.session(session);
     this.#sessions.add(session);
@@ -78,7 +78,10 @@ class DeferredCalls implements HubCalls {
     for (const session of sessions) hub.session(session);
   }
 
-  /** Who is no member any more is told nothing: the hub will say so. All others are expected, so that nothing of them is dropped. */
+  /**
+   * A former member is sent nothing: the hub will refuse it. All others are expected, so that nothing of them is
+   * dropped.
+   */
   #send(session: MemberSession): void {
     const { cluster, fingerprint } = session.caller;
     if (this.#registry.member(cluster)?.fingerprint !== fingerprint) return;

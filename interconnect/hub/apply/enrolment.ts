@@ -1,4 +1,6 @@
-/** Who may be a member: redeems tokens, issues certificates, lets members go. Writes the registry before it answers. */
+/**
+ * Enrolment of members: redeems tokens, issues certificates, ends memberships. Writes the registry before it answers.
+ */
 import { verifyToken } from '../../../lib/api/join-token.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { verifyRequest, type VerifiedRequest } from '../../../lib/pki/certificate.ts';
@@ -11,9 +13,9 @@ import { refuseEnrolment } from '../settle/enrolment.ts';
 import type { Registry } from './registry.ts';
 import { StoreUnavailable, type Membership, type RedeemedToken } from '../model/store.ts';
 
-/** What could not be completed while the API server or the databases were away is tried again after this time. */
+/** Work that failed because the API server or the databases were away is tried again after this time. */
 const retryMs = 10_000;
-/** How many prefixes are taken from a member whose HubMember does not say. */
+/** The limit of prefixes where a HubMember sets none. */
 const maxPrefixes = 10_000;
 
 export interface EnrolmentOptions {
@@ -21,9 +23,9 @@ export interface EnrolmentOptions {
   readonly isForeign: (name: string) => boolean;
   /** Removes the member's rows; resolves when none is left. */
   readonly removeMember: (name: string) => Promise<void>;
-  /** Why the member `before` may not be called `name`; `chassis` are those of its gateways, as it says. */
+  /** Why the member `before` may not be renamed to `name`; `chassis`: those of its gateways, as it reports them. */
   readonly refuseRename: (before: string, name: string, chassis: readonly string[]) => Problem | undefined;
-  /** The member that was called `before` is called otherwise now; resolves when the databases say so. */
+  /** The member `before` has another name now; resolves when the databases have it. */
   readonly renameMember: (before: string, name: string) => Promise<void>;
   /** Ends the session of a key that was replaced. */
   readonly endSession: (name: string, problem: Problem) => void;
@@ -33,7 +35,7 @@ export interface EnrolmentOptions {
 
 export class Enrolment {
   readonly #options: EnrolmentOptions;
-  /** Of HubMembers that somebody deleted: names whose rows are not known to be gone. */
+  /** Names of deleted HubMembers whose rows may still exist. */
   readonly #ended = new Set<string>();
   #queue: Promise<unknown> = Promise.resolve();
   #retry: NodeJS.Timeout | undefined;
@@ -58,8 +60,8 @@ export class Enrolment {
   }
 
   /**
-   * Leaving twice, or with the key of a membership that was replaced, is no error and touches nothing. The key counts: a
-   * member whose new certificate was lost on the way does not know yet what it is called.
+   * Leaving twice, or with the key of a membership that was replaced, is no error and changes nothing. The key
+   * identifies the member: one whose new certificate was lost on the way does not know its name yet.
    */
   leave(caller: Caller): Promise<Problem | undefined> {
     return this.#complete('let a member go', async () => {
@@ -68,7 +70,7 @@ export class Enrolment {
     });
   }
 
-  /** Completes what a crash, or an API server that was away, cut short. Undefined: all is complete. */
+  /** Completes what a crash, or an absent API server, interrupted. Undefined: all is complete. */
   resume(): Promise<Problem | undefined> {
     return this.#complete('complete what members left behind', async () => {
       const { registry } = this.#options;
@@ -79,7 +81,7 @@ export class Enrolment {
     });
   }
 
-  /** Somebody deleted the HubMember. */
+  /** The HubMember was deleted. */
   ended(cluster: string): Promise<Problem | undefined> {
     this.#ended.add(cluster);
     return this.#complete('end a membership', () => this.#endAll());
@@ -148,7 +150,7 @@ export class Enrolment {
     return member === undefined || member.leaving || member.cluster === cluster ? undefined : member;
   }
 
-  /** What it was allocated, its limits and its session stay; the certificate of its former name is worth nothing more. */
+  /** Its ports, limits and session stay; the certificate of its former name is no longer valid. */
   async #rename(before: Membership, token: RedeemedToken): Promise<void> {
     const { registry, renameMember, log } = this.#options;
     const { cluster, id } = token;
@@ -187,7 +189,7 @@ export class Enrolment {
     return { certificate, ca: registry.authority.certificate };
   }
 
-  /** What ends memberships has to happen, now or later. */
+  /** The end of a membership has to be completed, now or later. */
   async #complete(what: string, work: () => Promise<void>): Promise<Problem | undefined> {
     const problem = await this.#oneByOne(what, async () => {
       await work();

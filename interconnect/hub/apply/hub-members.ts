@@ -1,9 +1,9 @@
 /**
- * The members of this hub: which are connected, what each is told, what becomes of those that are gone.
+ * The members of this hub: which are connected, what each is sent, what becomes of those that are gone.
  *
- * In: sessions, changes of foreign zones, of limits and of datapaths. Out: rows of each member, and to each session, once they
- * are in the databases, what it got and what the others are. A member's rows stay when its session ends; they go when it has
- * had none for long and others say that they do not reach it.
+ * In: sessions, changes of foreign zones, of limits and of datapaths. Out: rows of each member; to each session, once
+ * these are in the databases, what the member got and its view of the others. A member's rows stay when its session
+ * ends; they are removed when it has had none for long and other members report that they do not reach it.
  */
 import type { Desired } from '../../../lib/desired/row.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -28,7 +28,7 @@ export interface HubTimes {
   readonly startGraceMs: number;
   /** The rows of a member go when it has had no session for so long and is not reached by those that have one. */
   readonly staleAfterMs: number;
-  /** From the moment all were told that a path goes until it is gone. */
+  /** From the moment that all members were told until the path is removed. */
   readonly retireMs: number;
 }
 
@@ -49,7 +49,7 @@ export interface HubMembersOptions extends MembersOptions {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** In one line of the log; the member is told more. */
+/** Rejections in one line of the log; the member gets more. */
 const mostLogged = 10;
 
 export class HubMembers {
@@ -140,7 +140,7 @@ export class HubMembers {
     });
   }
 
-  /** Why the member may not have another name; `chassis`: those of its gateways, as it says. */
+  /** Why the member may not be renamed; `chassis`: those of its gateways, as it reports them. */
   refuseRename(before: string, name: string, chassis: readonly string[]): Problem | undefined {
     const { records } = this.#members;
     const networks = this.#options.networks.values();
@@ -198,7 +198,7 @@ export class HubMembers {
     this.#sessions.allChanged();
   }
 
-  /** What the target says of a member's rows. */
+  /** The result of writing a member's rows. */
   result(name: string, problem: Problem | undefined): void {
     this.#members.result(name, problem);
   }
@@ -266,7 +266,7 @@ export class HubMembers {
     }
   }
 
-  /** Starts the time of paths that go, once every member that has a port on them was told. */
+  /** Starts the time of retiring paths, once every member that has a port on them was told. */
   #retire(): void {
     const { networks, times, log } = this.#options;
     for (const network of networks.values()) {

@@ -1,4 +1,4 @@
-/** A store in memory, for tests and for what runs without an API server. `isAway` makes it unreachable. */
+/** A store in memory, for tests. `isAway` makes it unreachable. */
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { AllocatedPort } from '../model/record.ts';
@@ -90,7 +90,7 @@ export class MemoryStore implements HubStore {
     if (uid !== undefined) this.lateDelete(handle, uid);
   }
 
-  /** As a watch says so that is behind. */
+  /** A deletion as a late watch reports it. */
   lateDelete(handle: string, uid: string): void {
     for (const listener of this.#listeners) listener(handle, uid, undefined);
   }
@@ -100,7 +100,7 @@ export class MemoryStore implements HubStore {
     for (const listener of this.#listeners) listener(member.handle, member.uid, member);
   }
 
-  /** As a request would: an answer, or the lack of it, comes later. */
+  /** Like a request: the answer, or its absence, comes later. */
   async #reach(): Promise<void> {
     await Promise.resolve();
     if (this.isAway) throw new StoreUnavailable('the API server cannot be reached: switched off by the test');

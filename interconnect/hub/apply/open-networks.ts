@@ -1,6 +1,6 @@
 /**
- * The networks as a hub finds them at its start: its own by its flags, the others from IC-NB, and what is missing there from
- * the ports that members have.
+ * The networks as a hub finds them at its start: its own by its flags, the others from IC-NB, and what is missing there
+ * from the ports of members.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { hubSwitch } from '../../../lib/api/names.ts';
@@ -25,7 +25,7 @@ export interface OpenNetworksOptions {
   readonly records: ReadonlyMap<string, MemberRecord>;
 }
 
-/** @throws HubStateError when the hub's own network cannot be what the flags say */
+/** @throws HubStateError when the hub's own network cannot match the flags */
 export function openNetworks(options: OpenNetworksOptions): Networks {
   const { cache } = options.southbound;
   const found = readNetworks(options.northbound.cache, cache);

@@ -12,7 +12,7 @@ export interface PathTarget {
 export interface PathRowsOptions {
   readonly northbound: PathTarget;
   readonly southbound: PathTarget;
-  /** What IC-SB has for a switch. */
+  /** The datapath that IC-SB has for a switch. */
   readonly datapathOf: (pathSwitch: string) => FoundDatapath | undefined;
 }
 

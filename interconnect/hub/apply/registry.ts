@@ -1,21 +1,21 @@
 /**
- * Memberships that are kept: each change is in the store before anybody is told of it. In: the store's objects and their
- * changes, and what the hub decides. Out: memberships at once; to listeners what a person changed in a HubMember.
+ * Memberships that are kept: each change is stored before it takes effect. In: the store's objects and their changes,
+ * and the hub's decisions. Out: memberships at once; to listeners, what a person changed in a HubMember.
  */
 import type { MemberSpec, Membership, RedeemedToken, StoredMember, MemberPresence, HubStore } from '../model/store.ts';
 import type { KeyAndCertificate } from '../../../lib/pki/certificate.ts';
 import type { AllocatedPort } from '../model/record.ts';
 import { Memberships, type Entry } from '../state/memberships.ts';
 
-/** `appeared`: an object that nobody is known to have joined with. */
+/** `appeared`: an object with which no cluster is known to have joined. */
 export type RegistryChange = 'limits' | 'ended' | 'appeared';
 export type RegistryListener = (cluster: string, change: RegistryChange) => void;
 
 export class Registry extends Memberships {
   readonly #store: HubStore;
-  /** Objects that the hub itself removed, or saw replaced: what a late watch still says of them is old. */
+  /** Objects that the hub itself removed, or saw replaced: events of a late watch about them are out of date. */
   readonly #removed = new Set<string>();
-  /** Handles whose object the hub is making: a quick watch says nothing new of them. */
+  /** Handles whose object the hub is creating: an early event of the watch brings nothing new. */
   readonly #making = new Set<string>();
   readonly #listeners = new Set<RegistryListener>();
   readonly #unsubscribe: () => void;
@@ -61,8 +61,8 @@ export class Registry extends Memberships {
   }
 
   /**
-   * The member `before` is called `membership.cluster` from now on; all that it has stays. A crash half way leaves the
-   * token to the member, which may ask again. @throws StoreUnavailable
+   * Renames the member `before` to `membership.cluster`; it keeps all that it has. A crash half way leaves the token to
+   * the member, which may ask again. @throws StoreUnavailable
    */
   async rename(before: string, membership: Membership, token: RedeemedToken): Promise<void> {
     const entry = this.entry(before);
@@ -73,8 +73,8 @@ export class Registry extends Memberships {
   }
 
   /**
-   * Joins that were cut short, and members that came from a backup without their status: whoever redeemed the token that
-   * is not spent is the member. @throws StoreUnavailable
+   * Completes interrupted joins, and members that a backup restored without their status: the key that redeemed the
+   * unspent token is the member. @throws StoreUnavailable
    */
   async complete(): Promise<void> {
     const lost = [...this.entries()].filter(([, { membership }]) => membership === undefined);
@@ -114,14 +114,14 @@ export class Registry extends Memberships {
     const tokens = [...(await this.#store.tokens()).values()];
     const orphans = tokens.filter((token) => {
       const entry = this.entry(this.nameOf(handleOf(token)) ?? '');
-      // An object that nobody has joined with is one whose redeemer was interrupted.
+      // An object without a membership is one whose redeemer was interrupted.
       const isOver = entry === undefined || (entry.membership !== undefined && entry.membership.token !== token.id);
       return !token.spent && isOver;
     });
     if (orphans.length > 0) await this.#store.setTokens(orphans.map((token) => ({ ...token, spent: true })));
   }
 
-  /** What people see of it; kept when the store can be reached. */
+  /** Reports the member for its status; written when the store can be reached. */
   report(cluster: string, ports: readonly AllocatedPort[], presence: MemberPresence): void {
     const entry = this.entry(cluster);
     if (entry?.membership === undefined) return;
@@ -138,7 +138,7 @@ export class Registry extends Memberships {
     this.#unsubscribe();
   }
 
-  /** Status is the hub's own word, which the watch only repeats: of an object that is known only the spec counts. */
+  /** The status is written by the hub, and the watch only repeats it: of a known object only the spec counts. */
   #changed(handle: string, uid: string, after: StoredMember | undefined): void {
     const cluster = this.nameOf(handle) ?? handle;
     const known = this.entry(cluster);
@@ -160,7 +160,10 @@ export class Registry extends Memberships {
     if (JSON.stringify(known.spec) !== JSON.stringify(after.spec)) this.#notify(cluster, 'limits');
   }
 
-  /** Whether the object of another member, which was renamed to this, has the name; this one then says so. */
+  /**
+   * Whether the name belongs to the object of another member, which was renamed; this object then says so in its
+   * status.
+   */
   #isTaken(cluster: string, handle: string): boolean {
     const holder = this.handle(cluster);
     if (!this.has(cluster) || holder === handle) return false;
@@ -169,7 +172,7 @@ export class Registry extends Memberships {
     return true;
   }
 
-  /** An object of that name that nobody has joined with counts for nothing from now on. */
+  /** An object of that name without a membership counts for nothing from now on. */
   #move(before: string, cluster: string, entry: Entry): void {
     const other = this.entry(cluster);
     this.move(before, cluster, entry);

@@ -1,13 +1,13 @@
 /**
- * The open sessions and what each was told. In: who changed. Out: updates, once the databases hold what they say. Per
- * session only what changed since its last update is looked at; what it would not see differently is not sent.
+ * The open sessions and the last update of each. In: events that say what changed. Out: updates, once the databases
+ * hold what they say. For each session only changes since its last update are compared, and equal views are not sent.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../../model/messages.ts';
 import type { MemberSession } from '../../link/server.ts';
 import { isNews } from '../plan/view.ts';
 
-/** Everything there is to tell, as the receivers see it. */
+/** Everything that updates are made of, as each receiver sees it. */
 export interface SessionSource {
   names(): Iterable<string>;
   member(name: string, receiver: string, networks: ReadonlySet<string>): Member | undefined;
@@ -19,13 +19,13 @@ export interface SessionSource {
   silentDatabases(): readonly SilentDatabase[];
   /** Resolves when the databases hold everything planned so far. */
   untilApplied(): Promise<void>;
-  /** All sessions were told what there was to tell. */
+  /** All sessions have been sent what there was to send. */
   onSent(): void;
 }
 
 export interface OpenSession {
   readonly session: MemberSession;
-  /** What the member is called now: it may be renamed while it talks. */
+  /** The present name of the member: it may be renamed during the session. */
   name: string;
   /** Of the member's newest state. */
   revision: number;
@@ -35,7 +35,7 @@ export interface OpenSession {
   sent: Omit<HubUpdate, 'full'> | undefined;
   readonly members: Map<string, Member>;
   readonly dirty: Set<string>;
-  /** Whether what it is told of itself may have changed. */
+  /** Whether the update for the member itself may have changed. */
   isOwnDirty: boolean;
   networks: string;
 }
@@ -46,7 +46,10 @@ const gatherMs = 5;
 export class Sessions {
   readonly #source: SessionSource;
   readonly #sessions = new Map<string, OpenSession>();
-  /** Sessions of clusters that have one already: told everything, heard once they have said who they are. */
+  /**
+   * Second sessions of clusters: they are sent everything, and count once their first state shows that they are no
+   * copy.
+   */
   readonly #candidates = new Map<string, OpenSession>();
   #timer: NodeJS.Timeout | undefined;
   #isSending = false;
@@ -69,7 +72,7 @@ export class Sessions {
     return this.#sessions.entries();
   }
 
-  /** A second session of a cluster takes over only when `accept` says so: it may be of a copy of the cluster. */
+  /** A second session of a cluster takes over only by `accept`: it may be from a copy of the cluster. */
   open(session: MemberSession): OpenSession {
     const name = session.caller.cluster;
     const open: OpenSession = {
@@ -87,7 +90,7 @@ export class Sessions {
       this.#candidates.get(name)?.session.refuse(replaced(name));
       this.#candidates.set(name, open);
     } else this.#sessions.set(name, open);
-    // What there is to tell waits for the databases; that they are silent must not.
+    // Updates wait for the databases; the report that these are silent must not.
     if (this.#source.silentDatabases().length > 0) session.send({ ...this.#nothing(name), full: false });
     this.#schedule();
     return open;
@@ -97,7 +100,7 @@ export class Sessions {
     return this.#candidates.get(open.name) === open;
   }
 
-  /** An agent that took over need not wait for the end of the session of the one before. */
+  /** An agent that took over does not have to wait for the end of the session before. */
   accept(open: OpenSession): void {
     const { name } = open;
     const older = this.#sessions.get(name);
@@ -106,7 +109,7 @@ export class Sessions {
     if (older !== open) older?.session.refuse(replaced(name));
   }
 
-  /** Whether it was the one that counts, and no other takes its place. */
+  /** Returns whether it was the session that counts and no other takes its place. */
   forget(open: OpenSession): boolean {
     const { name } = open;
     const candidate = this.#candidates.get(name);
@@ -119,14 +122,16 @@ export class Sessions {
     return false;
   }
 
-  /** What a member says of the others: those of whom it says another thing are told. */
+  /** Sets which other members a member does not reach; members for which that changed are sent an update. */
   setUnreachable(open: OpenSession, unreachable: ReadonlySet<string>): void {
     const turned = open.unreachable.symmetricDifference(unreachable);
     open.unreachable = unreachable;
     for (const name of turned) this.ownChanged(name);
   }
 
-  /** Its session goes on. One that waits to take its place has a certificate of the former name, which is over. */
+  /**
+   * Its session goes on. A second session that waits has a certificate of the former name, which is no longer valid.
+   */
   rename(before: string, name: string, problem: Problem): void {
     const open = this.#sessions.get(before);
     this.#sessions.delete(before);
@@ -163,7 +168,7 @@ export class Sessions {
     this.#schedule();
   }
 
-  /** Told at once, whatever else waits for the databases. */
+  /** Sent at once, whatever else waits for the databases. */
   databasesChanged(): void {
     if (this.#isClosed) return;
     const silentDatabases = this.#source.silentDatabases();
@@ -174,7 +179,7 @@ export class Sessions {
     }
   }
 
-  /** Whether the member was told that this path goes. */
+  /** Whether the member was told that this path is removed. */
   knowsOfEnd(name: string, pathSwitch: string): boolean {
     const switches = this.get(name)?.sent?.transitSwitches ?? [];
     return switches.some(({ paths }) => paths.some((path) => path.switch === pathSwitch && path.retiring));
@@ -214,7 +219,7 @@ export class Sessions {
     const networks = this.#source.networksOf(name);
     const isFirst = open.sent === undefined;
     const names = [...networks].join();
-    // What it takes part in decides what it sees of everybody.
+    // The networks that it takes part in decide what it sees of every member.
     if (isFirst || names !== open.networks) for (const one of this.#source.names()) open.dirty.add(one);
     open.networks = names;
     if (!open.isOwnDirty && open.dirty.size === 0) return;
@@ -243,7 +248,7 @@ export class Sessions {
     return [...this.#sessions].flatMap(([other, { unreachable }]) => (unreachable.has(name) ? [other] : [])).sort();
   }
 
-  /** To a session that was told nothing yet: nothing may be concluded from it. */
+  /** An update for a session without one yet: nothing may be concluded from it. */
   #nothing(name: string): Omit<HubUpdate, 'full'> {
     const own = this.#own(name, { revision: 0 });
     return { ...own, transitSwitches: [], members: [], removed: [] };

@@ -1,4 +1,6 @@
-/** What can be held only once: chassis, tunnel addresses, ports, addresses and keys on the paths, prefixes. */
+/**
+ * Things that only one holder can have: chassis, tunnel addresses, ports, addresses and keys on the paths, prefixes.
+ */
 import type { Cidr } from '../../../lib/net/cidr.ts';
 
 export interface HeldPath {
@@ -26,7 +28,7 @@ export interface PrefixClaim {
 
 export const holdsNothing: Held = { chassis: [], encaps: [], ports: [], prefixes: [] };
 
-/** What may not be given to `cluster`, because others have it. */
+/** Things that may not be given to `cluster`, because others have them. */
 export interface Others extends Taken {
   chassis(name: string): string | undefined;
   encap(key: string): string | undefined;
@@ -37,7 +39,7 @@ export interface Others extends Taken {
   cover(network: string, cidr: Cidr): HeldPrefix | undefined;
 }
 
-/** What others have on a path. */
+/** Addresses and keys that others have on a path. */
 export interface Taken {
   hasAddress(pathSwitch: string, address: string): boolean;
   hasKey(pathSwitch: string, tunnelKey: number): boolean;

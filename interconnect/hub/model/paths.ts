@@ -4,7 +4,7 @@ import { bitsOf } from '../../../lib/net/ip.ts';
 import { cidrSize, formatCidr, hasHostBits, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { mostPaths, switchNames } from '../../model/path-names.ts';
 
-/** A path takes an eighth of the network, whatever their number: more of them later move nobody. */
+/** A path takes an eighth of the network, whatever their number: more paths later change no address. */
 const pathBits = 3;
 
 /** So that two members find room on each path. */

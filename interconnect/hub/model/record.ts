@@ -1,4 +1,4 @@
-/** What the hub holds of networks and members: exactly what the IC databases can give back after a restart. */
+/** Records of networks and members: exactly what the IC databases can give back after a restart. */
 import type { Gateway, HeldPort, Member, Prefix } from '../../model/messages.ts';
 
 export const clusterName = /^[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?$/;
@@ -8,7 +8,10 @@ export interface NetworkDefinition {
   readonly name: string;
   /** Normalised, one per IP family. */
   readonly cidrs: readonly string[];
-  /** The member that may change it; empty: the hub, or, where it is not the hub's own, whoever names it next. */
+  /**
+   * The member that may change it. Empty: the hub, or, where the network is not the hub's own, the next member that
+   * defines it.
+   */
   readonly definedBy: string;
   /** Members that may take part, sorted; all when empty. */
   readonly clusters: readonly string[];
@@ -24,7 +27,7 @@ export interface NetworkPath {
   readonly switch: string;
   readonly cidrs: readonly string[];
   readonly tunnelKey: number;
-  /** More than the network is to have: it goes once all members were told. */
+  /** The network is to have fewer paths: this one is removed once all members were told. */
   readonly retiring: boolean;
 }
 
@@ -57,7 +60,7 @@ export interface AttachmentRecord {
 
 export interface MemberRecord {
   readonly name: string;
-  /** The name it first joined with: its ports keep it, whatever the member is called since. */
+  /** The name it first joined with, which its ports keep through every rename. */
   readonly handle: string;
   /** Sorted by chassis. */
   readonly gateways: readonly Gateway[];

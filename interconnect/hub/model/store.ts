@@ -12,14 +12,14 @@ export interface MemberSpec {
 /** The hub's part of a member. */
 export interface Membership {
   readonly cluster: string;
-  /** What it was called before it was renamed last; absent where it never was. */
+  /** Its name before the last rename; absent where it was never renamed. */
   readonly formerName?: string;
   /** SHA-256 of its public key, hex. */
   readonly fingerprint: string;
   /** Id of the token it joined with. */
   readonly token: string;
   readonly joinedMs: number;
-  /** It said that it leaves; its rows may still be there. */
+  /** It is leaving; its rows may still be there. */
   readonly leaving: boolean;
 }
 
@@ -34,17 +34,17 @@ export interface RedeemedToken {
   readonly spent: boolean;
 }
 
-/** What the store says of a member. */
+/** A member as the store has it. */
 export interface StoredMember {
   readonly cluster: string;
   /** The name it first joined with: that of its object, which no rename changes. */
   readonly handle: string;
-  /** Tells an object from a later one of the same name. */
+  /** Distinguishes an object from a later one of the same name. */
   readonly uid: string;
   /** Unix milliseconds. */
   readonly createdMs: number;
   readonly spec: MemberSpec;
-  /** Undefined: the object is there, but nobody has joined with it yet. */
+  /** Undefined: the object exists, but no cluster has joined with it yet. */
   readonly membership: Membership | undefined;
   readonly ports: readonly AllocatedPort[];
   /** Whether it was given up as dead. */
@@ -78,9 +78,9 @@ export interface HubStore {
   setTokens(tokens: readonly RedeemedToken[]): Promise<void>;
   /** Written when the store can be reached, the newest of each member. */
   report(handle: string, ports: readonly AllocatedPort[], presence: MemberPresence): void;
-  /** Says in the object why it makes nobody a member. Written as reports are. */
+  /** Writes into the object why it makes no cluster a member. Written as reports are. */
   refuse(handle: string, problem: Problem): void;
-  /** Told of every change of an object, by whomever. */
+  /** Calls the listener for every change of an object, by any writer. */
   subscribe(listener: StoreListener): () => void;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Members and networks as rows of the IC databases, in the form ovn-ic gives them. Pure. What the columns have no place
- * for is in external_ids, so that the databases alone give everything back; `watch/databases.ts` reads it.
+ * Members and networks as rows of the IC databases, in the form ovn-ic gives them. Pure. Values without a column are in
+ * external_ids, so that the databases alone give everything back; `watch/databases.ts` reads them.
  */
 import { hubId, encapKey } from '../model/owners.ts';
 import { externalId, vendor } from '../../../lib/api/names.ts';
@@ -91,7 +91,7 @@ function planRoutes(
         // The column knows these two.
         origin: origin === 'connected' ? 'connected' : 'static',
         external_ids: filled({
-          // Later releases of ovn-ic pass over routes that do not say whose router they are of.
+          // Later releases of ovn-ic ignore routes without the id of a router.
           'lr-id': routerId,
           [hubId.origin]: origin === 'connected' || origin === 'static' ? '' : origin,
           [hubId.tags]: tags.length === 0 ? '' : JSON.stringify(tags),
@@ -128,7 +128,7 @@ export function planDatapath({ switch: name, tunnelKey }: NetworkPath): Desired 
   return { rows: [{ table: 'Datapath_Binding', key: name, columns }] };
 }
 
-/** Without the entries that say nothing. */
+/** Without empty entries. */
 function filled(entries: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(entries).filter(([, value]) => value !== ''));
 }

@@ -1,4 +1,4 @@
-/** What one member is shown of the others and of the networks. Pure. */
+/** The view that one member has of the others and of the networks. Pure. */
 import type { HubUpdate, Member, Path, Port, Prefix, Route, TransitSwitch } from '../../model/messages.ts';
 import {
   isPublic,
@@ -94,7 +94,7 @@ export function switchesFor(
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Whether a member needs to be told `after` when it was told `before`. */
+/** Whether a member that was sent `before` needs `after`. */
 export function isNews(before: Omit<HubUpdate, 'full'> | undefined, after: Omit<HubUpdate, 'full'>): boolean {
   if (before === undefined || after.members.length + after.removed.length > 0) return true;
   if (before.revision !== after.revision) return true;

@@ -1,6 +1,7 @@
 /**
- * What of a member's state the hub takes. In: its request, what it has, what others have. Out: its record and, added to
- * `refusals`, what was refused, with the holder's name. First owner keeps: only what nobody else holds is given.
+ * What the hub accepts of a member's state. In: its request, what it has, what others have. Out: its record;
+ * rejections, with the holder's name, are added to `refusals`. The first owner keeps: only what no other member holds
+ * is given.
  */
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
@@ -36,9 +37,9 @@ export interface AdmissionFacts {
   readonly networks: ReadonlyMap<string, Network>;
   /** All there are. */
   readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];
-  /** Ports recorded for it besides those of `own`. */
+  /** Ports that were recorded for it, besides those of `own`. */
   readonly recorded: readonly AllocatedPort[];
-  /** Whether somebody may have a port that the hub does not know of. */
+  /** Whether a member may have a port that the hub does not know of. */
   readonly hasUnknownPorts: boolean;
 }
 
@@ -90,7 +91,7 @@ function admitAttachment(
   for (const path of network.switches) {
     const claimed = [...(own?.ports ?? []), ...facts.recorded, ...request.held];
     const has = own?.ports.some((port) => port.switch === path.switch) === true;
-    // What goes is not given anew.
+    // A retiring path gets no new ports.
     if (path.retiring && !has) continue;
     const port = admitPort(path, claimed, facts);
     if ('code' in port) refusals.add(port);
@@ -160,7 +161,7 @@ function admitGateways(requested: readonly Gateway[], others: Others, refusals: 
     }
     const encaps = gateway.encaps.map((encap) => ({ ...encap, ip: canonicalIp(encap.ip) ?? encap.ip }));
     for (const { type, ip } of encaps) ownEncaps.add(`${type}/${ip}`);
-    // It only tells people which machine it is.
+    // The hostname is for people only.
     const hostname = legible(gateway.hostname);
     encaps.sort((a, b) => (a.ip < b.ip ? -1 : 1));
     admitted.set(gateway.chassis, { ...gateway, hostname, encaps });

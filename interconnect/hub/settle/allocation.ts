@@ -1,4 +1,7 @@
-/** A member's ports on the paths of a network: what it has, what it can prove to have had, else the lowest free. Pure. */
+/**
+ * A member's ports on the paths of a network: the port it has, one it can prove to have had, else the lowest free one.
+ * Pure.
+ */
 import type { Taken } from '../model/holdings.ts';
 import { cidrContains, lastOf, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp, type Ip } from '../../../lib/net/ip.ts';
@@ -11,8 +14,8 @@ export const lastGlobalKey = 16_777_215;
 const lastPortKey = 32_767;
 
 /**
- * Of `claimed` (ports the member says or was recorded to hold) the first that can be given again; else a new one: the
- * lowest free, or the highest while there may be holders that nobody has told of, who had the lowest of their time.
+ * The first of `claimed` (ports that the member reports or that were recorded for it) that can be given again; else a
+ * new one: the lowest free, or the highest while there may be unknown holders, which had the lowest of their time.
  */
 export function allocatePort(
   path: NetworkPath,
@@ -39,7 +42,7 @@ export function allocatePort(
   return first === undefined ? undefined : { switch: path.switch, mac: macOf(first), networks, tunnelKey };
 }
 
-/** It must be what this path could have given: an address of each of its networks, all of them free. */
+/** Whether this path could have given the port: an address of each of its networks, all of them free. */
 function isUsable(path: NetworkPath, port: AllocatedPort, taken: Taken): boolean {
   const { networks, tunnelKey } = port;
   if (parseMac(port.mac) === undefined || networks.length !== path.cidrs.length) return false;

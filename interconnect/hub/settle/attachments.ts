@@ -1,7 +1,7 @@
 /**
- * Which networks a member takes part in, and what they are. In: a member's request for one network and what there is of it.
- * Out: whether it takes part, the network's definition where that becomes another, and what is wrong. Pure. The first to
- * name a network defines it; nobody who takes part loses that because others changed what the network is.
+ * Which networks a member takes part in, and their definitions. In: a member's request for one network and the present
+ * network. Out: whether it takes part, a new definition of the network where that changes, and what is wrong. Pure. The
+ * first member to name a network defines it; a member that takes part keeps its part when others change the network.
  */
 import { cidrSize, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { bitsOf } from '../../../lib/net/ip.ts';
@@ -12,7 +12,7 @@ import { isLegible } from './legible.ts';
 import { checkCidrs, networkOfPath, pathIndex } from '../model/paths.ts';
 
 const networkName = /^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$/;
-/** How many candidates are tried for a network whose addresses the hub is to choose. */
+/** Candidates that are tried for a network whose addresses the hub chooses. */
 const mostCandidates = 4096;
 /** Ends, ports held, addresses and clusters in one request; gateways of one end. */
 const most = { ends: 64, held: 64, cidrs: 8, clusters: 1024, gateways: 64 } as const;
@@ -20,21 +20,21 @@ const most = { ends: 64, held: 64, cidrs: 8, clusters: 1024, gateways: 64 } as c
 export interface AttachmentFacts {
   readonly network: Network | undefined;
   readonly networks: readonly Network[];
-  /** The hub's own: its size and paths are those of networks that do not say. */
+  /** The hub's own: its size and paths are the defaults of networks. */
   readonly standard: NetworkDefinition;
   /** Whether it takes part already. */
   readonly isAttached: boolean;
-  /** Ports it says or was recorded to have had. */
+  /** Ports that it reports or that were recorded for it. */
   readonly claimed: readonly HeldPort[];
-  /** A prefix that somebody offers, on whatever network, and that overlaps. */
+  /** A prefix that some member offers, on any network, and that overlaps. */
   prefixWithin(cidr: Cidr): { readonly cidr: Cidr; readonly holder: string } | undefined;
-  /** Whether somebody else made a switch of this name in IC-NB. */
+  /** Whether IC-NB has a switch of this name that is not the hub's. */
   isForeignSwitch(name: string): boolean;
 }
 
 export interface Resolution {
   readonly isAttached: boolean;
-  /** What the network becomes, where that is another than it was. */
+  /** The new definition of the network, where it changes. */
   readonly definition?: NetworkDefinition;
   readonly rejections: readonly Rejection[];
 }
@@ -48,7 +48,7 @@ export function resolveAttachment(cluster: string, request: Attachment, facts: A
   }
   const wrong = request.clusters.find((name) => !clusterName.test(name));
   if (wrong !== undefined) {
-    // Leaving the name out could make of a list nobody is on a network for everybody.
+    // Without the name, an empty list could remain, which admits every cluster.
     const message = `clusters of transit switch ${request.transitSwitch}: "${wrong}" is no name of a cluster; correct the list`;
     return { ...refuse(request, 'TransitSwitchInvalid', message), isAttached: facts.isAttached };
   }
@@ -80,7 +80,7 @@ export function resolveAttachment(cluster: string, request: Attachment, facts: A
   return { ...refuse(request, 'TransitSwitchDiffers', message, network.definedBy), isAttached: facts.isAttached };
 }
 
-/** What neither databases nor people could read; undefined where there is nothing of the kind. */
+/** Why databases or people could not read the request; undefined where they can. */
 function malformationOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachment): string | undefined {
   if (!isLegible(vpc)) return 'the name of its VPC is too long or has control characters';
   if (!isLegible(routerId)) return 'the id of its router is too long or has control characters';
@@ -93,7 +93,10 @@ function malformationOf({ vpc, routerId, ends, held, cidrs, clusters }: Attachme
   return undefined;
 }
 
-/** Who defines a network whose definer has left says anew what it is restricted to: what a request is silent about would be lost. */
+/**
+ * A member that claims a network whose definer has left must name its restrictions again: those that its request leaves
+ * out would be lost.
+ */
 function mayClaim(cluster: string, request: Attachment, network: Network, { standard }: AttachmentFacts): boolean {
   const { clusters, paths } = network;
   const isListed = clusters.length === 0 || (clusters.includes(cluster) && request.clusters.length > 0);
@@ -160,7 +163,7 @@ function sizeOf(request: Attachment, { standard }: AttachmentFacts): Pick<Networ
   return { clusters: sorted(request.clusters), paths };
 }
 
-/** As requested; else as the member's ports say that it was; else the next free of the size of the hub's own. */
+/** As requested; else as the member's ports show; else the next free network of the size of the hub's own. */
 function chooseCidrs(request: Attachment, facts: AttachmentFacts): readonly string[] | string {
   const taken = facts.networks.flatMap((network) => network.cidrs.map((cidr) => ({ cidr, name: network.name })));
   if (request.cidrs.length > 0) {
@@ -168,7 +171,8 @@ function chooseCidrs(request: Attachment, facts: AttachmentFacts): readonly stri
     if (typeof cidrs === 'string') return cidrs;
     const clash = taken.find(({ cidr }) => cidrs.some((one) => overlap(one, cidr)));
     if (clash !== undefined) return `${cidrs.join(',')} overlaps ${clash.cidr} of transit switch ${clash.name}`;
-    // Routers know the addresses of a transit switch as their own: what it covers of a prefix would be reached no more.
+    // Routers have the addresses of a transit switch as their own: the part of a prefix that it covers could not be
+    // reached any more.
     const held = cidrs.map((text) => withinPrefix(text, facts)).find((found) => found !== undefined);
     return held === undefined ? cidrs : `${cidrs.join(',')} overlaps ${formatCidr(held.cidr)} of ${held.holder}`;
   }

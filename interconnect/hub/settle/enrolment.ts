@@ -10,13 +10,13 @@ export interface EnrolmentFacts {
   };
   /** Public key of the request. */
   readonly fingerprint: string;
-  /** By whom the token was redeemed before. */
+  /** The key that redeemed the token before. */
   readonly redeemed: { readonly fingerprint: string; readonly spent: boolean } | undefined;
-  /** Who has the name now. */
+  /** The member that has the name now. */
   readonly member: { readonly fingerprint: string; readonly token: string } | undefined;
-  /** What the member with this key is called, where that is another name: it is to be renamed. */
+  /** The name of the member with this key, where that differs: it is to be renamed. */
   readonly renamed: string | undefined;
-  /** Name of the member whose ports, and HubMember, are called as the token says; it was renamed since. */
+  /** The member whose ports and HubMember have the name of the token; it was renamed since. */
   readonly handleOf: string | undefined;
   /** Whether a HubMember waits for a cluster of that name. */
   readonly isAwaited: boolean;

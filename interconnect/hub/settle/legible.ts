@@ -1,4 +1,6 @@
-/** Texts that members say. In: a text. Out: whether databases, logs and people can read it, or what of it they can. Pure. */
+/**
+ * Texts from members. In: a text. Out: whether databases, logs and people can read it, or the legible part of it. Pure.
+ */
 
 export const longestText = 255;
 

@@ -1,7 +1,8 @@
 /**
- * What each member asked for and was given. In: records read back at start, what members ask for, foreign zones, limits. Out:
- * records, networks, rejections, and who changed. A change is settled for the one member it is of, for those that take part in
- * a network that it changed, and for those that were refused something because of it. First owner keeps.
+ * What each member requested and was given. In: records read back at start, requests, foreign zones, limits. Out:
+ * records, networks, rejections, and events that say what changed. A change is settled for its member, for those that
+ * take part in a network that it changed, and for those that were refused something because of it. The first owner
+ * keeps.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
@@ -24,18 +25,18 @@ export interface MembersOptions {
 }
 
 export interface MembersEvents {
-  /** A member has another record: its rows may differ. */
+  /** A member has a new record: its rows may differ. */
   readonly onRecord: (record: MemberRecord) => void;
   /** The member of this handle has no record any more. */
   readonly onGone: (handle: string) => void;
-  /** What others see of the member may be another thing now. */
+  /** The view that others have of the member may have changed. */
   readonly onMember: (name: string) => void;
-  /** What the member itself is told may be another thing now. */
+  /** The update for the member itself may have changed. */
   readonly onOwn: (name: string) => void;
-  /** What all are told may be another thing now: networks, or who is expected. */
+  /** The updates for all may have changed: networks, or the expected members. */
   readonly onAll: () => void;
   readonly onPorts: (name: string, ports: readonly AllocatedPort[]) => void;
-  /** A part of what a member asked for was refused; `count` is of all, also of what is not listed. */
+  /** A part of a member's request was refused; `count`: all rejections, also those that are not listed. */
   readonly onRefused: (name: string, count: number, rejections: readonly Rejection[]) => void;
 }
 
@@ -60,7 +61,7 @@ export class Members {
     this.#events = events;
   }
 
-  /** Takes over what earlier lives left, by handle; members of the registry without a record are expected. */
+  /** Loads the records of earlier processes, by handle; members of the registry without a record are expected. */
   load(records: ReadonlyMap<string, MemberRecord>): void {
     const { registry } = this.#options;
     for (const { cluster, formerName, leaving } of registry.members()) {
@@ -104,13 +105,13 @@ export class Members {
     this.#events.onOwn(name);
   }
 
-  /** Its session ended: what it had it keeps, nothing new is given to it. */
+  /** Its session ended: it keeps what it had and gets nothing new. */
   forgetRequest(name: string): void {
     this.#requests.delete(name);
     this.#rejections.delete(name);
   }
 
-  /** As it asked last, else as it stands. */
+  /** Settles its last request again, or its record where there is none. */
   replan(name: string): void {
     const request = this.#requests.get(name);
     const record = this.#records.get(name);
@@ -118,7 +119,7 @@ export class Members {
     else if (record !== undefined) this.#plan(name, requestOf(record), false);
   }
 
-  /** The registry calls it otherwise now: its rows change their owner's name and nothing else. */
+  /** The registry has a new name for it: its rows stay, with the new name of its zone. */
   rename(before: string, name: string): void {
     for (const map of [this.#requests, this.#rejections]) moveEntry<unknown>(map, before, name);
     this.#holdings.delete(before);
@@ -129,12 +130,12 @@ export class Members {
     else this.#give({ ...record, name });
     this.#events.onAll();
     this.#events.onMember(before);
-    // What was refused names the holder; what is told of it may say another thing now.
+    // Rejections name the holder, whose name may be in the text.
     this.#reconsider(before);
     this.replan(name);
   }
 
-  /** Its membership is over: the networks that it defined stay what they are until another defines them. */
+  /** Its membership is over: networks that it defined stay as they are until another member defines them. */
   disown(name: string): void {
     if (this.#redefine(name, '')) this.#events.onAll();
   }
@@ -152,7 +153,7 @@ export class Members {
     this.#reconsider(name);
   }
 
-  /** The target's word on a member's rows. */
+  /** The result of writing a member's rows. */
   result(name: string, problem: Problem | undefined): void {
     if (!this.#records.setResult(name, problem)) return;
     this.#events.onOwn(name);
@@ -165,14 +166,14 @@ export class Members {
       this.#holdings.delete(name);
     } else {
       this.#holdings.set(name, heldByForeign(zone));
-      // Also what overlaps a member's prefix: the members refuse it, each with the reason.
+      // Also a zone that overlaps a member's prefix: the members refuse it, each with the reason.
       if (!this.#records.setForeign(zone)) return;
     }
     this.#events.onMember(name);
     this.#reconsider(name);
   }
 
-  /** A path that all were told of is gone: its ports go too. */
+  /** The time of a retiring path is over: its ports go too. */
   removePath(network: string, index: number): void {
     this.#options.networks.removePath(network, index);
     this.#networkChanged(network, '');
@@ -253,13 +254,13 @@ export class Members {
 
   #networkChanged(network: string, except: string): void {
     this.#events.onAll();
-    // Planning takes a member out and puts it in again.
+    // Settling takes a member out and puts it in again.
     const attached = Array.from(this.#records.attached(network));
     for (const name of attached) if (name !== except) this.replan(name);
     this.#replanRefused(({ kind, value }) => kind === 'transit-switch' && value === network, except);
   }
 
-  /** A network goes with the last that took part, unless somebody is still to say whether it does. */
+  /** A network is removed with its last member, unless an expected member may still take part. */
   #collect(): void {
     const { networks } = this.#options;
     if (this.#records.expected().length > 0) return;
@@ -272,13 +273,13 @@ export class Members {
     }
   }
 
-  /** What was refused because of `holder`, or for want of room, may be free now. */
+  /** Things that were refused because of `holder`, or for want of room, may be free now. */
   #reconsider(holder: string): void {
     this.#displace();
     this.#replanRefused((one) => one.holder === holder || one.code === 'TransitExhausted', holder);
   }
 
-  /** Prefixes of routers give way to whose own addresses they are, whoever was first. */
+  /** Prefixes of routers give way to the member whose own addresses they are, whichever came first. */
   #displace(): void {
     if (this.#displacedFor === this.#holdings.revision) return;
     this.#displacedFor = this.#holdings.revision;
@@ -295,7 +296,7 @@ export class Members {
   }
 
   #replanRefused(isFree: (rejection: Rejection) => boolean, except?: string): void {
-    // Planning changes what is iterated.
+    // Settling changes the map.
     const refused = Array.from(this.#rejections);
     for (const [name, { rejections }] of refused)
       if (name !== except && this.#requests.has(name) && rejections.some(isFree)) this.replan(name);

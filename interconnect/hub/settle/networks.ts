@@ -11,7 +11,7 @@ import { settlePaths, type PathKeys } from './paths.ts';
 export interface NetworksOptions {
   /** The hub's own, by its flags. */
   readonly standard: NetworkDefinition;
-  /** What IC-SB has for a switch. */
+  /** The datapath that IC-SB has for a switch. */
   readonly datapathOf: (pathSwitch: string) => FoundDatapath | undefined;
   readonly isKeyTaken: (tunnelKey: number) => boolean;
   /** A network was made, or may have other rows now. */

@@ -1,4 +1,6 @@
-/** Which networks a member takes part in. In: its request. Out: the networks, made and changed as the member may. */
+/**
+ * Which networks a member takes part in. In: its request. Out: the networks, made and changed as far as the member may.
+ */
 import type { HeldPort, MemberState, Rejection } from '../../model/messages.ts';
 import { resolveAttachment, type AttachmentFacts } from './attachments.ts';
 import type { Refusals } from './refusals.ts';
@@ -24,7 +26,7 @@ export interface Parts {
   readonly changed: readonly string[];
 }
 
-/** As it requests; what it may not goes to `refusals`. */
+/** Takes part as requested; what is refused goes to `refusals`. */
 export function takePart(
   cluster: string,
   request: MemberState,
@@ -57,7 +59,7 @@ export function takePart(
   return { networks: taking, changed };
 }
 
-/** As it stands: a member that is away changes no network and is only left out of those it may be in no more. */
+/** Keeps its part: an absent member changes no network, and is only removed from networks that exclude it now. */
 export function stayIn(cluster: string, request: MemberState, networks: Networks): Parts {
   const taking = new Map<string, Network>();
   for (const { transitSwitch } of request.attachments) {

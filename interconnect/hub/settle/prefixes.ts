@@ -1,6 +1,6 @@
 /**
- * Which of a member's prefixes are taken on one network. Pure. First owner keeps; what it has it keeps. A prefix that it has
- * from its routers is nobody's alone: several members may offer it, and it gives way to whose own addresses it would take.
+ * Which of a member's prefixes are accepted on one network. Pure. The first owner keeps a prefix. A prefix from routers
+ * has no single owner: several members may offer it, and it gives way to the member whose own addresses it would take.
  */
 import { cidrCovers, cidrsOverlap, formatCidr, parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
 import { specialUse } from '../../../lib/net/special-use.ts';
@@ -13,10 +13,10 @@ import type { Refusals } from './refusals.ts';
 
 /** Tags, or clusters in one list: more than there are clusters at the largest scale. */
 const mostNames = 1024;
-/** Prefixes looked at beyond those that may be taken: the hub does nothing else meanwhile. */
+/** Prefixes that are checked beyond those that may be accepted: the hub does nothing else meanwhile. */
 const mostInVain = 10_000;
 
-/** What may be taken of a member, as its HubMember says. */
+/** The limits of a member, from its HubMember. */
 export interface Limits {
   /** All when empty. */
   readonly allowedPrefixes: readonly string[];
@@ -43,7 +43,8 @@ const origins: ReadonlySet<string> = new Set(['connected', 'static', 'bgp', 'agg
 export function admitPrefixes(requested: readonly Prefix[], facts: PrefixFacts, refusals: Refusals): readonly Prefix[] {
   const admitted = new Map<string, Prefix>();
   const allowed = facts.limits.allowedPrefixes.flatMap((text) => parseCidr(text) ?? []);
-  // Those it has come first: one more than it may have takes nothing from it. Its routers' take nothing from its own.
+  // Prefixes that it has come first: one too many takes nothing from it. Prefixes of its routers take nothing from
+  // its own.
   const rank = ({ cidr, origin }: Prefix): number => (origin === learnedOrigin ? 2 : facts.own.has(cidr) ? 0 : 1);
   const ordered = [...requested].sort((a, b) => rank(a) - rank(b));
   for (const [at, prefix] of ordered.entries()) {
@@ -139,7 +140,7 @@ function overlaps(text: string, cidr: Cidr): boolean {
   return other !== undefined && cidrsOverlap(other, cidr);
 }
 
-/** What came through a cluster without a usable name came through none that could be in a loop. */
+/** A cluster without a usable name can be in no loop. */
 function normalised({ origin, tags, via: given, only, except }: Prefix, cidr: string): Prefix {
   const via = given.filter((name) => clusterName.test(name));
   return { cidr, origin: origins.has(origin) ? origin : 'static', tags, via, only, except };

@@ -1,6 +1,6 @@
 /**
- * Which members are there. In: sessions that begin and end, and the times of that. Out: how each member is shown, and which of
- * them are given up: gone for long, and every other member that is connected, one at least, says that it does not reach it.
+ * Which members are present. In: sessions that begin and end, and the times of that. Out: how each member is shown, and
+ * which are given up: absent for long and reached by no connected member, of which there is one at least.
  */
 import type { Presence } from '../model/record.ts';
 import { moveEntry } from '../state/member-records.ts';

@@ -1,13 +1,12 @@
 /**
- * What a member is told that it was refused. In: every rejection. Out: a list that stays short however much was refused,
- * and the number of all. What somebody else holds is in it for each holder, so that it is known what to look at again
- * once that holder lets go.
+ * Rejections for one member. In: every rejection. Out: a list that stays short however much was refused, and the total.
+ * It has an entry for each holder, so that the hub knows what to try again once a holder releases something.
  */
 import type { Rejection } from '../../model/messages.ts';
 import { moreRefused } from '../../model/refused.ts';
 import { legible } from './legible.ts';
 
-/** Of one kind; besides these, the first for each code and holder. */
+/** Entries of one kind; besides these, the first for each code and holder is listed. */
 const mostListed = 100;
 const longestMessage = 1024;
 
@@ -38,7 +37,7 @@ export class Refusals {
     });
   }
 
-  /** Of all, also those that are not told one by one. */
+  /** The number of all rejections, also of those that are not listed. */
   get count(): number {
     return this.#counts.values().reduce((sum, count) => sum + count, 0);
   }

@@ -1,6 +1,6 @@
 /**
- * Whether a member may be called otherwise. In: the member, who asks, everybody's lists of names. Out: why not, where that
- * would change more than the name: who sees what, or which cluster is meant. Pure.
+ * Whether a member may be renamed. In: the member, its gateways, the lists of names of all members. Out: why not, where
+ * more than the name would change: the prefixes that others see, or the cluster that is meant. Pure.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { MemberRecord, Network } from '../model/record.ts';
@@ -8,7 +8,7 @@ import type { MemberRecord, Network } from '../model/record.ts';
 export interface RenameFacts {
   readonly before: string;
   readonly name: string;
-  /** Chassis of its gateways, as it says. */
+  /** Chassis of its gateways, as it reports them. */
   readonly chassis: readonly string[];
   /** Undefined: nothing is known of it. */
   readonly record: MemberRecord | undefined;

@@ -1,4 +1,4 @@
-/** What a member or a foreign zone holds, of that which only one can hold. Pure. */
+/** The exclusive things that a member or a foreign zone holds. Pure. */
 import { learnedOrigin } from '../../../lib/route-policy/policy.ts';
 import { encapKey } from '../model/owners.ts';
 import type { Gateway } from '../../model/messages.ts';

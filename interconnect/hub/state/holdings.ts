@@ -1,6 +1,6 @@
 /**
- * Who holds what that can be held only once: chassis, tunnel addresses, ports, addresses and keys on the paths,
- * prefixes. In: what each holder has, whole, whenever it changes. Out: who else has a thing. A change costs the change.
+ * Holders of exclusive things: chassis, tunnel addresses, ports, addresses and keys on the paths, prefixes. In: all
+ * that a holder has, whenever it changes. Out: the other holder of a thing. The cost follows the size of the change.
  */
 import { type Held, type PrefixClaim, holdsNothing, type Others, type HeldPrefix } from '../model/holdings.ts';
 import { parseCidr, type Cidr } from '../../../lib/net/cidr.ts';
@@ -46,7 +46,7 @@ export class Holdings {
     };
   }
 
-  /** A prefix of anybody on any network that overlaps. */
+  /** Any prefix on any network that overlaps. */
   overlapAnywhere(cidr: Cidr): HeldPrefix | undefined {
     for (const tree of [...this.#prefixes.values(), ...this.#learned.values()]) {
       const found = tree.overlapping(cidr, () => true);

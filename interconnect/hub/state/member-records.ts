@@ -1,6 +1,6 @@
 /**
- * What each member has, by its name: the record that was settled, the one that the databases hold, and where it takes part.
- * Zones that run plain ovn-ic, and members of which nothing is known yet, are here too.
+ * The records of members, by name: the settled one, the one that the databases hold, and the networks of each. Zones
+ * that run plain ovn-ic and expected members are here too.
  */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { ForeignMember, MemberRecord } from '../model/record.ts';
@@ -65,7 +65,7 @@ export class MemberRecords {
     for (const map of [this.#records, this.#applied, this.#refused]) map.delete(name);
   }
 
-  /** Takes the record out for its owner's new name; what the databases said of it follows the name. */
+  /** Removes the record, for a member that is renamed; results of the databases move to the new name. */
   takeFor(before: string, name: string): MemberRecord | undefined {
     const record = this.#records.get(before);
     for (const map of [this.#applied, this.#refused]) moveEntry<unknown>(map, before, name);

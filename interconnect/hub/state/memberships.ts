@@ -1,4 +1,4 @@
-/** Who is a member of this hub, with which key, limits and ports: entries by the name that each has now. */
+/** The members of this hub, with key, limits and ports: entries by the present name of each. */
 import type { AllocatedPort } from '../model/record.ts';
 import type { MemberSpec, Membership, StoredMember } from '../model/store.ts';
 
@@ -14,17 +14,17 @@ export class Memberships {
     return this.#entries.get(cluster)?.membership;
   }
 
-  /** The name it first joined with, of which its ports are made and its object is called. */
+  /** The name it first joined with, which its ports and its object have. */
   handle(cluster: string): string {
     return this.#entries.get(cluster)?.handle ?? cluster;
   }
 
-  /** What the holder of a handle is called now; undefined where nobody has it. */
+  /** The present name of the member with this handle; undefined where there is none. */
   nameOf(handle: string): string | undefined {
     return this.#names.get(handle);
   }
 
-  /** The member with this key, whatever it is called. */
+  /** The member with this key, whatever its name. */
   withKey(fingerprint: string): Membership | undefined {
     return this.members().find((member) => member.fingerprint === fingerprint);
   }
@@ -34,7 +34,7 @@ export class Memberships {
     return this.#entries.has(cluster);
   }
 
-  /** Everybody who has joined. */
+  /** Every member that has joined. */
   *members(): Generator<Membership> {
     for (const { membership } of this.#entries.values()) if (membership !== undefined) yield membership;
   }

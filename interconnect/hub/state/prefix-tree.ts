@@ -1,4 +1,4 @@
-/** Prefixes by holder, so that what overlaps a prefix is found in as many steps as it has bits. */
+/** Prefixes by holder: an overlapping prefix is found in as many steps as a prefix has bits. */
 import type { HeldPrefix } from '../model/holdings.ts';
 import { bitsOf, type Family } from '../../../lib/net/ip.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';

@@ -1,4 +1,4 @@
-/** Which availability zones are our members': the table has no external_ids to say so. */
+/** Availability zones of our members: the table has no external_ids that could show it. */
 import type { MemberRecord } from '../model/record.ts';
 import type { Memberships } from './memberships.ts';
 
@@ -12,7 +12,9 @@ export class Zones {
     this.#handles = new Map(Array.from(records, ({ name, handle }) => [name, handle]));
   }
 
-  /** A zone of this name is no foreign one. Ports of a member have its handle in their names, whatever it is called. */
+  /**
+   * Whether a zone of this name is no foreign one. Ports of a member have its handle in their names, whatever its name.
+   */
   isTaken(name: string): boolean {
     return this.handleOf(name) !== undefined || this.#memberships.nameOf(name) !== undefined;
   }

@@ -1,7 +1,7 @@
 /**
  * The hub's store in Kubernetes: HubMember objects, and Secrets for the authority and the redeemed tokens. In: what the
- * registry keeps. Out: writes, and the objects' changes by whomever. Status writes wait for an API server that is away;
- * all others say that it is.
+ * registry keeps. Out: writes, and changes of the objects by any writer. Writes of statuses wait for an absent API
+ * server; all others fail.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
@@ -94,7 +94,7 @@ class KubeStore implements HubStore {
       if (error.status !== 404) log.warn({ cluster, error: error.message }, 'the status of a HubMember was refused');
     };
     this.#writer = new ObjectWriter({ signal, log, onRefused });
-    // What was reported is compared with what the watch brought last, which may have been older than a write of our own.
+    // A report was compared with the version that the watch brought last, which may be older than our own last write.
     this.#unsubscribe = members.subscribe(({ key, after }) => {
       const report = after === undefined ? undefined : this.#reports.get(key);
       if (report !== undefined) this.#say(key, report);

@@ -1,4 +1,4 @@
-/** The status of a HubMember. Pure: the same status comes back where there is nothing to say that is new. */
+/** The status of a HubMember. Pure: an unchanged status is returned as it is. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { HubMemberStatus } from '../../../lib/api/kinds/hub-member.ts';
 import { setCondition } from '../../../lib/api/conditions.ts';
@@ -37,7 +37,7 @@ export function renderMember(before: HubMemberStatus, { spec, ports, presence, n
   return { ...rest, conditions: [...conditions], ...(lastSeen === undefined ? {} : { lastSeen }), ports: allocated };
 }
 
-/** Of an object that makes nobody a member: all else that it says is of former times. */
+/** For an object without a membership: the rest of its status is out of date. */
 export function refuseMember(before: HubMemberStatus, { code, message }: Problem, nowMs: number): HubMemberStatus {
   const refused = { type: 'SpecAccepted', status: 'False', reason: code, message } as const;
   return { ...before, conditions: [...setCondition(before.conditions, refused, new Date(nowMs).toISOString())] };
@@ -46,7 +46,7 @@ export function refuseMember(before: HubMemberStatus, { code, message }: Problem
 /** When its session ended. One that is connected is seen now, and any time that is written would be old. */
 function lastSeenOf(before: HubMemberStatus, { state, lastSeenMs }: MemberPresence): string | undefined {
   if (state === 'Connected') return undefined;
-  // A hub that starts has not seen it: what an earlier one wrote is nearer to the truth.
+  // A hub that starts has not seen it: the time that an earlier one wrote is closer to the truth.
   if (before.lastSeen !== undefined) return before.lastSeen;
   return lastSeenMs > 0 ? new Date(lastSeenMs).toISOString() : undefined;
 }

@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { validityOf } from '../../../lib/pki/certificate.ts';
 
-/** What figures are read from, whenever somebody asks. */
+/** Figures are read from this whenever they are scraped. */
 export interface HubFigures {
   readonly sessions: number;
   readonly members: number;

@@ -1,6 +1,6 @@
 /**
  * The IC databases as networks, members and datapaths. In: the two caches. Out: immutable values. Called by the hub at
- * start, for what it wrote in earlier lives; zones of others are in foreign.ts.
+ * its start, for what earlier processes wrote; other zones are in foreign.ts.
  */
 import type { Cache, OvsdbOptions, Row } from 'ovsdb-client';
 import { z } from 'zod';
@@ -21,7 +21,7 @@ import type {
 
 export const hubRoom = 'hub';
 
-/** What the hub mirrors of both databases. */
+/** Tables of both databases that the hub mirrors. */
 export const icNorthbound = {
   database: 'OVN_IC_Northbound',
   monitor: { Transit_Switch: undefined },
@@ -57,7 +57,7 @@ export interface FoundNetwork {
   readonly paths: readonly NetworkPath[];
 }
 
-/** The networks of this hub as IC-NB tells; a row that cannot be read is left out, and written again by its network. */
+/** The networks of this hub by IC-NB; a row that cannot be read is left out, and its network writes it again. */
 export function readNetworks(northbound: Cache, southbound: Cache): readonly FoundNetwork[] {
   const networks = new Map<string, { definition: NetworkDefinition; paths: NetworkPath[] }>();
   for (const row of northbound.table('Transit_Switch').rows.values()) {
@@ -92,7 +92,7 @@ export function readNetworks(northbound: Cache, southbound: Cache): readonly Fou
   return [...networks.values()];
 }
 
-/** What a switch of this name that is not the hub's has as its subnet; undefined where there is no such switch. */
+/** The subnet of a switch of this name that is not the hub's; undefined where there is no such switch. */
 export function readForeignSwitch(northbound: Cache, name: string): string | undefined {
   const rows = northbound.table('Transit_Switch').rows.values();
   const row = rows.find((one) => textOf(one, 'name') === name && !isOurs(one));
@@ -108,7 +108,7 @@ export function readDatapath(southbound: Cache, pathSwitch: string): FoundDatapa
   return { tunnelKey: integerOf(row, 'tunnel_key'), isForeign: foreign !== undefined };
 }
 
-/** Members by their handles, as their rows tell: the hub's memory across restarts. */
+/** Members by their handles, read from their rows: the hub's memory across restarts. */
 export function readMembers(southbound: Cache): ReadonlyMap<string, MemberRecord> {
   const members = new Map<string, RowsOfMember>();
   for (const table of ['Gateway', 'Port_Binding', 'Route'] as const) {
@@ -220,7 +220,7 @@ function textList(text: string | undefined): readonly string[] {
   return parsed.success ? parsed.data : [];
 }
 
-/** Somebody may have edited the row by hand: what cannot be read is written again once the member is back. */
+/** A person may have edited the row: an unreadable value is written again once the member is back. */
 function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);

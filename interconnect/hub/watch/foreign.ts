@@ -19,7 +19,7 @@ export interface ForeignOptions {
 
 export class ForeignZones {
   readonly #options: ForeignOptions;
-  /** Names of zones by uuid, kept to know what a vanished row was of. */
+  /** Names of zones by uuid, kept for rows that are gone. */
   readonly #names = new Map<string, string>();
 
   constructor(options: ForeignOptions) {

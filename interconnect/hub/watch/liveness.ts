@@ -1,6 +1,6 @@
 /**
- * Which of the hub's databases do not answer. In: their clients. Out: a call whenever that turns; what it is about is told
- * to the members by a way of its own, because everything else they are told waits for these databases.
+ * Which of the hub's databases do not answer. In: their clients. Out: a call whenever that changes. Members are told of
+ * it separately, because all other messages to them wait for these databases.
  */
 import type { OvsdbClient } from 'ovsdb-client';
 import { Pulse } from '../../../lib/ovn/pulse.ts';

@@ -1,4 +1,4 @@
-/** HubMember objects as the registry needs them. What is wrong with a status is read as if it were not there. */
+/** HubMember objects as the registry needs them. An invalid status is read as an absent one. */
 import { z } from 'zod';
 import {
   allocatedPath,
@@ -9,13 +9,13 @@ import {
 import type { RawObject } from '../../../lib/kube/types.ts';
 import type { Membership, MemberSpec, StoredMember } from '../model/store.ts';
 
-/** A HubMember with the status it has, for writing only what differs. */
+/** A HubMember with its present status, so that only differences are written. */
 export interface HubMember extends StoredMember {
   readonly status: HubMemberStatus;
 }
 
 const ports = z.array(allocatedPath);
-/** Nothing is taken from a member whose limits cannot be read. */
+/** A member whose limits cannot be read may offer nothing. */
 const nothingAllowed: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0 };
 
 export function parseHubMember(raw: RawObject): HubMember {

@@ -1,4 +1,4 @@
-/** Opens the hub's databases. Says which of them do not answer, for as long as that takes. */
+/** Opens the hub's databases, and reports which of them do not answer for as long as that takes. */
 import { openOvsdb, type OvsdbClient, type OvsdbOptions } from 'ovsdb-client';
 import type { SilentDatabase } from '../../model/messages.ts';
 import { icNorthbound, icSouthbound } from './databases.ts';
