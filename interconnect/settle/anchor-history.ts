@@ -53,7 +53,7 @@ export class AnchorHistory {
     const before = this.#memories.get(network);
     this.#declareAlive(facts.gateways, paths);
     const joined = this.#joined(network, facts, before);
-    const answer = settleAnchors({
+    const result = settleAnchors({
       paths: paths.map((path) => ({
         ...path,
         memory: before?.get(path.index),
@@ -66,16 +66,16 @@ export class AnchorHistory {
       nowMs,
       holdDownMs,
     });
-    this.#memories.set(network, answer.memories);
+    this.#memories.set(network, result.memories);
     const joins = [...(this.#joining.get(network)?.values() ?? [])]
       .map((sinceMs) => sinceMs + joinMs)
       .filter((dueMs) => dueMs > nowMs);
-    const wakeMs = this.#declareDead(answer.memories, paths, nowMs)
+    const wakeMs = this.#declareDead(result.memories, paths, nowMs)
       ? nowMs
-      : Math.min(answer.wakeMs ?? Infinity, ...joins);
+      : Math.min(result.wakeMs ?? Infinity, ...joins);
     if (wakeMs === Infinity) this.#wakes.delete(network);
     else this.#wakes.set(network, wakeMs);
-    return answer;
+    return result;
   }
 
   /** The hub was sent the present state of all paths as `revision`. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { assignAnchors, settleAnchors, type AnchorMemory, type AnchorPath, type AnchorQuestion } from './anchors.ts';
+import { assignAnchors, settleAnchors, type AnchorMemory, type AnchorPath, type AnchorInput } from './anchors.ts';
 import type { Cut } from './cuts.ts';
 
 describe('which gateway anchors which path', () => {
@@ -49,7 +49,7 @@ class World {
       isRetiring: this.retiring[index] === true,
       isDrainAnnounced: this.isAnnounced,
     }));
-    const question: AnchorQuestion = {
+    const question: AnchorInput = {
       paths,
       gateways: this.all.map((chassis) => ({
         chassis,

@@ -46,7 +46,7 @@ export interface AnchorPath {
   readonly isDrainAnnounced: boolean;
 }
 
-export interface AnchorQuestion {
+export interface AnchorInput {
   readonly paths: readonly AnchorPath[];
   /** Every gateway that may hold a port, in their own order. */
   readonly gateways: readonly AnchorGateway[];
@@ -59,7 +59,7 @@ export interface AnchorQuestion {
   readonly holdDownMs: number;
 }
 
-export interface AnchorAnswer {
+export interface AnchorResult {
   readonly memories: ReadonlyMap<number, AnchorMemory>;
   /** When to settle again though nothing happened, in milliseconds of the same clock. */
   readonly wakeMs: number | undefined;
@@ -76,39 +76,39 @@ const bfdMs = 3000;
 /** Beyond the hold-down, until the next path of the network may move. */
 const settleMs = 1000;
 
-export function settleAnchors(question: AnchorQuestion): AnchorAnswer {
+export function settleAnchors(input: AnchorInput): AnchorResult {
   const targets = assignAnchors(
-    question.paths
+    input.paths
       .filter(({ isRetiring }) => !isRetiring)
-      .map((path) => ({ index: path.index, anchor: isUnclaimed(path, question) ? undefined : orderOf(path)[0] })),
-    question.gateways.filter(({ isEligible }) => isEligible).map(({ chassis }) => chassis),
+      .map((path) => ({ index: path.index, anchor: isUnclaimed(path, input) ? undefined : orderOf(path)[0] })),
+    input.gateways.filter(({ isEligible }) => isEligible).map(({ chassis }) => chassis),
   );
   const memories = new Map<number, AnchorMemory>();
   const blocked = new Map<number, string>();
   const wakes: number[] = [];
   const whole = new Map<number, readonly string[]>();
-  for (const path of question.paths) {
-    const members = membersIn(orderOf(path), question, targets.get(path.index));
+  for (const path of input.paths) {
+    const members = membersIn(orderOf(path), input, targets.get(path.index));
     whole.set(path.index, members);
-    const { order, wakeMs } = reachableOrder(members, orderAndHolder(path), question);
+    const { order, wakeMs } = reachableOrder(members, orderAndHolder(path), input);
     if (wakeMs !== undefined) wakes.push(wakeMs);
     const current = away(
       path,
-      { ...remembered(path, question), order: isHeldBack(path, order, question) ? order.slice(0, 1) : order },
-      question,
+      { ...remembered(path, input), order: isHeldBack(path, order, input) ? order.slice(0, 1) : order },
+      input,
     );
     if (current.awaySinceMs !== undefined) wakes.push(current.awaySinceMs + deadAfterMs);
     memories.set(path.index, current);
   }
-  for (const path of question.paths) {
+  for (const path of input.paths) {
     const before = memories.get(path.index) as AnchorMemory;
     const members = whole.get(path.index) ?? before.order;
-    const step = advance(path, before, { question, memories, members, target: targets.get(path.index) ?? members[0] });
+    const step = advance(path, before, { input, memories, members, target: targets.get(path.index) ?? members[0] });
     memories.set(path.index, step.memory);
     if (step.blocked !== undefined) blocked.set(path.index, step.blocked);
     if (step.wakeMs !== undefined) wakes.push(step.wakeMs);
   }
-  const later = wakes.filter((wakeMs) => wakeMs > question.nowMs);
+  const later = wakes.filter((wakeMs) => wakeMs > input.nowMs);
   return { memories, blocked, wakeMs: later.length === 0 ? undefined : Math.min(...later) };
 }
 
@@ -148,7 +148,7 @@ function orderAndHolder(path: AnchorPath): { readonly order: readonly string[]; 
   return { order: orderOf(path), holder: path.holder };
 }
 
-function remembered({ memory, present }: AnchorPath, { nowMs }: AnchorQuestion): AnchorMemory {
+function remembered({ memory, present }: AnchorPath, { nowMs }: AnchorInput): AnchorMemory {
   if (memory !== undefined) return memory;
   // A new port needs no hold-down either, but its chassis takes a moment to claim it.
   const sinceMs = present.length > 0 ? -Infinity : nowMs;
@@ -159,11 +159,7 @@ function remembered({ memory, present }: AnchorPath, { nowMs }: AnchorQuestion):
  * The order without gateways that left and with new ones at its end; a new order begins with its target. A gateway
  * whose chassis is gone goes to the end: by this very order, the next gateway has the port already, on both sides.
  */
-function membersIn(
-  order: readonly string[],
-  { gateways }: AnchorQuestion,
-  target: string | undefined,
-): readonly string[] {
+function membersIn(order: readonly string[], { gateways }: AnchorInput, target: string | undefined): readonly string[] {
   const members = new Set(gateways.map(({ chassis }) => chassis));
   const gone = new Set(gateways.filter(({ isGone }) => isGone).map(({ chassis }) => chassis));
   const kept = order.filter((chassis) => members.has(chassis) && !gone.has(chassis));
@@ -182,8 +178,8 @@ function membersIn(
   return kept.length === 0 && target !== undefined ? moved(whole, target) : whole;
 }
 
-function reachable(members: readonly string[], path: AnchorPath, question: AnchorQuestion): readonly string[] {
-  return reachableOrder(members, orderAndHolder(path), question).order;
+function reachable(members: readonly string[], path: AnchorPath, input: AnchorInput): readonly string[] {
+  return reachableOrder(members, orderAndHolder(path), input).order;
 }
 
 /**
@@ -191,7 +187,7 @@ function reachable(members: readonly string[], path: AnchorPath, question: Ancho
  * up, for about a second, other nodes reach neither. So the first path that gets a second gateway drains before; by the
  * time of the next path BFD is up.
  */
-function isHeldBack(path: AnchorPath, order: readonly string[], { paths, nowMs }: AnchorQuestion): boolean {
+function isHeldBack(path: AnchorPath, order: readonly string[], { paths, nowMs }: AnchorInput): boolean {
   const isSingle = orderOf(path).length === 1 && orderOf(path)[0] === order[0];
   if (!isSingle || order.length === 1 || path.holder === '') return false;
   const others = paths.filter(({ index, isRetiring }) => index !== path.index && !isRetiring);
@@ -206,11 +202,7 @@ function moved(order: readonly string[], first: string): readonly string[] {
   return [first, ...order.filter((chassis) => chassis !== first)];
 }
 
-function away(
-  { holder, memory }: AnchorPath,
-  current: AnchorMemory,
-  { nowMs, isFollowed }: AnchorQuestion,
-): AnchorMemory {
+function away({ holder, memory }: AnchorPath, current: AnchorMemory, { nowMs, isFollowed }: AnchorInput): AnchorMemory {
   const isAway = holder !== current.order[0] && (holder !== '' || current.phase === 'moving');
   const isSameAnchor = isFollowed && (memory === undefined || memory.order[0] === current.order[0]);
   const sinceMs = isAway ? (isSameAnchor ? (current.awaySinceMs ?? nowMs) : nowMs) : undefined;
@@ -218,13 +210,13 @@ function away(
 }
 
 /** It was moved to a gateway that lives, as far as is known, and that does not take it: another one may. */
-function isUnclaimed({ memory, holder }: AnchorPath, { nowMs }: AnchorQuestion): boolean {
+function isUnclaimed({ memory, holder }: AnchorPath, { nowMs }: AnchorInput): boolean {
   const { phase, awaySinceMs } = memory ?? {};
   return phase === 'moving' && holder === '' && awaySinceMs !== undefined && nowMs - awaySinceMs >= deadAfterMs;
 }
 
 interface StepContext {
-  readonly question: AnchorQuestion;
+  readonly input: AnchorInput;
   readonly memories: ReadonlyMap<number, AnchorMemory>;
   /** The whole order, if all of its gateways hear each other. */
   readonly members: readonly string[];
@@ -238,10 +230,10 @@ interface Step {
 }
 
 function advance(path: AnchorPath, before: AnchorMemory, context: StepContext): Step {
-  const { nowMs } = context.question;
+  const { nowMs } = context.input;
   const anchor = before.order[0];
   const { target, members } = context;
-  const isWhole = reachable(members, path, context.question).length === before.order.length;
+  const isWhole = reachable(members, path, context.input).length === before.order.length;
   const isAtRest = path.isRetiring || target === undefined || (target === anchor && isWhole);
   if (before.phase === 'moving') {
     const isDead = before.awaySinceMs !== undefined && nowMs - before.awaySinceMs >= deadAfterMs;
@@ -251,7 +243,7 @@ function advance(path: AnchorPath, before: AnchorMemory, context: StepContext): 
   if (before.phase === 'draining') {
     if (isAtRest) return { memory: settled(before, nowMs) };
     const announcedSinceMs = before.announcedSinceMs ?? (path.isDrainAnnounced ? nowMs : undefined);
-    if (announcedSinceMs === undefined) return { memory: before, ...blockedBy(context.question) };
+    if (announcedSinceMs === undefined) return { memory: before, ...blockedBy(context.input) };
     if (nowMs - announcedSinceMs < drainMs)
       return { memory: { ...before, announcedSinceMs }, wakeMs: announcedSinceMs + drainMs };
     return { memory: reordered(path, { ...context, target }) };
@@ -261,10 +253,10 @@ function advance(path: AnchorPath, before: AnchorMemory, context: StepContext): 
 }
 
 function start(path: AnchorPath, before: AnchorMemory, context: StepContext & { readonly target: string }): Step {
-  const { question, memories } = context;
-  const { nowMs, isHubConnected, holdDownMs } = question;
-  if (!isHubConnected) return { memory: before, ...blockedBy(question) };
-  const others = question.paths.filter(({ index, isRetiring }) => index !== path.index && !isRetiring);
+  const { input, memories } = context;
+  const { nowMs, isHubConnected, holdDownMs } = input;
+  if (!isHubConnected) return { memory: before, ...blockedBy(input) };
+  const others = input.paths.filter(({ index, isRetiring }) => index !== path.index && !isRetiring);
   if (others.length === 0 || path.holder === '') return { memory: reordered(path, context) };
   for (const { index, holder } of others) {
     const other = memories.get(index);
@@ -279,7 +271,7 @@ function start(path: AnchorPath, before: AnchorMemory, context: StepContext & { 
   return { memory: { ...before, phase: 'draining', sinceMs: nowMs, announcedSinceMs: undefined } };
 }
 
-function blockedBy({ isHubConnected }: AnchorQuestion): { readonly blocked?: string } {
+function blockedBy({ isHubConnected }: AnchorInput): { readonly blocked?: string } {
   if (isHubConnected) return {};
   return { blocked: 'it is to move to another gateway, and waits for the hub, by which the other clusters are told' };
 }
@@ -290,12 +282,12 @@ function settled(before: AnchorMemory, nowMs: number): AnchorMemory {
 
 function reordered(
   path: AnchorPath,
-  { members, target, question }: StepContext & { readonly target: string },
+  { members, target, input }: StepContext & { readonly target: string },
 ): AnchorMemory {
   return {
-    order: reachable(moved(members, target), path, question),
+    order: reachable(moved(members, target), path, input),
     phase: 'moving',
-    sinceMs: question.nowMs,
+    sinceMs: input.nowMs,
     awaySinceMs: undefined,
     announcedSinceMs: undefined,
   };

@@ -35,7 +35,7 @@ export interface PairMemory {
   readonly contestedMs: number | undefined;
 }
 
-export interface CutQuestion {
+export interface CutInput {
   readonly reports: readonly GatewayReport[];
   /** Pairs that take ports from one another now. */
   readonly contested: readonly Pair[];
@@ -44,7 +44,7 @@ export interface CutQuestion {
   readonly nowMs: number;
 }
 
-export interface CutAnswer {
+export interface CutResult {
   readonly memories: ReadonlyMap<string, PairMemory>;
   /** When to ask again though nothing happened, in milliseconds of the same clock; Infinity for never. */
   readonly wakeMs: number;
@@ -62,8 +62,8 @@ export const cutRestMs = 5000;
 /** How long a port that went back and forth stays where it is, where no daemon says anything. */
 export const contestMs = 60_000;
 
-export function settleCuts(question: CutQuestion): CutAnswer {
-  const { reports, contested, before, nowMs } = question;
+export function settleCuts(input: CutInput): CutResult {
+  const { reports, contested, before, nowMs } = input;
   const known = new Map(reports.map((report) => [report.chassis, report]));
   const pairs = new Map([...before.values()].map(({ pair }) => [pairKey(pair), pair]));
   for (const { chassis, siblings } of reports)

@@ -48,12 +48,12 @@ export class Exports {
         edges.get(router) ?? new Map(),
         coverOn(networksOf(local, router), natives),
       );
-      const answer = exportPrefixes(policies, { vpc: router, transitSwitch: name, prefixes });
-      decisions.push(...answer.decisions);
-      offered.set(name, answer.prefixes);
+      const result = exportPrefixes(policies, { vpc: router, transitSwitch: name, prefixes });
+      decisions.push(...result.decisions);
+      offered.set(name, result.prefixes);
       const held = aggregates.get(router) ?? new Map<string, Cidr>();
       aggregates.set(router, held);
-      for (const cidr of answer.aggregates) held.set(formatCidr(cidr), cidr);
+      for (const cidr of result.aggregates) held.set(formatCidr(cidr), cidr);
     }
     this.#offered = offered;
     this.decisions = decisions;

@@ -32,10 +32,10 @@ export class PathHistory {
     const verdicts: PathVerdict[] = [];
     let wake = Infinity;
     for (const [network, paths] of Map.groupBy(facts, (path) => path.network)) {
-      const answer = settlePaths(paths, before?.get(network) ?? noMemory, time);
-      verdicts.push(...answer.verdicts);
-      memories.set(network, answer.memory);
-      wake = Math.min(wake, answer.wakeMs ?? Infinity);
+      const result = settlePaths(paths, before?.get(network) ?? noMemory, time);
+      verdicts.push(...result.verdicts);
+      memories.set(network, result.memory);
+      wake = Math.min(wake, result.wakeMs ?? Infinity);
     }
     this.#clusters.set(cluster, { memories, wakeMs: wake });
     return verdicts;

@@ -58,7 +58,7 @@ export interface PathMemory {
   readonly lostMs: number | undefined;
 }
 
-export interface PathsAnswer {
+export interface PathsResult {
   readonly verdicts: readonly PathVerdict[];
   readonly memory: PathMemory;
   /** When a path has rested long enough, in milliseconds of the same clock. */
@@ -75,7 +75,7 @@ export function settlePaths(
   facts: readonly PathFacts[],
   before: PathMemory,
   { nowMs, holdDownMs }: { readonly nowMs: number; readonly holdDownMs: number },
-): PathsAnswer {
+): PathsResult {
   const judged = facts.map(judge);
   const isWell = ({ state }: PathVerdict): boolean => state === 'Up';
   const wellSinceMs = new Map(

@@ -78,7 +78,7 @@ export class HubMembers {
         ),
       switches: (receiver) => switchesFor(receiver, known().held(receiver), networks.values()),
       rejections: (receiver) => this.#members.rejections(receiver),
-      expected: () => known().expected(),
+      expected: () => [...known().expected].sort(),
       silentDatabases: options.silentDatabases,
       untilApplied: options.untilApplied,
       onSent: () => this.#retire(),
@@ -180,7 +180,7 @@ export class HubMembers {
   }
 
   limitsChanged(name: string): void {
-    this.#members.replan(name);
+    this.#members.settleAgain(name);
     this.#report(name);
   }
 

@@ -77,7 +77,7 @@ export class Members {
     for (const definer of definers) if (definer !== '' && registry.member(definer) === undefined) this.disown(definer);
     // Paths or limits may have become others meanwhile.
     const names = Array.from(this.#records.names());
-    for (const name of names) this.replan(name);
+    for (const name of names) this.settleAgain(name);
     this.#collect();
   }
 
@@ -101,7 +101,7 @@ export class Members {
 
   request(name: string, request: MemberState): void {
     this.#requests.set(name, request);
-    this.#plan(name, request, true);
+    this.#settle(name, request, true);
     this.#events.onOwn(name);
   }
 
@@ -112,11 +112,11 @@ export class Members {
   }
 
   /** Settles its last request again, or its record where there is none. */
-  replan(name: string): void {
+  settleAgain(name: string): void {
     const request = this.#requests.get(name);
     const record = this.#records.get(name);
-    if (request !== undefined) this.#plan(name, request, true);
-    else if (record !== undefined) this.#plan(name, requestOf(record), false);
+    if (request !== undefined) this.#settle(name, request, true);
+    else if (record !== undefined) this.#settle(name, requestOf(record), false);
   }
 
   /** The registry has a new name for it: its rows stay, with the new name of its zone. */
@@ -132,7 +132,7 @@ export class Members {
     this.#events.onMember(before);
     // Rejections name the holder, whose name may be in the text.
     this.#reconsider(before);
-    this.replan(name);
+    this.settleAgain(name);
   }
 
   /** Its membership is over: networks that it defined stay as they are until another member defines them. */
@@ -179,11 +179,11 @@ export class Members {
     this.#networkChanged(network, '');
   }
 
-  #plan(name: string, request: MemberState, isOwnWord: boolean): void {
+  #settle(name: string, request: MemberState, isRequested: boolean): void {
     const { registry } = this.#options;
     const record = this.#records.get(name);
     const refusals = new Refusals();
-    const { networks, changed } = isOwnWord
+    const { networks, changed } = isRequested
       ? takePart(name, request, this.#participation(name), refusals)
       : stayIn(name, request, this.#options.networks);
     const facts = {
@@ -195,7 +195,7 @@ export class Members {
       networks,
       transits: Array.from(this.#options.networks.values()),
       recorded: registry.ports(name),
-      hasUnknownPorts: this.#records.expected().some((one) => one !== name && registry.ports(one).length === 0),
+      hasUnknownPorts: this.#records.expected.values().some((one) => one !== name && registry.ports(one).length === 0),
     };
     const admitted = admit(request, facts, refusals);
     const [rejections, { count }] = [refusals.list(), refusals];
@@ -256,27 +256,27 @@ export class Members {
     this.#events.onAll();
     // Settling takes a member out and puts it in again.
     const attached = Array.from(this.#records.attached(network));
-    for (const name of attached) if (name !== except) this.replan(name);
-    this.#replanRefused(({ kind, value }) => kind === 'transit-switch' && value === network, except);
+    for (const name of attached) if (name !== except) this.settleAgain(name);
+    this.#settleRefused(({ kind, value }) => kind === 'transit-switch' && value === network, except);
   }
 
   /** A network is removed with its last member, unless an expected member may still take part. */
   #collect(): void {
     const { networks } = this.#options;
-    if (this.#records.expected().length > 0) return;
+    if (this.#records.expected.size > 0) return;
     const candidates = Array.from(networks.values());
     for (const { name } of candidates) {
       if (name === networks.standard.name || this.#records.attached(name).size > 0) continue;
       networks.remove(name);
       this.#events.onAll();
-      this.#replanRefused(({ kind }) => kind === 'transit-switch');
+      this.#settleRefused(({ kind }) => kind === 'transit-switch');
     }
   }
 
   /** Things that were refused because of `holder`, or for want of room, may be free now. */
   #reconsider(holder: string): void {
     this.#displace();
-    this.#replanRefused((one) => one.holder === holder || one.code === 'TransitExhausted', holder);
+    this.#settleRefused((one) => one.holder === holder || one.code === 'TransitExhausted', holder);
   }
 
   /** Prefixes of routers give way to the member whose own addresses they are, whichever came first. */
@@ -292,13 +292,13 @@ export class Members {
         }),
       );
     });
-    for (const { name } of others) this.replan(name);
+    for (const { name } of others) this.settleAgain(name);
   }
 
-  #replanRefused(isFree: (rejection: Rejection) => boolean, except?: string): void {
+  #settleRefused(isFree: (rejection: Rejection) => boolean, except?: string): void {
     // Settling changes the map.
     const refused = Array.from(this.#rejections);
     for (const [name, { rejections }] of refused)
-      if (name !== except && this.#requests.has(name) && rejections.some(isFree)) this.replan(name);
+      if (name !== except && this.#requests.has(name) && rejections.some(isFree)) this.settleAgain(name);
   }
 }

@@ -103,9 +103,8 @@ export class MemberRecords {
     return this.#foreign.delete(name);
   }
 
-  /** Sorted. */
-  expected(): readonly string[] {
-    return [...this.#expected].sort();
+  get expected(): ReadonlySet<string> {
+    return this.#expected;
   }
 
   expect(name: string): void {

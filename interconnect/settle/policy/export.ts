@@ -20,13 +20,13 @@ export interface OwnPrefix {
   readonly via: readonly string[];
 }
 
-export interface ExportQuestion {
+export interface ExportInput {
   readonly vpc: string;
   readonly transitSwitch: string;
   readonly prefixes: readonly OwnPrefix[];
 }
 
-export interface ExportAnswer {
+export interface ExportResult {
   /** One for each CIDR, in the order their first prefix came. */
   readonly prefixes: readonly Prefix[];
   /** Prefixes that are offered to no cluster, by CIDR; code `Denied`, `NotOffered` or `PrefixInvalid`. */
@@ -61,7 +61,7 @@ interface Offering {
  * A prefix is offered with one set of tags, those of every rule that allows it for some cluster: the hub holds one row
  * for it. An aggregate replaces the prefixes within it for the clusters that its rule is about.
  */
-export function exportPrefixes(set: PolicySet, { vpc, transitSwitch, prefixes }: ExportQuestion): ExportAnswer {
+export function exportPrefixes(set: PolicySet, { vpc, transitSwitch, prefixes }: ExportInput): ExportResult {
   const policies = set.exports.filter(({ transitSwitches }) => transitSwitches?.has(transitSwitch) !== false);
   const offerings = new Map<string, Offering>();
   const aggregates = new Map<string, Cidr>();
