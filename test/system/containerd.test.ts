@@ -57,7 +57,7 @@ describe('containerd', () => {
   after(async () => {
     bed.cri.close();
     await lab.heal();
-    for (const namespace of [bed.namespace, elsewhere]) await removeWorkload(lab, bed.cluster, namespace);
+    await Promise.all([bed.namespace, elsewhere].map((namespace) => removeWorkload(lab, bed.cluster, namespace)));
   });
 
   // What a failed test left would be held against the next ones too.

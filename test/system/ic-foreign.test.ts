@@ -31,10 +31,8 @@ describe('a zone with plain ovn-ic', () => {
   };
 
   before(async () => {
-    for (const cluster of clusters) {
-      await addWorkload(lab, cluster, { namespace, pods: [{ name: 'one', node: 'n3' }] });
-      await waitForPods(lab, cluster, namespace, 1);
-    }
+    for (const cluster of clusters) await addWorkload(lab, cluster, { namespace, pods: [{ name: 'one', node: 'n3' }] });
+    for (const cluster of clusters) await waitForPods(lab, cluster, namespace, 1);
     zone = await startForeignZone(lab.layout, { name: 'plain', podCidr: '10.30.0.0/16', octet: 200 });
     const find = ['--bare', '--columns=external_ids', 'find', 'Transit_Switch', 'name=ts'];
     const ids = await run([

@@ -27,8 +27,7 @@ describe('bad input', () => {
   });
   after(async () => {
     await lab.kubectl('east', ['delete', 'subnet', ...made, '--ignore-not-found', '--timeout=60s']);
-    await removeWorkload(lab, 'east', 'cramped');
-    await removeWorkload(lab, 'east', 'bystander');
+    await Promise.all(['cramped', 'bystander'].map((namespace) => removeWorkload(lab, 'east', namespace)));
   });
 
   for (const [what, cidrBlock] of [

@@ -40,8 +40,7 @@ describe('a namespace with a subnet of its own', () => {
     });
 
     it('leaves nothing behind when deleted', async () => {
-      await removeWorkload(lab, 'east', namespace);
-      await removeWorkload(lab, 'west', namespace);
+      await Promise.all(['east', 'west'].map((cluster) => removeWorkload(lab, cluster, namespace)));
       await waitFor('the northbound database to hold nothing of it', async () => {
         const dump = await lab.nbctl('east', ['show']);
         const policies = await lab.nbctl('east', ['lr-policy-list', 'ovn-cluster']);

@@ -166,7 +166,7 @@ describe('underlay', () => {
       const log = lab.log('east/n2', 'daemon');
       return /underlay subnet ten is not ready/.test(log) || log.slice(-500);
     });
-    for (const namespace of ['flat', 'ten', 'over']) await removeWorkload(lab, 'east', namespace);
+    await Promise.all(['flat', 'ten', 'over'].map((namespace) => removeWorkload(lab, 'east', namespace)));
     await lab.kubectl('east', ['delete', 'vlan', 'flat', 'ten', '--timeout=60s']);
     await lab.kubectl('east', ['delete', 'pn', 'net1', '--timeout=60s']);
     for (const node of ['n1', 'n2'])
