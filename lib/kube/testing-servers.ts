@@ -119,6 +119,9 @@ function apiServerFlags(dir: string, port: number, etcdPort: number): string[] {
     '--service-cluster-ip-range=10.96.0.0/16',
     '--endpoint-reconciler-type=none',
     '--allow-privileged=true',
+    // One test is no crowd, and without the objects of this feature the server is ready sooner.
+    '--enable-priority-and-fairness=false',
+    '--profiling=false',
   ];
 }
 
@@ -178,6 +181,8 @@ function start(name: string, program: string, dir: string, flags: readonly strin
   // Servers end with the process that started them.
   const child = spawn('setpriv', ['--pdeathsig', 'KILL', '--', program, ...flags], {
     cwd: dir,
+    // They live for a minute: memory for less garbage collection saves a fifth of their CPU time.
+    env: { ...process.env, GOGC: '400' },
     stdio: ['ignore', log, log],
   });
   closeSync(log);
