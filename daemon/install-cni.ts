@@ -38,7 +38,7 @@ function askVersions(folder: string, type: string): Support {
   const versions = parseVersions(stdout ?? '');
   if (versions !== undefined) return versions;
   if (error !== undefined) return { problem: `it could not be asked for its versions here: ${error.message}` };
-  return { problem: `it does not tell its versions; it ended with status ${String(status)}` };
+  return { problem: `it does not report its versions; it ended with status ${String(status)}` };
 }
 
 function parseVersions(stdout: string): readonly string[] | undefined {

@@ -160,6 +160,6 @@ async function report(
     await kube.patch(nodes, { name: node }, 'apply', body, options);
   } catch (error) {
     // The API server may be out of reach while the interface that leads to it moves; the next attempt reports again.
-    log.warn({ err: error }, 'the Node could not be told');
+    log.warn({ err: error }, 'the condition of the Node could not be written');
   }
 }

@@ -225,8 +225,8 @@ export class NetworkReconciler {
     const { nic } = recorded;
     const move = extendMove(recorded, nics);
     await this.#record(move, true);
-    const told = { nic: { name: nic, mtu: move.mtu }, plan: undefined };
-    const fail = (problem: Problem): State => ({ ...told, isReady: false, problem });
+    const joined = { nic: { name: nic, mtu: move.mtu }, plan: undefined };
+    const fail = (problem: Problem): State => ({ ...joined, isReady: false, problem });
     if (!nics.has(this.#bridge))
       return fail({ code: 'BridgeMissing', message: `ovs-vswitchd has not made ${this.#bridge} yet; look at its log` });
     await host.prepare(this.#bridge, move.mtu);
@@ -240,7 +240,7 @@ export class NetworkReconciler {
     if (state !== 'works' && state !== undefined)
       return fail({ code: 'PortRefused', message: `Open vSwitch cannot use interface ${nic}: ${state}` });
     const plan = decision.kind === 'dryRun' ? this.#describeKept(nic, decision.nic) : undefined;
-    return { ...told, isReady: state === 'works', problem: undefined, plan };
+    return { ...joined, isReady: state === 'works', problem: undefined, plan };
   }
 
   #describeKept(nic: string, wanted: string): string {

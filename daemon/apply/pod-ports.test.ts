@@ -42,7 +42,7 @@ function bed({ hasMirror = true, hasNetem = true } = {}) {
   return { podPorts, asked, told, change };
 }
 
-test('a port is set anew when the wishes of its own pod change, and only then', () => {
+test('a port is set again when the options of its own pod change, and only then', () => {
   const { podPorts, asked, change } = bed();
   change(podOf({ other: 'x' }));
   change(podOf({ mirror: 'true', loss: '1' }, 'u2'));

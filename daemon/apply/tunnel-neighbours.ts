@@ -107,7 +107,7 @@ export class TunnelNeighbours {
     } catch (error) {
       // A switch that is starting has no entries and resolves the address itself.
       this.#macs.delete(ip);
-      log.warn({ err: error, ip, mac }, 'Open vSwitch could not be told where a next hop of tunnels is');
+      log.warn({ err: error, ip, mac }, 'the MAC address of a next hop of tunnels could not be set in Open vSwitch');
     }
   }
 }

@@ -26,6 +26,6 @@ export async function checkAttachment(
   throw new CniError(
     errorCode.attachmentBroken,
     `pod ${sandbox.podNamespace}/${sandbox.podName}: ${fault}`,
-    'delete the pod, so that it is attached anew',
+    'delete the pod; its successor gets a new attachment',
   );
 }

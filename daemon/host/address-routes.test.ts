@@ -15,7 +15,7 @@ const network = {
   unicast: { ...plain, table: mainTable },
 };
 
-test('an address that lacks a route is made anew, once at a time, and what does not help is told', async () => {
+test('an address that lacks a route is added again, once at a time, and a route that is still missing is a problem', async () => {
   let made = 0;
   const routes = new AddressRoutes({
     deleteAddress: () => Promise.resolve(),

@@ -11,7 +11,7 @@ const onLink = (destination: string, index: number): MultipathRoute => ({
   hops: [{ gateway: undefined, index }],
   ...common,
 });
-const wish = (destination: string, ...choices: readonly (readonly string[])[]): LearnedRoute => ({
+const wanted = (destination: string, ...choices: readonly (readonly string[])[]): LearnedRoute => ({
   destination,
   choices: choices.map((hops) =>
     hops.map((text) => {
@@ -74,14 +74,14 @@ test('routes come, change and go by difference; those of others stay', async () 
   ];
   const kernel = fakeKernel([...others]);
   const host = new KernelLearnedRoutes(kernel.netlink);
-  const both = [wish('192.0.2.0/24', ['172.30.1.1', '172.30.1.2']), wish('192.0.3.0/24', ['172.30.1.1'])];
+  const both = [wanted('192.0.2.0/24', ['172.30.1.1', '172.30.1.2']), wanted('192.0.3.0/24', ['172.30.1.1'])];
   assert.deepEqual(await host.set(both), []);
   assert.deepEqual(kernel.log.splice(0), ['add 192.0.2.0/24 172.30.1.1,172.30.1.2', 'add 192.0.3.0/24 172.30.1.1']);
   assert.deepEqual([...host.used], [8]);
   assert.equal(host.count, 2);
   await host.set(both);
   assert.deepEqual(kernel.log, []);
-  await host.set([wish('192.0.2.0/24', ['172.30.1.2'])]);
+  await host.set([wanted('192.0.2.0/24', ['172.30.1.2'])]);
   assert.deepEqual(kernel.log.splice(0), ['delete 192.0.3.0/24', 'replace 192.0.2.0/24 172.30.1.2']);
   // Another process finds what this one left.
   await new KernelLearnedRoutes(kernel.netlink).set([]);
@@ -92,10 +92,10 @@ test('a next hop on no link is left out and told; the next choice stands in wher
   const kernel = fakeKernel([onLink('172.30.1.0/24', 8), onLink('fe80::/64', 6), onLink('fe80::/64', 7)]);
   const host = new KernelLearnedRoutes(kernel.netlink);
   const problems = await host.set([
-    wish('192.0.2.0/24', ['172.30.1.1', '192.0.7.1']),
-    wish('192.0.3.0/24', ['192.0.7.1'], ['172.30.1.2', '172.30.1.3'], ['172.30.1.4']),
-    wish('192.0.4.0/24', ['192.0.7.1']),
-    wish('192.0.5.0/24', ['fe80::1%no-such-link', 'fe80::1%other']),
+    wanted('192.0.2.0/24', ['172.30.1.1', '192.0.7.1']),
+    wanted('192.0.3.0/24', ['192.0.7.1'], ['172.30.1.2', '172.30.1.3'], ['172.30.1.4']),
+    wanted('192.0.4.0/24', ['192.0.7.1']),
+    wanted('192.0.5.0/24', ['fe80::1%no-such-link', 'fe80::1%other']),
   ]);
   assert.deepEqual(kernel.log, [
     'add 192.0.2.0/24 172.30.1.1',
@@ -117,8 +117,8 @@ test('what the kernel refuses is told, and keeps nothing else from being routed'
   const kernel = fakeKernel([onLink('172.30.1.0/24', 8)], ['192.0.2.0/24']);
   const host = new KernelLearnedRoutes(kernel.netlink);
   const [problem, ...others] = await host.set([
-    wish('192.0.2.0/24', ['172.30.1.1']),
-    wish('192.0.3.0/24', ['172.30.1.1']),
+    wanted('192.0.2.0/24', ['172.30.1.1']),
+    wanted('192.0.3.0/24', ['172.30.1.1']),
   ]);
   assert.match(problem?.message ?? '', /EEXIST; somebody else has a route with metric 86/);
   assert.deepEqual(others, []);
@@ -130,7 +130,7 @@ test('a route that the kernel does not let go is counted as the others', async (
   const stuck = { ...onLink('192.0.2.0/24', 8), protocol: bgpProtocol, metric: learnedMetric.v4 };
   const kernel = fakeKernel([onLink('172.30.1.0/24', 8), stuck], [stuck.destination]);
   const host = new KernelLearnedRoutes(kernel.netlink);
-  const [problem] = await host.set([wish('192.0.3.0/24', ['172.30.1.1'])]);
+  const [problem] = await host.set([wanted('192.0.3.0/24', ['172.30.1.1'])]);
   assert.match(problem?.message ?? '', /the kernel refused route: EPERM/);
   assert.equal(host.count, 2);
 });

@@ -77,7 +77,7 @@ test('applies what is wanted, again after a change of the kernel, and retries wh
   await advance(2500);
   assert.equal(asked.length, 5);
   await advance(10_000);
-  assert.equal(asked.length, 5, "one subnet's wish is not tried again that often");
+  assert.equal(asked.length, 5, 'a request of one subnet is not tried again that often');
   await advance(20_000);
   assert.equal(asked.length, 6);
   loop.close();
@@ -85,7 +85,7 @@ test('applies what is wanted, again after a change of the kernel, and retries wh
   assert.equal(asked.length, 6);
 });
 
-test('what is wanted anew while it applies is applied right after; a change of the kernel is gathered', async (t) => {
+test('a value that is set while it applies is applied right after; changes of the kernel are joined', async (t) => {
   mock.timers.enable({ apis: ['setTimeout'] });
   let now = 0;
   t.mock.method(performance, 'now', () => now);

@@ -3,7 +3,7 @@
 /** external_ids of Open_vSwitch, on gateways between clusters only. */
 export const interconnectKey = 'ovn-is-interconn';
 /**
- * Table of the records of sandboxes whose interface is being made anew. A row of this table stands by itself and means nothing
+ * Table of the records of sandboxes whose interface is being restored. A row of this table stands by itself and means nothing
  * to any switch; ovn-controller, which recomputes everything when settings of the node change, does not read it.
  */
 export const asideTable = 'Queue';

@@ -1,11 +1,11 @@
 /*
- * The CNI plugin binary. In: CNI_* environment and the network configuration on stdin, from a container runtime.
- * Out: what the node's daemon answered, on stdout, and its exit status. It knows no networking and parses no JSON;
- * it only has to start fast and to run in the host's mount namespace, where there is no Node.js.
+ * The CNI plugin binary. It sends the CNI_* environment and the network configuration on stdin to the daemon of the node, writes the
+ * answer to stdout and ends with the daemon's exit status. It does no networking and parses no JSON; it must start fast and run in the
+ * mount namespace of the host, where there is no Node.js.
  *
  * Request:  magic | u32 count | count x (u32 length, "NAME=value") | u32 length, stdin     (all integers big endian)
  * Answer:   u32 exit status | u32 length, stdout
- * daemon/cni/protocol.ts is the other end and must agree with the three constants below.
+ * daemon/cni/protocol.ts is the other end; the three constants below must agree with it.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -27,12 +27,12 @@
 #define DEFAULT_SOCKET "/run/isthmus/daemon.sock"
 #define SUPPORTED_VERSIONS "\"0.3.1\",\"0.4.0\",\"1.0.0\",\"1.1.0\""
 
-/* How long a daemon may be away, as while it is replaced, before the runtime is told so. */
+/* Time to wait for a daemon that is away, for example because it is being replaced. */
 #ifndef CONNECT_TIMEOUT_SECONDS
 #define CONNECT_TIMEOUT_SECONDS 5
 #endif
 #define SEND_TIMEOUT_SECONDS 5
-/* The daemon gives up before this and says why; this bound is for a daemon that hangs. */
+/* A limit for a daemon that hangs; a working daemon gives up earlier and says why. */
 #ifndef ANSWER_TIMEOUT_SECONDS
 #define ANSWER_TIMEOUT_SECONDS 90
 #endif
@@ -65,7 +65,7 @@ static void append_u32(struct buffer *to, size_t value)
     append(to, &wire, sizeof wire);
 }
 
-/* With a NUL behind the last byte. */
+/* Appends a NUL after the last byte. */
 static void read_stdin(struct buffer *into)
 {
     char chunk[16384];
@@ -107,7 +107,7 @@ static int read_all(int fd, void *into, size_t length)
     return 0;
 }
 
-/* An error must carry the cniVersion of the configuration: found by looking for the key, as the bytes after it. */
+/* An error must have the cniVersion of the configuration; this searches for the key and takes the string after it. */
 static void find_version(const struct buffer *config, char *out, size_t size)
 {
     const char *key = "\"cniVersion\"", *at = strstr(config->data, key);
@@ -126,7 +126,7 @@ static int is_command(const char *name)
     return command != NULL && strcmp(command, name) == 0;
 }
 
-/* A quote, a backslash or a control character would break the JSON it is put into. */
+/* Quotes, backslashes and control characters would break the surrounding JSON. */
 static int is_plain(const char *text)
 {
     while (*text != '\0' && *text != '"' && *text != '\\' && (unsigned char)*text >= ' ')
@@ -148,7 +148,7 @@ static int answer_alone(const struct buffer *config, const char *path, const cha
     return 1;
 }
 
-/* What listens there need not be a daemon. An error and a result are JSON objects; only some verbs succeed without a word. */
+/* The program behind the socket may not be a daemon. Errors and results are JSON objects; only some verbs succeed with empty stdout. */
 static int is_answer(uint32_t status, const char *text, size_t length)
 {
     if (length == 0)
@@ -168,7 +168,7 @@ static int dial(const struct sockaddr_un *address)
     return connect(fd, (const struct sockaddr *)address, sizeof *address) == 0 ? fd : -1;
 }
 
-/* Connects, if need be once a daemon puts its socket into the folder: the kernel tells, and nothing was sent before. */
+/* Connects; if nobody listens, waits until inotify reports that a daemon has put its socket into the folder. Nothing was sent before. */
 static int dial_or_wait(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -193,7 +193,7 @@ static int dial_or_wait(const char *path)
             return fd;
         }
         if (watch.fd < 0) {
-            /* Not before: the kernel holds up the end of a process that has a watch, by some 12 ms. The socket may have come since. */
+            /* Only made when needed, because a watch delays the end of the process by about 12 ms. The socket may have appeared meanwhile. */
             watch.fd = inotify_init1(IN_CLOEXEC);
             can_wait = inotify_add_watch(watch.fd, folder, IN_MOVED_TO | IN_CREATE | IN_ATTRIB) >= 0;
         } else if (poll(&watch, 1, (int)(end - now.tv_sec) * 1000) <= 0 || read(watch.fd, events, sizeof events) < 0) {

@@ -147,7 +147,7 @@ test('an API server that does not answer gets the newest when it does', async ()
   assert.equal(server.observed.tunnels[0]?.state, 'down');
 });
 
-test('an object that was made anew is not told of its predecessor, and is told everything', async () => {
+test('a recreated object does not get the status of its predecessor, but a complete one', async () => {
   const server = new Server();
   const { status, writer } = open(server);
   const old = server.observed;
