@@ -12,13 +12,13 @@ const route = (destination: string): MultipathRoute => ({
   protocol: 186,
 });
 
-/** A node whose API server is reached by these routes, or is not; `bad` ones lead elsewhere. */
+/** A node with learned routes to its API server; the route `bad` leads elsewhere. */
 function nodeWith({ bad, isDown = false, isComplete = true }: { bad: string; isDown?: boolean; isComplete?: boolean }) {
   const world = {
     routes: [route('0.0.0.0/0'), route('10.0.0.0/8'), route('198.51.100.0/24')],
     isDown,
     nowMs: 0,
-    /** Whether the kernel takes no route, as where the uplink is down. */
+    /** Whether the kernel refuses all routes, as while the uplink is down. */
     isRefusing: false,
   };
   const servers = { all: ['10.5.5.10'], isComplete };

@@ -14,7 +14,7 @@ function podOf(annotations: Readonly<Record<string, string>>, uid = 'u1'): Pod {
   return parsePod({ metadata: { ...metadata, annotations: Object.fromEntries(prefixed) as Record<string, string> } });
 }
 
-/** One pod with one sandbox, and everything it is asked for and told. */
+/** One pod with one sandbox; records the ports that are set and the problems that are reported. */
 function bed({ hasMirror = true, hasNetem = true } = {}) {
   let current = podOf({});
   let listener: (change: ReflectorChange<Pod>) => void = () => undefined;

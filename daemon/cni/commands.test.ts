@@ -12,7 +12,7 @@ const environment = new Map([
 ]);
 const stdin = '{"cniVersion":"0.4.0","name":"isthmus","type":"isthmus"}';
 
-/** A DEL that ends so. */
+/** A DEL with this outcome. */
 function del(fault: Error, outcomes: Outcome[] = []): Promise<ShimAnswer> {
   const fail = (): Promise<never> => Promise.reject(fault);
   const answer = cniCommands({

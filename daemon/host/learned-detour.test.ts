@@ -23,7 +23,7 @@ const learned = (destination: string, gateway = '172.31.1.1'): MultipathRoute =>
     metric: destination.includes(':') ? learnedMetric.v6 : learnedMetric.v4,
   });
 
-/** @param down links that are down: the kernel takes no route with a hop on one */
+/** @param down links that are down: the kernel refuses routes with a hop on one */
 function kernelOf(routes: MultipathRoute[], down: ReadonlySet<number> = new Set()) {
   const keyOf = ({ destination, metric }: MultipathRoute): string => `${destination} ${metric}`;
   const without = (one: MultipathRoute): void => {

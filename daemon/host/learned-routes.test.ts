@@ -21,7 +21,7 @@ const wanted = (destination: string, ...choices: readonly (readonly string[])[])
   ),
 });
 
-/** A kernel that keeps routes, and says of each change what it was. */
+/** A kernel that keeps routes and records each change. */
 function fakeKernel(routes: MultipathRoute[], refused: readonly string[] = []) {
   const log: string[] = [];
   const keyOf = ({ destination, metric }: MultipathRoute): string => `${destination} ${metric}`;
@@ -83,7 +83,7 @@ test('routes come, change and go by difference; those of others stay', async () 
   assert.deepEqual(kernel.log, []);
   await host.set([wanted('192.0.2.0/24', ['172.30.1.2'])]);
   assert.deepEqual(kernel.log.splice(0), ['delete 192.0.3.0/24', 'replace 192.0.2.0/24 172.30.1.2']);
-  // Another process finds what this one left.
+  // Another process finds the routes that this one left.
   await new KernelLearnedRoutes(kernel.netlink).set([]);
   assert.deepEqual(kernel.routes, others);
 });

@@ -15,7 +15,7 @@ const empty = planHostNetwork({
   forwarding: { isSpeaker: false, vpcs: new Map(), remotes: [] },
 }).network;
 
-/** A host that records what it is asked for and answers with `problems`. */
+/** A host that records each wanted value and answers with `problems`. */
 function fakeHost(): {
   loop: HostLoop<HostNetwork>;
   asked: HostNetwork[];

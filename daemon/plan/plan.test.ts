@@ -33,7 +33,7 @@ interface Case {
   readonly isGateway?: boolean;
   /** Whether the node has a certificate for the southbound database. */
   readonly hasCertificate?: boolean;
-  /** Of the node's interfaces. */
+  /** Addresses of the node's interfaces. */
   readonly addresses?: readonly string[];
   readonly otherNodes?: readonly string[];
   readonly bgpNodeState?: RawObject;
@@ -58,7 +58,7 @@ const settings = {
 };
 
 function planPod(raw: RawObject, subnets: readonly Subnet[], datapath: Case['datapath']): unknown {
-  // A case that gives a status has another to say than that the controller wrote all this.
+  // A case with a status tests another condition than that the controller wrote all annotations.
   const pod = parsePod(raw['status'] === undefined ? vouchedFor(raw) : raw);
   const interfaces = [...pod.interfaces.values()].map((facts, index) => {
     const { network, routes } = facts;

@@ -21,9 +21,9 @@ const source = join(import.meta.dirname, 'shim.c');
 const dir = mkdtempSync(join(tmpdir(), 'shim-'));
 const binary = join(dir, 'isthmus-cni');
 
-/** One that waits a second for its answer. */
+/** A shim that waits a second for its answer. */
 const impatient = join(dir, 'impatient');
-/** One that waits a minute for a daemon. */
+/** A shim that waits a minute for a daemon. */
 const patient = join(dir, 'patient');
 
 before(() => {
@@ -121,7 +121,7 @@ for (const [what, makeStale] of [
     const path = join(dir, `late-${what.length}.sock`);
     makeStale(path);
     const answering = runShim(path, { CNI_COMMAND: 'ADD' }, '{}');
-    // The shim may not wait yet: then it finds the socket at once, and the outcome is the same.
+    // If the shim does not wait yet, it finds the socket at once, with the same outcome.
     await pause(300);
     let requests = 0;
     const server = await openCniServer({
@@ -162,7 +162,7 @@ for (const [what, bytes] of [
 ] as const)
   test(`an answer that is cut short ${what} is none`, async () => {
     const { path, server } = await listen(`cut-${bytes.length}.sock`, (socket) => {
-      // The shim may end before it has read all.
+      // The shim may end before it has read everything.
       socket.on('error', () => undefined);
       socket.once('data', () => socket.end(bytes));
     });

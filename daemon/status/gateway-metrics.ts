@@ -1,4 +1,4 @@
-/** Figures of tunnels and paths to other clusters, for Prometheus: one series a remote gateway. */
+/** Metrics of tunnels and paths to other clusters, with one series per remote gateway. */
 import { Gauge, type Registry } from 'prom-client';
 import type { GatewayPeer, GatewayProbe, GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 
@@ -10,7 +10,7 @@ export interface GatewayFigures {
 
 type Series = readonly (readonly [chassis: string, value: number | undefined])[];
 
-/** `current` is asked when Prometheus asks. */
+/** `current` is called at each scrape. */
 export function openGatewayMetrics(registry: Registry, current: () => GatewayFigures): void {
   const gauge = (name: string, help: string, read: (figures: GatewayFigures) => Series): void => {
     const made: Gauge<'cluster' | 'chassis'> = new Gauge({

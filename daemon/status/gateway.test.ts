@@ -10,13 +10,13 @@ import { GatewayStatusWriter, type LocalView } from './gateway.ts';
 
 const peers = [{ chassis: 'b1', cluster: 'west', address: '172.30.2.11' }];
 
-/** An API server with one InterconnectGateway, whose answers the test lets go. */
+/** An API server with one InterconnectGateway; the test decides when it answers. */
 class Server {
   status: Record<string, unknown> = { peers, chassis: 'a1' };
   uid = 'u1';
   version = 1;
   readonly bodies: { metadata: { uid: string }; status: Record<string, unknown> }[] = [];
-  /** What the next request ends with instead of an answer. */
+  /** Error of the next request. */
   error: Error | undefined;
   #release: (() => void)[] = [];
   isHolding = false;

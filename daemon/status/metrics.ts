@@ -1,4 +1,4 @@
-/** The daemon's figures for Prometheus; no series per pod. */
+/** Metrics of the daemon; there are no series per pod. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Outcome } from '../cni/commands.ts';
 import { commands } from '../cni/environment.ts';
@@ -8,14 +8,14 @@ export interface DaemonMetrics {
   onTransaction(transaction: { readonly operations: number; readonly ms: number }): void;
 }
 
-/** What the figures are read from when Prometheus asks. */
+/** The sources of gauges, which are read at each scrape. */
 export interface Measured {
   readonly sandboxes: { readonly size: number };
-  /** Programs of the node of which it is known, with whether they are up. */
+  /** Programs whose state is known, and whether they are up. */
   readonly programs: () => readonly (readonly [program: string, isUp: boolean])[];
-  /** Routes of the kernel for prefixes learned by BGP. */
+  /** Number of kernel routes for prefixes learned by BGP. */
   readonly learnedRoutes: () => number;
-  /** Next hops of such prefixes that led away from the API server. */
+  /** Number of next hops of such prefixes that are withheld. */
   readonly withheldRoutes: () => number;
 }
 
@@ -49,7 +49,7 @@ export function openMetrics(registry: Registry): DaemonMetrics {
   };
 }
 
-/** Of the parts that are there only when the node is known. */
+/** Registers the gauges of parts that exist once the node is known. */
 export function openGauges(registry: Registry, { sandboxes, programs, learnedRoutes, withheldRoutes }: Measured): void {
   const attached: Gauge = new Gauge({
     name: 'isthmus_daemon_sandboxes',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findPathMtu } from './path-mtu.ts';
 
-/** A path of that MTU; `lost` are the numbers, from 1, of packets it could take and loses nevertheless. */
+/** A path with that MTU; `lost` are the numbers, from 1, of packets that would fit and are lost. */
 function path(
   mtu: number,
   lost: readonly number[] = [],

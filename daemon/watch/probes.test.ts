@@ -15,7 +15,7 @@ interface Path {
   readonly mtu?: number;
 }
 
-/** A prober over paths that the test makes, by address. */
+/** A prober with simulated paths, by address. */
 function open(paths: Readonly<Record<string, Path>>): { prober: Prober; asked: PingOptions[] } {
   const asked: PingOptions[] = [];
   const ping = {

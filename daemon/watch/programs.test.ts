@@ -8,7 +8,7 @@ import type { Program } from '../model/program.ts';
 import { ProgramLiveness } from '../settle/program-liveness.ts';
 import { ProgramWatch } from './programs.ts';
 
-/** A program's control socket; while `isFrozen`, it takes questions and answers none. */
+/** The control socket of a program; while `isFrozen`, it accepts questions and answers none. */
 class Control {
   isFrozen = false;
   readonly questions: string[] = [];

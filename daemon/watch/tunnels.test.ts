@@ -17,7 +17,7 @@ interface NewTunnel {
 let server: TestServer;
 let ovs: OvsdbClient;
 
-/** As ovn-controller makes it. */
+/** Makes the rows that ovn-controller makes. */
 async function addTunnel({ name, id, remoteIp, bfd = {} }: NewTunnel): Promise<void> {
   await ovs.transact([
     {
@@ -41,7 +41,7 @@ async function addTunnel({ name, id, remoteIp, bfd = {} }: NewTunnel): Promise<v
   ]);
 }
 
-/** As ovs-vswitchd writes it. */
+/** Writes what ovs-vswitchd writes. */
 async function setBfd(name: string, status: Readonly<Record<string, string>>): Promise<void> {
   await ovs.transact([
     { op: 'update', table: 'Interface', where: [['name', '==', name]], row: { bfd_status: status } },

@@ -30,7 +30,7 @@ function route(destination: string, gateway?: string, more: Partial<NicRoute> = 
   };
 }
 
-/** What a kernel makes of steps, as far as it matters: a route whose source is no longer an address of the node goes. */
+/** Applies steps as a kernel does, which removes routes whose source is no longer an address of the node. */
 function apply(nics: NicsByName, steps: readonly NicStep[]): NicsByName {
   const next = new Map(nics);
   for (const step of steps) {

@@ -1,4 +1,4 @@
-/** Goldens: ProviderNetworks, a node and its interfaces → what becomes of each network. `--test-update-snapshots` rewrites them. */
+/** Goldens: ProviderNetworks, a node and its interfaces → the decision for each network. `--test-update-snapshots` rewrites them. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
