@@ -9,7 +9,7 @@ import { parseFlags, text, UsageError } from '../lib/run/flags.ts';
 import type { Logger } from '../lib/run/logger.ts';
 import { runRoom } from '../lib/run/room.ts';
 import { parseConflist } from './cni/conflist-shape.ts';
-import { writeWhole } from './cni/conflist.ts';
+import { writeAtomically } from './cni/conflist.ts';
 import { installPlugins } from './cni/plugin-folder.ts';
 import { planConflist, type Conflist, type Support } from './plan/conflist.ts';
 
@@ -72,7 +72,7 @@ function main(log: Logger): void {
   const planned = planConflist(list, support);
   for (const warning of planned.warnings) log.warn({}, warning);
   mkdirSync(dirname(out), { recursive: true });
-  writeWhole(out, `${JSON.stringify(planned.list, null, 2)}\n`);
+  writeAtomically(out, `${JSON.stringify(planned.list, null, 2)}\n`);
   log.info({ installed, versions: planned.list.cniVersions ?? [planned.list.cniVersion] }, 'CNI plugins are in place');
 }
 

@@ -8,7 +8,7 @@ import type { MultipathRoute } from '../../lib/netlink/multipath.ts';
 import { NetlinkError } from '../../lib/netlink/socket.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { LearnedDetour } from '../host/learned-detour.ts';
-import { hopKey, prefixOf, Withheld } from '../settle/withheld-routes.ts';
+import { hopKey, prefixOf, WithheldRoutes } from '../settle/withheld-routes.ts';
 
 export interface ApiLifelineOptions {
   readonly detour: Pick<LearnedDetour, 'all' | 'leadingTo' | 'wouldLeadTo' | 'begin' | 'end' | 'restore' | 'clear'>;
@@ -28,7 +28,7 @@ const blindTrialMs = { base: 60_000, most: 900_000 } as const;
 
 export class ApiLifeline {
   readonly #options: ApiLifelineOptions;
-  readonly #withheld = new Withheld();
+  readonly #withheld = new WithheldRoutes();
   /** Whether routes were withheld before all addresses of API servers were known. */
   #isTooMuch = false;
   #blindTrials = 0;

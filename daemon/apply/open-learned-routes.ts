@@ -2,7 +2,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { KernelLearnedRoutes } from '../host/learned-routes.ts';
 import { HostLoop } from '../host/loop.ts';
-import { NodeNetworkFacts } from '../host/node-network.ts';
+import { ConnectedNetworks } from '../host/connected-networks.ts';
 import { watchHost } from '../host/watch-host.ts';
 import { tunnelEnds } from '../ovs/local.ts';
 import { hopKey } from '../settle/withheld-routes.ts';
@@ -35,8 +35,8 @@ export async function openLearnedRoutes(options: OpenLearnedRoutesOptions): Prom
   const { local, cluster, addresses, apiServers, apiLifeline } = options;
   const { netlink, kernelEvents, ovs } = local;
   const kernel = new KernelLearnedRoutes(netlink);
-  const nodeNetwork = new NodeNetworkFacts(netlink);
-  await nodeNetwork.refresh();
+  const connected = new ConnectedNetworks(netlink);
+  await connected.refresh();
   const loop = new HostLoop({
     host: kernel,
     watch: (onChange) =>
@@ -58,14 +58,14 @@ export async function openLearnedRoutes(options: OpenLearnedRoutesOptions): Prom
       withheld: apiLifeline.withheld,
       lifelines: {
         ...cluster.lifelines,
-        ...nodeNetwork.now,
+        ...connected.now,
         tunnelEnds: tunnelEnds(ovs),
         apiServers: apiServers.all,
       },
     }),
   });
   const changed = (): void => routes.changed();
-  const unfollowNetwork = nodeNetwork.follow(kernelEvents, changed);
+  const unfollowNetwork = connected.follow(kernelEvents, changed);
   apiServers.subscribe(changed);
   apiLifeline.subscribe(changed);
   const noteLearned = (): void =>

@@ -11,7 +11,7 @@ import { openSocket, type NetlinkMessage } from '../../lib/netlink/socket.ts';
 import { cidrContains, parseCidr } from '../../lib/net/cidr.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 import { callAll } from '../../lib/ovn/unixctl.ts';
-import { whoAnswers } from '../host/neighbours.ts';
+import { resolveNeighbour } from '../host/neighbours.ts';
 import type { Address } from '../host/rtnetlink-codec.ts';
 
 export interface TunnelNeighboursOptions {
@@ -74,7 +74,7 @@ export class TunnelNeighbours {
       const near = ends.filter((ip) => links.some((link) => cidrContains(link, parseIp(ip)!)));
       for (let at = 0; at < near.length; at += asked.atOnce) {
         const some = near.slice(at, at + asked.atOnce);
-        await Promise.all(some.map((ip) => whoAnswers(index, ip, AbortSignal.timeout(asked.patienceMs))));
+        await Promise.all(some.map((ip) => resolveNeighbour(index, ip, AbortSignal.timeout(asked.patienceMs))));
       }
     } catch (error) {
       // The bridge may be gone by now.

@@ -4,7 +4,7 @@ import type { OvsdbClient } from 'ovsdb-client';
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { OvsdbTarget } from '../../lib/desired/ovsdb-target.ts';
 import { IngressGuard } from '../host/ingress-guard.ts';
-import { whoAnswers } from '../host/neighbours.ts';
+import { resolveNeighbour } from '../host/neighbours.ts';
 import type { Nics } from '../host/nics.ts';
 import { Refusal } from '../host/refusal.ts';
 import { portState, readBridges, untilPort } from '../ovs/bridges.ts';
@@ -135,7 +135,7 @@ export class UnderlayHost {
   /** Whether the address answers on the interface; false if the signal aborts first, or the interface is gone. */
   async answers(device: string, address: string, signal: AbortSignal): Promise<boolean> {
     const index = (await this.read()).get(device)?.index;
-    return index !== undefined && (await whoAnswers(index, address, signal)) !== undefined;
+    return index !== undefined && (await resolveNeighbour(index, address, signal)) !== undefined;
   }
 
   askApi(signal: AbortSignal): Promise<boolean> {

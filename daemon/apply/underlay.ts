@@ -10,9 +10,9 @@ import { providerBridge } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { providerNode } from '../../lib/api/provider-nodes.ts';
 import { parseMove } from '../ovs/nic-move.ts';
-import { decide, type Decision } from '../settle/provider-network.ts';
+import { decideNetwork, type Decision } from '../settle/provider-network.ts';
 import { mappingsOwner, planMappings } from '../plan/underlay/rows.ts';
-import { planTunnelNetwork, tunnelNetwork } from '../settle/tunnel-network.ts';
+import { decideTunnelNetwork, tunnelNetwork } from '../settle/tunnel-network.ts';
 import type { NetworkReport, NicMove, ProviderNetwork, TunnelAddress } from '../model/provider-network.ts';
 import type { NicsByName } from '../model/nic.ts';
 import type { UnderlayHost } from './underlay-host.ts';
@@ -155,7 +155,7 @@ export class Underlay {
     const moves = this.#moves();
     const move = moves.get(network);
     if (this.#facts !== undefined)
-      return decide(network, {
+      return decideNetwork(network, {
         networks: this.#networks(),
         node: this.#facts.node,
         nics,
@@ -180,7 +180,7 @@ export class Underlay {
   #networks(): readonly ProviderNetwork[] {
     if (this.#facts === undefined) return [];
     const { networks, node, tunnel } = this.#facts;
-    const own = planTunnelNetwork({ ...tunnel(), networks, node, move: this.#moves().get(tunnelNetwork) });
+    const own = decideTunnelNetwork({ ...tunnel(), networks, node, move: this.#moves().get(tunnelNetwork) });
     return own === undefined ? networks : [...networks, own];
   }
 

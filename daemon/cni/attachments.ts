@@ -22,7 +22,7 @@ import { attachmentKey, type Sandboxes } from '../state/sandboxes.ts';
 import { PendingAdds } from './pending-adds.ts';
 import { checkAttachment } from './check.ts';
 import { CniError, errorCode } from './error.ts';
-import { explainFailure, explainLateness, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';
+import { explainFailure, explainTimeout, isTimeout, openSandboxNetns, refuseOwnNetns } from './failure.ts';
 import { removeAll } from './garbage.ts';
 import { KeyedLock } from './keyed-lock.ts';
 import { addressedNow, untilAddressed, type AddressedPod } from './pod-address.ts';
@@ -318,7 +318,7 @@ export class Attachments {
       await untilGuarded(sandbox, deadline);
       signal.throwIfAborted();
     } catch (error) {
-      const cause = isTimeout(error) ? explainLateness(ports.stageOf(sandbox), sandbox, controllerSockets) : error;
+      const cause = isTimeout(error) ? explainTimeout(ports.stageOf(sandbox), sandbox, controllerSockets) : error;
       await undo();
       throw cause;
     }

@@ -18,7 +18,7 @@ export interface ConflistKeeperOptions {
 }
 
 /** Replaces the file in one step, so that a reader sees either the old or the new one. */
-export function writeWhole(file: string, content: string): void {
+export function writeAtomically(file: string, content: string): void {
   const next = `${file}.isthmus-new`;
   writeFileSync(next, content, { mode: 0o644 });
   renameSync(next, file);
@@ -53,7 +53,7 @@ export class ConflistKeeper {
       if (this.#watcher === undefined || readIfThere(this.#target) === undefined) this.#watchFolder();
       const content = readFileSync(this.#options.source, 'utf8');
       if (readIfThere(this.#target) !== content) {
-        writeWhole(this.#target, content);
+        writeAtomically(this.#target, content);
         this.#options.log.info({ file: this.#target }, 'the CNI configuration list is in place');
       }
       this.#reported = undefined;

@@ -47,7 +47,7 @@ export function explainFailure(error: unknown, sandbox: Sandbox, signal: AbortSi
 }
 
 /** The error for a port that was not ready in time; it names the program that has not done its part. */
-export function explainLateness(stage: PortStage, sandbox: Sandbox, controllerSockets: string): CniError {
+export function explainTimeout(stage: PortStage, sandbox: Sandbox, controllerSockets: string): CniError {
   const { hostInterface } = sandbox;
   const [what, advice] = {
     database: [

@@ -4,7 +4,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import type { Local } from '../apply/open-local.ts';
 import type { OpenedPodPorts } from '../apply/open-pod-ports.ts';
-import { whoAnswers } from '../host/neighbours.ts';
+import { resolveNeighbour } from '../host/neighbours.ts';
 import { PodLinks } from '../host/pod-links.ts';
 import { VlanNeighbours } from '../host/vlan-neighbours.ts';
 import { watchGoneLinks } from '../host/watch-host.ts';
@@ -100,12 +100,12 @@ function openUnderlayPods({ local, cluster, underlay, settings }: OpenCniOptions
       return () => stops.forEach((stop) => stop());
     },
     ovs: local.ovs,
-    whoAnswers: async ({ provider, vlan }, address, timeout) => {
+    resolveNeighbour: async ({ provider, vlan }, address, timeout) => {
       const { index } = (await local.netlink.findLink(providerBridge(provider))) ?? {};
       if (index === undefined) return undefined;
       // Untagged questions come from the node itself.
-      if (vlan === 0) return whoAnswers(index, address, timeout);
-      return vlanNeighbours.whoAnswers({ index, vlan, address }, timeout);
+      if (vlan === 0) return resolveNeighbour(index, address, timeout);
+      return vlanNeighbours.resolve({ index, vlan, address }, timeout);
     },
   });
 }

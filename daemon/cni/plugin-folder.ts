@@ -1,7 +1,7 @@
 /** The node's folder of CNI plugins. A file in that folder records which plugins Isthmus has installed, so that only these are removed again. */
 import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { writeWhole } from './conflist.ts';
+import { writeAtomically } from './conflist.ts';
 
 const ours = 'isthmus';
 /** Names of installed plugins, one per line. */
@@ -12,7 +12,7 @@ export function installPlugins(from: string, to: string, wanted: ReadonlySet<str
   mkdirSync(to, { recursive: true });
   const names = readdirSync(from).filter((name) => name === ours || (wanted.has(name) && !existsSync(join(to, name))));
   const installed = new Set([...recorded(to), ...names]);
-  writeWhole(join(to, record), [...installed].map((name) => `${name}\n`).join(''));
+  writeAtomically(join(to, record), [...installed].map((name) => `${name}\n`).join(''));
   for (const name of names) put(join(from, name), join(to, name));
   return names;
 }

@@ -10,7 +10,7 @@ test('where the bridges are not connected in time, that is the cause, and anothe
     ovs: ovs as unknown as OvsdbClient,
     stateOf: () => undefined,
     subscribe: () => () => undefined,
-    whoAnswers: async () => undefined,
+    resolveNeighbour: async () => undefined,
   });
   const until = (end: Error): Promise<void> => {
     const stop = new AbortController();

@@ -19,7 +19,11 @@ export interface UnderlayPodsOptions {
   readonly subscribe: Subscribe;
   readonly ovs: OvsdbClient;
   /** MAC address of the host that answers for an address in a VLAN; undefined if none answers before the signal aborts. */
-  readonly whoAnswers: (place: UnderlayPlace, address: string, signal: AbortSignal) => Promise<string | undefined>;
+  readonly resolveNeighbour: (
+    place: UnderlayPlace,
+    address: string,
+    signal: AbortSignal,
+  ) => Promise<string | undefined>;
 }
 
 /** A network is joined within seconds, unless something is wrong with it. */
@@ -84,7 +88,7 @@ export class UnderlayPods {
     if (subnet === undefined || underlay === undefined) return;
     const signal = AbortSignal.timeout(conflictTimeoutMs);
     const asked = addresses.map((cidr) => cidr.slice(0, cidr.indexOf('/')));
-    const macs = await Promise.all(asked.map((address) => this.#options.whoAnswers(underlay, address, signal)));
+    const macs = await Promise.all(asked.map((address) => this.#options.resolveNeighbour(underlay, address, signal)));
     // During a live migration, a virtual machine has its addresses on both nodes.
     const at = macs.findIndex((mac) => mac !== undefined && mac !== own);
     if (at < 0) return;

@@ -26,33 +26,33 @@ const sendto = libc.func(
   'intptr_t sendto(int fd, const void *data, size_t length, int flags, const void *to, uint32_t toLength)',
 ) as (fd: number, data: Buffer, length: number, flags: number, to: Buffer, toLength: number) => number;
 
-export interface OwnEnd {
+export interface LinkEnd {
   /** Index of the link. */
   readonly index: number;
   readonly mac: string;
 }
 
 /** Sends a router advertisement to all nodes of the link, with lifetime 0: this node is not a default router. @throws Error with a code */
-export function sendRouterAdvertisement(end: OwnEnd): void {
+export function sendRouterAdvertisement(end: LinkEnd): void {
   const [lifetime, reachableTime, retransmit] = [Buffer.alloc(2), Buffer.alloc(4), Buffer.alloc(4)];
   const header = Buffer.from([134, 0, 0, 0, 0, 0]);
   send(end, allNodes, Buffer.concat([header, lifetime, reachableTime, retransmit, linkLayerOption(end)]));
 }
 
 /** Asks the routers of the link for an advertisement at once. @throws Error with a code */
-export function sendRouterSolicitation(end: OwnEnd): void {
+export function sendRouterSolicitation(end: LinkEnd): void {
   send(end, allRouters, Buffer.concat([Buffer.from([133, 0, 0, 0, 0, 0, 0, 0]), linkLayerOption(end)]));
 }
 
 const allNodes = 1;
 const allRouters = 2;
 
-function linkLayerOption({ mac }: OwnEnd): Buffer {
+function linkLayerOption({ mac }: LinkEnd): Buffer {
   return Buffer.concat([Buffer.from([sourceLinkLayerAddress, 1]), macBytes(mac)]);
 }
 
 /** The kernel computes the checksum. */
-function send({ index }: OwnEnd, group: number, message: Buffer): void {
+function send({ index }: LinkEnd, group: number, message: Buffer): void {
   const fd = openDescriptor(AF_INET6, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_ICMPV6);
   try {
     set(fd, IPV6_MULTICAST_HOPS, hopLimit);

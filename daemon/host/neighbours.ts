@@ -21,7 +21,11 @@ const NUD = { REACHABLE: 0x02, STALE: 0x04, PROBE: 0x10, FAILED: 0x20, PERMANENT
  * because the kernel does not resolve it. Works in the current network namespace.
  * @throws NetlinkError if there is no such link
  */
-export async function whoAnswers(index: number, address: string, signal: AbortSignal): Promise<string | undefined> {
+export async function resolveNeighbour(
+  index: number,
+  address: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
   const [requests, events] = [openSocket(), openSocket()];
   try {
     const known = await stateOf(requests, index, address);

@@ -5,7 +5,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Link } from '../../lib/netlink/link.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { type OwnEnd, sendRouterAdvertisement, sendRouterSolicitation } from './icmpv6.ts';
+import { type LinkEnd, sendRouterAdvertisement, sendRouterSolicitation } from './icmpv6.ts';
 import type { Rtnetlink } from './rtnetlink.ts';
 
 /** The lowest MaxRtrAdvInterval that RFC 4861 allows. */
@@ -16,8 +16,8 @@ const settleMs = 1000;
 const solicitations = 3;
 
 export interface RouterMessages {
-  readonly advertise: (end: OwnEnd) => void;
-  readonly solicit: (end: OwnEnd) => void;
+  readonly advertise: (end: LinkEnd) => void;
+  readonly solicit: (end: LinkEnd) => void;
 }
 
 export class RouterAdvertisements {

@@ -61,7 +61,7 @@ export class VlanNeighbours {
   }
 
   /** Returns the MAC address of the answer, or undefined if `signal` aborts first. @throws Error with syscall and code */
-  whoAnswers({ index, vlan, address }: VlanQuestion, signal: AbortSignal): Promise<string | undefined> {
+  resolve({ index, vlan, address }: VlanQuestion, signal: AbortSignal): Promise<string | undefined> {
     const socket =
       this.#sockets.get(index) ?? new QuestionSocket(index, this.#prefix, () => this.#sockets.delete(index));
     this.#sockets.set(index, socket);

@@ -29,7 +29,7 @@ export type Decision =
 /** Bytes; the minimum MTU of IPv6, and OVN's own packets come close to it. */
 const leastMtu = 1280;
 
-export function decide(name: string, input: UnderlayInput): Decision {
+export function decideNetwork(name: string, input: UnderlayInput): Decision {
   const network = input.networks.find((one) => one.name === name);
   if (network === undefined) return { kind: 'absent' };
   const { spec } = network;

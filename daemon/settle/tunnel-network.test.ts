@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NicMove, ProviderNetwork } from '../model/provider-network.ts';
-import { planTunnelNetwork, type TunnelNetworkInput } from './tunnel-network.ts';
+import { decideTunnelNetwork, type TunnelNetworkInput } from './tunnel-network.ts';
 
 const input: TunnelNetworkInput = {
   datapathType: 'netdev',
@@ -32,7 +32,7 @@ const network = (name: string, fields: Partial<ProviderNetwork> = {}): ProviderN
   ...fields,
 });
 const interfaceOf = (fields: Partial<TunnelNetworkInput>): string | undefined =>
-  planTunnelNetwork({ ...input, ...fields })?.spec?.defaultInterface;
+  decideTunnelNetwork({ ...input, ...fields })?.spec?.defaultInterface;
 
 test('the interface with the tunnel address goes into a bridge in user space, and stays there', () => {
   assert.equal(interfaceOf({}), 'eth1');

@@ -20,7 +20,7 @@ export interface TunnelNetworkInput extends TunnelAddress {
 }
 
 /** Undefined if the node needs none. */
-export function planTunnelNetwork(input: TunnelNetworkInput): ProviderNetwork | undefined {
+export function decideTunnelNetwork(input: TunnelNetworkInput): ProviderNetwork | undefined {
   const { networks, node } = input;
   if (networks.some(({ name }) => name === tunnelNetwork)) return undefined;
   const nic = neededInterface(input);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hopKey, Withheld } from './withheld-routes.ts';
+import { hopKey, WithheldRoutes } from './withheld-routes.ts';
 
 const key = hopKey('10.0.0.0/8', '172.31.1.1');
 const none = new Set<string>();
 
 test('what is withheld stays so while the router announces it, and is tried when it comes again later', () => {
-  const withheld = new Withheld();
+  const withheld = new WithheldRoutes();
   withheld.add([key], 0);
   assert.equal(withheld.forget(new Set([key]), 10_000_000), undefined);
   assert.deepEqual([...withheld.keys], [key]);
@@ -15,7 +15,7 @@ test('what is withheld stays so while the router announces it, and is tried when
 });
 
 test('one that goes and comes is held for longer each time, for an hour at most', () => {
-  const withheld = new Withheld();
+  const withheld = new WithheldRoutes();
   const holds = [60_000, 120_000, 240_000, 480_000, 960_000, 1_920_000, 3_600_000, 3_600_000];
   for (const holdMs of holds) {
     withheld.add([key], 0);
@@ -28,7 +28,7 @@ test('one that goes and comes is held for longer each time, for an hour at most'
 });
 
 test('what was withheld without need counts for nothing later', () => {
-  const withheld = new Withheld();
+  const withheld = new WithheldRoutes();
   withheld.add([key, 'other'], 0);
   withheld.narrow((each) => each !== key);
   assert.deepEqual([...withheld.keys], ['other']);
@@ -37,7 +37,7 @@ test('what was withheld without need counts for nothing later', () => {
 });
 
 test('how often one was withheld counts for an hour after it was let go of, and takes no memory later', () => {
-  const withheld = new Withheld();
+  const withheld = new WithheldRoutes();
   const hourMs = 3_600_000;
   withheld.add([key], 0);
   withheld.forget(none, 60_000);

@@ -20,7 +20,7 @@ interface HoldRecord {
   readonly releasedMs: number | undefined;
 }
 
-export class Withheld {
+export class WithheldRoutes {
   /** Key → time since which the route is withheld. */
   readonly #since = new Map<string, number>();
   /** Key → how often the route was withheld. */

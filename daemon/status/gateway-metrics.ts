@@ -2,7 +2,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { GatewayPeer, GatewayProbe, GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 
-export interface GatewayFigures {
+export interface GatewayMetrics {
   readonly peers: readonly GatewayPeer[];
   readonly tunnels: readonly GatewayTunnel[];
   readonly probes: readonly GatewayProbe[];
@@ -11,8 +11,8 @@ export interface GatewayFigures {
 type Series = readonly (readonly [chassis: string, value: number | undefined])[];
 
 /** `current` is called at each scrape. */
-export function openGatewayMetrics(registry: Registry, current: () => GatewayFigures): void {
-  const gauge = (name: string, help: string, read: (figures: GatewayFigures) => Series): void => {
+export function openGatewayMetrics(registry: Registry, current: () => GatewayMetrics): void {
+  const gauge = (name: string, help: string, read: (figures: GatewayMetrics) => Series): void => {
     const made: Gauge<'cluster' | 'chassis'> = new Gauge({
       name: `isthmus_daemon_${name}`,
       help,

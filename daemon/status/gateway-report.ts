@@ -10,7 +10,7 @@ import { checkEveryMs } from '../plan/sibling-checks.ts';
 import type { InterconnectGateway } from '../model/interconnect.ts';
 import type { DownProgram } from '../model/program.ts';
 import { GatewayStatusWriter, type LocalView } from './gateway.ts';
-import type { GatewayFigures } from './gateway-metrics.ts';
+import type { GatewayMetrics } from './gateway-metrics.ts';
 
 interface Changing {
   subscribe(listener: () => void): void;
@@ -53,7 +53,7 @@ export class GatewayReport {
     this.#onObject();
   }
 
-  get figures(): GatewayFigures {
+  get figures(): GatewayMetrics {
     return this.#status.current;
   }
 

@@ -9,7 +9,7 @@ export interface DaemonMetrics {
 }
 
 /** The sources of gauges, which are read at each scrape. */
-export interface Measured {
+export interface GaugeSources {
   readonly sandboxes: { readonly size: number };
   /** Programs whose state is known, and whether they are up. */
   readonly programs: () => readonly (readonly [program: string, isUp: boolean])[];
@@ -50,7 +50,10 @@ export function openMetrics(registry: Registry): DaemonMetrics {
 }
 
 /** Registers the gauges of parts that exist once the node is known. */
-export function openGauges(registry: Registry, { sandboxes, programs, learnedRoutes, withheldRoutes }: Measured): void {
+export function openGauges(
+  registry: Registry,
+  { sandboxes, programs, learnedRoutes, withheldRoutes }: GaugeSources,
+): void {
   const attached: Gauge = new Gauge({
     name: 'isthmus_daemon_sandboxes',
     help: 'Pod sandboxes attached on this node.',

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { after, before, test } from 'node:test';
-import { whoAnswers } from '../../daemon/host/neighbours.ts';
+import { resolveNeighbour } from '../../daemon/host/neighbours.ts';
 import { exec, TestNode } from '../../daemon/testing.ts';
 
 const node = new TestNode();
@@ -29,7 +29,8 @@ function link(name: string, ...where: readonly string[]): { readonly ifindex: nu
 /** Who answered in each round; the rounds are too many for one of them never to meet the others' questions. */
 async function answers(): Promise<ReadonlySet<string | undefined>> {
   const all = new Set<string | undefined>();
-  for (let round = 0; round < rounds; round++) all.add(await whoAnswers(index, neighbour, AbortSignal.timeout(60_000)));
+  for (let round = 0; round < rounds; round++)
+    all.add(await resolveNeighbour(index, neighbour, AbortSignal.timeout(60_000)));
   return all;
 }
 
@@ -56,6 +57,6 @@ test('questions of its own do not take the answer away', async () => {
 });
 
 test('who does not answer is not heard, and nothing is remembered of it', async () => {
-  assert.equal(await whoAnswers(index, '172.30.9.77', AbortSignal.timeout(2000)), undefined);
+  assert.equal(await resolveNeighbour(index, '172.30.9.77', AbortSignal.timeout(2000)), undefined);
   assert.equal(exec('ip', 'neigh', 'show', '172.30.9.77'), '');
 });

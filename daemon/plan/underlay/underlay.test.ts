@@ -10,7 +10,7 @@ import type { LocalBridge, NetworkReport, NicMove } from '../../model/provider-n
 import type { Nic } from '../../model/nic.ts';
 import { parseNode } from '../../watch/node.ts';
 import { parseProviderNetwork } from '../../watch/provider-network.ts';
-import { decide } from '../../settle/provider-network.ts';
+import { decideNetwork } from '../../settle/provider-network.ts';
 import { planNodeMarks } from './labels.ts';
 import { beginMove, defaultGateways, describeMove, formatMove } from './move.ts';
 import { planBridgeRows, planMappings } from './rows.ts';
@@ -42,7 +42,7 @@ function plan(input: Case): object {
   const moves = new Map((input.moves ?? []).map((move) => [move.network, move]));
   const reports: NetworkReport[] = [];
   const decisions = networks.map(({ name }) => {
-    const decision = decide(name, { networks, node, nics, ovs, moves });
+    const decision = decideNetwork(name, { networks, node, nics, ovs, moves });
     const nic = decision.kind === 'absent' ? undefined : nics.get(decision.nic);
     const begun =
       nic && beginMove(name, nic, { nics, wish: 'w', checks: { gateways: defaultGateways(nic), api: true } });

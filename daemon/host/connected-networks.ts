@@ -8,7 +8,7 @@ import type { Rtnetlink } from './rtnetlink.ts';
 const gatherMs = 50;
 
 /** Networks on the links of the node and next hops of its own routes, read again when the kernel reports a change. */
-export class NodeNetworkFacts {
+export class ConnectedNetworks {
   readonly #netlink: Pick<Rtnetlink, 'multipathRoutes'>;
   #now: NodeNetwork = { connected: [], nextHops: [] };
   #timer: NodeJS.Timeout | undefined;
