@@ -1,0 +1,76 @@
+/** All watched kinds: where the API server serves each, and how its raw objects are parsed. To watch another kind: its line here. */
+import {
+  bgpNodeStates,
+  ipPools,
+  ips,
+  namespaces,
+  networkAttachmentDefinitions,
+  nodes,
+  pods,
+  providerNetworks,
+  remoteClusters,
+  securityGroups,
+  serviceCidrs,
+  statefulSets,
+  subnets,
+  transitSwitches,
+  vips,
+  virtualMachineInstances,
+  virtualMachines,
+  vlans,
+  vpcs,
+} from '../../lib/kube/resources.ts';
+import type { RawObject, Resource } from '../../lib/kube/types.ts';
+import type { Kinds } from '../model/objects.ts';
+import { parseIp, parseIpPool, parseVip } from './addresses.ts';
+import { parseBgpNodeState } from './bgp.ts';
+import {
+  parseRemoteCluster,
+  parseSecurityGroup,
+  parseServiceCidr,
+  parseSubnet,
+  parseTransitSwitch,
+  parseVpc,
+} from './networks.ts';
+import { parseProviderNetwork, parseVlan } from './underlay.ts';
+import {
+  parseAttachment,
+  parseNamespace,
+  parseNode,
+  parsePod,
+  parseStatefulSet,
+  parseVirtualMachine,
+} from './workloads.ts';
+
+export interface WatchedKind<T> {
+  readonly resource: Resource;
+  readonly parse: (raw: RawObject) => T;
+  /** The cluster is also served where the API server does not know the kind. */
+  readonly isOptional?: boolean;
+}
+
+export const kinds: { readonly [K in keyof Kinds]: WatchedKind<Kinds[K]> } = {
+  vpcs: { resource: vpcs, parse: parseVpc },
+  subnets: { resource: subnets, parse: parseSubnet },
+  vlans: { resource: vlans, parse: parseVlan },
+  providerNetworks: { resource: providerNetworks, parse: parseProviderNetwork },
+  nodes: { resource: nodes, parse: parseNode },
+  namespaces: { resource: namespaces, parse: parseNamespace },
+  pods: { resource: pods, parse: parsePod },
+  ips: { resource: ips, parse: parseIp },
+  ipPools: { resource: ipPools, parse: parseIpPool },
+  vips: { resource: vips, parse: parseVip },
+  securityGroups: { resource: securityGroups, parse: parseSecurityGroup },
+  statefulSets: { resource: statefulSets, parse: parseStatefulSet },
+  // Kinds of other projects, which may not be installed.
+  attachments: { resource: networkAttachmentDefinitions, parse: parseAttachment, isOptional: true },
+  virtualMachines: { resource: virtualMachines, parse: parseVirtualMachine, isOptional: true },
+  virtualMachineInstances: { resource: virtualMachineInstances, parse: parseVirtualMachine, isOptional: true },
+  transitSwitches: { resource: transitSwitches, parse: parseTransitSwitch },
+  // Only the interconnect needs the kind.
+  remoteClusters: { resource: remoteClusters, parse: parseRemoteCluster, isOptional: true },
+  // Only the speaker needs the kind.
+  bgpNodeStates: { resource: bgpNodeStates, parse: parseBgpNodeState, isOptional: true },
+  // Served by Kubernetes 1.33 and newer.
+  serviceCidrs: { resource: serviceCidrs, parse: parseServiceCidr, isOptional: true },
+};
