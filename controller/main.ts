@@ -105,10 +105,10 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   const publisher = openPublisher({
     view: cluster,
     client,
-    told: new PendingWrites(writer, (key) => versionOf(cluster, key)),
+    pending: new PendingWrites(writer, (key) => versionOf(cluster, key)),
     events: new EventRecorder({ client, component: 'isthmus-controller', instance: settings.identity, signal, log }),
-    database: northbound,
-    refused: (owner) => rounds.refused(owner),
+    rows: northbound,
+    refusals: (key) => rounds.refusals(key),
     nowMs: Date.now,
   });
   const memory = new IdleMemory();

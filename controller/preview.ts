@@ -10,6 +10,7 @@ import type { Logger } from '../lib/run/logger.ts';
 import { openNorthbound, room } from './apply/northbound.ts';
 import type { Northbound } from './apply/northbound.ts';
 import { DirtyKeys } from './plan/dirty-keys.ts';
+import { Refusals } from './apply/refusals.ts';
 import { ownEntries } from './plan/own-keys.ts';
 import { planKey } from './plan/plan.ts';
 import { Cluster } from './settle/cluster.ts';
@@ -57,8 +58,9 @@ export async function preview(options: PreviewOptions): Promise<string> {
   for (const key of keys) target.set(key, planKey(cluster, key));
   target.seal();
   const report = target.report();
-  const refused = new Map(report.problems.map(({ owner, problem }) => [owner, problem]));
-  const untold = tell({ cluster, client, keys, northbound, refused });
+  const refusals = new Refusals();
+  for (const { owner, problem } of report.problems) refusals.set(owner, problem);
+  const untold = tell({ cluster, client, keys, northbound, refusals });
   await northbound.client.close();
   return renderPreview({ report, missing, untold });
 }
@@ -82,30 +84,30 @@ interface Telling {
   readonly client: KubeClient;
   readonly keys: readonly string[];
   readonly northbound: Northbound;
-  readonly refused: ReadonlyMap<string, { readonly code: string; readonly message: string }>;
+  readonly refusals: Refusals;
 }
 
 /** What Kubernetes would be told, were all rows there. */
-function tell({ cluster, client, keys, northbound, refused }: Telling): readonly Untold[] {
+function tell({ cluster, client, keys, northbound, refusals }: Telling): readonly Untold[] {
   // Several keys may tell the same object the same.
   const untold = new Map<string, Untold>();
   const records = northbound.portRecords();
   const publisher = openPublisher({
     view: cluster,
     client,
-    told: {
+    pending: {
       write: (object, _, content) => untold.set(`${object} ${JSON.stringify(content)}`, { object, content }),
       forget: () => undefined,
     },
     events: { record: () => undefined },
-    database: {
+    rows: {
       ...northbound,
       // What nobody wants stays there.
       hasPort: (name, addresses) => addresses !== undefined || records.get(name)?.isNobodys === true,
       hasSwitch: () => true,
       hasRouter: () => true,
     },
-    refused: (key) => refused.get(key),
+    refusals: (key) => refusals.of(key),
     nowMs: Date.now,
   });
   for (const key of keys) publisher.publish(key);

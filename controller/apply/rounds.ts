@@ -11,6 +11,7 @@ import type { DirtyKeys } from '../plan/dirty-keys.ts';
 import { nothing } from '../plan/feature.ts';
 import { planKey } from '../plan/plan.ts';
 import type { Cluster } from '../settle/cluster.ts';
+import { Refusals } from './refusals.ts';
 
 export interface RoundsOptions {
   readonly cluster: Cluster;
@@ -26,7 +27,7 @@ export interface RoundsOptions {
 
 export class Rounds {
   readonly #options: RoundsOptions;
-  readonly #refused = new Map<string, Problem>();
+  readonly #refusals = new Refusals();
   /** Keys with a changed plan that no transaction has taken yet: when it was requested, and when it was planned. */
   readonly #unsent = new Map<string, { readonly requestedMs: number; readonly plannedMs: number }>();
   readonly #engine: RoundEngine;
@@ -40,9 +41,9 @@ export class Rounds {
     options.target.onResult((owner, problem) => this.#finished(owner, problem));
   }
 
-  /** Database error for this key. */
-  refused(key: string): Problem | undefined {
-    return this.#refused.get(key);
+  /** Database errors of the key and of all keys whose status it is. */
+  refusals(key: string): ReadonlyMap<string, Problem> {
+    return this.#refusals.of(key);
   }
 
   /** Runs the full round; from now on rows without a plan are pruned. */
@@ -102,8 +103,7 @@ export class Rounds {
 
   #finished(owner: string, problem: Problem | undefined): void {
     // Rows that wait for a row of another plan wait only for a moment: no problem to report.
-    if (problem === undefined || problem.code === 'WaitingForRow') this.#refused.delete(owner);
-    else this.#refused.set(owner, problem);
+    this.#refusals.set(owner, problem?.code === 'WaitingForRow' ? undefined : problem);
     // A key that is still here had nothing to send.
     this.#unsent.delete(owner);
     this.#options.publish(owner);

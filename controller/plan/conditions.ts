@@ -1,14 +1,12 @@
 import type { Problem } from '../../lib/desired/problem.ts';
-import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { egressConflict } from '../../lib/desired/egress-tables.ts';
 import { familyWithoutExit } from './gateway/status.ts';
 import { formerGatewaySentence } from '../settle/subnet/former-gateways.ts';
+import type { WantedCondition } from './report.ts';
 import { subnetProblems } from './subnet/problems.ts';
 import { familyWithoutAddresses } from '../settle/subnet/subnet-net.ts';
 import { idleUnderlayFields } from '../settle/underlay/read-underlay.ts';
 import type { View } from '../model/view.ts';
-
-export type WantedCondition = Pick<Condition, 'type' | 'status' | 'reason' | 'message' | 'observedGeneration'>;
 
 /** At most so many pods are named in a message. */
 const namedPods = 5;

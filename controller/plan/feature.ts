@@ -1,11 +1,13 @@
 /**
- * A feature: what Isthmus makes of some objects, cut into keys. In: the state, and what is settled of it. Out: for each key the rows it wants. Called
- * by `dirty-keys.ts` (which keys does a change concern?) and by `apply/` (what are the rows of this key?). The rule
- * that must not be broken: whatever a plan reads, `reads` answers to when it changes.
+ * A feature: what Isthmus makes of some objects, cut into keys. In: the state, and what is settled of it. Out: for each key
+ * the rows it wants and what Kubernetes should hold. Called by `dirty-keys.ts` (which keys does a change concern?), by `apply/`
+ * (what are the rows of this key?) and by `status/` (what should Kubernetes hold about it?). Rule: `reads` yields a key for
+ * every change of what its plan or its report reads.
  */
 import type { Desired } from '../../lib/desired/row.ts';
 import type { Change } from '../model/change.ts';
 import type { View } from '../model/view.ts';
+import type { ObjectReport, Outcome } from './report.ts';
 
 export interface Feature {
   /** First part of its keys. */
@@ -14,8 +16,12 @@ export interface Feature {
   all(view: View): Iterable<string>;
   /** What the keys go on with whose plans, or whose status, read what changed. */
   reads(change: Change, view: View): Iterable<string>;
-  /** Rows and contributions of one key; absent where there is only a status to tell. */
+  /** Rows and contributions of one key; absent where a feature has no rows. */
   plan?(view: View, id: string): Desired;
+  /** What Kubernetes should hold about one key, once its rows are written or refused. */
+  report?(view: View, id: string, outcome: Outcome): readonly ObjectReport[];
+  /** The key whose status includes the outcome of this one: `subnet/a` for `acl/a`. Absent where no other status does. */
+  statusOf?(id: string): string;
 }
 
 export const nothing: Desired = { rows: [] };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planIpPoolConditions } from '../plan/address/ip-pool.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
-import type { WantedCondition } from '../plan/conditions.ts';
+import type { WantedCondition } from '../plan/report.ts';
 import { nameConflictOf } from '../plan/security-group/names.ts';
 import { planVlanConditions } from '../plan/underlay/vlan.ts';
 import { basic, created, meta, peers, subnet, told, vpc } from '../testing-vpcs.ts';

@@ -1,7 +1,7 @@
 /** What IPPools and Vips are told: counts or the address, conditions, and an event when one is refused. */
 import { apiVersionOf, ipPools, vips } from '../../lib/kube/resources.ts';
 import type { Resource } from '../../lib/kube/types.ts';
-import type { WantedCondition } from '../plan/conditions.ts';
+import type { WantedCondition } from '../plan/report.ts';
 import { planIpPoolConditions, planIpPoolUsage } from '../plan/address/ip-pool.ts';
 import { planVipConditions, planVipStatus } from '../plan/address/vip-status.ts';
 import type { ApiObjectFacts } from '../model/objects.ts';

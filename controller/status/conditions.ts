@@ -1,34 +1,32 @@
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { setCondition } from '../../lib/api/conditions.ts';
-import type { WantedCondition } from '../plan/conditions.ts';
-import type { NetworkCondition } from '../plan/underlay/provider-network.ts';
+import type { WantedCondition } from '../plan/report.ts';
 
-/** The conditions an object should have; the very same list where nothing is to be said that it does not say. */
+/** The conditions an object should have; the very list of `observed` where nothing differs. */
 export function mergeConditions(
   observed: readonly Condition[],
   wanted: readonly WantedCondition[],
   nowMs: number,
 ): readonly Condition[] {
   const now = new Date(nowMs).toISOString();
+  if (wanted.some(({ node }) => node !== undefined)) return mergeByNode(observed, wanted, now);
   return wanted.reduce((all, one) => setCondition(all, one, now), observed);
 }
 
-/**
- * The same for conditions of a type for each node: `wanted` are all there are to be of their types, so that those of nodes
- * that are gone go.
- */
-export function mergeNodeConditions(
+function keyOf({ type, node = '' }: WantedCondition): string {
+  return `${type}/${node}`;
+}
+
+/** `wanted` are all conditions of their types: those of nodes that are gone are removed. */
+function mergeByNode(
   observed: readonly Condition[],
-  wanted: readonly NetworkCondition[],
-  nowMs: number,
+  wanted: readonly WantedCondition[],
+  now: string,
 ): readonly Condition[] {
-  const now = new Date(nowMs).toISOString();
-  const keyOf = (one: Pick<Condition, 'type'> & Partial<Pick<NetworkCondition, 'node'>>): string =>
-    `${one.type}/${one.node ?? ''}`;
   const before = new Map(observed.map((one) => [keyOf(one), one]));
   const types = new Set(wanted.map(({ type }) => type));
   const others = observed.filter(({ type }) => !types.has(type));
-  // A list of its own for each: the types are those of the keys.
+  // One list for each: `setCondition` knows one condition per type.
   const own = wanted.map((one) => {
     const last = before.get(keyOf(one));
     return setCondition(last === undefined ? [] : [last], one, now)[0] ?? one;

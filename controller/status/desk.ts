@@ -17,7 +17,7 @@ export interface Desk {
     dhcpOptions(key: string): string | undefined;
     hasRouter(name: string): boolean;
   };
-  /** What the database said to a key's rows. */
+  /** The database error for a key's rows. */
   readonly refused: (key: string) => Problem | undefined;
   readonly nowMs: () => number;
 }

@@ -4,12 +4,15 @@
  */
 import { AddressObjects } from './address-objects.ts';
 import { BgpNodes } from './bgp-nodes.ts';
+import { statusKeyOf } from '../plan/plan.ts';
 import type { Desk } from './desk.ts';
 import { Gateways } from './gateways.ts';
 import { publishNamespace } from './namespaces.ts';
 import { PortOwners } from './port-owners.ts';
 import { publishQuerier, publishRouterAddress } from './querier.ts';
 import { publishSecurityGroup } from './security-groups.ts';
+import { StatusWriter } from './status-writer.ts';
+import type { StatusWriterOptions } from './status-writer.ts';
 import { Subnets } from './subnets.ts';
 import { UnderlayObjects } from './underlay.ts';
 import { publishVpc } from './vpcs.ts';
@@ -20,7 +23,15 @@ export interface Publisher {
   close(): void;
 }
 
-export function openPublisher(desk: Desk): Publisher {
+export function openPublisher(options: StatusWriterOptions): Publisher {
+  const { refusals, rows, pending, ...rest } = options;
+  const desk: Desk = {
+    ...rest,
+    told: pending,
+    database: rows,
+    refused: (key) => refusals(statusKeyOf(key)).get(key),
+  };
+  const writer = new StatusWriter(options);
   const owners = new PortOwners(desk);
   const subnets = new Subnets(desk);
   const addressObjects = new AddressObjects(desk);
@@ -66,9 +77,12 @@ export function openPublisher(desk: Desk): Publisher {
   return {
     publish(key) {
       const slash = key.indexOf('/');
-      byFeature[key.slice(0, slash)]?.(key.slice(slash + 1));
+      const publish = byFeature[key.slice(0, slash)];
+      if (publish === undefined) writer.publish(key);
+      else publish(key.slice(slash + 1));
     },
     close() {
+      writer.close();
       subnets.close();
       addressObjects.close();
       underlay.close();

@@ -1,7 +1,7 @@
 /** What SecurityGroups are told: their port group, whether the rules are in force, and what is wrong with them. */
 import { createHash } from 'node:crypto';
 import { apiVersionOf, securityGroups } from '../../lib/kube/resources.ts';
-import type { WantedCondition } from '../plan/conditions.ts';
+import type { WantedCondition } from '../plan/report.ts';
 import { planSecurityGroupConditions, planSecurityGroupStatus } from '../plan/security-group/security-group.ts';
 import type { SecurityGroup } from '../model/objects.ts';
 import type { Desk } from './desk.ts';

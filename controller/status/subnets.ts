@@ -5,7 +5,7 @@ import { apiVersionOf, subnets } from '../../lib/kube/resources.ts';
 import type { Subnet } from '../model/objects.ts';
 import type { Verdict } from '../model/settled.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
-import type { WantedCondition } from '../plan/conditions.ts';
+import type { WantedCondition } from '../plan/report.ts';
 import { unservedNamespaceProblems } from '../plan/namespace/unserved.ts';
 import { specCorrections } from '../plan/subnet/corrections.ts';
 import { dhcpKey } from '../plan/subnet/dhcp.ts';

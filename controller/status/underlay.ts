@@ -9,7 +9,7 @@ import {
 } from '../plan/underlay/provider-network.ts';
 import { planVlanConditions, planVlanStatus, subnetsIn } from '../plan/underlay/vlan.ts';
 import type { ApiObjectFacts } from '../model/objects.ts';
-import { mergeNodeConditions } from './conditions.ts';
+import { mergeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';
 import { RateLimiter } from './rate-limiter.ts';
 import { forget, othersOf, writeStatus } from './write-status.ts';
@@ -69,7 +69,7 @@ export class UnderlayObjects {
       object,
       status: planProviderNetworkStatus(view, object),
       conditions,
-      merged: mergeNodeConditions(object.conditions, conditions, nowMs()),
+      merged: mergeConditions(object.conditions, conditions, nowMs()),
       // Each node of many turns a condition.
       pace: { of: this.#pace, again: () => this.publishProviderNetwork(name), isForAll: true },
       tell,

@@ -3,7 +3,7 @@ import { controllerFinalizer, defaultVpc } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { apiVersionOf, vpcs } from '../../lib/kube/resources.ts';
 import type { Vpc } from '../model/objects.ts';
-import type { WantedCondition } from '../plan/conditions.ts';
+import type { WantedCondition } from '../plan/report.ts';
 import { planVpcConditions, planVpcStatus } from '../plan/vpc/status.ts';
 import { hasRouter } from '../settle/vpc/routers.ts';
 import type { Desk } from './desk.ts';

@@ -2,7 +2,7 @@
 import { controllerFinalizer, formerFinalizers } from '../../lib/api/names.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import type { Resource } from '../../lib/kube/types.ts';
-import type { WantedCondition } from '../plan/conditions.ts';
+import type { WantedCondition } from '../plan/report.ts';
 import type { ApiObjectFacts } from '../model/objects.ts';
 import { mergeConditions } from './conditions.ts';
 import type { Desk } from './desk.ts';

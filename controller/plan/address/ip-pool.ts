@@ -6,7 +6,7 @@ import type { Family } from '../../../lib/net/ip.ts';
 import { cidrsOf } from '../../../lib/net/range.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../conditions.ts';
+import type { WantedCondition } from '../report.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import type { View } from '../../model/view.ts';

@@ -1,6 +1,6 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../conditions.ts';
+import type { WantedCondition } from '../report.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
 import type { View } from '../../model/view.ts';
 

@@ -5,7 +5,7 @@ import type { SecurityGroup } from '../../model/objects.ts';
 import { securityPortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../conditions.ts';
+import type { WantedCondition } from '../report.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { aclRow, tiersOf } from './acl-row.ts';

@@ -2,22 +2,19 @@
  * What ProviderNetworks are told: which nodes have it, as the daemons of these nodes say in labels and annotations of their
  * Nodes. There are no rows: a network is what the ports of switches name.
  */
-import type { Condition } from '../../../lib/api/kinds/shared.ts';
 import { providerNetworkKey } from '../../../lib/api/names.ts';
 import { providerNode } from '../../../lib/api/provider-nodes.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Node, ProviderNetwork } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
+import type { WantedCondition } from '../report.ts';
 import { subnetsIn, waitsFor } from './vlan.ts';
 
 /** The schema's bounds. */
 const mostNodes = 1000;
 /** At most so many nodes are named in a message. */
 const namedNodes = 5;
-
-/** What is wanted of one node, or with an empty name of the network. */
-export type NetworkCondition = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'> & { readonly node: string };
 
 interface NodeState {
   readonly node: string;
@@ -129,10 +126,10 @@ export function planProviderNetworkStatus(view: View, network: ProviderNetwork):
 }
 
 /** `Ready` of the network, with an empty node, and of each of its nodes. */
-export function planProviderNetworkConditions(view: View, network: ProviderNetwork): readonly NetworkCondition[] {
+export function planProviderNetworkConditions(view: View, network: ProviderNetwork): readonly WantedCondition[] {
   const states = statesOf(view, network);
   const obstacle = deletionOf(view, network) ?? together(states);
-  const of = (node: string, problem: Problem | undefined, message: string): NetworkCondition => ({
+  const of = (node: string, problem: Problem | undefined, message: string): WantedCondition => ({
     type: 'Ready',
     node,
     status: problem === undefined ? 'True' : 'False',

@@ -2,7 +2,7 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Vlan } from '../../model/objects.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../conditions.ts';
+import type { WantedCondition } from '../report.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
 

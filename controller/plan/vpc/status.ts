@@ -1,13 +1,13 @@
 import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Vpc } from '../../model/objects.ts';
-import type { View } from '../../model/view.ts';
-import { defaultSubnetOf, defaultSubnetProblem } from '../../settle/vpc/default-subnet.ts';
 import { peeringsOf } from '../../settle/vpc/judge-peerings.ts';
 import { hasRouter, subnetsOf } from '../../settle/vpc/routers.ts';
 import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../conditions.ts';
+import type { WantedCondition } from '../report.ts';
+import type { View } from '../../model/view.ts';
+import { defaultSubnetOf, defaultSubnetProblem } from '../../settle/vpc/default-subnet.ts';
 import { planLoadBalancerStatus } from './load-balancers.ts';
 import { namespaceProblems, namespacesHeld } from './namespaces.ts';
 import { readPolicyRoutes, unreachablePolicies } from './policy-routes.ts';

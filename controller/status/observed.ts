@@ -1,0 +1,52 @@
+import { addressCondition } from '../../lib/api/pod-addresses.ts';
+import type { Condition } from '../../lib/api/kinds/shared.ts';
+import { apiVersionOf } from '../../lib/kube/resources.ts';
+import type { EventSubject } from '../../lib/kube/events.ts';
+import type { ObjectName } from '../../lib/kube/types.ts';
+import type { ObjectRef } from '../plan/report.ts';
+import type { View } from '../model/view.ts';
+import type { Kinds } from '../model/objects.ts';
+import { kinds } from '../watch/kinds.ts';
+
+type Texts = Readonly<Record<string, string>>;
+
+/** What the watch delivered of an object, as far as its kind has it and this room reads it. */
+export interface Observed {
+  readonly uid: string;
+  readonly resourceVersion: string;
+  readonly annotations?: Texts;
+  readonly labels?: Texts;
+  readonly finalizers?: readonly string[];
+  readonly spec?: Readonly<Record<string, unknown>>;
+  /** Without the conditions. */
+  readonly status?: Readonly<Record<string, unknown>>;
+  readonly conditions?: readonly Condition[];
+}
+
+export function observe(view: View, { kind, name }: ObjectRef): Observed | undefined {
+  const object = view[kind].get(name);
+  return object !== undefined && kind === 'pods' ? observedPod(object as Kinds['pods']) : (object as Observed);
+}
+
+/** The kubelet writes the other conditions of a pod: of this room there is one. */
+function observedPod(pod: Kinds['pods']): Observed {
+  const { uid, resourceVersion, annotations, told } = pod;
+  const conditions = told === undefined ? [] : [{ type: addressCondition, ...told } as Condition];
+  return { uid, resourceVersion, annotations, conditions };
+}
+
+/** `Subnet/a`, `Pod/default/web`: the object in logs, and among pending writes. */
+export function keyOfObject({ kind, name }: ObjectRef): string {
+  return `${kinds[kind].resource.kind}/${name}`;
+}
+
+export function nameOfObject({ kind, name }: ObjectRef): ObjectName {
+  if (!kinds[kind].resource.namespaced) return { name };
+  const slash = name.indexOf('/');
+  return { namespace: name.slice(0, slash), name: name.slice(slash + 1) };
+}
+
+export function subjectOf(object: ObjectRef, uid: string): EventSubject {
+  const { resource } = kinds[object.kind];
+  return { apiVersion: apiVersionOf(resource), kind: resource.kind, ...nameOfObject(object), uid };
+}
