@@ -44,7 +44,7 @@ export interface StatusReport {
   readonly storage?: 'subresource' | 'object' | 'metadata';
 }
 
-/** What one object should hold. Parts that are absent stay as they are; a report without parts is of an object that is gone. */
+/** What one object should hold. Parts that are absent stay as they are. An object that is gone is reported once more, so that the writer forgets it. */
 export interface ObjectReport {
   readonly object: ObjectRef;
   /** `required`: created where it is absent. `forbidden`: deleted where it exists. */

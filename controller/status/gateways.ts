@@ -7,8 +7,6 @@ export class Gateways {
   readonly #desk: Desk;
   /** Nodes told last, by Subnet. */
   readonly #nodes = new Map<string, string>();
-  /** What the database said to a key, as told last. */
-  readonly #refusals = new Map<string, string>();
 
   constructor(desk: Desk) {
     this.#desk = desk;
@@ -29,27 +27,6 @@ export class Gateways {
         ? `no node is left: the last one was ${before}`
         : `traffic leaves through ${nodes}, no longer ${before || 'nowhere'}`;
     events.record(subject, 'Normal', 'GatewayChanged', message);
-  }
-
-  /** The gateway of one node for one Subnet, which may have been refused by the database. */
-  publishDistributed(id: string): void {
-    const { events, refused } = this.#desk;
-    const key = `gateway/${id}`;
-    const problem = refused(key);
-    const subject = this.#subject(id.slice(0, id.indexOf('/')));
-    if (problem === undefined || subject === undefined) {
-      this.#refusals.delete(key);
-      return;
-    }
-    if (this.#refusals.get(key) === problem.message) return;
-    this.#refusals.set(key, problem.message);
-    const node = id.slice(id.indexOf('/') + 1);
-    events.record(
-      subject,
-      'Warning',
-      'GatewayRefused',
-      `${problem.code}: the gateway of node ${node}: ${problem.message}`,
-    );
   }
 
   #subject(name: string): EventSubject | undefined {

@@ -3,11 +3,9 @@
  * exactly what differs from what is observed, so that a start against a cluster that agrees writes nothing.
  */
 import { AddressObjects } from './address-objects.ts';
-import { BgpNodes } from './bgp-nodes.ts';
 import { statusKeyOf } from '../plan/plan.ts';
 import type { Desk } from './desk.ts';
 import { Gateways } from './gateways.ts';
-import { publishNamespace } from './namespaces.ts';
 import { PortOwners } from './port-owners.ts';
 import { publishQuerier, publishRouterAddress } from './querier.ts';
 import { publishSecurityGroup } from './security-groups.ts';
@@ -36,7 +34,6 @@ export function openPublisher(options: StatusWriterOptions): Publisher {
   const subnets = new Subnets(desk);
   const addressObjects = new AddressObjects(desk);
   const gateways = new Gateways(desk);
-  const bgpNodes = new BgpNodes(desk);
   const underlay = new UnderlayObjects(desk);
   const byFeature: Readonly<Record<string, (id: string) => void>> = {
     pod: (id) => owners.publishPod(id),
@@ -57,13 +54,10 @@ export function openPublisher(options: StatusWriterOptions): Publisher {
     },
     vlan: (id) => underlay.publishVlan(id),
     'provider-network': (id) => underlay.publishProviderNetwork(id),
-    'bgp-node': (id) => bgpNodes.publish(id),
-    gateway: (id) => gateways.publishDistributed(id),
     'central-gateway': (id) => {
       gateways.publishCentral(id);
       subnets.publish(id);
     },
-    namespace: (id) => publishNamespace(desk, id),
     vpc: (id) => publishVpc(desk, id),
     'static-route': (id) => publishVpc(desk, id),
     'policy-route': (id) => publishVpc(desk, id),

@@ -1,14 +1,23 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
+import type { ObjectReport } from '../report.ts';
 
-/** Prefixes a node learned that are left out, with why. */
+/** Prefixes that a node learned and that are no routes, with the reason. */
 export function learnedProblems(view: View, node: string): readonly Problem[] {
   const prefixes = [...(view.bgpNodeStates.get(node)?.learned.keys() ?? [])];
   return prefixes.flatMap((prefix) => view.learned.get(prefix)?.problem ?? []);
 }
 
-/** Keys: the BgpNodeState. There is only something to tell. */
+/** Events only: the status of a BgpNodeState is the speaker's. */
+function reportNodeState(view: View, name: string): readonly ObjectReport[] {
+  const events = learnedProblems(view, name).map(
+    ({ code, message }) => ({ type: 'Warning', reason: code, message }) as const,
+  );
+  return [{ object: { kind: 'bgpNodeStates', name }, events }];
+}
+
+/** Keys: the BgpNodeState. It has no rows. */
 export const bgpNodeFeature: Feature = {
   name: 'bgp-node',
   all: (view) => view.bgpNodeStates.keys(),
@@ -17,4 +26,5 @@ export const bgpNodeFeature: Feature = {
     if (change.kind !== 'learned') return;
     for (const { name, learned } of view.bgpNodeStates.values()) if (learned.has(change.name)) yield name;
   },
+  report: reportNodeState,
 };

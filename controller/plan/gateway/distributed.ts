@@ -2,14 +2,17 @@ import { defaultVpc } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { Subnet } from '../../model/objects.ts';
-import { gatewayPortGroup, nodePortGroup } from '../../model/ovn-names.ts';
-import type { View } from '../../model/view.ts';
-import { isCentralized, isOfNodes, isThroughNodes } from '../../settle/gateway/scope.ts';
-import { joinAllocation } from '../../settle/node/join.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import { gatewayPortGroup, nodePortGroup } from '../../model/ovn-names.ts';
+import { failure } from '../events.ts';
+import { joinAllocation } from '../../settle/node/join.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome } from '../report.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
+import { isCentralized, isOfNodes, isThroughNodes } from '../../settle/gateway/scope.ts';
 
 interface Place {
   readonly subnet: string;
@@ -68,6 +71,16 @@ function scopeText(subnet: Subnet | undefined): string {
   return subnet === undefined ? '' : `${isOfNodes(subnet)} ${isCentralized(subnet.spec)}`;
 }
 
+/** The Subnet has an event for each node whose gateway the database refused. */
+function reportGateway(view: View, id: string, outcome: Outcome): readonly ObjectReport[] {
+  const refusal = refusalOf(outcome);
+  const [name = '', node = ''] = id.split('/', 2);
+  if (refusal === undefined || !view.subnets.has(name)) return [];
+  const { code, message } = refusal;
+  const event = failure('GatewayRefused', { code, message: `the gateway of node ${node}: ${message}` });
+  return [{ object: { kind: 'subnets', name }, events: [event] }];
+}
+
 /** Keys: `<subnet>/<node>`. */
 export const distributedGatewayFeature: Feature = {
   name: 'gateway',
@@ -83,4 +96,5 @@ export const distributedGatewayFeature: Feature = {
     for (const node of nodes) for (const subnet of view.verdicts.keys()) yield `${subnet}/${node}`;
   },
   plan: planGateway,
+  report: reportGateway,
 };

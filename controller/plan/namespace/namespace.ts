@@ -3,6 +3,7 @@ import type { Namespace } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import { cidrText } from '../../settle/subnet/accepted-note.ts';
 import type { View } from '../../model/view.ts';
+import type { ObjectReport } from '../report.ts';
 
 /** Subnets of the namespace that are in force, as lists of equal length; null takes an annotation away. */
 export function planNamespaceAnnotations(view: View, namespace: Namespace): Readonly<Record<string, string | null>> {
@@ -25,7 +26,14 @@ export function planNamespaceAnnotations(view: View, namespace: Namespace): Read
   };
 }
 
-/** What a namespace is told of the subnets its pods are in; it has no rows. */
+function reportNamespace(view: View, name: string): readonly ObjectReport[] {
+  const object = { kind: 'namespaces', name } as const;
+  const namespace = view.namespaces.get(name);
+  if (namespace === undefined || namespace.isDeleting) return [{ object }];
+  return [{ object, annotations: planNamespaceAnnotations(view, namespace) }];
+}
+
+/** Annotations of a namespace about the subnets of its pods; it has no rows. */
 export const namespaceFeature: Feature = {
   name: 'namespace',
   all: (view) => view.namespaces.keys(),
@@ -33,4 +41,5 @@ export const namespaceFeature: Feature = {
     if (change.kind === 'namespaces') return [change.name];
     return ['subnets', 'vpcs', 'ipPools', 'verdicts'].includes(change.kind) ? view.namespaces.keys() : [];
   },
+  report: reportNamespace,
 };
