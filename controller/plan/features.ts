@@ -1,6 +1,6 @@
 /** All features of the room. To add one: a folder beside this file, and its line here. */
 import { emptyTiersFeature } from './acl-tier/empty-tiers.ts';
-import { ipFeature } from './address/ip-object.ts';
+import { ipFeature } from './address/ip.ts';
 import { ipPoolFeature } from './address/ip-pool.ts';
 import { bgpNodeFeature } from './bgp/problems.ts';
 import { learnedExemptionFeature, learnedRouteFeature } from './bgp/routes.ts';

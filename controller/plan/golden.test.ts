@@ -33,7 +33,7 @@ import { planVipConditions, planVipStatus } from './address/vip-status.ts';
 import { learnedProblems } from './bgp/problems.ts';
 import { planSubnetConditions } from './conditions.ts';
 import { planNamespaceAnnotations } from './namespace/namespace.ts';
-import { planNodeAnnotations } from './node/node.ts';
+import { planNodeAnnotations } from './node/node-annotations.ts';
 import { nodeProblems } from './node/problems.ts';
 import { ownEntries } from './own-keys.ts';
 import { planKey } from './plan.ts';
@@ -47,6 +47,15 @@ import { planVlanConditions, planVlanStatus } from './underlay/vlan.ts';
 import { planVpcConditions, planVpcStatus } from './vpc/status.ts';
 
 const folder = join(import.meta.dirname, 'testdata');
+
+/** IP objects as they would be created. */
+function ipsOf(cluster: TestCluster, key: string): unknown {
+  return planIps(cluster, key).map(({ object, labels, spec, initialSpec }) => ({
+    name: object.name,
+    labels,
+    spec: { ...spec, ...initialSpec },
+  }));
+}
 
 function load(cluster: TestCluster, raw: RawObject): void {
   const { name, namespace = '' } = raw.metadata;
@@ -80,11 +89,11 @@ function toldOf(cluster: TestCluster, key: string): unknown {
     const annotations = planPodAnnotations(cluster, `${name}/${rest}`);
     const own = portProblems(cluster, `${name}/${rest}`);
     const problems = own.length === 0 ? {} : { problems: own };
-    return problem === undefined ? { annotations, ...problems, ips: planIps(cluster, key) } : { problem, ...problems };
+    return problem === undefined ? { annotations, ...problems, ips: ipsOf(cluster, key) } : { problem, ...problems };
   }
   if (feature === 'node') {
     const problems = nodeProblems(cluster, name);
-    const told = { annotations: planNodeAnnotations(cluster, name), ips: planIps(cluster, key) };
+    const told = { annotations: planNodeAnnotations(cluster, name), ips: ipsOf(cluster, key) };
     return problems.length === 0 ? told : { ...told, problems };
   }
   const namespace = cluster.namespaces.get(name);
@@ -114,8 +123,8 @@ function toldOf(cluster: TestCluster, key: string): unknown {
       ...planProviderNetworkStatus(cluster, network),
       conditions: planProviderNetworkConditions(cluster, network),
     };
-  if (feature === 'u2o' && cluster.ports(key).length > 0) return { ips: planIps(cluster, key) };
-  if (feature === 'mcast' && cluster.ports(key).length > 0) return { ips: planIps(cluster, key) };
+  if (feature === 'u2o' && cluster.ports(key).length > 0) return { ips: ipsOf(cluster, key) };
+  if (feature === 'mcast' && cluster.ports(key).length > 0) return { ips: ipsOf(cluster, key) };
   if (feature !== 'subnet') return undefined;
   const corrections = specCorrections(cluster, name);
   const { spec, isOpen } = cluster.verdicts.get(name) ?? {};

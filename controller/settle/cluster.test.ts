@@ -6,7 +6,7 @@ import { planIps } from '../plan/address/ip-object.ts';
 import { learnedProblems } from '../plan/bgp/problems.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
 import { planNamespaceAnnotations } from '../plan/namespace/namespace.ts';
-import { planNodeAnnotations } from '../plan/node/node.ts';
+import { planNodeAnnotations } from '../plan/node/node-annotations.ts';
 import { nodeProblems } from '../plan/node/problems.ts';
 import { planKey } from '../plan/plan.ts';
 import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';

@@ -6,8 +6,6 @@ import { AddressObjects } from './address-objects.ts';
 import { statusKeyOf } from '../plan/plan.ts';
 import type { Desk } from './desk.ts';
 import { Gateways } from './gateways.ts';
-import { PortOwners } from './port-owners.ts';
-import { publishQuerier, publishRouterAddress } from './querier.ts';
 import { publishSecurityGroup } from './security-groups.ts';
 import { StatusWriter } from './status-writer.ts';
 import type { StatusWriterOptions } from './status-writer.ts';
@@ -30,14 +28,11 @@ export function openPublisher(options: StatusWriterOptions): Publisher {
     refused: (key) => refusals(statusKeyOf(key)).get(key),
   };
   const writer = new StatusWriter(options);
-  const owners = new PortOwners(desk);
   const subnets = new Subnets(desk);
   const addressObjects = new AddressObjects(desk);
   const gateways = new Gateways(desk);
   const underlay = new UnderlayObjects(desk);
   const byFeature: Readonly<Record<string, (id: string) => void>> = {
-    pod: (id) => owners.publishPod(id),
-    node: (id) => owners.publishNode(id),
     subnet: (id) => subnets.publish(id),
     acl: (id) => subnets.publish(id),
     dhcp: (id) => subnets.publish(id),
@@ -45,11 +40,11 @@ export function openPublisher(options: StatusWriterOptions): Publisher {
     'switch-load-balancer': (id) => subnets.publish(id),
     'route-table': (id) => subnets.publish(id),
     mcast: (id) => {
-      publishQuerier(desk, id);
+      writer.publish(`mcast/${id}`);
       subnets.publish(id);
     },
     u2o: (id) => {
-      publishRouterAddress(desk, id);
+      writer.publish(`u2o/${id}`);
       subnets.publish(id);
     },
     vlan: (id) => underlay.publishVlan(id),
@@ -63,7 +58,6 @@ export function openPublisher(options: StatusWriterOptions): Publisher {
     'policy-route': (id) => publishVpc(desk, id),
     'load-balancer': (id) => publishVpc(desk, id),
     peering: (id) => publishVpc(desk, id.slice(0, id.indexOf('/'))),
-    ip: (id) => owners.publishIp(id),
     'ip-pool': (id) => addressObjects.publishIpPool(id),
     'security-group': (id) => publishSecurityGroup(desk, id),
     vip: (id) => addressObjects.publishVip(id),

@@ -1,4 +1,4 @@
-import { annotation, defaultVpc, externalId, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
+import { defaultVpc, externalId, joinSubnet, nodePortName } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import { cidrContains } from '../../../lib/net/cidr.ts';
 import type { Cidr } from '../../../lib/net/cidr.ts';
@@ -12,11 +12,11 @@ import type { View } from '../../model/view.ts';
 import { joinAllocation } from '../../settle/node/join.ts';
 import { nodesInClusters, nodesInLan } from '../../settle/node/network-owner.ts';
 import { heldBy, holds, servedAddresses } from '../../settle/node/traits.ts';
-import { cidrText, gatewayText } from '../../settle/subnet/accepted-note.ts';
-import { addressText, portAddresses } from '../address/texts.ts';
+import { portAddresses } from '../address/texts.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
 import { nodeRateRows } from './rates.ts';
+import { reportNode } from './report.ts';
 
 /** A node's port in the join subnet with its limits, and the policies that send traffic for the node's own addresses there. */
 function planNode(view: View, name: string): Desired {
@@ -73,22 +73,6 @@ function nodePolicies(view: View, node: Node, allocation: Allocation): readonly 
   });
 }
 
-/** What the node's daemon reads; undefined while the node has no address. */
-export function planNodeAnnotations(view: View, name: string): Readonly<Record<string, string>> | undefined {
-  const allocation = joinAllocation(view, name);
-  const net = view.verdicts.get(joinSubnet)?.net;
-  if (allocation === undefined || net === undefined) return undefined;
-  return {
-    [annotation.allocated]: 'true',
-    [annotation.ipAddress]: addressText(allocation),
-    [annotation.macAddress]: allocation.mac,
-    [annotation.cidr]: cidrText(net),
-    [annotation.gateway]: gatewayText(net),
-    [annotation.logicalSwitch]: joinSubnet,
-    [annotation.portName]: nodePortName(name),
-  };
-}
-
 function nodesWithin(view: View, cidrs: readonly Cidr[]): readonly string[] {
   const isInside = (address: string): boolean => {
     const ip = parseIp(address);
@@ -120,4 +104,5 @@ export const nodeFeature: Feature = {
     return change.kind === 'usage' ? nodesInLan(view, change.name) : [];
   },
   plan: planNode,
+  report: reportNode,
 };

@@ -1,18 +1,18 @@
 /** What a pod is told of its interfaces: annotations, and a condition that vouches for them or says why there are none. */
 import { annotation } from '../../../lib/api/names.ts';
-import { vouchFor } from '../../../lib/api/pod-addresses.ts';
-import type { PodCondition } from '../../../lib/api/pod-addresses.ts';
+import { addressCondition, vouchFor } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Allocation, SubnetNet } from '../../ipam/subnet-pool.ts';
-import { annotationOf, annotationPrefix, machineOf } from '../../model/interfaces.ts';
-import { hasRouterPort } from '../../model/net-in-force.ts';
-import type { NetInForce } from '../../model/net-in-force.ts';
-import { vpcNameOf } from '../../model/objects.ts';
-import type { Pod } from '../../model/objects.ts';
-import type { HeldPort, View } from '../../model/view.ts';
 import { addressText } from '../address/texts.ts';
 import { podGateway } from '../underlay/router-addresses.ts';
+import { hasRouterPort } from '../../model/net-in-force.ts';
+import type { NetInForce } from '../../model/net-in-force.ts';
+import type { Pod } from '../../model/objects.ts';
+import type { WantedCondition } from '../report.ts';
+import type { HeldPort, View } from '../../model/view.ts';
+import { vpcNameOf } from '../../model/objects.ts';
+import { annotationOf, annotationPrefix, machineOf } from '../../model/interfaces.ts';
 import { permanentProblem } from './port-problems.ts';
 
 /** CIDRs and gateways of the families a port has; undefined while there is no gateway to name. */
@@ -97,15 +97,15 @@ export function planPodCondition(
   view: View,
   key: string,
   { annotations, refused }: { readonly annotations: Annotations | undefined; readonly refused: Problem | undefined },
-): PodCondition | undefined {
+): WantedCondition | undefined {
   const held = view.ports(`pod/${key}`);
   if (annotations !== undefined) {
     const names = held.map(({ interface: network }) => annotationPrefix(network));
-    return { status: 'True', reason: 'Allocated', message: vouchFor(annotations, names) };
+    return { type: addressCondition, status: 'True', reason: 'Allocated', message: vouchFor(annotations, names) };
   }
   const pod = view.pods.get(key);
   const problem = view.addressProblem(`pod/${key}`) ?? refused ?? permanentProblem(view, key);
   const keepsNetwork = pod !== undefined && isTold(pod) && held.length > 0;
   if (problem === undefined || keepsNetwork) return undefined;
-  return { status: 'False', reason: problem.code, message: problem.message };
+  return { type: addressCondition, status: 'False', reason: problem.code, message: problem.message };
 }

@@ -17,6 +17,7 @@ import { dhcpRows } from './dhcp.ts';
 import { extraAddresses, portRow } from './port-row.ts';
 import { portRateRows } from './rates.ts';
 import { podsRead } from './reads.ts';
+import { reportPod } from './report.ts';
 
 function planPod(view: View, key: string): Desired {
   const pod = view.pods.get(key);
@@ -54,4 +55,5 @@ export const podFeature: Feature = {
   all: (view) => view.pods.keys(),
   reads: podsRead,
   plan: planPod,
+  report: reportPod,
 };

@@ -1,8 +1,12 @@
-/** Multicast snooping: what the switch is told, with the querier's address once it has one. */
+/** Multicast snooping: options of the switch, with the querier's address once it has one, and the querier's IP object. */
+import { querierPortName } from '../../../lib/api/names.ts';
 import type { Contribution, Desired } from '../../../lib/desired/row.ts';
 import { formatIp } from '../../../lib/net/ip.ts';
+import { planIps } from '../address/ip-object.ts';
+import { reportReleased } from '../address/report.ts';
 import type { Feature } from '../feature.ts';
 import type { HeldPort, View } from '../../model/view.ts';
+import type { ObjectReport, Outcome } from '../report.ts';
 import { isSameSpec } from './spec-change.ts';
 import { servedNet } from '../../settle/subnet/served-net.ts';
 
@@ -45,6 +49,13 @@ export function planQuerierStatus(view: View, subnet: string): Readonly<Record<s
   };
 }
 
+/** The IP object of the querier, which has an address and no port. */
+function reportQuerier(view: View, subnet: string, outcome: Outcome): readonly ObjectReport[] {
+  const ips = planIps(view, `mcast/${subnet}`);
+  if (ips.length === 0) return [reportReleased(view, querierPortName(subnet), outcome)];
+  return outcome.rows.hasSwitch(subnet) ? ips : [];
+}
+
 /** Keys: `<subnet>`. */
 export const multicastFeature: Feature = {
   name: 'mcast',
@@ -55,4 +66,5 @@ export const multicastFeature: Feature = {
     return change.kind === 'subnets' && !isSameSpec(change) ? [change.name] : [];
   },
   plan: planMulticast,
+  report: reportQuerier,
 };

@@ -9,15 +9,17 @@ import type { Contribution, Desired, DesiredRow } from '../../../lib/desired/row
 import { formatCidr } from '../../../lib/net/cidr.ts';
 import type { Family } from '../../../lib/net/ip.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
-import { nodeAddresses } from '../../model/node-traits.ts';
-import { portGroupPart } from '../../model/ovn-names.ts';
-import type { View } from '../../model/view.ts';
-import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { u2oAllocation } from '../../settle/underlay/u2o-allocation.ts';
+import { planIps } from '../address/ip-object.ts';
 import { addressText } from '../address/texts.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { matchFamily, policyPriority, vendorIds } from '../names.ts';
+import { portGroupPart } from '../../model/ovn-names.ts';
+import { nodeAddresses } from '../../model/node-traits.ts';
+import type { ObjectReport, Outcome } from '../report.ts';
+import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
+import type { View } from '../../model/view.ts';
 import { overlaySet } from './overlay-cidrs.ts';
 import { isOfNetworks, isPhysical, isRewritten, ownCidrs, physicalSubnets } from './own-cidrs.ts';
 import { isJoined, routerAddresses } from './router-addresses.ts';
@@ -130,6 +132,11 @@ export function planU2oStatus(view: View, subnet: string): Readonly<Record<strin
   };
 }
 
+/** The IP object of the router's address beside the physical gateway. Once released, it is reported by its own key. */
+function reportRouterAddress(view: View, subnet: string, { rows }: Outcome): readonly ObjectReport[] {
+  return rows.hasSwitch(subnet) ? planIps(view, `u2o/${subnet}`) : [];
+}
+
 /** Keys: `<subnet>`. */
 export const u2oFeature: Feature = {
   name: 'u2o',
@@ -143,4 +150,5 @@ export const u2oFeature: Feature = {
     if (isNode || isOfNetworks(change)) yield* physicalSubnets(view);
   },
   plan: planU2o,
+  report: reportRouterAddress,
 };

@@ -304,7 +304,7 @@ describe('a subnet that is joined with the overlay', () => {
       [told(cluster, 'a', 'gateway'), told(cluster, 'a', 'logical_router')],
       ['192.168.1.2', 'ovn-cluster'],
     );
-    assert.deepEqual(planIps(cluster, 'u2o/lan')[0]?.name, 'u2o-interconnection.ovn-cluster.lan');
+    assert.deepEqual(planIps(cluster, 'u2o/lan')[0]?.object.name, 'u2o-interconnection.ovn-cluster.lan');
   });
 
   test('whose router gets no address says so, and its pods wait', () => {
@@ -414,8 +414,8 @@ describe('the router of a joined subnet, once it is to have another address or n
     next.setForeignPort('lan-ovn-cluster', { subnet: 'lan', addresses: [], macs: [mac] });
     vpc(next, 'ovn-cluster', {}, created(1));
     fill(next, joined, { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } });
-    for (const { name, labels, spec } of planIps(cluster, 'u2o/lan'))
-      next.change('ips', name, parseIp({ metadata: meta(name, { labels }), spec }));
+    for (const { object, labels, spec } of planIps(cluster, 'u2o/lan'))
+      next.change('ips', object.name, parseIp({ metadata: meta(object.name, { labels }), spec }));
     pod(next, 'early', { ...created(1), annotations: {} });
     next.restore(new Map());
     next.settle();
