@@ -127,8 +127,8 @@ export interface Subnet extends ApiObjectFacts {
   readonly spec: SubnetSpec;
   /** Fields of the spec that are set and not supported. */
   readonly unsupported: readonly string[];
-  /** The definition that was accepted last, as this room noted it on the object. */
-  readonly acceptedNote: string | undefined;
+  /** The annotations this room writes. */
+  readonly annotations: Readonly<Record<string, string>>;
 }
 
 /** A physical network that interfaces of nodes lead to. */

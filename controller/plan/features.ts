@@ -1,4 +1,7 @@
-/** All features of the room. To add one: a folder beside this file, and its line here. */
+/**
+ * All features of the room. To add one: a folder beside this file, and its line here. Where the database refuses several keys of one
+ * status, the status names the first in this order.
+ */
 import { emptyTiersFeature } from './acl-tier/empty-tiers.ts';
 import { ipFeature } from './address/ip.ts';
 import { ipPoolFeature } from './address/ip-pool.ts';
@@ -36,19 +39,19 @@ export const features: readonly Feature[] = [
   policyRouteFeature,
   peeringFeature,
   loadBalancerFeature,
-  switchLoadBalancerFeature,
-  routeTableFeature,
   subnetFeature,
   aclFeature,
   dhcpFeature,
   multicastFeature,
   subnetVipsFeature,
+  centralizedGatewayFeature,
+  switchLoadBalancerFeature,
+  routeTableFeature,
   u2oFeature,
   u2oOverlayFeature,
   u2oExitFeature,
   vlanFeature,
   providerNetworkFeature,
-  centralizedGatewayFeature,
   distributedGatewayFeature,
   nodeFeature,
   learnedRouteFeature,

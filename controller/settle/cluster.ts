@@ -26,7 +26,7 @@ import { healthText } from './gateway/choice.ts';
 import { bindPools } from './namespace/binding.ts';
 import { NamespaceBindings } from './namespace/bindings.ts';
 import { TraitHolders } from './node/trait-holders.ts';
-import { notedOwner, parseAcceptedNote } from './subnet/accepted-note.ts';
+import { notedOwner, noteOn, parseAcceptedNote } from './subnet/accepted-note.ts';
 import { judgeSubnets } from './subnet/judge.ts';
 import { interconnectOverlap } from './subnet/remote-overlap.ts';
 import { judgeVlans } from './underlay/judge-vlans.ts';
@@ -155,10 +155,12 @@ export class Cluster extends ObjectStores implements View {
    */
   restore(rows: ReadonlyMap<string, PortRecord>, holders: ReadonlyMap<string, string> = new Map()): void {
     this.#traitHolders.restore(holders);
-    for (const { name, uid, acceptedNote } of this.subnets.values()) {
-      const net = parseAcceptedNote(acceptedNote);
+    for (const subnet of this.subnets.values()) {
+      const { name, uid } = subnet;
+      const note = noteOn(subnet);
+      const net = parseAcceptedNote(note);
       if (net === undefined) continue;
-      const owner = notedOwner(acceptedNote) ?? uid;
+      const owner = notedOwner(note) ?? uid;
       if (owner !== uid) this.#predecessors.set(name, owner);
       this.#inForce.set(name, net);
       this.#addresses.define(name, net, new Map());

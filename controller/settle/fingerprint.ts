@@ -2,14 +2,14 @@
 import { formatIp } from '../../lib/net/ip.ts';
 import type { Kinds } from '../model/objects.ts';
 import type { Verdict } from '../model/settled.ts';
-import { notedGateways } from './subnet/accepted-note.ts';
+import { notedGateways, noteOn } from './subnet/accepted-note.ts';
 
 /** Without what only this room writes. */
 export function subnetFingerprint(subnet: Kinds['subnets'] | undefined): string {
   if (subnet === undefined) return '';
-  const { uid, spec, unsupported, isDeleting, acceptedNote } = subnet;
+  const { uid, spec, unsupported, isDeleting } = subnet;
   // A gateway that was replaced is nobody's address.
-  const former = notedGateways(acceptedNote)
+  const former = notedGateways(noteOn(subnet))
     .map(formatIp)
     .filter((ip) => !spec.gateway.split(',').includes(ip));
   return text([uid, spec, unsupported, isDeleting, former]);

@@ -23,6 +23,7 @@ import {
   fieldsOf,
   namesSet,
   numberOf,
+  pick,
   recordsOf,
   selectorsOf,
   textOf,
@@ -36,7 +37,7 @@ export function parseSubnet(raw: RawObject): Subnet {
     ...apiFactsOf(raw),
     spec: { ...addressingOf(spec), ...gatewayOf(spec), ...isolationOf(spec), ...servicesOf(spec), ...underlayOf(spec) },
     unsupported: namesSet(spec, unsupportedSubnetFields),
-    acceptedNote: raw.metadata.annotations?.[annotation.accepted],
+    annotations: pick(raw.metadata.annotations, [annotation.accepted]),
   };
 }
 

@@ -44,4 +44,5 @@ export const centralizedGatewayFeature: Feature = {
   all: (view) => view.subnets.keys(),
   reads: (change) => (change.kind === 'gateways' || change.kind === 'verdicts' ? [change.name] : []),
   plan: planGateway,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

@@ -8,6 +8,7 @@ import type { Subnet } from '../../model/objects.ts';
 import type { Verdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { isCentralized, isOfNodes, isThroughNodes, partsOf } from '../../settle/gateway/scope.ts';
+import type { WantedEvent } from '../report.ts';
 import { egressProblems, sharersOfTable } from './egress.ts';
 import { natRuleProblems, statedRules } from './nat-rules.ts';
 import type { StatedRule } from './nat-rules.ts';
@@ -26,6 +27,19 @@ export function planGatewayStatus(view: View, name: string): GatewayStatus {
     activateGateway: hops.map(({ node }) => node).join(','),
     natOutgoingPolicyRules: subnet !== undefined && isThroughNodes(view, subnet) ? statedRules(subnet.spec) : [],
   };
+}
+
+/** An event where traffic through a centralized gateway leaves by other nodes than the Subnet's status says. */
+export function gatewayEvents(view: View, name: string): readonly WantedEvent[] {
+  const before = view.subnets.get(name)?.status['activateGateway'];
+  const { activateGateway: after } = planGatewayStatus(view, name);
+  // A new Subnet has no status yet.
+  if (!view.gateways.has(name) || typeof before !== 'string' || before === after) return [];
+  const [former, current] = [before, after].map((nodes) => nodes.replaceAll(',', ', '));
+  const moved =
+    former === '' ? `traffic leaves through ${current}` : `traffic leaves through ${current}, no longer ${former}`;
+  const message = current === '' ? `no node is left: the last one was ${former}` : moved;
+  return [{ type: 'Normal', reason: 'GatewayChanged', message }];
 }
 
 /** What of a Subnet's gateway is not as its spec asks, each with what to do; everything else of the spec is in force. */

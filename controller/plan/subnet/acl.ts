@@ -44,4 +44,5 @@ export const aclFeature: Feature = {
     return change.kind === 'subnets' && !isSameSpec(change) ? [change.name] : [];
   },
   plan: planAcls,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

@@ -117,4 +117,5 @@ export const dhcpFeature: Feature = {
     return change.kind === 'subnets' && !isSameSpec(change) ? [change.name] : [];
   },
   plan: planDhcp,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

@@ -67,4 +67,5 @@ export const multicastFeature: Feature = {
   },
   plan: planMulticast,
   report: reportQuerier,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

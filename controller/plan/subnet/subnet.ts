@@ -18,6 +18,7 @@ import { routerAddresses } from '../underlay/router-addresses.ts';
 import type { RouterAddresses } from '../underlay/router-addresses.ts';
 import { proxiedAddresses } from '../vip/virtual-port.ts';
 import { privateRows } from './private.ts';
+import { reportSubnet } from './report.ts';
 import { readRouterAdvert } from './router-advert.ts';
 
 /** Addresses of the router's port: its own, and those that pods were set up with before. */
@@ -127,6 +128,7 @@ export const subnetFeature: Feature = {
     if (['subnets', 'vpcs', 'verdicts', 'namespaces'].includes(change.kind)) yield* withNamespaces(view);
   },
   plan: planSubnet,
+  report: reportSubnet,
 };
 
 /** Those that may come to ask for namespaces of another VPC, or to get them. */

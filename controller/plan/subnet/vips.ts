@@ -115,4 +115,5 @@ export const subnetVipsFeature: Feature = {
       yield* withVips(view);
   },
   plan: planVips,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

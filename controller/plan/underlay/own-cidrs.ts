@@ -6,6 +6,7 @@ import type { Verdict } from '../../model/settled.ts';
 import type { View } from '../../model/view.ts';
 import { isReachable, networksOf } from '../../settle/vpc/next-hops.ts';
 import { readStaticRoutes } from '../../settle/vpc/static-routes.ts';
+import { noteOn } from '../../settle/subnet/accepted-note.ts';
 import { isSameSpec } from '../subnet/spec-change.ts';
 
 /** Whether the gateway is one of the physical network. */
@@ -27,7 +28,8 @@ export function isOfNetworks(change: Change): boolean {
 /** Whether a Subnet asks for something else, or is noted with something else: its router may have other addresses. */
 export function isRewritten(change: Change): boolean {
   if (change.kind !== 'subnets') return false;
-  return !isSameSpec(change) || change.before?.acceptedNote !== change.after?.acceptedNote;
+  const [was, is] = [change.before && noteOn(change.before), change.after && noteOn(change.after)];
+  return !isSameSpec(change) || was !== is;
 }
 
 /** What the router of a VPC has a way to of its own, in canonical text, in order and once each. */

@@ -151,4 +151,5 @@ export const u2oFeature: Feature = {
   },
   plan: planU2o,
   report: reportRouterAddress,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

@@ -70,6 +70,7 @@ export const loadBalancerFeature: Feature = {
   all: routers,
   reads: routersReading,
   plan: planLoadBalancers,
+  statusOf: (vpc) => `vpc/${vpc}`,
 };
 
 /** Keys: the Subnet. */
@@ -78,4 +79,5 @@ export const switchLoadBalancerFeature: Feature = {
   all: (view) => view.subnets.keys(),
   reads: (change) => (change.kind === 'subnets' || change.kind === 'verdicts' ? [change.name] : []),
   plan: planSwitch,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

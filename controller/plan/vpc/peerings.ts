@@ -46,6 +46,7 @@ export const peeringFeature: Feature = {
     if (change.kind === 'vpcs') yield* idsOf(change.before);
   },
   plan: planPeering,
+  statusOf: (id) => `vpc/${id.slice(0, id.indexOf('/'))}`,
 };
 
 function idsOf(vpc: Vpc | undefined): readonly string[] {

@@ -153,4 +153,5 @@ export const policyRouteFeature: Feature = {
   all: routers,
   reads: routersReading,
   plan: planPolicies,
+  statusOf: (vpc) => `vpc/${vpc}`,
 };

@@ -25,4 +25,5 @@ export const routeTableFeature: Feature = {
     return change.kind === 'subnets' || change.kind === 'verdicts' ? [change.name] : [];
   },
   plan: planRouteTable,
+  statusOf: (subnet) => `subnet/${subnet}`,
 };

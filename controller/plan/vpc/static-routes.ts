@@ -50,4 +50,5 @@ export const staticRouteFeature: Feature = {
   all: routers,
   reads: routersReading,
   plan: planRoutes,
+  statusOf: (vpc) => `vpc/${vpc}`,
 };

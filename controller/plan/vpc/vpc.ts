@@ -6,15 +6,16 @@
 import { defaultVpc, joinSubnet } from '../../../lib/api/names.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { Family } from '../../../lib/net/ip.ts';
-import type { View } from '../../model/view.ts';
 import { isDefaultRoute } from '../../settle/bgp/learned-route.ts';
-import { servedNet } from '../../settle/subnet/served-net.ts';
-import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
 import { hasRouter, tablesOf } from '../../settle/vpc/routers.ts';
 import { nothing } from '../feature.ts';
 import type { Feature } from '../feature.ts';
 import { vendorIds } from '../names.ts';
 import { routers, routersReading } from './router.ts';
+import { gatewayIp } from '../../settle/subnet/subnet-net.ts';
+import { servedNet } from '../../settle/subnet/served-net.ts';
+import type { View } from '../../model/view.ts';
+import { reportVpc } from './report.ts';
 import { userDefaults } from './user-defaults.ts';
 
 /** The router that joins the subnets of a VPC, and in the default one its routes towards the nodes. */
@@ -90,4 +91,5 @@ export const vpcFeature: Feature = {
       for (const { name, spec } of view.vpcs.values()) if (spec.namespaces.length > 0) yield name;
   },
   plan: planVpc,
+  report: reportVpc,
 };

@@ -1,3 +1,4 @@
+import { annotation } from '../../../lib/api/names.ts';
 import { notedUnderlay, routerMark, underlayText } from '../../../lib/api/in-force.ts';
 import { formatCidr, parseCidr } from '../../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../../lib/net/ip.ts';
@@ -9,6 +10,7 @@ import type { SubnetNet } from '../../ipam/subnet-pool.ts';
 import type { FamilyNet } from '../../ipam/family-pool.ts';
 import type { NetInForce } from '../../model/net-in-force.ts';
 import { partsOf } from '../../model/net-parts.ts';
+import type { Subnet } from '../../model/objects.ts';
 
 const excludeMark = 'exclude=';
 const ownerMark = 'of=';
@@ -79,6 +81,11 @@ function notedExclusions(note: string | undefined): readonly Range[] {
     .slice(excludeMark.length)
     .split(',')
     .flatMap((text) => parseRange(text) ?? []);
+}
+
+/** The definition that was accepted last, as the controller noted it on the Subnet. */
+export function noteOn({ annotations }: Pick<Subnet, 'annotations'>): string | undefined {
+  return annotations[annotation.accepted];
 }
 
 /** Undefined where there is none that can be read; nobody but the controller writes it. */

@@ -16,6 +16,7 @@ import type { NetInForce } from '../../model/net-in-force.ts';
 import {
   notedGateways,
   notedRouter,
+  noteOn,
   parseAcceptedNote,
   parseFormerGateways,
   renderAcceptedNote,
@@ -27,14 +28,15 @@ function partOf(net: SubnetNet, family: Family): FamilyNet | undefined {
 }
 
 /** Noted gateways in a family's network that are not its gateway: nobody is given them. */
-export function withheldGateways({ spec, acceptedNote }: Subnet, { cidr, gateway }: FamilyNet): readonly bigint[] {
-  const left = new Set(leftByRouter(spec, acceptedNote).map(formatIp));
+export function withheldGateways(subnet: Subnet, { cidr, gateway }: FamilyNet): readonly bigint[] {
+  const note = noteOn(subnet);
+  const left = new Set(leftByRouter(subnet.spec, note).map(formatIp));
   const kept = new Set(
-    notedRouter(acceptedNote)
+    notedRouter(note)
       .map(formatIp)
       .filter((text) => !left.has(text)),
   );
-  const noted = notedGateways(acceptedNote).filter((ip) => !kept.has(formatIp(ip)));
+  const noted = notedGateways(note).filter((ip) => !kept.has(formatIp(ip)));
   const values = noted.filter((ip) => cidrContains(cidr, ip) && ip.value !== gateway);
   return [...new Set(values.map(({ value }) => value))];
 }
@@ -65,7 +67,8 @@ function usersOf(pods: readonly Pod[], { untilMs }: FormerGateway): readonly Pod
 
 /** Those a pod may still use. */
 export function formerGateways(view: View, name: string): readonly FormerGateway[] {
-  const note = view.subnets.get(name)?.acceptedNote;
+  const subnet = view.subnets.get(name);
+  const note = subnet && noteOn(subnet);
   const net = view.verdicts.get(name)?.net;
   if (net === undefined || note === undefined) return [];
   const before = parseAcceptedNote(note);
