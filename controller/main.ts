@@ -27,7 +27,7 @@ import { ownEntries } from './plan/own-keys.ts';
 import { Cluster } from './settle/cluster.ts';
 import { Bootstrap } from './status/bootstrap.ts';
 import { openMetrics } from './status/metrics.ts';
-import { openPublisher } from './status/publisher.ts';
+import { StatusWriter } from './status/status-writer.ts';
 import { PendingWrites, versionOf } from './status/pending-writes.ts';
 import { apiServerAddresses } from './watch/api-server.ts';
 import { openWatches } from './watch/watches.ts';
@@ -102,7 +102,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
       rounds.sent(performance.now() - figures.ms);
     },
   });
-  const publisher = openPublisher({
+  const statusWriter = new StatusWriter({
     view: cluster,
     client,
     pending: new PendingWrites(writer, (key) => versionOf(cluster, key)),
@@ -116,7 +116,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     cluster,
     dirty,
     target,
-    publish: (owner) => publisher.publish(owner),
+    publish: (owner) => statusWriter.publish(owner),
     onRound(figures) {
       metrics.round(figures);
       memory.worked();
@@ -136,8 +136,8 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
     onRefused: () => metrics.southboundRefused(),
   });
   void southbound.open();
-  // That an address is free is told once the database has forgotten its port.
-  northbound.onPortGone((port) => publisher.publish(`ip/${port}`));
+  // The IP object of a port is deleted only once the database has forgotten the port.
+  northbound.onPortGone((port) => statusWriter.publish(`ip/${port}`));
   northbound.followForeignPorts((port, foreign) => {
     cluster.setForeignPort(port, foreign);
     rounds.request();
@@ -165,7 +165,7 @@ async function lead({ settings, client, registry, signal, log, onStarted }: Lead
   memory.close();
   rounds.close();
   target.close();
-  publisher.close();
+  statusWriter.close();
   await writer.close();
   await Promise.all([northbound.client.close(), southbound.close(), databases.close()]);
 }

@@ -16,8 +16,8 @@ import { planKey } from './plan/plan.ts';
 import { Cluster } from './settle/cluster.ts';
 import { basicsOf } from './status/bootstrap.ts';
 import type { BootstrapOptions } from './status/bootstrap.ts';
-import { openPublisher } from './status/publisher.ts';
 import { renderPreview } from './status/preview-text.ts';
+import { StatusWriter } from './status/status-writer.ts';
 import { parseSubnet, parseVpc } from './watch/networks.ts';
 import { apiServerAddresses } from './watch/api-server.ts';
 import { openWatches } from './watch/watches.ts';
@@ -92,7 +92,7 @@ function tell({ cluster, client, keys, northbound, refusals }: Telling): readonl
   // Several keys may tell the same object the same.
   const untold = new Map<string, Untold>();
   const records = northbound.portRecords();
-  const publisher = openPublisher({
+  const statusWriter = new StatusWriter({
     view: cluster,
     client,
     pending: {
@@ -110,7 +110,7 @@ function tell({ cluster, client, keys, northbound, refusals }: Telling): readonl
     refusals: (key) => refusals.of(key),
     nowMs: Date.now,
   });
-  for (const key of keys) publisher.publish(key);
-  publisher.close();
+  for (const key of keys) statusWriter.publish(key);
+  statusWriter.close();
   return [...untold.values()];
 }

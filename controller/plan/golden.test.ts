@@ -29,7 +29,7 @@ import {
 } from '../watch/workloads.ts';
 import { planIps } from './address/ip-object.ts';
 import { planIpPoolConditions, planIpPoolUsage } from './address/ip-pool.ts';
-import { planVipConditions, planVipStatus } from './address/vip-status.ts';
+import { planVipConditions, planVipStatus } from './vip/status.ts';
 import { learnedProblems } from './bgp/problems.ts';
 import { planSubnetConditions } from './conditions.ts';
 import { planNamespaceAnnotations } from './namespace/namespace.ts';

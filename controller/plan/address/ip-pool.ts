@@ -6,8 +6,11 @@ import type { Family } from '../../../lib/net/ip.ts';
 import { cidrsOf } from '../../../lib/net/range.ts';
 import type { Range } from '../../../lib/net/range.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../report.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
+import { refusalEvents } from '../events.ts';
 import type { Feature } from '../feature.ts';
+import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
 import type { View } from '../../model/view.ts';
 import { addressSetsOf } from '../../model/ovn-names.ts';
@@ -77,6 +80,16 @@ export function planIpPoolConditions(
   return obstacleConditions(generation, view.poolVerdicts.get(name)?.problem, refused, 'IPPoolReady');
 }
 
+function reportIpPool(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
+  const object = { kind: 'ipPools', name } as const;
+  const pool = view.ipPools.get(name);
+  if (pool === undefined) return [{ object }];
+  if (pool.isDeleting) return [{ object, finalizers: withoutFormer(pool.finalizers) }];
+  const conditions = planIpPoolConditions(view, name, refusalOf(outcome));
+  const events = refusalEvents('ValidateIPPoolFailed', conditions, pool.conditions);
+  return [{ object, status: { fields: planIpPoolUsage(view, name), conditions, events, rateLimit: 'counts' } }];
+}
+
 export const ipPoolFeature: Feature = {
   name: 'ip-pool',
   all: (view) => view.ipPools.keys(),
@@ -86,4 +99,5 @@ export const ipPoolFeature: Feature = {
     yield* view.indexes.poolsBySubnet.of(change.name);
   },
   plan: planIpPool,
+  report: reportIpPool,
 };

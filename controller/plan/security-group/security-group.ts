@@ -1,3 +1,4 @@
+import { rulesDigest } from '../../../lib/api/rules-digest.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Desired, DesiredRow } from '../../../lib/desired/row.ts';
 import type { ObjectChange } from '../../model/change.ts';
@@ -5,8 +6,10 @@ import type { SecurityGroup } from '../../model/objects.ts';
 import { securityPortGroup } from '../../model/ovn-names.ts';
 import type { View } from '../../model/view.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../report.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome, WantedCondition, WantedEvent } from '../report.ts';
 import type { Feature } from '../feature.ts';
+import { withoutFormer } from '../finalizers.ts';
 import { vendorIds } from '../names.ts';
 import { aclRow, tiersOf } from './acl-row.ts';
 import type { Acl } from './acl-row.ts';
@@ -138,7 +141,7 @@ export function planSecurityGroupConditions(
   return obstacleConditions(generation, securityGroupProblem(view, name), refused, 'SecurityGroupReady');
 }
 
-/** Status besides conditions and digests; the field names are Kube-OVN's. */
+/** Status besides conditions; the field names are Kube-OVN's. */
 export function planSecurityGroupStatus(
   view: View,
   name: string,
@@ -146,11 +149,14 @@ export function planSecurityGroupStatus(
 ): Readonly<Record<string, unknown>> {
   const isServed = isServedGroup(view, name);
   const isInForce = isServed && refused === undefined;
+  const group = view.securityGroups.get(name);
   return {
     portGroup: isServed ? securityPortGroup(name) : '',
-    allowSameGroupTraffic: view.securityGroups.get(name)?.spec.allowSameGroupTraffic ?? false,
+    allowSameGroupTraffic: group?.spec.allowSameGroupTraffic ?? false,
     ingressLastSyncSuccess: isInForce,
     egressLastSyncSuccess: isInForce,
+    ingressMd5: rulesDigest(group?.spec.ingressRules ?? []),
+    egressMd5: rulesDigest(group?.spec.egressRules ?? []),
   };
 }
 
@@ -160,6 +166,24 @@ export function regrouped(change: ObjectChange): string | undefined {
   const { before, after } = change;
   const isSame = before !== undefined && after !== undefined && before.createdMs === after.createdMs;
   return isSame ? undefined : securityPortGroup(change.name);
+}
+
+function eventsOf(group: SecurityGroup, conditions: readonly WantedCondition[]): readonly WantedEvent[] {
+  const is = conditions.find(({ status }) => status === 'False');
+  const was = group.conditions.find(({ type }) => type === is?.type);
+  if (is === undefined || (was?.status === 'False' && was.message === is.message)) return [];
+  return [{ type: 'Warning', reason: is.reason ?? 'NotReady', message: is.message ?? '' }];
+}
+
+function reportSecurityGroup(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
+  const object = { kind: 'securityGroups', name } as const;
+  const group = view.securityGroups.get(name);
+  if (group === undefined) return [{ object }];
+  if (group.isDeleting) return [{ object, finalizers: withoutFormer(group.finalizers) }];
+  const refused = refusalOf(outcome);
+  const conditions = planSecurityGroupConditions(view, name, refused);
+  const fields = planSecurityGroupStatus(view, name, refused);
+  return [{ object, status: { fields, conditions, events: eventsOf(group, conditions) } }];
 }
 
 export const securityGroupFeature: Feature = {
@@ -174,4 +198,5 @@ export const securityGroupFeature: Feature = {
     yield* view.indexes.groupsByRemoteGroup.of(portGroup);
   },
   plan: planSecurityGroup,
+  report: reportSecurityGroup,
 };

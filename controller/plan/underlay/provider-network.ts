@@ -1,6 +1,6 @@
 /**
- * What ProviderNetworks are told: which nodes have it, as the daemons of these nodes say in labels and annotations of their
- * Nodes. There are no rows: a network is what the ports of switches name.
+ * The status of ProviderNetworks: which nodes have the network, as the daemons say in labels and annotations of their
+ * Nodes. There are no rows: the ports of switches only name the network.
  */
 import { providerNetworkKey } from '../../../lib/api/names.ts';
 import { providerNode } from '../../../lib/api/provider-nodes.ts';
@@ -8,7 +8,8 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Node, ProviderNetwork } from '../../model/objects.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
-import type { WantedCondition } from '../report.ts';
+import type { ObjectReport, WantedCondition } from '../report.ts';
+import { finalizersWhile, readinessEvents } from './report.ts';
 import { subnetsIn, waitsFor } from './vlan.ts';
 
 /** The schema's bounds. */
@@ -151,6 +152,18 @@ function textOf(node: Node | undefined): string {
   return JSON.stringify([node.labels, said]);
 }
 
+function reportProviderNetwork(view: View, name: string): readonly ObjectReport[] {
+  const object = { kind: 'providerNetworks', name } as const;
+  const network = view.providerNetworks.get(name);
+  if (network === undefined) return [{ object }];
+  const conditions = planProviderNetworkConditions(view, network);
+  const events = readinessEvents('ProviderNetwork', network, conditions);
+  const fields = planProviderNetworkStatus(view, network);
+  // Every node turns a condition of its own: a large cluster that starts would write once for each.
+  const status = { fields, conditions, events, rateLimit: 'all' } as const;
+  return [{ object, finalizers: finalizersWhile(isNeeded(view, name), network), status }];
+}
+
 /** Keys: the ProviderNetwork. */
 export const providerNetworkFeature: Feature = {
   name: 'provider-network',
@@ -164,4 +177,5 @@ export const providerNetworkFeature: Feature = {
     if (change.kind !== 'vlans') return [];
     return new Set([change.before, change.after].flatMap((vlan) => (vlan === undefined ? [] : [vlan.spec.provider])));
   },
+  report: reportProviderNetwork,
 };

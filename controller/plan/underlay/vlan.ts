@@ -1,10 +1,11 @@
-/** What Vlans are told. The VLAN itself is a port of each subnet's switch: there are no rows of a Vlan's own. */
+/** The status of Vlans. A VLAN is a port of the switch of each of its subnets: a Vlan has no rows of its own. */
 import type { Problem } from '../../../lib/desired/problem.ts';
 import type { Vlan } from '../../model/objects.ts';
 import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../report.ts';
+import type { ObjectReport, WantedCondition } from '../report.ts';
 import type { Feature } from '../feature.ts';
 import type { View } from '../../model/view.ts';
+import { finalizersWhile, readinessEvents } from './report.ts';
 
 /** At most so many objects are named in a message. */
 const named = 10;
@@ -53,6 +54,18 @@ export function planVlanConditions(view: View, vlan: Vlan): readonly WantedCondi
   return obstacleConditions(vlan.generation, view.vlanVerdicts.get(vlan.name)?.problem, obstacle, 'VlanReady');
 }
 
+function reportVlan(view: View, name: string): readonly ObjectReport[] {
+  const object = { kind: 'vlans', name } as const;
+  const vlan = view.vlans.get(name);
+  if (vlan === undefined) return [{ object }];
+  const conditions = planVlanConditions(view, vlan);
+  const events = readinessEvents('Vlan', vlan, conditions);
+  const finalizers = finalizersWhile(subnetsIn(view, name).length > 0, vlan);
+  return [
+    { object, finalizers, status: { fields: planVlanStatus(view, name), conditions, events, rateLimit: 'counts' } },
+  ];
+}
+
 /** Keys: the Vlan. */
 export const vlanFeature: Feature = {
   name: 'vlan',
@@ -67,4 +80,5 @@ export const vlanFeature: Feature = {
     const [was, is] = [change.before?.spec.vlan ?? '', change.after?.spec.vlan ?? ''];
     return was === is ? [] : [was, is].filter((name) => name !== '');
   },
+  report: reportVlan,
 };

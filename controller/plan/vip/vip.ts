@@ -1,6 +1,7 @@
 import type { Pod } from '../../model/objects.ts';
 import type { View } from '../../model/view.ts';
 import type { Feature } from '../feature.ts';
+import { reportVip } from './status.ts';
 import { mayHoldSomewhere, vipsNear, virtualPorts } from './virtual-port.ts';
 
 function* vipsOfPod(view: View, pod: Pod | undefined): Generator<string> {
@@ -16,7 +17,7 @@ function* balancersIn(view: View, subnet: string): Generator<string> {
   }
 }
 
-/** A Vip: its address is settled by the allocator, and told in its status; here are the ports it moves between. */
+/** A Vip: its rows are the ports that the address moves between. The allocator settles the address. */
 export const vipFeature: Feature = {
   name: 'vip',
   all: (view) => view.vips.keys(),
@@ -31,4 +32,5 @@ export const vipFeature: Feature = {
       yield* vipsOfPod(view, view.pods.get(change.name.slice('pod/'.length)));
   },
   plan: (view, name) => ({ rows: virtualPorts(view, name) }),
+  report: reportVip,
 };

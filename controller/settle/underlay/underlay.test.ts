@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { planIps } from '../../plan/address/ip-object.ts';
-import { planVipConditions } from '../../plan/address/vip-status.ts';
+import { planVipConditions } from '../../plan/vip/status.ts';
 import { planSubnetConditions } from '../../plan/conditions.ts';
 import { nodeProblems } from '../../plan/node/problems.ts';
 import { planKey } from '../../plan/plan.ts';

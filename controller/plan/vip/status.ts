@@ -1,10 +1,13 @@
 import type { Problem } from '../../../lib/desired/problem.ts';
-import { obstacleConditions } from '../conditions.ts';
-import type { WantedCondition } from '../report.ts';
 import { hasRouterPort } from '../../model/net-in-force.ts';
 import type { View } from '../../model/view.ts';
+import { obstacleConditions } from '../conditions.ts';
+import { refusalEvents } from '../events.ts';
+import { withoutFormer } from '../finalizers.ts';
+import { refusalOf } from '../report.ts';
+import type { ObjectReport, Outcome, WantedCondition } from '../report.ts';
 
-/** What a Vip is told of its address; undefined while it has none. */
+/** The address of a Vip in its status; nothing while it has none. */
 export function planVipStatus(view: View, name: string): Readonly<Record<string, unknown>> {
   const vip = view.vips.get(name);
   const allocation = view.ports(`vip/${name}`)[0]?.allocation;
@@ -18,7 +21,7 @@ export function planVipStatus(view: View, name: string): Readonly<Record<string,
   };
 }
 
-/** A subnet without a port of the router has nobody to answer for the address of a load balancer. */
+/** In a subnet without a port of the router, nothing answers for the address of a load balancer. */
 function unanswered(view: View, name: string): Problem | undefined {
   const subnet = view.ports(`vip/${name}`)[0]?.allocation.subnet ?? '';
   const net = view.verdicts.get(subnet)?.net;
@@ -38,6 +41,17 @@ export function planVipConditions(view: View, name: string, refused: Problem | u
           message: 'spec.attachSubnets cannot be served by this release: make a Vip for each subnet',
         };
   const problem = view.addressProblem(`vip/${name}`) ?? unsupported ?? unanswered(view, name);
-  // Without a subresource each write of the status is a new generation: to tell it would never end.
+  // The kind has no status subresource: each write is a new generation, and observing it would be the next write.
   return obstacleConditions(undefined, problem, refused, 'VipReady');
+}
+
+export function reportVip(view: View, name: string, outcome: Outcome): readonly ObjectReport[] {
+  const object = { kind: 'vips', name } as const;
+  const vip = view.vips.get(name);
+  if (vip === undefined) return [{ object }];
+  if (vip.isDeleting) return [{ object, finalizers: withoutFormer(vip.finalizers) }];
+  const conditions = planVipConditions(view, name, refusalOf(outcome));
+  const events = refusalEvents('AcquireAddressFailed', conditions, vip.conditions);
+  const fields = planVipStatus(view, name);
+  return [{ object, status: { fields, conditions, events, rateLimit: 'counts', storage: 'object' } }];
 }

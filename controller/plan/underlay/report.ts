@@ -1,0 +1,35 @@
+/** What the reports of ProviderNetworks and Vlans have in common. */
+import { controllerFinalizer } from '../../../lib/api/names.ts';
+import type { ApiObjectFacts } from '../../model/objects.ts';
+import { foreignFinalizers } from '../finalizers.ts';
+import type { WantedCondition, WantedEvent } from '../report.ts';
+
+/** Reasons that pass by themselves: the condition is enough. */
+const transient: ReadonlySet<string | undefined> = new Set(['Pending', 'Deleting', 'DryRun']);
+
+/** The finalizers of an object that must stay while other objects need it. */
+export function finalizersWhile(isNeeded: boolean, { finalizers, isDeleting }: ApiObjectFacts): readonly string[] {
+  const others = foreignFinalizers(finalizers);
+  // The API server lets nobody add one to an object that is being deleted.
+  const isKept = isNeeded && (!isDeleting || finalizers.includes(controllerFinalizer));
+  return isKept ? [...others, controllerFinalizer] : others;
+}
+
+function isOfWhole({ type, node = '' }: WantedCondition): boolean {
+  return type === 'Ready' && node === '';
+}
+
+/** An event where Ready turns, or has another reason than the observed object says. */
+export function readinessEvents(
+  kind: string,
+  { name, conditions: observed }: ApiObjectFacts,
+  conditions: readonly WantedCondition[],
+): readonly WantedEvent[] {
+  const is = conditions.find(isOfWhole);
+  const was = observed.find(isOfWhole);
+  if (is === undefined || (was?.status === is.status && was.message === is.message)) return [];
+  if (is.status === 'True' && was?.status === 'False')
+    return [{ type: 'Normal', reason: `${kind}Ready`, message: is.message || `${kind} ${name} is in force` }];
+  if (is.status !== 'False' || transient.has(is.reason)) return [];
+  return [{ type: 'Warning', reason: `${kind}NotReady`, message: `${is.reason}: ${is.message}` }];
+}
