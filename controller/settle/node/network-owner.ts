@@ -21,14 +21,16 @@ function ownerInLan(view: View, subnet: string, net: NetInForce, { family, value
   return port === undefined ? undefined : `port ${port} in subnet ${subnet}`;
 }
 
+/** Of two subnets the first by name, whatever the order in which they were judged. */
 function ownerInSubnets(view: View, ip: Ip): string | undefined {
+  let first: { readonly name: string; readonly owner: string } | undefined;
   for (const [name, { vpc, net }] of view.verdicts) {
     const isIn = net !== undefined && partsOf(net).some(({ cidr }) => cidrContains(cidr, ip));
-    if (vpc !== defaultVpc || !isIn) continue;
+    if (vpc !== defaultVpc || !isIn || (first !== undefined && first.name < name)) continue;
     const owner = net.underlay === undefined ? `subnet ${name}` : ownerInLan(view, name, net, ip);
-    if (owner !== undefined) return owner;
+    if (owner !== undefined) first = { name, owner };
   }
-  return undefined;
+  return first?.owner;
 }
 
 /** Prefixes of another cluster that packets go to now, by transit switch; made once for each value of the object. */
