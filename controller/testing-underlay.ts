@@ -1,5 +1,5 @@
 /** Builds clusters for the tests of VLANs of the physical network; used by tests only. */
-import { toldBy } from './testing-pods.ts';
+import { reportedPod } from './testing-reports.ts';
 import { basic, created, meta, subnet } from './testing-vpcs.ts';
 import type { TestCluster } from './testing-cluster.ts';
 import { parseProviderNetwork, parseVlan } from './watch/underlay.ts';
@@ -20,9 +20,9 @@ export function pod(cluster: TestCluster, name: string, more: Metadata = {}, sta
   cluster.change('pods', `lan/${name}`, parsePod({ metadata, spec: { nodeName: 'n1' }, status }));
 }
 
-/** The pod as `from` has told it, as another process finds it. */
-export function toldPod(cluster: TestCluster, name: string, from: TestCluster): void {
-  const { annotations, status } = toldBy(from, `lan/${name}`);
+/** The pod with the addresses that `from` wrote, as another process finds it. */
+export function podWithAddress(cluster: TestCluster, name: string, from: TestCluster): void {
+  const { annotations, status } = reportedPod(from, `lan/${name}`);
   pod(cluster, name, { annotations }, status);
 }
 

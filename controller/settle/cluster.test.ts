@@ -2,23 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { randomOf } from '../../lib/testing-random.ts';
 import type { Random } from '../../lib/testing-random.ts';
-import { planIps } from '../plan/address/ip-object.ts';
-import { learnedProblems } from '../plan/bgp/problems.ts';
 import { planSubnetConditions } from '../plan/conditions.ts';
-import { planNamespaceAnnotations } from '../plan/namespace/namespace.ts';
-import { planNodeAnnotations } from '../plan/node/node-annotations.ts';
 import { nodeProblems } from '../plan/node/problems.ts';
 import { planKey } from '../plan/plan.ts';
-import { planPodAnnotations } from '../plan/pod/pod-annotations.ts';
-import { planSubnetStatus } from '../plan/subnet/subnet-status.ts';
-import { planVpcConditions, planVpcStatus } from '../plan/vpc/status.ts';
 import { parseIp } from '../watch/addresses.ts';
 import { parseBgpNodeState } from '../watch/bgp.ts';
 import { parseRemoteCluster, parseSubnet, parseTransitSwitch, parseVpc } from '../watch/networks.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { recordOfRow } from './address/records.ts';
 import { TestCluster } from '../testing-cluster.ts';
-import { acceptedNoteOf } from './subnet/former-gateways.ts';
+import { planned } from '../testing-reports.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
 
@@ -43,27 +36,6 @@ function basic(): TestCluster {
 }
 
 const allocated = (cluster: TestCluster, name: string) => cluster.ports(`pod/ns/${name}`)[0]?.allocation;
-
-/** Everything a plan gives for a key, as one comparable text. */
-function planned(cluster: TestCluster, key: string): string {
-  const [feature, first = '', second = ''] = key.split('/', 3);
-  const namespace = cluster.namespaces.get(first);
-  const vpc = cluster.vpcs.get(first);
-  const told: Readonly<Record<string, () => unknown>> = {
-    pod: () => [planPodAnnotations(cluster, `${first}/${second}`), planIps(cluster, key), cluster.addressProblem(key)],
-    node: () => [planNodeAnnotations(cluster, first), planIps(cluster, key), nodeProblems(cluster, first)],
-    namespace: () => namespace && planNamespaceAnnotations(cluster, namespace),
-    subnet: () => [
-      planSubnetStatus(cluster, first),
-      acceptedNoteOf(cluster, first),
-      planSubnetConditions(cluster, first, undefined),
-      cluster.verdicts.get(first)?.spec,
-    ],
-    'bgp-node': () => learnedProblems(cluster, first),
-    vpc: () => vpc && [planVpcStatus(cluster, vpc), planVpcConditions(cluster, vpc, undefined)],
-  };
-  return JSON.stringify([planKey(cluster, key), told[feature ?? '']?.()]);
-}
 
 describe('addresses', () => {
   test('one event makes few keys dirty', () => {

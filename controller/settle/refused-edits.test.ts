@@ -6,7 +6,7 @@ import { acceptedNoteOf } from './subnet/former-gateways.ts';
 import { parseNamespace, parseNode, parsePod } from '../watch/workloads.ts';
 import { parseSubnet, parseVpc } from '../watch/networks.ts';
 import { TestCluster } from '../testing-cluster.ts';
-import { toldBy } from '../testing-pods.ts';
+import { reportedPod } from '../testing-reports.ts';
 import { meta } from '../testing-vpcs.ts';
 
 type Metadata = Readonly<Record<string, unknown>>;
@@ -15,9 +15,9 @@ const subnet = (name: string, spec: object, more: Metadata = {}) => parseSubnet(
 const pod = (name: string, nodeName: string, more: Metadata = {}) =>
   parsePod({ metadata: meta(name, { namespace: 'ns', ...more }), spec: { nodeName } });
 
-/** As the API server has it once `cluster` has told it. */
-function toldPod(cluster: TestCluster, name: string) {
-  const { annotations, status } = toldBy(cluster, `ns/${name}`);
+/** As the API server has it once `cluster` has written its addresses. */
+function podWithAddress(cluster: TestCluster, name: string) {
+  const { annotations, status } = reportedPod(cluster, `ns/${name}`);
   return parsePod({ metadata: meta(name, { namespace: 'ns', annotations }), spec: { nodeName: 'n1' }, status });
 }
 
@@ -75,7 +75,7 @@ describe('an edit that is refused', () => {
 
       const next = basic();
       next.change('subnets', 'own', subnet('own', { ...spec, ...edit }, { annotations }));
-      for (const name of ['a', 'b']) next.change('pods', `ns/${name}`, toldPod(cluster, name));
+      for (const name of ['a', 'b']) next.change('pods', `ns/${name}`, podWithAddress(cluster, name));
       next.restore(new Map());
       next.change('pods', 'ns/c', pod('c', 'n1'));
       next.settle();
@@ -131,7 +131,7 @@ describe('an edit that is refused', () => {
 
     const next = basic();
     next.change('subnets', 'own', subnet('own', refused, { uid: 'again', annotations }));
-    next.change('pods', 'ns/a', toldPod(cluster, 'a'));
+    next.change('pods', 'ns/a', podWithAddress(cluster, 'a'));
     next.change('pods', 'ns/b', pod('b', 'n1'));
     next.restore(new Map());
     next.settle();

@@ -2,28 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Random, randomOf } from '../../../lib/testing-random.ts';
 import { TestCluster } from '../../testing-cluster.ts';
+import { planned } from '../../testing-reports.ts';
 import { parseVip } from '../../watch/addresses.ts';
 import { parseSecurityGroup, parseSubnet, parseVpc } from '../../watch/networks.ts';
 import { parseAttachment, parseNamespace, parseNode, parsePod, parseVirtualMachine } from '../../watch/workloads.ts';
-import { planSecurityGroupConditions } from '../security-group/security-group.ts';
-import { planKey } from '../plan.ts';
-import { planPodAnnotations, planProblemNote } from './pod-annotations.ts';
-import { portProblems } from './port-problems.ts';
 
 const ovn = (key: string): string => `ovn.kubernetes.io/${key}`;
 
 function meta(name: string, more: Readonly<Record<string, unknown>> = {}): never {
   return { name, uid: `uid-${name}`, resourceVersion: '1', generation: 1, ...more } as never;
-}
-
-/** Everything a plan and a status give for a key, as one comparable text. */
-function planned(cluster: TestCluster, key: string): string {
-  const id = key.slice(key.indexOf('/') + 1);
-  const told: unknown[] = [];
-  if (key.startsWith('pod/'))
-    told.push(planPodAnnotations(cluster, id), planProblemNote(cluster, id), portProblems(cluster, id));
-  if (key.startsWith('security-group/')) told.push(planSecurityGroupConditions(cluster, id, undefined));
-  return JSON.stringify([planKey(cluster, key), told]);
 }
 
 function maybe<T>(random: Random, value: T): readonly T[] {

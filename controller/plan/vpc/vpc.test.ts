@@ -7,7 +7,7 @@ import { parseNamespace } from '../../watch/workloads.ts';
 import { features } from '../features.ts';
 import { planNamespaceAnnotations } from '../namespace/namespace.ts';
 import { planKey } from '../plan.ts';
-import { planVpcConditions, planVpcStatus } from './status.ts';
+import { planned } from '../../testing-reports.ts';
 import { basic, created, meta, subnet, told, vpc } from '../../testing-vpcs.ts';
 
 describe('load balancers', () => {
@@ -117,13 +117,6 @@ test('after random changes every plan and status is what it was last', () => {
     ),
   });
   const last = new Map<string, string>();
-  const planned = (key: string): string => {
-    const [feature, name = ''] = key.split('/', 2);
-    const object = feature === 'vpc' ? cluster.vpcs.get(name) : undefined;
-    const namespace = feature === 'namespace' ? cluster.namespaces.get(name) : undefined;
-    const status = object && [planVpcStatus(cluster, object), planVpcConditions(cluster, object, undefined)];
-    return JSON.stringify([planKey(cluster, key), status, namespace && planNamespaceAnnotations(cluster, namespace)]);
-  };
   cluster.change('namespaces', 'ns', parseNamespace({ metadata: meta('ns') }));
   for (let round = 0; round < 2500; round += 1) {
     const leaving = random(5) === 0 ? { deletionTimestamp: '2026-01-09T00:00:00Z' } : {};
@@ -144,8 +137,8 @@ test('after random changes every plan and status is what it was last', () => {
       cluster.change('transitSwitches', 'ts', value);
     }
     if (random(3) === 0) continue;
-    for (const key of cluster.settle()) last.set(key, planned(key));
-    for (const [key, text] of last) assert.equal(planned(key), text, `${key} in round ${round}`);
+    for (const key of cluster.settle()) last.set(key, planned(cluster, key));
+    for (const [key, text] of last) assert.equal(planned(cluster, key), text, `${key} in round ${round}`);
     for (const feature of features)
       for (const id of feature.all(cluster)) {
         const key = `${feature.name}/${id}`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseIp } from '../../../lib/net/ip.ts';
 import type { PortRecord } from './records.ts';
-import { toldBy } from '../../testing-pods.ts';
+import { reportedPod } from '../../testing-reports.ts';
 import { basic as started, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseIp as parseIpObject } from '../../watch/addresses.ts';
 import { parseNamespace, parsePod } from '../../watch/workloads.ts';
@@ -23,7 +23,7 @@ function vouchedFor(address: string) {
   );
   cluster.settle();
   assert.equal(addressOf(cluster, 'web'), address);
-  return toldBy(cluster, 'ns/web');
+  return reportedPod(cluster, 'ns/web');
 }
 
 /** Another process, before it has read the pods. */

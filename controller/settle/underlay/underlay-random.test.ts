@@ -3,20 +3,9 @@ import { test } from 'node:test';
 import { type Random, randomOf } from '../../../lib/testing-random.ts';
 import { basic, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { network, node, pod, vlan } from '../../testing-underlay.ts';
-import { planIps } from '../../plan/address/ip-object.ts';
-import { planSubnetConditions } from '../../plan/conditions.ts';
-import { planKey } from '../../plan/plan.ts';
-import { planPodAnnotations } from '../../plan/pod/pod-annotations.ts';
 import { acceptedNoteOf } from '../subnet/former-gateways.ts';
-import { planSubnetStatus } from '../../plan/subnet/subnet-status.ts';
-import {
-  isNeeded,
-  planProviderNetworkConditions,
-  planProviderNetworkStatus,
-} from '../../plan/underlay/provider-network.ts';
-import { planVlanConditions, planVlanStatus, subnetsIn } from '../../plan/underlay/vlan.ts';
-import { planVpcStatus } from '../../plan/vpc/status.ts';
 import { parseNamespace } from '../../watch/workloads.ts';
+import { planned } from '../../testing-reports.ts';
 import type { TestCluster } from '../../testing-cluster.ts';
 
 function randomSubnet(random: Random): object {
@@ -35,29 +24,6 @@ function randomSubnet(random: Random): object {
     gatewayNode: 'n1',
     routeTable: random(4) === 0 ? 'other' : '',
   };
-}
-
-function planned(cluster: TestCluster, key: string): string {
-  const [feature = '', first = '', second = ''] = key.split('/', 3);
-  const [of, net, blue] = [cluster.vlans.get(first), cluster.providerNetworks.get(first), cluster.vpcs.get(first)];
-  const tellings: Readonly<Record<string, () => unknown>> = {
-    pod: () => planPodAnnotations(cluster, `${first}/${second}`),
-    u2o: () => planIps(cluster, key),
-    subnet: () => [
-      planSubnetStatus(cluster, first),
-      acceptedNoteOf(cluster, first),
-      planSubnetConditions(cluster, first, undefined),
-    ],
-    vlan: () => of && [planVlanStatus(cluster, first), planVlanConditions(cluster, of), subnetsIn(cluster, first)],
-    'provider-network': () =>
-      net && [
-        planProviderNetworkStatus(cluster, net),
-        planProviderNetworkConditions(cluster, net),
-        isNeeded(cluster, first),
-      ],
-    vpc: () => blue && planVpcStatus(cluster, blue),
-  };
-  return JSON.stringify([planKey(cluster, key), tellings[feature]?.()]);
 }
 
 function changeOne(cluster: TestCluster, random: Random): void {

@@ -9,7 +9,7 @@ import { planPodAnnotations } from '../../plan/pod/pod-annotations.ts';
 import { isNeeded, planProviderNetworkConditions } from '../../plan/underlay/provider-network.ts';
 import { planVlanConditions, planVlanStatus, subnetsIn } from '../../plan/underlay/vlan.ts';
 import { proxiedAddresses } from '../../plan/vip/virtual-port.ts';
-import { fill, lan, network, node, pod, toldPod, underlay, vlan } from '../../testing-underlay.ts';
+import { fill, lan, network, node, pod, podWithAddress, underlay, vlan } from '../../testing-underlay.ts';
 import { basic, columns, created, meta, subnet, vpc } from '../../testing-vpcs.ts';
 import { parseIp, parseVip } from '../../watch/addresses.ts';
 import { TestCluster } from '../../testing-cluster.ts';
@@ -70,7 +70,7 @@ describe('a Vlan', () => {
     vpc(next, 'ovn-cluster', {}, created(1));
     fill(next, lan, { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } });
     vlan(next, 'v10', undefined);
-    toldPod(next, 'a', cluster);
+    podWithAddress(next, 'a', cluster);
     next.restore(new Map());
     next.settle();
     assert.deepEqual([tags(next), columns(next, 'pod/lan/a'), planPodAnnotations(next, 'lan/a')], before);
@@ -269,7 +269,7 @@ describe('addresses in a VLAN', () => {
       { annotations: { 'isthmus.network/accepted': acceptedNoteOf(cluster, 'lan') } },
     );
     node(next, 'n3', '192.168.1.3');
-    toldPod(next, 'a', cluster);
+    podWithAddress(next, 'a', cluster);
     next.restore(new Map());
     next.settle();
     assert.equal(address(next, 'a'), '192.168.1.3');
