@@ -1,6 +1,6 @@
 /**
  * The dry run: everything the controller does at a start, except that nothing is written and no lease is taken. In: the
- * same clusters and databases. Out: what would be adopted, changed and told. For operators, before a database that
+ * same clusters and databases. Out: what would be adopted, changed and written. For operators, before a database that
  * another product wrote is taken over.
  */
 import { openDryRun } from '../lib/desired/dry-run.ts';
@@ -17,6 +17,7 @@ import { Cluster } from './settle/cluster.ts';
 import { basicsOf } from './status/bootstrap.ts';
 import type { BootstrapOptions } from './status/bootstrap.ts';
 import { renderPreview } from './status/preview-text.ts';
+import type { SkippedWrite } from './status/preview-text.ts';
 import { StatusWriter } from './status/status-writer.ts';
 import { parseSubnet, parseVpc } from './watch/networks.ts';
 import { apiServerAddresses } from './watch/api-server.ts';
@@ -30,13 +31,6 @@ export interface PreviewOptions {
   readonly loadBalancers: boolean;
   readonly signal: AbortSignal;
   readonly log: Logger;
-}
-
-/** A write that was not made. */
-export interface Untold {
-  /** `Pod/default/web`, `IP/web.default`, `Event …`. */
-  readonly object: string;
-  readonly content: unknown;
 }
 
 /** What a start would do, as text. */
@@ -60,9 +54,9 @@ export async function preview(options: PreviewOptions): Promise<string> {
   const report = target.report();
   const refusals = new Refusals();
   for (const { owner, problem } of report.problems) refusals.set(owner, problem);
-  const untold = tell({ cluster, client, keys, northbound, refusals });
+  const skipped = skippedWrites({ cluster, client, keys, northbound, refusals });
   await northbound.client.close();
-  return renderPreview({ report, missing, untold });
+  return renderPreview({ report, missing, skipped });
 }
 
 /** Objects that would be made first, as if they were there; their names. */
@@ -79,7 +73,7 @@ function assumeBasics(cluster: Cluster, cidrs: PreviewOptions['basics']): readon
   return missing;
 }
 
-interface Telling {
+interface PublishOptions {
   readonly cluster: Cluster;
   readonly client: KubeClient;
   readonly keys: readonly string[];
@@ -87,22 +81,22 @@ interface Telling {
   readonly refusals: Refusals;
 }
 
-/** What Kubernetes would be told, were all rows there. */
-function tell({ cluster, client, keys, northbound, refusals }: Telling): readonly Untold[] {
-  // Several keys may tell the same object the same.
-  const untold = new Map<string, Untold>();
+/** The writes to Kubernetes that would follow once all rows are in the database. */
+function skippedWrites({ cluster, client, keys, northbound, refusals }: PublishOptions): readonly SkippedWrite[] {
+  // Several keys may report the same object.
+  const skipped = new Map<string, SkippedWrite>();
   const records = northbound.portRecords();
   const statusWriter = new StatusWriter({
     view: cluster,
     client,
     pending: {
-      write: (object, _, content) => untold.set(`${object} ${JSON.stringify(content)}`, { object, content }),
+      write: (object, _, content) => skipped.set(`${object} ${JSON.stringify(content)}`, { object, content }),
       forget: () => undefined,
     },
     events: { record: () => undefined },
     rows: {
       ...northbound,
-      // What nobody wants stays there.
+      // Ports without an owner stay in the database.
       hasPort: (name, addresses) => addresses !== undefined || records.get(name)?.isNobodys === true,
       hasSwitch: () => true,
       hasRouter: () => true,
@@ -112,5 +106,5 @@ function tell({ cluster, client, keys, northbound, refusals }: Telling): readonl
   });
   for (const key of keys) statusWriter.publish(key);
   statusWriter.close();
-  return [...untold.values()];
+  return [...skipped.values()];
 }

@@ -46,8 +46,8 @@ export interface Pod extends ObjectFacts {
   readonly labels: Readonly<Record<string, string>>;
   /** The annotations this room reads or writes. */
   readonly annotations: Readonly<Record<string, string>>;
-  /** What the controller said of its addresses; the pod's author cannot write it. */
-  readonly told: PodCondition | undefined;
+  /** What the controller wrote about its addresses into the status, where the author of the pod cannot write. */
+  readonly addressCondition: PodCondition | undefined;
   /** Annotations that ask for what is not supported. */
   readonly unsupported: readonly string[];
 }

@@ -1,6 +1,6 @@
 /**
  * What plans see: the state of one moment. Plans are functions of it and of a key; they give rows of the
- * northbound database and what Kubernetes is to be told, and know nothing of what is there already.
+ * northbound database and reports of what Kubernetes should hold, and know nothing of what is there already.
  */
 import type { Problem } from '../../lib/desired/problem.ts';
 import type { Index } from '../../lib/store/index.ts';

@@ -68,18 +68,18 @@ export function planSubnetConditions(
   const deletion = subnet.isDeleting ? { code: 'Deleting', message: deletionMessage(view, name) } : undefined;
   const obstacle = verdict.problem === undefined && deletion !== undefined ? deletion : (failure ?? deletion);
   const notice = readyNotice(view, name);
-  const of = (type: string, isTrue: boolean, told: Problem): WantedCondition => ({
+  const of = (type: string, isTrue: boolean, problem: Problem): WantedCondition => ({
     type,
     status: isTrue ? 'True' : 'False',
-    reason: told.code,
-    message: told.message,
+    reason: problem.code,
+    message: problem.message,
     observedGeneration,
   });
   const conditions = [
     of('Validated', flaw === undefined, flaw ?? { code: 'ValidateLogicalSwitchSuccess', message: '' }),
     of('Ready', obstacle === undefined, obstacle ?? notice),
   ];
-  // Only who had an error is told that there is none any more.
+  // Only a Subnet that had an error says that it is resolved.
   const hadError = subnet.conditions.some(({ type }) => type === 'Error');
   if (failure !== undefined) conditions.push(of('Error', true, failure));
   else if (hadError) conditions.push(of('Error', false, { code: 'Resolved', message: '' }));

@@ -30,8 +30,8 @@ export function observe(view: View, { kind, name }: ObjectRef): Observed | undef
 
 /** The kubelet writes the other conditions of a pod: of this room there is one. */
 function observedPod(pod: Kinds['pods']): Observed {
-  const { uid, resourceVersion, annotations, told } = pod;
-  const conditions = told === undefined ? [] : [{ type: addressCondition, ...told } as Condition];
+  const { uid, resourceVersion, annotations, addressCondition: observed } = pod;
+  const conditions = observed === undefined ? [] : [{ type: addressCondition, ...observed } as Condition];
   return { uid, resourceVersion, annotations, conditions };
 }
 

@@ -1,13 +1,19 @@
 /** A dry run as people read it: totals first, then a line for each row and object. Pure. */
 import { externalId } from '../../lib/api/names.ts';
 import type { DryRunChange, DryRunReport } from '../../lib/desired/dry-run-report.ts';
-import type { Untold } from '../preview.ts';
+
+/** A write to Kubernetes that was not made. */
+export interface SkippedWrite {
+  /** `Pod/default/web`, `IP/web.default`, `Subnet/a/status`. */
+  readonly object: string;
+  readonly content: unknown;
+}
 
 export interface Preview {
   readonly report: DryRunReport;
   /** Objects that would be made first: `Subnet join`. */
   readonly missing: readonly string[];
-  readonly untold: readonly Untold[];
+  readonly skipped: readonly SkippedWrite[];
 }
 
 function counted(count: number, what: string): string {
@@ -47,7 +53,7 @@ function changeLines({ action, table, key, owner, columns, members, parent }: Dr
 }
 
 /** Ends with a newline. */
-export function renderPreview({ report, missing, untold }: Preview): string {
+export function renderPreview({ report, missing, skipped }: Preview): string {
   const { changes, leftAlone, problems } = report;
   const lines = [
     'Nothing was written. A start of this controller would do the following.',
@@ -61,9 +67,9 @@ export function renderPreview({ report, missing, untold }: Preview): string {
     `Not possible: ${counted(problems.length, 'owner')} whose rows cannot be written`,
     ...problems.map(({ owner, problem }) => `       ${owner}: ${problem.code}: ${problem.message}`),
     '',
-    `Kubernetes: ${counted(missing.length, 'object')} made, ${counted(untold.length, 'object')} written`,
+    `Kubernetes: ${counted(missing.length, 'object')} made, ${counted(skipped.length, 'object')} written`,
     ...missing.map((name) => `create ${name}`),
-    ...untold.map(({ object, content }) => `write  ${object} ${JSON.stringify(content)}`),
+    ...skipped.map(({ object, content }) => `write  ${object} ${JSON.stringify(content)}`),
   ];
   return `${lines.join('\n')}\n`;
 }

@@ -68,7 +68,7 @@ export function parsePod(raw: RawObject): Pod {
       all,
       Object.keys(all).filter((key) => podAnnotation.test(key)),
     ),
-    told: addressConditionOf(raw['status']),
+    addressCondition: addressConditionOf(raw['status']),
     unsupported: namesSet(all, unsupportedPodAnnotations),
   };
 }

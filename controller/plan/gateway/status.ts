@@ -1,4 +1,4 @@
-/** What a Subnet is told of its gateway; `gatewayStatusReads` answers to all that is read here. */
+/** What a Subnet's status says of its gateway. `gatewayStatusReads` yields a Subnet for every change of what is read here. */
 import { joinSubnet } from '../../../lib/api/names.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { parseIp } from '../../../lib/net/ip.ts';

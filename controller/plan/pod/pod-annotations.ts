@@ -1,4 +1,4 @@
-/** What a pod is told of its interfaces: annotations, and a condition that vouches for them or says why there are none. */
+/** Annotations of a pod about its interfaces, and the condition that vouches for them or says why there are none. */
 import { annotation } from '../../../lib/api/names.ts';
 import { addressCondition, vouchFor } from '../../../lib/api/pod-addresses.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
@@ -59,9 +59,9 @@ function interfaceAnnotations(view: View, { interface: network, allocation }: He
   return Object.fromEntries(Object.entries(all).map(([key, value]) => [annotationOf(network, key), value]));
 }
 
-/** Whether the pod has been told of addresses: it may run with them. */
-function isTold({ told }: Pod): boolean {
-  return told?.status === 'True';
+/** Whether the pod was given addresses before: it may run with them. */
+function hasAddresses({ addressCondition: observed }: Pod): boolean {
+  return observed?.status === 'True';
 }
 
 /**
@@ -72,7 +72,7 @@ export function planPodAnnotations(view: View, key: string): Annotations | undef
   const pod = view.pods.get(key);
   const held = view.ports(`pod/${key}`);
   if (pod === undefined || held.length === 0 || view.addressProblem(`pod/${key}`) !== undefined) return undefined;
-  if (!isTold(pod) && permanentProblem(view, key) !== undefined) return undefined;
+  if (!hasAddresses(pod) && permanentProblem(view, key) !== undefined) return undefined;
   // It names the port, so that a pod which runs no machine must not have it.
   let all: Annotations = { [annotation.virtualMachine]: machineOf(pod) ?? null };
   for (const one of held) {
@@ -90,8 +90,8 @@ export function planProblemNote(view: View, key: string): Readonly<Record<string
 }
 
 /**
- * What the pod's status says of its addresses; undefined where that stays as it is. `annotations` are those it is told, `refused`
- * is what the database said to its ports.
+ * What the pod's status says of its addresses; undefined where that stays as it is. `annotations` are those it is
+ * given, `refused` is the database error for its ports.
  */
 export function planPodCondition(
   view: View,
@@ -105,7 +105,7 @@ export function planPodCondition(
   }
   const pod = view.pods.get(key);
   const problem = view.addressProblem(`pod/${key}`) ?? refused ?? permanentProblem(view, key);
-  const keepsNetwork = pod !== undefined && isTold(pod) && held.length > 0;
+  const keepsNetwork = pod !== undefined && hasAddresses(pod) && held.length > 0;
   if (problem === undefined || keepsNetwork) return undefined;
   return { type: addressCondition, status: 'False', reason: problem.code, message: problem.message };
 }

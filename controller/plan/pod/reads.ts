@@ -1,4 +1,4 @@
-/** Which pods' ports, or what they are told, are made of something that changed. */
+/** Which pods' ports or reports read what changed. */
 import { annotation } from '../../../lib/api/names.ts';
 import type { Change } from '../../model/change.ts';
 import type { Node, Subnet } from '../../model/objects.ts';

@@ -36,11 +36,11 @@ export function* subnetsOfOtherMtu(change: Change, view: View): Generator<string
   const { name, before, after } = change;
   const marked = [before, after].flatMap((node) => Object.keys(node?.labels ?? {}));
   const networks = new Set(marked.flatMap((key) => markedNetwork(key) ?? []));
-  const told = [...networks].filter((network) => saidBy(before, network) !== saidBy(after, network));
-  if (told.length === 0) return;
+  const changed = [...networks].filter((network) => saidBy(before, network) !== saidBy(after, network));
+  if (changed.length === 0) return;
   const others = [...view.nodes.values()].filter((node) => node.name !== name);
   const least = (node: Node | undefined, network: string): number =>
     leastOf(node === undefined ? others : [...others, node], network);
-  const other = new Set(told.filter((network) => least(before, network) !== least(after, network)));
+  const other = new Set(changed.filter((network) => least(before, network) !== least(after, network)));
   for (const [subnet, { net }] of view.verdicts) if (other.has(net?.underlay?.provider ?? '')) yield subnet;
 }

@@ -70,9 +70,9 @@ function needsOf(
   network: string,
 ): { readonly vlans: readonly string[]; readonly strays: readonly string[] } {
   const vlans = vlansOf(view, network).filter((vlan) => subnetsIn(view, vlan).length > 0);
-  const told = new Set(vlans.flatMap((vlan) => subnetsIn(view, vlan)));
+  const named = new Set(vlans.flatMap((vlan) => subnetsIn(view, vlan)));
   const inside = [...view.verdicts].flatMap(([name, { net }]) => (net?.underlay?.provider === network ? [name] : []));
-  return { vlans, strays: inside.filter((name) => !told.has(name)).toSorted() };
+  return { vlans, strays: inside.filter((name) => !named.has(name)).toSorted() };
 }
 
 export function isNeeded(view: View, network: string): boolean {

@@ -13,8 +13,8 @@ import { namespaceProblems, namespacesHeld } from './namespaces.ts';
 import { readPolicyRoutes, unreachablePolicies } from './policy-routes.ts';
 import { unreachableRoutes } from './static-routes.ts';
 
-/** At most so many problems are told at once. */
-const told = 5;
+/** A message names at most this many problems. */
+const namedProblems = 5;
 
 /** What a Vpc says that cannot be served; everything else it says is. */
 export function vpcProblems(view: View, vpc: Vpc): readonly Problem[] {
@@ -50,8 +50,8 @@ function waitingFor(view: View, vpc: Vpc): readonly Problem[] {
 function joined(problems: readonly Problem[]): Problem | undefined {
   const [first] = problems;
   if (first === undefined) return undefined;
-  const rest = problems.length > told ? [`and ${problems.length - told} more`] : [];
-  const sentences = problems.slice(0, told).map(({ message }) => message);
+  const rest = problems.length > namedProblems ? [`and ${problems.length - namedProblems} more`] : [];
+  const sentences = problems.slice(0, namedProblems).map(({ message }) => message);
   return { code: first.code, message: [...sentences, ...rest].join('; ') };
 }
 

@@ -60,7 +60,7 @@ export function recordOfPod(
 ): PortRecord | undefined {
   const of = (key: string): string => pod.annotations[annotationOf(network, key)] ?? '';
   const own = ip !== undefined && isOwnIp(ip) ? recordOfIp(ip) : undefined;
-  if (isVouchedFor(pod.told, pod.annotations, annotationPrefix(network))) {
+  if (isVouchedFor(pod.addressCondition, pod.annotations, annotationPrefix(network))) {
     const vouched = recordOf(of('logical_switch'), of('ip_address'), of('mac_address'));
     const kept = [own, row?.isNobodys === true ? undefined : row].filter((one) => one !== undefined);
     const isKept = kept.length === 0 || (vouched !== undefined && kept.some((one) => isSame(one, vouched)));
@@ -68,7 +68,7 @@ export function recordOfPod(
   }
   const record = own ?? row;
   const isOfKubeOvn = row?.isNobodys === true || ip?.finalizers.some((one) => formerFinalizers.includes(one)) === true;
-  if (pod.told?.status === 'True' || (isOfKubeOvn && record !== undefined)) return record;
+  if (pod.addressCondition?.status === 'True' || (isOfKubeOvn && record !== undefined)) return record;
   const isOlder = own !== undefined && ip !== undefined && ip.createdMs < pod.createdMs;
   if (record === undefined || (isOlder && !isInherited)) return undefined;
   return mayHave(record) ? record : undefined;
@@ -82,13 +82,17 @@ export function recordOfNode(ip: IpObject | undefined, row: PortRecord | undefin
 
 /** Where a node says it was; for one that is registered anew. */
 export function formerAddressOf(node: Node): PortRecord | undefined {
-  const { [annotation.allocated]: told, [annotation.ipAddress]: address = '' } = node.annotations;
-  return told === 'true' ? recordOf(joinSubnet, address, node.annotations[annotation.macAddress] ?? '') : undefined;
+  const { [annotation.allocated]: allocated, [annotation.ipAddress]: address = '' } = node.annotations;
+  return allocated === 'true'
+    ? recordOf(joinSubnet, address, node.annotations[annotation.macAddress] ?? '')
+    : undefined;
 }
 
 export function recordOfVip({ spec, status }: Vip): PortRecord | undefined {
-  const told = [status['v4ip'], status['v6ip']].filter((text) => typeof text === 'string' && text !== '').join(',');
-  return recordOf(spec.subnet, told, typeof status['mac'] === 'string' ? status['mac'] : '');
+  const addresses = [status['v4ip'], status['v6ip']]
+    .filter((text) => typeof text === 'string' && text !== '')
+    .join(',');
+  return recordOf(spec.subnet, addresses, typeof status['mac'] === 'string' ? status['mac'] : '');
 }
 
 /** A port's row as a record: `0a:… 10.16.0.2 fd00::2` in `addresses`, the subnet in `external_ids:ls`. */

@@ -37,8 +37,8 @@ export class ActiveGateways {
 
   #choose(subnet: string): void {
     const { view, onChange } = this.#options;
-    const told = view.subnets.get(subnet)?.status['activateGateway'];
-    const last = this.#last.get(subnet) ?? (typeof told === 'string' ? partsOf(told) : []);
+    const noted = view.subnets.get(subnet)?.status['activateGateway'];
+    const last = this.#last.get(subnet) ?? (typeof noted === 'string' ? partsOf(noted) : []);
     const before = this.choices.get(subnet);
     const after = chooseGateways(view, subnet, last);
     if (after === undefined) {
