@@ -286,7 +286,7 @@ export class CentralBed {
             ['sb', 'OVN_Southbound'],
           ] as const) {
             const status = node.control(name, 'cluster/status', database);
-            const listed = status.slice(status.indexOf('Servers:')).matchAll(/ (\w+) at (?:tcp|ssl):\S+/g);
+            const listed = status.slice(status.indexOf('Servers:')).matchAll(/\(\w+ at (?:tcp|ssl):\S+/g);
             const servers = [...listed].map(([server]) => server).sort();
             if (!status.includes('Status: cluster member') || servers.length !== which.length)
               throw new Error(`${node.name} ${name}: ${status}`);
