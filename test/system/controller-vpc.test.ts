@@ -120,6 +120,7 @@ describe('a Vpc', () => {
       return options['route_table'] === 'side';
     });
     await edit('blue', { enableExternal: false, staticRoutes: [], policyRoutes: [] });
+    await until('blue', 'Validated', 'True');
     await until('blue', 'Ready', 'True');
     assert.deepEqual([routes('blue'), policies('blue')], [[], []]);
     await bed.kube.patch(subnets, { name: 'blue-net' }, 'merge', { spec: { routeTable: '' } });
