@@ -150,7 +150,8 @@ function testFile(path: string): TestFile {
 async function openPool(): Promise<() => Promise<void>> {
   const dir = mkdtempSync(join(tmpdir(), 'isthmus-pool-'));
   const path = join(dir, 'socket');
-  const close = await servePool(path, 2);
+  // One is taken every ten seconds or so, and one that waits costs a fiftieth of a core.
+  const close = await servePool(path, 1);
   process.env[poolVariable] = path;
   return async () => {
     await close();
