@@ -29,7 +29,7 @@ export interface AuthoritiesOptions {
   readonly given: Readonly<Partial<Record<Purpose, string>>>;
 }
 
-/** Between two tries to make the Secret. */
+/** Between two attempts to create the Secret. */
 const retryMs = 1000;
 
 export class Authorities {

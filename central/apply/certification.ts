@@ -1,6 +1,6 @@
 /**
- * What the holder of the Lease does for certificates: authorities that end are followed by others, clients and nodes get what they prove themselves by, and
- * the port for nodes is open. In: the authorities, requests, Nodes. Called by main.ts where the scheme is ssl.
+ * The certificates that the holder of the Lease is responsible for: it renews authorities, publishes the credentials of clients, signs the requests of nodes, and keeps the
+ * port for nodes open. In: the authorities, requests, Nodes. Called by main.ts where the scheme is ssl.
  */
 import { OvsdbError, type TlsFiles } from 'ovsdb-client';
 import { isKubeError, orAbsent } from '../../lib/kube/errors.ts';
@@ -22,19 +22,19 @@ export interface CertificationOptions {
   /** Of this node. */
   readonly address: string;
   readonly authorities: Authorities;
-  /** By which this program connects to the databases. */
+  /** The credentials of this program for the databases. */
   readonly tls: TlsFiles;
   readonly log: Logger;
   readonly nowMs: () => number;
 }
 
-/** Between two looks at how old certificates are, and at the row that somebody may have changed. */
+/** Between two checks of the age of certificates, and of the row of the port, which another client may have changed. */
 const roundMs = 30_000;
-/** While something is not there yet. */
+/** While the database, or a row of it, is not there yet. */
 const waitMs = 500;
-/** After something failed. */
+/** After a failure. */
 const retryMs = 5000;
-/** For the southbound database to answer. */
+/** How long the southbound database has to answer. */
 const answerMs = 10_000;
 const daemonAccount = 'isthmus-daemon';
 

@@ -1,5 +1,5 @@
 /**
- * What the servers of this node prove themselves by. In: the authorities. Out: files that ovsdb-server and ovn-northd read again when
+ * The certificates of the servers of this node. In: the authorities. Out: files that ovsdb-server and ovn-northd read again when
  * they change: `ca.crt`, `tls.crt` and `tls.key` of the member, `chassis-ca.crt`, `chassis.crt` and `chassis.key` of the server that nodes connect to.
  */
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import type { Logger } from '../../lib/run/logger.ts';
 import { bundleOf, isDue, signerOf } from '../plan/authorities.ts';
 import type { Authorities, Purpose } from './authorities.ts';
 
-/** Between two looks at how old they are. */
+/** Between two checks of their age. */
 const ageMs = 60 * 60 * 1000;
-/** Of certificates of servers and of those that write every row, days. */
+/** Validity in days of the certificates of servers, and of clients that write every row. */
 export const memberDays = 90;
 
 export interface CredentialsOptions {
@@ -68,7 +68,7 @@ export class Credentials {
     let isChanged = false;
     for (const { purpose, prefix, ca, usages } of parts) {
       const set = authorities.of(purpose);
-      // None yet, or taken away: that is told by those who make them.
+      // There are no authorities, or no longer: the code that makes them logs it.
       if (set.length === 0) return;
       const signer = signerOf(set, nowMs());
       if (signer === undefined) {

@@ -1,4 +1,4 @@
-/** What is taken along when the release is uninstalled, which the daemon of the node tells by a file: keys, and what the servers are told. Databases and backups stay. */
+/** Removes the keys and the instructions of the servers when the release is uninstalled, which the daemon of the node marks by a file. Databases and backups stay. */
 import { existsSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
 /**
- * The files by which the containers beside us are told what to do, and the ends of their programs. Rules: a file comes into place whole; a program ends only by its
- * control socket, after the file says something else than what it does.
+ * The files with the instructions of the containers beside this one, and the control sockets of their programs. Rules: a file is replaced as a whole; a program is ended only by its
+ * control socket, and only after its file has another instruction.
  */
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -20,7 +20,7 @@ export function renderInstruction(instruction: Instruction): string {
   return words.map((word) => `${word}\n`).join('');
 }
 
-/** Writes a file so that whoever reads it sees the former text or this one. */
+/** Replaces a file: a reader sees the former text or this one. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   await writeFile(`${path}.new`, text);
   await rename(`${path}.new`, path);

@@ -1,7 +1,7 @@
 /**
- * Signs what nodes ask for. In: CertificateSigningRequests of the signer `isthmus.network/chassis`, the Nodes, the authority. Out: each of them
- * approved with a certificate, or denied with the reason; which chassis each node was certified as, in the ConfigMap `isthmus-ovn-chassis`, by which
- * the next one that leads decides the same. One request after the other. Runs with the one that leads.
+ * Signs the certificates of nodes. In: CertificateSigningRequests of the signer `isthmus.network/chassis`, the Nodes, the authority. Out: each request
+ * approved with a certificate, or denied with the reason; and the ConfigMap `isthmus-ovn-chassis`, which records the chassis name of each certified node,
+ * so that the next leader decides the same. Requests are handled one after the other. Runs on the leader.
  */
 import { isKubeError, KubeApiError, orAbsent } from '../../lib/kube/errors.ts';
 import { certificateSigningRequests, configMaps, objectPath } from '../../lib/kube/resources.ts';

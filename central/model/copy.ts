@@ -1,4 +1,4 @@
-/** What a node has of a database: the file, and what its server says. Values only. */
+/** A node's copy of a database: the file, and the state of its server. */
 
 import type { Scheme } from './databases.ts';
 
@@ -9,23 +9,23 @@ export interface ListedServer {
   /** Of raft: `ssl:10.0.0.1:6643`. */
   readonly address: string;
   readonly isSelf: boolean;
-  /** Since the leader last heard of it; undefined where it never did since it leads. */
+  /** Time since the leader last heard from it; undefined if it has not since it leads. */
   readonly silentMs: number | undefined;
 }
 
-/** What a running server says of itself. */
+/** The state of a running server, as it reports it. */
 export interface Server {
   readonly sid: string;
-  /** Undefined before a cluster took it in. */
+  /** Undefined before it has joined a cluster. */
   readonly cid: string | undefined;
   readonly address: string;
   readonly isJoining: boolean;
   readonly role: 'leader' | 'follower' | 'candidate';
   readonly term: number;
-  /** It is a member and follows a leader, or is the leader. */
+  /** It is the leader, or a member that follows one. */
   readonly isConnected: boolean;
   readonly electionTimerMs: number;
-  /** Since it was elected; undefined where it does not lead. */
+  /** Time since it was elected; undefined if it does not lead. */
   readonly leadingMs: number | undefined;
   readonly servers: readonly ListedServer[];
 }

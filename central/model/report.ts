@@ -1,4 +1,4 @@
-/** What one node tells the others: its key `node.<name>` of the ConfigMap isthmus-ovn-central, written when it changes. */
+/** What one node reports to the others: its key `node.<name>` of the ConfigMap isthmus-ovn-central, written when it changes. */
 import type { LogEnd } from './copy.ts';
 import type { Both } from './databases.ts';
 
@@ -16,31 +16,31 @@ export interface DatabaseReport {
   readonly sid?: string;
   /** Of raft, as the file has it. */
   readonly address?: string;
-  /** No cluster took it in so far. */
+  /** It has not joined a cluster yet. */
   readonly joining?: true;
   readonly connected?: true;
   readonly role?: 'leader' | 'follower' | 'candidate';
   /** The last entry of its log. Only while no server has it open. */
   readonly end?: LogEnd;
-  /** Of the leader only, as is what follows: of two that say they lead, the later one does. */
+  /** This and the fields below are the leader's only. If two servers claim to lead, the one with the later term does. */
   readonly term?: number;
   readonly servers?: readonly ReportedServer[];
-  /** Ids of servers that told of themselves as members of the leader's cluster, and are none. */
+  /** Ids of servers that report to be members of the leader's cluster and are not listed by it. */
   readonly strangers?: readonly string[];
-  /** The disk of this server of the leader's list is lost: the node that had it waits for it to be taken out. */
+  /** A server in the leader's list whose disk is lost: its node waits until it is removed from the cluster. */
   readonly lost?: string;
 }
 
 export interface Report {
   readonly address: string;
-  /** Of the plan that the node follows; 0 without one. */
+  /** Generation of the plan that the node follows; 0 without one. */
   readonly generation: number;
   readonly databases: Both<DatabaseReport>;
-  /** Its disk has hardly room for changes, or none for a database to be compacted, which is written anew beside the one that is there. */
+  /** Its disk has hardly room for changes, or too little to compact a database, which needs the space of a second file. */
   readonly isFull?: true;
   /** Times of its backups of the northbound database. */
   readonly backups: readonly string[];
-  /** Those of them that there is a backup of the southbound database for. */
+  /** Those of these times that have a backup of the southbound database, too. */
   readonly southbound: readonly string[];
 }
 

@@ -24,7 +24,7 @@ export interface Removal {
   readonly why: string;
 }
 
-/** Whether a leader has not heard of one for some seconds, in which it led. */
+/** Whether a leader has not heard from a server for some seconds in which it led. */
 export function isSilent(leader: Server, one: ListedServer): boolean {
   return !one.isSelf && (one.silentMs ?? leader.leadingMs ?? silentMs) >= silentMs;
 }
@@ -40,7 +40,7 @@ export function planRemoval(view: LeaderView): Removal | undefined {
   const lost = server.servers.find(({ sid }) => reports.values().some(({ databases }) => databases[name].lost === sid));
   if (lost !== undefined && isSafe(server, lost)) return { server: lost, why: 'its disk is lost' };
   const surplus = server.servers.filter(({ address }) => !wanted.has(address));
-  // Its own last: it hands the lead over.
+  // Its own server comes last: another one has to lead then.
   for (const one of surplus.toSorted((a, b) => rank(server, a) - rank(server, b)))
     if ((isSilent(server, one) || isComplete) && isSafe(server, one))
       return { server: one, why: 'no member of the plan has it' };
@@ -52,7 +52,7 @@ function rank(leader: Server, one: ListedServer): number {
   return isSilent(leader, one) ? 0 : 1;
 }
 
-/** Whether the rest can go on without it. */
+/** Whether the other servers can continue without it. */
 function isSafe(leader: Server, removed: ListedServer): boolean {
   const rest = leader.servers.filter((server) => server !== removed);
   const alive = rest.filter((server) => !isSilent(leader, server));

@@ -1,5 +1,5 @@
 /**
- * How a generation begins. In: the nodes that may serve and what they report. Out: the first plan, or what it waits for; and the clusters' ids
+ * Begins a generation. In: the nodes that may serve, and their reports. Out: the first plan, or what it waits for; and the clusters' ids
  * once the founder has made them. Rules: a database that is there is never begun anew while somebody has it; a plan that was lost is made again from
  * clusters that still serve.
  */
@@ -8,7 +8,7 @@ import type { Plan, Source } from '../model/plan.ts';
 import type { Report, Reports } from '../model/report.ts';
 import type { Decision, MembersView } from './view.ts';
 
-/** So long the first plan waits for nodes that say nothing. */
+/** How long the first plan waits for nodes that have not reported. */
 const patienceMs = 5000;
 
 export function decideFounding(view: MembersView, generation: number): Decision {
@@ -36,7 +36,7 @@ function firstPlan(view: MembersView, founder: string, report: Report, generatio
   }
   const isAdopted = clusters.nb !== undefined && clusters.sb !== undefined;
   const members: Record<string, string> = { [founder]: report.address };
-  // The plan was lost, the clusters were not.
+  // The plan was lost and the clusters were not.
   for (const { name } of view.candidates) {
     const other = view.reports.get(name);
     const isMember = databaseNames.every((db) => other?.databases[db].cid === clusters[db]);
@@ -52,7 +52,7 @@ function firstPlan(view: MembersView, founder: string, report: Report, generatio
   };
 }
 
-/** Clusters before databases of a former release, the newer before the older, whoever leads before whoever does not. */
+/** Clusters rank before databases of a former release, newer before older ones, a leader before its followers. */
 function rank(report: Report | undefined): number {
   if (report === undefined) return -1;
   const { model, cid, role } = report.databases.nb;
@@ -60,10 +60,10 @@ function rank(report: Report | undefined): number {
   return model === 'standalone' ? 1 : 0;
 }
 
-/** What a founder begins with: its own copy. */
+/** The founder's own copy, from which it begins. */
 export function sourceOf(report: Report, name: DatabaseName): Source {
   const { model, cid } = report.databases[name];
-  // A server that no cluster took in has no rows.
+  // A server that has not joined a cluster has no rows.
   return { copy: model === 'clustered' ? (cid ?? 'none') : model };
 }
 

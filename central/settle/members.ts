@@ -1,7 +1,7 @@
 /**
- * Who serves the databases. In: the nodes that may, what they report, the plan so far. Out: the plan to have, and in plain English what it waits for. Who
- * calls: the holder of the Lease, as often as it likes: with nothing to change it gives the same plan back. Rules: an odd number serves; one
- * member at a time is replaced, or leaves, while the others are connected; without a majority nothing changes but by an operator's word.
+ * Decides which nodes serve the databases. In: the candidates, their reports, the plan so far. Out: the next plan, and a sentence that says what it waits for. Called by the
+ * holder of the Lease, any number of times: if nothing has to change, the result is the same plan. Rules: an odd number of nodes serves; one member at a time is
+ * replaced or leaves, while the others are connected; without a majority nothing changes unless an operator asks for it.
  */
 import { databaseNames, raftAddress } from '../model/databases.ts';
 import type { Plan } from '../model/plan.ts';
@@ -28,19 +28,19 @@ export function decideMembers(view: MembersView): Decision {
 function found(view: MembersView, generation: number): Decision {
   const founding = decideFounding(view, generation);
   if (founding.plan === undefined) return founding;
-  // Who else is to serve is in the first plan already: they join as soon as it is founded.
+  // The other members are in the first plan already: they join as soon as the databases are founded.
   return { ...founding, plan: grow(view, founding.plan) };
 }
 
 function grow(view: MembersView, plan: Plan): Plan {
-  // Made again of a cluster that has more servers: what is missing comes with a later look.
+  // Made again from a cluster that has more servers: missing members are added later.
   if (Object.keys(plan.members).length > 1) return plan;
   const newcomers = sparesOf(view, plan);
   const count = oddBelow(Math.min(target(view), 1 + newcomers.length));
   return withMembers(view, plan, [plan.founder, ...newcomers.slice(0, count - 1)]);
 }
 
-/** Whose node has another address is a cluster of one with the rows of before: nobody is there to join. */
+/** A sole member whose address changed begins a new cluster with the former rows: there is no other member to join. */
 function moveSole(view: MembersView, plan: Plan): Decision | undefined {
   const [node = '', ...others] = Object.keys(plan.members);
   const report = view.reports.get(node);
@@ -73,7 +73,7 @@ function choose(view: MembersView, plan: Plan): Decision {
   const isAway = (node: string): boolean => !isConnected(view, plan, node);
   const overdue = new Set(view.candidates.filter((node) => isOverdue(view, node)).map(({ name }) => name));
   const staying = members.filter((node) => names.has(node) && !overdue.has(node));
-  // Which of them stay, should there be too many.
+  // If there are too many members, the first of these stay.
   const order = [...staying].sort((a, b) => Number(isAway(a)) - Number(isAway(b)));
   const late = members.filter((node) => overdue.has(node));
   const pool = [...order, ...sparesOf(view, plan), ...late];
@@ -83,7 +83,7 @@ function choose(view: MembersView, plan: Plan): Decision {
   const leavers = members.filter((node) => !wanted.includes(node));
   if (newcomers.length === 0 && leavers.length === 0) return { plan, status: explain(view, plan, members) };
 
-  // A Node that is gone before one that is only late.
+  // A Node that is gone leaves before one that is only not Ready.
   const [leaver] = leavers.toSorted((a, b) => Number(names.has(a)) - Number(names.has(b)));
   const isFewer = leaver !== undefined && newcomers.length === 0;
   const surplus = isFewer ? surplusOf(view, plan) : [];
@@ -103,7 +103,7 @@ function replace(members: readonly string[], leaver: string, newcomers: readonly
   return [...members.filter((node) => node !== leaver), ...newcomers.slice(0, 1)];
 }
 
-/** Servers that leaders still list, of nodes that are in the plan no more: they count for the majority. */
+/** Servers that leaders still list although their nodes have left the plan: they count for the majority. */
 function surplusOf({ reports, scheme }: MembersView, { members, clusters }: Plan): readonly string[] {
   return databaseNames.flatMap((name) => {
     const wanted = new Set(Object.values(members).map((address) => raftAddress(scheme, name, address)));
@@ -122,7 +122,7 @@ function explain(view: MembersView, plan: Plan, members: readonly string[]): str
   return away.length * 2 > members.length ? `${waits}; ${advice}` : waits;
 }
 
-/** Its servers of both databases are in the leaders' lists, and these hear of them. */
+/** Whether the leaders list its servers of both databases and hear from them. */
 export function isConnected({ reports, scheme }: Pick<MembersView, 'reports' | 'scheme'>, plan: Plan, node: string) {
   const address = plan.members[node];
   if (address === undefined) return false;
@@ -137,7 +137,7 @@ function isOverdue({ nowMs, replaceAfterMs }: MembersView, { notReadySinceMs }: 
   return notReadySinceMs !== undefined && nowMs - notReadySinceMs >= replaceAfterMs;
 }
 
-/** Ready nodes without a part in the plan, the oldest first. */
+/** Ready nodes that are not in the plan, the oldest first. */
 function sparesOf(view: MembersView, plan: Plan): readonly string[] {
   return view.candidates
     .filter(({ name, notReadySinceMs }) => notReadySinceMs === undefined && plan.members[name] === undefined)
@@ -151,7 +151,7 @@ function target({ replicas, candidates }: MembersView): number {
   return oddBelow(Math.min(wish, Math.max(1, candidates.length)));
 }
 
-/** An even number of servers bears no more losses than one less. */
+/** An even number of servers survives no more losses than one server less. */
 function oddBelow(count: number): number {
   return count % 2 === 0 ? Math.max(1, count - 1) : count;
 }

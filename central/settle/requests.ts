@@ -1,6 +1,6 @@
 /**
- * What an operator asks for by annotations of the ConfigMap isthmus-ovn-central: to go on with the copy of one node, or with a backup of one. In: the
- * annotations, the plan, the reports. Out: the plan of a new generation, or why there is none.
+ * Answers requests of an operator, which are annotations of the ConfigMap isthmus-ovn-central: to continue with the copy of one node, or to restore a backup. In: the
+ * annotations, the plan, the reports. Out: the plan of a new generation, or the reason of a refusal.
  */
 import { databaseNames } from '../model/databases.ts';
 import type { Plan, Source } from '../model/plan.ts';
@@ -9,7 +9,7 @@ import { sourceOf } from './founding.ts';
 import type { MembersView } from './view.ts';
 import type { Requests } from '../model/central-map.ts';
 
-/** What an operator can do where no majority is left. */
+/** What an operator can do if no majority is left. */
 export const advice =
   'bring one of them back, or go on with the copy of one node by the annotation isthmus.network/recover: <node>';
 

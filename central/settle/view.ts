@@ -1,4 +1,4 @@
-/** What decisions about members are made from, and what they are. */
+/** The input and the result of decisions about members. */
 import type { Candidate } from '../model/candidate.ts';
 import type { Scheme } from '../model/databases.ts';
 import type { Plan } from '../model/plan.ts';
@@ -11,13 +11,13 @@ export interface MembersView {
   readonly plan: Plan | undefined;
   readonly replicas: number | 'auto';
   readonly nowMs: number;
-  /** Since when the holder of the Lease leads without one. */
+  /** Since when the holder of the Lease leads without a plan. */
   readonly withoutPlanSinceMs: number;
   readonly replaceAfterMs: number;
 }
 
 export interface Decision {
-  /** The same object where nothing changes. */
+  /** The same object if nothing changes. */
   readonly plan: Plan | undefined;
   readonly status: string;
 }

@@ -1,4 +1,4 @@
-/** What central tells Prometheus of this node's databases. */
+/** Metrics of this node's databases. */
 import { Gauge, type Registry } from 'prom-client';
 import type { Member } from '../apply/member.ts';
 import { databaseNames } from '../model/databases.ts';

@@ -1,4 +1,4 @@
-/** Looks at the databases of this node: the files, and by their control sockets the servers. Out: a Copy of each; a server that does not answer is none. */
+/** Reads the databases of this node: the files, and the servers by their control sockets. Out: a Copy of each; a server that does not answer counts as absent. */
 import type { Stats } from 'node:fs';
 import { readdir, stat, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -31,7 +31,7 @@ export class Copies {
     return both((name) => (name === 'nb' ? nb : sb) as Copy);
   }
 
-  /** Whether there is hardly room for a change, or none for a file to be compacted. */
+  /** Whether the disk has hardly room for changes, or too little to compact a file. */
   async isFull(): Promise<boolean> {
     const { dataDir } = this.#folders;
     const sizes = databaseNames.map(async (name) => await stat(join(dataDir, `${name}.db`)).then(sizeOf, () => 0));

@@ -1,4 +1,4 @@
-/** Whether the files are there with which the servers of this node prove who they are. Somebody else writes them. */
+/** Waits for the certificate files of the servers of this node, which apply/credentials.ts writes. */
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-/** The objects that central reads: Nodes that may serve, and its own ConfigMap and that of the clients. Parsed once, here. */
+/** Parses the objects that central reads: Nodes that may serve, its own ConfigMap and that of the clients. */
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Candidate } from '../model/candidate.ts';
 import { parsePlan, parseReport } from './parse.ts';
@@ -35,7 +35,7 @@ interface Condition {
   readonly lastTransitionTime?: string;
 }
 
-/** A Node that says nothing of itself is not Ready since it was made. */
+/** A Node without a Ready condition counts as not Ready since its creation. */
 export function parseCandidate(raw: RawObject): Candidate {
   const { name, creationTimestamp } = raw.metadata;
   const createdMs = Date.parse(creationTimestamp ?? '') || 0;

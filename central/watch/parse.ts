@@ -1,4 +1,4 @@
-/** Plans and reports as JSON. In: text of a ConfigMap or a file, which anybody may have written. Out: values, or undefined where it is none. */
+/** Parses plans and reports. In: text of a ConfigMap or a file, which anybody may have edited. Out: values, or undefined if the text is not valid. */
 import { z } from 'zod';
 import { nodeAddress } from '../model/databases.ts';
 import type { Plan } from '../model/plan.ts';

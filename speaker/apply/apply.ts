@@ -2,7 +2,7 @@ import type { Problem } from '../../lib/desired/problem.ts';
 import { type GobgpClient, GobgpInvalidArgument, GobgpRejected, GobgpUnsupported } from 'gobgp-js';
 import type { Steps } from './steps.ts';
 
-/** What gobgpd does not take or cannot be told: `Rejected`, `InvalidArgument`, `Unsupported`. @throws whatever else the error is */
+/** The problem for a call that gobgpd refuses or does not know: `Rejected`, `InvalidArgument`, `Unsupported`. @throws every other error */
 export function refusalOf(error: unknown): Problem {
   for (const kind of [GobgpRejected, GobgpInvalidArgument, GobgpUnsupported])
     if (error instanceof kind) return { code: error.code.replace('Gobgp', ''), message: error.message };
@@ -32,9 +32,9 @@ export async function applySteps(
   if (steps.startBgp) await client.startBgp(steps.startBgp);
   for (const address of steps.deletePeers) await client.deletePeer(address);
   if (steps.setPolicies) await client.setPolicies(steps.setPolicies);
-  // What comes is there before what goes is gone: an aggregate stands in for its addresses without a gap.
+  // New paths are added before old ones are withdrawn: an aggregate replaces its addresses without a gap.
   await client.addPaths(steps.addPaths);
-  // Judging anew, gobgpd 3 sends what is allowed but takes nothing back; only a withdrawal, which goes to all peers, does.
+  // When policies change, gobgpd 3 sends newly allowed paths but withdraws none; only a withdrawal for all peers removes a path.
   const takenBack = client.generation === 'v3' ? steps.takenBack : [];
   await client.withdrawPaths([...steps.withdraw, ...takenBack.map(({ prefix }) => prefix)]);
   await client.addPaths(takenBack);
@@ -42,7 +42,7 @@ export async function applySteps(
   for (const address of steps.resendTo) await client.resetPeer(address, { soft: true, direction: 'out' });
   for (const peer of steps.updatePeers) await onePeer(peer.address, client.updatePeer(peer));
   for (const peer of steps.addPeers) {
-    // The flag makes gobgpd hold routes back until the peer is through, so it must not be set for peers that never were up.
+    // The flag makes gobgpd hold back routes until the peer has sent its own, so it must not be set for peers that never were up.
     await onePeer(peer.address, client.addPeer(peer, { isRestarting: isFresh && wasEstablished(peer.address) }));
   }
   return refused;

@@ -13,13 +13,13 @@ import { readSessions } from './sessions.ts';
 import { diffSteps, isSameGlobal, type Programmed, type Steps } from './steps.ts';
 import type { TargetOptions } from './options.ts';
 
-/** How often everything is read anew. */
+/** Time between two audits, which read everything from gobgpd again. */
 export const auditMs = 60_000;
-/** How often a gobgpd is looked at that holds routes back. */
+/** Time between two readings of a gobgpd that holds back routes. */
 const lookAgainMs = 100;
 const rejectedBackoff = { baseMs: 1000, maxMs: 30_000 } as const;
 
-/** One gobgpd process. It has what `#programmed` says, as of the last reading or change. */
+/** One gobgpd process; `#programmed` is its configuration and its paths as of the last reading or change. */
 export class Gobgpd {
   readonly #client: GobgpClient;
   readonly #options: TargetOptions;
@@ -48,17 +48,17 @@ export class Gobgpd {
     this.#wakeAfter = wakeAfter;
   }
 
-  /** 0 when it is time to look at everything again without being asked. */
+  /** Time until the next audit; 0 when it is due. */
   get untilAuditMs(): number {
     return this.isReleasing ? auditMs : Math.max(0, this.#auditAt - this.#options.monotonicMs());
   }
 
-  /** Changes are to wait. */
+  /** Whether changes have to wait. */
   get isReleasing(): boolean {
     return this.#release.isGoingOn;
   }
 
-  /** Whether there is more to tell than that paths were sent. */
+  /** Whether more has changed since the last `observe` than paths. */
   get hasNews(): boolean {
     return this.#hasNews;
   }
@@ -127,7 +127,7 @@ export class Gobgpd {
     try {
       for (const address of this.#release.look(sessions))
         await this.#client.resetPeer(address, { soft: true, direction: 'out' });
-      // gobgpd does not say when it goes on.
+      // gobgpd does not report when it stops holding back routes.
       if (this.#release.isGoingOn) this.#wakeAfter(lookAgainMs);
       for (const [address, session] of sessions) await this.#mend(plan, address, session);
     } catch (error) {
@@ -152,7 +152,7 @@ function prefixesOf({ withdraw, addPaths }: Steps): readonly string[] {
   return [...withdraw, ...addPaths.map(({ prefix }) => prefix)];
 }
 
-/** gobgpd takes AS, router ID and port once in its life, and ending it drops every session: that moment is the operator's choice. */
+/** gobgpd accepts AS, router ID and port only once, and a restart drops every session: the operator chooses when to restart it. */
 function restartNeeded(plan: SpeakerPlan, programmed: Programmed | undefined): Problem | undefined {
   const { instance } = plan;
   const running = programmed?.global;

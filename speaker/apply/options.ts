@@ -10,13 +10,13 @@ export interface TargetOptions {
   readonly log: Logger;
   readonly random: () => number;
   readonly monotonicMs: () => number;
-  /** Told of every call to gobgpd. */
+  /** Called for every call to gobgpd. */
   readonly onCall?: (method: string) => void;
   readonly onObserved: (observed: Observed) => void;
-  /** What routers announce changed; the same map, which goes on changing. */
+  /** Called when the routes that routers announce change; always with the same map. */
   readonly onReceived: (received: Received) => void;
-  /** Told when changes are sent and answered. */
+  /** Measures how long changes wait for gobgpd. */
   readonly lag: UpdateLag;
-  /** gobgpd was read anew, and so many of its prefixes were not as they had been left. */
+  /** Called after an audit, with the number of prefixes that had been changed by others. */
   readonly onAudit: (differing: number) => void;
 }

@@ -1,4 +1,4 @@
-/** Makes the kernel ask neighbours whether they are still there: one that left would stay in its table until something is sent to it. */
+/** Makes the kernel check whether neighbours are still there: without traffic, one that left would stay in the neighbour table. */
 import { createSocket } from 'node:dgram';
 
 /** Port of the service discard. */
@@ -13,7 +13,7 @@ export class Probes {
     this.#timer = setInterval(() => this.#send(), everyMs);
   }
 
-  /** @param addresses link-local ones with their link; none: nobody is in doubt */
+  /** @param addresses link-local addresses with their links; empty: there is nothing to check */
   set(addresses: readonly string[]): void {
     this.#addresses = addresses;
   }
@@ -26,7 +26,7 @@ export class Probes {
     if (this.#addresses.length === 0) return;
     const socket = createSocket('udp6');
     let left = this.#addresses.length;
-    // A link that just went away refuses; the kernel tells of that by itself.
+    // Sending on a link that was just removed fails; the kernel reports the removal by itself.
     for (const address of this.#addresses)
       socket.send(Buffer.alloc(1), discard, address, () => (left -= 1) === 0 && socket.close());
   }

@@ -19,7 +19,7 @@ export async function readProgrammed(client: GobgpClient): Promise<Programmed> {
   };
 }
 
-/** What a gobgpd has after the steps, but for the peers it refused; the map of paths is the same one, brought up to date. */
+/** The state of gobgpd after the steps, without the peers it refused; the map of paths is updated in place. */
 export function programmedBySteps(steps: Steps, before: Programmed, refused: ReadonlySet<string>): Programmed {
   const peers = new Map(before.peers);
   for (const address of steps.deletePeers) peers.delete(address);

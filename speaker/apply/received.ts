@@ -1,5 +1,5 @@
-// What routers announce, kept while gobgpd is there: changes come in from gobgpd, `onChange` gets their sum once it is complete. Where
-// other peers are to be watched, what is known stays until the new watch knows as much. One gobgpd process, one object.
+// The routes that routers announce, as long as one gobgpd process runs. In: changes from gobgpd. Out: `onChange` with all routes, once they are complete.
+// When other peers are to be watched, the known routes stay until the new watch is complete.
 import type { GobgpClient, GobgpError, RouteChange, RouteWatch } from 'gobgp-js';
 import type { Received, ReceivedRoute } from '../model/received.ts';
 
@@ -22,7 +22,7 @@ export class ReceivedRoutes {
 
   /** Watches these peers from now on, and no others. */
   follow(addresses: readonly string[]): void {
-    // gobgpd 3 cannot tell; the instance says that it is outdated.
+    // gobgpd 3 does not report them; the status of the instance says that it is outdated.
     const wanted = this.#client.generation === 'v3' ? [] : addresses.toSorted();
     if (wanted.join(' ') === this.#addresses) return;
     this.#addresses = wanted.join(' ');

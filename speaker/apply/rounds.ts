@@ -1,7 +1,7 @@
 /**
  * The rounds of the room. In: requests, after each change of what is watched. Out: the plan of this node, handed to the target and to
- * `onPlan`, with what no router may take from the node. Rule: nothing is planned before every link that BgpPeers name was looked at:
- * peers on the others would seem to be gone.
+ * `onPlan`, with the lifelines of the node. Rule: nothing is planned before every link that BgpPeers name was read: the peers on a link
+ * that was not read yet would seem to be gone.
  */
 import { isDrained } from '../../lib/bgp/drain.ts';
 import { chooseInstance } from '../../lib/bgp/instance.ts';
@@ -16,9 +16,9 @@ import type { Cluster } from '../state/cluster.ts';
 import type { GobgpTarget } from './target.ts';
 import type { UpdateLag } from './update-lag.ts';
 
-/** Bursts of changes are joined for so long. */
+/** A burst of changes is one round. */
 const gatherMs = 5;
-/** Where changes do not end, several are planned and sent at once. */
+/** Under constant changes, several are planned and sent together. */
 const spacingMs = 40;
 
 export interface RoundsOptions {
@@ -26,7 +26,7 @@ export interface RoundsOptions {
   readonly drain: Drain;
   readonly target: Pick<GobgpTarget, 'set'>;
   readonly lag: UpdateLag;
-  /** Whether all these links were looked at; where not, a round is requested once they were. */
+  /** Whether all these links were read; if not, a round is requested once they were. */
   readonly followLinks: (names: ReadonlySet<string>) => boolean;
   readonly facts: () => NodeFacts;
   /** @param isOfFewRoutes some routes changed, and nothing that all of them depend on */
@@ -70,7 +70,7 @@ export class Rounds {
     this.#engine.wakeAfter(drain.leftMs(nowMs));
     const plan = this.#planner.plan(objects, changes, choice, phase);
     const lifelines = planLifelines(objects, plan, facts());
-    // Changes from before the first plan say nothing of how fast the speaker is.
+    // Changes from before the first plan are no measure of the speaker's speed.
     if (!this.#isFirst && changes.sinceMs !== undefined && plan.changed.size > 0) lag.wants(changes.sinceMs);
     target.set(plan);
     onPlan(plan, lifelines, !this.#isFirst && changes.objects.length > 0 && !changes.isEverything);

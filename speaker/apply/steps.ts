@@ -26,17 +26,17 @@ export function fresh(): Programmed {
   return { global: undefined, policies: undefined, peers: new Map(), paths: new Map() };
 }
 
-/** The difference, in the order it is to be applied: policies, paths that come, those that go, then what of the policies goes, and new peers last. */
+/** The difference, in the order in which it is applied: policies, new paths, withdrawn paths, policies without old statements, and new peers last. */
 export interface Steps {
   readonly startBgp: BgpGlobal | undefined;
   readonly deletePeers: readonly string[];
   readonly withdraw: readonly string[];
-  /** New statements beside the old: gobgpd takes a path back from a peer that was allowed to have it before. */
+  /** New statements beside the old ones: gobgpd withdraws a path from a peer only if the former policies allowed the path. */
   readonly setPolicies: RoutingPolicies | undefined;
   readonly addPaths: readonly BgpPath[];
-  /** Peers that are told of a class otherwise, or no more, while its paths stay as they are. */
+  /** Peers that get a class with other attributes, or no longer, while its paths stay. */
   readonly resendTo: readonly string[];
-  /** Paths that stay, but no longer for all that had them. */
+  /** Paths that stay, but no longer for all peers that had them. */
   readonly takenBack: readonly BgpPath[];
   /** Without the statements of classes that have no paths any more. */
   readonly prunePolicies: RoutingPolicies | undefined;
@@ -46,8 +46,8 @@ export interface Steps {
 }
 
 /**
- * What brings a gobgpd from `programmed` to the plan. Pure; equal states give empty steps.
- * @param changed the prefixes to look at; undefined: all, those too that only gobgpd has
+ * The steps that bring a gobgpd from `programmed` to the plan. Pure; equal states give empty steps.
+ * @param changed the prefixes to compare; undefined: all, including those that only gobgpd has
  */
 export function diffSteps(plan: SpeakerPlan, programmed: Programmed, changed?: ReadonlySet<string>): Steps | undefined {
   const { instance } = plan;
@@ -118,7 +118,7 @@ function statementsOf(policies: RoutingPolicies | undefined): readonly PolicySta
   return policies?.policies['isthmus-export'] ?? [];
 }
 
-/** gobgpd judges a path when it is sent; a path that stays must be sent anew where the judgement about its class changed. */
+/** gobgpd applies policies when it sends a path; a path that stays must be sent again if the policies for its class changed. */
 function sharesChanged(
   plan: SpeakerPlan,
   programmed: Programmed,
@@ -152,7 +152,7 @@ function byName(policies: RoutingPolicies | undefined): ReadonlyMap<string, Poli
   return new Map(statementsOf(policies).map((statement) => [statement.name, statement]));
 }
 
-/** Whether a running instance can be the wanted one; nothing in it can change without a new process. */
+/** Whether the running instance is the wanted one; it cannot change without a new process. */
 export function isSameGlobal(wanted: BgpGlobal, running: BgpGlobal): boolean {
   return wanted.asn === running.asn && wanted.routerId === running.routerId && wanted.listenPort === running.listenPort;
 }

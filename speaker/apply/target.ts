@@ -16,21 +16,21 @@ import { ReceivedRoutes } from './received.ts';
 import { auditMs, Gobgpd } from './gobgpd.ts';
 
 const readyMs = 5000;
-/** gobgpd tells of no counts; routers begin to send their routes a second after the session is there. */
+/** gobgpd does not report changes of counts; routers begin to send their routes a second after the session is up. */
 const countsMs = 2500;
-/** Where routes come and go without a pause. */
+/** The longest wait while routes change without a pause. */
 const latestCountsMs = 5000;
-/** How often a quiet gobgpd is asked whether it lives. */
+/** A quiet gobgpd is pinged after this time. */
 const aliveMs = 2000;
-/** Without back-off: nobody else is at the socket, and neighbours wait for who is behind it. */
+/** No back-off: the socket has no other client, and the neighbours are waiting. */
 const connectMs = 50;
 
-/** Why a round runs; a round without a reason found gobgpd quiet for a while. */
+/** Why a round runs; a round without a reason runs after gobgpd was quiet for a while. */
 type Reason = 'plan' | 'session' | 'lost';
 
 export class GobgpTarget {
   readonly #options: TargetOptions;
-  /** Of the gobgpd that is connected. */
+  /** Engine of the connected gobgpd. */
   #engine: RoundEngine<Reason> | undefined;
   readonly #history = new Map<string, SessionHistory>();
   #plan: SpeakerPlan | undefined;
@@ -42,7 +42,7 @@ export class GobgpTarget {
     this.#options = options;
   }
 
-  /** Wants this from now on. */
+  /** Sets the plan to apply from now on. */
   set(plan: SpeakerPlan): void {
     const before = this.#plan;
     this.#plan = plan;
@@ -51,7 +51,7 @@ export class GobgpTarget {
       this.#engine?.request('plan');
   }
 
-  /** Sessions an earlier speaker process saw: counts go on, and gobgpd may be found restarted. */
+  /** Sets the sessions that an earlier speaker process saw: counts continue, and a restart of gobgpd is noticed. */
   remember(history: ReadonlyMap<string, SessionHistory>): void {
     for (const [address, session] of history) this.#history.set(address, session);
   }
@@ -115,7 +115,7 @@ export class GobgpTarget {
       engine.request('session');
       countAgain();
     });
-    // A gobgpd that froze just now never gets ready; the calls that follow have deadlines and will tell.
+    // If gobgpd has just frozen, the watch never gets ready; the deadlines of later calls detect that.
     await Promise.race([watch.ready, sleep(readyMs, undefined, { signal }).catch(() => {})]);
     if (!this.#isReachable) this.#options.log.info({ api: client.generation }, 'gobgpd answers');
     this.#isReachable = true;
@@ -137,7 +137,7 @@ export class GobgpTarget {
     gobgpd: Gobgpd,
     received: ReceivedRoutes,
   ): Promise<void> {
-    // A gobgpd that is frozen keeps its connections and tells nothing.
+    // A frozen gobgpd keeps its connections and sends nothing.
     if (reasons.size === 0) await gobgpd.ping();
     const isAudit = gobgpd.untilAuditMs === 0;
     if ((isAudit || reasons.has('plan')) && !gobgpd.isReleasing) {
@@ -169,7 +169,7 @@ function importers({ peers }: SpeakerPlan): readonly string[] {
   return [...peers.values()].filter((peer) => peer.import !== undefined).map(({ address }) => address);
 }
 
-/** The part of a plan that gobgpd sees besides routes; most changes of objects are of their statuses and change nothing here. */
+/** The part of a plan besides routes that concerns gobgpd; most changes of objects concern their statuses only. */
 function sessionsOf(plan: SpeakerPlan | undefined): object | undefined {
   return plan && { instance: plan.instance, peers: plan.peers };
 }

@@ -1,8 +1,8 @@
-/** How long changes wait for gobgpd's answer; those that are sent together count as the oldest of them. */
+/** Measures how long changes wait for gobgpd's answer; changes that are sent together count as the oldest of them. */
 export class UpdateLag {
   readonly #monotonicMs: () => number;
   readonly #onAnswered: (lagMs: number) => void;
-  /** When the oldest change was seen, of those that wait and of those that are on their way. */
+  /** When the oldest change was seen: of those that wait, and of those that were sent. */
   #waitingSinceMs = Infinity;
   #sentSinceMs = Infinity;
 
@@ -11,24 +11,24 @@ export class UpdateLag {
     this.#onAnswered = onAnswered;
   }
 
-  /** How long the oldest change has waited by now; 0 where none does. */
+  /** How long the oldest change has waited so far; 0 if none waits. */
   get pendingMs(): number {
     const sinceMs = Math.min(this.#waitingSinceMs, this.#sentSinceMs);
     return sinceMs === Infinity ? 0 : this.#monotonicMs() - sinceMs;
   }
 
-  /** Routes are to change, because of what was seen then. */
+  /** Routes have to change because of a change seen at this time. */
   wants(sinceMs: number): void {
     this.#waitingSinceMs = Math.min(this.#waitingSinceMs, sinceMs);
   }
 
-  /** All that waits is on its way; what was sent before without an answer goes with it once more. */
+  /** All waiting changes were sent; changes that were sent before without an answer are sent again with them. */
   sent(): void {
     this.#sentSinceMs = Math.min(this.#sentSinceMs, this.#waitingSinceMs);
     this.#waitingSinceMs = Infinity;
   }
 
-  /** gobgpd has taken what was sent. */
+  /** gobgpd has accepted what was sent. */
   answered(): void {
     const sinceMs = this.#sentSinceMs;
     this.#sentSinceMs = Infinity;

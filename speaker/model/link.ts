@@ -2,8 +2,8 @@
 export interface SeenLink {
   /** It is up and has a carrier. */
   readonly isRunning: boolean;
-  /** The node's own link-local ones that can be used. */
+  /** The node's own usable link-local addresses. */
   readonly ownAddresses: readonly string[];
-  /** Those with a link-local address that answer, as far as is known. */
+  /** Neighbours with a link-local address that did not fail to answer. */
   readonly neighbors: readonly { readonly address: string; readonly isRouter: boolean }[];
 }

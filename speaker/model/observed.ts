@@ -19,11 +19,11 @@ export interface ObservedSession {
   readonly localAddress?: string;
   readonly holdTimeSeconds?: number;
   readonly bfd?: string;
-  /** gobgpd began anew and tells the neighbour of no change yet, withdrawals included, of which it will never. */
+  /** gobgpd was restarted and still holds back changes from the neighbour; withdrawals made now never reach it. */
   readonly isDeferring: boolean;
-  /** When TCP last had a connection with the neighbour, by the clock of `RefusedSignatures`: signatures were right then. */
+  /** When TCP last had a connection with the neighbour, by the clock of `RefusedSignatures`: at that time the signatures were right. */
   readonly connectedAtMs?: number;
-  /** When the neighbour's messages last came through for long; `to` is undefined while they do. Segments refused then are of others. */
+  /** The last period in which the neighbour was heard; `to` is undefined while it lasts. Segments refused in it come from others. */
   readonly heardMs?: { readonly from: number; readonly to: number | undefined };
   /** The limit of prefixes was exceeded, and the session stays down. */
   readonly isOverLimit: boolean;

@@ -1,11 +1,11 @@
-// Sessions that gobgpd would leave down for longer than need be. After a session it waits five seconds before it dials or answers, which no
-// setting changes; a peer that is made anew waits two at most. A session that exceeded its limit of prefixes stays down for good.
+// Brings back sessions that gobgpd would leave down too long. After the end of a session gobgpd waits five seconds before it connects or accepts, which no
+// setting changes; a peer that is deleted and added again waits two at most. A session that exceeded its limit of prefixes stays down for good.
 import { TokenBucket } from '../../lib/run/token-bucket.ts';
 import type { ObservedSession } from '../model/observed.ts';
 
-/** The reason of a loss may be known a little later than the loss, and goes with the peer. */
+/** gobgpd may learn the reason of a loss a little later than the loss, and forgets it with the peer. */
 const reasonMs = 50;
-/** A neighbour that ends sessions again and again is left to gobgpd's own pace after so many; one more may be every so often. */
+/** A neighbour that ends sessions again and again is left to gobgpd's own timing once this is used up. */
 const allowed = { burst: 20, refillMs: 10_000 } as const;
 
 /** How many prefixes a peer may send, and after how long it gets another chance. */
@@ -25,7 +25,7 @@ export type Remedy =
 export class Revival {
   readonly #isUp = new Set<string>();
   readonly #allowances = new Map<string, TokenBucket>();
-  /** Sessions to bring back, and when they were lost. */
+  /** When each session that is to be brought back was lost. */
   readonly #lostAtMs = new Map<string, number>();
   readonly #overLimit = new Map<string, { readonly limit: number | undefined; readonly sinceMs: number }>();
 
@@ -69,7 +69,7 @@ export class Revival {
     return allowance.take(nowMs);
   }
 
-  /** At once where the limit is another than the one that was exceeded, or there is none any more. */
+  /** Enables the peer at once if its limit was changed or removed since it was exceeded. */
   #forgive(address: string, { limit, restartSeconds = 0 }: PrefixLimit, nowMs: number): Remedy {
     const exceeded = this.#overLimit.get(address) ?? { limit, sinceMs: nowMs };
     this.#overLimit.set(address, exceeded);

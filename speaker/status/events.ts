@@ -18,7 +18,7 @@ interface Entry {
   readonly message?: string;
 }
 
-/** Says transitions as events, and nothing that merely goes on. */
+/** Records transitions as events, but no lasting states. */
 export class SpeakerEvents {
   readonly #recorder: Pick<EventRecorder, 'record'>;
   readonly #node: string;
@@ -38,7 +38,7 @@ export class SpeakerEvents {
     }
   }
 
-  /** The summary of an object changed; a problem of the object itself is nobody's entry. */
+  /** The summary of an object changed; problems of the object itself are in no node's entry. */
   onConditions(resource: Resource, object: Subject, conditions: readonly PlannedCondition[]): void {
     const refused = conditions.find(({ type, status }) => type === 'Accepted' && status === 'False');
     const before = object.status.conditions?.find(({ type }) => type === 'Accepted');
@@ -48,7 +48,7 @@ export class SpeakerEvents {
       this.#record(resource, object, 'Warning', refused.reason ?? 'Refused', refused.message ?? '');
   }
 
-  /** What is wrong with annotations; each fault of an object is said once. */
+  /** Records problems of annotations, each once for an object. */
   onAnnotations(state: BgpState, faults: ReadonlyMap<string, readonly Refusal[]>): void {
     for (const key of this.#faults.keys()) if (!faults.has(key)) this.#faults.delete(key);
     for (const [key, refusals] of faults) {
@@ -101,7 +101,7 @@ export class SpeakerEvents {
   }
 }
 
-/** The object that the route table calls so. */
+/** The object for a key of the route table. */
 function subjectOf(state: BgpState, key: string): EventSubject | undefined {
   const [source = '', name = ''] = key.split(' ');
   const of = (

@@ -1,4 +1,4 @@
-/** The speaker's metrics: what it knows is read at a scrape (metrics/), what happens is counted here. */
+/** The speaker's metrics: gauges are read at a scrape (metrics/), events are counted here. */
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ObjectWriter } from '../../lib/kube/writer.ts';
 import { aliasSeries } from './metrics/aliases.ts';
@@ -61,7 +61,7 @@ export class SpeakerMetrics {
     this.#calls.inc({ method });
   }
 
-  /** Figures are of this from now on. */
+  /** Sets the view that scrapes read. */
   set(view: SpeakerView): void {
     if (this.#view?.observed.daemon.isReachable && !view.observed.daemon.isReachable) this.#lost.inc();
     this.#view = view;
@@ -76,7 +76,7 @@ export class SpeakerMetrics {
     this.#differences.inc(differing);
   }
 
-  /** The same writer; what becomes of its writes is counted. */
+  /** A writer that also counts the outcomes of its writes. */
   counting(writer: Pick<ObjectWriter, 'enqueue'>): Pick<ObjectWriter, 'enqueue'> {
     return {
       enqueue: async (key, write) => {

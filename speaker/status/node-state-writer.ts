@@ -1,4 +1,4 @@
-// The BgpNodeState of this node: made when the node gets an instance, kept current, removed when it has none. Times are stamped here.
+// Writes the BgpNodeState of this node: it is created when the node gets an instance, kept current, and deleted when the node has none. Times are set here.
 import { isDeepStrictEqual } from 'node:util';
 import type { BgpNodeStateStatus } from '../../lib/api/kinds/bgp-node-state.ts';
 import { apiVersionOf, bgpNodeStates } from '../../lib/kube/resources.ts';
@@ -15,7 +15,7 @@ export interface NodeStateWriterOptions {
 
 export class NodeStateWriter {
   readonly #options: NodeStateWriterOptions;
-  /** What was sent, and what was shown then: until that changes, the same need not be sent again. */
+  /** What was written, and what the watch showed then: until that changes, the same is not written again. */
   #sent:
     | { readonly shown: BgpNodeStateStatus | undefined; readonly status: BgpNodeStateStatus | undefined }
     | undefined;

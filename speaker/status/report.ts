@@ -16,11 +16,11 @@ import type { SpeakerMetrics } from './metrics.ts';
 import type { NodeStateWriter } from './node-state-writer.ts';
 import type { StatusWriter } from './status-writer.ts';
 
-/** Bursts of changes are joined for so long. */
+/** A burst of changes is one report. */
 const gatherMs = 5;
-/** Counts in statuses follow routes no faster. */
+/** The least time between two updates of counts. */
 const countsMs = 1000;
-/** While a router sends its table, it is judged this often. */
+/** The least time between two plans of learned routes while a router sends its table. */
 const receivedMs = 100;
 
 export interface ReportOptions {
@@ -48,7 +48,7 @@ export class Report {
     for (const engine of this.#engines()) engine.start();
   }
 
-  /** Whether gobgpd was looked at. */
+  /** Whether gobgpd was read, or tried. */
   get isReady(): boolean {
     return this.#observed !== undefined;
   }
@@ -70,7 +70,7 @@ export class Report {
     this.#learned.request();
   }
 
-  /** Why a session is down may be known now. */
+  /** The reason of a session's end may be known now. */
   cluesChanged(): void {
     this.#states.request();
   }
@@ -88,7 +88,7 @@ export class Report {
     if (!plan || !observed) return;
     const { node, cluster, clues, metrics, status, nodeState, events } = this.#options;
     const { objects } = cluster;
-    // Until gobgpd has told all that routers announce, what was told of it before stays.
+    // Until gobgpd has reported all routes of routers, the routes of the former report stay.
     const learned = this.#received
       ? planLearned(plan, this.#lifelines, observed, this.#received)
       : learnedBefore(plan, observed, cluster.nodeState ?? {});

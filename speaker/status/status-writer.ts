@@ -1,6 +1,6 @@
-// What Kubernetes is told: planned statuses come in, server-side applies of those that differ go out. Every speaker applies the entry of
-// its own node under a field manager of its own, and the summary under one all speakers share, so two speakers never undo each other.
-// Times are stamped here and only where a state changed: a start against objects that already say the same writes nothing.
+// Writes statuses. In: planned statuses. Out: server-side applies of those that differ. Every speaker applies the entry of its own node under a field
+// manager of its own, and the summary under one that all speakers share, so two speakers never undo each other's writes. Times are set here, and only
+// when a state changes: a start against objects that already agree writes nothing.
 import { isDeepStrictEqual } from 'node:util';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { setCondition } from '../../lib/api/conditions.ts';
@@ -42,7 +42,7 @@ export class StatusWriter {
   readonly #options: StatusWriterOptions;
   /** The text last sent by key, and the object it was sent for: until the object changes, the same need not be sent again. */
   readonly #sent = new Map<string, { readonly object: StatusObject; readonly text: string }>();
-  /** Entries of this node as last told, which the objects may not show yet. */
+  /** Entries of this node as last written, which the watch may not show yet. */
   readonly #told = new Map<string, Entry>();
 
   constructor(options: StatusWriterOptions) {
@@ -75,7 +75,7 @@ export class StatusWriter {
     planned: PlannedStatus<Entry, object>,
     summary: object,
   ): void {
-    // What flags made is no object.
+    // Objects made from flags do not exist in Kubernetes.
     if (!object || object.uid === '') return;
     this.#writeEntry(resource, object, planned.entry);
     this.#writeSummary(resource, object, planned, summary);
@@ -117,7 +117,7 @@ export class StatusWriter {
     const isSame = conditions === before && isDeepStrictEqual(summary, planned.summary);
     if (isSame) return;
     const ours = conditions.filter(({ type }) => planned.conditions.some((condition) => condition.type === type));
-    // The times are no reason to send again.
+    // Changed times alone are no reason to write again.
     const text = JSON.stringify([planned.conditions, planned.summary, object.generation]);
     if (this.#apply(resource, object, 'summary', summaryManager, { ...planned.summary, conditions: ours }, text)) {
       this.#options.events.onConditions(resource, object, planned.conditions);

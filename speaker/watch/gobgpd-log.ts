@@ -1,6 +1,6 @@
 /**
- * Notifications in gobgpd's log, which is the only place where it tells of them. The log is a file that gobgpd appends to; it is read as it
- * grows and emptied when it is long, because nobody else does.
+ * Reads NOTIFICATION messages from gobgpd's log, the only place where gobgpd reports them. The log is a file that gobgpd appends to; it is read as it
+ * grows, and truncated when it is long, because gobgpd does not rotate it.
  */
 import { closeSync, fstatSync, openSync, readSync, truncateSync, watch, type FSWatcher } from 'node:fs';
 import { basename, dirname } from 'node:path';
@@ -27,7 +27,7 @@ export class GobgpdLog {
     this.#options = options;
     const { file } = options;
     if (file === undefined) return;
-    // The folder is there before the file is.
+    // The folder exists before the file does.
     this.#watcher = watch(dirname(file), (_event, name) => name === basename(file) && this.#read(file));
     this.#read(file);
   }

@@ -1,4 +1,4 @@
-/** Links that BgpPeers name, and the kernel's neighbours there. Messages of the kernel say when to look; what counts is what is then read. */
+/** Watches the links that BgpPeers name, and the kernel's neighbours there. Kernel messages only trigger a reading; the values come from the reading. */
 import { type Link, linkNamed, readLink } from '../../lib/netlink/link.ts';
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { NLM, RTM } from '../../lib/netlink/message.ts';
@@ -32,15 +32,15 @@ export class LinkWatch {
   #timer: NodeJS.Timeout | undefined;
   #isReading = false;
   #isStale = false;
-  /** Names whose links `onChange` was told of. */
+  /** Names whose links were passed to `onChange`. */
   #told: ReadonlySet<string> = new Set();
 
-  /** @param onChange is told of the links that are there, after each change of them or of their neighbours */
+  /** @param onChange gets all present links after each change of them or of their neighbours */
   constructor(onChange: (links: ReadonlyMap<string, SeenLink>) => void) {
     this.#onChange = onChange;
   }
 
-  /** Watches the links of these names. @returns whether `onChange` was told of all of them, as it will be soon otherwise */
+  /** Watches the links of these names. @returns whether `onChange` got all of them already; otherwise it soon will */
   follow(names: ReadonlySet<string>): boolean {
     const isKnown = names.isSubsetOf(this.#told);
     if (isKnown && names.size === this.#names.size) return true;
@@ -54,7 +54,7 @@ export class LinkWatch {
     this.#names = new Set();
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    // Whoever reads closes them when he is through.
+    // A reading under way closes them when it ends.
     if (this.#isReading) return;
     this.#sockets?.requests.close();
     this.#sockets?.news.close();
@@ -113,7 +113,7 @@ export class LinkWatch {
 function seen({ index, isRunning }: Link, own: readonly OwnAddress[], entries: readonly NeighborEntry[]): SeenLink {
   const isHere = (each: OwnAddress | NeighborEntry): boolean => each.index === index && isOfLink(each.address);
   const ours = own.filter(isHere);
-  // Somebody on the node who advertises too may have made the kernel its own neighbour.
+  // Another program of the node that sends advertisements may have made the node its own neighbour.
   const isOther = ({ address }: NeighborEntry): boolean => !ours.some((each) => each.address === address);
   const others = entries.filter((entry) => isHere(entry) && entry.isThere && isOther(entry));
   return {

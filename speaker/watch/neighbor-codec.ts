@@ -42,7 +42,7 @@ export function allAddressesHeader(): Buffer {
 /** One of the node's own addresses, of either family, that can be used. */
 export function readAnyAddress(data: Buffer): readonly string[] {
   if (data[0] !== AF_INET) return readOwnAddress(data).flatMap(({ address, isReady }) => (isReady ? [address] : []));
-  // The other is that of the far end, on links that have two.
+  // On point-to-point links the other attribute is the address of the far end.
   const bytes = wire.readAttributes(data.subarray(8)).get(IFA_LOCAL);
   return bytes?.length === 4 ? [bytes.join('.')] : [];
 }
@@ -51,7 +51,7 @@ export interface OwnAddress {
   /** Of the link. */
   readonly index: number;
   readonly address: string;
-  /** Nobody else on the link has it, as far as was found out; before, nothing can be sent from it. */
+  /** Duplicate address detection has passed; before that, nothing can be sent from the address. */
   readonly isReady: boolean;
 }
 

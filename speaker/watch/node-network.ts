@@ -1,4 +1,4 @@
-/** The node's own networks and next hops, read again after the kernel said that an address or a route changed. */
+/** Watches the node's own networks and next hops: they are read again after a kernel message about an address or a route. */
 import * as wire from '../../lib/netlink/message.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { bgpProtocol, readMultipath } from '../../lib/netlink/multipath.ts';
@@ -22,7 +22,7 @@ export class NodeNetworkWatch {
   #isStale = false;
   #isClosed = false;
 
-  /** @param onChange is called after the network became another */
+  /** @param onChange is called after each change of the network */
   constructor(onChange: () => void) {
     this.#onChange = onChange;
     this.#news.on('message', (messages) => {
@@ -42,7 +42,7 @@ export class NodeNetworkWatch {
     clearTimeout(this.#timer);
     this.#isClosed = true;
     this.#news.close();
-    // A reading that is under way closes it when it is through.
+    // A reading under way closes it when it ends.
     if (!this.#isReading) this.#requests.close();
   }
 
@@ -70,7 +70,7 @@ export class NodeNetworkWatch {
   }
 }
 
-/** Routes of BGP come and go by the thousand, and say nothing of the node itself. */
+/** BGP routes change by the thousand and do not concern the node's own network. */
 function concerns({ type, data }: NetlinkMessage): boolean {
   if (type !== RTM.NEWROUTE && type !== RTM.DELROUTE) return true;
   return readMultipath(data).some(({ protocol }) => protocol !== bgpProtocol);

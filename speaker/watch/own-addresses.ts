@@ -1,4 +1,4 @@
-/** The node's own addresses, as its kernel has them. Messages of the kernel say when to look; what counts is what is then read. */
+/** Watches the node's own addresses. Kernel messages only trigger a reading; the values come from the reading. */
 import { isLinkLocal, parseIp } from '../../lib/net/ip.ts';
 import { RTM } from '../../lib/netlink/message.ts';
 import { type NetlinkSocket, openSocket, patientDump } from '../../lib/netlink/socket.ts';
@@ -40,7 +40,7 @@ export class OwnAddresses {
     this.#isClosed = true;
     clearTimeout(this.#timer);
     this.#news.close();
-    // Whoever reads closes it when he is through.
+    // A reading under way closes it when it ends.
     if (!this.#isReading) this.#requests.close();
   }
 
@@ -55,7 +55,7 @@ export class OwnAddresses {
     if (await this.#read()) this.#onChange();
   }
 
-  /** @returns whether there are others than before */
+  /** @returns whether the addresses changed */
   async #read(): Promise<boolean> {
     this.#isReading = true;
     const before = new Set(this.#all);

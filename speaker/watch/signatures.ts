@@ -1,6 +1,6 @@
 /**
- * TCP MD5 signatures that the kernel of this node refused. BGP is not told of a segment with a wrong signature: the session just does
- * not come up. The kernel counts such segments, of all connections together and without an event, so the counters are looked at.
+ * TCP MD5 signatures that the kernel of this node refused. BGP does not learn of a segment with a wrong signature: the session just does
+ * not come up. The kernel counts such segments for all connections together and sends no event, so the counters are polled.
  */
 import { readFileSync } from 'node:fs';
 import type { RefusedSignatures } from '../model/observed.ts';

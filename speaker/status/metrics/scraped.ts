@@ -3,17 +3,17 @@ import type { SpeakerView } from './view.ts';
 
 export type Put = (labels: Readonly<Record<string, string>>, value: number) => void;
 
-/** A series and how it is filled when somebody asks; there is none of what is not put. */
+/** A series, and how it is filled at a scrape; labels without a value have no series. */
 export interface Scraped {
   readonly name: string;
   readonly help: string;
   readonly labelNames?: readonly string[];
-  /** A counter that somebody else keeps. */
+  /** Whether it is a counter that is kept elsewhere. */
   readonly isCounter?: boolean;
   readonly fill: (view: SpeakerView, put: Put) => void;
 }
 
-/** Series read from the view at a scrape: nothing is counted twice, and a change of routes costs nothing here. */
+/** Registers series that are read from the view at a scrape: a change of routes costs nothing here. */
 export function registerScraped(
   registry: Registry,
   all: readonly Scraped[],
