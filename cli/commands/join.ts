@@ -1,4 +1,4 @@
-import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
+import { readToken, type TokenClaims } from '../../lib/pki/join-token.ts';
 import type { Condition } from '../../lib/api/kinds/shared.ts';
 import { text, toggle, UsageError } from '../../lib/run/flags.ts';
 import { command, duration, durationMs, type ExitCode } from '../command/command.ts';

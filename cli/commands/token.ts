@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { createToken, readToken } from '../../lib/api/join-token.ts';
+import { createToken, readToken } from '../../lib/pki/join-token.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { secrets } from '../../lib/kube/resources.ts';
 import { formatCidr, hasHostBits, parseCidr } from '../../lib/net/cidr.ts';

@@ -2,7 +2,7 @@
  * One cluster as the commands see it: immutable values read once. Made by `watch/`, judged by `plan/`. A part that could
  * not be read is absent, and `unreadable` says why, so that silence is never taken for health.
  */
-import type { TokenClaims } from '../../lib/api/join-token.ts';
+import type { TokenClaims } from '../../lib/pki/join-token.ts';
 import type { HubMemberStatus } from '../../lib/api/kinds/hub-member.ts';
 import type { InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
 import type { InterconnectSpec, InterconnectStatus } from '../../lib/api/kinds/interconnect.ts';

@@ -4,7 +4,7 @@
  * @throws KubeUnreachable, KubeConfigError, KubeApiError where the user is not known at all or Isthmus is not installed
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { TokenClaims } from '../../lib/api/join-token.ts';
+import type { TokenClaims } from '../../lib/pki/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import {

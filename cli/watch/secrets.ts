@@ -1,6 +1,6 @@
 /** What Secrets say of the membership. Keys never leave this file: only dates, names and fingerprints do. */
 import { createHash, X509Certificate } from 'node:crypto';
-import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
+import { readToken, type TokenClaims } from '../../lib/pki/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { decodeSecret } from '../../lib/kube/secret-data.ts';
 import type { RawObject } from '../../lib/kube/types.ts';

@@ -2,7 +2,7 @@
  * Redeems a join token: the first certificate of a cluster, or one with another name. In: the wanted membership and the stored
  * identity. Out: the identity, stored. The key is stored before a request for it leaves the cluster.
  */
-import { readToken } from '../../lib/api/join-token.ts';
+import { readToken } from '../../lib/pki/join-token.ts';
 import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { joinHub, type LinkIdentity } from '../link/client.ts';
 import { HubRefused } from '../link/protocol.ts';

@@ -8,7 +8,7 @@
  */
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readToken } from '../../lib/api/join-token.ts';
+import { readToken } from '../../lib/pki/join-token.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
 import { isKubeError } from '../../lib/kube/errors.ts';
 import { commonNameOf, validityOf } from '../../lib/pki/certificate.ts';

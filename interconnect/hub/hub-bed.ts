@@ -1,7 +1,7 @@
 /** A hub on real IC databases with members that speak its protocol, for tests only. State is kept in memory. */
 import { once } from 'node:events';
 import { openOvsdb, type OvsdbClient, type Row } from 'ovsdb-client';
-import { createToken, readToken, type TokenClaims } from '../../lib/api/join-token.ts';
+import { createToken, readToken, type TokenClaims } from '../../lib/pki/join-token.ts';
 import { schemaFile, startOvsdbServer, type TestServer } from '../../lib/ovsdb/src/testing.ts';
 import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority } from '../link/certificate.ts';

@@ -1,7 +1,7 @@
 /** The hub's commands: `serve` (databases and members), `token` (prints a join token). */
 import { once } from 'node:events';
 import type { TlsFiles } from 'ovsdb-client';
-import { createToken } from '../../lib/api/join-token.ts';
+import { createToken } from '../../lib/pki/join-token.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { isKubeError, KubeConfigError } from '../../lib/kube/errors.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';

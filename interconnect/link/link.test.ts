@@ -10,7 +10,7 @@ import type { HubUpdate, MemberState } from '../model/messages.ts';
 import { Outbox } from './outbox.ts';
 import { HubRefused, hubService, HubUnreachable, hubUnavailable } from './protocol.ts';
 import { serveHub, type HubCalls, type MemberSession } from './server.ts';
-import { createToken, readToken, verifyToken } from '../../lib/api/join-token.ts';
+import { createToken, readToken, verifyToken } from '../../lib/pki/join-token.ts';
 
 const now = Date.now();
 

@@ -1,7 +1,7 @@
 // Prefixes that are announced alike form a class. A class has a name made of everything that decides how it is announced, so that a
 // change of one advertisement moves just its own prefixes to another class, and a speaker that starts finds the names it left.
 import { createHash } from 'node:crypto';
-import { reservedAsn } from '../api/bgp-attributes.ts';
+import { reservedAsn } from '../route-policy/bgp-attributes.ts';
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import type { BgpState, Labels } from './objects.ts';
 import { annotationAdvertisement, type Contribution } from './offers/offer.ts';

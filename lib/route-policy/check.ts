@@ -1,7 +1,7 @@
 /** A RoutePolicy's spec → rules that can be asked, or what is wrong with it. Pure. */
 import type { BgpAttributes } from '../api/kinds/bgp-advertisement.ts';
 import type { RoutePolicySpec, RouteRule } from '../api/kinds/route-policy.ts';
-import { attributesProblem, communityProblem } from '../api/bgp-attributes.ts';
+import { attributesProblem, communityProblem } from './bgp-attributes.ts';
 import type { Problem } from '../desired/problem.ts';
 import { cidrsOverlap, formatCidr, hasHostBits, parseCidr, type Cidr } from '../net/cidr.ts';
 import { bitsOf } from '../net/ip.ts';

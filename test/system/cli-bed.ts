@@ -12,7 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { run } from '../../cli/program.ts';
 import { createHubAuthority, issueHub } from '../../interconnect/link/certificate.ts';
-import type { TokenAuthority } from '../../lib/api/join-token.ts';
+import type { TokenAuthority } from '../../lib/pki/join-token.ts';
 import { openKube } from '../../lib/kube/client.ts';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { apiVersionOf, interconnectGateways, interconnects, leases, secrets } from '../../lib/kube/resources.ts';

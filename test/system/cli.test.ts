@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { createKey, createRequest, verifyRequest } from '../../lib/pki/certificate.ts';
 import { createHubAuthority, issueMember } from '../../interconnect/link/certificate.ts';
-import { createToken, verifyToken } from '../../lib/api/join-token.ts';
+import { createToken, verifyToken } from '../../lib/pki/join-token.ts';
 import { annotation, interconnectFinalizer } from '../../lib/api/names.ts';
 import {
   apiVersionOf,

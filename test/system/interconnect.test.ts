@@ -8,7 +8,7 @@ import { createKey, createRequest } from '../../lib/pki/certificate.ts';
 import { joinHub } from '../../interconnect/link/client.ts';
 import type { HubRefused } from '../../interconnect/link/protocol.ts';
 import { northboundMonitor, southboundMonitor } from '../../interconnect/watch/databases.ts';
-import { readToken, type TokenClaims } from '../../lib/api/join-token.ts';
+import { readToken, type TokenClaims } from '../../lib/pki/join-token.ts';
 import {
   interconnectGateways,
   interconnects,

@@ -1,7 +1,7 @@
 /**
  * Enrolment of members: redeems tokens, issues certificates, ends memberships. Writes the registry before it answers.
  */
-import { verifyToken } from '../../../lib/api/join-token.ts';
+import { verifyToken } from '../../../lib/pki/join-token.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 import { verifyRequest, type VerifiedRequest } from '../../../lib/pki/certificate.ts';
 import { issueMember } from '../../link/certificate.ts';

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { joinHub } from '../../link/client.ts';
 import { HubUnreachable } from '../../link/protocol.ts';
 import { createKey, createRequest } from '../../../lib/pki/certificate.ts';
-import { readToken, type TokenClaims } from '../../../lib/api/join-token.ts';
+import { readToken, type TokenClaims } from '../../../lib/pki/join-token.ts';
 import { attachment, HubBed } from '../hub-bed.ts';
 import { openDatabases } from './open-databases.ts';
 

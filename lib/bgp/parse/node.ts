@@ -1,4 +1,4 @@
-import { routerAddress } from '../../api/bgp-attributes.ts';
+import { routerAddress } from '../../route-policy/bgp-attributes.ts';
 import { annotation, mostNodeAddresses } from '../../api/names.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { formatIp, parseIp } from '../../net/ip.ts';

@@ -1,7 +1,7 @@
 // Our own kinds at the edge: raw objects come in, values with a usable spec or a problem go out. The schema that made the CRD reads the
 // spec, so defaults and limits are those of the documentation, also for objects older than the CRD.
 import type { z } from 'zod';
-import { asnProblem, attributesProblem } from '../../api/bgp-attributes.ts';
+import { asnProblem, attributesProblem } from '../../route-policy/bgp-attributes.ts';
 import { bgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { bgpInstanceSpec, type BgpInstanceSpec } from '../../api/kinds/bgp-instance.ts';
 import { bgpPeerSpec, type BgpPeerSpec } from '../../api/kinds/bgp-peer.ts';

@@ -1,8 +1,8 @@
 import type { Problem } from '../desired/problem.ts';
 import { formatIp, parseIp } from '../net/ip.ts';
 import { unusableAs } from '../net/router-address.ts';
-import { type BgpAttributes, llgrStale } from './kinds/bgp-advertisement.ts';
-import { reservedAsns } from './kinds/bgp-shared.ts';
+import { type BgpAttributes, llgrStale } from '../api/kinds/bgp-advertisement.ts';
+import { reservedAsns } from '../api/kinds/bgp-shared.ts';
 
 /** The last AS number, which nobody may have (RFC 7300). Large communities that begin with it are marks of our own. */
 export const reservedAsn = 4294967295;
