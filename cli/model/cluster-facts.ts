@@ -3,7 +3,7 @@
  * not be read is undefined, and `unreadable` says why.
  */
 import type { Condition } from '../../lib/api/kinds/shared.ts';
-import type { LookedAt } from './node-look.ts';
+import type { InspectedNode } from './node-inspection.ts';
 import type { Unreadable } from './snapshot.ts';
 
 export interface Machine {
@@ -89,6 +89,6 @@ export interface ClusterFacts {
   /** Whether admissionregistration.k8s.io/v1 has ValidatingAdmissionPolicies; undefined where that is not known. */
   readonly hasAdmissionPolicies: boolean | undefined;
   /** Of the nodes that were looked at; undefined where none was to be. */
-  readonly looks: readonly LookedAt[] | undefined;
+  readonly looks: readonly InspectedNode[] | undefined;
   readonly unreadable: readonly Unreadable[];
 }

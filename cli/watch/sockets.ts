@@ -1,8 +1,8 @@
 /** /proc/net/{tcp,udp}{,6}: the sockets that others can send to. In: the text of a file. Out: ports and addresses. Pure. */
 import { formatIp, type Ip } from '../../lib/net/ip.ts';
-import type { NodeLook } from '../model/node-look.ts';
+import type { NodeInspection } from '../model/node-inspection.ts';
 
-type Listening = NodeLook['listening'][number];
+type Listening = NodeInspection['listening'][number];
 
 /** TCP_LISTEN; a UDP socket without a peer has the number of TCP_CLOSE. */
 const listens = { TCP: '0A', UDP: '07' } as const;

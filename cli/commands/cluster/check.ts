@@ -1,6 +1,6 @@
 import { text, toggle } from '../../../lib/run/flags.ts';
 import release from '../../../package.json' with { type: 'json' };
-import { lookOnNodes } from '../../apply/node-looks.ts';
+import { inspectNodes } from '../../apply/node-inspections.ts';
 import { command, duration, durationMs, repeatable, type ExitCode } from '../../command/command.ts';
 import { check as judge } from '../../plan/check/check.ts';
 import { ownMachines } from '../../plan/check/selected.ts';
@@ -42,7 +42,7 @@ export const check = command(
       const nodes = ownMachines({ facts: read, values });
       if (!flags.onNodes || nodes === undefined) return read;
       const { repository, tag, pullPolicy } = values.image;
-      const looks = await lookOnNodes({
+      const looks = await inspectNodes({
         client,
         namespace,
         nodes: nodes.map(({ name }) => name),

@@ -1,6 +1,6 @@
 import { text } from '../../../lib/run/flags.ts';
 import { command } from '../../command/command.ts';
-import { lookAtNode, usualPlaces } from '../../watch/node-look.ts';
+import { inspectNode, usualPlaces } from '../../watch/node-inspection.ts';
 
 export const inspect = command(
   {
@@ -16,7 +16,7 @@ export const inspect = command(
     'cni-conf-dir': text('folder of CNI configurations', '/etc/cni/net.d'),
   },
   async ({ flags, terminal }) => {
-    const look = await lookAtNode({ ...usualPlaces, modules: flags.modulesDir, cni: flags.cniConfDir });
+    const look = await inspectNode({ ...usualPlaces, modules: flags.modulesDir, cni: flags.cniConfDir });
     terminal.out(`${JSON.stringify(look)}\n`);
     return 0;
   },

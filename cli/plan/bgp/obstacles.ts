@@ -8,7 +8,7 @@ import type { Problem } from '../../../lib/desired/problem.ts';
 import { objectName } from './object-names.ts';
 import type { Question } from './question.ts';
 import { sessionOf, type Speaker } from './speakers.ts';
-import { familyProblem, tellingOf } from './told.ts';
+import { familyProblem, sentRouteOf } from './sent-route.ts';
 
 /** One node and one peer of it. */
 export interface Place {
@@ -90,8 +90,8 @@ function peerProblems(
       return routeClass ? [{ prefix: each, routeClass }] : [];
     });
   const untold = here.flatMap((each) => {
-    const telling = tellingOf(peer, each.prefix, each.routeClass);
-    return telling.isTold ? [] : [...telling.problems, ...table.crowded(each.prefix)];
+    const telling = sentRouteOf(peer, each.prefix, each.routeClass);
+    return telling.isSent ? [] : [...telling.problems, ...table.crowded(each.prefix)];
   });
   const foreign = here.length === 0 && prefix !== undefined ? familyProblem(peer, prefix) : undefined;
   return [...untold, ...(foreign ? [foreign] : []), ...sessionProblems(speaker, name)];

@@ -9,7 +9,7 @@ import { byPrefix, type Cidr, cidrsOverlap, parseCidr } from '../../../lib/net/c
 import type { BgpReading, SessionFilter } from '../../model/bgp.ts';
 import { nameOfTable } from './object-names.ts';
 import { sessionOf, type Speaker, speakerNodes, speakerOf } from './speakers.ts';
-import { tellingOf } from './told.ts';
+import { sentRouteOf } from './sent-route.ts';
 import { together } from './together.ts';
 
 export interface AnnouncedRoute {
@@ -99,8 +99,8 @@ function teller(
     const found = known.get(key);
     if (found) return found;
     const told = peers.flatMap((peer): readonly Entry[] => {
-      const telling = tellingOf(peer, prefix, routeClass);
-      if (!telling.isTold) return [];
+      const telling = sentRouteOf(peer, prefix, routeClass);
+      if (!telling.isSent) return [];
       const { advertisements, attributes } = telling;
       return [{ node, peer: peer.name, value: { advertisements, isUp: sessionOf(speaker, peer).isUp, attributes } }];
     });

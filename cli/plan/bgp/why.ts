@@ -13,7 +13,7 @@ import { obstaclesOf, type Place, sessionProblems } from './obstacles.ts';
 import { type Question, questionsOf, type Target } from './question.ts';
 import { listRefused, type RefusedRow } from './routes.ts';
 import { type Speaker, speakerNodes, speakerOf } from './speakers.ts';
-import { type Telling, tellingOf } from './told.ts';
+import { type SentRoute, sentRouteOf } from './sent-route.ts';
 
 /** What the peer of one session has. */
 export interface Answer {
@@ -127,7 +127,7 @@ const nothing = {
 
 interface ToldPrefix {
   readonly prefix: string;
-  readonly telling: Extract<Telling, { readonly isTold: true }>;
+  readonly telling: Extract<SentRoute, { readonly isSent: true }>;
 }
 
 /** Prefixes of the question that the peer is told from this node, the narrowest first. */
@@ -135,8 +135,8 @@ function toldOf({ holders }: Question, { speaker, table, peer: name }: Place): r
   const peer = speaker.peers.get(name);
   return holders.flatMap((prefix) => {
     const routeClass = table.routes.get(prefix);
-    const telling = peer && routeClass ? tellingOf(peer, prefix, routeClass) : undefined;
-    return telling?.isTold ? [{ prefix, telling }] : [];
+    const telling = peer && routeClass ? sentRouteOf(peer, prefix, routeClass) : undefined;
+    return telling?.isSent ? [{ prefix, telling }] : [];
   });
 }
 

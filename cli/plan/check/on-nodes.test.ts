@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import type { NodeLook } from '../../model/node-look.ts';
+import type { NodeInspection } from '../../model/node-inspection.ts';
 import { checked, controllerOf } from '../../testing-cluster.ts';
 
-function goodLook(address: string): NodeLook {
+function goodLook(address: string): NodeInspection {
   return {
     kernel: '6.12.0',
     modules: { openvswitch: 'loadable', vport_geneve: 'loadable', vport_vxlan: 'loadable' },
@@ -15,7 +15,7 @@ function goodLook(address: string): NodeLook {
 }
 
 /** What is found where the first node's look is spoiled; it has the labels of OVN's databases. */
-function found(spoil: (look: NodeLook) => void, values = {}): readonly string[] {
+function found(spoil: (look: NodeInspection) => void, values = {}): readonly string[] {
   const { problems, warnings } = checked((facts) => {
     facts.looks = (facts.machines ?? []).map(({ name, addresses: [address = ''] }) => {
       const look = goodLook(address);
@@ -53,14 +53,14 @@ describe('what nodes tell', () => {
   });
 
   it('modules of the switch, with the datapath of the kernel', () => {
-    const without = (look: NodeLook): void => void (look.modules['vport_geneve'] = 'absent');
+    const without = (look: NodeInspection): void => void (look.modules['vport_geneve'] = 'absent');
     assert.deepEqual(found(without), ['problem ModuleMissing']);
     assert.deepEqual(found(without, { networking: { datapathType: 'netdev' } }), []);
     assert.deepEqual(found(without, { ovs: { deploy: false } }), []);
   });
 
   it('room in the MTU of the uplink', () => {
-    const mtu = (size: number) => (look: NodeLook) => Object.assign(look.interfaces[0] ?? {}, { mtu: size });
+    const mtu = (size: number) => (look: NodeInspection) => Object.assign(look.interfaces[0] ?? {}, { mtu: size });
     assert.deepEqual(found(mtu(1450)), ['warning MtuDiffers']);
     assert.deepEqual(found(mtu(1300)), ['problem MtuTooSmall']);
     assert.deepEqual(found(mtu(1450), { networking: { mtu: 1392 } }), []);

@@ -3,7 +3,7 @@ import { parseIp } from '../../../lib/net/ip.ts';
 import { tunnelOverhead } from '../../../lib/net/tunnel-overhead.ts';
 import { plural } from '../../model/units.ts';
 import type { ClusterFacts, Machine } from '../../model/cluster-facts.ts';
-import { switchModules, type NodeLook } from '../../model/node-look.ts';
+import { switchModules, type NodeInspection } from '../../model/node-inspection.ts';
 import { cause, type Cause } from '../diagnose/step.ts';
 import { few, outcome, type Outcome, type Question } from './outcome.ts';
 import { portsOf, type OwnPort } from './ports.ts';
@@ -15,7 +15,7 @@ const ownConfiguration = '01-isthmus.conflist';
 
 interface Seen {
   readonly machine: Machine;
-  readonly look: NodeLook;
+  readonly look: NodeInspection;
 }
 
 /** Undefined where nobody looked. */
@@ -115,7 +115,7 @@ export function judgeListening({ facts, values }: Question): Outcome | undefined
 }
 
 /** Metrics are on one address only, as long as no value opens them. */
-function isInTheWay(own: OwnPort, one: NodeLook['listening'][number]): boolean {
+function isInTheWay(own: OwnPort, one: NodeInspection['listening'][number]): boolean {
   if (own.protocol !== one.protocol || own.port !== one.port) return false;
   return own.address === undefined || isAny(own.address) || isAny(one.address) || isSame(own.address, one.address);
 }

@@ -1,26 +1,26 @@
-/** What a node tells of itself: made by `isthmus nodes inspect` there, judged by `plan/check` here. It crosses processes, so it has a schema. */
+/** What `isthmus nodes inspect` finds on a node, checked by `plan/check`. It crosses processes, so it has a schema. */
 import { z } from 'zod';
 
-export const nodeLook = z.object({
+export const nodeInspection = z.object({
   /** Release of the kernel. */
   kernel: z.string(),
-  /** Modules that were asked for: `loaded` (or built in), `loadable`, or `absent`. */
+  /** State of each requested module: `loaded` (or built in), `loadable`, or `absent`. */
   modules: z.record(z.string(), z.enum(['loaded', 'loadable', 'absent'])),
   interfaces: z.array(z.object({ name: z.string(), mtu: z.int(), addresses: z.array(z.string()) })),
-  /** Sockets of the node that take packets or connections. */
+  /** Sockets of the node that accept packets or connections. */
   listening: z.array(z.object({ protocol: z.enum(['TCP', 'UDP']), port: z.int(), address: z.string() })),
   /** Names of CNI configurations, in the order in which runtimes take them. */
   cni: z.array(z.string()),
-  /** What could not be read there, and why. */
+  /** Facts that could not be read on the node, with the cause. */
   unreadable: z.array(z.string()),
 });
 
-export type NodeLook = z.infer<typeof nodeLook>;
+export type NodeInspection = z.infer<typeof nodeInspection>;
 
-export interface LookedAt {
+export interface InspectedNode {
   readonly node: string;
-  /** Undefined where the node could not be looked at. */
-  readonly look: NodeLook | undefined;
+  /** Undefined if the node could not be inspected. */
+  readonly look: NodeInspection | undefined;
   readonly why: string;
 }
 

@@ -6,8 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 
-import { nodeLook } from '../model/node-look.ts';
-import { lookAtNode, usualPlaces } from './node-look.ts';
+import { nodeInspection } from '../model/node-inspection.ts';
+import { inspectNode, usualPlaces } from './node-inspection.ts';
 import { parseSockets } from './sockets.ts';
 
 describe('a look at a machine', () => {
@@ -38,26 +38,26 @@ describe('a look at a machine', () => {
       sys: join(dir, 'sys'),
       kernel: '6.1.0',
     };
-    const look = await lookAtNode(places);
+    const look = await inspectNode(places);
     assert.deepEqual(look.modules, { openvswitch: 'loaded', vport_geneve: 'loadable', vport_vxlan: 'absent' });
     assert.deepEqual(look.cni, ['01-isthmus.conflist', '10-calico.conflist']);
     assert.equal(look.interfaces.find(({ name }) => name === 'lo')?.mtu, 65_536);
     assert.deepEqual([look.listening, look.unreadable], [[], []]);
     write('net/tcp/file', 'a folder where a file should be');
-    assert.match((await lookAtNode(places)).unreadable.join(), /net\/tcp: EISDIR/);
+    assert.match((await inspectNode(places)).unreadable.join(), /net\/tcp: EISDIR/);
   });
 
   it('of this machine finds who listens here', async () => {
     const server = createServer().listen(0, '127.0.0.1');
     await once(server, 'listening');
     try {
-      const look = await lookAtNode({ ...usualPlaces, modules: '/lib/modules', cni: join(dir, 'absent') });
+      const look = await inspectNode({ ...usualPlaces, modules: '/lib/modules', cni: join(dir, 'absent') });
       const { port } = server.address() as AddressInfo;
       assert.ok(
         look.listening.some((one) => one.protocol === 'TCP' && one.port === port && one.address === '127.0.0.1'),
       );
       assert.ok(look.interfaces.some(({ name, mtu }) => name === 'lo' && mtu > 0));
-      assert.deepEqual(nodeLook.parse(JSON.parse(JSON.stringify(look))), look);
+      assert.deepEqual(nodeInspection.parse(JSON.parse(JSON.stringify(look))), look);
     } finally {
       server.close();
     }

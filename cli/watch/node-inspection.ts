@@ -2,7 +2,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { networkInterfaces, release } from 'node:os';
 import { join } from 'node:path';
-import { switchModules, type NodeLook } from '../model/node-look.ts';
+import { switchModules, type NodeInspection } from '../model/node-inspection.ts';
 import { parseSockets } from './sockets.ts';
 
 export interface Places {
@@ -17,7 +17,7 @@ export interface Places {
 
 export const usualPlaces: Omit<Places, 'cni' | 'modules'> = { proc: '/proc', sys: '/sys', kernel: release() };
 
-export async function lookAtNode(places: Places): Promise<NodeLook> {
+export async function inspectNode(places: Places): Promise<NodeInspection> {
   const unreadable: string[] = [];
   /** What is not there is nothing; what may not be read is said. */
   const read = async <T>(what: string, request: Promise<T>, otherwise: T): Promise<T> => {
@@ -36,13 +36,13 @@ export async function lookAtNode(places: Places): Promise<NodeLook> {
     text(join(folder, 'modules.builtin')),
     text(join(folder, 'modules.dep')),
   ]);
-  const modules: Record<string, NodeLook['modules'][string]> = {};
+  const modules: Record<string, NodeInspection['modules'][string]> = {};
   for (const name of switchModules) {
     const isLoaded = await read(name, stat(join(places.sys, 'module', name)).then(Boolean), false);
     modules[name] =
       isLoaded || namesIn(builtin).has(name) ? 'loaded' : namesIn(loadable).has(name) ? 'loadable' : 'absent';
   }
-  const listening: NodeLook['listening'] = [];
+  const listening: NodeInspection['listening'] = [];
   for (const [file, protocol] of [
     ['tcp', 'TCP'],
     ['tcp6', 'TCP'],
@@ -61,8 +61,11 @@ export async function lookAtNode(places: Places): Promise<NodeLook> {
   };
 }
 
-async function interfacesOf({ sys }: Places, text: (path: string) => Promise<string>): Promise<NodeLook['interfaces']> {
-  const found: NodeLook['interfaces'] = [];
+async function interfacesOf(
+  { sys }: Places,
+  text: (path: string) => Promise<string>,
+): Promise<NodeInspection['interfaces']> {
+  const found: NodeInspection['interfaces'] = [];
   for (const [name, addresses = []] of Object.entries(networkInterfaces())) {
     const mtu = Number((await text(join(sys, 'class/net', name, 'mtu'))).trim());
     found.push({ name, mtu, addresses: addresses.map(({ address }) => address) });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import { lookOnNodes } from './node-looks.ts';
+import { inspectNodes } from './node-inspections.ts';
 
 const look = { kernel: '6.1.0', modules: {}, interfaces: [], listening: [], cni: [], unreadable: [] };
 
@@ -66,7 +66,7 @@ describe('looks at nodes', () => {
       n2: { phase: 'Succeeded', log: look },
     });
     await cluster.create(undefined, { spec: { nodeName: 'gone' } });
-    const found = await lookOnNodes(wish(cluster, ['n1', 'n2']));
+    const found = await inspectNodes(wish(cluster, ['n1', 'n2']));
     assert.deepEqual(found, [
       { node: 'n1', look, why: '' },
       { node: 'n2', look, why: '' },
@@ -84,7 +84,7 @@ describe('looks at nodes', () => {
       n3: { phase: 'Succeeded', log: look },
     });
     cluster.refused = 'n4';
-    const found = await lookOnNodes(wish(cluster, ['n1', 'n2', 'n3', 'n4']));
+    const found = await inspectNodes(wish(cluster, ['n1', 'n2', 'n3', 'n4']));
     assert.deepEqual(
       found.map(({ node, why }) => `${node} ${why}`),
       [
@@ -101,14 +101,14 @@ describe('looks at nodes', () => {
     const cluster = new FakeCluster({});
     const stopping = new AbortController();
     cluster.onList = () => stopping.abort(new Error('stopped'));
-    await assert.rejects(lookOnNodes(wish(cluster, ['n1', 'n2'], stopping.signal)), /stopped/);
+    await assert.rejects(inspectNodes(wish(cluster, ['n1', 'n2'], stopping.signal)), /stopped/);
     assert.equal(cluster.made.length, 2);
     assert.equal(cluster.pods.size, 0);
   });
 
   it('have no rights beyond reading', async () => {
     const cluster = new FakeCluster({ n1: { phase: 'Succeeded', log: look } });
-    await lookOnNodes(wish(cluster, ['n1']));
+    await inspectNodes(wish(cluster, ['n1']));
     const [{ spec }] = cluster.made as [{ spec: Record<string, unknown> & { containers: Record<string, object>[] } }];
     assert.deepEqual(
       [spec['hostPID'], spec['hostNetwork'], spec['automountServiceAccountToken']],

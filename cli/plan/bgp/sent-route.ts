@@ -11,17 +11,17 @@ import { type SentAttributes, sentTo } from '../../../lib/bgp/sent.ts';
 import { describeDecision } from '../../../lib/route-policy/policy.ts';
 import type { Problem } from '../../../lib/desired/problem.ts';
 
-export type Telling =
-  | { readonly isTold: true; readonly advertisements: readonly string[]; readonly attributes: SentAttributes }
-  | { readonly isTold: false; readonly problems: readonly Problem[] };
+export type SentRoute =
+  | { readonly isSent: true; readonly advertisements: readonly string[]; readonly attributes: SentAttributes }
+  | { readonly isSent: false; readonly problems: readonly Problem[] };
 
-export function tellingOf(peer: AcceptedPeer, prefix: string, routeClass: RouteClass): Telling {
+export function sentRouteOf(peer: AcceptedPeer, prefix: string, routeClass: RouteClass): SentRoute {
   const foreign = familyProblem(peer, prefix);
   const told = exportOf(peer, routeClass);
   if (foreign || !told)
-    return { isTold: false, problems: [...(foreign ? [foreign] : []), ...(told ? [] : whyNot(peer, routeClass))] };
+    return { isSent: false, problems: [...(foreign ? [foreign] : []), ...(told ? [] : whyNot(peer, routeClass))] };
   return {
-    isTold: true,
+    isSent: true,
     advertisements: toldTo(peer, routeClass).map(({ name }) => name),
     attributes: sentTo(peer, told, familyOfAddress(prefix)),
   };

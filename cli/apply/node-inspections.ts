@@ -5,11 +5,11 @@
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { objectPath, pods } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject } from '../../lib/kube/types.ts';
-import { nodeLook, type LookedAt } from '../model/node-look.ts';
+import { nodeInspection, type InspectedNode } from '../model/node-inspection.ts';
 import { parsePod } from '../watch/installation-objects.ts';
 import { waitFor } from './wait.ts';
 
-export interface LookOptions {
+export interface InspectOptions {
   readonly client: Pick<KubeClient, 'create' | 'list' | 'request'>;
   readonly namespace: string;
   readonly nodes: readonly string[];
@@ -27,11 +27,11 @@ const labelSelector = `app.kubernetes.io/name=${name}`;
 const longestSeconds = 600;
 const cleanupMs = 15_000;
 
-export async function lookOnNodes(options: LookOptions): Promise<readonly LookedAt[]> {
+export async function inspectNodes(options: InspectOptions): Promise<readonly InspectedNode[]> {
   // What an earlier run left, which was ended by force.
   await removePods(options);
   try {
-    const made = new Map<string, LookedAt>();
+    const made = new Map<string, InspectedNode>();
     for (const node of options.nodes) {
       const refused = await makePod(options, node);
       if (refused !== undefined) made.set(node, { node, look: undefined, why: refused });
@@ -48,7 +48,10 @@ export async function lookOnNodes(options: LookOptions): Promise<readonly Looked
 }
 
 /** @returns why the API server would not have it */
-async function makePod({ client, namespace, signal, ...wish }: LookOptions, node: string): Promise<string | undefined> {
+async function makePod(
+  { client, namespace, signal, ...wish }: InspectOptions,
+  node: string,
+): Promise<string | undefined> {
   const labels = { 'app.kubernetes.io/name': name };
   const mounts = [
     { name: 'modules', mountPath: '/host/modules', readOnly: true },
@@ -103,7 +106,7 @@ async function makePod({ client, namespace, signal, ...wish }: LookOptions, node
 }
 
 /** The pods, once all have ended or the time is over. */
-async function untilEnded({ client, namespace, timeoutMs, signal }: LookOptions, count: number) {
+async function untilEnded({ client, namespace, timeoutMs, signal }: InspectOptions, count: number) {
   let last: readonly RawObject[] = [];
   const look = async (): Promise<true | undefined> => {
     last = await client.list(pods, { namespace, labelSelector, signal });
@@ -121,9 +124,9 @@ function hasEnded(raw: RawObject): boolean {
   return phaseOf(raw) === 'Succeeded' || phaseOf(raw) === 'Failed';
 }
 
-async function resultOf({ client, namespace, signal }: LookOptions, raw: RawObject): Promise<LookedAt> {
+async function resultOf({ client, namespace, signal }: InspectOptions, raw: RawObject): Promise<InspectedNode> {
   const { node, why } = parsePod(raw);
-  const silent = (reason: string): LookedAt => ({ node, look: undefined, why: reason });
+  const silent = (reason: string): InspectedNode => ({ node, look: undefined, why: reason });
   if (!hasEnded(raw)) return silent(`its pod did not end in time: ${why}`);
   const path = `${objectPath(pods, { namespace, name: raw.metadata.name })}/log`;
   let answer: unknown;
@@ -133,7 +136,7 @@ async function resultOf({ client, namespace, signal }: LookOptions, raw: RawObje
     if (!(error instanceof KubeApiError)) throw error;
     return silent(`the log of its pod could not be read: ${error.message}`);
   }
-  const parsed = nodeLook.safeParse(asJson(answer));
+  const parsed = nodeInspection.safeParse(asJson(answer));
   if (parsed.success) return { node, look: parsed.data, why: '' };
   return silent(`its pod said something else (${why}): ${String(answer).slice(0, 200)}`);
 }
@@ -150,7 +153,7 @@ function asJson(answer: unknown): unknown {
 }
 
 /** With a signal of its own: also after Ctrl-C nothing is left. */
-async function removePods({ client, namespace }: LookOptions): Promise<void> {
+async function removePods({ client, namespace }: InspectOptions): Promise<void> {
   const signal = AbortSignal.timeout(cleanupMs);
   for (const { metadata } of await client.list(pods, { namespace, labelSelector, signal })) {
     const path = objectPath(pods, { namespace, name: metadata.name });
