@@ -154,7 +154,9 @@ class Target implements OvsdbTarget {
   }
 
   untilApplied(revision = this.revision): Promise<void> {
-    if ((this.#queue.oldest ?? Infinity) > revision) return Promise.resolve();
+    // What is still to be done belongs to the present revision or an older one: only for older ones it has to be searched.
+    const isApplied = revision < this.revision ? (this.#queue.oldest ?? Infinity) > revision : this.isApplied;
+    if (isApplied) return Promise.resolve();
     return new Promise((resolve) => this.#waiters.push({ revision, resolve }));
   }
 
