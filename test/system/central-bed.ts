@@ -270,7 +270,7 @@ export class CentralBed {
     await this.kube.patch(configMaps, { namespace, name: central }, 'merge', { metadata: { annotations } });
   }
 
-  /** Waits until these nodes, and no others, serve both databases, and clients are told of them. */
+  /** Waits until these nodes, and no others, serve both databases, and clients have their remotes. */
   async untilServing(which: readonly CentralNode[], timeoutMs = 60_000): Promise<void> {
     const wanted = which.map((node) => node.remote(6641)).sort();
     const what = `${which.map(({ name }) => name).join(' ')} serve`;
@@ -278,7 +278,7 @@ export class CentralBed {
       what,
       async () => {
         const told = (await this.data('isthmus-ovn'))['nb'] ?? '';
-        if (told.split(',').sort().join(' ') !== wanted.join(' ')) throw new Error(`clients are told ${told}`);
+        if (told.split(',').sort().join(' ') !== wanted.join(' ')) throw new Error(`remotes of clients are ${told}`);
         const lists = new Map<'nb' | 'sb', Set<string>>();
         for (const node of which)
           for (const [name, database] of [

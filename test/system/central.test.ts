@@ -21,8 +21,9 @@ test('one node by itself founds the databases at once, by IPv6 too', async (t) =
   node.start();
   await bed.untilServing([node]);
   const began = /"time":"([^"]+)"[^\n]*"msg":"leading"/.exec(node.log('central'))?.[1] ?? '';
-  const told = /"time":"([^"]+)"[^\n]*"msg":"clients are told"/.exec(node.log('central'))?.[1] ?? '';
-  t.diagnostic(`${Date.parse(told) - Date.parse(began)} ms from the lease to clients that are told`);
+  const published =
+    /"time":"([^"]+)"[^\n]*"msg":"remotes for clients are published"/.exec(node.log('central'))?.[1] ?? '';
+  t.diagnostic(`${Date.parse(published) - Date.parse(began)} ms from the lease to the remotes of clients`);
   assert.deepEqual(await bed.data('isthmus-ovn'), {
     nb: 'tcp:[::1]:6641',
     sb: 'tcp:[::1]:6642',
