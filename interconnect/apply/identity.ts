@@ -7,7 +7,7 @@ import type { KubeClient } from '../../lib/kube/types.ts';
 
 export const identitySecret = 'isthmus-interconnect-identity';
 
-/** What is known of this cluster's membership; without a certificate it has not joined yet. */
+/** The stored membership of this cluster; without a certificate it has not joined yet. */
 export interface StoredIdentity {
   readonly key: string;
   readonly certificate?: string;

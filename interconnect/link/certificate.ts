@@ -1,4 +1,4 @@
-/** What the hub's authority certifies: the hub's own endpoint, and its members. */
+/** Certificates of the hub's authority: for the hub's own endpoint and for its members. */
 import type { PublicKey } from '@peculiar/x509';
 import { createAuthority, issue, issueWithKey, type KeyAndCertificate } from '../../lib/pki/certificate.ts';
 

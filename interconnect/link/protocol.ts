@@ -65,10 +65,10 @@ export function refusal(problem: Problem): Partial<grpc.StatusObject> {
   return { code: grpc.status.FAILED_PRECONDITION, details: problem.message, metadata };
 }
 
-/** What the transport says when its pings are unanswered, and when the connection ends for another reason. */
+/** Texts of the transport when its pings are unanswered, and when the connection ends for another reason. */
 const silence = /keepalive|ping timeout|connection dropped/i;
 
-/** What TLS says of a certificate that the authority of this cluster's hub has not signed. */
+/** Texts of TLS about a certificate that the authority of this cluster's hub has not signed. */
 const distrust = /self-signed|unable to (verify|get)|certificate signature/i;
 
 /** The transport's own words around the reason. */

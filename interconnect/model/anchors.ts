@@ -1,4 +1,4 @@
-/** What is known of paths and gateways of this cluster when their anchors are chosen. */
+/** Facts about paths and gateways of this cluster that the choice of anchors depends on. */
 
 export interface PathFacts {
   readonly index: number;

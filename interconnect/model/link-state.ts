@@ -8,7 +8,7 @@ export interface LinkState {
   /** Why it is not joined or not connected. */
   readonly problem: Problem | undefined;
   readonly notAfterMs: number | undefined;
-  /** What the hub calls it, by its certificate; absent while it has none. */
+  /** Its name at the hub, by its certificate; absent while it has none. */
   readonly cluster?: string;
   /** Why it does not have the wanted name yet; absent where it has. */
   readonly renaming?: Problem;

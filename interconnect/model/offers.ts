@@ -21,5 +21,5 @@ export function offerKey(router: string, prefix: string): string {
   return `${router} ${prefix}`;
 }
 
-/** What this cluster's own routers offer competes under no cluster's name. */
+/** Offers of this cluster's own routers compete under no cluster's name. */
 export const ownOffers = '';

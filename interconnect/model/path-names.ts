@@ -1,4 +1,4 @@
-/** What the paths of a transit switch are called, which hub and agents have to agree on. Pure. */
+/** Names of the paths of a transit switch, on which hub and agents agree. Pure. */
 
 /** A transit switch never has more. */
 export const mostPaths = 8;

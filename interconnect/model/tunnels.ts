@@ -1,4 +1,4 @@
-/** What daemons of gateways report of the tunnels to other gateways. */
+/** Reports of the daemons of gateways about tunnels to other gateways. */
 import type { GatewayTunnel } from '../../lib/api/kinds/interconnect-gateway.ts';
 
 /** A tunnel to another gateway. */

@@ -28,9 +28,9 @@ export interface IcWrite {
   readonly verb: 'create' | 'patch' | 'delete';
   readonly kind: 'Interconnect' | 'RoutePolicy';
   readonly name: string;
-  /** Of the object that is changed or deleted. */
+  /** Uid of the object that is changed or deleted. */
   readonly uid: string | undefined;
-  /** Of a created object; a merge patch; empty to delete. */
+  /** The spec of a created object, or a merge patch; empty to delete. */
   readonly spec: object;
 }
 

@@ -11,7 +11,7 @@ import type { AnchorPhase } from '../model/networks.ts';
 import type { Cut } from './cuts.ts';
 import { reachableOrder } from './reachable-order.ts';
 
-/** What may be an anchor. */
+/** A gateway that may be an anchor. */
 export interface AnchorGateway {
   readonly chassis: string;
   /** Selected, known, not drained, not dead. */

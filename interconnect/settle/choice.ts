@@ -7,7 +7,7 @@ export type Choice =
   | { readonly kind: 'backup'; readonly cluster: string; readonly network: string; readonly isByPolicy: boolean }
   /** A router of this cluster leads there. */
   | { readonly kind: 'own' }
-  /** Of another cluster, which is as much preferred and comes first. */
+  /** The prefix belongs to another cluster, which has the same preference and comes first. */
   | { readonly kind: 'taken'; readonly cluster: string };
 
 const used: Choice = { kind: 'used' };

@@ -20,7 +20,7 @@ export interface Cut {
   readonly sinceMs: number | undefined;
 }
 
-/** What is remembered of two gateways that do not hear each other. */
+/** The memory of two gateways that do not hear each other. */
 export interface PairMemory {
   readonly pair: Pair;
   /** When they were first seen to be apart. */

@@ -34,7 +34,7 @@ export interface JudgedRoute {
   readonly origin: string;
   readonly tags: readonly string[];
   readonly preference: number;
-  /** Of its own family, on paths of this cluster. */
+  /** Next hops of the prefix's family, on paths of this cluster. */
   readonly nextHops: readonly NextHop[];
   readonly rejected: Problem | undefined;
 }

@@ -27,7 +27,7 @@ export interface NetworkInput extends DepartureContext {
   /** Members the hub will know again: their rows stay. */
   readonly expected: ReadonlySet<string>;
   readonly policies: PolicySet;
-  /** What routers of this cluster lead to. */
+  /** Prefixes that routers of this cluster lead to. */
   readonly edges: Edges;
   /** As `RemoteContext` has them. */
   readonly aggregates: RemoteContext['aggregates'];
@@ -42,7 +42,7 @@ export interface NetworkInput extends DepartureContext {
   readonly time: { readonly nowMs: number; readonly holdDownMs: number };
 }
 
-/** What one step changed. */
+/** The changes of one step. */
 export interface RemoteChanges {
   /** Clusters whose state is another now; those that are gone are among them. */
   readonly changed: ReadonlySet<string>;

@@ -1,7 +1,7 @@
 /** The hub's view, put together from its updates. Kept when a session is lost; replaced by the next full update. */
 import type { HubUpdate, Member, Rejection, SilentDatabase, TransitSwitch } from '../model/messages.ts';
 
-/** What an update changed. */
+/** The changes of an update. */
 export interface HubNews {
   readonly members: ReadonlySet<string>;
   readonly isSwitches: boolean;

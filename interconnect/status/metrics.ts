@@ -12,12 +12,12 @@ import type { Tunnels } from '../state/tunnels.ts';
 const prefix = 'isthmus_interconnect';
 const seconds = [0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 
-/** What figures are read from. */
+/** The source of the figures. */
 export interface AgentView {
   readonly link: LinkState;
   readonly remotes: RemoteView;
   readonly tunnels: Tunnels;
-  /** What the hub refused. */
+  /** Rejections of the hub. */
   readonly rejections: readonly Rejection[];
 }
 

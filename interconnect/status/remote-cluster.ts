@@ -137,7 +137,7 @@ function phaseOf(member: Member, verdicts: readonly PathVerdict[], conflicts: re
   return ['Ready', good('Ready', 'Ready', member.foreign ? 'runs its own ovn-ic' : 'in contact with the hub')];
 }
 
-/** What is known to be wrong, before what is not known. */
+/** The worst path: known faults before unknown states. */
 function worstOf(verdicts: readonly PathVerdict[]): PathVerdict | undefined {
   const wrong = verdicts.filter(({ state }) => state !== 'Up');
   return wrong.find(({ state }) => state !== 'Unknown') ?? wrong[0];

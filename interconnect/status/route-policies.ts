@@ -17,7 +17,7 @@ import type { Hits, RoutePolicy } from '../../lib/route-policy/policy.ts';
 
 const figuresEveryMs = 5000;
 
-/** Of the last round over all clusters and transit switches. */
+/** Figures of the last round over all clusters and transit switches. */
 export interface PolicyFigures {
   readonly hits: Hits;
   /** Prefixes refused by `maxPrefixes`, by policy. */

@@ -16,9 +16,9 @@ export interface Present {
 
 interface Entry {
   readonly status: Status;
-  /** Of the object it was sent to; undefined while that is being made. */
+  /** Uid of the object it was sent to; undefined while that is being created. */
   readonly uid: string | undefined;
-  /** What the object had before, which the watch may still bring. */
+  /** Earlier statuses of the object, which the watch may still bring. */
   readonly older: readonly Status[];
 }
 

@@ -53,7 +53,7 @@ export interface Situation {
   readonly isConverged: boolean;
   /** The databases have the newest state, the hub does not. */
   readonly isWaitingForHub: boolean;
-  /** Of the targets, and of the object's spec. */
+  /** Problems of the targets and of the object's spec. */
   readonly problems: readonly Problem[];
   readonly nowMs: number;
 }

@@ -18,7 +18,7 @@ import type { Node, Subnet, TransitSwitchObject } from '../model/objects.ts';
 
 export interface LocalParts {
   readonly spec: InterconnectSpec;
-  /** What it is called among the members, and was when it joined. */
+  /** Its present name among the members, and the one it joined with. */
   readonly names: Pick<LocalView, 'cluster' | 'handle'>;
   /** Uuid of a logical router; empty where there is none of that name. */
   readonly routerIdOf: (vpc: string) => string;

@@ -184,7 +184,7 @@ export class Registry extends Memberships {
   }
 }
 
-/** Of objects for one name the member's counts, and of two members' the older. */
+/** The object with a membership comes first, then the older one. */
 function compareClaims(a: StoredMember, b: StoredMember): number {
   return Number(b.membership !== undefined) - Number(a.membership !== undefined) || a.createdMs - b.createdMs;
 }

@@ -2,7 +2,7 @@
 
 const memberPrefix = 'member/';
 
-/** Of the target's rows for one member, which a rename does not change. */
+/** Owner of the rows of one member, which a rename does not change. */
 export function memberOwner(handle: string): string {
   return `${memberPrefix}${handle}`;
 }

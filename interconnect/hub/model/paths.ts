@@ -22,7 +22,7 @@ export function pathCidr(network: string, index: number): string {
   return formatCidr({ ...cidr, network: cidr.network + BigInt(index) * size, prefix: cidr.prefix + pathBits });
 }
 
-/** Of a path's network, that of the transit switch. Undefined where the one cannot be the path `index` of any. */
+/** The network of the transit switch that the path `index` with this network is of; undefined where there is none. */
 export function networkOfPath(pathNetwork: string, index: number): string | undefined {
   const path = parseCidr(pathNetwork);
   if (path === undefined || path.prefix < pathBits) return undefined;

@@ -26,7 +26,7 @@ export interface Membership {
 export interface RedeemedToken {
   readonly id: string;
   readonly cluster: string;
-  /** Of the member that it renamed; absent where its handle is the name. */
+  /** Handle of the member that it renamed; absent where the handle is the name. */
   readonly handle?: string;
   readonly fingerprint: string;
   readonly expiresMs: number;

@@ -33,7 +33,7 @@ export interface AdmissionFacts {
   readonly own: MemberRecord | undefined;
   readonly limits: Limits;
   readonly others: Others;
-  /** Those it takes part in. */
+  /** Networks that it takes part in. */
   readonly networks: ReadonlyMap<string, Network>;
   /** All there are. */
   readonly transits: readonly Pick<Network, 'name' | 'cidrs'>[];

@@ -42,7 +42,7 @@ export interface MembersEvents {
 
 interface Refused {
   readonly rejections: readonly Rejection[];
-  /** Of all, also those that are not among them. */
+  /** The number of all, also of those that are not listed. */
   readonly count: number;
 }
 
@@ -53,7 +53,7 @@ export class Members {
   readonly #records = new MemberRecords();
   readonly #requests = new Map<string, MemberState>();
   readonly #rejections = new Map<string, Refused>();
-  /** Of the holdings, when prefixes of routers were last compared with them. */
+  /** Revision of the holdings when prefixes of routers were last compared with them. */
   #displacedFor = 0;
 
   constructor(options: MembersOptions, events: MembersEvents) {

@@ -20,9 +20,9 @@ export interface Participation {
 }
 
 export interface Parts {
-  /** Those it takes part in. */
+  /** Networks that it takes part in. */
   readonly networks: ReadonlyMap<string, Network>;
-  /** Those that became others by this. */
+  /** Networks that this changed. */
   readonly changed: readonly string[];
 }
 

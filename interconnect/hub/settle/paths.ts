@@ -7,7 +7,7 @@ import { firstGlobalKey, lastGlobalKey } from './allocation.ts';
 export interface PathKeys {
   /** The key to try first for path 0, where that does not follow from the name. */
   readonly first: number | undefined;
-  /** Of the datapath that a switch has. */
+  /** Key of the datapath that a switch has. */
   found(pathSwitch: string): number | undefined;
   isTaken(key: number): boolean;
 }

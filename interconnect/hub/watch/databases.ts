@@ -172,7 +172,7 @@ function portOf(network: string, row: Row): PortRecord | undefined {
   };
 }
 
-/** Each of the prefixes everybody may know of is a route per path. */
+/** A public prefix is a route on each path. */
 function withPrefixes(attachment: AttachmentRecord, routes: readonly Row[]): AttachmentRecord {
   const prefixes = new Map(attachment.prefixes.map((prefix) => [prefix.cidr, prefix]));
   for (const row of routes) {

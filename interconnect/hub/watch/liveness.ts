@@ -14,7 +14,7 @@ import { icNorthbound, icSouthbound } from './databases.ts';
  */
 export const patienceMs = 3500;
 const defaultTimes: LivenessTimes = { everyMs: 500, patienceMs };
-/** Of the clients of these databases. */
+/** Interval of probes of the clients of these databases. */
 export const probeIntervalMs = 1000;
 
 export interface LivenessTimes {
@@ -38,7 +38,7 @@ export class DatabaseLiveness {
   readonly #pulses: readonly (readonly [name: string, pulse: Pulse])[];
   readonly #timer: NodeJS.Timeout;
   readonly #unsubscribe: readonly (() => void)[];
-  /** Of those that wait for the databases only as long as they answer. */
+  /** Callers that wait for the databases only as long as they answer. */
   readonly #waiting = new Set<() => void>();
   #silent: readonly SilentDatabase[] = [];
   #check: NodeJS.Immediate | undefined;

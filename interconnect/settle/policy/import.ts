@@ -22,7 +22,7 @@ export type ImportVerdict =
   | {
       readonly allowed: true;
       readonly preference: number;
-      /** Those of the prefix and those the rule added. */
+      /** Tags of the prefix and those that the rule added. */
       readonly tags: readonly string[];
       readonly decidedBy: Decision | undefined;
     }
