@@ -90,6 +90,10 @@ export const label = {
   subnet: 'ovn.kubernetes.io/subnet',
   nodeName: 'ovn.kubernetes.io/node-name',
   ipReserved: 'ovn.kubernetes.io/ip_reserved',
+  /** On a RemoteRouteSlice: the RemoteCluster that owns it. */
+  remoteCluster: 'isthmus.network/remote-cluster',
+  /** On a BgpRouteSlice: the BgpNodeState that owns it, which has the name of its node. */
+  bgpNodeState: 'isthmus.network/bgp-node-state',
 } as const;
 
 /** What a node says of a provider network, in its own labels; `plan` and `err_mesg` are sentences, in annotations. */

@@ -71,6 +71,13 @@ export const iptablesEips = resource('kubeovn.io', 'v1', 'iptables-eips', 'Iptab
 
 export const interconnects = resource('isthmus.network', 'v1alpha1', 'interconnects', 'Interconnect', false);
 export const remoteClusters = resource('isthmus.network', 'v1alpha1', 'remoteclusters', 'RemoteCluster', false);
+export const remoteRouteSlices = resource(
+  'isthmus.network',
+  'v1alpha1',
+  'remoterouteslices',
+  'RemoteRouteSlice',
+  false,
+);
 export const transitSwitches = resource('isthmus.network', 'v1alpha1', 'transitswitches', 'TransitSwitch', false);
 export const interconnectGateways = resource(
   'isthmus.network',
@@ -92,6 +99,7 @@ export const bgpAdvertisements = resource(
 );
 
 export const bgpNodeStates = resource('isthmus.network', 'v1alpha1', 'bgpnodestates', 'BgpNodeState', false);
+export const bgpRouteSlices = resource('isthmus.network', 'v1alpha1', 'bgprouteslices', 'BgpRouteSlice', false);
 
 /** `v1`, `kubeovn.io/v1`: the apiVersion of objects of this resource. */
 export function apiVersionOf(resource: Resource): string {

@@ -27,7 +27,7 @@ export interface ObjectMeta {
   readonly annotations?: Readonly<Record<string, string>>;
   readonly finalizers?: readonly string[];
   readonly managedFields?: readonly { readonly manager?: string }[];
-  readonly ownerReferences?: readonly { readonly uid: string }[];
+  readonly ownerReferences?: readonly { readonly uid: string; readonly kind?: string; readonly name?: string }[];
 }
 
 /** An object as JSON gave it; parse it at the edge, keep nothing of it. */

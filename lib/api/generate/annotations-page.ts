@@ -159,6 +159,16 @@ const labels: Record<keyof typeof label, Meaning> = {
     writer: 'Isthmus, or you for a fixed value',
     text: '`true`: the address stays reserved without a pod.',
   },
+  remoteCluster: {
+    on: 'RemoteRouteSlice',
+    writer: 'Isthmus',
+    text: 'The RemoteCluster whose prefixes it holds.',
+  },
+  bgpNodeState: {
+    on: 'BgpRouteSlice',
+    writer: 'Isthmus',
+    text: 'The node whose learned routes it holds: the first 63 characters of its name.',
+  },
 };
 
 const externalIds: Record<keyof typeof externalId, string> = {

@@ -5,15 +5,18 @@ import { structuralSchema, type JsonSchema } from './structural.ts';
 
 function rootSchema(kind: Kind): JsonSchema {
   const spec = kind.spec === undefined ? undefined : structuralSchema(kind.spec);
+  const data = kind.data === undefined ? {} : structuralSchema(kind.data);
+  const required = [...(spec?.['required'] === undefined ? [] : ['spec']), ...((data['required'] ?? []) as string[])];
   return {
     description: kind.description,
     type: 'object',
-    ...(spec?.['required'] === undefined ? {} : { required: ['spec'] }),
+    ...(required.length === 0 ? {} : { required }),
     properties: {
       apiVersion: { type: 'string' },
       kind: { type: 'string' },
       metadata: { type: 'object' },
       ...(spec === undefined ? {} : { spec }),
+      ...((data['properties'] ?? {}) as JsonSchema),
       ...(kind.status === undefined ? {} : { status: structuralSchema(kind.status) }),
     },
     ...(kind.rules === undefined ? {} : { 'x-kubernetes-validations': kind.rules }),

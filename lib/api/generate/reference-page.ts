@@ -30,7 +30,7 @@ function* fields(schema: JsonSchema, prefix: string): Generator<Field> {
   for (const [name, value] of Object.entries(asSchema(schema['properties']) ?? {})) {
     const child = value as JsonSchema;
     const items = asSchema(child['items']);
-    const path = `${prefix}.${name}${items === undefined ? '' : '[]'}`;
+    const path = `${prefix === '' ? '' : `${prefix}.`}${name}${items === undefined ? '' : '[]'}`;
     yield { path, type: typeName(child), isRequired: required.includes(name), schema: child };
     yield* fields(items ?? child, path);
   }
@@ -77,7 +77,9 @@ function section(title: string, body: string): string {
 export function renderReferencePage(kind: Kind): string {
   const spec = kind.spec === undefined ? undefined : structuralSchema(kind.spec);
   const status = kind.status === undefined ? undefined : structuralSchema(kind.status);
-  const messages = new Set([...(kind.rules ?? []).map(({ message }) => message), ...ruleMessages(spec ?? {})]);
+  const data = kind.data === undefined ? undefined : structuralSchema(kind.data);
+  const checked = [spec, data].flatMap((schema) => (schema === undefined ? [] : [...ruleMessages(schema)]));
+  const messages = new Set([...(kind.rules ?? []).map(({ message }) => message), ...checked]);
   const columns = kind.columns.map(
     ({ name, path, priority }) => `| ${name} | \`${path}\` | ${priority === 1 ? '`-o wide`' : ''} |`,
   );
@@ -88,6 +90,7 @@ export function renderReferencePage(kind: Kind): string {
     `\`${kind.group}/${kind.version}\`, ${kind.scope === 'Cluster' ? 'cluster-scoped' : 'namespaced'}, \`kubectl get ${kind.plural}\``,
     short.length === 0 ? '\n' : ` (\`${short.join('`, `')}\`)\n`,
     section('spec', spec === undefined ? '' : fieldTable(spec, 'spec')),
+    section('Fields', data === undefined ? '' : fieldTable(data, '')),
     section('Rules the API server checks', [...messages].map((message) => `- ${message}`).join('\n')),
     section('status', status === undefined ? '' : fieldTable(status, 'status')),
     section('Columns', ['| column | value | shown |', '|---|---|---|', ...columns].join('\n')),

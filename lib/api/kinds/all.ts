@@ -2,6 +2,7 @@ import { bgpAdvertisementKind } from './bgp-advertisement.ts';
 import { bgpInstanceKind } from './bgp-instance.ts';
 import { bgpNodeStateKind } from './bgp-node-state.ts';
 import { bgpPeerKind } from './bgp-peer.ts';
+import { bgpRouteSliceKind } from './bgp-route-slice.ts';
 import { hubMemberKind } from './hub-member.ts';
 import { interconnectGatewayKind } from './interconnect-gateway.ts';
 import { interconnectKind } from './interconnect.ts';
@@ -9,6 +10,7 @@ import { ipKind } from './ip.ts';
 import { ipPoolKind } from './ippool.ts';
 import { providerNetworkKind } from './provider-network.ts';
 import { remoteClusterKind } from './remote-cluster.ts';
+import { remoteRouteSliceKind } from './remote-route-slice.ts';
 import { routePolicyKind } from './route-policy.ts';
 import { securityGroupKind } from './security-group.ts';
 import type { Kind } from './shared.ts';
@@ -32,10 +34,12 @@ export const allKinds: readonly Kind[] = [
   interconnectGatewayKind,
   transitSwitchKind,
   remoteClusterKind,
+  remoteRouteSliceKind,
   routePolicyKind,
   hubMemberKind,
   bgpInstanceKind,
   bgpPeerKind,
   bgpAdvertisementKind,
   bgpNodeStateKind,
+  bgpRouteSliceKind,
 ];

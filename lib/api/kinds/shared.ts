@@ -89,6 +89,8 @@ export interface Kind {
   readonly scope: 'Cluster' | 'Namespaced';
   /** Absent where the object is only a report. */
   readonly spec?: z.ZodType;
+  /** Fields beside `metadata` of an object that is only data, as an EndpointSlice is. */
+  readonly data?: z.ZodObject;
   readonly status?: z.ZodType;
   /** With a status, whether it is a subresource. */
   readonly hasStatusSubresource: boolean;
