@@ -1,0 +1,99 @@
+/**
+ * A long list that programs act on, in objects of its own: slices of a bounded number of entries each, as EndpointSlices are.
+ * Each slice belongs to one owner: by its owner reference, with the owner's uid, and by a label for selecting it. Pure.
+ */
+import type { ObjectMeta, RawObject, Resource } from '../kube/types.ts';
+
+/** How the slices of one kind of owner are written and read; the only parser of them. */
+export interface SlicedKind<Entry> {
+  readonly owners: Resource;
+  readonly slices: Resource;
+  /** Key of the label that names the owner. */
+  readonly label: string;
+  readonly mostEntries: number;
+  readonly parse: (raw: RawObject) => readonly Entry[];
+  /**
+   * The list in the owner's status. It counts only while the owner has no slice at all, because its writer is of a release
+   * before slices: such a writer puts into the status all that it knows.
+   */
+  readonly sample: (owner: RawObject) => readonly Entry[];
+  /** Tells the entries of one owner apart. Slices are in the order of these texts. */
+  readonly keyOf: (entry: Entry) => string;
+}
+
+export interface SliceOwner {
+  readonly name: string;
+  readonly uid: string;
+}
+
+export interface Slice<Entry> {
+  readonly name: string;
+  readonly version: string;
+  readonly owner: SliceOwner;
+  readonly isLabelled: boolean;
+  readonly entries: readonly Entry[];
+}
+
+/** A label holds 63 characters, a name 253. What the label selects is judged by its owner reference. */
+export function ownerLabel(name: string): string {
+  return name.slice(0, 63).replace(/[^A-Za-z0-9]+$/, '');
+}
+
+export function selectorOf({ label }: Pick<SlicedKind<never>, 'label'>, owner: string): string {
+  return `${label}=${ownerLabel(owner)}`;
+}
+
+export function parseSlice<Entry>(kind: SlicedKind<Entry>, raw: RawObject): Slice<Entry> {
+  const { name, resourceVersion, labels = {} } = raw.metadata;
+  const owner = ownerOf(kind, raw.metadata);
+  return {
+    name,
+    version: resourceVersion,
+    owner,
+    isLabelled: labels[kind.label] === ownerLabel(owner.name),
+    entries: kind.parse(raw),
+  };
+}
+
+/** Of a slice that names none of this kind, an owner that does not exist. */
+function ownerOf({ owners }: Pick<SlicedKind<never>, 'owners'>, { ownerReferences = [] }: ObjectMeta): SliceOwner {
+  const found = ownerReferences.find(({ kind }) => kind === owners.kind);
+  return { name: found?.name ?? '', uid: found?.uid ?? '' };
+}
+
+/** All entries of an owner; undefined where it has no slice. Slices of an earlier object of its name do not count. */
+export function entriesOf<Entry>(
+  { name, uid }: SliceOwner,
+  slices: Iterable<Slice<Entry>>,
+): readonly Entry[] | undefined {
+  const own = [...slices].filter(({ owner }) => owner.name === name && owner.uid === uid);
+  if (own.length === 0) return undefined;
+  return own.toSorted((a, b) => (a.name < b.name ? -1 : 1)).flatMap(({ entries }) => entries);
+}
+
+/** What a reader makes of an owner and of the entries of its slices. */
+export interface SlicedView<Entry, Merged, T> {
+  readonly kind: SlicedKind<Entry>;
+  /** All entries of an owner → what of them is the same for every version of the owner itself. */
+  readonly merge: (entries: readonly Entry[]) => Merged;
+  readonly parse: (owner: RawObject) => (merged: Merged) => T;
+}
+
+/** One value an owner, by name, from lists of both kinds. */
+export function joinSliced<Entry, Merged, T>(
+  { kind, merge, parse }: SlicedView<Entry, Merged, T>,
+  owners: readonly RawObject[],
+  slices: readonly RawObject[],
+): ReadonlyMap<string, T> {
+  const parsed = Map.groupBy(
+    slices.map((raw) => parseSlice(kind, raw)),
+    ({ owner }) => owner.name,
+  );
+  return new Map(
+    owners.map((raw) => {
+      const { name } = raw.metadata;
+      const entries = entriesOf(raw.metadata, parsed.get(name) ?? []) ?? kind.sample(raw);
+      return [name, parse(raw)(merge(entries))];
+    }),
+  );
+}

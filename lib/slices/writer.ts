@@ -1,0 +1,149 @@
+/**
+ * Writes the slices of the owners of one room. In: the wanted entries of an owner, and every slice that the watch brings. Out:
+ * the writes that `planSlices` asks for, one after the other for each owner. Rule: what was written counts until the watch has
+ * caught up with it; older versions that arrive meanwhile are no reason to write again.
+ */
+import { apiVersionOf } from '../kube/resources.ts';
+import type { KubeClient } from '../kube/types.ts';
+import type { ObjectWriter } from '../kube/writer.ts';
+import { planSlices, type SliceWrite } from './plan.ts';
+import { ownerLabel, parseSlice, type Slice, type SlicedKind, type SliceOwner } from './slice.ts';
+
+export interface SliceWriterOptions {
+  readonly client: Pick<KubeClient, 'create' | 'patch' | 'delete'>;
+  readonly writer: Pick<ObjectWriter, 'enqueue'>;
+}
+
+/** Slices that were written, or deleted, since the watch brought them. */
+interface Owned<Entry> {
+  readonly seen: Map<string, Slice<Entry>>;
+  readonly written: Map<string, Slice<Entry> | 'deleted'>;
+  /** The list that the slices are known to hold, with the uid they have; undefined once anything is different. */
+  settled: { readonly uid: string; readonly entries: readonly Entry[] } | undefined;
+}
+
+export class SliceWriter<Entry> {
+  readonly #kind: SlicedKind<Entry>;
+  readonly #options: SliceWriterOptions;
+  /** By name of the owner. */
+  readonly #owned = new Map<string, Owned<Entry>>();
+  readonly #wanted = new Map<string, { readonly owner: SliceOwner; readonly entries: readonly Entry[] }>();
+
+  constructor(kind: SlicedKind<Entry>, options: SliceWriterOptions) {
+    this.#kind = kind;
+    this.#options = options;
+  }
+
+  /** Names of owners that have slices, whether they exist themselves or not. */
+  get owners(): Iterable<string> {
+    return this.#owned.keys();
+  }
+
+  /** The watch has brought a version of a slice; `after` is undefined where it is gone. */
+  seen(before: Slice<Entry> | undefined, after: Slice<Entry> | undefined): void {
+    const slice = after ?? before;
+    if (slice === undefined) return;
+    const isMoved = before !== undefined && before.owner.name !== slice.owner.name;
+    if (isMoved) this.#forget(before.owner.name, before.name);
+    if (after === undefined) return this.#forget(slice.owner.name, slice.name);
+    const owned = this.#ownedBy(after.owner.name);
+    const { seen, written } = owned;
+    owned.settled = undefined;
+    seen.set(after.name, after);
+    const ours = written.get(after.name);
+    if (ours !== undefined && ours !== 'deleted' && isAtLeast(after.version, ours.version)) written.delete(after.name);
+  }
+
+  write(owner: SliceOwner, entries: readonly Entry[]): void {
+    this.#wanted.set(owner.name, { owner, entries });
+    const settled = this.#owned.get(owner.name)?.settled;
+    if (settled?.entries === entries && settled.uid === owner.uid) return;
+    const { writes, deletes } = planSlices(this.#kind, owner, entries, this.#present(owner.name));
+    if (writes.length === 0 && deletes.length === 0) {
+      this.#ownedBy(owner.name).settled = { uid: owner.uid, entries };
+      return;
+    }
+    this.#enqueue(owner.name, () => this.#bring(owner.name));
+  }
+
+  /** Deletes all slices of an owner that is gone. */
+  remove(owner: string): void {
+    this.#wanted.delete(owner);
+    if (this.#present(owner).length === 0) return;
+    this.#enqueue(owner, async () => {
+      if (this.#wanted.has(owner)) return;
+      for (const slice of this.#present(owner)) await this.#delete(owner, slice.name);
+    });
+  }
+
+  #enqueue(owner: string, write: () => Promise<void>): void {
+    void this.#options.writer.enqueue(`${this.#kind.slices.kind}/${owner}`, write);
+  }
+
+  async #bring(name: string): Promise<void> {
+    const wanted = this.#wanted.get(name);
+    if (wanted === undefined) return;
+    const { owner, entries } = wanted;
+    const { writes, deletes } = planSlices(this.#kind, owner, entries, this.#present(name));
+    for (const write of writes) await this.#write(owner, write);
+    for (const slice of deletes) await this.#delete(name, slice);
+  }
+
+  async #write(owner: SliceOwner, { name, entries, isNew }: SliceWrite<Entry>): Promise<void> {
+    const { client } = this.#options;
+    const { owners, slices, label } = this.#kind;
+    const body = {
+      apiVersion: apiVersionOf(slices),
+      kind: slices.kind,
+      metadata: {
+        name,
+        labels: { [label]: ownerLabel(owner.name) },
+        ownerReferences: [{ apiVersion: apiVersionOf(owners), kind: owners.kind, name: owner.name, uid: owner.uid }],
+      },
+      routes: entries,
+    };
+    const raw = isNew ? await client.create(slices, body) : await client.patch(slices, { name }, 'merge', body);
+    const owned = this.#ownedBy(owner.name);
+    owned.settled = undefined;
+    owned.written.set(name, { ...parseSlice(this.#kind, raw), entries });
+  }
+
+  async #delete(owner: string, name: string): Promise<void> {
+    await this.#options.client.delete(this.#kind.slices, { name });
+    const owned = this.#ownedBy(owner);
+    owned.settled = undefined;
+    if (owned.seen.has(name)) owned.written.set(name, 'deleted');
+    else owned.written.delete(name);
+  }
+
+  /** Slices as they are, as far as is known, of an owner of this name. */
+  #present(owner: string): readonly Slice<Entry>[] {
+    const owned = this.#owned.get(owner);
+    if (owned === undefined) return [];
+    const names = new Set([...owned.seen.keys(), ...owned.written.keys()]);
+    return [...names].flatMap((name) => {
+      const slice = owned.written.get(name) ?? owned.seen.get(name);
+      return slice === undefined || slice === 'deleted' ? [] : [slice];
+    });
+  }
+
+  #ownedBy(owner: string): Owned<Entry> {
+    const known = this.#owned.get(owner) ?? { seen: new Map(), written: new Map(), settled: undefined };
+    this.#owned.set(owner, known);
+    return known;
+  }
+
+  #forget(owner: string, name: string): void {
+    const owned = this.#owned.get(owner);
+    if (owned === undefined) return;
+    owned.settled = undefined;
+    owned.seen.delete(name);
+    owned.written.delete(name);
+    if (owned.seen.size === 0 && owned.written.size === 0) this.#owned.delete(owner);
+  }
+}
+
+/** Versions of one kind are counted up by the API server. */
+function isAtLeast(version: string, other: string): boolean {
+  return BigInt(version) >= BigInt(other);
+}
