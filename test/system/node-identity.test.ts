@@ -321,6 +321,85 @@ describe('the speaker of n1', () => {
     assert.equal(await verdict(speaker, remove('n1')), 'done');
   });
 
+  it('makes, rewrites and deletes slices of its own state, and no others', async () => {
+    const routes = [{ prefix: '192.0.2.0/24', peer: 'tor', nextHop: '192.0.2.1', preference: 100 }];
+    const slice = (name: string, owner = 'n1', label = 'n1', more: object = {}) => {
+      const ownerReferences = [{ apiVersion, kind: 'BgpNodeState', name: owner, uid: 'u' }];
+      const metadata = { name, labels: { 'isthmus.network/bgp-node-state': label }, ownerReferences, ...more };
+      return { apiVersion, kind: 'BgpRouteSlice', metadata, routes };
+    };
+    const path = `${ours}/bgprouteslices`;
+    const make = (body: ReturnType<typeof slice>): Try => ({ method: 'POST', path, body });
+    const patch = (name: string, body: object): Try => ({ path: `${path}/${name}`, body });
+    assert.equal(await verdict(speaker, make(slice('n1.0'))), 'done');
+    assert.equal(await verdict(speaker, patch('n1.0', slice('n1.0'))), 'done');
+    await bed.write('POST', path, slice('n2.0', 'n2', 'n2'));
+    const stranger = /isthmus-speaker of node n1 may not write BgpRouteSlice \S+, only those called n1\. and a number/;
+    for (const each of [
+      make(slice('n2.1', 'n2', 'n2')),
+      make(slice('n2.1')),
+      make(slice('n1')),
+      make(slice('n1.x.0')),
+      make(slice('n11.0')),
+      patch('n2.0', slice('n2.0')),
+      patch('n2.0', { routes: [] }),
+      { method: 'DELETE', path: `${path}/n2.0` } as const,
+    ])
+      assert.match(await verdict(speaker, each), stranger);
+    const owners = /isthmus-speaker of node n1 may not write BgpRouteSlices of another owner than BgpNodeState n1/;
+    for (const each of [
+      make(slice('n1.1', 'n2')),
+      make(slice('n1.1', 'n1', 'n1', { ownerReferences: [] })),
+      patch('n1.0', slice('n1.0', 'n2')),
+      patch('n1.0', {
+        metadata: {
+          ownerReferences: ['n1', 'n2'].map((name) => ({ apiVersion, kind: 'BgpNodeState', name, uid: 'u' })),
+        },
+      }),
+      patch('n1.0', { metadata: { ownerReferences: [{ apiVersion: 'v1', kind: 'Node', name: 'n1', uid: 'u' }] } }),
+    ])
+      assert.match(await verdict(speaker, each), owners);
+    const labels = /isthmus-speaker of node n1 may not label BgpRouteSlices as those of another node than n1/;
+    for (const each of [
+      make(slice('n1.1', 'n1', 'n2')),
+      make(slice('n1.1', 'n1', 'n')),
+      patch('n1.0', slice('n1.0', 'n1', '')),
+    ])
+      assert.match(await verdict(speaker, each), labels);
+    assert.match(await verdict(await bed.inPod('isthmus-daemon', 'n1'), make(slice('n1.1'))), /^403: .*cannot create/);
+    assert.equal(await verdict(speaker, { method: 'DELETE', path: `${path}/n1.0` }), 'done');
+  });
+
+  it('writes no slice with a route twice, with too many of them, or with one that has no prefix', async () => {
+    const ownerReferences = [{ apiVersion, kind: 'BgpNodeState', name: 'n1', uid: 'u' }];
+    const metadata = { name: 'n1.0', labels: { 'isthmus.network/bgp-node-state': 'n1' }, ownerReferences };
+    const slice = (count: number, prefixOf: (at: number) => string): Try => {
+      const routes = Array.from({ length: count }, (_, at) => {
+        return { prefix: prefixOf(at), peer: 'tor', nextHop: '192.0.2.1', preference: 100 };
+      });
+      const body = { apiVersion, kind: 'BgpRouteSlice', metadata, routes };
+      return { method: 'POST', path: `${ours}/bgprouteslices`, body };
+    };
+    assert.match(
+      await verdict(
+        speaker,
+        slice(2, () => '10.0.0.0/8'),
+      ),
+      /Duplicate value/,
+    );
+    assert.match(
+      await verdict(
+        speaker,
+        slice(1, () => '10.0.0.0/33'),
+      ),
+      /prefix must be a CIDR/,
+    );
+    const long = (at: number): string => `fd00:1234:5678:9abc:def0:1234:5678:${(at + 4096).toString(16)}/128`;
+    assert.match(await verdict(speaker, slice(501, long)), /must have at most 500 items/);
+    assert.equal(await verdict(speaker, slice(500, long)), 'done');
+    assert.equal(await verdict(speaker, { method: 'DELETE', path: `${ours}/bgprouteslices/n1.0` }), 'done');
+  });
+
   it('writes its own entry and takes it back; others stay as they are', async () => {
     assert.equal(await verdict(speaker, instance('', { nodes: [entry('n1')] })), 'done');
     assert.equal(await verdict(speaker, instance('', { nodes: [entry('n1', false)] })), 'done');
