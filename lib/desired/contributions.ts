@@ -6,9 +6,9 @@
  * that what one owner takes back never takes a member from another. Bookkeeping only: no values, no database.
  */
 import type { Atom } from 'ovsdb-client';
-import { entryOf } from './entry-of.ts';
 import { addTo, firstOf, removeFrom, type Few } from './few.ts';
 import { isRef, type Contribution, type Ref } from './row.ts';
+import type { SharedColumn } from './stored-plan.ts';
 
 /** Names a member within its column, whatever its value in the database: a uuid may change. */
 export type MemberId = string;
@@ -19,10 +19,13 @@ export type Member =
   | { readonly kind: 'scalar'; readonly id: MemberId; readonly value: Atom | Ref | null };
 
 export interface ContributedColumn {
+  readonly column: string;
   /** Who holds which member; of those that disagree on an entry's or scalar's value, the first has its way. */
   readonly holders: Map<MemberId, Few>;
   /** How many rows say that the column holds nothing but contributions. */
   collectors: number;
+  /** What stored plans share of it: one for each way to give members. */
+  shared: readonly SharedColumn[];
 }
 
 export type ColumnId = string;
@@ -52,12 +55,23 @@ export function entryId(entry: string): MemberId {
   return `.${entry}`;
 }
 
+/** First characters of ids that are not the member's own text. */
+const marks = '=@.!';
+
+/** A value is its own id, so that no further text is kept of it, unless it could be taken for another id. */
 export function literalId(value: Atom): MemberId {
-  return `=${value}`;
+  return typeof value !== 'string' || isAmbiguous(value) ? `=${value}` : value;
 }
 
+/** The same for a row's key; a column has rows of one table, and values that are not rows are uuids there. */
 export function referenceId(table: string, key: string): MemberId {
-  return `@${table}\0${key}`;
+  return isAmbiguous(key) || uuid.test(key) ? `@${table}\0${key}` : key;
+}
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function isAmbiguous(text: string): boolean {
+  return text === '' || marks.includes(text.charAt(0));
 }
 
 /** A contribution taken apart into the members it gives. */
@@ -101,8 +115,17 @@ export function fullId({ table, key, column }: Contribution, id: MemberId): stri
 }
 
 export class Contributions {
-  /** rowId → column → who holds what */
-  readonly #rows = new Map<string, Map<string, ContributedColumn>>();
+  /** rowId → its columns, in arrays of the least size: most rows have one column, and a map would be larger than what is in it. */
+  readonly #rows = new Map<string, readonly ContributedColumn[]>();
+
+  /** The one object for all stored plans that give members to a column in the same way. */
+  share(wanted: SharedColumn): SharedColumn {
+    const open = this.#open(wanted.table, wanted.key, wanted.column);
+    const isSame = (one: SharedColumn): boolean => one.refTable === wanted.refTable && one.required === wanted.required;
+    const same = open.shared.find(isSame);
+    if (same === undefined) open.shared = open.shared.concat(wanted);
+    return same ?? wanted;
+  }
 
   /** From now on `owner` holds the members of `contributions`, besides those it held before. */
   hold(owner: string, contributions: readonly Contribution[] | undefined): void {
@@ -112,7 +135,7 @@ export class Contributions {
     }
   }
 
-  /** `owner` lets go of members; returns owners whose value of an entry or scalar counts now. */
+  /** `owner` releases members; returns owners whose value of an entry or scalar counts now. */
   release(owner: string, members: readonly GivenMember[]): readonly string[] {
     const heirs: string[] = [];
     for (const { contribution, member } of members) {
@@ -139,30 +162,33 @@ export class Contributions {
   }
 
   column(table: string, key: string, column: string): ContributedColumn | undefined {
-    return this.#rows.get(rowId(table, key))?.get(column);
+    return this.columnsOf(table, key).find((one) => one.column === column);
   }
 
   /** The contributed and collected columns of one row. */
-  columnsOf(table: string, key: string): ReadonlyMap<string, ContributedColumn> | undefined {
-    return this.#rows.get(rowId(table, key));
+  columnsOf(table: string, key: string): readonly ContributedColumn[] {
+    return this.#rows.get(rowId(table, key)) ?? [];
   }
 
   /** Columns that hold nothing but contributions. */
   *collected(): Generator<ColumnId, void> {
     for (const [row, columns] of this.#rows)
-      for (const [column, { collectors }] of columns) if (collectors > 0) yield `${row}\0${column}`;
+      for (const { column, collectors } of columns) if (collectors > 0) yield `${row}\0${column}`;
   }
 
   #open(table: string, key: string, column: string): ContributedColumn {
-    const columns = entryOf(this.#rows, rowId(table, key), () => new Map<string, ContributedColumn>());
-    return entryOf(columns, column, () => ({ holders: new Map<MemberId, Few>(), collectors: 0 }));
+    const there = this.column(table, key, column);
+    if (there !== undefined) return there;
+    const opened: ContributedColumn = { column, holders: new Map<MemberId, Few>(), collectors: 0, shared: [] };
+    this.#rows.set(rowId(table, key), this.columnsOf(table, key).concat(opened));
+    return opened;
   }
 
   #forgetUnused(table: string, key: string, column: string): void {
-    const columns = this.columnsOf(table, key) as Map<string, ContributedColumn> | undefined;
-    const contributed = columns?.get(column);
+    const contributed = this.column(table, key, column);
     if (contributed === undefined || contributed.collectors > 0 || contributed.holders.size > 0) return;
-    columns?.delete(column);
-    if (columns?.size === 0) this.#rows.delete(rowId(table, key));
+    const rest = this.columnsOf(table, key).filter((one) => one !== contributed);
+    if (rest.length === 0) this.#rows.delete(rowId(table, key));
+    else this.#rows.set(rowId(table, key), rest);
   }
 }

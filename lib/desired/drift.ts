@@ -62,11 +62,11 @@ export function driftOf(context: DriftContext, { table, before, after }: Change)
   const key = after === undefined ? undefined : context.database.keyOf(table, after);
   if (after === undefined || key === undefined) return none;
   const columns = context.contributions.columnsOf(table, key);
-  if (columns === undefined) return none;
+  if (columns.length === 0) return none;
   const same = before !== undefined && context.database.keyOf(table, before) === key ? before : undefined;
   const owners = new Set<string>();
   const byColumn = new Map<ColumnId, readonly Atom[]>();
-  for (const [column, { holders, collectors }] of columns) {
+  for (const { column, holders, collectors } of columns) {
     const [old, now] = [same?.[column], after[column]];
     if (same !== undefined && old === now) continue;
     const idsOf = (atom: Atom): readonly MemberId[] => context.nameOf({ table, column }, atom);

@@ -42,7 +42,7 @@ class DryRun implements DryRunTarget {
   }
 
   desired(owner: string): Desired | undefined {
-    return this.#plans.desiredOf(this.#full(owner));
+    return this.#plans.desiredOf(this.#full(owner))?.plain();
   }
 
   seal(): void {

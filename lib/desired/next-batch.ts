@@ -53,8 +53,8 @@ function bereaved({ contributions }: Plans, applied: Desired, desired: Desired |
   const owners = new Set<string>();
   for (const { table, key } of applied.rows) {
     const columns = contributions.columnsOf(table, key);
-    if (columns === undefined || desired?.rows.some((row) => row.key === key && row.table === table)) continue;
-    for (const { holders } of columns.values())
+    if (columns.length === 0 || desired?.rows.some((row) => row.key === key && row.table === table)) continue;
+    for (const { holders } of columns)
       for (const few of holders.values()) for (const owner of allOf(few)) owners.add(owner);
   }
   return [...owners];

@@ -14,12 +14,13 @@ import { driftOf, memberNames } from './drift.ts';
 import { Plans } from './plans.ts';
 import type { Problem } from './problem.ts';
 import { RetryDelays } from './retry-delays.ts';
-import { compact, type Desired } from './row.ts';
+import type { Desired } from './row.ts';
 import { RewriteGuard } from './rewrite-guard.ts';
 import type { RowIndex } from './row-index.ts';
 import { RoundEngine } from '../rounds/engine.ts';
 import { buildTransaction } from './transaction.ts';
 import type { Database } from './batch.ts';
+import type { StoredPlan } from './stored-plan.ts';
 
 export interface TargetLogger {
   info(fields: object, message: string): void;
@@ -118,7 +119,7 @@ class Target implements OvsdbTarget {
   }
 
   set(owner: string, desired: Desired): void {
-    this.#replace(this.#full(owner), compact(desired));
+    this.#replace(this.#full(owner), desired);
   }
 
   drop(owner: string): void {
@@ -126,7 +127,7 @@ class Target implements OvsdbTarget {
   }
 
   desired(owner: string): Desired | undefined {
-    return this.#plans.desiredOf(this.#full(owner));
+    return this.#plans.desiredOf(this.#full(owner))?.plain();
   }
 
   seal(): void {
@@ -312,7 +313,7 @@ class Target implements OvsdbTarget {
     });
   }
 
-  #finish(owner: string, desired: Desired | undefined, problem: Problem | undefined): void {
+  #finish(owner: string, desired: StoredPlan | undefined, problem: Problem | undefined): void {
     const isRepeated = problem === undefined && !this.#untold.has(owner);
     if (problem === undefined) {
       this.#retries.forget(owner);

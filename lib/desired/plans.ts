@@ -5,20 +5,22 @@
 import { Claims } from './claims.ts';
 import { columnId, Contributions, withdrawn, type ColumnId } from './contributions.ts';
 import type { Contribution, Desired } from './row.ts';
+import { StoredPlan } from './stored-plan.ts';
 
 export class Plans {
   readonly contributions = new Contributions();
   readonly #claims = new Claims();
-  readonly #desired = new Map<string, Desired>();
+  readonly #desired = new Map<string, StoredPlan>();
   /** Mostly the same objects as in `#desired`. */
-  readonly #applied = new Map<string, Desired>();
+  readonly #applied = new Map<string, StoredPlan>();
 
   /** Replaces the owner's plan; returns the other owners it concerns, and collected columns to clear. */
   replace(
     owner: string,
-    desired: Desired | undefined,
+    plan: Desired | undefined,
   ): { readonly owners: readonly string[]; readonly columns: readonly ColumnId[] } {
     const before = this.#desired.get(owner);
+    const desired = plan && new StoredPlan(plan, (column) => this.contributions.share(column));
     if (desired === undefined) this.#desired.delete(owner);
     else this.#desired.set(owner, desired);
     const owners = [...this.#claims.replace(owner, before, desired)];
@@ -35,13 +37,13 @@ export class Plans {
   }
 
   /** `desired` is in the database; returns owners whose value of an entry or scalar counts now. */
-  commit(owner: string, desired: Desired | undefined): readonly string[] {
+  commit(owner: string, desired: StoredPlan | undefined): readonly string[] {
     const before = this.#applied.get(owner);
     if (before === desired) return [];
     if (desired === undefined) this.#applied.delete(owner);
     else this.#applied.set(owner, desired);
     const current = this.#desired.get(owner);
-    // A plan that came while this one was written let go of this one's members.
+    // A plan that came while this one was written released this one's members.
     if (current !== desired) this.contributions.hold(owner, desired?.contributions);
     return this.contributions.release(
       owner,
@@ -49,11 +51,11 @@ export class Plans {
     );
   }
 
-  desiredOf(owner: string): Desired | undefined {
+  desiredOf(owner: string): StoredPlan | undefined {
     return this.#desired.get(owner);
   }
 
-  appliedOf(owner: string): Desired | undefined {
+  appliedOf(owner: string): StoredPlan | undefined {
     return this.#applied.get(owner);
   }
 

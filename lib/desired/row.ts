@@ -65,13 +65,6 @@ export interface Desired {
   readonly contributions?: readonly Contribution[];
 }
 
-/** The same in arrays of the least size: those that plans build by and by have room for sixteen more, of each owner. */
-export function compact({ rows, contributions }: Desired): Desired {
-  return contributions === undefined
-    ? { rows: rows.slice() }
-    : { rows: rows.slice(), contributions: contributions.slice() };
-}
-
 export function ref(table: string, key: string): Ref {
   return { ref: { table, key } };
 }

@@ -1,0 +1,69 @@
+/**
+ * Plans in little memory. In: a plan as an owner returned it. Out: the same, to be read as often as needed. Ten thousands of
+ * owners each give a port to a few groups: of such a membership only the group's column and the port's name are kept, and the column is
+ * shared with all others that contribute to it.
+ */
+import type { Atom } from 'ovsdb-client';
+import { ref, type Contribution, type Desired, isRef } from './row.ts';
+
+/** A column that owners give single members to, and how they do. */
+export interface SharedColumn {
+  readonly table: string;
+  readonly key: string;
+  readonly column: string;
+  /** The table of the rows that the members are; undefined where they are plain values. */
+  readonly refTable: string | undefined;
+  readonly required: boolean | undefined;
+}
+
+/** The one object for all columns that are equal. */
+export type ShareColumn = (column: SharedColumn) => SharedColumn;
+
+/** `column` and the member, by turns; a contribution of any other form stands alone, with nothing after it. */
+type Parts = readonly (SharedColumn | Contribution | Atom | undefined)[];
+
+export class StoredPlan implements Desired {
+  readonly rows: Desired['rows'];
+  readonly #parts: Parts | undefined;
+
+  constructor({ rows, contributions }: Desired, share: ShareColumn) {
+    // A copy has the least size: arrays that plans build up have room for sixteen more, of each owner.
+    this.rows = rows.slice();
+    this.#parts = contributions?.flatMap((one) => partsOf(one, share)).slice();
+  }
+
+  get contributions(): readonly Contribution[] {
+    const parts = this.#parts ?? [];
+    const contributions: Contribution[] = [];
+    for (let at = 0; at < parts.length; at += 2) {
+      const [first, member] = [parts[at] as SharedColumn | Contribution, parts[at + 1] as Atom | undefined];
+      contributions.push(
+        member === undefined ? (first as Contribution) : contributionOf(first as SharedColumn, member),
+      );
+    }
+    return contributions;
+  }
+
+  /** As its owner returned it. */
+  plain(): Desired {
+    const { rows, contributions } = this;
+    return this.#parts === undefined ? { rows } : { rows, contributions };
+  }
+}
+
+/** Property names of the contributions that can be kept as a column and a member, in this order. */
+const compactForms: ReadonlySet<string> = new Set(['table,key,column,values', 'table,key,column,values,required']);
+
+function partsOf(contribution: Contribution, share: ShareColumn): Parts {
+  const { table, key, column, values, required } = contribution;
+  const [member] = values ?? [];
+  const isCompact = values?.length === 1 && compactForms.has(Object.keys(contribution).join());
+  if (member === undefined || !isCompact) return [contribution, undefined];
+  const refTable = isRef(member) ? member.ref.table : undefined;
+  return [share({ table, key, column, refTable, required }), isRef(member) ? member.ref.key : member];
+}
+
+function contributionOf({ table, key, column, refTable, required }: SharedColumn, member: Atom): Contribution {
+  const values = [refTable === undefined ? member : ref(refTable, String(member))];
+  return required === undefined ? { table, key, column, values } : { table, key, column, values, required };
+}
