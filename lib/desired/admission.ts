@@ -1,6 +1,8 @@
 /** Which owners of a batch go ahead, and why the others do not. */
 import { entryOf } from './entry-of.ts';
-import { rowId } from './contributions.ts';
+import { isContestable } from './bids.ts';
+import { lossOf, type ContestContext } from './contests.ts';
+import { membersOf, rowId } from './contributions.ts';
 import { isInserted } from './draft.ts';
 import { firstRef, type Places } from './places.ts';
 import type { Problem } from './problem.ts';
@@ -27,11 +29,18 @@ export function admit(database: Database, batch: Batch, places: Places): Admissi
   for (const [owner, { desired }] of ready) for (const row of desired?.rows ?? []) places.put(owner, row);
   for (let isSettled = false; !isSettled;) {
     isSettled = true;
-    for (const [owner, { desired }] of ready) {
-      const missing = desired === undefined ? undefined : missingFor(desired, places);
-      if (desired === undefined || missing === undefined) continue;
+    for (const [owner, { desired, applied }] of ready) {
+      if (desired === undefined) continue;
+      const missing = missingFor(desired, places);
+      const loss =
+        missing === undefined ? lossFor(owner, desired, { bidsFor: batch.bidsFor, places, ready }) : undefined;
+      if (missing === undefined && loss === undefined) continue;
       ready.delete(owner);
+      // Entries that this owner would leave are not free now: admitted owners may have counted on them.
+      if (applied !== desired && applied?.contributions?.some(isContestable) === true) isSettled = false;
       for (const row of desired.rows) if (places.remove(row)) isSettled = false;
+      if (loss !== undefined) problems.set(owner, loss);
+      if (missing === undefined) continue;
       entryOf(waiting, rowId(missing.table, missing.key), () => new Set<string>()).add(owner);
       const message = `${missing.table} "${missing.key}", which its rows need, is not in the database yet`;
       problems.set(owner, { code: 'WaitingForRow', message });
@@ -80,6 +89,18 @@ function missingFor(desired: Desired, places: Places): Ref['ref'] | undefined {
   for (const contribution of desired.contributions ?? []) {
     const missing = contribution.required === true ? missingOf(contribution, isMissing) : undefined;
     if (missing !== undefined) return missing;
+  }
+  return undefined;
+}
+
+/** Why a contribution that the owner's rows need cannot be made. */
+function lossFor(owner: string, desired: Desired, context: ContestContext): Problem | undefined {
+  for (const contribution of desired.contributions ?? []) {
+    if (contribution.required !== true || !isContestable(contribution)) continue;
+    for (const member of membersOf(contribution)) {
+      const loss = lossOf(context, owner, { contribution, member });
+      if (loss !== undefined) return loss;
+    }
   }
   return undefined;
 }

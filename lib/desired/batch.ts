@@ -3,6 +3,7 @@
  */
 import type { Atom, Row } from 'ovsdb-client';
 import type { Adoption } from './adoption.ts';
+import type { BidsFor } from './bids.ts';
 import type { ColumnId, ColumnName, ContributedColumn } from './contributions.ts';
 import type { Draft } from './draft.ts';
 import type { Problem } from './problem.ts';
@@ -41,13 +42,18 @@ export interface Batch {
   /** Owners of this target; rows of others are never written. */
   readonly isOurs: (owner: string) => boolean;
   readonly holdersOf: (column: ColumnName) => ContributedColumn['holders'] | undefined;
+  /** What owners want of an entry or scalar, where they disagree. */
+  readonly bidsFor: BidsFor;
   /** Whether the owner's present plan is not in the database yet. */
   readonly isPending: (owner: string) => boolean;
 }
 
 export interface BuiltTransaction {
   readonly draft: Draft;
+  /** Of owners whose plans are not written. */
   readonly problems: ReadonlyMap<string, Problem>;
+  /** Of owners whose plans are written but for entries and scalars that another owner has. */
+  readonly losses: ReadonlyMap<string, Problem>;
   /** Owners whose rows or contributions are written. */
   readonly written: ReadonlySet<string>;
   /** Rows waited for: `rowId` → owners that need it. */

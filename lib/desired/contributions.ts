@@ -6,7 +6,7 @@
  * that what one owner takes back never takes a member from another. Bookkeeping only: no values, no database.
  */
 import type { Atom } from 'ovsdb-client';
-import { addTo, firstOf, removeFrom, type Few } from './few.ts';
+import { addTo, removeFrom, type Few } from './few.ts';
 import { isRef, type Contribution, type Ref } from './row.ts';
 import type { SharedColumn } from './stored-plan.ts';
 
@@ -20,7 +20,7 @@ export type Member =
 
 export interface ContributedColumn {
   readonly column: string;
-  /** Who holds which member; of those that disagree on an entry's or scalar's value, the first has its way. */
+  /** Who holds which member. */
   readonly holders: Map<MemberId, Few>;
   /** How many rows say that the column holds nothing but contributions. */
   collectors: number;
@@ -135,19 +135,15 @@ export class Contributions {
     }
   }
 
-  /** `owner` releases members; returns owners whose value of an entry or scalar counts now. */
-  release(owner: string, members: readonly GivenMember[]): readonly string[] {
-    const heirs: string[] = [];
+  /** `owner` no longer holds these members. */
+  release(owner: string, members: readonly GivenMember[]): void {
     for (const { contribution, member } of members) {
       const { table, key, column } = contribution;
       const holders = this.column(table, key, column)?.holders;
       if (holders === undefined) continue;
       removeFrom(holders, member.id, owner);
-      const heir = member.kind === 'member' ? undefined : firstOf(holders.get(member.id));
-      if (heir !== undefined) heirs.push(heir);
       this.#forgetUnused(table, key, column);
     }
-    return heirs;
   }
 
   /** One more row says that the column holds nothing but contributions; true for the first. */

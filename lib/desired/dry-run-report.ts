@@ -12,7 +12,7 @@ export interface DryRunReport {
   readonly changes: readonly DryRunChange[];
   /** Rows of Kube-OVN that no plan wants, and those without any ids in rows that are ours; by table and key. */
   readonly leftAlone: readonly LeftAloneRow[];
-  /** Owners whose rows could not be written, by owner. */
+  /** Owners whose rows or entries could not be written, by owner. */
   readonly problems: readonly { readonly owner: string; readonly problem: Problem }[];
 }
 
@@ -59,12 +59,12 @@ export interface ReportContext {
   readonly nameOf: (owner: string) => string;
 }
 
-export function reportOf({ draft, problems }: BuiltTransaction, context: ReportContext): DryRunReport {
+export function reportOf({ draft, problems, losses }: BuiltTransaction, context: ReportContext): DryRunReport {
   const report = new Report(draft, context);
   return {
     changes: report.changes().sort(byTableAndKey),
     leftAlone: report.leftAlone().sort(byTableAndKey),
-    problems: [...problems]
+    problems: [...problems, ...losses]
       .map(([owner, problem]) => ({ owner: context.nameOf(owner), problem }))
       .sort((a, b) => compare(a.owner, b.owner)),
   };

@@ -78,6 +78,7 @@ class DryRun implements DryRunTarget {
       wantedBy: (table, key) => plans.wantedBy(table, key),
       isOurs: (owner) => this.#isOurs(owner),
       holdersOf: ({ table, key, column }) => plans.contributions.column(table, key, column)?.holders,
+      bidsFor: (contribution, id) => plans.bidsFor(contribution, id),
       isPending: (owner) => plans.isPending(owner),
     });
     const tables = Object.keys(this.#options.client.schema.tables);

@@ -3,7 +3,9 @@
  * what nobody contributes. Only members of the owners at hand are looked at, however large the column is.
  */
 import type { Atom, Row } from 'ovsdb-client';
+import { isSameValue, type BidsFor } from './bids.ts';
 import { atomsOf, hasMember, isEqual, isMap, isNamed } from './compare.ts';
+import { isInDatabase, lossOf, winnerOf } from './contests.ts';
 import {
   type ColumnName,
   entryId,
@@ -18,8 +20,9 @@ import {
 } from './contributions.ts';
 import { isInserted, type Draft, type Place } from './draft.ts';
 import { entryOf } from './entry-of.ts';
-import { countOf, firstOf } from './few.ts';
+import { countOf } from './few.ts';
 import { uuidOf, type Places } from './places.ts';
+import type { Problem } from './problem.ts';
 import { isRef, type Contribution, type Ref } from './row.ts';
 import type { Batch, Database, OwnerBatch, Unheld } from './batch.ts';
 
@@ -29,20 +32,31 @@ export interface MembershipContext {
   readonly draft: Draft;
   readonly places: Places;
   readonly waiting: Map<string, Set<string>>;
+  /** Owners whose plans are written with this transaction. */
+  readonly ready: ReadonlyMap<string, OwnerBatch>;
+  readonly bidsFor: BidsFor;
 }
 
-/** Adds what `owner` contributes and the database lacks. A row that is not there is left until it comes. */
-export function contribute(context: MembershipContext, owner: string, contributions: readonly Contribution[]): void {
+/**
+ * Adds what `owner` contributes and the database lacks. A row that is not there is left until it comes. Returns the
+ * problem of the first entry or scalar that another owner has with another value.
+ */
+export function contribute(
+  context: MembershipContext,
+  owner: string,
+  contributions: readonly Contribution[],
+): Problem | undefined {
+  let problem: Problem | undefined;
   for (const contribution of contributions) {
     const place = context.places.resolve(contribution);
-    if (place === undefined) continue;
-    const holders = context.batch.holdersOf(contribution);
     for (const member of membersOf(contribution)) {
-      // Of two that disagree on an entry or a scalar the first has its way, else they would write for ever.
-      if (member.kind !== 'member' && firstOf(holders?.get(member.id)) !== owner) continue;
-      give(context, owner, { place, given: { contribution, member } });
+      const given = { contribution, member };
+      const loss = member.kind === 'member' ? undefined : lossOf(context, owner, given);
+      problem ??= loss;
+      if (loss === undefined && place !== undefined) give(context, owner, { place, given });
     }
   }
+  return problem;
 }
 
 function give(
@@ -75,9 +89,9 @@ function wait({ waiting }: MembershipContext, owner: string, { ref }: Ref): void
 }
 
 /** Takes back what the admitted owners gave before and no longer do, where nobody else gives it. */
-export function withdraw(context: MembershipContext, ready: ReadonlyMap<string, OwnerBatch>): readonly string[] {
+export function withdraw(context: MembershipContext): readonly string[] {
   const leaving = new Map<string, { readonly given: GivenMember; readonly owners: string[] }>();
-  for (const [owner, { desired, applied }] of ready) {
+  for (const [owner, { desired, applied }] of context.ready) {
     if (applied === desired) continue;
     for (const given of withdrawn(applied?.contributions, [desired?.contributions])) {
       const id = fullId(given.contribution, given.member.id);
@@ -87,12 +101,19 @@ export function withdraw(context: MembershipContext, ready: ReadonlyMap<string, 
   const written: string[] = [];
   for (const { given, owners } of leaving.values()) {
     const holders = context.batch.holdersOf(given.contribution);
-    if (countOf(holders?.get(given.member.id)) > owners.length) continue;
+    if (countOf(holders?.get(given.member.id)) > owners.length && !isLeftBehind(context, given)) continue;
     const before = context.draft.writes;
     takeBack(context, given);
     if (context.draft.writes > before) written.push(...owners);
   }
   return written;
+}
+
+/** Whether the database has the value given here, and no owner that still wants the entry or scalar writes its own now. */
+function isLeftBehind(context: MembershipContext, given: GivenMember): boolean {
+  const winner = winnerOf(context, given);
+  if (winner === undefined || given.member.kind === 'member' || context.ready.has(winner.owner)) return false;
+  return !isSameValue(winner.value, given.member.value) && isInDatabase(context.places, given, given.member.value);
 }
 
 function takeBack({ database, draft, places }: MembershipContext, { contribution, member }: GivenMember): void {

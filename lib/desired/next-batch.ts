@@ -1,6 +1,7 @@
 /**
  * Which owners share the next transaction: the first that are dirty, and with each the dirty owners of rows it needs
- * and those whose contributions lose a row with it, so that what belongs together is written together.
+ * and those whose contributions lose a row with it or that want an entry it has, so that what belongs together is
+ * written together.
  */
 import { allOf } from './few.ts';
 import { firstRef } from './places.ts';
@@ -45,6 +46,7 @@ function belongingTo(plans: Plans, owner: string): readonly string[] {
     firstRef(contribution.values ?? [], need);
   }
   if (applied !== undefined && applied !== desired) owners.push(...bereaved(plans, applied, desired));
+  owners.push(...plans.rivalsOf(owner));
   return owners;
 }
 

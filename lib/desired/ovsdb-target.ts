@@ -56,6 +56,14 @@ export interface OvsdbTargetOptions extends DatabaseOptions {
 /** Between tries where the server neither commits nor refuses; a lost connection takes longer to come back anyway. */
 const unansweredDelayMs = 200;
 
+/** What became of an owner's plan. */
+interface Outcome {
+  readonly desired: StoredPlan | undefined;
+  readonly problem: Problem | undefined;
+  /** The plan is in the database: whole, or but for entries that another owner has. */
+  readonly isWritten: boolean;
+}
+
 export type ResultListener = (owner: string, problem: Problem | undefined) => void;
 
 export interface OvsdbTarget {
@@ -93,6 +101,8 @@ class Target implements OvsdbTarget {
   readonly #queue = new WorkQueue();
   readonly #retries: RetryDelays;
   readonly #rewrites = new RewriteGuard();
+  /** Owners without an entry that another owner has: when they write it later, no other client was at it. */
+  readonly #partial = new Set<string>();
   /** Owners whose present plan, or last write, no listener has heard of. */
   readonly #untold = new Set<string>();
   readonly #listeners = new Set<ResultListener>();
@@ -254,6 +264,7 @@ class Target implements OvsdbTarget {
       wantedBy: (table, key) => plans.wantedBy(table, key),
       isOurs: (owner) => this.#isOurs(owner),
       holdersOf: ({ table, key, column }) => plans.contributions.column(table, key, column)?.holders,
+      bidsFor: (contribution, id) => plans.bidsFor(contribution, id),
       isPending: (owner) => plans.isPending(owner),
     });
     this.#queue.wait(built);
@@ -266,10 +277,14 @@ class Target implements OvsdbTarget {
     }
     if (refused !== undefined) for (const [id] of unheld) this.#refuseColumn(id, refused);
     for (const [owner, { desired, applied }] of wanted) {
-      const rewritten = built.written.has(owner) && desired !== undefined && desired === applied;
-      const problem = built.problems.get(owner) ?? refused ?? (rewritten ? this.#fought(owner) : undefined);
+      const isRewritten = built.written.has(owner) && desired !== undefined && desired === applied;
+      const isFought = isRewritten && refused === undefined && !this.#partial.has(owner);
+      const loss = built.losses.get(owner);
+      const problem = built.problems.get(owner) ?? refused ?? (isFought ? this.#fought(owner) : undefined) ?? loss;
+      if (loss === undefined) this.#partial.delete(owner);
+      else this.#partial.add(owner);
       if (built.written.has(owner)) this.#untold.add(owner);
-      this.#finish(owner, desired, problem);
+      this.#finish(owner, { desired, problem, isWritten: problem === loss });
     }
     this.#queue.finish(task);
   }
@@ -313,14 +328,15 @@ class Target implements OvsdbTarget {
     });
   }
 
-  #finish(owner: string, desired: StoredPlan | undefined, problem: Problem | undefined): void {
+  #finish(owner: string, { desired, problem, isWritten }: Outcome): void {
     const isRepeated = problem === undefined && !this.#untold.has(owner);
-    if (problem === undefined) {
+    if (isWritten) {
       this.#retries.forget(owner);
       for (const heir of this.#plans.commit(owner, desired)) this.#repair(heir);
       this.#queue.applied(owner);
       if (this.#plans.desiredOf(owner) === desired) this.#untold.delete(owner);
-    } else {
+    }
+    if (problem !== undefined) {
       this.#untold.add(owner);
       if (problem.code === 'DatabaseRefused' || problem.code === 'ChangedByAnother') {
         this.#options.logger.warn({ owner, reason: problem.code }, problem.message);

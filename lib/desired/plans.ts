@@ -1,9 +1,20 @@
 /**
- * What each owner wants and what of it is in the database; with it who claims which row and who contributes what.
- * In: plans as they come, and word that one was applied. Out: owners and columns to look at again. No I/O.
+ * What each owner wants and what of it is in the database; with it who claims which row, who contributes what, and
+ * which entries several owners want differently. In: plans as they come, and word that one was applied. Out: owners
+ * and columns to look at again. No I/O.
  */
+import { isContestable, isSameValue, wantedIn, type Bid } from './bids.ts';
 import { Claims } from './claims.ts';
-import { columnId, Contributions, withdrawn, type ColumnId } from './contributions.ts';
+import {
+  columnId,
+  Contributions,
+  fullId,
+  membersOf,
+  withdrawn,
+  type ColumnId,
+  type MemberId,
+} from './contributions.ts';
+import { allOf, type Few } from './few.ts';
 import type { Contribution, Desired } from './row.ts';
 import { StoredPlan } from './stored-plan.ts';
 
@@ -13,6 +24,8 @@ export class Plans {
   readonly #desired = new Map<string, StoredPlan>();
   /** Mostly the same objects as in `#desired`. */
   readonly #applied = new Map<string, StoredPlan>();
+  /** Entries and scalars whose holders want different values, by `fullId`. */
+  readonly #contested = new Set<string>();
 
   /** Replaces the owner's plan; returns the other owners it concerns, and collected columns to clear. */
   replace(
@@ -29,26 +42,28 @@ export class Plans {
     const applied = this.#applied.get(owner);
     if (before !== applied) {
       const gone = withdrawn(before?.contributions, [desired?.contributions, applied?.contributions]);
-      owners.push(...this.contributions.release(owner, gone));
+      this.contributions.release(owner, gone);
       // The database may have these from before this process; a plan that was never applied cannot take them back.
       for (const { contribution } of gone) columns.push(...this.#collectedColumn(contribution));
     }
+    owners.push(...this.#review(owner, [before, desired, applied]));
     return { owners, columns };
   }
 
-  /** `desired` is in the database; returns owners whose value of an entry or scalar counts now. */
+  /** `desired` is in the database; returns the other owners that may now have an entry or scalar. */
   commit(owner: string, desired: StoredPlan | undefined): readonly string[] {
     const before = this.#applied.get(owner);
     if (before === desired) return [];
     if (desired === undefined) this.#applied.delete(owner);
     else this.#applied.set(owner, desired);
     const current = this.#desired.get(owner);
-    // A plan that came while this one was written released this one's members.
+    // The plan that replaced this one while it was written released its members.
     if (current !== desired) this.contributions.hold(owner, desired?.contributions);
-    return this.contributions.release(
+    this.contributions.release(
       owner,
       withdrawn(before?.contributions, [desired?.contributions, current?.contributions]),
     );
+    return this.#review(owner, [before, desired]);
   }
 
   desiredOf(owner: string): StoredPlan | undefined {
@@ -72,6 +87,70 @@ export class Plans {
     return this.#claims.holder(table, key);
   }
 
+  /** What the holders of an entry or scalar want of it, where they disagree. */
+  bidsFor(contribution: Contribution, id: MemberId): readonly Bid[] | undefined {
+    if (this.#contested.size === 0 || !this.#contested.has(fullId(contribution, id))) return undefined;
+    const holders = this.#holdersOf(contribution, id);
+    return [...allOf(holders)].flatMap((owner) => this.#bidOf(owner, contribution, id) ?? []);
+  }
+
+  /** Owners that want an entry or scalar otherwise than `owner` does or did. */
+  rivalsOf(owner: string): readonly string[] {
+    if (this.#contested.size === 0) return [];
+    const rivals: string[] = [];
+    for (const desired of [this.#desired.get(owner), this.#applied.get(owner)])
+      for (const [contribution, id] of contestable(desired))
+        if (this.#contested.has(fullId(contribution, id))) rivals.push(...allOf(this.#holdersOf(contribution, id)));
+    return rivals;
+  }
+
+  /** After a change of what `owner` wants: returns the other holders of what is contested, or was until now. */
+  #review(owner: string, plans: readonly (Desired | undefined)[]): readonly string[] {
+    const others = new Set<string>();
+    for (const desired of new Set(plans))
+      for (const [contribution, id] of contestable(desired)) {
+        const full = fullId(contribution, id);
+        const was = this.#contested.has(full);
+        const holders = this.#holdersOf(contribution, id);
+        const isContested = this.#disagree(holders, contribution, { id, changed: was ? undefined : owner });
+        if (isContested) this.#contested.add(full);
+        else this.#contested.delete(full);
+        if (was || isContested) for (const holder of allOf(holders)) others.add(holder);
+      }
+    others.delete(owner);
+    return [...others];
+  }
+
+  /** Whether holders want different values. Where all but `changed` are known to agree, one of them speaks for all. */
+  #disagree(
+    holders: Few | undefined,
+    contribution: Contribution,
+    { id, changed }: { readonly id: MemberId; readonly changed: string | undefined },
+  ): boolean {
+    if (typeof holders !== 'object' || (changed !== undefined && !holders.has(changed))) return false;
+    const first = changed ?? [...holders][0] ?? '';
+    const value = this.#bidOf(first, contribution, id)?.value ?? null;
+    for (const holder of holders) {
+      if (holder === first) continue;
+      const other = this.#bidOf(holder, contribution, id)?.value ?? null;
+      if (!isSameValue(value, other)) return true;
+      if (changed !== undefined) return false;
+    }
+    return false;
+  }
+
+  #bidOf(owner: string, contribution: Contribution, id: MemberId): Bid | undefined {
+    const [desired, applied] = [this.#desired.get(owner), this.#applied.get(owner)];
+    const wanted = wantedIn(desired, contribution, id);
+    const bid = wanted ?? wantedIn(applied, contribution, id);
+    const createdMs = (wanted === undefined ? applied : desired)?.createdMs;
+    return bid === undefined ? undefined : { owner, value: bid.value, createdMs, isLeaving: wanted === undefined };
+  }
+
+  #holdersOf({ table, key, column }: Contribution, id: MemberId): Few | undefined {
+    return this.contributions.column(table, key, column)?.holders.get(id);
+  }
+
   #collectedColumn({ table, key, column }: Contribution): readonly ColumnId[] {
     const collectors = this.contributions.column(table, key, column)?.collectors ?? 0;
     return collectors > 0 ? [columnId(table, key, column)] : [];
@@ -86,4 +165,11 @@ export class Plans {
       for (const column of collects ?? []) this.contributions.uncollect(table, key, column);
     return fresh;
   }
+}
+
+/** Entries and scalars of a plan: what owners can disagree about. */
+function* contestable(desired: Desired | undefined): Generator<readonly [Contribution, MemberId], void> {
+  for (const contribution of desired?.contributions ?? [])
+    if (isContestable(contribution))
+      for (const { kind, id } of membersOf(contribution)) if (kind !== 'member') yield [contribution, id];
 }

@@ -41,10 +41,11 @@ export interface DesiredRow {
 
 /**
  * Something added to a column of a row of any owner: `values` to a set, `entries` to a map (null: the entry
- * is wanted absent), `value` to a scalar (the row has one contributor for it). Applied by `mutate` (a scalar by
- * `update`), taken back when the owner's plan no longer returns it: members and entries go, a scalar is emptied.
- * Several owners may give the same member. It is written in the transaction that writes its owner's rows, and taken
- * back in the one that takes or changes them. A row that is not there yet is waited for, by the contribution alone.
+ * is wanted absent), `value` to a scalar. Applied by `mutate` (a scalar by `update`), taken back when the owner's plan
+ * no longer returns it: members and entries go, a scalar is emptied. It is written in the transaction that writes its
+ * owner's rows, and taken back in the one that takes or changes them. A row that is not there yet is waited for, by the
+ * contribution alone. Several owners may give the same member; where they want different values of an entry or scalar,
+ * one has it and the others get the problem `EntryWantedTwice`, while the rest of their plans is written.
  */
 export interface Contribution {
   readonly table: string;
@@ -53,7 +54,7 @@ export interface Contribution {
   readonly values?: readonly (Atom | Ref)[];
   readonly entries?: Readonly<Record<string, Atom | null>>;
   readonly value?: Atom | Ref | null;
-  /** The owner's rows wait too, until the row this goes into (and those it refers to) are there. */
+  /** The owner's rows wait too, until the row this goes into (and those it refers to) are there and no other owner has the entry. */
   readonly required?: boolean;
 }
 
@@ -63,6 +64,11 @@ export type OwnEntries = (table: string, column: string) => ((entry: string, val
 export interface Desired {
   readonly rows: readonly DesiredRow[];
   readonly contributions?: readonly Contribution[];
+  /**
+   * When the object behind the owner was created, in milliseconds since 1970. Of owners that want one entry or scalar
+   * with different values the oldest has it; an owner without this time is older than those with one.
+   */
+  readonly createdMs?: number;
 }
 
 export function ref(table: string, key: string): Ref {

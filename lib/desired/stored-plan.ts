@@ -24,12 +24,14 @@ type Parts = readonly (SharedColumn | Contribution | Atom | undefined)[];
 
 export class StoredPlan implements Desired {
   readonly rows: Desired['rows'];
+  readonly createdMs?: number;
   readonly #parts: Parts | undefined;
 
-  constructor({ rows, contributions }: Desired, share: ShareColumn) {
+  constructor({ rows, contributions, createdMs }: Desired, share: ShareColumn) {
     // A copy has the least size: arrays that plans build up have room for sixteen more, of each owner.
     this.rows = rows.slice();
     this.#parts = contributions?.flatMap((one) => partsOf(one, share)).slice();
+    if (createdMs !== undefined) this.createdMs = createdMs;
   }
 
   get contributions(): readonly Contribution[] {
@@ -46,8 +48,12 @@ export class StoredPlan implements Desired {
 
   /** As its owner returned it. */
   plain(): Desired {
-    const { rows, contributions } = this;
-    return this.#parts === undefined ? { rows } : { rows, contributions };
+    const { rows, contributions, createdMs } = this;
+    return {
+      rows,
+      ...(this.#parts === undefined ? {} : { contributions }),
+      ...(createdMs === undefined ? {} : { createdMs }),
+    };
   }
 }
 

@@ -4,7 +4,7 @@
  * In: the dirty owners with what they want, columns to clear, and the rows there are. Out: the operations, and who
  * has to wait for which row or may not have it. No I/O; called by the target. A row that is as wanted yields no
  * operation, so building for owners that agree with the database yields an empty transaction. An owner's rows and
- * contributions are written together or not at all.
+ * contributions are written together or not at all, but for entries that another owner has.
  */
 import type { Atom, NamedUuid, Row, WriteValue } from 'ovsdb-client';
 import { externalId } from '../api/names.ts';
@@ -14,6 +14,7 @@ import { type ColumnId, columnOf } from './contributions.ts';
 import { Draft, isInserted, type Place } from './draft.ts';
 import { clear, contribute, withdraw, type MembershipContext } from './membership.ts';
 import { Places, uuidOf } from './places.ts';
+import type { Problem } from './problem.ts';
 import type { Desired, DesiredRow } from './row.ts';
 import type { Batch, BuiltTransaction, Database } from './batch.ts';
 
@@ -22,22 +23,25 @@ export function buildTransaction(database: Database, batch: Batch): BuiltTransac
   const places = new Places(database, draft, batch.wantedBy);
   const { ready, problems, waiting } = admit(database, batch, places);
   const isPending = (owner: string): boolean => !ready.has(owner) && batch.isPending(owner);
-  const context = { database, batch: { ...batch, isPending }, draft, places, waiting };
+  const { bidsFor } = batch;
+  const context = { database, batch: { ...batch, isPending }, draft, places, waiting, ready, bidsFor };
   const writer = new RowWriter(context);
   const written = new Set<string>();
+  const losses = new Map<string, Problem>();
   for (const [owner, { desired, applied }] of ready) {
     const before = draft.writes;
     for (const row of desired?.rows ?? []) writer.write(owner, row, applied);
-    contribute(context, owner, desired?.contributions ?? []);
+    const loss = contribute(context, owner, desired?.contributions ?? []);
+    if (loss !== undefined) losses.set(owner, loss);
     if (draft.writes > before) written.add(owner);
   }
   for (const [owner, { desired }] of ready) if (writer.prune(owner, desired)) written.add(owner);
-  for (const owner of withdraw(context, ready)) written.add(owner);
+  for (const owner of withdraw(context)) written.add(owner);
   const deferred = new Map<string, Set<ColumnId>>();
   for (const [id, unheld] of batch.unheld)
     for (const owner of clear(context, columnOf(id), unheld))
       deferred.set(owner, (deferred.get(owner) ?? new Set<ColumnId>()).add(id));
-  return { draft, problems, written, waiting, deferred };
+  return { draft, problems, losses, written, waiting, deferred };
 }
 
 class RowWriter {
