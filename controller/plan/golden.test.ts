@@ -2,9 +2,18 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, test } from 'node:test';
-import { parseAllDocuments, stringify } from 'yaml';
-import type { Desired } from '../../lib/desired/row.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
+import type { Desired } from '../../lib/desired/row.ts';
+import {
+  kindsOf,
+  mostGoldenLines,
+  patternOf,
+  readCase,
+  renderGolden,
+  rowsOf,
+  shownOf,
+  statusLines,
+} from '../../lib/testing-golden.ts';
 import { monitor } from '../apply/northbound.ts';
 import type { Capabilities } from '../model/view.ts';
 import { TestCluster } from '../testing-cluster.ts';
@@ -157,7 +166,9 @@ function checkMonitored(desired: Desired): void {
     assert.ok(monitor[table]?.includes(column), `${table}.${column}`);
 }
 
-function planAll(all: readonly RawObject[]): string {
+type Planned = Readonly<Record<'rows' | 'told', Readonly<Record<string, unknown>>>>;
+
+function planAll(all: readonly RawObject[]): Planned {
   const able = all.find(({ kind }) => kind === 'Capabilities');
   const objects = all.filter((object) => object !== able);
   const cluster = new TestCluster(able === undefined ? undefined : (able['spec'] as Capabilities));
@@ -169,29 +180,55 @@ function planAll(all: readonly RawObject[]): string {
     .filter(([, desired]) => desired.rows.length > 0 || (desired.contributions?.length ?? 0) > 0);
   for (const [, desired] of rows) checkMonitored(desired);
   const told = keys.map((key) => [key, toldOf(cluster, key)] as const).filter(([, value]) => value !== undefined);
-  return stringify(
-    { rows: Object.fromEntries(rows), told: Object.fromEntries(told) },
-    { aliasDuplicateObjects: false, lineWidth: 0 },
-  );
+  return {
+    rows: Object.fromEntries(rows.map(([key, desired]) => [key, rowsOf(desired)])),
+    told: Object.fromEntries(told.map(([key, status]) => [key, statusLines(status)])),
+  };
 }
 
+const cases = globSync('*.in.yaml', { cwd: folder })
+  .sort()
+  .map((path) => readCase(basename(path, '.in.yaml'), readFileSync(join(folder, path), 'utf8')));
+
 describe('plans', () => {
-  for (const path of globSync('*.in.yaml', { cwd: folder })) {
-    const name = basename(path, '.in.yaml');
+  /** Kinds of rows and fields of statuses, by feature: in any case, and in any golden. */
+  const [planned, seen] = [new Set<string>(), new Set<string>()];
+
+  for (const { name, objects, goldens } of cases)
     test(name, (context) => {
-      const objects = parseAllDocuments(readFileSync(join(folder, path), 'utf8')).map(
-        (document) => document.toJS() as RawObject,
-      );
-      const planned = planAll(objects);
-      context.assert.fileSnapshot(planned, join(folder, `${name}.out.yaml`), { serializers: [String] });
-      for (let turn = 1; turn < objects.length; turn += 1) {
-        assert.equal(
-          planAll([...objects.slice(turn), ...objects.slice(0, turn)]),
-          planned,
-          'the order of events tells',
+      const whole = planAll(objects);
+      for (const kind of kindsOf(whole)) planned.add(kind);
+      for (const golden of goldens) {
+        const shown = { rows: shownOf(whole.rows, golden.keys), told: shownOf(whole.told, golden.keys) };
+        for (const kind of kindsOf(shown)) seen.add(kind);
+        const text = renderGolden(shown);
+        context.assert.fileSnapshot(text, join(folder, `${golden.name}.out.yaml`), { serializers: [String] });
+        assert.ok(
+          text.split('\n').length - 1 <= mostGoldenLines,
+          `${golden.name} has more than ${mostGoldenLines} lines`,
         );
+        const names = Object.keys({ ...whole.rows, ...whole.told });
+        for (const key of golden.keys)
+          assert.ok(
+            names.some((one) => patternOf(key).test(one)),
+            `${golden.name} names ${key}, which is not planned`,
+          );
       }
-      assert.equal(planAll(objects.toReversed()), planned, 'the order of events tells');
+      const text = JSON.stringify(whole, undefined, 1);
+      for (let turn = 1; turn < objects.length; turn += 1) {
+        const turned = planAll([...objects.slice(turn), ...objects.slice(0, turn)]);
+        assert.equal(JSON.stringify(turned, undefined, 1), text, 'the plan depends on the order of events');
+      }
+      assert.equal(
+        JSON.stringify(planAll(objects.toReversed()), undefined, 1),
+        text,
+        'the plan depends on the order of events',
+      );
     });
-  }
+
+  test('are in the goldens with each kind of row and status, and no golden is left over', () => {
+    assert.deepEqual([...planned].filter((kind) => !seen.has(kind)).sort(), []);
+    const names = cases.flatMap(({ goldens }) => goldens.map(({ name }) => `${name}.out.yaml`));
+    assert.deepEqual(globSync('*.out.yaml', { cwd: folder }).sort(), names.sort());
+  });
 });

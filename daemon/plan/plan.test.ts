@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { parse, stringify } from 'yaml';
+import { parse } from 'yaml';
 import type { RawObject } from '../../lib/kube/types.ts';
+import { mostGoldenLines, renderGolden, rowsOf } from '../../lib/testing-golden.ts';
 import { renderHostNetwork } from '../host/printable.ts';
 import type { Sandbox } from '../model/sandbox.ts';
 import type { Subnet } from '../model/subnet.ts';
@@ -60,10 +61,10 @@ const settings = {
 function planPod(raw: RawObject, subnets: readonly Subnet[], datapath: Case['datapath']): unknown {
   // A case with a status tests another condition than that the controller wrote all annotations.
   const pod = parsePod(raw['status'] === undefined ? vouchedFor(raw) : raw);
-  const interfaces = [...pod.interfaces.values()].map((facts, index) => {
+  const interfaces = [...pod.interfaces.values()].flatMap((facts, index): readonly unknown[] => {
     const { network, routes } = facts;
-    if (network === undefined || typeof network === 'string') return { waits: network ?? 'for the controller' };
-    if ('code' in routes) return { refused: routes.message };
+    if (network === undefined || typeof network === 'string') return [{ waits: network ?? 'for the controller' }];
+    if ('code' in routes) return [{ refused: routes.message }];
     const { link, sandbox } = planPodInterface({
       request: {
         containerId: '0123456789abcdef',
@@ -80,7 +81,7 @@ function planPod(raw: RawObject, subnets: readonly Subnet[], datapath: Case['dat
       nodeMtu: settings.mtu,
       isUserspaceDatapath: datapath === 'netdev',
     });
-    return { link, ...planSandbox(sandbox, portOptionsOf(pod, sandbox)) };
+    return [{ link }, ...rowsOf(planSandbox(sandbox, portOptionsOf(pod, sandbox)))];
   });
   return {
     pod: pod.name,
@@ -110,12 +111,14 @@ function planAll(input: Case): object {
     host: renderHostNetwork(host.network),
     problems: host.problems,
     ovs: Object.fromEntries(
-      planLocalOvs(
-        { ...settings, datapathType: input.datapath },
-        { remotes: ['tcp:172.30.1.10:6642'], tls: input.hasCertificate === true ? tls : undefined },
-        node,
-        input.isGateway === true,
-      ),
+      [
+        ...planLocalOvs(
+          { ...settings, datapathType: input.datapath },
+          { remotes: ['tcp:172.30.1.10:6642'], tls: input.hasCertificate === true ? tls : undefined },
+          node,
+          input.isGateway === true,
+        ),
+      ].map(([owner, desired]) => [owner, desired === undefined ? undefined : rowsOf(desired)]),
     ),
     pods: (input.pods ?? []).map((pod) => planPod(pod, subnets, input.datapath)),
     ...(learned === undefined
@@ -127,9 +130,9 @@ function planAll(input: Case): object {
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.in.yaml'))) {
   test(`golden ${file}`, (t) => {
     const input = parse(readFileSync(join(folder, file), 'utf8')) as Case;
-    t.assert.fileSnapshot(planAll(input), join(folder, file.replace('.in.', '.out.')), {
-      serializers: [(value: unknown) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false })],
-    });
+    const text = renderGolden(planAll(input));
+    t.assert.fileSnapshot(text, join(folder, file.replace('.in.', '.out.')), { serializers: [String] });
+    assert.ok(text.split('\n').length - 1 <= mostGoldenLines, `more than ${mostGoldenLines} lines`);
     assert.deepEqual(
       planAll({ ...input, subnets: input.subnets.toReversed() }),
       planAll(input),
