@@ -1,7 +1,8 @@
 /** The edge, addresses: IPs, IPPools and Vips. */
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { IpObject, IpPool, Vip } from '../model/objects.ts';
-import { apiFactsOf, factsOf, fieldsOf, textOf, textsOf } from './fields.ts';
+import { fieldsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { apiFactsOf, factsOf } from './fields.ts';
 import { shared, sharedRecord } from './shared.ts';
 
 const none: readonly string[] = [];

@@ -4,7 +4,7 @@ import { services } from '../../lib/kube/resources.ts';
 import type { KubeClient } from '../../lib/kube/types.ts';
 import type { Logger } from '../../lib/run/logger.ts';
 import { backoffMs } from '../../lib/run/backoff.ts';
-import { fieldsOf, textsOf } from './fields.ts';
+import { fieldsOf, textsOf } from '../../lib/kube/fields.ts';
 
 const retry = { baseMs: 200, maxMs: 5000 } as const;
 

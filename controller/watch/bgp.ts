@@ -3,7 +3,8 @@ import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import type { BgpNodeState } from '../model/objects.ts';
-import { factsOf, fieldsOf, numberOf, recordsOf, textOf } from './fields.ts';
+import { fieldsOf, numberOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
+import { factsOf } from './fields.ts';
 
 /** Of prefixes with several next hops the highest preference: which next hop it has is the node's own matter. */
 export function parseBgpNodeState(raw: RawObject): BgpNodeState {

@@ -1,35 +1,13 @@
-/** Reading single fields of raw objects: what has another type than expected counts as absent. */
+/** Fields that many kinds have: a value of another type than expected counts as absent. */
+import { readSelector } from '../../lib/api/label-selector.ts';
+import { fieldsOf, type Fields } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Condition, LabelSelector } from '../../lib/api/kinds/shared.ts';
 import type { ApiObjectFacts, ObjectFacts } from '../model/objects.ts';
 import { shared } from './shared.ts';
 
-export type Fields = Readonly<Record<string, unknown>>;
-
-export function fieldsOf(value: unknown): Fields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-}
-
-/** The members of a list as objects. */
-export function recordsOf(value: unknown): readonly Fields[] {
-  return Array.isArray(value) ? value.map(fieldsOf) : [];
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : '';
-}
-
-export function textsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((part) => typeof part === 'string') : [];
-}
-
-/** Zero where it is no number. */
-export function numberOf(value: unknown): number {
-  return typeof value === 'number' ? value : 0;
-}
-
 export function selectorsOf(value: unknown): readonly LabelSelector[] {
-  return recordsOf(value).map((selector) => selector as LabelSelector);
+  return Array.isArray(value) ? value.map(readSelector) : [];
 }
 
 export function factsOf(raw: RawObject): ObjectFacts {
@@ -81,5 +59,11 @@ export function pick(
 
 export function conditionsOf(status: Fields): readonly Condition[] {
   const conditions = Array.isArray(status['conditions']) ? status['conditions'] : [];
-  return conditions.filter((one): one is Condition => typeof fieldsOf(one)['type'] === 'string');
+  return conditions.filter(isCondition);
+}
+
+function isCondition(value: unknown): value is Condition {
+  const { observedGeneration = 0, ...texts } = fieldsOf(value);
+  const hasTexts = Object.values(texts).every((text) => typeof text === 'string');
+  return hasTexts && 'type' in texts && 'status' in texts && typeof observedGeneration === 'number';
 }

@@ -15,20 +15,8 @@ import type {
   TransitSwitch,
   Vpc,
 } from '../model/objects.ts';
-import type { Fields } from './fields.ts';
-import {
-  apiFactsOf,
-  conditionsOf,
-  factsOf,
-  fieldsOf,
-  namesSet,
-  numberOf,
-  pick,
-  recordsOf,
-  selectorsOf,
-  textOf,
-  textsOf,
-} from './fields.ts';
+import { type Fields, fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { apiFactsOf, conditionsOf, factsOf, namesSet, pick, selectorsOf } from './fields.ts';
 import { unsupportedSubnetFields, unsupportedVpcFields } from './unsupported.ts';
 
 export function parseSubnet(raw: RawObject): Subnet {

@@ -1,10 +1,11 @@
 /** The edge, underlay: ProviderNetworks and Vlans. */
 import type { ProviderNodeSpec } from '../../lib/api/provider-nodes.ts';
+import { readSelector } from '../../lib/api/label-selector.ts';
 import { annotation } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { ProviderNetwork, Vlan } from '../model/objects.ts';
-import type { Fields } from './fields.ts';
-import { apiFactsOf, fieldsOf, numberOf, recordsOf, textOf, textsOf } from './fields.ts';
+import { type Fields, fieldsOf, numberOf, recordsOf, textOf, textsOf } from '../../lib/kube/fields.ts';
+import { apiFactsOf } from './fields.ts';
 
 function nodeSpecOf(spec: Fields): ProviderNodeSpec {
   const selector = spec['nodeSelector'];
@@ -15,7 +16,7 @@ function nodeSpecOf(spec: Fields): ProviderNodeSpec {
       nodes: [...textsOf(one['nodes'])],
     })),
     excludeNodes: [...textsOf(spec['excludeNodes'])],
-    ...(selector === undefined || selector === null ? {} : { nodeSelector: fieldsOf(selector) }),
+    ...(selector === undefined || selector === null ? {} : { nodeSelector: readSelector(selector) }),
   };
 }
 

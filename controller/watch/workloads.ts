@@ -6,7 +6,8 @@ import { annotation } from '../../lib/api/names.ts';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import type { Attachment, Namespace, Node, OwnerRef, Pod, StatefulSet, VirtualMachine } from '../model/objects.ts';
-import { factsOf, fieldsOf, namesSet, numberOf, pick, recordsOf, textOf } from './fields.ts';
+import { fieldsOf, numberOf, recordsOf, textOf } from '../../lib/kube/fields.ts';
+import { factsOf, namesSet, pick } from './fields.ts';
 import { shared, sharedRecord } from './shared.ts';
 import { unsupportedPodAnnotations } from './unsupported.ts';
 

@@ -1,6 +1,7 @@
 /** Parses the BgpNodeState of this node: learned prefixes and the interfaces of unnumbered neighbours. The other fields do not concern the daemon. */
 import { z } from 'zod';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { readAs } from '../../lib/api/read-as.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { formatCidr, parseCidr } from '../../lib/net/cidr.ts';
 import { formatIp, parseIp } from '../../lib/net/ip.ts';
@@ -15,7 +16,7 @@ const entryShape = z.looseObject({ prefix: z.string(), nextHop: z.string(), pref
 
 export function parseBgpNodeState(raw: RawObject): BgpNodeState {
   const { name, uid } = raw.metadata;
-  const { learned = [], interfaces = [] } = shape.safeParse(raw).data?.status ?? {};
+  const { learned = [], interfaces = [] } = readAs(shape, raw).data?.status ?? {};
   const read = learned.map(parseEntry);
   return {
     name,
@@ -28,7 +29,7 @@ export function parseBgpNodeState(raw: RawObject): BgpNodeState {
 
 /** A link-local next hop is written with its interface: `fe80::1%eth0`. */
 function parseEntry(raw: unknown): LearnedEntry | Problem {
-  const entry = entryShape.safeParse(raw).data;
+  const entry = readAs(entryShape, raw).data;
   const [address = '', device] = entry?.nextHop.split('%', 2) ?? [];
   const [cidr, ip] = [parseCidr(entry?.prefix ?? ''), parseIp(address)];
   if (entry === undefined || cidr === undefined || ip === undefined) {

@@ -8,6 +8,7 @@ import {
   gatewayTunnel,
 } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { labelSelector } from '../../lib/api/kinds/shared.ts';
+import { readAs } from '../../lib/api/read-as.ts';
 import { defaultVpc } from '../../lib/api/names.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseCidr } from '../../lib/net/cidr.ts';
@@ -32,7 +33,7 @@ const shape = z.looseObject({
 
 export function parseGateway(raw: RawObject): InterconnectGateway {
   const { name, uid, resourceVersion } = raw.metadata;
-  const status = shape.safeParse(raw).data?.status;
+  const status = readAs(shape, raw).data?.status;
   const peers = status?.peers ?? [];
   const isUsable = ({ address }: { readonly address: string }): boolean => parseIp(address) !== undefined;
   return {
@@ -64,9 +65,9 @@ const transitShape = z.looseObject({
 });
 
 export function parseInterconnect(raw: RawObject): Interconnect {
-  const { hub = '' } = hubShape.safeParse(raw).data?.spec ?? {};
+  const { hub = '' } = readAs(hubShape, raw).data?.spec ?? {};
   return {
-    gateways: interconnectShape.safeParse(raw).data?.spec.gatewayNodeSelector,
+    gateways: readAs(interconnectShape, raw).data?.spec.gatewayNodeSelector,
     vpc: parseJoinedVpc(raw),
     hub: hub.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'),
   };
@@ -74,11 +75,11 @@ export function parseInterconnect(raw: RawObject): Interconnect {
 
 /** The VPC of an Interconnect or a TransitSwitch. */
 function parseJoinedVpc(raw: RawObject): string {
-  return vpcShape.safeParse(raw).data?.spec.vpc ?? defaultVpc;
+  return readAs(vpcShape, raw).data?.spec.vpc ?? defaultVpc;
 }
 
 export function parseTransitSwitch(raw: RawObject): TransitSwitch {
   // The VPC in force, as the controller and speakers read it, or the wanted one before there is one in force.
-  const { cidr = '', vpc = parseJoinedVpc(raw) } = transitShape.safeParse(raw).data?.status ?? {};
+  const { cidr = '', vpc = parseJoinedVpc(raw) } = readAs(transitShape, raw).data?.status ?? {};
   return { vpc, networks: cidr.split(',').filter((text) => parseCidr(text) !== undefined) };
 }

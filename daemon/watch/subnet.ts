@@ -1,5 +1,6 @@
 /** Parses Subnets, as far as the host network and the pods of a node need them. */
 import { z } from 'zod';
+import { readAs } from '../../lib/api/read-as.ts';
 import { gatewaysInForce, networksInForce, notedUnderlay, routingInForce } from '../../lib/api/in-force.ts';
 import { isThroughRouter } from '../../lib/api/subnet-routing.ts';
 import { condition, labelSelector } from '../../lib/api/kinds/shared.ts';
@@ -40,7 +41,7 @@ type Spec = Parsed['spec'];
  * Undefined for the join subnet, which is that of ovn0, and for subnets without networks in force, because these may overlap with others.
  */
 export function parseSubnet(raw: RawObject): Subnet | undefined {
-  const parsed = shape.safeParse(raw);
+  const parsed = readAs(shape, raw);
   if (!parsed.success || raw.metadata.name === joinSubnet) return undefined;
   const { spec } = parsed.data;
   const networks = networksInForce(raw.metadata.annotations);

@@ -10,13 +10,20 @@ import {
   type GatewayObject,
 } from '../model/objects.ts';
 import { z } from 'zod';
-import { interconnectGatewaySpec, type InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
+import {
+  gatewayProbe,
+  gatewayTunnel,
+  interconnectGatewaySpec,
+  type InterconnectGatewayStatus,
+} from '../../lib/api/kinds/interconnect-gateway.ts';
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
 import { transitSwitchSpec } from '../../lib/api/kinds/transit-switch.ts';
 import { networksInForce, routingInForce } from '../../lib/api/in-force.ts';
+import { readAs } from '../../lib/api/read-as.ts';
 import { isForOtherClusters } from '../../lib/api/subnet-routing.ts';
 import { annotation, defaultVpc, joinSubnet } from '../../lib/api/names.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { fieldsOf } from '../../lib/kube/fields.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
 import { parseIp } from '../../lib/net/ip.ts';
 
@@ -38,7 +45,7 @@ function lifeOf({ metadata }: RawObject): Life {
 }
 
 function specOf<S extends z.ZodType>(schema: S, raw: RawObject): z.infer<S> | Problem {
-  const parsed = schema.safeParse(raw['spec'] ?? {});
+  const parsed = readAs(schema, raw['spec'] ?? {});
   return parsed.success ? parsed.data : { code: 'SpecInvalid', message: z.prettifyError(parsed.error) };
 }
 
@@ -53,7 +60,7 @@ const subnetFields = z.object({
 });
 
 export function parseSubnet(raw: RawObject): Subnet {
-  const { data } = subnetFields.safeParse(raw);
+  const { data } = readAs(subnetFields, raw);
   const spec = data?.spec ?? {};
   // An underlay network is reached through the physical one, unless OVN has a part in its routing.
   const isRouted = isForOtherClusters(routingInForce(raw.metadata.annotations), spec);
@@ -71,8 +78,8 @@ const nodeConditions = z.array(z.object({ type: z.string(), status: z.string() }
 
 export function parseNode(raw: RawObject): Node {
   const status = (raw['status'] ?? {}) as { addresses?: unknown; conditions?: unknown };
-  const { data } = nodeAddresses.safeParse(status.addresses);
-  const { data: conditions = [] } = nodeConditions.safeParse(status.conditions);
+  const { data } = readAs(nodeAddresses, status.addresses);
+  const { data: conditions = [] } = readAs(nodeConditions, status.conditions);
   const isTrue = (type: string): boolean => conditions.some((one) => one.type === type && one.status === 'True');
   return {
     labels: raw.metadata.labels ?? {},
@@ -97,9 +104,16 @@ export function parseTransitSwitch(raw: RawObject): TransitSwitchObject {
   };
 }
 
+/** What daemons write: a list that cannot be read is empty. */
+const measured = z.object({
+  tunnels: z.array(gatewayTunnel).catch([]),
+  probes: z.array(gatewayProbe).catch([]),
+  siblingTunnels: z.array(gatewayTunnel).catch([]),
+});
+
 export function parseGateway(raw: RawObject): GatewayObject {
   const spec = specOf(interconnectGatewaySpec, raw);
-  const status: InterconnectGatewayStatus = raw['status'] ?? {};
+  const status: InterconnectGatewayStatus = fieldsOf(raw['status']);
   const [[key, value]] = Object.entries(madeByAgent) as [[string, string]];
   return {
     ...lifeOf(raw),
@@ -107,9 +121,7 @@ export function parseGateway(raw: RawObject): GatewayObject {
     // What cannot be read drains nothing.
     isDrained: !('code' in spec) && spec.drain,
     status,
-    tunnels: status.tunnels ?? [],
-    probes: status.probes ?? [],
-    siblingTunnels: status.siblingTunnels ?? [],
-    checkedAt: status.checkedAt,
+    ...measured.parse(status),
+    checkedAt: typeof status.checkedAt === 'string' ? status.checkedAt : undefined,
   };
 }

@@ -1,7 +1,8 @@
 /** Kube-OVN's ConfigMap `ovn-ic-config` and what follows it, parsed. */
 import { interconnectSpec } from '../../lib/api/kinds/interconnect.ts';
-import type { LabelSelector } from '../../lib/api/kinds/shared.ts';
+import { readSelector } from '../../lib/api/label-selector.ts';
 import type { Problem } from '../../lib/desired/problem.ts';
+import { fieldsOf, textOf } from '../../lib/kube/fields.ts';
 import { reflect } from '../../lib/kube/reflector.ts';
 import { configMaps, interconnects } from '../../lib/kube/resources.ts';
 import type { KubeClient, RawObject, Reflector } from '../../lib/kube/types.ts';
@@ -77,14 +78,14 @@ function listOf(text: string): readonly string[] {
 
 export function parseFollowing(raw: RawObject): FollowingInterconnect {
   const { metadata } = raw;
-  const spec = (raw['spec'] ?? {}) as { clusterName?: string; hub?: string; gatewayNodeSelector?: LabelSelector };
+  const spec = fieldsOf(raw['spec']);
   return {
     uid: metadata.uid,
     isDeleting: metadata.deletionTimestamp !== undefined,
     from: metadata.annotations?.[fromAnnotation],
-    clusterName: spec.clusterName ?? '',
-    hub: spec.hub ?? '',
-    gatewayNodeSelector: spec.gatewayNodeSelector ?? {},
+    clusterName: textOf(spec['clusterName']),
+    hub: textOf(spec['hub']),
+    gatewayNodeSelector: readSelector(spec['gatewayNodeSelector'] ?? {}),
   };
 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { matchesSelector, unmetParts } from './label-selector.ts';
+import { matchesSelector, readSelector, unmetParts } from './label-selector.ts';
 
 test('selectors read as Kubernetes reads them', () => {
   const labels = { a: '1', b: '2' };
@@ -15,6 +15,16 @@ test('selectors read as Kubernetes reads them', () => {
     [is('Exists', 'a'), is('Exists', 'c'), is('DoesNotExist', 'a'), is('DoesNotExist', 'c')],
     [true, false, false, true],
   );
+});
+
+test('what is no selector selects nothing, rather than more than was meant', () => {
+  const selector = { matchLabels: { a: '1' }, matchExpressions: [{ key: 'b', operator: 'Exists' }] };
+  assert.deepEqual(readSelector({ ...selector, more: 1 }), selector);
+  assert.ok(matchesSelector(readSelector({}), { a: '1' }));
+  const bad = [{ operator: 'Exists' }, { key: 'a', operator: 'Is' }, { key: 'a', operator: 'In', values: '1' }, null];
+  const wrong = [null, [], 'a=1', { matchLabels: 'a' }, { matchLabels: { a: 1 } }, { matchExpressions: {} }];
+  for (const value of [...wrong, ...bad.map((one) => ({ matchExpressions: [one] }))])
+    assert.ok(!matchesSelector(readSelector(value), { a: '1' }), JSON.stringify(value));
 });
 
 test('what labels lack is told part by part, as kubectl writes it', () => {

@@ -3,6 +3,39 @@ import type { LabelSelector } from './kinds/shared.ts';
 
 type Expression = NonNullable<LabelSelector['matchExpressions']>[number];
 
+const operators: ReadonlySet<unknown> = new Set<Expression['operator']>(['In', 'NotIn', 'Exists', 'DoesNotExist']);
+
+/** In place of what is no selector: to leave out the wrong part would select more than was meant. */
+const nothing: LabelSelector = { matchExpressions: [{ key: '', operator: 'In', values: [] }] };
+
+/** A raw value as a selector; what is none selects nothing. */
+export function readSelector(value: unknown): LabelSelector {
+  if (!isSelector(value)) return nothing;
+  const { matchLabels, matchExpressions } = value;
+  return { ...(matchLabels && { matchLabels }), ...(matchExpressions && { matchExpressions }) };
+}
+
+function isSelector(value: unknown): value is LabelSelector {
+  if (!isRecord(value)) return false;
+  const { matchLabels = {}, matchExpressions = [] } = value;
+  const hasLabels = isRecord(matchLabels) && Object.values(matchLabels).every(isText);
+  return hasLabels && Array.isArray(matchExpressions) && matchExpressions.every(isExpression);
+}
+
+function isExpression(value: unknown): value is Expression {
+  if (!isRecord(value) || !isText(value['key']) || !operators.has(value['operator'])) return false;
+  const { values = [] } = value;
+  return Array.isArray(values) && values.every(isText);
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string';
+}
+
 /** Whether labels satisfy a selector: all parts must hold, an empty selector takes everything. */
 export function matchesSelector(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
   const { matchLabels = {}, matchExpressions = [] } = selector;

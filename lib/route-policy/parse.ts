@@ -1,6 +1,7 @@
 /** RoutePolicy objects as the plans need them. What is wrong is part of the value. */
 import { z } from 'zod';
 import { routePolicySpec, type RoutePolicySpec, type RoutePolicyStatus } from '../api/kinds/route-policy.ts';
+import { readAs } from '../api/read-as.ts';
 import type { RawObject } from '../kube/types.ts';
 import type { RoutePolicy } from './policy.ts';
 
@@ -9,7 +10,7 @@ export const fromAnnotation = 'isthmus.network/from';
 
 export function parseRoutePolicy(raw: RawObject): RoutePolicy {
   const { metadata } = raw;
-  const parsed = routePolicySpec.safeParse(raw['spec']);
+  const parsed = readAs(routePolicySpec, raw['spec']);
   const status = (raw['status'] ?? {}) as RoutePolicyStatus;
   return {
     name: metadata.name,
@@ -24,10 +25,10 @@ export function parseRoutePolicy(raw: RawObject): RoutePolicy {
 }
 
 /** What somebody else wrote there is as good as nothing. */
-function specOf(text: string | undefined): RoutePolicySpec | undefined {
-  if (text === undefined) return undefined;
+function specOf(text: unknown): RoutePolicySpec | undefined {
+  if (typeof text !== 'string') return undefined;
   try {
-    return routePolicySpec.safeParse(JSON.parse(text)).data;
+    return readAs(routePolicySpec, JSON.parse(text)).data;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
     throw error;

@@ -6,6 +6,7 @@ import {
   hubMemberStatus,
   type HubMemberStatus,
 } from '../../../lib/api/kinds/hub-member.ts';
+import { readAs } from '../../../lib/api/read-as.ts';
 import type { RawObject } from '../../../lib/kube/types.ts';
 import type { Membership, MemberSpec, StoredMember } from '../model/store.ts';
 
@@ -20,8 +21,8 @@ const nothingAllowed: MemberSpec = { allowedPrefixes: [], maxPrefixes: 0 };
 
 export function parseHubMember(raw: RawObject): HubMember {
   const { name: handle, uid, creationTimestamp } = raw.metadata;
-  const spec = hubMemberSpec.safeParse(raw['spec'] ?? {});
-  const status = hubMemberStatus.safeParse(raw['status'] ?? {}).data ?? {};
+  const spec = readAs(hubMemberSpec, raw['spec'] ?? {});
+  const status = readAs(hubMemberStatus, raw['status'] ?? {}).data ?? {};
   const cluster = status.clusterName ?? handle;
   return {
     cluster,
@@ -30,7 +31,7 @@ export function parseHubMember(raw: RawObject): HubMember {
     createdMs: Date.parse(creationTimestamp ?? '') || 0,
     spec: spec.data ?? nothingAllowed,
     membership: membershipOf(cluster, status),
-    ports: ports.safeParse(status.ports).data ?? [],
+    ports: readAs(ports, status.ports).data ?? [],
     isStale: status.conditions?.some(({ type, reason }) => type === 'Connected' && reason === 'Stale') === true,
     status,
   };

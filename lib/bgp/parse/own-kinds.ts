@@ -6,6 +6,7 @@ import { bgpAdvertisementSpec } from '../../api/kinds/bgp-advertisement.ts';
 import { bgpInstanceSpec, type BgpInstanceSpec } from '../../api/kinds/bgp-instance.ts';
 import { bgpPeerSpec, type BgpPeerSpec } from '../../api/kinds/bgp-peer.ts';
 import type { Condition } from '../../api/kinds/shared.ts';
+import { readAs } from '../../api/read-as.ts';
 import type { Problem } from '../../desired/problem.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { hasHostBits, parseCidr } from '../../net/cidr.ts';
@@ -89,7 +90,7 @@ function statusOf(raw: RawObject): object {
 }
 
 function parseSpec<Schema extends z.ZodType>(schema: Schema, raw: RawObject): SpecOf<z.output<Schema>> {
-  const parsed = schema.safeParse(raw['spec'] ?? {});
+  const parsed = readAs(schema, raw['spec'] ?? {});
   if (parsed.success) return { value: parsed.data };
   const faults = parsed.error.issues.map((issue) => `spec.${issue.path.join('.')}: ${issue.message}`);
   return { problem: { code: 'InvalidSpec', message: `${faults.join('; ')}; correct the object` } };

@@ -1,5 +1,6 @@
 import { annotation } from '../../api/names.ts';
 import { addressConditionOf, isVouchedFor } from '../../api/pod-addresses.ts';
+import { fieldsOf, recordsOf, textOf } from '../../kube/fields.ts';
 import type { RawObject } from '../../kube/types.ts';
 import type { Labels, Pod } from '../objects.ts';
 import { parseBgpAnnotation } from './annotation.ts';
@@ -11,20 +12,17 @@ const switchSuffix = annotation.logicalSwitch.slice(annotation.logicalSwitch.ind
 /** A pod with the addresses that the controller gave it, those of further interfaces too. */
 export function parsePod(raw: RawObject): Pod {
   const { metadata, status } = raw;
-  const { nodeName = '', hostNetwork = false } = (raw['spec'] ?? {}) as { nodeName?: string; hostNetwork?: boolean };
-  const { phase = '', conditions = [] } = (status ?? {}) as {
-    phase?: string;
-    conditions?: readonly { type: string; status: string }[];
-  };
+  const { nodeName, hostNetwork } = fieldsOf(raw['spec']);
+  const { phase, conditions } = fieldsOf(status);
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,
     uid: metadata.uid,
     labels: metadata.labels ?? {},
-    node: nodeName,
+    node: textOf(nodeName),
     isAlive: phase !== 'Succeeded' && phase !== 'Failed',
-    isReady: conditions.every(({ type, status }) => type !== 'Ready' || status !== 'False'),
-    addresses: hostNetwork ? [] : addressesOf(metadata.annotations ?? {}, status),
+    isReady: recordsOf(conditions).every(({ type, status }) => type !== 'Ready' || status !== 'False'),
+    addresses: hostNetwork === true ? [] : addressesOf(metadata.annotations ?? {}, status),
     annotation: parseBgpAnnotation(metadata.annotations),
   };
 }
@@ -35,8 +33,8 @@ export function parsePod(raw: RawObject): Pod {
  */
 function addressesOf(annotations: Labels, status: unknown): Pod['addresses'] {
   const told = addressConditionOf(status);
-  const { podIPs = [] } = (status ?? {}) as { podIPs?: readonly { ip?: string }[] };
-  const seen = new Set(told === undefined ? podIPs.map(({ ip = '' }) => canonicalIp(ip)) : []);
+  const podIps = recordsOf(fieldsOf(status)['podIPs']);
+  const seen = new Set(told === undefined ? podIps.map(({ ip }) => canonicalIp(textOf(ip))) : []);
   return Object.entries(annotations).flatMap(([key, text]) => {
     if (!key.endsWith(suffix)) return [];
     const provider = key.slice(0, -suffix.length);

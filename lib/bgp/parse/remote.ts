@@ -1,5 +1,5 @@
-import type { RemoteClusterStatus } from '../../api/kinds/remote-cluster.ts';
 import { readRemotePrefixes } from '../../api/remote-prefixes.ts';
+import { fieldsOf, recordsOf, textOf } from '../../kube/fields.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { formatCidr } from '../../net/cidr.ts';
 import { learnedOrigin } from '../../route-policy/policy.ts';
@@ -7,7 +7,6 @@ import type { Remote } from '../objects.ts';
 
 /** Another cluster with those of its prefixes that are routes here. */
 export function parseRemote(raw: RawObject): Remote {
-  const { gateways = [] } = (raw['status'] ?? {}) as RemoteClusterStatus;
   const { listed, unlisted } = readRemotePrefixes(raw);
   const byPrefix = new Map<string, Remote['routes'][number]>();
   for (const { cidr, isActive, origin, tags } of listed) {
@@ -20,6 +19,6 @@ export function parseRemote(raw: RawObject): Remote {
     labels: raw.metadata.labels ?? {},
     routes: [...byPrefix.values()],
     owned: owned.map(({ cidr, transitSwitch }) => ({ prefix: formatCidr(cidr), transitSwitch })),
-    gateways: gateways.map(({ address }) => address),
+    gateways: recordsOf(fieldsOf(raw['status'])['gateways']).map(({ address }) => textOf(address)),
   };
 }

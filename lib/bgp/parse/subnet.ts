@@ -1,6 +1,7 @@
 import { networksInForce, routingInForce } from '../../api/in-force.ts';
 import { isThroughRouter } from '../../api/subnet-routing.ts';
 import { defaultVpc } from '../../api/names.ts';
+import { fieldsOf, textOf } from '../../kube/fields.ts';
 import type { RawObject } from '../../kube/types.ts';
 import { formatCidr } from '../../net/cidr.ts';
 import type { Subnet } from '../objects.ts';
@@ -8,12 +9,11 @@ import { parseBgpAnnotation } from './annotation.ts';
 
 /** A subnet as far as announcing it goes. */
 export function parseSubnet(raw: RawObject): Subnet {
-  const { vpc = '' } = (raw['spec'] ?? {}) as { vpc?: string };
   return {
     name: raw.metadata.name,
     uid: raw.metadata.uid,
     labels: raw.metadata.labels ?? {},
-    vpc: vpc || defaultVpc,
+    vpc: textOf(fieldsOf(raw['spec'])['vpc']) || defaultVpc,
     ...(isThroughRouter(routingInForce(raw.metadata.annotations)) ? {} : { isPhysical: true }),
     prefixes: networksInForce(raw.metadata.annotations).map(formatCidr),
     annotation: parseBgpAnnotation(raw.metadata.annotations),

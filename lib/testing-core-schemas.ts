@@ -1,0 +1,71 @@
+/** For tests: what rooms read of kinds that are not ours, to derive objects from. */
+import { z } from 'zod';
+import { condition } from './api/kinds/shared.ts';
+import type { ObjectSchemas } from './testing-fuzz.ts';
+
+const phase = z.enum(['Pending', 'Running', 'Succeeded', 'Failed', 'Unknown']);
+
+export const podSchemas: ObjectSchemas = {
+  spec: z.object({ nodeName: z.string().optional(), hostNetwork: z.boolean().optional() }),
+  status: z.object({
+    phase: phase.optional(),
+    podIP: z.string().optional(),
+    podIPs: z.array(z.object({ ip: z.string() })).optional(),
+    conditions: z.array(condition).optional(),
+  }),
+};
+
+export const nodeSchemas: ObjectSchemas = {
+  spec: z.object({ podCIDR: z.string().optional(), unschedulable: z.boolean().optional() }),
+  status: z.object({
+    addresses: z
+      .array(z.object({ type: z.enum(['InternalIP', 'ExternalIP', 'Hostname']), address: z.string() }))
+      .optional(),
+    conditions: z.array(condition).optional(),
+  }),
+};
+
+export const attachmentSchemas: ObjectSchemas = { spec: z.object({ config: z.string().optional() }) };
+
+export const serviceSchemas: ObjectSchemas = {
+  spec: z.object({
+    type: z.enum(['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName']).optional(),
+    clusterIP: z.string().optional(),
+    clusterIPs: z.array(z.string()).optional(),
+    externalIPs: z.array(z.string()).optional(),
+    externalTrafficPolicy: z.enum(['Cluster', 'Local']).optional(),
+    internalTrafficPolicy: z.enum(['Cluster', 'Local']).optional(),
+  }),
+  status: z.object({
+    loadBalancer: z.object({ ingress: z.array(z.object({ ip: z.string().optional() })).optional() }).optional(),
+  }),
+};
+
+export const configMapSchemas: ObjectSchemas = { data: z.record(z.string(), z.string()) };
+
+export const endpointSliceSchemas: ObjectSchemas = {
+  endpoints: z.array(
+    z.object({
+      addresses: z.array(z.string()),
+      nodeName: z.string().optional(),
+      conditions: z
+        .object({ ready: z.boolean().optional(), serving: z.boolean().optional(), terminating: z.boolean().optional() })
+        .optional(),
+    }),
+  ),
+};
+
+export const eipSchemas: ObjectSchemas = {
+  spec: z.object({
+    v4ip: z.string().optional(),
+    v6ip: z.string().optional(),
+    v4Ip: z.string().optional(),
+    v6Ip: z.string().optional(),
+  }),
+  status: z.object({
+    ready: z.boolean().optional(),
+    ip: z.string().optional(),
+    v4Ip: z.string().optional(),
+    v6Ip: z.string().optional(),
+  }),
+};
