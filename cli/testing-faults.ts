@@ -103,7 +103,7 @@ export function tryFault({ make, code, says, isAlone = false, as }: Fault): void
   const told = as === 'warning' ? found.warnings.find((one) => one.code === code) : found.causes[0];
   const all = JSON.stringify({ causes: found.causes, warnings: found.warnings }, undefined, 1);
   assert.equal(told?.code, code, all);
-  assert.match(told?.message ?? '', says);
-  assert.ok((told?.fix ?? '').length > 10, 'it says what to do');
+  assert.match(told.message, says);
+  assert.ok(told.fix.length > 10, 'it says what to do');
   assert.equal(found.isWell, as === 'warning', all);
 }

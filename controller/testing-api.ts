@@ -171,7 +171,7 @@ export class TestController {
       await new Promise(setImmediate);
       const before = this.#objects.get(key);
       if (before === undefined) throw new KubeApiError(404, 'NotFound', `${key} does not exist`);
-      const { metadata } = body as RawObject;
+      const { metadata } = body as { readonly metadata: Partial<RawObject['metadata']> };
       for (const field of ['uid', 'resourceVersion'] as const)
         if (metadata[field] !== undefined && metadata[field] !== before.metadata[field])
           throw new KubeApiError(409, 'Conflict', `${field} of ${key} is another`);

@@ -35,15 +35,15 @@ function askVersions(folder: string, type: string): Support {
     timeout: answerTimeoutMs,
   });
   // A plugin that answers without reading stdin breaks the pipe, but its answer counts.
-  const versions = parseVersions(stdout ?? '');
+  const versions = parseVersions(stdout);
   if (versions !== undefined) return versions;
   if (error !== undefined) return { problem: `it could not be asked for its versions here: ${error.message}` };
   return { problem: `it does not report its versions; it ended with status ${String(status)}` };
 }
 
-function parseVersions(stdout: string): readonly string[] | undefined {
+function parseVersions(stdout: string | null): readonly string[] | undefined {
   try {
-    const answer = JSON.parse(stdout) as { readonly supportedVersions?: unknown } | null;
+    const answer = JSON.parse(stdout ?? '') as { readonly supportedVersions?: unknown } | null;
     const versions = answer?.supportedVersions;
     return Array.isArray(versions) ? versions.map(String) : undefined;
   } catch (error) {

@@ -121,7 +121,7 @@ describe('looks at nodes', () => {
       runAsUser: 0,
       capabilities: { drop: ['ALL'] },
     });
-    const mounts = container?.['volumeMounts'] as readonly { readonly readOnly?: boolean }[] | undefined;
+    const mounts = container['volumeMounts'] as readonly { readonly readOnly?: boolean }[] | undefined;
     assert.deepEqual(
       mounts?.map(({ readOnly }) => readOnly),
       [true, true],

@@ -110,7 +110,7 @@ export class ChassisAccess {
       try {
         if (!isWell) isWell = await this.#renew();
       } catch (error) {
-        if (signal.aborted) return;
+        if (signal.aborted as boolean) return;
         if (!(error instanceof Error)) throw error;
         // The API server and the folder of the node can fail here; both are tried again.
         log.warn({ err: error }, 'no certificate for the southbound database yet');
@@ -122,7 +122,7 @@ export class ChassisAccess {
       const delay = pause(isWell ? ageMs : retryMs, undefined, { signal, ref: false }).catch(() => undefined);
       await Promise.race([delay, this.#wake.promise]);
       this.#wake = Promise.withResolvers();
-      if (!signal.aborted) isWell = await this.#update();
+      if (!(signal.aborted as boolean)) isWell = await this.#update();
     }
   }
 

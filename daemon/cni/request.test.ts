@@ -17,7 +17,7 @@ function parse(
   changes: Record<string, string | undefined> = {},
   configChanges: object | string = {},
 ): ReturnType<typeof parseCniRequest> {
-  const merged = Object.entries({ ...environment, ...changes }).flatMap(([name, value]) =>
+  const merged = Object.entries<string | undefined>({ ...environment, ...changes }).flatMap(([name, value]) =>
     value === undefined ? [] : [[name, value] as const],
   );
   const stdin = typeof configChanges === 'string' ? configChanges : JSON.stringify({ ...config, ...configChanges });

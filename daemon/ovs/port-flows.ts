@@ -92,7 +92,7 @@ export class PortFlows {
     let reported: string | undefined;
     while (!signal.aborted) {
       const end = await this.#connection();
-      if (signal.aborted) return;
+      if (signal.aborted as boolean) return;
       // Open vSwitch makes the socket together with the bridge, and makes both again when it starts.
       if (end !== reported)
         this.#options.log.warn({ socket: this.#options.path }, `flows of ports: ${end}; trying again`);

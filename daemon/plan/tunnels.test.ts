@@ -60,7 +60,7 @@ test('without the database the state stands as last seen, which is said', () => 
   for (const state of ['up', 'down'] as const) {
     const [told] = plan([tunnel({ bfd: { state } })], [], { isDatabaseAway: true });
     assert.equal(told?.state, state);
-    assert.match(told?.diagnostic ?? '', /database of this node does not answer/);
+    assert.match(told.diagnostic ?? '', /database of this node does not answer/);
   }
 });
 

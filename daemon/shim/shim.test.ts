@@ -74,7 +74,7 @@ test('environment and stdin reach the daemon unchanged, its answer and status co
   assert.deepEqual(answer, { status: 7, stdout: long });
   assert.equal(request?.stdin, stdin);
   assert.deepEqual(
-    [...(request?.environment ?? [])].toSorted(([a], [b]) => a.localeCompare(b)),
+    [...request.environment].toSorted(([a], [b]) => a.localeCompare(b)),
     [
       ['CNI_ARGS', 'A=1;B=ö=2'],
       ['CNI_COMMAND', 'ADD'],

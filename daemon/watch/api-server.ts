@@ -23,7 +23,7 @@ export async function askApi(
       return true;
     } catch (error) {
       if (error instanceof KubeApiError) return true;
-      if (!signal.aborted && !isKubeError(error) && !isTimeout(error)) throw error;
+      if (!(signal.aborted as boolean) && !isKubeError(error) && !isTimeout(error)) throw error;
     } finally {
       await client.close();
     }

@@ -37,7 +37,7 @@ export class Departure {
       log.info({ leave: node.leave }, `the annotation ${annotation.leave} is of another installation and not heeded`);
       return false;
     }
-    if (this.#isAsked) return true;
+    if (this.#isAsked as boolean) return true;
     this.#isAsked = true;
     log.info({}, 'Isthmus is being uninstalled: the node is given back');
     leave();

@@ -81,7 +81,10 @@ function readNetem(read: (key: string) => Read): Readonly<Record<string, string>
   const entries = netemKeys.flatMap(({ key, from, pattern, expected, factor }): [string, string][] => {
     const one = read(from);
     if (one.value === undefined) return [];
-    if (!pattern.test(one.value)) return refuse(one, expected) ?? [];
+    if (!pattern.test(one.value)) {
+      refuse(one, expected);
+      return [];
+    }
     const value = Number(one.value) * factor;
     return value === 0 ? [] : [[key, String(value)]];
   });

@@ -160,7 +160,7 @@ describe('tunnels of the local Open vSwitch', () => {
     programs.turn(false);
     assert.equal(watch.tunnels[0]?.isStale, true);
     await pause(60);
-    assert.deepEqual([watch.tunnels[0]?.isStale, calls()], [false, 2]);
+    assert.deepEqual([watch.tunnels[0].isStale, calls()], [false, 2]);
     watch.close();
   });
 

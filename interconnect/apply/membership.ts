@@ -144,7 +144,7 @@ export class Membership {
         const identity = await this.#identity(goal);
         await this.#hold(goal.hub, identity, signal);
       });
-      if (signal.aborted) break;
+      if (signal.aborted as boolean) break;
       failures = this.state.isConnected ? 0 : failures + 1;
       this.#link.set(disconnected(this.state, problem));
       if (problem !== undefined) this.#options.log.warn({ hub: goal.hub, reason: problem.code }, problem.message);

@@ -43,7 +43,7 @@ async function restAfter(t: TestContext, owners: number): Promise<number> {
   // Promises come before timers, which stand still here.
   for (let at = 0; at < 5; at += 1) await Promise.resolve();
   let ms = 0;
-  for (; progress.isWriting; ms += 10) t.mock.timers.tick(10);
+  for (; progress.isWriting as boolean; ms += 10) t.mock.timers.tick(10);
   progress.close();
   t.mock.timers.reset();
   return ms;

@@ -63,7 +63,7 @@ describe('members of the hub', () => {
     const [ts] = east.last?.transitSwitches ?? [];
     assert.deepEqual(ts?.cidrs, ['100.100.0.0/24']);
     assert.deepEqual(
-      ts?.paths.map((path) => [path.switch, path.cidrs, path.tunnelKey, path.retiring, path.port?.networks]),
+      ts.paths.map((path) => [path.switch, path.cidrs, path.tunnelKey, path.retiring, path.port?.networks]),
       [
         ['ts', ['100.100.0.0/27'], 16_711_681, false, ['100.100.0.1/27']],
         ['ts1', ['100.100.0.32/27'], 16_711_682, false, ['100.100.0.33/27']],

@@ -107,7 +107,7 @@ export async function serveHub(options: HubServerOptions): Promise<HubServer> {
   const credentials = new EndpointCredentials(options.authority, options.endpoint);
   const port = await promisify(server.bindAsync.bind(server))(options.listen, credentials);
   return {
-    port: port ?? 0,
+    port,
     renewEndpoint: (endpoint) => credentials.renew(endpoint),
     close: () => server.forceShutdown(),
   };

@@ -138,7 +138,7 @@ describe('a remote cluster', () => {
     const { northbound, southbound } = planOf(west).plan;
     const witness = northbound.rows.find(({ key }) => key === 'isthmus-interconnect:ts:b1');
     assert.deepEqual(witness?.columns, { type: 'remote', enabled: false });
-    assert.equal(witness?.parent?.key, 'ts');
+    assert.equal(witness.parent?.key, 'ts');
     assert.deepEqual(
       southbound.contributions,
       ['b1', 'b2'].map((chassis) => ({
@@ -374,7 +374,7 @@ describe('a prefix that another cluster has from its routers', () => {
         [false, 'NotPreferred'],
       ],
     );
-    assert.match(use?.hops[0]?.problem?.message ?? '', /leaves by a router of this cluster/);
+    assert.match(use.hops[0]?.problem?.message ?? '', /leaves by a router of this cluster/);
     assert.deepEqual([...table.set(ownOffers, new Map())], ['west']);
     assert.equal(useRoutes('west', routes, verdicts, (key) => table.all(key))[0]?.isMine, true);
   });

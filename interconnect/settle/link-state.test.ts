@@ -11,7 +11,7 @@ describe('the state of the link', () => {
     const renaming = named(joined, 'east', 'ost');
     assert.equal(renaming.cluster, 'east');
     assert.equal(renaming.renaming?.code, 'Renaming');
-    assert.match(renaming.renaming?.message ?? '', /from the name "east" to "ost"/);
+    assert.match(renaming.renaming.message, /from the name "east" to "ost"/);
   });
 
   it('keeps the reason of a rename that failed until the hub uses another name', () => {

@@ -81,7 +81,7 @@ export function useRoutes(
     const backup = backupOf(cluster, route, offersFor);
     const hops = route.nextHops.map((hop): HopUse => {
       const isUsable = usable.get(transitSwitch)?.has(hop.switch) === true;
-      const problem = isUsable ? backup : (downOf(paths.get(hop.switch), prefix) ?? backup);
+      const problem = isUsable ? backup : downOf(paths.get(hop.switch), prefix);
       return { ...hop, isUsed: problem === undefined, problem };
     });
     return { ...common, isMine: backup === undefined, hops, rejected: undefined };

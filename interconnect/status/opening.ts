@@ -44,7 +44,7 @@ export async function reportWhileOpening(openings: Openings, options: OpeningOpt
     const rest = sleep(options.patienceMs ?? databasePatienceMs, undefined, { signal: pause.signal, ref: false });
     await Promise.race([rest.catch(() => undefined), ended]);
     pause.abort();
-    if (pending.size > 0 && !options.signal.aborted) await report(sinceOf, options);
+    if (pending.size > 0 && !(options.signal.aborted as boolean)) await report(sinceOf, options);
   }
 }
 

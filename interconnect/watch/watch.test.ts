@@ -108,11 +108,11 @@ describe('the local view', () => {
     assert.deepEqual([...local.vpcs.keys()], ['ovn-cluster']);
     assert.equal(vpc?.routerId, 'uuid of ovn-cluster');
     assert.deepEqual(
-      vpc?.prefixes.map((prefix) => prefix.cidr),
+      vpc.prefixes.map((prefix) => prefix.cidr),
       ['10.16.0.0/16', '10.17.0.0/16'],
     );
     assert.deepEqual(
-      vpc?.ranges.map(({ name }) => name),
+      vpc.ranges.map(({ name }) => name),
       ['subnet a', 'subnet b', 'subnet join'],
     );
     assert.deepEqual(local.gatewayNodes, [

@@ -36,7 +36,7 @@ describe('owners and their contributions', () => {
   });
   after(() => bed.stop());
   beforeEach(async () => {
-    unwatch?.();
+    (unwatch as (() => void) | undefined)?.();
     target = await bed.reset();
     bare = new Set();
     unwatch = bed.client.subscribe(() => {

@@ -54,7 +54,7 @@ describe('the OVSDB target on a real northbound database', () => {
     await server.stop();
   });
   beforeEach(async () => {
-    target?.close();
+    (target as OvsdbTarget | undefined)?.close();
     await client.transact(
       ['Logical_Switch', 'Port_Group', 'Address_Set', 'HA_Chassis_Group', 'NB_Global', 'Logical_Router'].map(
         (table) => ({ op: 'delete', table, where: [] }) as const,

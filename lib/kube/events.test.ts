@@ -56,9 +56,9 @@ test('the same event is one object whose count goes up', async () => {
   assert.deepEqual(store.calls, ['create', 'patch', 'patch']);
   const [event] = store.all;
   assert.equal(event?.count, 3);
-  assert.equal(event?.metadata.namespace, 'shop');
-  assert.deepEqual(event?.['involvedObject'], pod);
-  assert.deepEqual(event?.['source'], { component: 'isthmus-controller', host: 'c1' });
+  assert.equal(event.metadata.namespace, 'shop');
+  assert.deepEqual(event['involvedObject'], pod);
+  assert.deepEqual(event['source'], { component: 'isthmus-controller', host: 'c1' });
 });
 
 test('a burst of the same event becomes one write with the right count', async () => {

@@ -104,7 +104,7 @@ class HeldLease {
       try {
         if (await this.#tryToHold(attemptMs)) return true;
       } catch (error) {
-        if (signal.aborted) return false;
+        if (signal.aborted as boolean) return false;
         if (!isKubeError(error)) throw error;
         log.warn({ lease: name, error: error.message }, 'cannot read or take the lease, trying again');
       }
@@ -116,7 +116,7 @@ class HeldLease {
   /** Renews until `done`. @throws LeaseLost */
   async renewUntil(done: AbortSignal): Promise<void> {
     let renewedMs = performance.now();
-    while (true) {
+    for (;;) {
       await this.#pause(done);
       if (done.aborted) return;
       const leftMs = this.#timing.renewDeadlineMs - (performance.now() - renewedMs);

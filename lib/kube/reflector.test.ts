@@ -97,8 +97,8 @@ describe('reflector', () => {
     const { server } = await open();
     const query = server.requests[0]?.url.searchParams;
     assert.equal(query?.get('allowWatchBookmarks'), 'true');
-    assert.equal(query?.get('timeoutSeconds'), '450');
-    assert.equal(query?.get('resourceVersionMatch'), 'NotOlderThan');
+    assert.equal(query.get('timeoutSeconds'), '450');
+    assert.equal(query.get('resourceVersionMatch'), 'NotOlderThan');
   });
 
   test('reads by list in pages where WatchList is refused, and does not ask again', async () => {

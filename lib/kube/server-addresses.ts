@@ -39,7 +39,7 @@ export class ServerAddresses {
     const { signal } = this.#options;
     while (!signal.aborted) {
       await sleep(againMs, undefined, { signal, ref: false }).catch(() => undefined);
-      if (!signal.aborted) await this.#look();
+      if (!(signal.aborted as boolean)) await this.#look();
     }
   }
 

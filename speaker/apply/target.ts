@@ -152,7 +152,7 @@ export class GobgpTarget {
       this.#options.onObserved(observed);
       const wasReleasing = gobgpd.isReleasing;
       await gobgpd.revive(plan, observed);
-      if (wasReleasing && !gobgpd.isReleasing) this.#engine?.request('plan');
+      if (wasReleasing && !(gobgpd.isReleasing as boolean)) this.#engine?.request('plan');
     }
   }
 

@@ -54,11 +54,11 @@ test('n of m counts the entries of selected nodes, this node by what gobgpd says
     'tor',
   );
   assert.equal(before?.summary.established, '1/2');
-  assert.deepEqual(before?.leftOver, ['gone', 'n3']);
+  assert.deepEqual(before.leftOver, ['gone', 'n3']);
   assert.deepEqual(conditions(before), { Accepted: 'True Accepted', Established: 'False HoldTimerExpired' });
   const after = statusOf(state, seen({ '10.0.0.254': { state: 'Established' } })).peers.get('tor');
   assert.equal(after?.summary.established, '2/2');
-  assert.deepEqual(after?.entry, { node: 'n1', state: 'Established', advertised: 0 });
+  assert.deepEqual(after.entry, { node: 'n1', state: 'Established', advertised: 0 });
   assert.deepEqual(conditions(after), { Accepted: 'True Accepted', Established: 'True Established' });
 });
 
@@ -140,11 +140,11 @@ test('a subnet of another VPC that an advertisement selects is named, and not an
   const alone = statusWith([red], { matchLabels: labels });
   assert.deepEqual(alone?.summary.prefixes, []);
   assert.deepEqual(conditions(alone), { Ready: 'False VpcNotRouted' });
-  assert.match(alone?.conditions[0]?.message ?? '', /subnet red is in VPC tenant/);
+  assert.match(alone.conditions[0]?.message ?? '', /subnet red is in VPC tenant/);
   const both = [red, subnetOf('blue', ['10.17.0.0/16'], { labels })];
   const beside = statusWith(both, { matchLabels: labels });
   assert.deepEqual(beside?.summary.prefixes, ['10.17.0.0/16']);
-  assert.match(beside?.conditions[0]?.message ?? '', /^1 prefixes of 1 objects go .*subnet red is in VPC tenant/);
+  assert.match(beside.conditions[0]?.message ?? '', /^1 prefixes of 1 objects go .*subnet red is in VPC tenant/);
   assert.doesNotMatch(statusWith(both, {})?.conditions[0]?.message ?? '', /red/, 'nobody asked for it by name');
 });
 
@@ -183,7 +183,7 @@ test('a session beyond its limit of prefixes says which limit, and what brings i
   };
   const own = of({ maximumPrefixes: { limit: 7, restartSeconds: 60 } });
   assert.equal(own?.reason, 'PrefixLimit');
-  assert.match(own?.message ?? '', /than the 7 of spec.maximumPrefixes.limit; the session comes back after 60 seconds/);
+  assert.match(own.message ?? '', /than the 7 of spec.maximumPrefixes.limit; the session comes back after 60 seconds/);
   assert.match(of({ import: { maxPrefixes: 20 } })?.message ?? '', /than the 200 of 10 times spec.import.maxPrefixes/);
   const most = /than 10000, the most that is taken of a neighbour whose prefixes are imported/;
   const old = of({ import: {}, maximumPrefixes: { limit: 500_000 } })?.message ?? '';
@@ -282,7 +282,7 @@ test('a host that is no BgpPeer and signs its segments is not blamed on a neighb
   const stranger = entryOf([10_000, 35_000], heard);
   assert.equal(stranger?.reason, 'HoldTimerExpired');
   assert.match(
-    stranger?.message ?? '',
+    stranger.message ?? '',
     /of this session or of a host that is no BgpPeer: the kernel does not tell whose/,
   );
   // In the hold time before the loss the neighbour may have signed already.

@@ -19,7 +19,7 @@ test('each neighbour of the flags is a peer, and all have one instance', () => {
     made?.peers.map(({ name }) => name),
     ['(flags) 10.0.0.254', '(flags) 10.0.0.253', '(flags) FD00::FE'],
   );
-  const [first, , v6] = (made?.peers ?? []).map(({ spec }) => ('value' in spec ? spec.value : undefined));
+  const [first, , v6] = made.peers.map(({ spec }) => ('value' in spec ? spec.value : undefined));
   assert.deepEqual(
     [first?.asn, first?.holdTimeSeconds, first?.keepaliveSeconds, first?.bfd?.transmitIntervalMilliseconds],
     [65000, 9, 3, 1000],

@@ -65,7 +65,7 @@ export class NodeNetworkWatch {
     if (this.#isClosed) this.#requests.close();
     else {
       if (isChanged) this.#onChange();
-      if (this.#isStale) this.#schedule();
+      if (this.#isStale as boolean) this.#schedule();
     }
   }
 }

@@ -65,7 +65,7 @@ export class OwnAddresses {
       const found = dump.flatMap(({ data }) => readAnyAddress(data)).filter(isOrdinary);
       this.#all.clear();
       for (const address of found) this.#all.add(address);
-    } while (this.#isStale && !this.#isClosed);
+    } while ((this.#isStale as boolean) && !this.#isClosed);
     this.#isReading = false;
     if (this.#isClosed) this.#requests.close();
     return this.#all.symmetricDifference(before).size > 0;

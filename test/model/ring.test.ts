@@ -21,7 +21,7 @@ function ring(exporting: object = everything): World {
     ['r1', [one, both]],
     ['r2', [two, both]],
   ] as const)
-    for (const prefix of prefixes) (world.actor(router) as Router).origins.add(prefix ?? '');
+    for (const prefix of prefixes) (world.actor(router) as Router).origins.add(prefix);
   return world;
 }
 
@@ -153,7 +153,7 @@ describe('a ring of three clusters and two routers', () => {
       world.settle(random);
       for (const name of ['r1', 'r2']) router(world, name).origins.clear();
       world.settle(random);
-      for (const prefix of [one, two, both]) assert.deepEqual(world.traces(prefix ?? ''), []);
+      for (const prefix of [one, two, both]) assert.deepEqual(world.traces(prefix), []);
     }
   });
 

@@ -18,7 +18,7 @@ before(async () => {
 
 after(async () => {
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 async function ok(answer: Promise<CniAnswer>): Promise<Record<string, unknown>> {

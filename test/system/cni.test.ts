@@ -27,7 +27,7 @@ before(async () => {
 
 after(async () => {
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 async function ok(answer: ReturnType<TestNode['cni']>): Promise<object> {

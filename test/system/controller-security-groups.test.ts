@@ -240,7 +240,7 @@ describe('security groups', () => {
       passed,
       'to-lport 18483 allow-related outport == @ovn.sg.odd && ip4 && ip4.src == 10.9.0.0/16',
     ]);
-    if (!isTiered)
+    if (!isTiered())
       await untilCondition('odd', 'Validated', 'False', /spec.ingressRules\[2\]: policy 'pass'.*ACL tiers/);
     await bed.create(securityGroups, 'nobody', {});
     await eventually('the rule', () =>

@@ -128,7 +128,7 @@ describe('services of a switch', () => {
       const { dhcpV4OptionsUUID: four, dhcpV6OptionsUUID: six } = await bed.status(subnets, 'served');
       return typeof four === 'string' && typeof six === 'string' ? [four, six] : undefined;
     });
-    const options = bed.nb.cache.table('DHCP_Options').rows.get(v4 ?? '')?.['options'] as Record<string, string>;
+    const options = bed.nb.cache.table('DHCP_Options').rows.get(v4)?.['options'] as Record<string, string>;
     const { server_mac: mac, ...rest } = options;
     assert.match(mac ?? '', /^0e:/);
     assert.deepEqual(rest, {
@@ -138,7 +138,7 @@ describe('services of a switch', () => {
       mtu: '1380',
       dns_server: '{10.96.0.10,10.96.0.11}',
     });
-    assert.equal(bed.nb.cache.table('DHCP_Options').rows.get(v6 ?? '')?.['cidr'], 'fd00:62::/64');
+    assert.equal(bed.nb.cache.table('DHCP_Options').rows.get(v6)?.['cidr'], 'fd00:62::/64');
     const port = bed.row('Logical_Router_Port', 'ovn-cluster-served');
     const configs = { address_mode: 'dhcpv6_stateful', max_interval: '30', min_interval: '5', send_periodic: 'true' };
     assert.deepEqual(port?.['ipv6_ra_configs'], { ...configs, mtu: '1380' });
@@ -197,7 +197,7 @@ describe('services of a switch', () => {
     await until('the parents', () => {
       const port = bed.row('Logical_Switch_Port', 'served-vip-10.62.0.100');
       assert.equal(port?.['type'], 'virtual');
-      assert.deepEqual(port?.['options'], { 'virtual-ip': '10.62.0.100', 'virtual-parents': 'one.served,two.served' });
+      assert.deepEqual(port['options'], { 'virtual-ip': '10.62.0.100', 'virtual-parents': 'one.served,two.served' });
     });
     await bed.deletePod('one', 'served');
     await until('one parent less', () => {

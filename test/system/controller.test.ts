@@ -97,7 +97,7 @@ describe('pods', () => {
     assert.deepEqual([gateway, subnet, cidr], ['10.16.0.1', 'ovn-default', '10.16.0.0/16']);
     const port = bed.row('Logical_Switch_Port', 'web.default');
     assert.deepEqual(port?.['addresses'], [`${mac} ${address}`]);
-    assert.deepEqual(port?.['port_security'], [`${mac} ${address}`]);
+    assert.deepEqual(port['port_security'], [`${mac} ${address}`]);
     assert.deepEqual(bed.members('ovn.default.n1'), ['web.default']);
     const ip = await eventually('IP object', () => bed.kube.get(ips, { name: 'web.default' }));
     assert.equal((ip['spec'] as Record<string, string>)['v4IpAddress'], address);

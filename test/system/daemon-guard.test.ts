@@ -54,9 +54,9 @@ before(async () => {
 });
 
 after(async () => {
-  await bed?.close();
+  await (bed as FrameBed | undefined)?.close();
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 async function addPod(name: string, address: string): Promise<TestPod> {

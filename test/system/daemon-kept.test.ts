@@ -81,7 +81,7 @@ before(async () => {
 
 after(async () => {
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 const deeds: Readonly<Record<string, readonly string[]>> = {

@@ -39,7 +39,7 @@ before(async () => {
 
 after(async () => {
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 /** A router on a link of its own, 172.31.<index>.1 and fd00:31:<index>::1, which knows the way to pods. */

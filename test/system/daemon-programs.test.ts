@@ -26,7 +26,7 @@ before(async () => {
 
 after(async () => {
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 async function told(): Promise<Told> {

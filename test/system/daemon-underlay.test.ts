@@ -37,7 +37,7 @@ afterEach(async () => {
 
 after(async () => {
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 async function makeNetwork(name: string, spec: object = {}, annotations: Readonly<Record<string, string>> = {}) {

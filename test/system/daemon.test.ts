@@ -20,7 +20,7 @@ before(async () => {
 
 after(async () => {
   await node.stop();
-  await cluster?.stop();
+  await (cluster as TestCluster | undefined)?.stop();
 });
 
 async function addPod(name: string, ip: string): Promise<TestPod> {

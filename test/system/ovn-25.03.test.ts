@@ -53,7 +53,7 @@ for (const [name, module] of Object.entries(modules) as [SchemaName, (typeof mod
     for (const [table, { isRoot, columns }] of Object.entries(module.tables)) {
       assert.equal(schema.tables[table]?.isRoot, isRoot, table);
       for (const [column, shape] of Object.entries(columns)) {
-        const found: ColumnSchema | undefined = schema.tables[table]?.columns[column];
+        const found: ColumnSchema | undefined = schema.tables[table].columns[column];
         assert.ok(found !== undefined, `${table}.${column} is missing`);
         assert.deepEqual(shapeOf(found), shape, `${table}.${column}`);
       }
@@ -66,7 +66,7 @@ for (const [name, module] of Object.entries(modules) as [SchemaName, (typeof mod
     for (const [table, { columns, indexes }] of Object.entries(older.tables)) {
       assert.deepEqual(newer.tables[table]?.indexes, indexes, `indexes of ${table}`);
       for (const [column, type] of Object.entries(columns)) {
-        const found: ColumnSchema | undefined = newer.tables[table]?.columns[column];
+        const found: ColumnSchema | undefined = newer.tables[table].columns[column];
         const isTaken =
           isWider(found?.key, type.key) &&
           isWider(found?.value, type.value) &&

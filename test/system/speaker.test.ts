@@ -30,7 +30,7 @@ before(async () => {
   await bed.createNode('n2', '172.31.9.12', {});
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** What the routers counted about their sessions with the node. */
 function sessions(): Promise<NeighborCounters[]> {

@@ -32,8 +32,8 @@ test('who is on a link of a node is known by its speaker, as is that nobody is',
   const speaker = speakerOf(reading(), 'n1');
   const peer = speaker.peers.get('tor');
   assert.equal(peer?.address, address);
-  assert.deepEqual(peer?.families, ['ipv4', 'ipv6']);
-  assert.ok(peer && sessionOf(speaker, peer).isUp);
+  assert.deepEqual(peer.families, ['ipv4', 'ipv6']);
+  assert.ok(sessionOf(speaker, peer).isUp);
   assert.equal(speakerOf(reading(), 'n2').refused.get('tor')?.message, 'no neighbour on eth1');
   assert.equal(speakerOf(reading(), 'n3').refused.get('tor')?.code, 'NotReported');
   const rows = listSessions(reading(), { node: undefined, peer: undefined }).sessions;

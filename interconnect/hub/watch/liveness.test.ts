@@ -74,7 +74,7 @@ describe('a hub whose databases are silent', () => {
       again.last?.silentDatabases.map((one) => one.name),
       [name],
     );
-    assert.deepEqual([again.last?.revision, again.last?.expected], [0, ['west']], 'nothing is to be concluded');
+    assert.deepEqual([again.last.revision, again.last.expected], [0, ['west']], 'nothing is to be concluded');
     const token = bed.token('third');
     const { ca } = readToken(token) as TokenClaims;
     const joining = joinHub(bed.address, ca, token, await createRequest(await createKey(), 'third'));
@@ -85,7 +85,7 @@ describe('a hub whose databases are silent', () => {
     await bed.take(endpoint, clients);
     await saying;
     await again.until(() => again.members.has('west'));
-    assert.deepEqual(again.last?.silentDatabases, []);
+    assert.deepEqual(again.last.silentDatabases, []);
   });
 
   it('tells so when they fall silent between being read and being written', async () => {

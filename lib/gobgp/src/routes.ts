@@ -136,7 +136,7 @@ class Watch implements RouteWatch {
     const withdrawn = new Batches((changes) => this.#give(changes));
     for (const key of gone) await withdrawn.add(withdrawal(address, routeOfKey(key)));
     await withdrawn.flush();
-    if (isStale) void this.#lookAgain(address);
+    if (isStale as boolean) void this.#lookAgain(address);
   }
 
   async #list(

@@ -68,7 +68,7 @@ test('notifications have a name and a sentence', () => {
     '{"time":"2026-01-01T00:00:00Z","level":"INFO","msg":"sent notification","Topic":"Peer","Key":"172.30.1.1","State":"BGP_FSM_ESTABLISHED","Code":6,"Subcode":4,"Communicated-Reason":"BFD is down","Data":""}';
   const told = notificationOfLogLine(line);
   assert.equal(told?.address, '172.30.1.1');
-  assert.equal(told && notificationName(told.notification), 'BfdDown');
+  assert.equal(notificationName(told.notification), 'BfdDown');
   for (const other of ['', 'plain "msg":"sent notification"', '{"msg":"Peer Up","Key":"172.30.1.1"}'])
     assert.equal(notificationOfLogLine(other), undefined);
 });

@@ -138,7 +138,7 @@ class MirroringClient implements OvsdbClient {
       let reason: Error | undefined;
       let isLeaderless = false;
       const remotes = this.#currentRemotes();
-      for (let tried = 0; tried < remotes.length && !signal.aborted; tried++) {
+      for (let tried = 0; tried < remotes.length && !(signal.aborted as boolean); tried++) {
         reason = await this.#connect(remotes[next++ % remotes.length] as Remote);
         isLeaderless ||= reason instanceof OvsdbConnectionLost && reason.isElsewhere;
         if (this.#syncedAt !== undefined) break;
@@ -147,7 +147,7 @@ class MirroringClient implements OvsdbClient {
       if (this.#syncedAt !== undefined && now - this.#syncedAt > lastingMs) backoff.reset();
       leaderlessAt = isLeaderless && this.#syncedAt === undefined ? (leaderlessAt ?? now) : undefined;
       this.#syncedAt = undefined;
-      this.#enter('disconnected', signal.aborted ? this.#closedError() : reason);
+      this.#enter('disconnected', (signal.aborted as boolean) ? this.#closedError() : reason);
       const isElection = leaderlessAt !== undefined && now - leaderlessAt < electionMs;
       await pause(isElection ? electionPauseMs : backoff.next(), signal);
     }

@@ -235,7 +235,7 @@ export class BgpBed {
     const gobgp = await openGobgp({ target: this.gobgpd.target });
     const { largeCommunitySets } = await gobgp.listPolicies();
     gobgp.close();
-    const [tag] = Object.values(largeCommunitySets ?? {})[0] ?? [];
+    const [tag] = Object.values(largeCommunitySets)[0] ?? [];
     if (tag === undefined) throw new Error('gobgpd has no class of routes');
     return tag;
   }

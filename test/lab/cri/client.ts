@@ -16,13 +16,16 @@ import type {
   SandboxState,
 } from './messages.ts';
 
+/** A server may answer with a code that gRPC does not define. */
+const statusNames: Readonly<Record<number, string>> = grpc.status;
+
 /** The runtime refused, cannot be reached, or took too long; `code` is gRPC's name, such as `UNAVAILABLE`. */
 export class CriError extends Error {
   readonly code: string;
   constructor(method: string, { code, details }: Pick<grpc.ServiceError, 'code' | 'details'>) {
     super(`${method}: ${details}`);
     this.name = 'CriError';
-    this.code = grpc.status[code] ?? 'UNKNOWN';
+    this.code = statusNames[code] ?? 'UNKNOWN';
   }
 }
 

@@ -57,7 +57,7 @@ export class KeyedQueue {
     }
     this.#running -= 1;
     entry.isRunning = false;
-    if (entry.isDirty && entry.timer === undefined) this.#waiting.push(key);
+    if ((entry.isDirty as boolean) && entry.timer === undefined) this.#waiting.push(key);
     else if (entry.timer === undefined) this.#entries.delete(key);
     this.#next();
   }

@@ -39,7 +39,7 @@ before(async () => {
   for (const peer of bed.lab.peers) await untilEstablished(peer);
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 const remove = (name: string) => bed.kube.delete(bgpAdvertisements, { name });
 const advertise = (name: string, spec: object, labels: Record<string, string> = {}) =>
@@ -145,10 +145,10 @@ test('attributes arrive as they are given, the local preference only where the A
     await untilRoutes(peer, [prefix]);
     const path = await peer.path(prefix);
     assert.deepEqual(path?.asPath, [65001, 65001, 65001]);
-    assert.deepEqual(path?.communities.toSorted(), ['65001:100', 'no-export']);
-    assert.deepEqual(path?.largeCommunities, ['65001:1:2']);
-    assert.equal(path?.med, 42);
-    assert.equal(path?.nextHop, peer.link.nodeV4);
+    assert.deepEqual(path.communities.toSorted(), ['65001:100', 'no-export']);
+    assert.deepEqual(path.largeCommunities, ['65001:1:2']);
+    assert.equal(path.med, 42);
+    assert.equal(path.nextHop, peer.link.nodeV4);
   }
   await untilRoutes(inner, [prefix]);
   const within = await inner.path(prefix);

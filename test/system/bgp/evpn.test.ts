@@ -47,8 +47,8 @@ before(async () => {
 });
 
 after(async () => {
-  gobgp?.close();
-  await lab?.close();
+  (gobgp as GobgpClient | undefined)?.close();
+  await (lab as BgpLab | undefined)?.close();
 });
 
 /** An empty gobgpd gets its paths first, so that they are there when sessions come up. */
@@ -101,7 +101,7 @@ interface FrrRoute {
 async function seenByFrr(): Promise<Record<string, string>> {
   const shown = (await frr.show('bgp l2vpn evpn route detail type prefix')) as Record<string, Record<string, FrrRoute>>;
   const routes = Object.entries(shown).flatMap(([rd, ofRd]) =>
-    Object.values(ofRd).flatMap((route) => (route.paths ? [[rd, route] as const] : [])),
+    Object.values(ofRd).flatMap((route) => ((route as Partial<FrrRoute>).paths ? [[rd, route] as const] : [])),
   );
   return Object.fromEntries(
     routes.map(([rd, { ip, ipLen, paths }]) => {

@@ -57,7 +57,7 @@ before(async () => {
   steady = { pid: bed.lab.gobgpd.pid, counters: await untilQuiet(frr) };
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 async function assertSteady(): Promise<void> {
   assert.equal(bed.lab.gobgpd.pid, steady.pid);

@@ -41,7 +41,7 @@ before(async () => {
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 const remove = async (...names: string[]) => {
   for (const name of names) await bed.kube.delete(bgpPeers, { name });

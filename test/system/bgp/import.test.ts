@@ -42,7 +42,7 @@ before(async () => {
   await bed.createSubnet('ovn-default', '10.16.0.0/16');
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 async function nodeState(): Promise<BgpNodeStateStatus> {
   const { status = {} } = (await bed.kube.get(bgpNodeStates, { name: 'n1' })) as { status?: BgpNodeStateStatus };

@@ -74,7 +74,7 @@ before(async () => {
   });
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** As the API server says it of itself. */
 async function createSlice(name: string, address: string): Promise<void> {

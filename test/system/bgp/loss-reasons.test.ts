@@ -38,7 +38,7 @@ before(async () => {
   for (const { name } of [signed, plain]) await bed.untilSession(name, /^Established$/);
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** All that was said of a session from now on, each once, without the states that it passes through. */
 async function reasonsFor(peer: FrrPeer, lengthMs: number): Promise<readonly string[]> {

@@ -16,7 +16,7 @@ before(async () => {
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** Waits until all have exactly these prefixes, each with the node as next hop. */
 async function untilTold(v4: readonly string[], v6: readonly string[]): Promise<void> {

@@ -35,7 +35,7 @@ before(async () => {
   for (const peer of [...peers, bystander]) await untilRoutes(peer, prefixes);
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** Waits until the peer lost its session and has all routes again; resolves with the time that took. */
 async function lostAndBack(peer: Peer, act: () => Promise<void>): Promise<number> {

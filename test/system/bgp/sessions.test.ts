@@ -30,7 +30,7 @@ before(async () => {
   await bed.create(bgpInstances, 'rack', { localASN: 65001 });
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 /** Makes the peer's object for a family anew; resolves with the time until the peer has the session. */
 async function dial(peer: Peer, family: Family, spec: object = {}): Promise<number> {

@@ -49,7 +49,7 @@ before(async () => {
 
 after(async () => {
   if (advertiser) await end(advertiser);
-  await bed?.close();
+  await (bed as SpeakerBed | undefined)?.close();
 });
 
 async function create(name: string, device: string, spec: object = {}): Promise<void> {

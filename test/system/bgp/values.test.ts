@@ -24,7 +24,7 @@ before(async () => {
   await bed.createSubnet('web', prefix);
 });
 
-after(() => bed?.close());
+after(() => (bed as SpeakerBed | undefined)?.close());
 
 async function instanceOf(node: string): Promise<string | undefined> {
   const { status } = (await bed.kube.get(bgpNodeStates, { name: node })) as { status?: { instance?: string } };

@@ -79,7 +79,7 @@ before(async () => {
   await eventually(assertListed).catch(() => undefined);
 });
 
-after(() => bed?.close());
+after(() => (bed as WhyBed | undefined)?.close());
 
 test('peers: sessions, and what is wrong with the others', async () => {
   const { code, out } = await isthmus('peers');
