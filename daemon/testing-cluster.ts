@@ -24,8 +24,9 @@ import {
 } from '../lib/kube/resources.ts';
 import { startApiServer, type TestApiServer } from '../lib/kube/testing.ts';
 import type { KubeClient } from '../lib/kube/types.ts';
-import { eventually, type TestNode } from './testing.ts';
+import { type TestNode } from './testing.ts';
 import { vouchingStatus } from './testing-pods.ts';
+import { eventually } from '../lib/testing-eventually.ts';
 
 const chart = join(import.meta.dirname, '../charts/isthmus');
 const networks = {

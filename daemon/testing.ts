@@ -8,9 +8,9 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ovnEnvironment, schemaFile } from 'ovsdb-client/testing';
 import { libc, systemError } from './host/libc.ts';
+import { eventually } from '../lib/testing-eventually.ts';
 
 const CLONE_NEWNET = 0x40000000;
 const checkout = join(import.meta.dirname, '..');
@@ -18,20 +18,6 @@ const checkout = join(import.meta.dirname, '..');
 /** Runs a program to its end; its stdout. @throws with its stderr */
 export function exec(program: string, ...args: readonly string[]): string {
   return execFileSync(program, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], env: ovnEnvironment() });
-}
-
-/** Waits until `probe` gives something; for what has no event to wait for. */
-export async function eventually<T>(
-  what: string,
-  probe: () => T | undefined | false | Promise<T | undefined | false>,
-  timeoutMs = 60_000,
-): Promise<T> {
-  for (const end = performance.now() + timeoutMs; ;) {
-    const found = await probe();
-    if (found !== undefined && found !== false) return found;
-    if (performance.now() > end) throw new Error(`${what}: not within ${timeoutMs} ms`);
-    await sleep(25);
-  }
 }
 
 export interface CniAnswer {

@@ -5,6 +5,7 @@ import { openOvsdb } from 'ovsdb-client';
 import type { OvsdbClient } from 'ovsdb-client';
 import { pino } from 'pino';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 import { parseNode } from '../watch/workloads.ts';
 import { Southbound } from './southbound.ts';
 
@@ -20,13 +21,6 @@ async function insertChassis(client: OvsdbClient, name: string): Promise<void> {
 
 const metadata = { name: 'n1', uid: 'u', resourceVersion: '1', annotations: { 'ovn.kubernetes.io/chassis': 'c1' } };
 const view = { nodes: new Map([['n1', parseNode({ metadata })]]) };
-
-async function until(what: string, check: () => boolean): Promise<void> {
-  for (let tries = 0; !check(); tries += 1) {
-    assert.ok(tries < 3000, what);
-    await sleep(20);
-  }
-}
 
 test('a database that refuses writes is told of, once, and still says which chassis there are', async () => {
   const active = await startOvsdbServer({ schema: schemaFile('ovn-sb') });
@@ -49,8 +43,8 @@ test('a database that refuses writes is told of, once, and still says which chas
   void southbound.open();
   await southbound.settled();
   southbound.start();
-  await until('the chassis is told', () => known.at(-1)?.includes('c1') === true);
-  await until('the refusal is told', () => refusals === 1);
+  await eventually('the chassis is told', () => known.at(-1)?.includes('c1') === true);
+  await eventually('the refusal is told', () => refusals === 1);
   southbound.request();
   await sleep(100);
   assert.equal(refusals, 1);

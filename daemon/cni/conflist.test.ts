@@ -13,8 +13,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import type { Problem } from '../../lib/desired/problem.ts';
-import { eventually } from '../testing.ts';
 import { ConflistKeeper } from './conflist.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const dir = mkdtempSync(join(tmpdir(), 'conflist-'));
 after(() => rmSync(dir, { recursive: true }));

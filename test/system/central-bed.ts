@@ -9,7 +9,6 @@ import { once } from 'node:events';
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openOvsdb, OvsdbConnectionLost, OvsdbTimeout, type OvsdbClient } from 'ovsdb-client';
 import { openKube } from '../../lib/kube/client.ts';
 import { isKubeError, orAbsent } from '../../lib/kube/errors.ts';
@@ -20,6 +19,7 @@ import { ovnEnvironment, schemaFile } from '../../lib/ovsdb/src/testing.ts';
 import { parsePlan, parseReport } from '../../central/watch/parse.ts';
 import type { Plan } from '../../central/model/plan.ts';
 import type { Report } from '../../central/model/report.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const root = join(import.meta.dirname, '../..');
 const namespace = 'kube-system';
@@ -29,23 +29,6 @@ const table = 'Logical_Switch';
 
 export type Part = 'central' | 'nb' | 'sb' | 'northd';
 const parts: readonly Part[] = ['central', 'nb', 'sb', 'northd'];
-
-/** Tries until `check` gives something true. */
-export async function until<T>(what: string, check: () => Promise<T> | T, timeoutMs = 60_000): Promise<NonNullable<T>> {
-  const endMs = performance.now() + timeoutMs;
-  let last: unknown;
-  for (;;) {
-    try {
-      const value = await check();
-      if (value !== undefined && value !== null && value !== false) return value;
-      last = value;
-    } catch (error) {
-      last = error;
-    }
-    if (performance.now() > endMs) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: last });
-    await sleep(40);
-  }
-}
 
 function hostOf(address: string): string {
   return address.includes(':') ? `[${address}]` : address;
@@ -274,7 +257,7 @@ export class CentralBed {
   async untilServing(which: readonly CentralNode[], timeoutMs = 60_000): Promise<void> {
     const wanted = which.map((node) => node.remote(6641)).sort();
     const what = `${which.map(({ name }) => name).join(' ')} serve`;
-    await until(
+    await eventually(
       what,
       async () => {
         const told = (await this.data('isthmus-ovn'))['nb'] ?? '';
@@ -306,7 +289,7 @@ export class CentralBed {
 
   /** The node whose northbound server leads. */
   leader(which: readonly CentralNode[]): Promise<CentralNode> {
-    return until('a leader', () => {
+    return eventually('a leader', () => {
       const isLeader = (node: CentralNode): boolean => {
         try {
           return node.control('nb', 'cluster/status', 'OVN_Northbound').includes('Role: leader');
@@ -356,7 +339,7 @@ export class CentralBed {
         longestMs = Math.max(longestMs, performance.now() - begunMs);
       }
     })();
-    await until('a part is written', () => copiesOf(client).has(`row${first + Math.floor(count / 4)}`));
+    await eventually('a part is written', () => copiesOf(client).has(`row${first + Math.floor(count / 4)}`));
     await happens();
     await writing;
     await client.close();
@@ -364,7 +347,7 @@ export class CentralBed {
   }
 
   async untilApi(): Promise<void> {
-    await until('the API server', () =>
+    await eventually('the API server', () =>
       this.data().then(
         () => true,
         (error: unknown) => {

@@ -5,7 +5,8 @@ import { cpSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
-import { CentralBed, copiesOf, insert, until, type CentralNode } from './central-bed.ts';
+import { CentralBed, copiesOf, insert, type CentralNode } from './central-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 describe('three nodes', () => {
   let api: TestApiServer;
@@ -29,10 +30,10 @@ describe('three nodes', () => {
     const [last, ...lost] = nodes as [CentralNode, CentralNode, CentralNode];
     await Promise.all(lost.map((node) => node.kill()));
     await bed.annotate({ 'isthmus.network/recover': 'nobody' });
-    await until('it is refused', async () => (await bed.data())['message']?.includes('nobody is no node'));
+    await eventually('it is refused', async () => (await bed.data())['message']?.includes('nobody is no node'));
     await bed.annotate({ 'isthmus.network/recover': last.name });
     nodes = [last];
-    await until('it serves', async () => {
+    await eventually('it serves', async () => {
       const report = await bed.report(last);
       return report?.generation === 2 && report.databases.nb.connected === true;
     });
@@ -46,7 +47,7 @@ describe('three nodes', () => {
   test('a ConfigMap that was lost is made again from the cluster that serves', async () => {
     const plan = await bed.plan();
     await bed.forget();
-    await until('the plan is back', async () => {
+    await eventually('the plan is back', async () => {
       const now = await bed.plan();
       return now?.generation === plan?.generation && Object.keys(now?.members ?? {}).length === 3;
     });
@@ -59,15 +60,15 @@ describe('three nodes', () => {
     const [first, late, third] = nodes as [CentralNode, CentralNode, CentralNode];
     const spare = await bed.node(5);
     spare.start();
-    await until('it stands by', () => spare.ready());
+    await eventually('it stands by', () => spare.ready());
     await bed.notReady(late, 60 * 60_000);
     nodes = [first, third, spare];
     await bed.untilServing(nodes);
-    await until(
+    await eventually(
       'the other one has put its copy aside',
       async () => (await bed.report(late))?.databases.nb.model === 'none',
     );
-    await until('and stands by', () => late.ready());
+    await eventually('and stands by', () => late.ready());
     await bed.gone(late);
     await late.kill();
     await bed.assertRows(nodes);
@@ -77,7 +78,7 @@ describe('three nodes', () => {
     const gone = nodes.find((node) => node !== nodes[0]) as CentralNode;
     await bed.gone(gone);
     const left = nodes.filter((node) => node !== gone);
-    const [name = ''] = await until('one is left', async () => {
+    const [name = ''] = await eventually('one is left', async () => {
       const members = Object.keys((await bed.plan())?.members ?? {});
       return members.length === 1 ? members : undefined;
     });
@@ -100,7 +101,7 @@ describe('three nodes', () => {
     try {
       node.start();
       await bed.untilServing(nodes);
-      await until('it leads', async () => {
+      await eventually('it leads', async () => {
         const leader = await bed.leader(nodes);
         if (leader !== node) leader.killServer('nb');
         return leader === node;
@@ -142,7 +143,7 @@ describe('three nodes', () => {
         }
         node.scheme = scheme;
         node.start();
-        await until(`${node.name} is ready`, () => node.ready());
+        await eventually(`${node.name} is ready`, () => node.ready());
       }
       await bed.untilServing(nodes);
       await bed.assertRows(nodes);
@@ -152,7 +153,7 @@ describe('three nodes', () => {
   test('a backup is restored', async () => {
     const node = nodes[1] as CentralNode;
     const known = (await bed.report(node))?.backups ?? [];
-    const time = await until('a new backup', async () =>
+    const time = await eventually('a new backup', async () =>
       (await bed.report(node))?.backups.filter((each) => !known.includes(each)).at(-1),
     );
     const client = await bed.client(nodes);
@@ -160,7 +161,10 @@ describe('three nodes', () => {
     await client.close();
     const before = await bed.plan();
     await bed.annotate({ 'isthmus.network/restore': `${node.name}/${time}` });
-    await until('another generation', async () => (await bed.plan())?.generation === (before?.generation ?? 0) + 1);
+    await eventually(
+      'another generation',
+      async () => (await bed.plan())?.generation === (before?.generation ?? 0) + 1,
+    );
     await bed.untilServing(nodes);
     await bed.assertRows(nodes);
     const reader = await bed.client(nodes);

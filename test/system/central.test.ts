@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startApiServer, type TestApiServer } from '../../lib/kube/testing.ts';
 import { ovnProgram, schemaFile } from '../../lib/ovsdb/src/testing.ts';
-import { CentralBed, copiesOf, insert, until, type CentralNode } from './central-bed.ts';
+import { CentralBed, copiesOf, insert, type CentralNode } from './central-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let api: TestApiServer;
 before(async () => {
@@ -29,8 +30,8 @@ test('one node by itself founds the databases at once, by IPv6 too', async (t) =
     sb: 'tcp:[::1]:6642',
     'sb-chassis': 'tcp:[::1]:6642',
   });
-  await until('northd works', () => node.control('northd', 'status').includes('active'));
-  await until('it is ready', () => node.ready());
+  await eventually('northd works', () => node.control('northd', 'status').includes('active'));
+  await eventually('it is ready', () => node.ready());
   assert.equal((await bed.data())['status'], '1 of 1 members serve');
 
   // It gets another address: nobody else has the rows.
@@ -73,7 +74,7 @@ describe('three nodes', () => {
     await bed.untilServing(nodes);
     await bed.assertRows(nodes);
     assert.ok(readdirSync(node.data).includes('nb.db.before'), 'what it was made of is kept');
-    await until('it has the schema of the image', () => {
+    await eventually('it has the schema of the image', () => {
       const argv = ['get-schema-version', `unix:${join(node.run, 'nb.sock')}`, 'OVN_Northbound'];
       return execFileSync(ovnProgram('ovsdb-client'), argv, { encoding: 'utf8' }).trim() === schema.version;
     });
@@ -88,7 +89,7 @@ describe('three nodes', () => {
     });
     t.diagnostic(`longest write ${gapMs} ms`);
     await bed.assertRows(nodes);
-    for (const node of nodes) await until(`${node.name} is ready`, () => node.ready());
+    for (const node of nodes) await eventually(`${node.name} is ready`, () => node.ready());
   });
 
   test('a leader that is killed, or whose node freezes, loses no row', async (t) => {
@@ -120,7 +121,7 @@ describe('three nodes', () => {
     for (const node of nodes) node.start();
     await bed.assertRows(nodes);
     await bed.writeDuring(nodes, 20, () => Promise.resolve());
-    for (const node of nodes) await until(`${node.name} is ready`, () => node.ready());
+    for (const node of nodes) await eventually(`${node.name} is ready`, () => node.ready());
     await api.restart();
     await bed.untilApi();
     await bed.untilServing(nodes);
@@ -133,7 +134,7 @@ describe('three nodes', () => {
     node.wipeDisk();
     await bed.writeDuring(nodes, 20, () => Promise.resolve());
     node.start();
-    await until('it is in anew', async () => {
+    await eventually('it is in anew', async () => {
       const report = await bed.report(node);
       return report?.databases.nb.connected === true && report.databases.sb.connected === true;
     });
@@ -156,7 +157,7 @@ describe('three nodes', () => {
     const [first, gone, third] = nodes as [CentralNode, CentralNode, CentralNode];
     const spare = await bed.node(4);
     spare.start();
-    await until('it stands by', () => spare.ready());
+    await eventually('it stands by', () => spare.ready());
     await gone.kill();
     await bed.gone(gone);
     nodes = [first, third, spare];

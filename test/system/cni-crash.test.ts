@@ -5,8 +5,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
-import { eventually, exec, TestNode, type CniAnswer } from '../../daemon/testing.ts';
+import { exec, TestNode, type CniAnswer } from '../../daemon/testing.ts';
 import { inPod, startDatabase, traces } from './cni-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;

@@ -5,8 +5,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
-import { eventually, exec, TestNode, type CniAnswer } from '../../daemon/testing.ts';
+import { exec, TestNode, type CniAnswer } from '../../daemon/testing.ts';
 import { inPod, traces } from './cni-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;

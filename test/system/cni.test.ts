@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { supportedVersions } from '../../daemon/cni/protocol.ts';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
 import { CniBed, inPod, startDatabase, traces, type Result, type ToolAnswer } from './cni-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let bed: CniBed;

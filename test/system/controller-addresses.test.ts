@@ -10,7 +10,8 @@ import {
   statefulSets,
   vips,
 } from '../../lib/kube/resources.ts';
-import { ControllerBed, eventually } from './controller-bed.ts';
+import { ControllerBed } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 before(async () => {

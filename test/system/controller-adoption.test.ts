@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ips, pods, subnets } from '../../lib/kube/resources.ts';
-import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
+import { ControllerBed, nameOf } from './controller-bed.ts';
 import { createFormerObjects, formerPods, formerRouterMacs, formerRows, leftPort } from './kube-ovn-cluster.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 let uuids: ReadonlyMap<string, string>;

@@ -36,6 +36,7 @@ import type { TestApiServer } from '../../lib/kube/testing.ts';
 import type { KubeClient, RawObject, Resource } from '../../lib/kube/types.ts';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const root = join(import.meta.dirname, '../..');
 const system = 'kube-system';
@@ -63,27 +64,6 @@ export interface PodOptions {
   readonly hostNetwork?: boolean;
   readonly labels?: Readonly<Record<string, string>>;
   readonly owner?: { readonly apiVersion: string; readonly kind: string; readonly name: string; readonly uid: string };
-}
-
-/** Tries until `check` gives something; what it last threw or gave tells why it never did. */
-export async function eventually<T>(
-  what: string,
-  check: () => Promise<T> | T,
-  timeoutMs = 60_000,
-): Promise<NonNullable<T>> {
-  const deadlineMs = performance.now() + timeoutMs;
-  let last: unknown;
-  for (;;) {
-    try {
-      const value = await check();
-      if (value !== undefined && value !== null && value !== false) return value;
-      last = value;
-    } catch (error) {
-      last = error;
-    }
-    if (performance.now() > deadlineMs) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: last });
-    await sleep(40);
-  }
 }
 
 export function nameOf(row: Row | undefined): string {

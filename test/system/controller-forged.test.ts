@@ -4,7 +4,8 @@ import { after, before, describe, test } from 'node:test';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { PodCondition } from '../../lib/api/pod-addresses.ts';
 import { ips, pods, statefulSets, vips } from '../../lib/kube/resources.ts';
-import { ControllerBed, eventually } from './controller-bed.ts';
+import { ControllerBed } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const ovn = (key: string): string => `ovn.kubernetes.io/${key}`;
 

@@ -6,7 +6,8 @@ import type { OvsdbClient, Row } from 'ovsdb-client';
 import { ips, nodes, objectPath, services, subnets, vpcs } from '../../lib/kube/resources.ts';
 import { schemaFile, startOvsdbServer } from '../../lib/ovsdb/src/testing.ts';
 import type { TestServer } from '../../lib/ovsdb/src/testing.ts';
-import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
+import { ControllerBed, nameOf } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 let server: TestServer;

@@ -9,7 +9,8 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'ovsdb-client/testing';
 import { bgpNodeStates, nodes, objectPath, remoteClusters, subnets, vpcs } from '../../lib/kube/resources.ts';
-import { ControllerBed, eventually } from './controller-bed.ts';
+import { ControllerBed } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 let southbound: TestServer;

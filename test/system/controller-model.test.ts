@@ -19,7 +19,8 @@ import {
 } from '../../lib/kube/resources.ts';
 import { addressConditionOf } from '../../lib/api/pod-addresses.ts';
 import type { RawObject } from '../../lib/kube/types.ts';
-import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
+import { ControllerBed, nameOf } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const seed = Number(process.env['ISTHMUS_MODEL_SEED'] ?? 1);
 const steps = Number(process.env['ISTHMUS_MODEL_STEPS'] ?? 160);

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Row } from 'ovsdb-client';
 import { nodes, pods, vips } from '../../lib/kube/resources.ts';
-import { ControllerBed, eventually } from './controller-bed.ts';
+import { ControllerBed } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 before(async () => {

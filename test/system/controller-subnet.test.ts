@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Row } from 'ovsdb-client';
 import { ips, pods, subnets, vpcs } from '../../lib/kube/resources.ts';
-import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
+import { ControllerBed, nameOf } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 before(async () => {

@@ -11,7 +11,8 @@ import { ovnEnvironment, schemaFile, startOvsdbServer, type TestServer } from 'o
 import { KubeApiError } from '../../lib/kube/errors.ts';
 import { ips, nodes, pods, providerNetworks, subnets, vlans, vpcs } from '../../lib/kube/resources.ts';
 import type { Resource } from '../../lib/kube/types.ts';
-import { ControllerBed, eventually } from './controller-bed.ts';
+import { ControllerBed } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 let southbound: TestServer;

@@ -12,7 +12,8 @@ import {
   transitSwitches,
   vpcs,
 } from '../../lib/kube/resources.ts';
-import { ControllerBed, eventually, nameOf } from './controller-bed.ts';
+import { ControllerBed, nameOf } from './controller-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 let bed: ControllerBed;
 before(async () => {

@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
 import type { InterconnectGatewayStatus } from '../../lib/api/kinds/interconnect-gateway.ts';
 import { label } from '../../lib/api/names.ts';
 import { interconnectGateways, interconnects, nodes } from '../../lib/kube/resources.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
 import { TestLan } from '../../daemon/testing-lan.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation, localnetPortName, providerNetworkKey } from '../../lib/api/names.ts';
 import { nodes, providerNetworks, subnets } from '../../lib/kube/resources.ts';
 import { FrameBed, type Place, type Watcher } from './frame-bed.ts';
@@ -23,6 +23,7 @@ import {
   victimIp,
   type Frames,
 } from './pod-frames.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;

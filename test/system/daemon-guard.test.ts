@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { subnets } from '../../lib/kube/resources.ts';
 import { FrameBed, type Watcher } from './frame-bed.ts';
@@ -29,6 +29,7 @@ import {
   victimMac,
   type Frames,
 } from './pod-frames.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;

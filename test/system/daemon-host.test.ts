@@ -8,7 +8,8 @@ import { getSysctl } from '../../daemon/host/sysctl.ts';
 import { KernelEvents } from '../../daemon/host/kernel-events.ts';
 import { watchHost } from '../../daemon/host/watch-host.ts';
 import type { HostNetwork } from '../../daemon/model/host-network.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 const mac = '02:00:64:40:00:02';

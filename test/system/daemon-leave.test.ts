@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation, leftReason } from '../../lib/api/names.ts';
 import { nodes, pods, providerNetworks } from '../../lib/kube/resources.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 const daemonUid = '5b0f3c0e-0000-4000-8000-000000000001';

@@ -6,9 +6,10 @@ import { after, afterEach, before, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { startCluster, type TestCluster } from '../../daemon/testing-cluster.ts';
 import { gateway, heldBy, nothing, TestLan } from '../../daemon/testing-lan.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation, providerNetworkKey } from '../../lib/api/names.ts';
 import { nodes, providerNetworks } from '../../lib/kube/resources.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;

@@ -4,9 +4,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { startCluster, type TestCluster, type TestPod } from '../../daemon/testing-cluster.ts';
-import { eventually, exec, TestNode } from '../../daemon/testing.ts';
+import { exec, TestNode } from '../../daemon/testing.ts';
 import { annotation } from '../../lib/api/names.ts';
 import { nodes, subnets } from '../../lib/kube/resources.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const node = new TestNode();
 let cluster: TestCluster;

@@ -3,9 +3,10 @@ import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { eventually, exec } from '../../daemon/testing.ts';
+import { exec } from '../../daemon/testing.ts';
 import { marker, tagged } from './frames.ts';
 import type { Frames } from './pod-frames.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 /** An interface in a namespace. */
 export interface Place {

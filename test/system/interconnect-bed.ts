@@ -21,6 +21,7 @@ import { freePorts } from '../../lib/testing-ports.ts';
 import { type ClusterPlan, OvnBed, words } from './ovn-bed.ts';
 import { expiredSessions } from './bfd-sessions.ts';
 import { TunnelReporter } from './tunnel-reporter.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 export type { ClusterPlan } from './ovn-bed.ts';
 
@@ -103,7 +104,7 @@ export class Bed {
   /** Attaches a foreign zone as its administrator would. */
   async attachForeign(plan: ClusterPlan, address: string): Promise<void> {
     this.#ovn.startForeign(plan);
-    await until('ovn-ic makes the transit switch', () => this.nb(plan.name, 'ls-list').includes('(ts)'));
+    await eventually('ovn-ic makes the transit switch', () => this.nb(plan.name, 'ls-list').includes('(ts)'));
     this.#ovn.attachForeign(plan, address);
   }
 
@@ -137,7 +138,7 @@ export class Bed {
       '--metrics-address=127.0.0.1:0',
       ...argv,
     ]);
-    await until('the hub serves', () => this.count('hub-serve', '"serving"') > 0);
+    await eventually('the hub serves', () => this.count('hub-serve', '"serving"') > 0);
   }
 
   /** The hub's databases are lost, and empty ones take their place. */
@@ -303,26 +304,6 @@ export class Bed {
   }
 }
 
-/** Only keeps a test from hanging. */
-const timeoutMs = 120_000;
-
-/** Repeats until the function neither throws nor returns undefined or false. */
-export async function until<T>(
-  what: string,
-  look: () => T | undefined | false | Promise<T | undefined | false>,
-): Promise<T> {
-  const deadline = performance.now() + timeoutMs;
-  for (let last: unknown = 'nothing yet'; ; await sleep(100)) {
-    try {
-      const found = await look();
-      if (found !== undefined && found !== false) return found;
-    } catch (error) {
-      last = error;
-    }
-    if (performance.now() > deadline) throw new Error(`${what}: not within ${timeoutMs} ms`, { cause: last });
-  }
-}
-
 async function applyDefinitions(client: KubeClient): Promise<void> {
   const folder = join(root, 'charts/isthmus/crds');
   for (const file of readdirSync(folder)) {
@@ -330,7 +311,7 @@ async function applyDefinitions(client: KubeClient): Promise<void> {
     await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
   }
   for (const resource of [subnets, interconnects, interconnectGateways, hubMembers]) {
-    await until(`${resource.plural} served`, async () => {
+    await eventually(`${resource.plural} served`, async () => {
       try {
         return await client.list(resource);
       } catch (error) {

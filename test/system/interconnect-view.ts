@@ -11,8 +11,9 @@ import type { TransitSwitchStatus } from '../../lib/api/kinds/transit-switch.ts'
 import { interconnectGateways, interconnects, remoteClusters, transitSwitches } from '../../lib/kube/resources.ts';
 import type { RawObject, Resource } from '../../lib/kube/types.ts';
 import { undisturbed as tryUndisturbed } from './bfd-sessions.ts';
-import { type Bed, until } from './interconnect-bed.ts';
+import { type Bed } from './interconnect-bed.ts';
 import { sendFlows, type FlowResult } from './udp-flows.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 /** Of all flows in one change, which is a seventh of a second of them. */
 const lossesAllowed = 280;
@@ -34,7 +35,7 @@ export function lookAt(bed: Bed) {
     (await status<TransitSwitchStatus>(cluster, transitSwitches, 'ts')).paths ?? [];
   const holders = async (cluster: string) => (await paths(cluster)).map(({ holder }) => holder ?? '');
   const settled = (cluster: string, other: string, count = 2) =>
-    until(`${count} paths from ${cluster} to ${other} are up`, async () => {
+    eventually(`${count} paths from ${cluster} to ${other} are up`, async () => {
       const found = await remote(cluster, other);
       return found.pathsUp === `${count}/${count}`;
     });
@@ -63,8 +64,8 @@ export function lookAt(bed: Bed) {
     return Number(/(\d+) received/.exec(stdout)?.[1] ?? 0);
   };
   const reach = async (): Promise<void> => {
-    await until('west reaches east', async () => (await pings('west', 'east', 1)) === 1);
-    await until('east reaches west', async () => (await pings('east', 'west', 1)) === 1);
+    await eventually('west reaches east', async () => (await pings('west', 'east', 1)) === 1);
+    await eventually('east reaches west', async () => (await pings('east', 'west', 1)) === 1);
   };
   /** Forty flows from west to east and back. @returns ends them a while later, for what comes after a change */
   const flows = (): ((afterMs?: number) => Promise<FlowResult>) => {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { subnets, transitSwitches } from '../../lib/kube/resources.ts';
-import { type Bed, until } from './interconnect-bed.ts';
+import { type Bed } from './interconnect-bed.ts';
 import { lookAt } from './interconnect-view.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 export async function joinsAnotherVpc(bed: Bed): Promise<void> {
   for (const [cluster, prefix] of [
@@ -19,15 +20,15 @@ export async function joinsAnotherVpc(bed: Bed): Promise<void> {
       spec: { vpc: 'blue-vpc' },
     });
   }
-  await until('east has routes to the blue VPC of west', () =>
+  await eventually('east has routes to the blue VPC of west', () =>
     bed.nb('east', 'lr-route-list', 'blue-vpc').includes('10.51.0.0/16'),
   );
   assert.ok(!bed.nb('east', 'lr-route-list', 'ovn-cluster').includes('10.51.0.0/16'), 'and no other VPC has');
   for (const cluster of ['west', 'east'])
-    await until(`it is ready in ${cluster}`, () => bed.isReady(cluster, transitSwitches, 'blue'));
+    await eventually(`it is ready in ${cluster}`, () => bed.isReady(cluster, transitSwitches, 'blue'));
   for (const cluster of ['west', 'east']) {
     await bed.kube(cluster).delete(transitSwitches, { name: 'blue' });
-    await until(`${cluster} lets it go`, async () =>
+    await eventually(`${cluster} lets it go`, async () =>
       (await bed.kube(cluster).list(transitSwitches)).every(({ metadata }) => metadata.name !== 'blue'),
     );
     assert.ok(!bed.nb(cluster, 'ls-list').includes('blue'), cluster);
@@ -50,19 +51,19 @@ export async function leavesPeering(bed: Bed): Promise<void> {
     metadata: { name },
     spec: { vpc: 'red-vpc', cidr: '10.52.0.0/24' },
   });
-  await until('it is refused', async () => {
+  await eventually('it is refused', async () => {
     const found = await ready();
     return found?.reason === 'TransitOverlap' && found.message?.includes('10.52.0.0/30 (peering red-vpc-blue)');
   });
   const ports = () => bed.nb('east', 'lrp-list', 'red-vpc').trim();
   assert.match(ports(), /^\S+ \(red-vpc-blue\)$/);
   bed.nb('east', 'lrp-del', 'red-vpc-blue');
-  await until('it has its port', () => bed.isReady('east', transitSwitches, name));
+  await eventually('it has its port', () => bed.isReady('east', transitSwitches, name));
   bed.nb('east', 'lrp-add', 'red-vpc', 'red-vpc-blue', '00:00:00:00:52:01', '10.52.0.1/30', 'peer=blue-red-vpc');
   await sleep(1000);
   assert.equal((await ready())?.status, 'True', 'what comes later takes no port away');
   await client.delete(transitSwitches, { name });
-  await until('east lets it go', async () =>
+  await eventually('east lets it go', async () =>
     (await client.list(transitSwitches)).every(({ metadata }) => metadata.name !== name),
   );
   assert.match(ports(), /^\S+ \(red-vpc-blue\)$/);

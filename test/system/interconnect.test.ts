@@ -18,10 +18,11 @@ import {
   subnets,
   transitSwitches,
 } from '../../lib/kube/resources.ts';
-import { Bed, until, type ClusterPlan } from './interconnect-bed.ts';
+import { Bed, type ClusterPlan } from './interconnect-bed.ts';
 import { flowPort, lookAt } from './interconnect-view.ts';
 import { joinsAnotherVpc, leavesPeering } from './interconnect-vpcs.ts';
 import { startEcho } from './udp-flows.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const outside: ClusterPlan = {
   name: 'outside',
@@ -90,11 +91,11 @@ describe('two clusters, a hub, real OVN', () => {
 
   it('joins with one token each; pods reach each other over two paths; kubectl tells', async () => {
     await reach();
-    await until('east is ready', isTrue('east', 'Ready'));
-    await until('west is ready', isTrue('west', 'Ready'));
+    await eventually('east is ready', isTrue('east', 'Ready'));
+    await eventually('west is ready', isTrue('west', 'Ready'));
     await allSettled();
-    await until('west is protected', isTrue('west', 'DataplaneProtected'));
-    await until('east shows west', async () => (await remote('east', 'west')).phase === 'Ready');
+    await eventually('west is protected', isTrue('west', 'DataplaneProtected'));
+    await eventually('east shows west', async () => (await remote('east', 'west')).phase === 'Ready');
     assert.deepEqual((await holders('east')).sort(), ['a1', 'a2'], 'each path on a gateway of its own');
     assert.equal(nextHops('east', '10.17.0.0/16').length, 2);
     for (const type of [
@@ -105,7 +106,7 @@ describe('two clusters, a hub, real OVN', () => {
       'NoConflicts',
       'CertificateValid',
     ])
-      await until(`${type} of east`, isTrue('east', type));
+      await eventually(`${type} of east`, isTrue('east', type));
     await watch('east', 'nb', 'OVN_Northbound', northboundMonitor);
     await watch('west', 'nb', 'OVN_Northbound', northboundMonitor);
     await watch('east', 'sb', 'OVN_Southbound', southboundMonitor);
@@ -121,7 +122,10 @@ describe('two clusters, a hub, real OVN', () => {
 
   it('goes on without the hub, says so, and a hub that is back writes nothing', async () => {
     await bed.kill('hub-serve');
-    await until('HubReachable is False', async () => (await condition('west', 'HubReachable'))?.status === 'False');
+    await eventually(
+      'HubReachable is False',
+      async () => (await condition('west', 'HubReachable'))?.status === 'False',
+    );
     assert.equal(await pings('west', 'east', 10), 10);
     assert.equal((await condition('west', 'Ready'))?.status, 'True');
     writes = 0;
@@ -129,7 +133,7 @@ describe('two clusters, a hub, real OVN', () => {
     await bed.kill('agent-west');
     const silences = bed.count('agent-west', 'did not answer');
     bed.startAgent('west');
-    await until('the agent is there', () => bed.count('agent-west', 'did not answer') > silences);
+    await eventually('the agent is there', () => bed.count('agent-west', 'did not answer') > silences);
     await sleep(7000);
     assert.equal(writes, 0, 'it leaves all rows as they are');
     assert.equal(await pings('west', 'east', 5), 5);
@@ -137,13 +141,13 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal((await status<{ remoteClusters?: number }>('west', interconnects, 'default')).remoteClusters, 1);
     await bed.serveHub();
     for (const cluster of ['east', 'west'])
-      await until(`${cluster} is back`, async () => (await condition(cluster, 'HubReachable'))?.status === 'True');
+      await eventually(`${cluster} is back`, async () => (await condition(cluster, 'HubReachable'))?.status === 'True');
     await sleep(500);
     assert.equal(writes, 0);
   });
 
   it('an agent that was killed and started again writes nothing, to no database and to no object', async () => {
-    await until('all is settled', async () => {
+    await eventually('all is settled', async () => {
       const first = await versions();
       await sleep(1500);
       return first === (await versions());
@@ -156,7 +160,7 @@ describe('two clusters, a hub, real OVN', () => {
     const start = performance.now();
     bed.startAgent('east');
     bed.startAgent('west');
-    await until('both agents are connected', () =>
+    await eventually('both agents are connected', () =>
       connected().every((count, index) => count > (before.connected[index] ?? 0)),
     );
     const awayMs = performance.now() - start;
@@ -173,10 +177,10 @@ describe('two clusters, a hub, real OVN', () => {
     };
     bed.signalPid('hub/icsb', 'SIGSTOP');
     for (const cluster of ['east', 'west'])
-      await until(`${cluster} is told`, says(cluster, 'HubDatabasesReady', 'HubDatabasesStuck'));
+      await eventually(`${cluster} is told`, says(cluster, 'HubDatabasesReady', 'HubDatabasesStuck'));
     assert.equal(await pings('west', 'east', 3), 3);
     bed.signalPid('hub/icsb', 'SIGCONT');
-    await until('east is told of the end', isTrue('east', 'HubDatabasesReady'));
+    await eventually('east is told of the end', isTrue('east', 'HubDatabasesReady'));
     for (const [file, reason, news] of [
       ['east/northd', 'NorthdStuck', '10.40.1.0/24'],
       ['east/sb', 'SouthboundSilent', '10.40.2.0/24'],
@@ -185,21 +189,21 @@ describe('two clusters, a hub, real OVN', () => {
       bed.signalPid(file, 'SIGSTOP');
       // OVN has something to follow: a route more in east.
       await bed.subnet('west', 'news', news);
-      const found = await until(`${reason} is said`, says('east', 'RoutesConverged', reason)).finally(() =>
+      const found = await eventually(`${reason} is said`, says('east', 'RoutesConverged', reason)).finally(() =>
         bed.signalPid(file, 'SIGCONT'),
       );
       assert.match(found.message ?? '', /since \d{4}-/);
-      await until(`${reason} is over`, isTrue('east', 'RoutesConverged'));
+      await eventually(`${reason} is over`, isTrue('east', 'RoutesConverged'));
       await bed.kube('west').delete(subnets, { name: 'news' });
     }
     // Nor can an agent begin that finds a database silent.
     await bed.kill('agent-east');
     bed.signalPid('east/nb', 'SIGSTOP');
     bed.startAgent('east');
-    await until('it is said why', says('east', 'RoutesConverged', 'NorthboundSilent')).finally(() =>
+    await eventually('it is said why', says('east', 'RoutesConverged', 'NorthboundSilent')).finally(() =>
       bed.signalPid('east/nb', 'SIGCONT'),
     );
-    await until('the agent has begun', isTrue('east', 'RoutesConverged'));
+    await eventually('the agent has begun', isTrue('east', 'RoutesConverged'));
     assert.equal(await pings('west', 'east', 3), 3);
     await allSettled();
   });
@@ -211,9 +215,9 @@ describe('two clusters, a hub, real OVN', () => {
       await bed.wipeHubDatabases();
       if (isHubKilled) await bed.serveHub();
       const ic = await watch('hub', 'icsb', icSouthbound.database, icSouthbound.monitor);
-      await until('both are in the databases again', () => ic.cache.table('Port_Binding').rows.size === 4);
+      await eventually('both are in the databases again', () => ic.cache.table('Port_Binding').rows.size === 4);
       for (const cluster of ['east', 'west'])
-        await until(`${cluster} is converged`, isTrue(cluster, 'RoutesConverged'));
+        await eventually(`${cluster} is converged`, isTrue(cluster, 'RoutesConverged'));
       judge(context, 'databases of the hub wiped', await stop());
       assert.equal(nextHops('east', '10.17.0.0/16').length, 2);
     }
@@ -226,14 +230,14 @@ describe('two clusters, a hub, real OVN', () => {
     const stop = flows();
     await sleep(2000);
     bed.killOvs('a1');
-    await until('the path is out of the routes', () => nextHops('west', '10.16.0.0/16').length === 1);
+    await eventually('the path is out of the routes', () => nextHops('west', '10.16.0.0/16').length === 1);
     judge(context, 'gateway of the other side killed, hub frozen', await stop(), 1000);
     const stopBack = flows();
     bed.startOvs('a1');
     await sleep(1000);
     for (const file of frozen) bed.signalPid(file, 'SIGCONT');
     bed.signal('hub-serve', 'SIGCONT');
-    await until('the path is in the routes again', () => nextHops('west', '10.16.0.0/16').length === 2);
+    await eventually('the path is in the routes again', () => nextHops('west', '10.16.0.0/16').length === 2);
     await allSettled();
     judge(context, 'gateway returned', await stopBack());
   });
@@ -246,11 +250,11 @@ describe('two clusters, a hub, real OVN', () => {
     await allSettled();
     const before = await orders();
     bed.dropTunnel(first, second);
-    await until('the cut is named', async () => {
+    await eventually('the cut is named', async () => {
       const said = await condition('west', 'GatewaysReady');
       return said?.reason === 'GatewaysCutOff' && said.message?.startsWith(`${first} (172.30.0.171) and ${second} `);
     });
-    await until('each has its own path alone', async () => {
+    await eventually('each has its own path alone', async () => {
       const [anchors, now] = [before.map((order) => order.split(',')[0]), await orders()];
       return now.join(' ') === anchors.join(' ') && (await holders('west')).join(' ') === anchors.join(' ');
     });
@@ -259,26 +263,26 @@ describe('two clusters, a hub, real OVN', () => {
     await sleep(2000);
     assert.equal(claims(), held, 'nobody takes a port from the other');
     bed.passTunnels();
-    await until('the orders are whole', async () => (await orders()).join(' ') === before.join(' '));
+    await eventually('the orders are whole', async () => (await orders()).join(' ') === before.join(' '));
     judge(context, 'two gateways hear each other again', await stop());
     assert.equal(claims(), held);
-    await until('the cut is over', isTrue('west', 'GatewaysReady'));
+    await eventually('the cut is over', isTrue('west', 'GatewaysReady'));
     await allSettled();
   });
 
   it('a gateway is drained without loss, and comes back without', async (context) => {
     const drain = (value: boolean) =>
       bed.kube('east').patch(interconnectGateways, { name: 'a1' }, 'merge', { spec: { drain: value } });
-    const hasPath = () => until('a1 holds a path again', async () => (await holders('east')).includes('a1'));
+    const hasPath = () => eventually('a1 holds a path again', async () => (await holders('east')).includes('a1'));
     const restore = () => drain(false).then(hasPath);
     context.after(() => drain(false));
     await undisturbed(context, restore, async () => {
       const stop = flows();
       await sleep(500);
       await drain(true);
-      await until('a1 holds nothing', async () => !(await holders('east')).includes('a1'));
+      await eventually('a1 holds nothing', async () => !(await holders('east')).includes('a1'));
       judge(context, 'drained', await stop(5000));
-      await until(
+      await eventually(
         'a1 says so',
         async () => (await condition('east', 'Ready', interconnectGateways, 'a1'))?.reason === 'Drained',
       );
@@ -302,14 +306,14 @@ describe('two clusters, a hub, real OVN', () => {
       const stop = flows();
       await sleep(500);
       await label(null);
-      await until('b2 has no gateway object', async () =>
+      await eventually('b2 has no gateway object', async () =>
         (await bed.kube('west').list(interconnectGateways)).every(({ metadata }) => metadata.name !== 'b2'),
       );
       judge(context, 'unselected', await stop(5000));
       assert.ok(!bed.nb('west', '--columns=chassis_name', 'list', 'Gateway_Chassis').includes('b2'));
       const stopBack = flows();
       await label('true');
-      await until('b2 holds a path', async () => (await holders('west')).includes('b2'));
+      await eventually('b2 holds a path', async () => (await holders('west')).includes('b2'));
       await allSettled();
       judge(context, 'selected', await stopBack(5000));
     });
@@ -319,7 +323,7 @@ describe('two clusters, a hub, real OVN', () => {
     const set = async (count: number) => {
       await bed.kill('hub-serve');
       await bed.serveHub(`--paths=${count}`);
-      await until(
+      await eventually(
         `${count} paths`,
         async () => (await paths('east')).length === count && (await paths('west')).length === count,
       );
@@ -337,18 +341,18 @@ describe('two clusters, a hub, real OVN', () => {
         }
       },
     );
-    await until('the third path is gone', () => !bed.nb('east', 'ls-list').includes('(ts2)'));
+    await eventually('the third path is gone', () => !bed.nb('east', 'ls-list').includes('(ts2)'));
   });
 
   it('a cluster that dies as a whole loses its routes at once, and has them back when it returns', async (context) => {
     for (const node of gateways.west) bed.killOvs(node);
     const start = performance.now();
-    await until('east has no route to west', () => nextHops('east', '10.17.0.0/16').length === 0);
+    await eventually('east has no route to west', () => nextHops('east', '10.17.0.0/16').length === 0);
     context.diagnostic(`routes gone after ${Math.round(performance.now() - start)} ms`);
-    await until('east says so', async () => (await remote('east', 'west')).phase === 'Unreachable');
+    await eventually('east says so', async () => (await remote('east', 'west')).phase === 'Unreachable');
     for (const node of gateways.west) bed.startOvs(node);
     const back = performance.now();
-    await until('west is reached again', async () => (await pings('east', 'west', 1)) === 1);
+    await eventually('west is reached again', async () => (await pings('east', 'west', 1)) === 1);
     context.diagnostic(`reached again after ${Math.round(performance.now() - back)} ms`);
     await allSettled();
   });
@@ -359,7 +363,7 @@ describe('two clusters, a hub, real OVN', () => {
 
   it('rejects a prefix that another cluster has, names the holder, and changes no forwarding', async () => {
     await bed.subnet('west', 'clash', '10.16.4.0/22');
-    const conflict = await until('west is told', async () => {
+    const conflict = await eventually('west is told', async () => {
       const found = await condition('west', 'NoConflicts');
       return found?.status === 'False' && found;
     });
@@ -370,15 +374,15 @@ describe('two clusters, a hub, real OVN', () => {
     assert.ok(bed.nb('west', 'lr-route-list', 'ovn-cluster').includes('10.16.0.0/16'));
     await bed.kube('west').delete(subnets, { name: 'clash' });
     await reach();
-    await until('the conflict is over', async () => (await condition('west', 'NoConflicts'))?.status === 'True');
+    await eventually('the conflict is over', async () => (await condition('west', 'NoConflicts'))?.status === 'True');
   });
 
   it('works with a zone that runs plain ovn-ic', async () => {
     await bed.attachForeign(outside, '100.100.0.200/19');
-    await until('outside reaches east', async () => (await pings('outside', 'east', 1)) === 1);
-    await until('west reaches outside', async () => (await pings('west', 'outside', 1)) === 1);
+    await eventually('outside reaches east', async () => (await pings('outside', 'east', 1)) === 1);
+    await eventually('west reaches outside', async () => (await pings('west', 'outside', 1)) === 1);
     assert.match(bed.nb('outside', 'lr-route-list', 'ovn-cluster'), /10\.16\.0\.0\/16\s+100\.100\.0\.\d.*learned/);
-    await until('east shows it', async () => (await remote('east', 'outside')).phase === 'Ready');
+    await eventually('east shows it', async () => (await remote('east', 'outside')).phase === 'Ready');
   });
 
   it('is renamed with every row as it was, also with hub and agent killed on the way; it goes on until it has a token', async (context) => {
@@ -410,13 +414,13 @@ describe('two clusters, a hub, real OVN', () => {
     const before = rows();
     const stop = flows();
     await call('occident');
-    await until(
+    await eventually(
       'it says what it lacks',
       async () => (await condition('west', 'Joined'))?.reason === 'TokenForOtherCluster',
     );
     assert.equal((await remote('east', 'west')).phase, 'Ready', 'a member by the name it has');
     await give('occident');
-    await until('east knows occident', () => isCalled('occident', 'west'));
+    await eventually('east knows occident', () => isCalled('occident', 'west'));
     assert.equal(bed.nb('west', '--bare', '--columns=name', 'list', 'NB_Global').trim(), 'occident');
     judge(context, 'renamed', await stop());
     assert.deepEqual(rows(), before);
@@ -426,7 +430,7 @@ describe('two clusters, a hub, real OVN', () => {
     await Promise.all([bed.kill('hub-serve'), bed.kill('agent-west')]);
     bed.startAgent('west');
     await bed.serveHub();
-    await until('east knows abend', () => isCalled('abend', 'occident'));
+    await eventually('east knows abend', () => isCalled('abend', 'occident'));
     judge(context, 'renamed, hub and agent killed', await stopAgain());
     assert.deepEqual(rows(), before);
     await Promise.all([settled('east', 'abend'), settled('west', 'east')]);
@@ -434,9 +438,9 @@ describe('two clusters, a hub, real OVN', () => {
 
   it('leaves without a trace', async () => {
     await bed.kube('west').delete(interconnects, { name: 'default' });
-    await until('the Interconnect is gone', async () => (await bed.kube('west').list(interconnects)).length === 0);
+    await eventually('the Interconnect is gone', async () => (await bed.kube('west').list(interconnects)).length === 0);
     for (const resource of [remoteClusters, transitSwitches, interconnectGateways])
-      await until(`${resource.plural} are gone`, async () => (await bed.kube('west').list(resource)).length === 0);
+      await eventually(`${resource.plural} are gone`, async () => (await bed.kube('west').list(resource)).length === 0);
     await assert.rejects(
       bed.kube('west').get(secrets, { namespace: 'kube-system', name: 'isthmus-interconnect-identity' }),
     );
@@ -459,10 +463,10 @@ describe('two clusters, a hub, real OVN', () => {
     assert.equal(bed.sb('west', '--bare', 'list', 'FDB').trim(), '');
     const ic = await watch('hub', 'icsb', icSouthbound.database, icSouthbound.monitor);
     const zones = () => [...ic.cache.table('Availability_Zone').rows.values()].map((row) => String(row['name']));
-    await until('its zone is gone', () => zones().sort().join() === 'east,outside');
+    await eventually('its zone is gone', () => zones().sort().join() === 'east,outside');
     for (const table of ['Port_Binding', 'Route', 'Gateway', 'Encap'])
-      await until(`what it had as ${table} is gone`, () => ic.cache.table(table).rows.size === 3);
-    await until('east forgets west', async () => (await bed.kube('east').list(remoteClusters)).length === 1);
+      await eventually(`what it had as ${table} is gone`, () => ic.cache.table(table).rows.size === 3);
+    await eventually('east forgets west', async () => (await bed.kube('east').list(remoteClusters)).length === 1);
     assert.ok(!bed.nb('east', 'lr-route-list', 'ovn-cluster').includes('10.17.0.0/16'));
   });
 });

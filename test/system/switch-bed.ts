@@ -8,9 +8,9 @@ import { closeSync, existsSync, globSync, mkdirSync, mkdtempSync, openSync, read
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ovnEnvironment, ovnProgram, schemaFile } from 'ovsdb-client/testing';
-import { eventually } from '../../daemon/testing.ts';
 import { letGo } from '../lab/run.ts';
 import { words } from './ovn-bed.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 const scripts = join(import.meta.dirname, '../../images/ovn');
 

@@ -16,10 +16,10 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PortFlows } from '../../daemon/ovs/port-flows.ts';
-import { eventually } from '../../daemon/testing.ts';
 import type { PacketMatch } from '../../daemon/model/packet-match.ts';
 import { podAddress, SwitchBed } from './switch-bed.ts';
 import { sendFlows, startEcho } from './udp-flows.ts';
+import { eventually } from '../../lib/testing-eventually.ts';
 
 /** Longer than any restart, so that only kept flows make one shorter. */
 const keptMs = 8_000;

@@ -14,6 +14,7 @@ import { openKubeStore } from './kube-store.ts';
 import type { AllocatedPort } from '../model/record.ts';
 import { Registry } from '../apply/registry.ts';
 import { StoreUnavailable, type HubStore } from '../model/store.ts';
+import { eventually } from '../../../lib/testing-eventually.ts';
 
 const crd = join(import.meta.dirname, '../../../charts/isthmus/crds/isthmus.network_hubmembers.yaml');
 const port: AllocatedPort = { switch: 'ts', mac: '0a:58:64:64:00:01', networks: ['100.100.0.1/19'], tunnelKey: 1 };
@@ -35,13 +36,6 @@ describe('the store of the hub in Kubernetes', () => {
       log: createLogger('test', 'fatal'),
       now: () => nowMs,
     });
-  const until = async (what: string, condition: () => boolean | Promise<boolean>): Promise<void> => {
-    const deadline = performance.now() + 60_000;
-    while (!(await condition())) {
-      assert.ok(performance.now() < deadline, `${what}: not in time`);
-      await sleep(20);
-    }
-  };
   const membership = { cluster: 'east', fingerprint: 'f1', token: 't1', joinedMs: nowMs, leaving: false };
   const token = { id: 't1', cluster: 'east', fingerprint: 'f1', expiresMs: nowMs + 1000, spent: false };
   const status = async () => (await client.get(hubMembers, { name: 'east' }))['status'] as Record<string, unknown>;
@@ -51,7 +45,7 @@ describe('the store of the hub in Kubernetes', () => {
     client = openKube({ kubeconfig: server.kubeconfig, userAgent: 'isthmus-hub' });
     const definition: unknown = parse(readFileSync(crd, 'utf8'));
     await client.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', definition);
-    await until('HubMember served', async () => {
+    await eventually('HubMember served', async () => {
       try {
         await client.list(hubMembers);
         return true;
@@ -80,7 +74,7 @@ describe('the store of the hub in Kubernetes', () => {
   it('keeps a membership, its token and its ports, and reads them back', async () => {
     await registry.join(membership, token, { allowedPrefixes: ['10.16.0.0/16'], maxPrefixes: 7 });
     registry.report('east', [port], { state: 'Connected', lastSeenMs: nowMs });
-    await until('ports written', async () => (await status())['ports'] !== undefined);
+    await eventually('ports written', async () => (await status())['ports'] !== undefined);
     const { conditions, ...rest } = await status();
     assert.deepEqual(rest, {
       fingerprint: 'f1',
@@ -139,22 +133,22 @@ describe('the store of the hub in Kubernetes', () => {
     await sleep(300);
     assert.equal(await version(), before);
     registry.report('east', [port], { state: 'Absent', lastSeenMs: nowMs + 60_000 });
-    await until('absence written', async () => (await status())['lastSeen'] === '2026-01-01T00:01:00.000Z');
+    await eventually('absence written', async () => (await status())['lastSeen'] === '2026-01-01T00:01:00.000Z');
     registry.report('east', [port], { state: 'Connected', lastSeenMs: 0 });
-    await until('seen now, not then', async () => !('lastSeen' in (await status())));
+    await eventually('seen now, not then', async () => !('lastSeen' in (await status())));
   });
 
   it('hears of limits that a person changes; one that cannot be read allows nothing and says so', async () => {
     await client.patch(hubMembers, { name: 'east' }, 'merge', { spec: { allowedPrefixes: ['10.16/16'] } });
-    await until('told', () => changes.includes('east limits'));
+    await eventually('told', () => changes.includes('east limits'));
     assert.deepEqual(registry.spec('east'), { allowedPrefixes: ['10.16/16'], maxPrefixes: 7 });
     registry.report('east', [port], { state: 'Absent', lastSeenMs: nowMs });
-    await until('refused', async () => JSON.stringify(await status()).includes('10.16/16 is no CIDR'));
+    await eventually('refused', async () => JSON.stringify(await status()).includes('10.16/16 is no CIDR'));
   });
 
   it('writes into an object why it makes nobody a member', async () => {
     store.refuse('other', { code: 'NameTaken', message: 'delete it' });
-    await until('written', async () => {
+    await eventually('written', async () => {
       const { status: said } = await client.get(hubMembers, { name: 'other' });
       return /"SpecAccepted".*"NameTaken"|"NameTaken".*"SpecAccepted"/.test(JSON.stringify(said ?? {}));
     });
@@ -168,7 +162,7 @@ describe('the store of the hub in Kubernetes', () => {
     registry.report('east', [], { state: 'Stale', lastSeenMs: nowMs });
     assert.equal(registry.isStale('east'), true);
     await server.restart();
-    await until('written', async () => JSON.stringify((await status())['conditions']).includes('"Stale"'));
+    await eventually('written', async () => JSON.stringify((await status())['conditions']).includes('"Stale"'));
     await registry.join(later, { ...token, id: 't2', cluster: 'late' }, registry.spec('east'));
     await registry.remove('late');
     assert.equal(registry.member('late'), undefined);
@@ -193,7 +187,7 @@ describe('the store of the hub in Kubernetes', () => {
 
   it('hears of an object that a person deletes', async () => {
     await client.delete(hubMembers, { name: 'east' });
-    await until('told', () => changes.includes('east ended'));
+    await eventually('told', () => changes.includes('east ended'));
     assert.equal(registry.member('east'), undefined);
     assert.ok(
       !changes.some((change) => change.startsWith('late')),

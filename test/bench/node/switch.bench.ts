@@ -6,10 +6,10 @@ import { execFileSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../../../daemon/testing.ts';
 import { podAddress, SwitchBed } from '../../system/switch-bed.ts';
 import { sendFlows, startEcho } from '../../system/udp-flows.ts';
 import type { Measurement, NodeRow } from './measurement.ts';
+import { eventually } from '../../../lib/testing-eventually.ts';
 
 const rounds = 5;
 const port = 7000;
